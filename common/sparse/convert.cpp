@@ -1,0 +1,87 @@
+#include "sparse/convert.hpp"
+
+#include <numeric>
+
+namespace spmv {
+namespace {
+
+// offsets[k] = how many of `keys` are below k; `count` + 1 entries.
+std::vector<Index> counting_offsets(const std::vector<Index>& keys, Index count) {
+  std::vector<Index> offsets(static_cast<std::size_t>(count) + 1, 0);
+  for (const Index key : keys) ++offsets[static_cast<std::size_t>(key) + 1];
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  return offsets;
+}
+
+}  // namespace
+
+template <typename T>
+Csr<T> to_csr(const Coo<T>& coo, Index* duplicates) {
+  const std::size_t nnz = coo.values.size();
+  std::vector<Index> by_column(nnz);
+  {
+    std::vector<Index> next = counting_offsets(coo.column_indices, coo.cols);
+    for (std::size_t k = 0; k < nnz; ++k) {
+      by_column[next[coo.column_indices[k]]++] = static_cast<Index>(k);
+    }
+  }
+
+  Csr<T> csr;
+  csr.rows = coo.rows;
+  csr.cols = coo.cols;
+  csr.row_offsets = counting_offsets(coo.row_indices, coo.rows);
+  csr.column_indices.resize(nnz);
+  csr.values.resize(nnz);
+  {
+    std::vector<Index> next = csr.row_offsets;
+    for (const Index k : by_column) {
+      const Index target = next[coo.row_indices[k]]++;
+      csr.column_indices[target] = coo.column_indices[k];
+      csr.values[target] = coo.values[k];
+    }
+  }
+
+  // Equal columns of a row are neighbours now: close the gaps that merging them leaves.
+  Index kept = 0;
+  for (Index row = 0; row < csr.rows; ++row) {
+    const Index row_begin = csr.row_offsets[row];
+    const Index row_end = csr.row_offsets[row + 1];
+    const Index kept_begin = kept;
+    for (Index k = row_begin; k < row_end; ++k) {
+      if (kept > kept_begin && csr.column_indices[kept - 1] == csr.column_indices[k]) {
+        csr.values[kept - 1] += csr.values[k];
+      } else {
+        csr.column_indices[kept] = csr.column_indices[k];
+        csr.values[kept] = csr.values[k];
+        ++kept;
+      }
+    }
+    csr.row_offsets[row] = kept_begin;
+  }
+  csr.row_offsets[csr.rows] = kept;
+  csr.column_indices.resize(kept);
+  csr.values.resize(kept);
+  if (duplicates) *duplicates = static_cast<Index>(nnz) - kept;
+  return csr;
+}
+
+template <typename T>
+Coo<T> to_coo(const Csr<T>& csr) {
+  Coo<T> coo;
+  coo.rows = csr.rows;
+  coo.cols = csr.cols;
+  coo.row_indices.reserve(csr.values.size());
+  for (Index row = 0; row < csr.rows; ++row) {
+    coo.row_indices.insert(coo.row_indices.end(), csr.row_length(row), row);
+  }
+  coo.column_indices = csr.column_indices;
+  coo.values = csr.values;
+  return coo;
+}
+
+template Csr<float> to_csr(const Coo<float>&, Index*);
+template Csr<double> to_csr(const Coo<double>&, Index*);
+template Coo<float> to_coo(const Csr<float>&);
+template Coo<double> to_coo(const Csr<double>&);
+
+}  // namespace spmv

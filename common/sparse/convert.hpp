@@ -1,0 +1,24 @@
+// COO <-> CSR on the host.
+#pragma once
+
+#include "sparse/matrix.hpp"
+
+namespace spmv {
+
+// Sorts by counting, first by column and then by row (two stable passes, O(nnz + rows + cols), no
+// comparisons), so columns ascend within a row. Entries at the same position are summed in the
+// order in which they stand in `coo`; `duplicates`, if given, receives how many were merged away.
+// Entries whose value is zero are kept.
+template <typename T>
+Csr<T> to_csr(const Coo<T>& coo, Index* duplicates = nullptr);
+
+// Row-major triplets of `csr`.
+template <typename T>
+Coo<T> to_coo(const Csr<T>& csr);
+
+extern template Csr<float> to_csr(const Coo<float>&, Index*);
+extern template Csr<double> to_csr(const Coo<double>&, Index*);
+extern template Coo<float> to_coo(const Csr<float>&);
+extern template Coo<double> to_coo(const Csr<double>&);
+
+}  // namespace spmv

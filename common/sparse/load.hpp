@@ -1,0 +1,54 @@
+// From what a user typed to a matrix: a file, a generator's specification, or a catalogue name.
+#pragma once
+
+#include <string>
+
+#include "sparse/matrix.hpp"
+
+namespace spmv {
+
+// Where a matrix came from. Shown with every number that was measured on it.
+struct MatrixSource {
+  enum class Origin {
+    kFile,       // read from a file
+    kGenerated,  // exact: made by a generator that the user (or a paper) named
+    kStandIn     // made by a generator in place of a catalogue matrix whose file is not here
+  };
+  std::string name;  // short: "G3_circuit", "stencil2d:1000x1000"
+  Origin origin = Origin::kGenerated;
+  std::string detail;  // the path, or the full specification of the generator with its seed
+};
+
+// "file", "generated", "stand-in".
+const char* to_string(MatrixSource::Origin origin);
+
+// How to treat values of a complex file.
+enum class ComplexPart { kRefuse, kReal, kMagnitude };
+
+struct LoadOptions {
+  ComplexPart complex_part = ComplexPart::kRefuse;
+  unsigned threads = 0;  // 0: as many as the machine has
+};
+
+// A matrix as read: `coo` holds the triplets in the order of the file (expanded if the file stores
+// one triangle), `csr` the same matrix sorted, duplicates summed.
+template <typename T>
+struct Matrix {
+  Coo<T> coo;
+  Csr<T> csr;
+  MatrixSource source;
+  Index duplicates = 0;      // entries that were merged into others
+  Index explicit_zeros = 0;  // stored entries whose value is zero
+  Index non_finite = 0;      // stored entries that are NaN or infinite
+};
+
+// `spec` is a path (.mtx, .mtx.gz), a generator ("stencil2d:1000x1000"), or a catalogue name
+// ("scircuit": data/scircuit.mtx[.gz] if `make data` fetched it, else its stand-in).
+// Throws InputError when it is none of these or cannot be read.
+template <typename T>
+Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options = {});
+
+extern template Matrix<float> load_matrix(const std::string&, const LoadOptions&);
+extern template Matrix<double> load_matrix(const std::string&, const LoadOptions&);
+
+}  // namespace spmv
