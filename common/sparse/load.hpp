@@ -1,6 +1,7 @@
 // From what a user typed to a matrix: a file, a generator's specification, or a catalogue name.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "sparse/matrix.hpp"
@@ -28,6 +29,12 @@ enum class ComplexPart { kRefuse, kReal, kMagnitude };
 struct LoadOptions {
   ComplexPart complex_part = ComplexPart::kRefuse;
   unsigned threads = 0;  // 0: as many as the machine has
+  // A matrix that would need more is refused before anything is allocated for it. 0: what the
+  // machine has available.
+  std::size_t memory_limit_bytes = 0;
+  // Length of the pieces into which a file's body is cut, one a thread at a time. 0: chosen from
+  // the body's size. Tests set it, so that a short file too is read in many pieces.
+  std::size_t chunk_bytes = 0;
 };
 
 // A matrix as read: `coo` holds the triplets in the order of the file (expanded if the file stores

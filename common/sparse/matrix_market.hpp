@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "sparse/load.hpp"
 #include "sparse/matrix.hpp"
@@ -26,17 +27,40 @@ struct MatrixMarketFile {
 };
 
 // Reads `path` (.mtx, or gzip whatever its name). Symmetric, skew-symmetric and Hermitian files
-// are expanded; pattern entries become 1. Throws InputError: "FILE:LINE: what is wrong; what to
-// do".
+// are expanded; pattern entries become 1; zeros and duplicates are kept; an array file gives an
+// entry for each of its positions. Values are rounded once, from their decimal digits to T; those
+// too large for T become infinite.
+//
+// Throws InputError: "FILE:LINE: what is wrong; what to do". The first fault in the file is
+// reported, whatever the number of threads.
 template <typename T>
 MatrixMarketFile<T> read_matrix_market(const std::filesystem::path& path,
                                        const LoadOptions& options = {});
 
-// Writes coordinate real general, 1-based, with enough digits that reading gives the same bits.
-// Writes beside `path` and renames, so that a failure leaves no partial file. A name that ends in
-// .gz is compressed. Throws std::runtime_error when the file cannot be written.
+// The same for a file whose bytes (gzip or not) are in memory; `name` stands for FILE in errors.
+template <typename T>
+MatrixMarketFile<T> parse_matrix_market(std::string_view content, const std::string& name,
+                                        const LoadOptions& options = {});
+
+// Writes coordinate real general, 1-based, with enough digits that reading gives the same bits
+// (of a NaN, only the sign). `comment` may have several lines. Writes beside `path` and renames,
+// so that a failure leaves no partial file. A name that ends in .gz is compressed. Throws
+// std::runtime_error when the file cannot be written.
 template <typename T>
 void write_matrix_market(const std::filesystem::path& path, const Coo<T>& coo,
                          const std::string& comment = {});
+
+extern template MatrixMarketFile<float> read_matrix_market(const std::filesystem::path&,
+                                                           const LoadOptions&);
+extern template MatrixMarketFile<double> read_matrix_market(const std::filesystem::path&,
+                                                            const LoadOptions&);
+extern template MatrixMarketFile<float> parse_matrix_market(std::string_view, const std::string&,
+                                                            const LoadOptions&);
+extern template MatrixMarketFile<double> parse_matrix_market(std::string_view, const std::string&,
+                                                             const LoadOptions&);
+extern template void write_matrix_market(const std::filesystem::path&, const Coo<float>&,
+                                         const std::string&);
+extern template void write_matrix_market(const std::filesystem::path&, const Coo<double>&,
+                                         const std::string&);
 
 }  // namespace spmv
