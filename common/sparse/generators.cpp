@@ -1,0 +1,947 @@
+#include "sparse/generators.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#define FMT_HEADER_ONLY
+#include <fmt/format.h>
+
+#include "sparse/rng.hpp"
+
+namespace spmv {
+namespace {
+
+constexpr long long kDerived = -1;  // default of a key whose value follows from other keys
+
+struct Key {
+  const char* name;
+  long long fallback;
+  long long low;
+  long long high;
+  const char* meaning;
+};
+
+// The positions of the nonzeros; values are filled in last, so that only they depend on T.
+struct Pattern {
+  Index rows = 0;
+  Index cols = 0;
+  std::vector<Index> row_offsets;
+  std::vector<Index> column_indices;
+};
+
+class Request;
+
+struct Generator {
+  const char* name;
+  const char* sizes;  // "NXxNY": how many sizes there are, and what they are called
+  const char* summary;
+  std::vector<Key> keys;
+  Pattern (*make)(const Request&);
+};
+
+const std::vector<Generator>& all_generators();
+
+std::string with_commas(unsigned long long number) {
+  std::string text = std::to_string(number);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, ",");
+  return text;
+}
+
+// A specification, taken apart and checked against its generator's keys.
+class Request {
+ public:
+  Request(const std::string& spec, std::size_t value_bytes, std::uint64_t memory_limit);
+
+  const Generator& generator() const { return *generator_; }
+  const std::string& text() const { return text_; }
+  long long size(std::size_t which) const { return sizes_[which]; }
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(get("seed")); }
+
+  long long get(std::string_view key) const {
+    for (std::size_t k = 0; k < values_.size(); ++k) {
+      if (generator_->keys[k].name == key) return values_[k];
+    }
+    fail(fmt::format("internal error: no key {}", key));
+  }
+  long long get(std::string_view key, long long derived) const {
+    const long long value = get(key);
+    return value == kDerived ? derived : value;
+  }
+
+  // Throws unless a matrix of this size can be indexed with 32 bits and held in memory.
+  void check_size(long long rows, long long cols, double nnz, double scratch_bytes = 0) const;
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InputError(fmt::format("{}: {}", text_, what));
+  }
+
+ private:
+  long long parse_number(std::string_view text, const std::string& what) const;
+  void parse_sizes(std::string_view text);
+  void parse_key(std::string_view text);
+
+  std::string text_;
+  const Generator* generator_ = nullptr;
+  std::size_t value_bytes_;
+  std::uint64_t memory_limit_;
+  std::vector<long long> sizes_;
+  std::vector<long long> values_;  // one for each of generator_->keys
+  std::vector<bool> given_;
+};
+
+const Generator* find_generator(std::string_view name) {
+  for (const Generator& generator : all_generators()) {
+    if (generator.name == name) return &generator;
+  }
+  return nullptr;
+}
+
+int size_count(const Generator& generator) {
+  if (*generator.sizes == '\0') return 0;
+  const std::string_view sizes = generator.sizes;
+  return static_cast<int>(std::count(sizes.begin(), sizes.end(), 'x')) + 1;
+}
+
+Request::Request(const std::string& spec, std::size_t value_bytes, std::uint64_t memory_limit)
+    : text_(spec), value_bytes_(value_bytes), memory_limit_(memory_limit) {
+  const std::size_t colon = spec.find(':');
+  const std::string name = spec.substr(0, colon);
+  generator_ = find_generator(name);
+  if (!generator_) {
+    std::string names;
+    for (const Generator& g : all_generators())
+      names += (names.empty() ? "" : ", ") + std::string(g.name);
+    fail(fmt::format("no generator is called '{}'; there are {}", name, names));
+  }
+  for (const Key& key : generator_->keys) values_.push_back(key.fallback);
+  given_.assign(values_.size(), false);
+
+  std::string_view rest =
+      colon == std::string::npos ? std::string_view() : std::string_view(spec).substr(colon + 1);
+  bool first = true;
+  while (first || !rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    if (first && size_count(*generator_) > 0) {
+      parse_sizes(part);
+    } else if (!first || !part.empty()) {
+      parse_key(part);
+    }
+    if (comma != std::string_view::npos && comma + 1 == rest.size()) fail("ends in a comma");
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+    first = false;
+  }
+}
+
+long long Request::parse_number(std::string_view text, const std::string& what) const {
+  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
+                                                   [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits) fail(fmt::format("{} must be a whole number, not '{}'", what, text));
+  if (text.size() > 18)
+    fail(fmt::format("{} = {} is too large; 32-bit indices end at {}", what, text,
+                     with_commas(kMaxNonzeros)));
+  long long number = 0;
+  for (const char c : text) number = number * 10 + (c - '0');
+  return number;
+}
+
+void Request::parse_sizes(std::string_view text) {
+  const int expected = size_count(*generator_);
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('x', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (static_cast<int>(parts.size()) != expected || text.empty() ||
+      text.find('=') != std::string_view::npos) {
+    fail(fmt::format("needs {} after the colon, as in {}:{}",
+                     expected == 1 ? "one size" : fmt::format("{} sizes", expected),
+                     generator_->name, generator_->sizes));
+  }
+  for (const std::string_view part : parts) {
+    const long long size = parse_number(part, "a size");
+    if (size > kMaxNonzeros)
+      fail(fmt::format("a size of {} is too large; 32-bit indices end at {}", with_commas(size),
+                       with_commas(kMaxNonzeros)));
+    sizes_.push_back(size);
+  }
+}
+
+void Request::parse_key(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos)
+    fail(fmt::format("'{}' is not of the form key=value", text));
+  const std::string_view name = text.substr(0, equals);
+  std::string names;
+  for (std::size_t k = 0; k < values_.size(); ++k) {
+    const Key& key = generator_->keys[k];
+    names += (k ? ", " : "") + std::string(key.name);
+    if (key.name != name) continue;
+    if (given_[k]) fail(fmt::format("{} is given twice", name));
+    const long long value = parse_number(text.substr(equals + 1), key.name);
+    if (value < key.low || value > key.high) {
+      fail(fmt::format("{} must be between {} and {}, not {}", key.name, key.low, key.high, value));
+    }
+    values_[k] = value;
+    given_[k] = true;
+    return;
+  }
+  fail(fmt::format("no key is called '{}'; {} takes {}", name, generator_->name, names));
+}
+
+void Request::check_size(long long rows, long long cols, double nnz, double scratch_bytes) const {
+  for (const auto& [count, what] : {std::pair{rows, "rows"}, std::pair{cols, "columns"}}) {
+    if (count > kMaxNonzeros - 1) {
+      fail(fmt::format("would have {} {}; 32-bit indices allow {}", with_commas(count), what,
+                       with_commas(kMaxNonzeros - 1)));
+    }
+  }
+  if (nnz > static_cast<double>(kMaxNonzeros)) {
+    fail(fmt::format("would have {} nonzeros; 32-bit indices allow {}",
+                     with_commas(static_cast<unsigned long long>(nnz)), with_commas(kMaxNonzeros)));
+  }
+  const double bytes = nnz * static_cast<double>(sizeof(Index) + value_bytes_) +
+                       static_cast<double>(rows) * sizeof(Index) + scratch_bytes;
+  if (bytes > static_cast<double>(memory_limit_)) {
+    fail(fmt::format("needs {:.1f} MB of memory; {:.1f} MB are available", bytes / 1e6,
+                     static_cast<double>(memory_limit_) / 1e6));
+  }
+}
+
+// Collects a pattern row by row, columns ascending.
+class PatternBuilder {
+ public:
+  PatternBuilder(const Request& request, long long rows, long long cols, double expected_nnz)
+      : request_(request) {
+    request.check_size(rows, cols, expected_nnz);
+    pattern_.rows = static_cast<Index>(rows);
+    pattern_.cols = static_cast<Index>(cols);
+    pattern_.row_offsets.reserve(static_cast<std::size_t>(rows) + 1);
+    pattern_.row_offsets.push_back(0);
+    pattern_.column_indices.reserve(static_cast<std::size_t>(expected_nnz));
+  }
+
+  void add(long long column) { pattern_.column_indices.push_back(static_cast<Index>(column)); }
+  void add_run(long long first, long long count) {
+    for (long long k = 0; k < count; ++k) add(first + k);
+  }
+  void end_row() {
+    if (pattern_.column_indices.size() > static_cast<std::size_t>(kMaxNonzeros)) {
+      request_.fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
+                                with_commas(kMaxNonzeros)));
+    }
+    pattern_.row_offsets.push_back(static_cast<Index>(pattern_.column_indices.size()));
+  }
+  // Ends the row that was just added and adds it `copies` - 1 times more: the rows of a block.
+  void end_block_row(long long copies) {
+    const auto begin = static_cast<std::size_t>(pattern_.row_offsets.back());
+    const std::size_t length = pattern_.column_indices.size() - begin;
+    end_row();
+    for (long long copy = 1; copy < copies; ++copy) {
+      for (std::size_t k = 0; k < length; ++k) add(pattern_.column_indices[begin + k]);
+      end_row();
+    }
+  }
+  Pattern take() { return std::move(pattern_); }
+
+ private:
+  const Request& request_;
+  Pattern pattern_;
+};
+
+// Sorts drawn columns and makes them distinct: one that is taken moves on to the next free column,
+// and those pushed past `high` fill up the free ones before it. Needs count <= high - low. Every
+// value that was drawn stays in the set.
+void sort_and_separate(std::vector<Index>& columns, long long high) {
+  std::sort(columns.begin(), columns.end());
+  for (std::size_t k = 1; k < columns.size(); ++k) {
+    columns[k] = std::max(columns[k], columns[k - 1] + 1);
+  }
+  auto limit = static_cast<Index>(high);
+  for (auto column = columns.rbegin(); column != columns.rend() && *column >= limit; ++column) {
+    *column = --limit;
+  }
+}
+
+// ---- structured grids -----------------------------------------------------------------------
+
+// A grid of nx * ny * nz points, x fastest. A star couples a point to those one step along an axis,
+// a box also to the diagonal ones. What lies outside the grid is left out.
+Pattern make_stencil(const Request& request, long long nx, long long ny, long long nz, bool box) {
+  const long long dof = request.get("dof");
+  const double points = static_cast<double>(nx) * static_cast<double>(ny) * static_cast<double>(nz);
+  double couplings = points;
+  if (box) {
+    for (const long long n : {nx, ny, nz})
+      couplings *= n > 0 ? 3.0 - 2.0 / static_cast<double>(n) : 0;
+  } else {
+    for (const long long n : {nx, ny, nz}) {
+      if (n > 0) couplings += 2 * points * (1.0 - 1.0 / static_cast<double>(n));
+    }
+  }
+  const double rows = points * static_cast<double>(dof);
+  if (rows > static_cast<double>(kMaxNonzeros)) {
+    request.fail(fmt::format("would have {:.0f} rows; 32-bit indices allow {}", rows,
+                             with_commas(kMaxNonzeros - 1)));
+  }
+  const auto row_count = static_cast<long long>(rows);
+  PatternBuilder builder(request, row_count, row_count, couplings * static_cast<double>(dof * dof));
+
+  for (long long z = 0; z < nz; ++z) {
+    for (long long y = 0; y < ny; ++y) {
+      for (long long x = 0; x < nx; ++x) {
+        for (long long dz = -1; dz <= 1; ++dz) {
+          if (z + dz < 0 || z + dz >= nz) continue;
+          for (long long dy = -1; dy <= 1; ++dy) {
+            if (y + dy < 0 || y + dy >= ny) continue;
+            const long long reach = box || (dz == 0 && dy == 0) ? 1 : 0;
+            if (!box && dz != 0 && dy != 0) continue;
+            const long long begin = std::max(x - reach, 0ll);
+            const long long end = std::min(x + reach + 1, nx);
+            const long long line = ((z + dz) * ny + y + dy) * nx;
+            builder.add_run((line + begin) * dof, (end - begin) * dof);
+          }
+        }
+        builder.end_block_row(dof);
+      }
+    }
+  }
+  return builder.take();
+}
+
+Pattern make_stencil2d(const Request& request) {
+  const long long points = request.get("points");
+  if (points != 5 && points != 9)
+    request.fail(fmt::format("points must be 5 or 9, not {}", points));
+  return make_stencil(request, request.size(0), request.size(1), 1, points == 9);
+}
+
+Pattern make_stencil3d(const Request& request) {
+  const long long points = request.get("points");
+  if (points != 7 && points != 27)
+    request.fail(fmt::format("points must be 7 or 27, not {}", points));
+  return make_stencil(request, request.size(0), request.size(1), request.size(2), points == 27);
+}
+
+// The Wilson fermion matrix of lattice QCD without its diagonal: 4 spins x 3 colours at every site
+// of a periodic grid. A step along x or y couples spins {0,3} and {1,2}, along z {0,2} and {1,3};
+// in time spins 0 and 1 couple backwards and 2 and 3 forwards. 39 nonzeros in every row. These are
+// the positions in the collection's QCD/conf5_* files.
+Pattern make_lattice(const Request& request) {
+  constexpr long long kSpins = 4, kColours = 3, kSite = kSpins * kColours;
+  const std::array<long long, 4> extent{request.size(0), request.size(1), request.size(2),
+                                        request.size(3)};
+  double rows = kSite;
+  for (const long long n : extent) rows *= static_cast<double>(n);
+  request.check_size(static_cast<long long>(std::min(rows, 4e18)), 0, rows * 39);
+  const auto row_count = static_cast<long long>(rows);
+  PatternBuilder builder(request, row_count, row_count, rows * 39);
+
+  std::vector<Index> columns;
+  std::array<long long, 4> at{};
+  for (long long site = 0; site * kSite < row_count; ++site) {
+    long long remainder = site;
+    for (int axis = 0; axis < 4; ++axis) {
+      at[axis] = remainder % extent[axis];
+      remainder /= extent[axis];
+    }
+    for (long long spin = 0; spin < kSpins; ++spin) {
+      columns.clear();
+      const auto couple = [&](int axis, long long step, long long other_spin) {
+        long long stride = kSite;
+        for (int a = 0; a < axis; ++a) stride *= extent[a];
+        const long long moved = (at[axis] + step + extent[axis]) % extent[axis];
+        const long long first = site * kSite + (moved - at[axis]) * stride + other_spin * kColours;
+        for (long long colour = 0; colour < kColours; ++colour)
+          columns.push_back(static_cast<Index>(first + colour));
+      };
+      for (const long long step : {-1, 1}) {
+        for (int axis = 0; axis < 3; ++axis) {
+          const long long partner = axis < 2 ? 3 - spin : (spin + 2) % 4;
+          couple(axis, step, spin);
+          couple(axis, step, partner);
+        }
+      }
+      couple(3, spin < 2 ? -1 : 1, spin);
+      std::sort(columns.begin(), columns.end());
+      columns.erase(std::unique(columns.begin(), columns.end()), columns.end());  // extents below 3
+      for (const Index column : columns) builder.add(column);
+      builder.end_block_row(kColours);
+    }
+  }
+  return builder.take();
+}
+
+// States (x, y) with x + y < side; each stays, or moves to (x, y - 1), (x - 1, y + 1), (x + 1, y).
+Pattern make_triangle(const Request& request) {
+  const long long side = request.size(0);
+  const double exact = static_cast<double>(side) * (static_cast<double>(side) + 1) / 2;
+  request.check_size(static_cast<long long>(exact), 0, 4 * exact);
+  const long long states = side * (side + 1) / 2;
+  PatternBuilder builder(request, states, states, static_cast<double>(4 * states - 3 * side));
+  const auto state = [side](long long x, long long y) { return x * (2 * side - x + 1) / 2 + y; };
+  for (long long x = 0; x < side; ++x) {
+    for (long long y = 0; x + y < side; ++y) {
+      if (x > 0) builder.add(state(x - 1, y + 1));
+      if (y > 0) builder.add(state(x, y - 1));
+      builder.add(state(x, y));
+      if (x + y + 1 < side) builder.add(state(x + 1, y));
+      builder.end_row();
+    }
+  }
+  return builder.take();
+}
+
+// ---- simple shapes --------------------------------------------------------------------------
+
+Pattern make_dense(const Request& request) {
+  const long long rows = request.size(0), cols = request.size(1);
+  PatternBuilder builder(request, rows, cols,
+                         static_cast<double>(rows) * static_cast<double>(cols));
+  for (long long row = 0; row < rows; ++row) {
+    builder.add_run(0, cols);
+    builder.end_row();
+  }
+  return builder.take();
+}
+
+Pattern make_diagonal(const Request& request) {
+  const long long n = request.size(0);
+  PatternBuilder builder(request, n, n, static_cast<double>(n));
+  for (long long row = 0; row < n; ++row) {
+    builder.add(row);
+    builder.end_row();
+  }
+  return builder.take();
+}
+
+Pattern make_random(const Request& request) {
+  const long long rows = request.size(0), cols = request.size(1);
+  const long long length = request.get("nnz_per_row", std::min(16ll, cols));
+  if (length > cols)
+    request.fail(fmt::format("nnz_per_row = {} does not fit in {} columns", length, cols));
+  PatternBuilder builder(request, rows, cols,
+                         static_cast<double>(rows) * static_cast<double>(length));
+  std::vector<Index> columns(length);
+  for (long long row = 0; row < rows; ++row) {
+    Rng rng(request.seed(), row);
+    for (Index& column : columns) column = static_cast<Index>(rng.below(cols));
+    sort_and_separate(columns, cols);
+    for (const Index column : columns) builder.add(column);
+    builder.end_row();
+  }
+  return builder.take();
+}
+
+Pattern make_banded(const Request& request) {
+  const long long n = request.size(0);
+  const long long bandwidth = std::min(request.get("bandwidth"), std::max(n - 1, 0ll));
+  const long long length = request.get("nnz_per_row", 2 * bandwidth + 1);
+  PatternBuilder builder(
+      request, n, n,
+      static_cast<double>(n) * static_cast<double>(std::min(length, 2 * bandwidth + 1)));
+  std::vector<Index> columns;
+  for (long long row = 0; row < n; ++row) {
+    const long long begin = std::max(row - bandwidth, 0ll);
+    const long long end = std::min(row + bandwidth + 1, n);
+    if (length >= end - begin) {
+      builder.add_run(begin, end - begin);
+    } else {
+      Rng rng(request.seed(), row);
+      columns.assign(length, static_cast<Index>(row));  // the first stays on the diagonal
+      for (std::size_t k = 1; k < columns.size(); ++k) {
+        columns[k] = static_cast<Index>(begin + static_cast<long long>(rng.below(end - begin)));
+      }
+      sort_and_separate(columns, end);
+      for (const Index column : columns) builder.add(column);
+    }
+    builder.end_row();
+  }
+  return builder.take();
+}
+
+// ---- skewed rows and columns ----------------------------------------------------------------
+
+// `count` lengths between `low` and `high`, longest first, `total` in all: rank r gets
+// low + (high - low) * (c / (c + r))^skew, with c found by bisection. A small skew gives a long
+// tail, a large one a few long rows above many short ones. Fixed point throughout.
+std::vector<Index> ranked_lengths(long long count, long long total, long long low, long long high,
+                                  int skew) {
+  std::vector<Index> lengths(count, static_cast<Index>(low));
+  const long long excess = total - count * low;
+  high = std::min(high, low + excess);
+  const auto range = static_cast<std::uint64_t>(high - low);
+  const auto excess_at = [range, skew](std::uint64_t c, std::uint64_t rank) {  // 48.16
+    const std::uint64_t ratio = (c << 24) / (c + 16 * rank);                   // 8.24
+    std::uint64_t power = ratio;
+    for (int k = 1; k < skew; ++k) power = (power * ratio) >> 24;
+    return (range * power) >> 8;
+  };
+  // Past the first few thousand ranks the curve is smooth enough to sum at every stride-th.
+  const auto stride = static_cast<std::uint64_t>(count / 65536 + 1);
+  const std::uint64_t target = static_cast<std::uint64_t>(excess) << 16;
+  const auto reaches_target = [&](std::uint64_t c) {
+    std::uint64_t sum = 0;
+    for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(count) && sum < target;) {
+      const std::uint64_t step = rank < 4096 ? 1 : stride;
+      sum += excess_at(c, rank) * step;
+      rank += step;
+    }
+    return sum >= target;
+  };
+  std::uint64_t below = 1, above = 1ull << 36;
+  while (below + 1 < above) {
+    const std::uint64_t middle = (below + above) / 2;
+    (reaches_target(middle) ? above : below) = middle;
+  }
+  // Carrying the fractions from row to row keeps the sum.
+  std::uint64_t carry = 0;
+  long long missing = excess;
+  for (std::uint64_t rank = 0; rank < lengths.size(); ++rank) {
+    carry += excess_at(below, rank);
+    const auto whole = static_cast<Index>(carry >> 16);
+    carry &= 0xFFFF;
+    lengths[rank] += whole;
+    missing -= whole;
+  }
+  while (missing != 0) {
+    const Index step = missing > 0 ? 1 : -1;
+    for (std::size_t rank = 1; rank < lengths.size() && missing != 0; ++rank) {
+      const Index changed = lengths[rank] + step;
+      if (changed < low || changed > high) continue;
+      lengths[rank] = changed;
+      missing -= step;
+    }
+  }
+  return lengths;
+}
+
+Pattern make_powerlaw(const Request& request) {
+  const long long rows = request.size(0), cols = request.size(1);
+  const long long empty = rows * request.get("empty") / 100;
+  const long long filled = rows - empty;
+  const long long nnz = request.get("nnz", filled * std::min(8ll, cols));
+  const long long min_row =
+      request.get("min_row", filled ? std::min({1ll, nnz / filled, cols}) : 0);
+  const long long max_row =
+      request.get("max_row", filled ? std::min(cols, std::max(100 * (nnz / filled), 1ll)) : 0);
+  const long long local = request.get("local");
+  const long long column_skew = request.get("column_skew");
+  const bool diagonal = request.get("diagonal") != 0;
+  if (min_row > max_row)
+    request.fail(fmt::format("min_row = {} is above max_row = {}", min_row, max_row));
+  if (max_row > cols)
+    request.fail(fmt::format("max_row = {} does not fit in {} columns", max_row, cols));
+  if (nnz < filled * min_row ||
+      static_cast<double>(nnz) > static_cast<double>(filled) * static_cast<double>(max_row)) {
+    request.fail(fmt::format("nnz = {} cannot be spread over {} rows of {} to {}", nnz, filled,
+                             min_row, max_row));
+  }
+  PatternBuilder builder(request, rows, cols, static_cast<double>(nnz));
+
+  std::vector<Index> lengths;
+  if (filled > 0) {
+    lengths = ranked_lengths(filled, nnz, min_row, max_row, static_cast<int>(request.get("skew")));
+  }
+  lengths.resize(rows, 0);
+  Rng shuffle(request.seed(), ~0ull);
+  for (long long k = rows - 1; k > 0; --k) std::swap(lengths[k], lengths[shuffle.below(k + 1)]);
+
+  std::vector<Index> columns;
+  for (long long row = 0; row < rows; ++row) {
+    Rng rng(request.seed(), row);
+    const long long length = lengths[row];
+    const long long centre = row * cols / rows;
+    const long long reach = std::max(request.get("bandwidth"), length);
+    const long long begin = std::max(centre - reach, 0ll);
+    const long long window = std::min(centre + reach + 1, cols) - begin;
+    columns.resize(length);
+    for (Index& column : columns) {
+      if (static_cast<long long>(rng.below(100)) < local) {
+        column = static_cast<Index>(begin + static_cast<long long>(rng.below(window)));
+      } else {
+        // u^skew is dense near 0, which makes the first columns hot; multiplying by a prime larger
+        // than any index moves the hot ones to all over the matrix.
+        const std::uint64_t u = rng.bits32();
+        std::uint64_t power = u;
+        for (long long k = 1; k < column_skew; ++k) power = (power * u) >> 32;
+        const std::uint64_t hot = (power * static_cast<std::uint64_t>(cols)) >> 32;
+        column = static_cast<Index>(hot * 2654435761ull % static_cast<std::uint64_t>(cols));
+      }
+    }
+    if (diagonal && length > 0) columns[0] = static_cast<Index>(centre);
+    sort_and_separate(columns, cols);
+    for (const Index column : columns) builder.add(column);
+    builder.end_row();
+  }
+  return builder.take();
+}
+
+// Recursive matrix (Chakrabarti, Zhan, Faloutsos, 2004) with the Graph500 probabilities: every
+// edge falls into one of four quadrants with 0.57, 0.19, 0.19, 0.05, `scale` times over. Edges are
+// drawn twice, once to count and once to place them, so that they need not be kept.
+Pattern make_rmat(const Request& request) {
+  const auto scale = static_cast<int>(request.get("scale"));
+  const bool symmetric = request.get("symmetric") != 0;
+  const long long n = 1ll << scale;
+  const long long edges = request.get("edge_factor") * n;
+  const double placed = static_cast<double>(edges) * (symmetric ? 2 : 1);
+  request.check_size(n, n, placed, static_cast<double>(n) * sizeof(Index));
+
+  const auto for_each_edge = [&](const auto& visit) {
+    for (long long edge = 0; edge < edges; ++edge) {
+      Rng rng(request.seed(), edge);
+      std::uint64_t bits = 0;
+      Index row = 0, column = 0;
+      for (int level = 0; level < scale; ++level) {
+        if (level % 4 == 0) bits = rng.bits64();
+        const unsigned draw = bits & 0xFFFF;
+        bits >>= 16;
+        const bool down = draw >= 49807;                          // 0.76
+        const bool right = down ? draw >= 62259 : draw >= 37355;  // 0.95, 0.57
+        row = 2 * row + down;
+        column = 2 * column + right;
+      }
+      visit(row, column);
+      if (symmetric && row != column) visit(column, row);
+    }
+  };
+
+  Pattern pattern;
+  pattern.rows = pattern.cols = static_cast<Index>(n);
+  std::vector<Index> next(n + 1, 0);
+  for_each_edge([&](Index row, Index) { ++next[row + 1]; });
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  pattern.column_indices.resize(next[n]);
+  for_each_edge([&](Index row, Index column) { pattern.column_indices[next[row]++] = column; });
+
+  // next[row] is now the end of `row`. Merge duplicates within each row and close the gaps.
+  pattern.row_offsets.assign(n + 1, 0);
+  auto kept = pattern.column_indices.begin();
+  for (long long row = 0; row < n; ++row) {
+    const auto begin = pattern.column_indices.begin() + (row ? next[row - 1] : 0);
+    const auto end = pattern.column_indices.begin() + next[row];
+    std::sort(begin, end);
+    kept = std::copy(begin, std::unique(begin, end), kept);
+    pattern.row_offsets[row + 1] = static_cast<Index>(kept - pattern.column_indices.begin());
+  }
+  pattern.column_indices.resize(pattern.row_offsets[n]);
+  return pattern;
+}
+
+// ---- meshes and saddle points ---------------------------------------------------------------
+
+// Distances to which a node of a mesh may be coupled: a third next to it, a third around reach / 4,
+// a third just within `reach`, as the lines and planes of a mesh that is numbered front by front.
+std::vector<long long> mesh_offsets(long long count, long long reach) {
+  std::vector<long long> offsets;
+  if (reach < 8 * count) {
+    for (long long k = 0; k < count; ++k) offsets.push_back(1 + k * std::max(reach, count) / count);
+    return offsets;
+  }
+  const long long near = (count + 2) / 3, middle = (count + 1) / 3, far = count / 3;
+  for (long long k = 0; k < near; ++k) offsets.push_back(1 + k);
+  for (long long k = 0; k < middle; ++k) offsets.push_back(reach / 4 + k - middle / 2);
+  for (long long k = 0; k < far; ++k) offsets.push_back(reach - far + 1 + k);
+  return offsets;
+}
+
+// Largest s with s * s * s <= n.
+long long cube_root(long long n) {
+  long long s = 0;
+  while ((s + 1) * (s + 1) * (s + 1) <= n) ++s;
+  return s;
+}
+
+// Node i and node i + d are coupled, both ways, with a probability that varies from region to
+// region; every coupling is a dense block x block block.
+Pattern make_fem(const Request& request) {
+  constexpr long long kRegion = 64;  // nodes that share a density
+  const long long nodes = request.size(0);
+  const long long block = request.get("block");
+  const double rows = static_cast<double>(nodes) * static_cast<double>(block);
+  const double block_nnz = static_cast<double>(block * block);
+  const long long nnz = request.get(
+      "nnz", static_cast<long long>(std::min(rows * static_cast<double>(15 * block), 1e18)));
+  request.check_size(static_cast<long long>(rows), 0, static_cast<double>(nnz));
+  if (nodes == 0) return PatternBuilder(request, 0, 0, 0).take();
+
+  const long long couplings = nnz / (block * block);
+  if (couplings < nodes)
+    request.fail(fmt::format("nnz = {} is less than the {:.0f} of the diagonal blocks alone", nnz,
+                             static_cast<double>(nodes) * block_nnz));
+  const long long mean_row = nnz / (nodes * block);
+  const long long max_row = request.get("max_row", 2 * mean_row);
+  const long long offset_count = std::min((max_row / block - 1) / 2, nodes - 1);
+  const long long side = cube_root(nodes);
+  std::vector<long long> offsets =
+      mesh_offsets(std::max(offset_count, 0ll), request.get("reach", side * side));
+  offsets.erase(
+      std::remove_if(offsets.begin(), offsets.end(), [nodes](long long d) { return d >= nodes; }),
+      offsets.end());
+
+  // Possible couplings, and which share of them must exist, as a 32-bit fraction.
+  unsigned long long possible = 0;
+  for (const long long offset : offsets)
+    possible += 2 * static_cast<unsigned long long>(nodes - offset);
+  auto wanted = static_cast<unsigned long long>(couplings - nodes);
+  if (request.get("nnz") == kDerived) wanted = std::min(wanted, possible);
+  if (wanted > possible) {
+    request.fail(fmt::format(
+        "nnz = {} does not fit: max_row = {} and reach allow {:.0f}", nnz, max_row,
+        static_cast<double>(possible + static_cast<unsigned long long>(nodes)) * block_nnz));
+  }
+  const std::uint64_t share = possible ? (wanted << 32) / possible : 0;
+  const std::uint64_t spread = std::min<std::uint64_t>(
+      (share * static_cast<std::uint64_t>(request.get("spread"))) / 100, (1ull << 32) - share);
+  const auto coupled = [&](long long lower, std::size_t offset) {
+    const std::uint64_t region =
+        Rng(request.seed(), ~static_cast<std::uint64_t>(lower / kRegion)).bits32();
+    const std::uint64_t threshold =
+        share - std::min(spread, share) + ((2 * std::min(spread, share) * region) >> 32);
+    const std::uint64_t draw = mix64(request.seed() * kGoldenGamma +
+                                     static_cast<std::uint64_t>(lower) * offsets.size() + offset) >>
+                               32;
+    return draw < threshold;
+  };
+
+  PatternBuilder builder(request, nodes * block, nodes * block, static_cast<double>(nnz));
+  for (long long node = 0; node < nodes; ++node) {
+    for (std::size_t k = offsets.size(); k-- > 0;) {
+      if (node >= offsets[k] && coupled(node - offsets[k], k))
+        builder.add_run((node - offsets[k]) * block, block);
+    }
+    builder.add_run(node * block, block);
+    for (std::size_t k = 0; k < offsets.size(); ++k) {
+      if (node + offsets[k] < nodes && coupled(node, k))
+        builder.add_run((node + offsets[k]) * block, block);
+    }
+    builder.end_block_row(block);
+  }
+  return builder.take();
+}
+
+// Saddle point [H A'; A 0]: H is a band, and constraint i of A involves the unknowns around the one
+// that stands at the same fraction of the way.
+Pattern make_kkt(const Request& request) {
+  const long long unknowns = request.size(0), constraints = request.size(1);
+  const long long n = unknowns + constraints;
+  const long long half_band = request.get("hessian") / 2;
+  const double hessian = static_cast<double>(unknowns) * static_cast<double>(2 * half_band + 1);
+  const long long nnz = request.get("nnz", static_cast<long long>(hessian) + 6 * constraints);
+  if (unknowns == 0 || constraints > unknowns)
+    request.fail("needs at least as many unknowns as constraints, and one");
+  if (static_cast<double>(nnz) < hessian)
+    request.fail(fmt::format("nnz = {} is less than the {:.0f} of H alone", nnz, hessian));
+  request.check_size(n, n, static_cast<double>(nnz));
+  const long long in_constraints = (nnz - static_cast<long long>(hessian)) / 2;
+  const long long mean = constraints ? (in_constraints + constraints - 1) / constraints : 0;
+  const long long width = std::min(request.get("width", mean), unknowns);
+  if (in_constraints > width * constraints)
+    request.fail(fmt::format("nnz = {} does not fit in constraints of width {}", nnz, width));
+  const std::uint64_t share = width * constraints > 0
+                                  ? (static_cast<std::uint64_t>(in_constraints) << 32) /
+                                        static_cast<std::uint64_t>(width * constraints)
+                                  : 0;
+  const long long step = std::max(request.get("reach", width) / std::max(width, 1ll), 1ll);
+  // The k-th unknown of a constraint; strides past an end come back in from the other.
+  const auto first_of = [=](long long constraint) {
+    const long long centre = constraint * unknowns / constraints;
+    return std::clamp(centre - step * (width / 2), 0ll, std::max(unknowns - step * width, 0ll));
+  };
+  const auto involved = [&](long long constraint, long long k) {
+    return (mix64(request.seed() * kGoldenGamma +
+                  static_cast<std::uint64_t>(constraint * width + k)) >>
+            32) < share;
+  };
+
+  PatternBuilder builder(request, n, n, static_cast<double>(nnz));
+  for (long long unknown = 0; unknown < unknowns; ++unknown) {
+    const long long begin = std::max(unknown - half_band, 0ll);
+    builder.add_run(begin, std::min(unknown + half_band + 1, unknowns) - begin);
+    // Constraints whose first unknown is at most a full width before this one.
+    const long long around = constraints ? unknown * constraints / unknowns : 0;
+    const long long margin = constraints ? step * width * constraints / unknowns + 2 : 0;
+    for (long long c = std::max(around - margin, 0ll); c < std::min(around + margin, constraints);
+         ++c) {
+      const long long distance = unknown - first_of(c);
+      if (distance >= 0 && distance % step == 0 && distance / step < width &&
+          involved(c, distance / step))
+        builder.add(unknowns + c);
+    }
+    builder.end_row();
+  }
+  for (long long c = 0; c < constraints; ++c) {
+    for (long long k = 0; k < width; ++k) {
+      if (first_of(c) + k * step < unknowns && involved(c, k)) builder.add(first_of(c) + k * step);
+    }
+    builder.end_row();
+  }
+  return builder.take();
+}
+
+// ---- the table ------------------------------------------------------------------------------
+
+constexpr long long kAny = kMaxNonzeros;
+constexpr Key kSeed{"seed", 1, 0, kAny, "another seed, another matrix of the same kind"};
+constexpr Key kDof{"dof", 1, 1, 64,
+                   "unknowns at a grid point; every coupling is a dense dof x dof block"};
+
+const std::vector<Generator>& all_generators() {
+  static const std::vector<Generator> generators{
+      {"stencil2d",
+       "NXxNY",
+       "2-D grid, every point coupled to its neighbours",
+       {{"points", 5, 0, 99, "5 (star) or 9 (box)"}, kDof, kSeed},
+       make_stencil2d},
+      {"stencil3d",
+       "NXxNYxNZ",
+       "3-D grid, every point coupled to its neighbours",
+       {{"points", 7, 0, 99, "7 (star) or 27 (box)"}, kDof, kSeed},
+       make_stencil3d},
+      {"lattice",
+       "NXxNYxNZxNT",
+       "lattice QCD: periodic 4-D grid, 12 rows a site, 39 nonzeros a row",
+       {kSeed},
+       make_lattice},
+      {"triangle",
+       "SIDE",
+       "Markov chain on the states x + y < SIDE, up to 4 nonzeros a row",
+       {kSeed},
+       make_triangle},
+      {"random",
+       "ROWSxCOLS",
+       "uniformly random columns, all rows of the same length",
+       {{"nnz_per_row", kDerived, 0, kAny, "at most COLS (16)"}, kSeed},
+       make_random},
+      {"banded",
+       "N",
+       "a band around the diagonal",
+       {{"bandwidth", 2, 0, kAny, "largest |row - column|"},
+        {"nnz_per_row", kDerived, 1, kAny,
+         "that many drawn from the band, with the diagonal (all)"},
+        kSeed},
+       make_banded},
+      {"powerlaw",
+       "ROWSxCOLS",
+       "a few huge rows and columns, some empty rows: graphs, circuits, LP",
+       {{"nnz", kDerived, 0, kAny, "exactly this many (8 a row)"},
+        {"min_row", kDerived, 0, kAny, "length of the shortest row that is not empty (1)"},
+        {"max_row", kDerived, 0, kAny, "length of the longest row (100 x the mean)"},
+        {"skew", 1, 1, 8, "how steeply lengths fall from the longest row"},
+        {"empty", 5, 0, 100, "percentage of rows that are empty"},
+        {"local", 0, 0, 100, "percentage of nonzeros near the diagonal"},
+        {"bandwidth", 64, 0, kAny, "how near"},
+        {"column_skew", 2, 1, 8, "how steeply the popularity of columns falls; 1: all alike"},
+        {"diagonal", 0, 0, 1, "1: the diagonal is in every row that is not empty"},
+        kSeed},
+       make_powerlaw},
+      {"rmat",
+       "",
+       "R-MAT graph of 2^scale vertices with Graph500 probabilities, duplicates merged",
+       {{"scale", 16, 0, 30, "binary logarithm of the number of rows"},
+        {"edge_factor", 16, 0, 4096, "edges drawn per row"},
+        {"symmetric", 0, 0, 1, "1: every edge both ways"},
+        kSeed},
+       make_rmat},
+      {"fem",
+       "NODES",
+       "finite elements: dense blocks over a mesh, symmetric structure",
+       {{"block", 3, 1, 64, "unknowns at a node"},
+        {"nnz", kDerived, 0, kAny, "about this many (15 couplings a node)"},
+        {"max_row", kDerived, 1, kAny, "bound on the row length (2 x the mean)"},
+        {"spread", 25, 0, 100, "percentage by which density differs between parts of the mesh"},
+        {"reach", kDerived, 1, kAny, "bandwidth in nodes (NODES^(2/3))"},
+        kSeed},
+       make_fem},
+      {"kkt",
+       "UNKNOWNSxCONSTRAINTS",
+       "saddle point [H A'; A 0] of an optimisation, symmetric structure",
+       {{"nnz", kDerived, 0, kAny, "about this many (3 a constraint in A, and H)"},
+        {"hessian", 1, 1, 999, "nonzeros a row of H, odd"},
+        {"width", kDerived, 0, kAny,
+         "positions from which a constraint takes its unknowns (the mean)"},
+        {"reach", kDerived, 1, kAny,
+         "how far apart the first and the last of them are (side by side)"},
+        kSeed},
+       make_kkt},
+      {"dense", "ROWSxCOLS", "every position is a nonzero", {kSeed}, make_dense},
+      {"diagonal", "N", "the diagonal and nothing else", {kSeed}, make_diagonal},
+  };
+  return generators;
+}
+
+}  // namespace
+
+bool is_generator(const std::string& spec) {
+  const std::size_t colon = spec.find(':');
+  return colon != std::string::npos && find_generator(std::string_view(spec).substr(0, colon));
+}
+
+std::string full_specification(const std::string& spec) {
+  const Request request(spec, sizeof(double), std::numeric_limits<std::uint64_t>::max());
+  std::string full = spec;
+  for (const Key& key : request.generator().keys) {
+    const bool given = spec.find(fmt::format(",{}=", key.name)) != std::string::npos ||
+                       spec.find(fmt::format(":{}=", key.name)) != std::string::npos;
+    if (!given && key.fallback != kDerived) {
+      if (full.back() != ':') full += ',';
+      full += fmt::format("{}={}", key.name, key.fallback);
+    }
+  }
+  return full;
+}
+
+std::uint64_t available_memory() {
+  // Counts what the page cache would give back, which sysconf does not.
+  std::ifstream meminfo("/proc/meminfo");
+  std::string field;
+  std::uint64_t kilobytes = 0;
+  while (meminfo >> field >> kilobytes) {
+    if (field == "MemAvailable:") return kilobytes * 1024;
+    meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return std::numeric_limits<std::uint64_t>::max();
+}
+
+template <typename T>
+Csr<T> generate(const std::string& spec, std::uint64_t memory_limit) {
+  const Request request(spec, sizeof(T), memory_limit);
+  Pattern pattern = request.generator().make(request);
+  Csr<T> csr;
+  csr.rows = pattern.rows;
+  csr.cols = pattern.cols;
+  csr.row_offsets = std::move(pattern.row_offsets);
+  csr.column_indices = std::move(pattern.column_indices);
+  csr.values.resize(csr.column_indices.size());
+  Rng rng(request.seed(), 0xA5A5A5A5ull << 32);
+  for (T& value : csr.values) value = signed_unit_value<T>(rng.bits64());
+  return csr;
+}
+
+std::string generator_help() {
+  std::string help;
+  for (const Generator& generator : all_generators()) {
+    help += fmt::format("  {}:{}\n      {}\n", generator.name, generator.sizes, generator.summary);
+    for (const Key& key : generator.keys) {
+      const std::string value = key.fallback == kDerived ? "..." : std::to_string(key.fallback);
+      help += fmt::format("      {:<18}{}\n", fmt::format("{}={}", key.name, value), key.meaning);
+    }
+  }
+  return help;
+}
+
+template Csr<float> generate(const std::string&, std::uint64_t);
+template Csr<double> generate(const std::string&, std::uint64_t);
+
+}  // namespace spmv

@@ -1,0 +1,36 @@
+// Matrices from a line of text: "stencil2d:1000x1000,points=9,seed=7".
+//
+// A specification is the same matrix on every machine and with every compiler: all decisions are
+// made in integers by a generator of our own, rows are drawn independently of each other, and
+// values are multiples of 2^-20 in [-1, 1] without 0, which float and double hold alike.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sparse/matrix.hpp"
+
+namespace spmv {
+
+// True when `spec` starts with "name:" where name is a generator, whether or not the rest is good.
+bool is_generator(const std::string& spec);
+
+// `spec` with every default that it leaves out, the seed included, written out.
+std::string full_specification(const std::string& spec);
+
+// Bytes that can be allocated now without swapping; a very large number where that is unknown.
+std::uint64_t available_memory();
+
+// The matrix that `spec` describes. Throws InputError when the specification is wrong, when the
+// matrix would need indices of more than 32 bits, and when it would not fit in `memory_limit`
+// bytes; the last two before anything is allocated.
+template <typename T>
+Csr<T> generate(const std::string& spec, std::uint64_t memory_limit = available_memory());
+
+// Every generator with its keys and their defaults, a few lines each, for --help.
+std::string generator_help();
+
+extern template Csr<float> generate(const std::string&, std::uint64_t);
+extern template Csr<double> generate(const std::string&, std::uint64_t);
+
+}  // namespace spmv
