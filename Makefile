@@ -1,0 +1,48 @@
+# SpMV on GPUs in ten steps. `make help` lists what there is to do.
+include common/build.mk
+
+PRECISION ?= f64
+SPMV := $(OUT)/spmv
+TESTS := $(OUT)/tests
+
+$(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEPS)))
+	$(link)
+$(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(TEST_SOURCES) $(call stage_sources,$(STEPS)) $(call step_test_sources,$(STEPS)))
+	$(link)
+
+.PHONY: help run test data info list build clean format check-format fuzz bench-reader
+
+help:  ## this list
+	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo '  MATRIX=path.mtx.gz | stencil2d:1000x1000 | scircuit   PRECISION=f32 | f64'
+	@echo "  ARGS=\"--kernel 'csr_*' --json out.jsonl\"               BACKEND=cpu | cuda"
+	@echo '  make -C 03_csr_vector run                              one step alone'
+
+run: $(SPMV)  ## run and verify every step on MATRIX, or on three matrices that tell them apart
+	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(ARGS)
+
+test: $(TESTS) $(SPMV)  ## all tests
+	@$(TESTS)
+	@bash common/tests/data_test.sh $(SPMV)
+
+data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some)
+	@SPMV=$(SPMV) bash common/data.sh $(ARGS)
+
+info: $(SPMV)  ## describe MATRIX: sizes, row lengths, a picture
+	@$(SPMV) info '$(MATRIX)'
+
+list: $(SPMV)  ## the kernels and the papers they come from
+	@$(SPMV) --list
+
+build: $(SPMV) $(TESTS)  ## compile everything, run nothing
+
+clean:  ## remove what was built
+	@rm -rf build
+
+FORMATTED := $(shell find . -path ./build -prune -o -path ./.deps -prune -o \( -name '*.hpp' -o \
+  -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name 'cuda_runtime.h' \) -print)
+format:  ## format all sources
+	@clang-format -i $(FORMATTED)
+check-format:  ## fail if a source is not formatted
+	@clang-format --dry-run -Werror $(FORMATTED)

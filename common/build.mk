@@ -1,0 +1,149 @@
+# How everything is compiled. The top Makefile and every step's include this.
+#
+#   BACKEND=cuda|cpu   default: cuda where nvcc and a GPU are, else cpu
+#   COUNT=1|0          cpu backend: count and check every memory access of kernels (default), or not
+#   SANITIZE=1         cpu backend: AddressSanitizer and UndefinedBehaviorSanitizer; implies COUNT=0
+#   CUDA_ARCHS="75 90" cuda backend: compute capabilities; default: that of the GPU here
+#   CXX                g++ 11 or later, clang++ 14 or later
+
+ROOT := $(patsubst %/,%,$(dir $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))))
+STEPS := $(sort $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)))
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# --- Backend --------------------------------------------------------------------------------------
+
+NVCC ?= $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+HAS_GPU := $(if $(wildcard /dev/nvidia0 /dev/dxg),yes,$(shell nvidia-smi -L >/dev/null 2>&1 && echo yes))
+ifdef BACKEND
+  BACKEND_REASON := asked for with BACKEND=$(BACKEND)
+else ifeq ($(NVCC),)
+  BACKEND := cpu
+  BACKEND_REASON := no nvcc on this machine
+else ifeq ($(HAS_GPU),)
+  BACKEND := cpu
+  BACKEND_REASON := nvcc is here but no GPU
+else
+  BACKEND := cuda
+  BACKEND_REASON := nvcc and a GPU are here
+endif
+ifeq ($(filter $(BACKEND),cpu cuda),)
+  $(error BACKEND=$(BACKEND): give cpu or cuda)
+endif
+ifeq ($(BACKEND)$(NVCC),cuda)
+  $(error BACKEND=cuda needs nvcc, which is not on this machine; install the CUDA Toolkit or set NVCC)
+endif
+export SPMV_BACKEND_REASON := $(BACKEND_REASON)
+
+# --- Flags ----------------------------------------------------------------------------------------
+
+ifeq ($(origin CXX),default)
+  CXX := g++
+endif
+COUNT ?= 1
+SANITIZE ?= 0
+ifeq ($(SANITIZE),1)
+  override COUNT := 0
+endif
+OUT := $(ROOT)/build/$(BACKEND)
+ifeq ($(BACKEND),cpu)
+  OUT := $(OUT)$(if $(filter 0,$(COUNT)),-uncounted)$(if $(filter 1,$(SANITIZE)),-sanitized)
+endif
+OUT := $(OUT)$(if $(filter-out g++,$(CXX)),-$(notdir $(CXX)))
+
+# setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES).
+NEEDS_NOTHING := help clean format check-format
+ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
+  include $(ROOT)/build/setup-$(BACKEND).mk
+endif
+$(ROOT)/build/setup-%.mk: $(ROOT)/common/setup.sh
+	@$(ROOT)/common/setup.sh $* $@
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow
+DEFINES := -DSPMV_SOURCE_DIR='"$(ROOT)"' -DFMT_HEADER_ONLY
+INCLUDES := -I$(ROOT)/common $(EXTRA_INCLUDES)
+OPENMP := $(shell echo | $(CXX) -fopenmp -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp)
+CXXFLAGS ?= -O2 -g1
+ALL_CXXFLAGS = -std=c++20 $(CXXFLAGS) $(OPENMP) $(WARNINGS) $(DEFINES) $(INCLUDES) -pthread -MMD -MP
+LIBRARIES := $(EXTRA_LIBRARIES) -lz -pthread
+
+ifeq ($(BACKEND),cpu)
+  INCLUDES += -I$(ROOT)/common/simt/include
+  LIBRARIES += -lboost_context
+  DEVICE_FLAGS := -x c++
+  ifeq ($(COUNT),1)
+    DEFINES += -DSIMT_INSTRUMENTED
+    # The compiler announces every load and store; simt counts them. One optimisation level for
+    # all, so that the counts are the same everywhere.
+    DEVICE_FLAGS += -O1 -fsanitize=thread
+    ifeq ($(findstring clang,$(CXX)),)
+      DEVICE_FLAGS += --param tsan-instrument-func-entry-exit=0
+    endif
+  endif
+  ifeq ($(SANITIZE),1)
+    CXXFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+    LINK_FLAGS += -fsanitize=address,undefined
+  endif
+  LINK = $(CXX) $(OPENMP) $(LINK_FLAGS)
+else
+  DEFINES += -DSPMV_CUDA
+  CUDA_HOME := $(abspath $(dir $(NVCC))/..)
+  INCLUDES += -isystem $(CUDA_HOME)/include
+  CUDA_ARCHS ?= native
+  NVCC_FLAGS := -std=c++20 -O3 -lineinfo -ccbin $(CXX) --expt-relaxed-constexpr $(DEFINES) \
+    $(INCLUDES) -Xcompiler "-Wall -Wextra -Wshadow $(OPENMP)" -MMD -MP \
+    $(if $(filter native,$(CUDA_ARCHS)),-arch=native,\
+      $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)))
+  LIBRARIES += -L$(CUDA_HOME)/lib64 -lcusparse -lcudart
+  LINK = $(CXX) $(OPENMP) -Wl,-rpath,$(CUDA_HOME)/lib64
+endif
+
+# --- Sources --------------------------------------------------------------------------------------
+
+COMMON_SOURCES := $(filter-out %/fuzz_% %_benchmark.cpp,\
+  $(wildcard $(ROOT)/common/sparse/*.cpp $(ROOT)/common/harness/*.c* $(ROOT)/common/device/*.c*\
+    $(if $(filter cpu,$(BACKEND)),$(ROOT)/common/simt/*.cpp)\
+    $(ROOT)/common/peers/*.cpp $(if $(filter cuda,$(BACKEND)),$(ROOT)/common/peers/*.cu)))
+TEST_SOURCES := $(filter-out $(if $(filter cuda,$(BACKEND)),%/simt_test.cu),\
+  $(wildcard $(ROOT)/common/tests/*_test.cpp $(ROOT)/common/tests/*_test.cu))
+MAIN := $(ROOT)/common/harness/main.cpp
+TEST_MAIN := $(ROOT)/common/tests/main.cpp
+
+object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
+stage_sources = $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/stage.cu $(ROOT)/$(s)/stage.cpp))
+step_test_sources = $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/test.cu))
+common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
+
+$(OUT)/%.cpp.o: $(ROOT)/%.cpp
+	@mkdir -p $(@D)
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -c $< -o $@
+
+ifeq ($(BACKEND),cpu)
+$(OUT)/%.cu.o: $(ROOT)/%.cu
+	@mkdir -p $(@D)
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) -c $< -o $@
+else
+$(OUT)/%.cu.o: $(ROOT)/%.cu
+	@mkdir -p $(@D)
+	$(QUIET)$(NVCC) $(NVCC_FLAGS) -c $< -o $@
+endif
+
+# An `extern __shared__ T name[]` is declared in a kernel and defined nowhere: on the CPU backend
+# each such name becomes an array as large as a block's shared memory can be (simt/types.hpp).
+define link
+@mkdir -p $(@D)
+$(if $(filter cpu,$(BACKEND)),@readelf -sW $(filter %.cu.o,$^) /dev/null 2>/dev/null | awk \
+  '$$4 == "TLS" && $$7 == "UND" && $$8 !~ /^(threadIdx|blockIdx|blockDim|gridDim|_ZN4simt)/ \
+   { print "__thread unsigned char __attribute__((aligned(128))) " $$8 "[227 * 1024];" }' \
+  | sort -u > $@.shared.c)
+$(if $(filter cpu,$(BACKEND)),@$(CXX) -w -x c -c $@.shared.c -o $@.shared.o)
+$(QUIET)$(LINK) $(filter %.o,$^) $(if $(filter cpu,$(BACKEND)),$@.shared.o) $(LIBRARIES) -o $@
+endef
+
+-include $(shell find $(OUT) -name '*.d' 2>/dev/null)
+
+# Commands are shown with V=1; otherwise a line a file.
+V ?= 0
+QUIET := $(if $(filter 0,$(V)),@echo '  $$(if $$(filter %.o,$$@),build,link) ' $$(patsubst $$(ROOT)/%,%,$$@) &&)
+QUIET := $(if $(filter 0,$(V)),@)

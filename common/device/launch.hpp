@@ -1,0 +1,45 @@
+// Launching a kernel, from a .cu file.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <source_location>
+#include <utility>
+
+#include "device/error.hpp"
+
+namespace spmv::device {
+
+// Where, and with how much shared memory: the four things between <<< and >>>.
+struct Shape {
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+};
+
+// launch(kernel, {grid, block, shared_bytes, stream}, arguments...) stands for
+//
+//     kernel<<<grid, block, shared_bytes, stream>>>(arguments...);
+//
+// which is not C++, and checks for errors. A grid of no blocks does nothing, where CUDA would call
+// it an error: an empty matrix is none.
+template <typename... Parameters, typename... Arguments>
+void launch(void (*kernel)(Parameters...), const Shape& shape, Arguments&&... arguments) {
+  if (shape.grid.x == 0) return;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = shape.grid;
+  config.blockDim = shape.block;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = shape.stream;
+  check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...),
+        "launching a kernel");
+}
+
+// How many groups of `size` are needed for `count`.
+template <typename Integer>
+constexpr Integer divide_up(Integer count, Integer size) {
+  return count / size + (count % size != 0);
+}
+
+}  // namespace spmv::device

@@ -1,0 +1,804 @@
+#include "simt/engine.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <thread>
+
+#include "simt/builtins.hpp"
+#include "simt/internal.hpp"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SIMT_ADDRESS_SANITIZER 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SIMT_ADDRESS_SANITIZER 1
+#endif
+#ifdef SIMT_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+constinit thread_local uint3 threadIdx{};
+constinit thread_local uint3 blockIdx{};
+constinit thread_local dim3 blockDim{};
+constinit thread_local dim3 gridDim{};
+
+namespace simt {
+
+constinit thread_local Lane* current_lane = nullptr;
+
+namespace {
+
+// fcontext is Boost.Context's lowest layer. A CUDA thread is nothing but a call that may be set
+// aside for ever (when another one fails), so the layers above it, which own and unwind, have
+// nothing to do here.
+using boost::context::detail::fcontext_t;
+using boost::context::detail::jump_fcontext;
+using boost::context::detail::make_fcontext;
+using boost::context::detail::transfer_t;
+
+constexpr std::size_t kStackBytes = 128 * 1024;  // of address space; pages come as they are touched
+constexpr std::size_t kGuardBytes = 4096;
+
+std::uint64_t mix(std::uint64_t x) {  // splitmix64
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+template <typename T>
+void shuffle_order(T* order, std::size_t n, std::uint64_t seed) {
+  for (std::size_t i = n; i > 1; --i) {
+    seed = mix(seed);
+    std::swap(order[i - 1], order[seed % i]);
+  }
+}
+
+template <typename T>
+void set_order(T* order, std::size_t n, std::uint64_t seed) {
+  std::iota(order, order + n, T{0});
+  if (settings().schedule == Schedule::kReverse) std::reverse(order, order + n);
+  if (settings().schedule == Schedule::kRandom) shuffle_order(order, n, seed);
+}
+
+const char* name_of(Collective kind) {
+  switch (kind) {
+    case Collective::kSyncWarp:
+      return "__syncwarp";
+    case Collective::kShuffle:
+      return "__shfl_sync";
+    case Collective::kShuffleUp:
+      return "__shfl_up_sync";
+    case Collective::kShuffleDown:
+      return "__shfl_down_sync";
+    case Collective::kShuffleXor:
+      return "__shfl_xor_sync";
+    case Collective::kBallot:
+      return "__ballot_sync";
+    case Collective::kAny:
+      return "__any_sync";
+    case Collective::kAll:
+      return "__all_sync";
+    case Collective::kMatchAny:
+      return "__match_any_sync";
+    case Collective::kMatchAll:
+      return "__match_all_sync";
+    default:
+      return "__reduce_sync";
+  }
+}
+
+std::string to_text(uint3 v) {
+  return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
+}
+
+std::string hex(std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+// The lane whose value lane `id` receives from a shuffle; its own when the source lies outside its
+// segment of `width` lanes.
+unsigned shuffle_source(const CollectiveRequest& request, unsigned id) {
+  const int lane = static_cast<int>(id);
+  const int width = request.width;
+  const int segment = lane & ~(width - 1);
+  switch (request.kind) {
+    case Collective::kShuffle:
+      return static_cast<unsigned>(segment + (request.operand & (width - 1)));
+    case Collective::kShuffleUp: {
+      const int source = lane - request.operand;
+      return static_cast<unsigned>(source < segment ? lane : source);
+    }
+    case Collective::kShuffleDown: {
+      const int source = lane + request.operand;
+      return static_cast<unsigned>(source >= segment + width ? lane : source);
+    }
+    default: {  // kShuffleXor: a lane may read an earlier segment's, not a later one's
+      const int source = lane ^ request.operand;
+      return static_cast<unsigned>(source >= segment + width ? lane : source);
+    }
+  }
+}
+
+// What a lane gets from one that is not there: CUDA leaves it undefined, so it is something that
+// shows (a NaN in either precision).
+constexpr std::uint64_t kUndefined = 0xfff7dead'ffbadbadu;
+
+}  // namespace
+
+Settings& settings() {
+  static Settings instance;
+  return instance;
+}
+
+// --- Reports ------------------------------------------------------------------------------------
+
+namespace {
+
+std::mutex report_mutex;
+std::string last_report;
+bool quiet_reports = false;
+
+void publish_report(const std::string& report) {
+  const std::lock_guard lock(report_mutex);
+  last_report = report;
+  if (!quiet_reports) std::fprintf(stderr, "%s\n", report.c_str());
+}
+
+}  // namespace
+
+std::string take_report() {
+  const std::lock_guard lock(report_mutex);
+  return std::exchange(last_report, {});
+}
+
+void set_quiet_reports(bool quiet) {
+  const std::lock_guard lock(report_mutex);
+  quiet_reports = quiet;
+}
+
+void GridState::fail(std::string what) {
+  const std::lock_guard lock(mutex_);
+  if (!failed()) failure_ = std::move(what);
+  failed_.store(true, std::memory_order_release);
+}
+
+// --- Switching ----------------------------------------------------------------------------------
+
+#ifdef SIMT_ADDRESS_SANITIZER
+void StackSwitch::leave_for(const StackSwitch& other) {
+  __sanitizer_start_switch_fiber(&fake_stack, other.stack, other.bytes);
+}
+void StackSwitch::arrive(StackSwitch* from) {
+  __sanitizer_finish_switch_fiber(fake_stack, from ? &from->stack : nullptr,
+                                  from ? &from->bytes : nullptr);
+}
+#else
+void StackSwitch::leave_for(const StackSwitch&) {}
+void StackSwitch::arrive(StackSwitch*) {}
+#endif
+
+Block::Block() = default;
+
+Block::~Block() {
+  if (stacks_) munmap(stacks_, stack_count_ * kStackBytes);
+}
+
+void Block::fiber_main(transfer_t transfer) {
+  Fiber& fiber = *static_cast<Fiber*>(transfer.data);
+  Block& block = *fiber.block;
+  block.scheduler_ = transfer.fctx;
+  for (;;) {
+    fiber.stack_switch.arrive(&block.scheduler_switch_);
+    // A lane that returns hands its stack to the next one that has not started: a kernel whose
+    // lanes never wait runs on one stack without a switch.
+    for (Lane* lane = current_lane; lane;) {
+      const Grid& grid = block.grid();
+      grid.body(grid.arguments);
+      block.finish(*lane);
+      lane = block.state_->failed() ? nullptr : block.next_unstarted(block.warps_[lane->warp]);
+      if (lane) {
+        lane->state = Lane::State::kRunning;
+        lane->fiber = &fiber;
+        block.enter(*lane);
+      }
+    }
+    block.idle_.push_back(&fiber);
+    fiber.stack_switch.leave_for(block.scheduler_switch_);
+    block.scheduler_ = jump_fcontext(block.scheduler_, nullptr).fctx;
+  }
+}
+
+void Block::enter(Lane& lane) {
+  current_lane = &lane;
+  threadIdx = lane.thread;
+}
+
+void Block::resume(Lane& lane) {
+  if (!lane.fiber) {
+    lane.fiber = idle_.back();
+    idle_.pop_back();
+  }
+  Fiber& fiber = *lane.fiber;
+  if (!fiber.context) {
+    fiber.context =
+        make_fcontext(fiber.stack + kStackBytes, kStackBytes - kGuardBytes, &Block::fiber_main);
+  }
+  lane.state = Lane::State::kRunning;
+  enter(lane);
+  scheduler_switch_.leave_for(fiber.stack_switch);
+  fiber.context = jump_fcontext(fiber.context, &fiber).fctx;
+  scheduler_switch_.arrive();
+  current_lane = nullptr;
+}
+
+void Block::suspend(Lane& lane) {
+  Fiber& fiber = *lane.fiber;
+  lane.polls = 0;
+  fiber.stack_switch.leave_for(scheduler_switch_);
+  scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+  fiber.stack_switch.arrive();
+}
+
+bool Block::on_stack(const Lane& lane, std::uintptr_t address) const {
+  return address - reinterpret_cast<std::uintptr_t>(lane.fiber->stack) < kStackBytes;
+}
+
+// --- Running a block ----------------------------------------------------------------------------
+
+void Block::start_grid(GridState& state) {
+  state_ = &state;
+  const dim3 dim = state.grid().block;
+  const std::size_t count = static_cast<std::size_t>(dim.x) * dim.y * dim.z;
+  if (stack_count_ < count) {
+    if (stacks_) munmap(stacks_, stack_count_ * kStackBytes);
+    void* const mapped = mmap(nullptr, count * kStackBytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) {
+      std::fprintf(stderr, "error: no address space for the stacks of %zu threads\n", count);
+      std::abort();
+    }
+    stacks_ = static_cast<std::byte*>(mapped);
+    stack_count_ = count;
+    fibers_.clear();
+  }
+  idle_.clear();
+  for (std::size_t i = fibers_.size(); i < count; ++i) {
+    auto fiber = std::make_unique<Fiber>();
+    fiber->block = this;
+    fiber->stack = stacks_ + i * kStackBytes;
+    fiber->stack_switch = {nullptr, fiber->stack, kStackBytes};
+    mprotect(fiber->stack, kGuardBytes, PROT_NONE);  // an overflow is a fault, not a corruption
+    fibers_.push_back(std::move(fiber));
+  }
+  for (std::size_t i = count; i-- > 0;) idle_.push_back(fibers_[i].get());
+
+  lanes_.assign(count, {});
+  warps_.assign((count + kWarpSize - 1) / kWarpSize, {});
+  warp_order_.resize(warps_.size());
+  for (unsigned i = 0; i < count; ++i) {
+    lanes_[i].block = this;
+    lanes_[i].id = static_cast<std::uint8_t>(i % kWarpSize);
+    lanes_[i].warp = i / kWarpSize;
+    lanes_[i].thread = {i % dim.x, i / dim.x % dim.y, i / dim.x / dim.y};
+    Warp& warp = warps_[i / kWarpSize];
+    if (i % kWarpSize == 0) warp.first_lane = i;
+    ++warp.lanes;
+  }
+  blockDim = dim;
+  gridDim = state.grid().grid;
+  shared_ = shared_variables(state.grid().kernel);
+  for (SharedVariable& variable : shared_) {
+    if (variable.dynamic) variable.bytes = state.grid().dynamic_shared_bytes;
+  }
+  observer_.start(state.grid());
+}
+
+void Block::end_grid() {
+  if (observer_.counting()) add_to_profile(observer_);
+  if (state_->failed()) {
+    // Lanes were left where they stood: their stacks start anew.
+    for (auto& fiber : fibers_) {
+      fiber->context = nullptr;
+      fiber->stack_switch.fake_stack = nullptr;
+    }
+#ifdef SIMT_ADDRESS_SANITIZER
+    __asan_unpoison_memory_region(stacks_, stack_count_ * kStackBytes);
+#endif
+  }
+  state_ = nullptr;
+}
+
+void Block::order_lanes(std::uint64_t block_number) {
+  const std::uint64_t seed = mix(settings().seed ^ mix(block_number));
+  set_order(warp_order_.data(), warp_order_.size(), seed);
+  for (Warp& warp : warps_) set_order(warp.order, warp.lanes, seed + warp.first_lane);
+}
+
+void Block::run(std::uint64_t block_number) {
+  const dim3 dim = grid().grid;
+  index_ = {static_cast<unsigned>(block_number % dim.x),
+            static_cast<unsigned>(block_number / dim.x % dim.y),
+            static_cast<unsigned>(block_number / dim.x / dim.y)};
+  blockIdx = index_;
+  order_lanes(block_number);
+  for (Lane& lane : lanes_) {
+    lane.state = Lane::State::kUnstarted;
+    lane.fiber = nullptr;
+    lane.polls = 0;
+  }
+  for (Warp& warp : warps_) {
+    warp.live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
+    warp.pending = 0;
+  }
+  live_ = static_cast<unsigned>(lanes_.size());
+  at_barrier_ = 0;
+  yielded_ = 0;
+  for (const SharedVariable& variable : shared_) {
+    std::memset(shared_address(variable.offset), 0xff, variable.bytes);  // NaN, or -1
+  }
+
+  std::chrono::steady_clock::time_point polling_since{};
+  while (live_ > 0) {
+    const std::uint64_t events_before = events_;
+    bool ran = false;
+    for (const unsigned w : warp_order_) {
+      ran |= run_warp(warps_[w]);
+      if (state_->failed()) return;
+    }
+    if (yielded_ > 0) {
+      for (Lane& lane : lanes_) {
+        if (lane.state == Lane::State::kYielded) lane.state = Lane::State::kReady;
+      }
+      yielded_ = 0;
+      const auto now = std::chrono::steady_clock::now();
+      if (events_ != events_before || polling_since == decltype(polling_since){}) {
+        polling_since = now;
+      } else if (std::chrono::duration<double>(now - polling_since).count() >
+                 settings().spin_limit_seconds) {
+        report_deadlock();
+        return;
+      }
+    } else if (!ran) {
+      report_deadlock();
+      return;
+    }
+  }
+}
+
+Lane* Block::next_unstarted(Warp& warp) {
+  for (unsigned i = 0; i < warp.lanes; ++i) {
+    Lane& lane = lanes_[warp.first_lane + warp.order[i]];
+    if (lane.state == Lane::State::kUnstarted) return &lane;
+  }
+  return nullptr;
+}
+
+bool Block::run_warp(Warp& warp) {
+  bool ran = false;
+  for (bool found = true; found;) {
+    found = false;
+    for (unsigned i = 0; i < warp.lanes; ++i) {
+      Lane& lane = lanes_[warp.first_lane + warp.order[i]];
+      if (lane.state == Lane::State::kUnstarted || lane.state == Lane::State::kReady) {
+        found = ran = true;
+        resume(lane);
+        if (state_->failed()) return true;
+      }
+    }
+  }
+  if (ran && observer_.counting()) observer_.converge(~0u);
+  return ran;
+}
+
+void Block::finish(Lane& lane) {
+  lane.state = Lane::State::kDone;
+  Warp& warp = warps_[lane.warp];
+  warp.live &= ~(1u << lane.id);
+  --live_;
+  ++events_;
+  // Those that waited for this lane need not any more.
+  if (warp.pending) {
+    for (unsigned id = 0; id < warp.lanes; ++id) {
+      if (warp.pending >> id & 1u) try_complete(warp, lanes_[warp.first_lane + id]);
+    }
+  }
+  try_release_barrier();
+}
+
+// --- Meeting ------------------------------------------------------------------------------------
+
+std::uint64_t Block::collective(Lane& lane, const CollectiveRequest& request) {
+  lane.request = request;
+  const unsigned bit = 1u << lane.id;
+  if (!(request.mask & bit)) {
+    fail(lane,
+         std::string(name_of(request.kind)) + " with mask " + hex(request.mask) +
+             ", which does not name the lane that calls it (" + std::to_string(lane.id) + ")",
+         lane.pc);
+  }
+  if (request.width <= 0 || request.width > 32 || (request.width & (request.width - 1))) {
+    fail(lane,
+         std::string(name_of(request.kind)) + " with width " + std::to_string(request.width) +
+             "; it must be 1, 2, 4, 8, 16 or 32",
+         lane.pc);
+  }
+  Warp& warp = warps_[lane.warp];
+  warp.pending |= bit;
+  lane.state = Lane::State::kAtCollective;
+  try_complete(warp, lane);
+  if (lane.state == Lane::State::kAtCollective) {
+    suspend(lane);
+  } else {
+    lane.state = Lane::State::kRunning;
+  }
+  return lane.result;
+}
+
+// Completes the operation at which `lane` waits if every live lane that it names has arrived.
+void Block::try_complete(Warp& warp, Lane& lane) {
+  const unsigned mask = lane.request.mask & warp.live;
+  if (mask & ~warp.pending) return;
+  for (unsigned rest = mask; rest; rest &= rest - 1) {
+    const Lane& other = lanes_[warp.first_lane + std::countr_zero(rest)];
+    if (other.request.kind != lane.request.kind || other.request.mask != lane.request.mask) {
+      fail(lane,
+           std::string(name_of(lane.request.kind)) + " with mask " + hex(lane.request.mask) +
+               " names lane " + std::to_string(other.id) + ", which is at " +
+               name_of(other.request.kind) + " with mask " + hex(other.request.mask) +
+               "; lanes that a mask names must meet at the same operation with the same mask",
+           lane.pc);
+    }
+  }
+  complete(warp, mask);
+}
+
+void Block::complete(Warp& warp, unsigned mask) {
+  Lane* const lanes = &lanes_[warp.first_lane];
+  const Collective kind = lanes[std::countr_zero(mask)].request.kind;
+  const auto for_each = [mask](auto&& visit) {
+    for (unsigned rest = mask; rest; rest &= rest - 1) visit(std::countr_zero(rest));
+  };
+  const auto set_all = [&](std::uint64_t result) {
+    for_each([&](unsigned id) { lanes[id].result = result; });
+  };
+  const auto reduce = [&](auto initial, auto&& combine) {
+    for_each([&](unsigned id) {
+      initial = combine(initial, static_cast<decltype(initial)>(lanes[id].request.value));
+    });
+    set_all(static_cast<unsigned>(initial));
+  };
+  unsigned ballot = 0;
+  for_each([&](unsigned id) { ballot |= (lanes[id].request.value != 0 ? 1u : 0u) << id; });
+
+  switch (kind) {
+    case Collective::kSyncWarp:
+      break;
+    case Collective::kShuffle:
+    case Collective::kShuffleUp:
+    case Collective::kShuffleDown:
+    case Collective::kShuffleXor:
+      for_each([&](unsigned id) {
+        const unsigned source = shuffle_source(lanes[id].request, id);
+        lanes[id].result = mask >> source & 1u ? lanes[source].request.value : kUndefined;
+      });
+      break;
+    case Collective::kBallot:
+      set_all(ballot);
+      break;
+    case Collective::kAny:
+      set_all(ballot != 0);
+      break;
+    case Collective::kAll:
+      set_all(ballot == mask);
+      break;
+    case Collective::kMatchAny:
+      for_each([&](unsigned id) {
+        unsigned same = 0;
+        for_each([&](unsigned other) {
+          if (lanes[other].request.value == lanes[id].request.value) same |= 1u << other;
+        });
+        lanes[id].result = same;
+      });
+      break;
+    case Collective::kMatchAll: {
+      bool same = true;
+      const std::uint64_t first = lanes[std::countr_zero(mask)].request.value;
+      for_each([&](unsigned id) { same &= lanes[id].request.value == first; });
+      set_all(same ? mask : 0);
+      break;
+    }
+    case Collective::kReduceAdd:
+      reduce(0u, std::plus<>{});
+      break;
+    case Collective::kReduceAnd:
+      reduce(~0u, std::bit_and<>{});
+      break;
+    case Collective::kReduceOr:
+      reduce(0u, std::bit_or<>{});
+      break;
+    case Collective::kReduceXor:
+      reduce(0u, std::bit_xor<>{});
+      break;
+    case Collective::kReduceMinSigned:
+      reduce(INT32_MAX, [](int a, int b) { return std::min(a, b); });
+      break;
+    case Collective::kReduceMaxSigned:
+      reduce(INT32_MIN, [](int a, int b) { return std::max(a, b); });
+      break;
+    case Collective::kReduceMinUnsigned:
+      reduce(UINT32_MAX, [](unsigned a, unsigned b) { return std::min(a, b); });
+      break;
+    case Collective::kReduceMaxUnsigned:
+      reduce(0u, [](unsigned a, unsigned b) { return std::max(a, b); });
+      break;
+  }
+  for_each([&](unsigned id) { lanes[id].state = Lane::State::kReady; });
+  warp.pending &= ~mask;
+  ++events_;
+  if (observer_.counting()) observer_.converge(mask);
+}
+
+int Block::barrier(Lane& lane, Barrier kind, int predicate) {
+  lane.barrier = kind;
+  lane.predicate = predicate;
+  lane.state = Lane::State::kAtBarrier;
+  ++at_barrier_;
+  try_release_barrier();
+  if (lane.state == Lane::State::kAtBarrier) {
+    suspend(lane);
+  } else {
+    lane.state = Lane::State::kRunning;
+  }
+  return static_cast<int>(lane.result);
+}
+
+void Block::try_release_barrier() {
+  if (at_barrier_ == 0 || at_barrier_ != live_) return;
+  int count = 0;
+  const Lane* first = nullptr;
+  for (Lane& lane : lanes_) {
+    if (lane.state != Lane::State::kAtBarrier) continue;
+    if (!first) first = &lane;
+    if (lane.barrier != first->barrier) {
+      fail(lane, "waits at another kind of __syncthreads than " + describe(*first), lane.pc);
+    }
+    count += lane.predicate != 0;
+  }
+  int result = 0;
+  if (first->barrier == Barrier::kOr) result = count != 0;
+  if (first->barrier == Barrier::kAnd) result = count == static_cast<int>(live_);
+  if (first->barrier == Barrier::kCount) result = count;
+  for (Lane& lane : lanes_) {
+    if (lane.state != Lane::State::kAtBarrier) continue;
+    lane.result = static_cast<std::uint64_t>(result);
+    lane.state = Lane::State::kReady;
+  }
+  at_barrier_ = 0;
+  ++events_;
+  // The warp that runs may go on past the barrier before it stops.
+  if (observer_.counting()) observer_.converge(~0u);
+}
+
+void Block::yield(Lane& lane) {
+  lane.state = Lane::State::kYielded;
+  ++yielded_;
+  suspend(lane);
+}
+
+// --- Failing ------------------------------------------------------------------------------------
+
+std::string Block::describe(const Lane& lane) const {
+  std::string text = "thread " + to_text(lane.thread);
+  switch (lane.state) {
+    case Lane::State::kAtCollective:
+      text += " waits at " + std::string(name_of(lane.request.kind)) + " with mask " +
+              hex(lane.request.mask);
+      break;
+    case Lane::State::kAtBarrier:
+      text += " waits at __syncthreads";
+      break;
+    case Lane::State::kReady:
+    case Lane::State::kYielded:
+      text += " polls memory";
+      break;
+    case Lane::State::kDone:
+      text += " has returned";
+      break;
+    default:
+      break;
+  }
+  if (lane.pc && lane.state != Lane::State::kDone) {
+    const std::string line = source_line(lane.pc);
+    if (!line.empty()) text += " at " + line;
+  }
+  return text;
+}
+
+void Block::fail(Lane& lane, const std::string& what, const void* pc) {
+  std::string line = pc ? source_line(pc) : "";
+  if (!line.empty()) line = " at " + line;
+  state_->fail("kernel " + function_name(grid().kernel) + line + ", block " + to_text(index_) +
+               ", thread " + to_text(lane.thread) + ": " + what);
+  Lane& running = *current_lane;
+  for (;;) suspend(running);
+}
+
+void Block::report_deadlock() {
+  // Name a waiting lane, and one that it waits for in vain.
+  const Lane* waiting = nullptr;
+  const Lane* missing = nullptr;
+  for (const Lane& lane : lanes_) {
+    if (lane.state == Lane::State::kDone) continue;
+    if (!waiting || lane.state == Lane::State::kAtCollective) waiting = &lane;
+    if (waiting->state == Lane::State::kAtCollective) break;
+  }
+  for (const Lane& lane : lanes_) {
+    const bool named = waiting->state == Lane::State::kAtCollective
+                           ? lane.warp == waiting->warp && (waiting->request.mask >> lane.id & 1u)
+                           : true;
+    if (named && lane.state != Lane::State::kDone && lane.state != waiting->state) {
+      missing = &lane;
+      break;
+    }
+  }
+  std::string text = "kernel " + function_name(grid().kernel) + ", block " + to_text(index_) +
+                     ": deadlock: " + describe(*waiting);
+  if (missing) text += ", but " + describe(*missing);
+  state_->fail(text);
+}
+
+// --- By the running lane ------------------------------------------------------------------------
+
+std::uint64_t collective(const CollectiveRequest& request) noexcept {
+  Lane& lane = *current_lane;
+  lane.pc = __builtin_return_address(0);
+  return lane.block->collective(lane, request);
+}
+
+int barrier(Barrier kind, int predicate) noexcept {
+  Lane& lane = *current_lane;
+  lane.pc = __builtin_return_address(0);
+  return lane.block->barrier(lane, kind, predicate);
+}
+
+void yield() noexcept {
+  Lane& lane = *current_lane;
+  lane.pc = __builtin_return_address(0);
+  lane.block->yield(lane);
+}
+
+void fail(const std::string& what, const void* pc) noexcept {
+  Lane& lane = *current_lane;
+  lane.block->fail(lane, what, pc);
+}
+
+// --- Running a grid -----------------------------------------------------------------------------
+
+namespace {
+
+// Threads of the host that run blocks, kept between launches: a thread's start costs more than a
+// small kernel.
+class Workers {
+ public:
+  ~Workers() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // Calls job(0) here and job(1) to job(count - 1) elsewhere, and waits for all.
+  void run(unsigned count, const std::function<void(unsigned)>& job) {
+    while (threads_.size() + 1 < count) {
+      threads_.emplace_back([this, id = static_cast<unsigned>(threads_.size()) + 1] { loop(id); });
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      job_ = &job;
+      count_ = count;
+      running_ = count - 1;
+      ++generation_;
+    }
+    wake_.notify_all();
+    job(0);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return running_ == 0; });
+  }
+
+ private:
+  void loop(unsigned id) {
+    std::uint64_t seen = 0;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return stopping_ || (generation_ != seen && id < count_); });
+      if (stopping_) return;
+      seen = generation_;
+      const auto* job = job_;
+      lock.unlock();
+      (*job)(id);
+      lock.lock();
+      if (--running_ == 0) done_.notify_one();
+    }
+  }
+
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  const std::function<void(unsigned)>* job_ = nullptr;
+  unsigned count_ = 0, running_ = 0;
+  std::uint64_t generation_ = 0;
+  bool stopping_ = false;
+};
+
+// The i-th of `count` blocks to start.
+std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count) {
+  switch (settings().schedule) {
+    case Schedule::kForward:
+      return i;
+    case Schedule::kReverse:
+      return count - 1 - i;
+    case Schedule::kRandom:
+      break;
+  }
+  // i -> (a i + b) mod count is a permutation when a and count have no common factor; a is kept
+  // small enough for the product to fit.
+  std::uint64_t step = mix(settings().seed) % std::min<std::uint64_t>(count, 1u << 20) | 1;
+  while (std::gcd(step, count) != 1) step += 2;
+  const std::uint64_t start = mix(settings().seed + 1) % count;
+  return (step * i + start) % count;
+}
+
+}  // namespace
+
+bool run_grid(const Grid& grid) {
+  // One grid at a time: kernels of different streams may run one after the other.
+  static std::mutex mutex;
+  static Workers workers;
+  static std::vector<std::unique_ptr<Block>> blocks;
+  const std::lock_guard lock(mutex);
+  const DeviceMemoryAccess access;
+
+  const std::uint64_t count = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
+  unsigned worker_count = settings().workers;
+  if (worker_count == 0) worker_count = std::max(1u, std::thread::hardware_concurrency());
+  worker_count = static_cast<unsigned>(std::min<std::uint64_t>(worker_count, count));
+  while (blocks.size() < worker_count) blocks.push_back(std::make_unique<Block>());
+
+  GridState state(grid);
+  std::atomic<std::uint64_t> next{0};
+  const std::function<void(unsigned)> job = [&](unsigned worker) {
+    Block& block = *blocks[worker];
+    block.start_grid(state);
+    for (std::uint64_t i; (i = next.fetch_add(1)) < count && !state.failed();) {
+      block.run(scheduled_block(i, count));
+    }
+    block.end_grid();
+  };
+  if (worker_count == 1) {
+    job(0);
+  } else {
+    workers.run(worker_count, job);
+  }
+  if (!state.failed()) return true;
+  publish_report(state.failure());
+  return false;
+}
+
+}  // namespace simt

@@ -1,0 +1,101 @@
+// How a grid runs on the CPU.
+//
+// Every CUDA thread (a *lane* of a warp) runs the kernel's function as an ordinary call, on a stack
+// of its own. It runs until it returns or until it needs other lanes: at a warp operation or at a
+// barrier it switches to the block's scheduler, which runs another lane of the warp, then another
+// warp. Lanes that never wait share one stack and never switch. The blocks of a grid are spread
+// over the cores; a block stays on one thread of the host.
+//
+// This is one of the orders that CUDA allows, and which one is selectable (Schedule), so that a
+// kernel that leans on an order it was not promised is found out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "simt/types.hpp"
+
+namespace simt {
+
+inline constexpr unsigned kWarpSize = 32;
+
+enum class Schedule { kForward, kReverse, kRandom };
+
+// Settings of the CPU backend. Not to be changed while a kernel runs.
+struct Settings {
+  Schedule schedule = Schedule::kForward;  // of blocks in the grid, warps in the block and lanes
+  std::uint64_t seed = 1;                  // for Schedule::kRandom
+  unsigned workers = 0;                    // threads of the host; 0: one a core
+  int devices = 1;                         // what cudaGetDeviceCount says
+  double spin_limit_seconds = 10;          // a block that only polls for longer is a deadlock
+};
+Settings& settings();
+
+// What went wrong in the last kernel that failed: kernel, source line, block, thread, and what. The
+// same text is printed to stderr, unless `quiet`, when it happens. Empty if none failed since the
+// last call.
+std::string take_report();
+void set_quiet_reports(bool quiet);
+
+// Ways in which lanes of a warp meet.
+enum class Collective : std::uint8_t {
+  kSyncWarp,
+  kShuffle,
+  kShuffleUp,
+  kShuffleDown,
+  kShuffleXor,
+  kBallot,
+  kAny,
+  kAll,
+  kMatchAny,
+  kMatchAll,
+  kReduceAdd,
+  kReduceMinSigned,
+  kReduceMaxSigned,
+  kReduceMinUnsigned,
+  kReduceMaxUnsigned,
+  kReduceAnd,
+  kReduceOr,
+  kReduceXor,
+};
+
+// Ways in which threads of a block meet.
+enum class Barrier : std::uint8_t { kPlain, kOr, kAnd, kCount };
+
+// What a lane brings to a warp operation.
+struct CollectiveRequest {
+  Collective kind{};
+  unsigned mask = 0;
+  std::uint64_t value = 0;
+  int operand = 0;  // source lane, delta or lane mask of a shuffle
+  int width = kWarpSize;
+};
+
+// --- Called by the running lane -----------------------------------------------------------------
+
+// Waits for every live lane that request.mask names and returns this lane's result.
+std::uint64_t collective(const CollectiveRequest& request) noexcept;
+// Waits for every live thread of the block. Returns 0 for kPlain.
+int barrier(Barrier kind, int predicate) noexcept;
+// Lets others run; lanes that poll memory call it (through atomics, fences and __nanosleep).
+void yield() noexcept;
+// Ends the running grid with an error; does not return.
+[[noreturn]] void fail(const std::string& what, const void* pc) noexcept;
+
+// --- Called by the host -------------------------------------------------------------------------
+
+struct Grid {
+  const void* kernel = nullptr;  // address of the kernel's function, which gives it its name
+  dim3 grid;
+  dim3 block;
+  std::size_t dynamic_shared_bytes = 0;
+  int device = 0;
+  void (*body)(const void* arguments) = nullptr;  // calls the kernel's function
+  const void* arguments = nullptr;
+};
+
+// Runs every block to its end. False if a kernel failed; take_report() says how.
+bool run_grid(const Grid& grid);
+
+}  // namespace simt

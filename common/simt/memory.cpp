@@ -1,0 +1,390 @@
+// Device memory, textures and the instrumented build's walls around them.
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <vector>
+
+#include "simt/internal.hpp"
+#include "simt/runtime.hpp"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace simt {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+struct Heap {
+  std::shared_mutex mutex;
+  std::map<std::uintptr_t, Allocation> allocations;  // by their first byte
+  std::set<void*> pinned;                            // cudaMallocHost
+  std::set<std::pair<int, int>> peers;               // (device, peer that it may use)
+  int open = 0;                                      // DeviceMemoryAccess objects alive
+};
+
+// Never destroyed: buffers with static storage may outlive any order of destruction.
+Heap& heap() {
+  static Heap& instance = *new Heap;
+  return instance;
+}
+
+std::size_t physical_bytes() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * kPageBytes;
+}
+
+void set_protection(const Allocation& allocation, int protection) {
+  mprotect(reinterpret_cast<void*>(allocation.begin), allocation.mapped_bytes, protection);
+}
+
+// Only in the instrumented build: the host touched memory that it may not.
+void on_fault(int signal, siginfo_t* info, void*) {
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  const Allocation* allocation = find_allocation(address);
+  if (allocation && allocation->contains(address)) {
+    char text[256];
+    const int length = std::snprintf(
+        text, sizeof text,
+        "error: the host touched device memory: byte %zu of '%s'; copy it with cudaMemcpy first\n",
+        static_cast<std::size_t>(address - allocation->begin), allocation->name.c_str());
+    [[maybe_unused]] const auto written =
+        write(STDERR_FILENO, text, static_cast<std::size_t>(length));
+  }
+  ::signal(signal, SIG_DFL);  // the fault happens again, and ends the process
+}
+
+void watch_host() {
+  static const bool once = [] {
+    struct sigaction action = {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO;
+    return sigaction(SIGSEGV, &action, nullptr) == 0;
+  }();
+  (void)once;
+}
+
+}  // namespace
+
+DeviceMemoryAccess::DeviceMemoryAccess() {
+  if (!is_instrumented()) return;
+  Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  if (h.open++ > 0) return;
+  for (const auto& [begin, allocation] : h.allocations) {
+    set_protection(allocation, PROT_READ | PROT_WRITE);
+  }
+}
+
+DeviceMemoryAccess::~DeviceMemoryAccess() {
+  if (!is_instrumented()) return;
+  Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  if (--h.open > 0) return;
+  for (const auto& [begin, allocation] : h.allocations) set_protection(allocation, PROT_NONE);
+}
+
+const Allocation* find_allocation(std::uintptr_t address) {
+  Heap& h = heap();
+  const std::shared_lock lock(h.mutex);
+  auto it = h.allocations.upper_bound(address);
+  if (it == h.allocations.begin()) return nullptr;
+  return &std::prev(it)->second;
+}
+
+bool can_reach(int device, int owner) {
+  if (device == owner) return true;
+  Heap& h = heap();
+  const std::shared_lock lock(h.mutex);
+  return h.peers.contains({device, owner});
+}
+
+void name_allocation(const void* pointer, const char* name) {
+  Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  const auto it = h.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+  if (it != h.allocations.end()) it->second.name = name;
+}
+
+}  // namespace simt
+
+using simt::Allocation;
+using simt::DeviceMemoryAccess;
+using simt::find_allocation;
+using simt::heap;
+
+// --- Allocation ---------------------------------------------------------------------------------
+
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+  if (!pointer) return simt::set_error(cudaErrorInvalidValue);
+  *pointer = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  if (bytes > simt::physical_bytes()) return simt::set_error(cudaErrorMemoryAllocation);
+  if (simt::is_instrumented()) simt::watch_host();
+
+  // A page that is never accessible follows each allocation.
+  const std::size_t mapped_bytes =
+      (bytes + simt::kPageBytes - 1) / simt::kPageBytes * simt::kPageBytes;
+  void* const mapped = mmap(nullptr, mapped_bytes + simt::kPageBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return simt::set_error(cudaErrorMemoryAllocation);
+  mprotect(static_cast<char*>(mapped) + mapped_bytes, simt::kPageBytes, PROT_NONE);
+  std::memset(mapped, 0xff, bytes);  // NaN, or -1
+#ifdef __SANITIZE_ADDRESS__
+  __asan_poison_memory_region(static_cast<char*>(mapped) + bytes, mapped_bytes - bytes);
+#endif
+
+  const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
+  const Allocation allocation{begin, bytes, mapped_bytes, simt::current_device(), "unnamed"};
+  simt::Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  h.allocations.emplace(begin, allocation);
+  if (simt::is_instrumented() && h.open == 0) simt::set_protection(allocation, PROT_NONE);
+  *pointer = mapped;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* pointer) {
+  if (!pointer) return cudaSuccess;
+  simt::Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  const auto it = h.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+  if (it == h.allocations.end()) return simt::set_error(cudaErrorInvalidValue);
+#ifdef __SANITIZE_ADDRESS__
+  __asan_unpoison_memory_region(pointer, it->second.mapped_bytes);
+#endif
+  munmap(pointer, it->second.mapped_bytes + simt::kPageBytes);
+  h.allocations.erase(it);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
+  if (!pointer) return simt::set_error(cudaErrorInvalidValue);
+  *pointer = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  *pointer = std::malloc(bytes);
+  if (!*pointer) return simt::set_error(cudaErrorMemoryAllocation);
+  simt::Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  h.pinned.insert(*pointer);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
+  return cudaHostAlloc(pointer, bytes, cudaHostAllocDefault);
+}
+
+cudaError_t cudaFreeHost(void* pointer) {
+  if (!pointer) return cudaSuccess;
+  simt::Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  if (h.pinned.erase(pointer) == 0) return simt::set_error(cudaErrorInvalidValue);
+  std::free(pointer);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  if (!free_bytes || !total_bytes) return simt::set_error(cudaErrorInvalidValue);
+  *total_bytes = simt::physical_bytes();
+  *free_bytes = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * simt::kPageBytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  if (!attributes) return simt::set_error(cudaErrorInvalidValue);
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const Allocation* allocation = find_allocation(address);
+  void* const p = const_cast<void*>(pointer);
+  if (allocation && allocation->contains(address)) {
+    *attributes = {cudaMemoryTypeDevice, allocation->device, p, nullptr};
+  } else if (heap().pinned.contains(p)) {
+    *attributes = {cudaMemoryTypeHost, simt::current_device(), p, p};
+  } else {
+    *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, p};
+  }
+  return cudaSuccess;
+}
+
+// --- Copies -------------------------------------------------------------------------------------
+
+namespace {
+
+// Whether `bytes` bytes at `pointer` are device memory, host memory, or part of both.
+enum class Place { kHost, kDevice, kBeyond };
+
+Place place_of(const void* pointer, std::size_t bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const Allocation* allocation = find_allocation(address);
+  if (!allocation || !allocation->contains(address)) return Place::kHost;
+  return bytes <= allocation->bytes - (address - allocation->begin) ? Place::kDevice
+                                                                    : Place::kBeyond;
+}
+
+}  // namespace
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  if (bytes == 0) return cudaSuccess;
+  if (!to || !from) return simt::set_error(cudaErrorInvalidValue);
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
+    return simt::set_error(cudaErrorInvalidMemcpyDirection);
+  }
+  const Place to_place = place_of(to, bytes);
+  const Place from_place = place_of(from, bytes);
+  if (to_place == Place::kBeyond || from_place == Place::kBeyond) {
+    return simt::set_error(cudaErrorInvalidValue);
+  }
+  if (kind != cudaMemcpyDefault) {
+    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    if (to_device != (to_place == Place::kDevice) ||
+        from_device != (from_place == Place::kDevice)) {
+      return simt::set_error(cudaErrorInvalidValue);
+    }
+  }
+  const DeviceMemoryAccess access;
+  std::memmove(to, from, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  if (!simt::is_stream(stream)) return simt::set_error(cudaErrorInvalidResourceHandle);
+  return cudaMemcpy(to, from, bytes, kind);
+}
+
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
+                           std::size_t bytes) {
+  if (!simt::is_device(to_device) || !simt::is_device(from_device)) {
+    return simt::set_error(cudaErrorInvalidDevice);
+  }
+  // Copies between devices need no peer access: without it CUDA stages them through the host.
+  return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                std::size_t bytes, cudaStream_t stream) {
+  if (!simt::is_stream(stream)) return simt::set_error(cudaErrorInvalidResourceHandle);
+  return cudaMemcpyPeer(to, to_device, from, from_device, bytes);
+}
+
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  if (bytes == 0) return cudaSuccess;
+  if (place_of(to, bytes) != Place::kDevice) return simt::set_error(cudaErrorInvalidValue);
+  const DeviceMemoryAccess access;
+  std::memset(to, value, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  if (!simt::is_stream(stream)) return simt::set_error(cudaErrorInvalidResourceHandle);
+  return cudaMemset(to, value, bytes);
+}
+
+// --- Peers --------------------------------------------------------------------------------------
+
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
+  if (!can_access) return simt::set_error(cudaErrorInvalidValue);
+  if (!simt::is_device(device) || !simt::is_device(peer)) {
+    return simt::set_error(cudaErrorInvalidDevice);
+  }
+  *can_access = device != peer;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  if (flags != 0) return simt::set_error(cudaErrorInvalidValue);
+  const int device = simt::current_device();
+  if (!simt::is_device(peer) || peer == device) return simt::set_error(cudaErrorInvalidDevice);
+  simt::Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  const bool added = h.peers.insert({device, peer}).second;
+  return added ? cudaSuccess : simt::set_error(cudaErrorPeerAccessAlreadyEnabled);
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  simt::Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  const bool removed = h.peers.erase({simt::current_device(), peer}) > 0;
+  return removed ? cudaSuccess : simt::set_error(cudaErrorPeerAccessNotEnabled);
+}
+
+// --- Textures -----------------------------------------------------------------------------------
+
+namespace {
+
+struct Texture {
+  std::uintptr_t begin = 0;
+  std::size_t elements = 0;
+  std::size_t element_bytes = 0;
+  bool alive = false;
+};
+
+std::mutex texture_mutex;
+std::vector<Texture> textures;  // object n is textures[n - 1]
+
+std::size_t element_bytes(const cudaChannelFormatDesc& description) {
+  return static_cast<std::size_t>(description.x + description.y + description.z + description.w) /
+         8;
+}
+
+}  // namespace
+
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
+                                    const cudaTextureDesc* description,
+                                    const cudaResourceViewDesc* view) {
+  if (!texture || !resource || !description || view) {
+    return simt::set_error(cudaErrorInvalidValue);
+  }
+  if (resource->resType != cudaResourceTypeLinear ||
+      description->readMode != cudaReadModeElementType || description->normalizedCoords) {
+    return simt::set_error(cudaErrorNotSupported);
+  }
+  const auto& linear = resource->res.linear;
+  const std::size_t size = element_bytes(linear.desc);
+  if (size == 0 || place_of(linear.devPtr, linear.sizeInBytes) != Place::kDevice) {
+    return simt::set_error(cudaErrorInvalidValue);
+  }
+  const std::lock_guard lock(texture_mutex);
+  textures.push_back(
+      {reinterpret_cast<std::uintptr_t>(linear.devPtr), linear.sizeInBytes / size, size, true});
+  *texture = textures.size();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
+  const std::lock_guard lock(texture_mutex);
+  if (texture == 0 || texture > textures.size() || !textures[texture - 1].alive) {
+    return simt::set_error(cudaErrorInvalidValue);
+  }
+  textures[texture - 1].alive = false;
+  return cudaSuccess;
+}
+
+void simt::texture_fetch(unsigned long long texture, int index, void* element,
+                         std::size_t size) noexcept {
+  const void* const pc = __builtin_return_address(0);
+  // Textures are made and destroyed by the host, never while a kernel runs.
+  if (texture == 0 || texture > textures.size() || !textures[texture - 1].alive) {
+    fail("tex1Dfetch of a texture object that does not exist", pc);
+  }
+  const Texture& t = textures[texture - 1];
+  if (size != t.element_bytes) {
+    fail("tex1Dfetch of " + std::to_string(size) + " bytes from a texture whose elements have " +
+             std::to_string(t.element_bytes),
+         pc);
+  }
+  std::memset(element, 0, size);
+  if (index < 0 || static_cast<std::size_t>(index) >= t.elements) return;
+  const std::uintptr_t address = t.begin + static_cast<std::size_t>(index) * size;
+  Lane& lane = *current_lane;
+  lane.block->observer().access(lane, address, static_cast<unsigned>(size), Access::kLoad, pc);
+  std::memcpy(element, reinterpret_cast<const void*>(address), size);
+}

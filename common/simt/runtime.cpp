@@ -1,0 +1,385 @@
+// Devices, streams, events, errors and launches.
+#include "simt/runtime.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "simt/internal.hpp"
+
+namespace simt {
+namespace {
+
+thread_local int device_of_thread = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+
+// The modelled device. Its figures are an H200's (compute capability 9.0).
+constexpr int kMultiprocessors = 132;
+constexpr int kThreadsPerMultiprocessor = 2048;
+constexpr int kBlocksPerMultiprocessor = 32;
+constexpr int kThreadsPerBlock = 1024;
+constexpr std::size_t kSharedPerMultiprocessor = 228 * 1024;
+constexpr std::size_t kReservedSharedPerBlock = 1024;
+
+struct Handles {
+  std::mutex mutex;
+  std::set<cudaStream_t> streams;
+  struct Event {
+    bool timed = true;
+    bool recorded = false;
+    std::chrono::steady_clock::time_point time;
+  };
+  std::map<cudaEvent_t, Event> events;
+  std::map<const void*, std::size_t> max_dynamic_shared;  // by kernel
+  std::uintptr_t next = 1;
+};
+
+Handles& handles() {
+  static Handles& instance = *new Handles;
+  return instance;
+}
+
+std::size_t dynamic_shared_limit(const void* kernel) {
+  Handles& h = handles();
+  const std::lock_guard lock(h.mutex);
+  const auto it = h.max_dynamic_shared.find(kernel);
+  return it == h.max_dynamic_shared.end() ? kDefaultSharedBytes - static_shared_bytes(kernel)
+                                          : it->second;
+}
+
+}  // namespace
+
+cudaError_t set_error(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+int current_device() {
+  return device_of_thread;
+}
+bool is_device(int device) {
+  return device >= 0 && device < settings().devices;
+}
+bool is_stream(cudaStream_t stream) {
+  if (!stream) return true;
+  Handles& h = handles();
+  const std::lock_guard lock(h.mutex);
+  return h.streams.contains(stream);
+}
+
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, void (*body)(const void*),
+                   const void* arguments) {
+  if (!is_stream(config.stream)) return set_error(cudaErrorInvalidResourceHandle);
+  const dim3 grid = config.gridDim;
+  const dim3 block = config.blockDim;
+  const std::uint64_t threads = static_cast<std::uint64_t>(block.x) * block.y * block.z;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 ||
+      grid.z > 65535 || threads == 0 || threads > kThreadsPerBlock || block.z > 64) {
+    return set_error(cudaErrorInvalidConfiguration);
+  }
+  if (config.dynamicSmemBytes > dynamic_shared_limit(kernel)) {
+    return set_error(cudaErrorInvalidValue);
+  }
+  Grid run{kernel, grid, block, config.dynamicSmemBytes, current_device(), body, arguments};
+  return run_grid(run) ? cudaSuccess : set_error(cudaErrorLaunchFailure);
+}
+
+cudaError_t set_max_dynamic_shared(const void* kernel, std::size_t bytes) {
+  if (bytes + static_shared_bytes(kernel) > kMaxSharedBytes) {
+    return set_error(cudaErrorInvalidValue);
+  }
+  Handles& h = handles();
+  const std::lock_guard lock(h.mutex);
+  h.max_dynamic_shared[kernel] = bytes;
+  return cudaSuccess;
+}
+
+cudaError_t blocks_per_multiprocessor(int* blocks, const void* kernel, int block_size,
+                                      std::size_t dynamic_shared_bytes) {
+  if (!blocks || block_size <= 0 || block_size > kThreadsPerBlock) {
+    return set_error(cudaErrorInvalidValue);
+  }
+  // Registers, which only a GPU's compiler knows, are left out.
+  const int warps = (block_size + static_cast<int>(kWarpSize) - 1) / static_cast<int>(kWarpSize);
+  const std::size_t shared =
+      static_shared_bytes(kernel) + dynamic_shared_bytes + kReservedSharedPerBlock;
+  *blocks = std::min({kBlocksPerMultiprocessor,
+                      kThreadsPerMultiprocessor / (warps * static_cast<int>(kWarpSize)),
+                      static_cast<int>(kSharedPerMultiprocessor / shared)});
+  return cudaSuccess;
+}
+
+}  // namespace simt
+
+using simt::handles;
+using simt::set_error;
+
+// --- Errors -------------------------------------------------------------------------------------
+
+namespace {
+
+struct ErrorText {
+  cudaError_t error;
+  const char* name;
+  const char* text;
+};
+
+constexpr ErrorText kErrors[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+     "invalid configuration argument"},
+    {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
+    {cudaErrorInvalidDevicePointer, "cudaErrorInvalidDevicePointer", "invalid device pointer"},
+    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
+     "invalid copy direction for memcpy"},
+    {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
+    {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorPeerAccessUnsupported, "cudaErrorPeerAccessUnsupported",
+     "peer access is not supported between these two devices"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+     "an illegal memory access was encountered"},
+    {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled",
+     "peer access is already enabled"},
+    {cudaErrorPeerAccessNotEnabled, "cudaErrorPeerAccessNotEnabled",
+     "peer access has not been enabled"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+};
+
+const ErrorText& text_of(cudaError_t error) {
+  static constexpr ErrorText kUnknown{cudaSuccess, "unrecognized error code",
+                                      "unrecognized error code"};
+  for (const ErrorText& entry : kErrors) {
+    if (entry.error == error) return entry;
+  }
+  return kUnknown;
+}
+
+}  // namespace
+
+const char* cudaGetErrorName(cudaError_t error) {
+  return text_of(error).name;
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  return text_of(error).text;
+}
+cudaError_t cudaGetLastError() {
+  return std::exchange(simt::last_error, cudaSuccess);
+}
+cudaError_t cudaPeekAtLastError() {
+  return simt::last_error;
+}
+
+// --- Devices ------------------------------------------------------------------------------------
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  if (!count) return set_error(cudaErrorInvalidValue);
+  *count = simt::settings().devices;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (!simt::is_device(device)) return set_error(cudaErrorInvalidDevice);
+  simt::device_of_thread = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  if (!device) return set_error(cudaErrorInvalidValue);
+  *device = simt::device_of_thread;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (!properties) return set_error(cudaErrorInvalidValue);
+  if (!simt::is_device(device)) return set_error(cudaErrorInvalidDevice);
+  *properties = {};
+  std::strcpy(properties->name, "CPU (simt)");
+  std::size_t free_bytes = 0;
+  cudaMemGetInfo(&free_bytes, &properties->totalGlobalMem);
+  properties->sharedMemPerBlock = simt::kDefaultSharedBytes;
+  properties->regsPerBlock = 65536;
+  properties->warpSize = simt::kWarpSize;
+  properties->maxThreadsPerBlock = simt::kThreadsPerBlock;
+  properties->maxThreadsDim[0] = properties->maxThreadsDim[1] = 1024;
+  properties->maxThreadsDim[2] = 64;
+  properties->maxGridSize[0] = 0x7fffffff;
+  properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
+  properties->major = 9;
+  properties->minor = 0;
+  properties->multiProcessorCount = simt::kMultiprocessors;
+  properties->l2CacheSize = 60 * 1024 * 1024;
+  properties->maxThreadsPerMultiProcessor = simt::kThreadsPerMultiprocessor;
+  properties->sharedMemPerMultiprocessor = simt::kSharedPerMultiprocessor;
+  properties->sharedMemPerBlockOptin = simt::kMaxSharedBytes;
+  properties->reservedSharedMemPerBlock = simt::kReservedSharedPerBlock;
+  properties->maxBlocksPerMultiProcessor = simt::kBlocksPerMultiprocessor;
+  properties->concurrentKernels = 1;
+  properties->unifiedAddressing = 1;
+  properties->pciBusID = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (!value) return set_error(cudaErrorInvalidValue);
+  cudaDeviceProp p;
+  const cudaError_t error = cudaGetDeviceProperties(&p, device);
+  if (error != cudaSuccess) return error;
+  switch (attribute) {
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = p.maxThreadsPerBlock;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = static_cast<int>(p.sharedMemPerBlock);
+      break;
+    case cudaDevAttrWarpSize:
+      *value = p.warpSize;
+      break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = p.multiProcessorCount;
+      break;
+    case cudaDevAttrL2CacheSize:
+      *value = p.l2CacheSize;
+      break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      *value = p.maxThreadsPerMultiProcessor;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = p.major;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = p.minor;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = static_cast<int>(p.sharedMemPerMultiprocessor);
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(p.sharedMemPerBlockOptin);
+      break;
+    case cudaDevAttrMaxBlocksPerMultiprocessor:
+      *value = p.maxBlocksPerMultiProcessor;
+      break;
+    default:
+      return set_error(cudaErrorInvalidValue);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceReset() {
+  simt::last_error = cudaSuccess;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  if (!version) return set_error(cudaErrorInvalidValue);
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  if (!version) return set_error(cudaErrorInvalidValue);
+  *version = 0;  // CUDA's answer where no driver is installed
+  return cudaSuccess;
+}
+
+// --- Streams and events -------------------------------------------------------------------------
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  if (!stream || flags > cudaStreamNonBlocking) return set_error(cudaErrorInvalidValue);
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  *stream = reinterpret_cast<cudaStream_t>(h.next++);
+  h.streams.insert(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  return h.streams.erase(stream) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return simt::is_stream(stream) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return cudaStreamSynchronize(stream);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  auto& h = handles();
+  if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
+  const std::lock_guard lock(h.mutex);
+  return h.events.contains(event) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  if (!event || flags > 7) return set_error(cudaErrorInvalidValue);
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  *event = reinterpret_cast<cudaEvent_t>(h.next++);
+  h.events[*event].timed = !(flags & cudaEventDisableTiming);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  return h.events.erase(event) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  auto& h = handles();
+  if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
+  const std::lock_guard lock(h.mutex);
+  const auto it = h.events.find(event);
+  if (it == h.events.end()) return set_error(cudaErrorInvalidResourceHandle);
+  it->second.recorded = true;
+  it->second.time = std::chrono::steady_clock::now();
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  return h.events.contains(event) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return cudaEventQuery(event);
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+  if (!milliseconds) return set_error(cudaErrorInvalidValue);
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  const auto from = h.events.find(start);
+  const auto to = h.events.find(stop);
+  if (from == h.events.end() || to == h.events.end() || !from->second.recorded ||
+      !to->second.recorded || !from->second.timed || !to->second.timed) {
+    return set_error(cudaErrorInvalidResourceHandle);
+  }
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(to->second.time - from->second.time).count();
+  return cudaSuccess;
+}

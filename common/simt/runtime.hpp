@@ -1,0 +1,304 @@
+// The part of the CUDA runtime API that a host program calls, over memory and cores of this
+// machine.
+//
+// Work on a stream is done when it is asked for, which is one of the orders that CUDA allows.
+// Every function checks its arguments and returns the error that CUDA documents for them. Device
+// memory is memory of its own, filled with NaN when it is allocated; in the instrumented build the
+// host cannot touch it, nor a kernel touch the host's.
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "simt/builtins.hpp"
+#include "simt/engine.hpp"
+#include "simt/types.hpp"
+
+#define CUDART_VERSION 13000
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInvalidSymbol = 13,
+  cudaErrorInvalidDevicePointer = 17,
+  cudaErrorInvalidMemcpyDirection = 21,
+  cudaErrorInvalidDeviceFunction = 98,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorPeerAccessUnsupported = 217,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorNotReady = 600,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorPeerAccessAlreadyEnabled = 704,
+  cudaErrorPeerAccessNotEnabled = 705,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorNotSupported = 801,
+};
+
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost = 0,
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+  cudaMemcpyDefault = 4,
+};
+
+using cudaStream_t = struct CUstream_st*;
+using cudaEvent_t = struct CUevent_st*;
+
+inline constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
+inline constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1,
+                          cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1;
+
+// The device that is modelled: an H200's figures, the same on every machine, so that a grid chosen
+// from them, and what it is counted to do, is the same everywhere.
+struct cudaDeviceProp {
+  char name[256];
+  std::size_t totalGlobalMem;
+  std::size_t sharedMemPerBlock;
+  int regsPerBlock;
+  int warpSize;
+  int maxThreadsPerBlock;
+  int maxThreadsDim[3];
+  int maxGridSize[3];
+  int major, minor;
+  int multiProcessorCount;
+  int l2CacheSize;
+  int maxThreadsPerMultiProcessor;
+  std::size_t sharedMemPerMultiprocessor;
+  std::size_t sharedMemPerBlockOptin;
+  std::size_t reservedSharedMemPerBlock;
+  int maxBlocksPerMultiProcessor;
+  int concurrentKernels;
+  int unifiedAddressing;
+  int ECCEnabled;
+  int memoryBusWidth;
+  int pciBusID, pciDeviceID, pciDomainID;
+};
+
+enum cudaDeviceAttr {
+  cudaDevAttrMaxThreadsPerBlock = 1,
+  cudaDevAttrMaxSharedMemoryPerBlock = 8,
+  cudaDevAttrWarpSize = 10,
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrL2CacheSize = 38,
+  cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+  cudaDevAttrMaxBlocksPerMultiprocessor = 106,
+};
+
+enum cudaMemoryType {
+  cudaMemoryTypeUnregistered = 0,
+  cudaMemoryTypeHost = 1,
+  cudaMemoryTypeDevice = 2,
+};
+
+struct cudaPointerAttributes {
+  cudaMemoryType type;
+  int device;
+  void* devicePointer;
+  void* hostPointer;
+};
+
+enum cudaFuncAttribute {
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+};
+
+// --- Errors -------------------------------------------------------------------------------------
+
+const char* cudaGetErrorName(cudaError_t error);
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+
+// --- Devices ------------------------------------------------------------------------------------
+
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaDeviceSynchronize();
+// Also clears a kernel's failure, as on the GPU; memory stays, unlike there.
+cudaError_t cudaDeviceReset();
+cudaError_t cudaRuntimeGetVersion(int* version);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
+cudaError_t cudaDeviceDisablePeerAccess(int peer);
+
+// --- Memory -------------------------------------------------------------------------------------
+
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
+cudaError_t cudaFree(void* pointer);
+cudaError_t cudaMallocHost(void** pointer, std::size_t bytes);
+cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* pointer);
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
+                           std::size_t bytes);
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                std::size_t bytes, cudaStream_t stream = nullptr);
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes);
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream = nullptr);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
+
+template <typename T>
+cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
+  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+}
+template <typename T>
+cudaError_t cudaMallocHost(T** pointer, std::size_t bytes) {
+  return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes);
+}
+
+// --- Streams and events -------------------------------------------------------------------------
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
+cudaError_t cudaEventCreate(cudaEvent_t* event);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop);
+
+// --- Textures -----------------------------------------------------------------------------------
+
+enum cudaChannelFormatKind {
+  cudaChannelFormatKindSigned = 0,
+  cudaChannelFormatKindUnsigned = 1,
+  cudaChannelFormatKindFloat = 2,
+};
+
+struct cudaChannelFormatDesc {
+  int x, y, z, w;  // bits
+  cudaChannelFormatKind f;
+};
+
+enum cudaResourceType { cudaResourceTypeArray = 0, cudaResourceTypeLinear = 2 };
+enum cudaTextureReadMode { cudaReadModeElementType = 0, cudaReadModeNormalizedFloat = 1 };
+
+struct cudaResourceDesc {
+  cudaResourceType resType;
+  struct {
+    struct {
+      void* devPtr;
+      cudaChannelFormatDesc desc;
+      std::size_t sizeInBytes;
+    } linear;
+  } res;
+};
+
+struct cudaTextureDesc {
+  cudaTextureReadMode readMode;
+  int normalizedCoords;
+};
+
+struct cudaResourceViewDesc;
+
+template <typename T>
+cudaChannelFormatDesc cudaCreateChannelDesc() {
+  // As CUDA: the bits of each of up to four 32-bit components.
+  if constexpr (std::is_same_v<T, float>) {
+    return {32, 0, 0, 0, cudaChannelFormatKindFloat};
+  } else if constexpr (std::is_same_v<T, float2>) {
+    return {32, 32, 0, 0, cudaChannelFormatKindFloat};
+  } else if constexpr (std::is_same_v<T, float4>) {
+    return {32, 32, 32, 32, cudaChannelFormatKindFloat};
+  } else if constexpr (std::is_same_v<T, int>) {
+    return {32, 0, 0, 0, cudaChannelFormatKindSigned};
+  } else if constexpr (std::is_same_v<T, int2>) {
+    return {32, 32, 0, 0, cudaChannelFormatKindSigned};
+  } else if constexpr (std::is_same_v<T, int4>) {
+    return {32, 32, 32, 32, cudaChannelFormatKindSigned};
+  } else {
+    static_assert(std::is_same_v<T, unsigned>, "textures have no elements of this type");
+    return {32, 0, 0, 0, cudaChannelFormatKindUnsigned};
+  }
+}
+
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
+                                    const cudaTextureDesc* description,
+                                    const cudaResourceViewDesc* view);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
+
+// --- Kernels ------------------------------------------------------------------------------------
+
+struct cudaLaunchAttribute {
+  int id;
+};
+
+struct cudaLaunchConfig_t {
+  dim3 gridDim;
+  dim3 blockDim;
+  std::size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+  cudaLaunchAttribute* attrs = nullptr;
+  unsigned numAttrs = 0;
+};
+
+namespace simt {
+
+// Checks the configuration against the device and runs the grid.
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
+                   void (*body)(const void* arguments), const void* arguments);
+cudaError_t set_max_dynamic_shared(const void* kernel, std::size_t bytes);
+cudaError_t blocks_per_multiprocessor(int* blocks, const void* kernel, int block_size,
+                                      std::size_t dynamic_shared_bytes);
+
+// Gives the allocation at `pointer` the name that counters and reports use for it.
+void name_allocation(const void* pointer, const char* name);
+
+}  // namespace simt
+
+template <typename... Parameters, typename... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  if (!config) return cudaErrorInvalidValue;
+  struct Call {
+    void (*kernel)(Parameters...);
+    std::tuple<std::decay_t<Parameters>...> parameters;
+  };
+  const Call call{kernel, {std::forward<Arguments>(arguments)...}};
+  const auto body = [](const void* erased) {
+    const Call& self = *static_cast<const Call*>(erased);
+    std::apply(self.kernel, self.parameters);
+  };
+  return simt::launch(*config, reinterpret_cast<const void*>(kernel), body, &call);
+}
+
+template <typename... Parameters>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
+                                 int value) {
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+  if (value < 0) return cudaErrorInvalidValue;
+  return simt::set_max_dynamic_shared(reinterpret_cast<const void*>(kernel),
+                                      static_cast<std::size_t>(value));
+}
+
+template <typename... Parameters>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
+                                                          void (*kernel)(Parameters...),
+                                                          int block_size,
+                                                          std::size_t dynamic_shared_bytes) {
+  return simt::blocks_per_multiprocessor(blocks, reinterpret_cast<const void*>(kernel), block_size,
+                                         dynamic_shared_bytes);
+}

@@ -1,0 +1,223 @@
+#include "simt/shared_memory.hpp"
+
+#include <cxxabi.h>
+#include <elf.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+namespace simt {
+namespace {
+
+struct Function {
+  std::uintptr_t begin, end;
+  std::string mangled;
+};
+
+struct Symbols {
+  std::vector<Function> functions;  // by address
+  struct Variable {
+    std::string mangled;
+    std::size_t offset, bytes;
+  };
+  std::vector<Variable> thread_locals;
+};
+
+// What the loader knows of the executable, which is the first object it lists.
+dl_phdr_info executable() {
+  dl_phdr_info found{};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        *static_cast<dl_phdr_info*>(out) = *info;
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+std::uintptr_t load_address() {
+  return executable().dlpi_addr;
+}
+
+Symbols read_symbols() {
+  Symbols symbols;
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const auto read = [&file](std::size_t offset, std::size_t bytes) {
+    std::string data(bytes, '\0');
+    file.seekg(static_cast<std::streamoff>(offset));
+    file.read(data.data(), static_cast<std::streamsize>(bytes));
+    return data;
+  };
+  const auto as = []<typename T>(const std::string& data, std::size_t index, T) {
+    T value;
+    std::memcpy(&value, data.data() + index * sizeof(T), sizeof(T));
+    return value;
+  };
+
+  const auto header = as(read(0, sizeof(Elf64_Ehdr)), 0, Elf64_Ehdr{});
+  const std::string sections = read(header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
+  const std::uintptr_t base = load_address();
+  for (std::size_t s = 0; s < header.e_shnum; ++s) {
+    const auto section = as(sections, s, Elf64_Shdr{});
+    if (section.sh_type != SHT_SYMTAB) continue;
+    const std::string table = read(section.sh_offset, section.sh_size);
+    const auto strings_section = as(sections, section.sh_link, Elf64_Shdr{});
+    const std::string strings = read(strings_section.sh_offset, strings_section.sh_size);
+    for (std::size_t i = 0; i < section.sh_size / sizeof(Elf64_Sym); ++i) {
+      const auto symbol = as(table, i, Elf64_Sym{});
+      if (symbol.st_shndx == SHN_UNDEF || symbol.st_size == 0) continue;
+      const char* name = strings.c_str() + symbol.st_name;
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_TLS) {
+        symbols.thread_locals.push_back({name, symbol.st_value, symbol.st_size});
+      } else if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
+        const std::uintptr_t begin = base + symbol.st_value;
+        symbols.functions.push_back({begin, begin + symbol.st_size, name});
+      }
+    }
+  }
+  std::sort(symbols.functions.begin(), symbols.functions.end(),
+            [](const Function& a, const Function& b) { return a.begin < b.begin; });
+  return symbols;
+}
+
+const Symbols& symbols() {
+  static const Symbols instance = read_symbols();
+  return instance;
+}
+
+const Function* function_at(const void* pc) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pc);
+  const auto& functions = symbols().functions;
+  auto it = std::upper_bound(
+      functions.begin(), functions.end(), address,
+      [](std::uintptr_t value, const Function& function) { return value < function.begin; });
+  if (it == functions.begin()) return nullptr;
+  --it;
+  return address < it->end ? &*it : nullptr;
+}
+
+std::string demangle(const std::string& mangled) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 ? text.get() : mangled;
+}
+
+// The variable's name in a local name, "_ZZ<function>E<length><name>[_<n>]": the last identifier.
+std::string local_name(const std::string& mangled) {
+  for (std::size_t at = mangled.size(); at-- > 0;) {
+    if (std::isdigit(static_cast<unsigned char>(mangled[at])) == 0) continue;
+    std::size_t begin = at;
+    while (begin > 0 && std::isdigit(static_cast<unsigned char>(mangled[begin - 1])) != 0) --begin;
+    const std::size_t length = std::strtoul(mangled.c_str() + begin, nullptr, 10);
+    if (length > 0 && at + 1 + length <= mangled.size() && begin > 0 && mangled[begin - 1] == 'E') {
+      return mangled.substr(at + 1, length);
+    }
+    at = begin;
+  }
+  return mangled;
+}
+
+bool is_kernel(std::string_view local_variable) {
+  // Kernels' names end in "_kernel" here, which in a mangled name stands before the template
+  // arguments ("I") or the parameters.
+  return local_variable.find("_kernel") != std::string_view::npos;
+}
+
+// Libraries keep function-local thread_local variables too; those are none of ours.
+bool is_foreign(std::string_view mangled) {
+  for (const char* prefix : {"_ZZN4simt", "_ZZNSt", "_ZZSt", "_ZZN5Catch", "_ZZN5boost", "_ZZN3fmt",
+                             "_ZZN2__", "_ZZN6__", "_ZZN11__"}) {
+    if (mangled.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+struct SharedLayout {
+  std::vector<SharedVariable> variables;
+  std::size_t static_bytes = 0;
+};
+
+SharedLayout find_layout(const void* kernel) {
+  SharedLayout layout;
+  const Function* function = function_at(kernel);
+  const std::string own_prefix = function ? "_ZZ" + function->mangled.substr(2) + "E" : "?";
+  for (const auto& symbol : symbols().thread_locals) {
+    if (symbol.mangled.starts_with("_ZZ")) {
+      const bool own = symbol.mangled.starts_with(own_prefix);
+      if (is_foreign(symbol.mangled) || (!own && is_kernel(symbol.mangled))) continue;
+      layout.variables.push_back({local_name(symbol.mangled), symbol.offset, symbol.bytes, false});
+      if (own) layout.static_bytes += symbol.bytes;
+    } else if (symbol.bytes == kMaxSharedBytes) {
+      // Only the arrays that the build makes for `extern __shared__` have exactly this size.
+      layout.variables.push_back({demangle(symbol.mangled), symbol.offset, symbol.bytes, true});
+    }
+  }
+  return layout;
+}
+
+const SharedLayout& layout_of(const void* kernel) {
+  static std::mutex mutex;
+  static std::map<const void*, SharedLayout> layouts;
+  const std::lock_guard lock(mutex);
+  auto it = layouts.find(kernel);
+  if (it == layouts.end()) it = layouts.emplace(kernel, find_layout(kernel)).first;
+  return it->second;
+}
+
+}  // namespace
+
+const std::vector<SharedVariable>& shared_variables(const void* kernel) {
+  return layout_of(kernel).variables;
+}
+
+std::size_t static_shared_bytes(const void* kernel) {
+  return layout_of(kernel).static_bytes;
+}
+
+std::byte* shared_address(std::size_t offset) {
+  static thread_local std::byte* const block = static_cast<std::byte*>(executable().dlpi_tls_data);
+  return block + offset;
+}
+
+bool is_static_storage(std::uintptr_t address) {
+  const dl_phdr_info info = executable();
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    if (address - (info.dlpi_addr + segment.p_vaddr) < segment.p_memsz) return true;
+  }
+  return false;
+}
+
+std::string function_name(const void* pc) {
+  const Function* function = function_at(pc);
+  return function ? demangle(function->mangled) : "?";
+}
+
+std::string source_line(const void* pc) {
+  char command[128];
+  // The call ends before the address it returns to, hence - 1.
+  std::snprintf(command, sizeof command, "addr2line -e /proc/%d/exe 0x%zx 2>/dev/null", getpid(),
+                reinterpret_cast<std::uintptr_t>(pc) - load_address() - 1);
+  char line[512] = "";
+  if (FILE* pipe = popen(command, "r")) {
+    if (!std::fgets(line, sizeof line, pipe)) line[0] = '\0';
+    pclose(pipe);
+  }
+  std::string text(line);
+  if (text.empty() || text.starts_with("??")) return "";
+  text = text.substr(text.find_last_of('/') + 1);
+  return text.substr(0, text.find_first_of(" \n"));
+}
+
+}  // namespace simt

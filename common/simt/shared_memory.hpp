@@ -1,0 +1,43 @@
+// Where the __shared__ variables of a kernel are.
+//
+// __shared__ makes a variable thread_local, so the executable's symbol table has its name, its size
+// and its offset in the thread-local block of a host thread: enough to poison it when a block
+// starts, to bound accesses, and to name it in a report.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace simt {
+
+inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;  // of a block, on compute capability 9.0
+inline constexpr std::size_t kDefaultSharedBytes = 48 * 1024;
+
+struct SharedVariable {
+  std::string name;        // as in the source
+  std::size_t offset = 0;  // in the thread-local block
+  std::size_t bytes = 0;   // of a dynamic array: kMaxSharedBytes, the launch says how many count
+  bool dynamic = false;    // extern __shared__ T name[]
+};
+
+// The variables that a block of `kernel` (the address of its function) may use: those of the
+// function itself, those of device functions (which any kernel may call), and the dynamic arrays.
+const std::vector<SharedVariable>& shared_variables(const void* kernel);
+
+// Bytes of static shared memory that the function of `kernel` declares.
+std::size_t static_shared_bytes(const void* kernel);
+
+// The calling thread's copy of the variable at `offset`.
+std::byte* shared_address(std::size_t offset);
+
+// Whether `address` is a variable of the program itself: static or constant, but not thread_local.
+bool is_static_storage(std::uintptr_t address);
+
+// Demangled name of the function that holds `pc`; "?" if there is none.
+std::string function_name(const void* pc);
+// "file.cuh:31" for an address in this executable, by addr2line; "" without debug information.
+std::string source_line(const void* pc);
+
+}  // namespace simt

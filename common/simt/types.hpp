@@ -1,0 +1,58 @@
+// The qualifiers and the vector types of CUDA C++.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ static
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __grid_constant__
+
+// A block runs on one thread of the host, so a variable that exists once a host thread exists once
+// a block. (At block scope thread_local implies static; `extern __shared__ T a[]` names an array
+// that the build defines: see stage.mk.) simt/shared_memory.hpp finds these variables in the
+// executable's symbol table to poison, bound and name them.
+#define __shared__ thread_local
+
+struct uint3 {
+  unsigned x, y, z;
+};
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  constexpr operator uint3() const { return {x, y, z}; }
+};
+
+#define SIMT_VECTOR_TYPES(name, T)                              \
+  struct name##1 {                                              \
+    T x;                                                        \
+  };                                                            \
+  struct alignas(2 * sizeof(T)) name##2 {                       \
+    T x, y;                                                     \
+  };                                                            \
+  struct alignas(sizeof(T) == 8 ? 16 : 4 * sizeof(T)) name##4 { \
+    T x, y, z, w;                                               \
+  };                                                            \
+  constexpr name##1 make_##name##1(T x) {                       \
+    return {x};                                                 \
+  }                                                             \
+  constexpr name##2 make_##name##2(T x, T y) {                  \
+    return {x, y};                                              \
+  }                                                             \
+  constexpr name##4 make_##name##4(T x, T y, T z, T w) {        \
+    return {x, y, z, w};                                        \
+  }
+SIMT_VECTOR_TYPES(int, int)
+SIMT_VECTOR_TYPES(uint, unsigned)
+SIMT_VECTOR_TYPES(longlong, long long)
+SIMT_VECTOR_TYPES(ulonglong, unsigned long long)
+SIMT_VECTOR_TYPES(float, float)
+SIMT_VECTOR_TYPES(double, double)
+#undef SIMT_VECTOR_TYPES

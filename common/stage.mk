@@ -1,0 +1,27 @@
+# A step's Makefile: `include ../common/stage.mk`.
+#
+#   make run [MATRIX=...] [PRECISION=f32|f64] [ARGS="..."]   build the step, run and verify it
+#   make test                                                 its tests
+include $(dir $(lastword $(MAKEFILE_LIST)))build.mk
+
+STEP := $(notdir $(CURDIR))
+PRECISION ?= f64
+SPMV := $(OUT)/$(STEP)/spmv
+TESTS := $(OUT)/$(STEP)/tests
+
+$(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP)))
+	$(link)
+$(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(call stage_sources,$(STEP)) $(call step_test_sources,$(STEP)))
+	$(link)
+
+.PHONY: run test help clean
+run: $(SPMV)  ## build, run and verify this step
+	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(ARGS)
+test: $(TESTS)  ## this step's tests
+	@$(TESTS)
+help:
+	@echo 'make run [MATRIX=file.mtx.gz|stencil2d:1000x1000|scircuit] [PRECISION=f32|f64] [ARGS=...]'
+	@echo 'make test'
+	@echo 'make clean'
+clean:
+	@rm -rf $(ROOT)/build/*/$(STEP)
