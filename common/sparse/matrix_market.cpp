@@ -286,6 +286,19 @@ struct Layout {
 
   bool mirrored() const { return symmetry != Symmetry::kGeneral; }
 
+  const char* symmetry_word() const {
+    switch (symmetry) {
+      case Symmetry::kSymmetric:
+        return "symmetric";
+      case Symmetry::kSkew:
+        return "skew-symmetric";
+      case Symmetry::kHermitian:
+        return "hermitian";
+      default:
+        return "general";
+    }
+  }
+
   const char* entry_words() const {
     if (is_array) return field == Field::kComplex ? "REAL IMAGINARY" : "VALUE";
     if (field == Field::kPattern) return "ROW COLUMN";
@@ -498,6 +511,26 @@ void require_memory(const std::string& name, const Layout& layout, std::size_t n
            " are available; use a smaller matrix or a machine with more memory");
 }
 
+// How many nonzeros what the size line announces becomes when expanded, if no position of the
+// diagonal is stored twice: every other entry has a mirror image.
+std::size_t least_nonzeros(const Layout& layout) {
+  const std::size_t stored = layout.stored_entries;
+  const std::size_t on_diagonal =
+      layout.symmetry == Symmetry::kSkew ? 0 : static_cast<std::size_t>(layout.rows);
+  return stored + (layout.mirrored() && stored > on_diagonal ? stored - on_diagonal : 0);
+}
+
+void check_nonzeros(const std::string& name, const Layout& layout, std::size_t nonzeros) {
+  if (nonzeros <= static_cast<std::size_t>(kMaxNonzeros)) return;
+  std::string what = announced(layout);
+  if (nonzeros != layout.stored_entries) {
+    what += " and so a matrix of " + std::to_string(nonzeros) + " nonzeros";
+  }
+  fail(name, layout.size_line,
+       what + ", more than " + std::to_string(kMaxNonzeros) +
+           ", the most that 32-bit indices allow; use a smaller matrix");
+}
+
 void read_size_line(std::string_view text, const std::string& name, const LoadOptions& options,
                     Layout& layout, MatrixMarketHeader& header) {
   LineReader lines(text);
@@ -537,7 +570,6 @@ void read_size_line(std::string_view text, const std::string& name, const LoadOp
              "; correct the size line, or say general in the banner");
   }
 
-  // Nonzeros after expansion, at least: each entry that is not on the diagonal counts twice.
   const auto rows = static_cast<std::size_t>(layout.rows);
   const auto cols = static_cast<std::size_t>(layout.cols);
   if (layout.is_array) {
@@ -545,15 +577,7 @@ void read_size_line(std::string_view text, const std::string& name, const LoadOp
                             : layout.symmetry == Symmetry::kSkew ? (rows * rows - rows) / 2
                                                                  : (rows * rows + rows) / 2;
   }
-  const std::size_t on_diagonal = layout.symmetry == Symmetry::kSkew ? 0 : rows;
-  std::size_t nonzeros = layout.stored_entries;
-  if (layout.mirrored() && nonzeros > on_diagonal) nonzeros += nonzeros - on_diagonal;
-  if (nonzeros > static_cast<std::size_t>(kMaxNonzeros)) {
-    fail(name, layout.size_line,
-         announced(layout) + ", and the whole matrix has " + std::to_string(nonzeros) +
-             " nonzeros, more than " + std::to_string(kMaxNonzeros) +
-             ", the most that 32-bit indices allow; use a smaller matrix");
-  }
+  check_nonzeros(name, layout, least_nonzeros(layout));
   header.rows = layout.rows;
   header.cols = layout.cols;
   header.stored_entries = static_cast<long long>(layout.stored_entries);
@@ -782,7 +806,7 @@ class ArrayPosition {
       : rows_(layout.rows),
         mirrored_(layout.mirrored()),
         below_diagonal_(layout.symmetry == Symmetry::kSkew ? 1 : 0) {
-    if (layout.stored_entries == 0) return;
+    if (!layout.is_array || layout.stored_entries == 0) return;
     if (!mirrored_) {
       col_ = static_cast<Index>(entry / static_cast<std::size_t>(rows_));
       row_ = static_cast<Index>(entry % static_cast<std::size_t>(rows_));
@@ -817,7 +841,8 @@ class ArrayPosition {
   Index col_ = 0;
 };
 
-// Reads the entries of `piece` into coo's elements from `first_entry` on.
+// Reads the entries of `piece` into coo's elements from `first_entry` on. There is one element for
+// each entry that the size line announces; an entry more is a fault.
 template <typename T>
 void parse_lines(const Piece& piece, const Layout& layout, std::size_t first_entry, Coo<T>& coo,
                  PieceResult& result) {
@@ -832,13 +857,13 @@ void parse_lines(const Piece& piece, const Layout& layout, std::size_t first_ent
   const bool skew = layout.symmetry == Symmetry::kSkew;
   const Index rows = layout.rows;
   const Index cols = layout.cols;
-  const std::size_t stored_entries = layout.stored_entries;
+  const std::size_t room = coo.values.size();
   const char* const entry_words = layout.entry_words();
   Index* const row_indices = coo.row_indices.data();
   Index* const column_indices = coo.column_indices.data();
   T* const values = coo.values.data();
 
-  ArrayPosition position(layout, is_array ? first_entry : 0);
+  ArrayPosition position(layout, first_entry);
   std::size_t entry = first_entry;
   const char* p = piece.text.data();
   const char* const end = p + piece.text.size();
@@ -852,7 +877,7 @@ void parse_lines(const Piece& piece, const Layout& layout, std::size_t first_ent
       p = static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p))) + 1;
       continue;
     }
-    if (entry == stored_entries) throw Fault{p, {}};
+    if (entry == room) throw Fault{p, {}};
 
     const char* const entry_begin = p;
     Index row = position.row();
@@ -880,10 +905,10 @@ void parse_lines(const Piece& piece, const Layout& layout, std::size_t first_ent
 
     if (mirrored) {
       if (row < col) {
-        throw Fault{entry_begin,
-                    "entry (" + std::to_string(row + 1) + ", " + std::to_string(col + 1) +
-                        ") is above the diagonal, and a file that is not general stores only " +
-                        "what is on or below it; remove the upper half, or say general"};
+        throw Fault{entry_begin, "entry (" + std::to_string(row + 1) + ", " +
+                                     std::to_string(col + 1) + ") is above the diagonal, where a " +
+                                     layout.symmetry_word() +
+                                     " file stores nothing; remove the upper half, or say general"};
       }
       if (skew && row == col && value != 0) {
         throw Fault{entry_begin, "entry (" + std::to_string(row + 1) + ", " +
@@ -1013,16 +1038,16 @@ void read_body(std::string_view text, const std::string& name, const Layout& lay
                const LoadOptions& options, std::size_t available, Coo<T>& coo) {
   const std::string_view body = text.substr(layout.body_begin);
 
-  // A size line can say anything. Nothing is allocated for entries that the file is too short for.
+  // A size line can say anything. When the body is too short for what it says, the file is faulty
+  // for certain; it is read all the same, as far as it goes, to find what its first fault is.
   const std::size_t stored = layout.stored_entries;
-  if (stored > (body.size() + 1) / layout.shortest_entry()) {
-    fail_too_few(name, layout, count_entries(body));
+  const bool too_short = stored > (body.size() + 1) / layout.shortest_entry();
+  const std::size_t room = too_short ? std::min(stored, count_entries(body)) : stored;
+  if (!too_short) {
+    require_memory<T>(name, layout, least_nonzeros(layout), available);
+  } else if (room > available / (2 * sizeof(Index) + sizeof(T))) {
+    fail_too_few(name, layout, room);
   }
-  const std::size_t on_diagonal =
-      layout.symmetry == Symmetry::kSkew ? 0 : static_cast<std::size_t>(layout.rows);
-  const std::size_t expected =
-      stored + (layout.mirrored() && stored > on_diagonal ? stored - on_diagonal : 0);
-  require_memory<T>(name, layout, expected, available);
 
   // The last line may lack its end. It is copied, so that all lines that are parsed have one.
   const std::size_t complete = body.rfind('\n') + 1;  // npos + 1 is 0
@@ -1037,13 +1062,13 @@ void read_body(std::string_view text, const std::string& name, const Layout& lay
   coo.rows = layout.rows;
   coo.cols = layout.cols;
   if (layout.mirrored()) {  // room to expand in place; pages that stay unused cost nothing
-    coo.row_indices.reserve(2 * stored);
-    coo.column_indices.reserve(2 * stored);
-    coo.values.reserve(2 * stored);
+    coo.row_indices.reserve(2 * room);
+    coo.column_indices.reserve(2 * room);
+    coo.values.reserve(2 * room);
   }
-  coo.row_indices.resize(stored);
-  coo.column_indices.resize(stored);
-  coo.values.resize(stored);
+  coo.row_indices.resize(room);
+  coo.column_indices.resize(room);
+  coo.values.resize(room);
 
   const Plan plan = plan_for(complete, options);
   const std::vector<Piece> pieces =
@@ -1059,7 +1084,7 @@ void read_body(std::string_view text, const std::string& name, const Layout& lay
   std::atomic<std::size_t> first_bad{pieces.size()};
   for_each_piece(pieces.size(), plan.threads, [&](std::size_t k) {
     if (k > first_bad) return;  // only the first fault will be reported
-    results[k] = parse_piece(pieces[k], layout, std::min(first_entry[k], stored), coo);
+    results[k] = parse_piece(pieces[k], layout, std::min(first_entry[k], room), coo);
     if (results[k].problem) {
       std::size_t known = first_bad;
       while (k < known && !first_bad.compare_exchange_weak(known, k)) {
@@ -1085,17 +1110,16 @@ void read_body(std::string_view text, const std::string& name, const Layout& lay
     off_diagonal += result.off_diagonal;
   };
   for (const PieceResult& result : results) account(result);
-  account(parse_piece({last_line, layout.body_begin + complete}, layout, entries, coo));
+  PieceResult last = parse_piece({last_line, layout.body_begin + complete}, layout, entries, coo);
+  if (last.problem && !last.problem->surplus) {
+    last.problem->what += ", or fetch the file again if it is cut short here";
+  }
+  account(last);
   if (entries < stored) fail_too_few(name, layout, entries);
 
   if (off_diagonal != 0) {
     const std::size_t nonzeros = stored + off_diagonal;
-    if (nonzeros > static_cast<std::size_t>(kMaxNonzeros)) {
-      fail(name, layout.size_line,
-           announced(layout) + ", and the whole matrix has " + std::to_string(nonzeros) +
-               " nonzeros, more than " + std::to_string(kMaxNonzeros) +
-               ", the most that 32-bit indices allow; use a smaller matrix");
-    }
+    check_nonzeros(name, layout, nonzeros);
     // `available` dates from before the stored half was allocated, so this counts all of it.
     require_memory<T>(name, layout, nonzeros, available);
     expand(layout, nonzeros, coo);
