@@ -1,0 +1,716 @@
+#include "sparse/matrix_market.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sparse/convert.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+using spmv::ComplexPart;
+using spmv::Coo;
+using spmv::Csr;
+using spmv::Index;
+using spmv::InputError;
+using spmv::LoadOptions;
+using spmv::MatrixMarketFile;
+using spmv::parse_matrix_market;
+using spmv::read_matrix_market;
+using spmv::write_matrix_market;
+
+namespace fs = std::filesystem;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// A directory that is gone when the test is.
+class ScratchDirectory {
+ public:
+  ScratchDirectory() {
+    std::string pattern = (fs::temp_directory_path() / "matrix_market_test.XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  fs::path operator/(const std::string& name) const { return path_ / name; }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+void write_bytes(const fs::path& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string read_bytes(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::string gzip(std::string_view text) {
+  z_stream stream{};
+  REQUIRE(::deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string result(::deflateBound(&stream, text.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(result.data());
+  stream.avail_out = static_cast<uInt>(result.size());
+  REQUIRE(::deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  result.resize(stream.total_out);
+  ::deflateEnd(&stream);
+  return result;
+}
+
+struct Entry {
+  Index row;
+  Index col;
+  double value;
+};
+
+bool same_bits(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+template <typename T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](T left, T right) { return same_bits(left, right); });
+}
+
+template <typename T>
+bool identical(const Coo<T>& a, const Coo<T>& b) {
+  return a.rows == b.rows && a.cols == b.cols && a.row_indices == b.row_indices &&
+         a.column_indices == b.column_indices && same_bits(a.values, b.values);
+}
+
+// `text` must hold exactly `entries`, in this order (1-based here, as they are in the text), in
+// both precisions and however it is cut into pieces.
+template <typename T>
+void check_entries_as(const std::string& text, Index rows, Index cols,
+                      const std::vector<Entry>& entries, LoadOptions options) {
+  for (const std::size_t chunk_bytes : {0, 1, 7, 30}) {
+    options.threads = 1;
+    options.chunk_bytes = chunk_bytes;
+    const Coo<T> coo = parse_matrix_market<T>(text, "text", options).coo;
+    CHECK(coo.rows == rows);
+    CHECK(coo.cols == cols);
+    REQUIRE(coo.values.size() == entries.size());
+    REQUIRE(coo.row_indices.size() == entries.size());
+    REQUIRE(coo.column_indices.size() == entries.size());
+    for (std::size_t k = 0; k < entries.size(); ++k) {
+      CAPTURE(k, chunk_bytes);
+      CHECK(coo.row_indices[k] + 1 == entries[k].row);
+      CHECK(coo.column_indices[k] + 1 == entries[k].col);
+      const T expected = static_cast<T>(entries[k].value);
+      CHECK(
+          (std::isnan(expected) ? std::isnan(coo.values[k]) : same_bits(coo.values[k], expected)));
+    }
+  }
+}
+
+void check_entries(const std::string& text, Index rows, Index cols,
+                   const std::vector<Entry>& entries, const LoadOptions& options = {}) {
+  CAPTURE(text);
+  check_entries_as<double>(text, rows, cols, entries, options);
+  check_entries_as<float>(text, rows, cols, entries, options);
+}
+
+template <typename T = double>
+std::string message_of(std::string_view text, const LoadOptions& options = {}) {
+  try {
+    parse_matrix_market<T>(text, "FILE", options);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string banner(const char* format, const char* field, const char* symmetry) {
+  return std::string("%%MatrixMarket matrix ") + format + " " + field + " " + symmetry + "\n";
+}
+
+const std::string kRealGeneral = "%%MatrixMarket matrix coordinate real general\n";
+
+LoadOptions with_complex(ComplexPart part) {
+  LoadOptions options;
+  options.complex_part = part;
+  return options;
+}
+
+template <typename T>
+Coo<T> random_coo(std::mt19937_64& random, Index rows, Index cols, std::size_t nnz) {
+  Coo<T> coo;
+  coo.rows = rows;
+  coo.cols = cols;
+  std::uniform_int_distribution<Index> row(0, std::max(rows - 1, 0));
+  std::uniform_int_distribution<Index> col(0, std::max(cols - 1, 0));
+  for (std::size_t k = 0; k < nnz; ++k) {
+    coo.row_indices.push_back(row(random));
+    coo.column_indices.push_back(col(random));
+    // Any bit pattern: subnormal, huge, of either sign. Of NaNs only the sign survives as text.
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    T value = std::bit_cast<T>(static_cast<Bits>(random()));
+    if (std::isnan(value)) value = std::copysign(std::numeric_limits<T>::quiet_NaN(), value);
+    if (k % 3 == 0) value = static_cast<T>(static_cast<double>(random() % 2000) / 100 - 10);
+    coo.values.push_back(value);
+  }
+  return coo;
+}
+
+}  // namespace
+
+TEST_CASE("coordinate files of every field", "[matrix_market]") {
+  check_entries(kRealGeneral + "3 4 3\n1 1 1.5\n3 4 -2e3\n2 1 0.1\n", 3, 4,
+                {{1, 1, 1.5}, {3, 4, -2000}, {2, 1, 0.1}});
+  check_entries(banner("coordinate", "double", "general") + "1 1 1\n1 1 2.5\n", 1, 1,
+                {{1, 1, 2.5}});
+  check_entries(banner("coordinate", "integer", "general") +
+                    "2 2 4\n1 1 7\n1 2 -3\n2 1 +4\n2 2 123456789012345678901\n",
+                2, 2, {{1, 1, 7}, {1, 2, -3}, {2, 1, 4}, {2, 2, 123456789012345678901.0}});
+  check_entries(banner("coordinate", "pattern", "general") + "3 3 2\n3 1\n1 3\n", 3, 3,
+                {{3, 1, 1}, {1, 3, 1}});
+}
+
+TEST_CASE("complex files give the part that was asked for", "[matrix_market]") {
+  const std::string text =
+      banner("coordinate", "complex", "general") + "2 2 2\n1 1 3 4\n2 1 -5 12.0\n";
+  check_entries(text, 2, 2, {{1, 1, 3}, {2, 1, -5}}, with_complex(ComplexPart::kReal));
+  check_entries(text, 2, 2, {{1, 1, 5}, {2, 1, 13}}, with_complex(ComplexPart::kMagnitude));
+  CHECK(message_of(text) ==
+        "FILE:1: the values are complex; give --complex real or --complex magnitude");
+}
+
+TEST_CASE("a stored triangle is expanded, each mirror image after its original",
+          "[matrix_market]") {
+  check_entries(
+      banner("coordinate", "real", "symmetric") + "3 3 4\n3 1 2.5\n2 2 7\n3 3 0\n2 1 -1\n", 3, 3,
+      {{3, 1, 2.5}, {1, 3, 2.5}, {2, 2, 7}, {3, 3, 0}, {2, 1, -1}, {1, 2, -1}});
+  check_entries(banner("coordinate", "pattern", "symmetric") + "2 2 2\n2 1\n1 1\n", 2, 2,
+                {{2, 1, 1}, {1, 2, 1}, {1, 1, 1}});
+  check_entries(banner("coordinate", "integer", "skew-symmetric") + "3 3 3\n3 1 2\n2 2 0\n3 2 -4\n",
+                3, 3, {{3, 1, 2}, {1, 3, -2}, {2, 2, 0}, {3, 2, -4}, {2, 3, 4}});
+
+  const std::string hermitian =
+      banner("coordinate", "complex", "Hermitian") + "2 2 2\n1 1 2 0\n2 1 3 -4\n";
+  check_entries(hermitian, 2, 2, {{1, 1, 2}, {2, 1, 3}, {1, 2, 3}},
+                with_complex(ComplexPart::kReal));
+  check_entries(hermitian, 2, 2, {{1, 1, 2}, {2, 1, 5}, {1, 2, 5}},
+                with_complex(ComplexPart::kMagnitude));
+
+  const std::string skew = banner("coordinate", "complex", "skew-symmetric") + "2 2 1\n2 1 3 -4\n";
+  check_entries(skew, 2, 2, {{2, 1, 3}, {1, 2, -3}}, with_complex(ComplexPart::kReal));
+  // |-a| = |a|: a magnitude has no sign to change.
+  check_entries(skew, 2, 2, {{2, 1, 5}, {1, 2, 5}}, with_complex(ComplexPart::kMagnitude));
+}
+
+TEST_CASE("array files run down the columns", "[matrix_market]") {
+  check_entries(banner("array", "real", "general") + "2 3\n1\n2\n3\n0\n5\n6\n", 2, 3,
+                {{1, 1, 1}, {2, 1, 2}, {1, 2, 3}, {2, 2, 0}, {1, 3, 5}, {2, 3, 6}});
+  check_entries(banner("array", "integer", "symmetric") + "3 3\n1\n2\n3\n4\n5\n6\n", 3, 3,
+                {{1, 1, 1},
+                 {2, 1, 2},
+                 {1, 2, 2},
+                 {3, 1, 3},
+                 {1, 3, 3},
+                 {2, 2, 4},
+                 {3, 2, 5},
+                 {2, 3, 5},
+                 {3, 3, 6}});
+  check_entries(banner("array", "real", "skew-symmetric") + "3 3\n1\n2\n3\n", 3, 3,
+                {{2, 1, 1}, {1, 2, -1}, {3, 1, 2}, {1, 3, -2}, {3, 2, 3}, {2, 3, -3}});
+  check_entries(banner("array", "complex", "hermitian") + "2 2\n1 0\n2 5\n3 0\n", 2, 2,
+                {{1, 1, 1}, {2, 1, 2}, {1, 2, 2}, {2, 2, 3}}, with_complex(ComplexPart::kReal));
+  check_entries(banner("array", "complex", "general") + "1 2\n3 4\n0 1\n", 1, 2,
+                {{1, 1, 5}, {1, 2, 1}}, with_complex(ComplexPart::kMagnitude));
+}
+
+TEST_CASE("matrices without entries, rows or columns", "[matrix_market]") {
+  check_entries(kRealGeneral + "0 0 0\n", 0, 0, {});
+  check_entries(kRealGeneral + "0 0 0", 0, 0, {});
+  check_entries(kRealGeneral + "5 0 0\n% nothing\n\n", 5, 0, {});
+  check_entries(kRealGeneral + "3 3 0\n", 3, 3, {});
+  check_entries(banner("array", "real", "general") + "0 7\n", 0, 7, {});
+  check_entries(banner("array", "real", "skew-symmetric") + "1 1\n", 1, 1, {});
+  check_entries(banner("array", "real", "symmetric") + "0 0\n", 0, 0, {});
+  check_entries(kRealGeneral + "1 4 2\n1 4 1\n1 2 2\n", 1, 4, {{1, 4, 1}, {1, 2, 2}});
+  check_entries(kRealGeneral + "4 1 2\n4 1 1\n2 1 2\n", 4, 1, {{4, 1, 1}, {2, 1, 2}});
+}
+
+TEST_CASE("white space, comments and letter case as files have them", "[matrix_market]") {
+  const std::vector<Entry> entries = {{1, 1, 1.5}, {2, 3, -2}};
+  const std::string plain = kRealGeneral + "2 3 2\n1 1 1.5\n2 3 -2\n";
+  check_entries(plain, 2, 3, entries);
+  check_entries(plain.substr(0, plain.size() - 1), 2, 3, entries);  // last line lacks its end
+
+  std::string crlf;
+  for (const char c : plain) crlf += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  check_entries(crlf, 2, 3, entries);
+  check_entries(crlf.substr(0, crlf.size() - 1), 2, 3, entries);
+
+  check_entries(
+      "%%matrixMARKET\t MATRIX Coordinate REAL General  \n%\n%comment 1 1 1\n\n  % another\n"
+      "\t 2  3\t2 \n\n  \n% between\n \t1\t1  1.5  \t\n   % and\n%\n2 3 -2 \n%the end\n\n \t",
+      2, 3, entries);
+  check_entries("\xef\xbb\xbf" + plain, 2, 3, entries);
+  check_entries(kRealGeneral + "+2 +3 +2\n+1 01 +1.5\n0000000000000000000000002 +03 -2.\n", 2, 3,
+                entries);
+}
+
+TEST_CASE("values in every notation", "[matrix_market]") {
+  check_entries(kRealGeneral +
+                    "1 1 16\n1 1 5.\n1 1 .5\n1 1 -.25e1\n1 1 1E+3\n1 1 1e-3\n1 1 1.5D+03\n"
+                    "1 1 1.5d-1\n1 1 2d0\n1 1 +0.0\n1 1 -0\n1 1 1e400\n1 1 -1e400\n1 1 1e-400\n"
+                    "1 1 -1D-400\n1 1 Inf\n1 1 -infinity\n",
+                1, 1,
+                {{1, 1, 5},
+                 {1, 1, 0.5},
+                 {1, 1, -2.5},
+                 {1, 1, 1000},
+                 {1, 1, 0.001},
+                 {1, 1, 1500},
+                 {1, 1, 0.15},
+                 {1, 1, 2},
+                 {1, 1, 0},
+                 {1, 1, -0.0},
+                 {1, 1, kInfinity},
+                 {1, 1, -kInfinity},
+                 {1, 1, 0},
+                 {1, 1, -0.0},
+                 {1, 1, kInfinity},
+                 {1, 1, -kInfinity}});
+  const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+  check_entries(kRealGeneral + "1 1 3\n1 1 nan\n1 1 NaN\n1 1 -nan\n", 1, 1,
+                {{1, 1, not_a_number}, {1, 1, not_a_number}, {1, 1, not_a_number}});
+  // Beyond float, within double; and the smallest double.
+  const Coo<float> narrow =
+      parse_matrix_market<float>(kRealGeneral + "1 1 3\n1 1 -1e39\n1 1 1e-50\n1 1 1e-45", "").coo;
+  CHECK(same_bits(narrow.values, {-std::numeric_limits<float>::infinity(), 0.0f,
+                                  std::numeric_limits<float>::denorm_min()}));
+  const Coo<double> tiny =
+      parse_matrix_market<double>(kRealGeneral + "1 1 1\n1 1 4.9e-324", "").coo;
+  CHECK(tiny.values[0] == std::numeric_limits<double>::denorm_min());
+}
+
+TEST_CASE("values are rounded once, to the nearest", "[matrix_market]") {
+  // Against the C library, which is slow and right.
+  std::mt19937_64 random(7);
+  std::vector<std::string> numbers = {"9007199254740993",
+                                      "9007199254740992",
+                                      "0.1",
+                                      "1e22",
+                                      "1e23",
+                                      "123456e-22",
+                                      "8388609.5",
+                                      "16777217",
+                                      "16777219",
+                                      "33554434.0000000001",
+                                      "1.00000005960464477539",
+                                      "1.000000059604644775390625",
+                                      "1e-22",
+                                      "1.000000059604644775390626",
+                                      "1.000000178813934326171875",
+                                      "3.4028235677973366e38",
+                                      "179769313486231580793e289",
+                                      "0.000000000000000000000000000000000000011754942"};
+  for (int k = 0; k < 20000; ++k) {
+    std::string digits = std::to_string(random() >> (random() % 64));
+    if (random() % 2) digits.insert(random() % (digits.size() + 1), ".");
+    if (random() % 2) digits += "e" + std::to_string(static_cast<int>(random() % 60) - 30);
+    numbers.push_back((random() % 2 ? "-" : "") + digits);
+    // Halfway between two floats, or a little off.
+    const float low =
+        std::bit_cast<float>(static_cast<std::uint32_t>(0x3f000000u + (random() & 0x07ffffffu)));
+    const double halfway = (static_cast<double>(low) + std::nextafter(low, 1e30f)) / 2;
+    std::ostringstream exact;
+    exact.precision(12 + static_cast<int>(random() % 14));
+    exact << halfway;
+    numbers.push_back(exact.str());
+  }
+  std::string text = kRealGeneral + "1 1 " + std::to_string(numbers.size()) + "\n";
+  for (const std::string& number : numbers) text += "1 1 " + number + "\n";
+  const std::vector<double> doubles = parse_matrix_market<double>(text, "text").coo.values;
+  const std::vector<float> floats = parse_matrix_market<float>(text, "text").coo.values;
+  REQUIRE(doubles.size() == numbers.size());
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    CAPTURE(numbers[k]);
+    REQUIRE(same_bits(doubles[k], std::strtod(numbers[k].c_str(), nullptr)));
+    REQUIRE(same_bits(floats[k], std::strtof(numbers[k].c_str(), nullptr)));
+  }
+}
+
+TEST_CASE("entries keep the order of the file, duplicates and zeros", "[matrix_market]") {
+  check_entries(kRealGeneral + "3 3 5\n3 3 1\n1 1 2\n3 3 0\n2 1 0\n1 1 -2\n", 3, 3,
+                {{3, 3, 1}, {1, 1, 2}, {3, 3, 0}, {2, 1, 0}, {1, 1, -2}});
+}
+
+TEST_CASE("the header is reported", "[matrix_market]") {
+  const auto header =
+      parse_matrix_market<double>(
+          banner("Coordinate", "INTEGER", "Symmetric") + "3 3 2\n1 1 1\n2 1 1", "text")
+          .header;
+  CHECK(header.format == "coordinate");
+  CHECK(header.field == "integer");
+  CHECK(header.symmetry == "symmetric");
+  CHECK(header.rows == 3);
+  CHECK(header.cols == 3);
+  CHECK(header.stored_entries == 2);
+  CHECK(parse_matrix_market<float>(banner("array", "double", "skew-symmetric") + "3 3\n1\n2\n3", "")
+            .header.stored_entries == 3);
+}
+
+TEST_CASE("gzip is recognised by its content", "[matrix_market]") {
+  const ScratchDirectory scratch;
+  const std::string head = kRealGeneral + "2 2 3\n1 1 1\n";
+  const std::string rest = "2 1 2\n2 2 3\n";
+  const std::vector<Entry> entries = {{1, 1, 1}, {2, 1, 2}, {2, 2, 3}};
+  check_entries(gzip(head + rest), 2, 2, entries);
+  check_entries(gzip(head) + gzip(rest), 2, 2, entries);                     // two members
+  check_entries(gzip(head) + gzip("") + gzip(rest), 2, 2, entries);          // one of them empty
+  check_entries(gzip(head + rest) + std::string(512, '\0'), 2, 2, entries);  // padded for a tape
+
+  write_bytes(scratch / "compressed.mtx", gzip(head + rest));
+  write_bytes(scratch / "plain.mtx.gz", head + rest);
+  const Coo<double> expected = parse_matrix_market<double>(head + rest, "").coo;
+  CHECK(identical(read_matrix_market<double>(scratch / "compressed.mtx").coo, expected));
+  CHECK(identical(read_matrix_market<double>(scratch / "plain.mtx.gz").coo, expected));
+}
+
+TEST_CASE("any number of threads and pieces gives the same matrix", "[matrix_market]") {
+  std::mt19937_64 random(11);
+  const ScratchDirectory scratch;
+  for (const bool symmetric : {false, true}) {
+    const Index size = 70001;
+    const std::size_t stored = 150000;
+    std::ostringstream text;
+    text << banner("coordinate", "real", symmetric ? "symmetric" : "general") << size << " " << size
+         << " " << stored << "\n";
+    std::uniform_real_distribution<double> value(-1, 1);
+    text.precision(17);
+    for (std::size_t k = 0; k < stored; ++k) {
+      Index row = static_cast<Index>(random() % size) + 1;
+      Index col = static_cast<Index>(random() % size) + 1;
+      if (symmetric && row < col) std::swap(row, col);
+      if (k % 5000 == 0) text << "% a comment\n\n";
+      text << row << " " << col << " " << value(random) << "\n";
+    }
+    write_bytes(scratch / "large.mtx", text.str());
+    const auto read = [&](unsigned threads, std::size_t chunk_bytes) {
+      LoadOptions options;
+      options.threads = threads;
+      options.chunk_bytes = chunk_bytes;
+      return read_matrix_market<double>(scratch / "large.mtx", options).coo;
+    };
+    const Coo<double> one = read(1, 0);
+    CHECK(one.values.size() >= stored);
+    for (const unsigned threads : {0u, 1u, 2u, 3u, 8u}) {
+      for (const std::size_t chunk_bytes : {0, 1000, 65536, 1 << 30}) {
+        CAPTURE(symmetric, threads, chunk_bytes);
+        CHECK(identical(read(threads, chunk_bytes), one));
+      }
+    }
+  }
+}
+
+TEST_CASE("the first fault is reported, whichever thread finds it", "[matrix_market]") {
+  std::string text = kRealGeneral + "100 100 30000\n";
+  for (int k = 0; k < 30000; ++k) {
+    text += k == 20000 || k == 20001 || k == 29999 ? "1 101 1\n" : "1 1 1\n";
+  }
+  for (const unsigned threads : {1u, 2u, 7u}) {
+    for (const std::size_t chunk_bytes : {0, 100, 5000}) {
+      LoadOptions options;
+      options.threads = threads;
+      options.chunk_bytes = chunk_bytes;
+      CHECK(message_of(text, options) ==
+            "FILE:20003: column index 101 is beyond the 100 columns of the size line; correct the "
+            "one or the other");
+    }
+  }
+}
+
+TEST_CASE("a matrix that does not fit in memory is refused before it is allocated",
+          "[matrix_market]") {
+  const std::string text = kRealGeneral + "1000 1000 2\n1 1 1\n2 2 2\n";
+  LoadOptions options;
+  options.memory_limit_bytes = 8063;
+  CHECK(message_of(text, options) ==
+        "FILE:2: the matrix needs 7.9 KiB of memory, and 7.9 KiB are available; use a smaller "
+        "matrix or a machine with more memory");
+  options.memory_limit_bytes = 8064;  // 2 x (4 x 4 + 2 x 8) + 2 x 4 x 1000
+  CHECK(message_of(text, options) == "no error");
+  options.memory_limit_bytes = 8048;  // values of 4 bytes
+  CHECK(message_of<float>(text, options) == "no error");
+  CHECK(message_of<double>(text, options) != "no error");
+
+  // The text of a compressed file takes part of the limit.
+  options.memory_limit_bytes = 8064;
+  CHECK(message_of(gzip(text), options) ==
+        "FILE:2: the matrix needs 7.9 KiB of memory, and 7.8 KiB are available; use a smaller "
+        "matrix or a machine with more memory");
+
+  // Compresses a thousandfold; stays within the limit while it is inflated.
+  options.memory_limit_bytes = 1 << 20;
+  CHECK(
+      message_of(gzip(kRealGeneral + "%" + std::string(1 << 24, ' ')), options) ==
+      "FILE: the text needs more than 1.0 MiB of memory, and 1.0 MiB are available; use a smaller "
+      "matrix or a machine with more memory");
+  CHECK(message_of(kRealGeneral + "1 1 1\n1 1 " + std::string(1 << 21, '0'), options) ==
+        "FILE: the last line is 2.0 MiB long, and 1.0 MiB of memory are available; check the file");
+
+  // Entries on the diagonal are stored twice here, so the size line alone says too little.
+  std::string repeated = banner("coordinate", "pattern", "symmetric") + "2 2 102\n2 1\n";
+  for (int k = 0; k < 101; ++k) repeated += "2 1\n";
+  options.memory_limit_bytes = 204 * 32 + 15;
+  CHECK(message_of(repeated, options) != "no error");
+  options.memory_limit_bytes = 204 * 32 + 16;
+  CHECK(message_of(repeated, options) == "no error");
+}
+
+TEST_CASE("what cannot be opened as a file", "[matrix_market]") {
+  const ScratchDirectory scratch;
+  const auto message = [](const fs::path& path) -> std::string {
+    try {
+      read_matrix_market<double>(path);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const fs::path missing = scratch / "missing.mtx";
+  CHECK(message(missing) == missing.string() + ": no such file; check the path");
+  CHECK(message(scratch.path()) ==
+        scratch.path().string() + ": is a directory; give a .mtx or .mtx.gz file in it");
+  CHECK(message("/dev/null") ==
+        "/dev/null: is neither a file nor a pipe; give a .mtx or .mtx.gz file");
+  write_bytes(scratch / "file", "");
+  const fs::path below_file = (scratch / "file") / "x.mtx";
+  CHECK(message(below_file) == below_file.string() +
+                                   ": cannot be opened (Not a directory); check the path and its "
+                                   "permissions");
+  CHECK(message(scratch / "file") ==
+        (scratch / "file").string() + ": the file is empty; fetch it again");
+  CHECK(message(scratch / "two\nlines.mtx") ==
+        (scratch / "two?lines.mtx").string() + ": no such file; check the path");
+  if (::geteuid() != 0) {  // root may read everything
+    REQUIRE(::chmod((scratch / "file").c_str(), 0) == 0);
+    CHECK(message(scratch / "file") ==
+          (scratch / "file").string() +
+              ": cannot be opened (Permission denied); check the path and its permissions");
+  }
+}
+
+TEST_CASE("a pipe is read like a file", "[matrix_market]") {
+  const ScratchDirectory scratch;
+  const fs::path pipe = scratch / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::thread writer([&] { write_bytes(pipe, gzip(kRealGeneral + "2 2 1\n2 1 4.5\n")); });
+  const Coo<double> coo = read_matrix_market<double>(pipe).coo;
+  writer.join();
+  REQUIRE(coo.values.size() == 1);
+  CHECK(coo.values[0] == 4.5);
+}
+
+// Each file of the corpus names one way in which a file can be wrong; expected.tsv holds, for each,
+// what must be said about it.
+TEST_CASE("malformed files are refused with one line that helps", "[matrix_market]") {
+  const fs::path corpus = fs::path(SPMV_SOURCE_DIR) / "common" / "tests" / "malformed";
+  std::ifstream table(corpus / "expected.tsv");
+  REQUIRE(table);
+  std::set<std::string> listed;
+  for (std::string line; std::getline(table, line);) {
+    const std::size_t tab = line.find('\t');
+    REQUIRE(tab != std::string::npos);
+    const std::string name = line.substr(0, tab);
+    std::string expected = line.substr(tab + 1);
+    REQUIRE(expected.starts_with("FILE:"));
+    expected = (corpus / name).string() + expected.substr(4);
+    listed.insert(name);
+    REQUIRE(fs::exists(corpus / name));
+
+    LoadOptions options;
+    options.memory_limit_bytes = 16 << 20;
+    if (name.starts_with("real_part_")) options.complex_part = ComplexPart::kReal;
+    for (const auto& [threads, chunk_bytes] :
+         {std::pair<unsigned, std::size_t>{1, 0}, {0, 0}, {1, 1}, {2, 9}}) {
+      options.threads = threads;
+      options.chunk_bytes = chunk_bytes;
+      std::string what = "no error";
+      try {
+        read_matrix_market<double>(corpus / name, options);
+      } catch (const InputError& error) {
+        what = error.what();
+      }
+      CHECK(what == expected);
+      what = "no error";
+      try {
+        read_matrix_market<float>(corpus / name, options);
+      } catch (const InputError& error) {
+        what = error.what();
+      }
+      CHECK(what == expected);
+    }
+  }
+  CHECK(listed.size() >= 60);
+  for (const auto& file : fs::directory_iterator(corpus)) {
+    const std::string name = file.path().filename().string();
+    if (name == "expected.tsv" || name == ".gitattributes") continue;
+    CAPTURE(name);
+    CHECK(listed.count(name) == 1);
+  }
+}
+
+TEMPLATE_TEST_CASE("what is written reads back with the same bits", "[matrix_market]", float,
+                   double) {
+  std::mt19937_64 random(3);
+  const ScratchDirectory scratch;
+  for (int k = 0; k < 60; ++k) {
+    const Index rows = static_cast<Index>(random() % 40 + 1);
+    const Index cols = static_cast<Index>(random() % 40 + 1);
+    const Coo<TestType> coo = random_coo<TestType>(random, rows, cols, random() % 300);
+    const fs::path path = scratch / (k % 2 ? "matrix.mtx" : "matrix.mtx.gz");
+    write_matrix_market(path, coo, k % 3 ? "" : "first line\nsecond line\n\nfourth line");
+    CHECK(identical(read_matrix_market<TestType>(path).coo, coo));
+  }
+  // Long enough for several buffers.
+  const Coo<TestType> large = random_coo<TestType>(random, 1000000, 2000000000, 100000);
+  for (const char* name : {"large.mtx", "large.mtx.gz"}) {
+    write_matrix_market(scratch / name, large);
+    CHECK(identical(read_matrix_market<TestType>(scratch / name).coo, large));
+  }
+  const Coo<TestType> empty;
+  write_matrix_market(scratch / "empty.mtx", empty);
+  CHECK(identical(read_matrix_market<TestType>(scratch / "empty.mtx").coo, empty));
+}
+
+TEST_CASE("the text that is written", "[matrix_market]") {
+  const ScratchDirectory scratch;
+  Coo<double> coo;
+  coo.rows = 2;
+  coo.cols = 3;
+  coo.row_indices = {1, 0};
+  coo.column_indices = {2, 0};
+  coo.values = {0.1, -3};
+  write_matrix_market(scratch / "matrix.mtx", coo, "made by a test");
+  const std::string expected = kRealGeneral + "% made by a test\n2 3 2\n2 3 0.1\n1 1 -3\n";
+  CHECK(read_bytes(scratch / "matrix.mtx") == expected);
+  write_matrix_market(scratch / "matrix.mtx.gz", coo, "made by a test");
+  CHECK(read_bytes(scratch / "matrix.mtx.gz").starts_with("\x1f\x8b"));
+}
+
+TEST_CASE("a write that fails leaves the old file and nothing else", "[matrix_market]") {
+  const ScratchDirectory scratch;
+  const fs::path path = scratch / "matrix.mtx";
+  Coo<double> coo;
+  coo.rows = coo.cols = 1;
+  coo.row_indices = {0};
+  coo.column_indices = {0};
+  coo.values = {1};
+  write_matrix_market(path, coo);
+  const std::string before = read_bytes(path);
+
+  coo.column_indices = {1};  // outside
+  CHECK_THROWS_AS(write_matrix_market(path, coo), std::runtime_error);
+  coo.column_indices = {};
+  CHECK_THROWS_AS(write_matrix_market(path, coo), std::runtime_error);
+  coo.column_indices = {0};
+  CHECK_THROWS_AS(write_matrix_market(scratch / "none" / "matrix.mtx", coo), std::runtime_error);
+  fs::create_directory(scratch / "directory.mtx");
+  CHECK_THROWS_AS(write_matrix_market(scratch / "directory.mtx", coo), std::runtime_error);
+  CHECK_THROWS_AS(write_matrix_market(scratch / "directory.mtx" / "none" / "x.gz", coo),
+                  std::runtime_error);
+
+  CHECK(read_bytes(path) == before);
+  std::set<std::string> left;
+  for (const auto& file : fs::directory_iterator(scratch.path())) {
+    left.insert(file.path().filename().string());
+  }
+  CHECK(left == std::set<std::string>{"directory.mtx", "matrix.mtx"});
+}
+
+TEMPLATE_TEST_CASE("COO to CSR and back, against a map", "[convert]", float, double) {
+  std::mt19937_64 random(5);
+  for (int k = 0; k < 400; ++k) {
+    Index rows = static_cast<Index>(random() % 30);
+    Index cols = static_cast<Index>(random() % 30);
+    if (k % 10 == 0) rows = 1;
+    if (k % 10 == 1) cols = 1;
+    if (k == 2) rows = cols = 0;
+    std::size_t nnz = rows == 0 || cols == 0 ? 0 : random() % 200;
+    if (k % 7 == 0) nnz = std::min<std::size_t>(nnz, 5);  // mostly empty rows
+    Coo<TestType> coo;
+    coo.rows = rows;
+    coo.cols = cols;
+    std::map<std::pair<Index, Index>, TestType> expected;
+    for (std::size_t entry = 0; entry < nnz; ++entry) {
+      const Index row = static_cast<Index>(random() % static_cast<unsigned>(rows));
+      const Index col = static_cast<Index>(random() % static_cast<unsigned>(cols));
+      // Sums of these depend on their order, and the order is promised.
+      const TestType value = static_cast<TestType>(static_cast<double>(random() % 2001) / 1000 - 1);
+      coo.row_indices.push_back(row);
+      coo.column_indices.push_back(col);
+      coo.values.push_back(value);
+      const auto [place, is_new] = expected.emplace(std::pair(row, col), value);
+      if (!is_new) place->second += value;
+    }
+
+    Index duplicates = -1;
+    const Csr<TestType> csr = to_csr(coo, &duplicates);
+    CAPTURE(k, rows, cols, nnz);
+    REQUIRE(csr.rows == rows);
+    REQUIRE(csr.cols == cols);
+    REQUIRE(csr.row_offsets.size() == static_cast<std::size_t>(rows) + 1);
+    REQUIRE(csr.row_offsets.front() == 0);
+    REQUIRE(csr.row_offsets.back() == csr.nnz());
+    REQUIRE(csr.values.size() == expected.size());
+    REQUIRE(csr.column_indices.size() == expected.size());
+    CHECK(duplicates == static_cast<Index>(nnz - expected.size()));
+
+    // A map iterates in the order of (row, column): the order of CSR.
+    const Coo<TestType> sorted = to_coo(csr);
+    REQUIRE(sorted.rows == rows);
+    REQUIRE(sorted.cols == cols);
+    REQUIRE(sorted.row_indices.size() == expected.size());
+    std::size_t entry = 0;
+    for (const auto& [position, value] : expected) {
+      REQUIRE(sorted.row_indices[entry] == position.first);
+      REQUIRE(sorted.column_indices[entry] == position.second);
+      REQUIRE(same_bits(sorted.values[entry], value));
+      ++entry;
+    }
+
+    const Csr<TestType> again = to_csr(sorted, &duplicates);
+    CHECK(duplicates == 0);
+    CHECK(again.row_offsets == csr.row_offsets);
+    CHECK(again.column_indices == csr.column_indices);
+    CHECK(same_bits(again.values, csr.values));
+  }
+}
