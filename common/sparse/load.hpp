@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 
 #include "sparse/matrix.hpp"
@@ -28,6 +29,9 @@ enum class ComplexPart { kRefuse, kReal, kMagnitude };
 
 struct LoadOptions {
   ComplexPart complex_part = ComplexPart::kRefuse;
+  // Whether Matrix::coo is kept. Off, since it takes more memory than the CSR matrix that nearly
+  // everyone wants; to_coo(csr) gives row-major triplets.
+  bool keep_coo = false;
   unsigned threads = 0;  // 0: as many as the machine has
   // A matrix that would need more is refused before anything is allocated for it. 0: what the
   // machine has available.
@@ -37,8 +41,9 @@ struct LoadOptions {
   std::size_t chunk_bytes = 0;
 };
 
-// A matrix as read: `coo` holds the triplets in the order of the file (expanded if the file stores
-// one triangle), `csr` the same matrix sorted, duplicates summed.
+// A matrix as read: `csr` is sorted, duplicates summed. `coo`, empty unless LoadOptions::keep_coo,
+// holds the triplets in the order of the file (expanded if the file stores one triangle), or
+// row-major for a generated matrix.
 template <typename T>
 struct Matrix {
   Coo<T> coo;
@@ -48,6 +53,10 @@ struct Matrix {
   Index explicit_zeros = 0;  // stored entries whose value is zero
   Index non_finite = 0;      // stored entries that are NaN or infinite
 };
+
+// Where files of catalogue matrices are looked for, and where `make data` puts them: the
+// environment variable SPMV_DATA, else data/ in the repository.
+std::filesystem::path data_directory();
 
 // `spec` is a path (.mtx, .mtx.gz), a generator ("stencil2d:1000x1000"), or a catalogue name
 // ("scircuit": data/scircuit.mtx[.gz] if `make data` fetched it, else its stand-in).

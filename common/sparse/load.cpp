@@ -1,0 +1,151 @@
+#include "sparse/load.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sparse/catalogue.hpp"
+#include "sparse/convert.hpp"
+#include "sparse/generators.hpp"
+#include "sparse/matrix_market.hpp"
+
+#ifndef SPMV_SOURCE_DIR
+#define SPMV_SOURCE_DIR "."
+#endif
+
+namespace spmv {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool ends_in(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool looks_like_a_path(const std::string& spec) {
+  return spec.find('/') != std::string::npos || ends_in(spec, ".mtx") || ends_in(spec, ".gz");
+}
+
+// Where `entry`'s file may stand, in the order in which it is looked for.
+std::vector<fs::path> candidate_files(const CatalogueEntry& entry) {
+  const fs::path base = data_directory();
+  std::vector<fs::path> files;
+  for (const std::string stem : {entry.name, entry.file_stem()}) {
+    for (const char* suffix : {".mtx", ".mtx.gz"}) {
+      files.push_back(base / (stem + suffix));
+      files.push_back(base / stem / (stem + suffix));
+    }
+  }
+  return files;
+}
+
+// Levenshtein distance: insertions, deletions and replacements that turn one into the other.
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const std::size_t replaced = diagonal + (std::tolower(from[i]) != std::tolower(to[j]));
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+    }
+  }
+  return row.back();
+}
+
+// " did you mean ...?", or "" when nothing is near.
+std::string suggestion(const std::string& name) {
+  std::vector<std::pair<std::size_t, std::string>> near;
+  for (const CatalogueEntry& entry : catalogue()) {
+    const std::size_t distance = edit_distance(name, entry.name);
+    if (distance <= std::max<std::size_t>(name.size() / 3, 1))
+      near.emplace_back(distance, entry.name);
+  }
+  std::sort(near.begin(), near.end());
+  std::string text;
+  for (std::size_t k = 0; k < near.size() && k < 3; ++k)
+    text += (k ? " or " : "; did you mean ") + near[k].second;
+  return text.empty() ? text : text + "?";
+}
+
+template <typename T>
+Matrix<T> from_file(const fs::path& path, std::string name, const LoadOptions& options) {
+  Matrix<T> matrix;
+  matrix.coo = read_matrix_market<T>(path, options).coo;
+  matrix.csr = to_csr(matrix.coo, &matrix.duplicates);
+  for (const T value : matrix.coo.values) {
+    matrix.explicit_zeros += value == T{0};
+    matrix.non_finite += !std::isfinite(value);
+  }
+  if (!options.keep_coo) matrix.coo = {};
+  matrix.source = {std::move(name), MatrixSource::Origin::kFile, path.string()};
+  return matrix;
+}
+
+template <typename T>
+Matrix<T> from_generator(const std::string& spec, std::string name, MatrixSource::Origin origin,
+                         const LoadOptions& options) {
+  Matrix<T> matrix;
+  matrix.csr = options.memory_limit_bytes ? generate<T>(spec, options.memory_limit_bytes)
+                                          : generate<T>(spec);
+  if (options.keep_coo) matrix.coo = to_coo(matrix.csr);
+  matrix.source = {std::move(name), origin, full_specification(spec)};
+  return matrix;
+}
+
+}  // namespace
+
+const char* to_string(MatrixSource::Origin origin) {
+  switch (origin) {
+    case MatrixSource::Origin::kFile:
+      return "file";
+    case MatrixSource::Origin::kGenerated:
+      return "generated";
+    case MatrixSource::Origin::kStandIn:
+      return "stand-in";
+  }
+  return "unknown";
+}
+
+fs::path data_directory() {
+  const char* chosen = std::getenv("SPMV_DATA");
+  return chosen && *chosen ? fs::path(chosen) : fs::path(SPMV_SOURCE_DIR) / "data";
+}
+
+template <typename T>
+Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
+  using Origin = MatrixSource::Origin;
+  if (spec.empty())
+    throw InputError("no matrix given; name a file, a generator or a matrix of the papers");
+  if (is_generator(spec)) return from_generator<T>(spec, spec, Origin::kGenerated, options);
+  const CatalogueEntry* entry = find_in_catalogue(spec);
+  if (!entry && (looks_like_a_path(spec) || fs::is_regular_file(spec))) {
+    fs::path stem = fs::path(spec).filename();
+    while (stem.extension() == ".gz" || stem.extension() == ".mtx") stem = stem.stem();
+    return from_file<T>(spec, stem.string(), options);
+  }
+  if (!entry && spec.find(':') != std::string::npos)
+    generate<T>(spec);  // says which generators there are
+  if (!entry) {
+    throw InputError(spec +
+                     ": no such file, no generator (these have a colon, as in random:100x100) and "
+                     "no matrix of the papers" +
+                     suggestion(spec));
+  }
+  for (const fs::path& file : candidate_files(*entry)) {
+    if (fs::is_regular_file(file)) return from_file<T>(file, entry->name, options);
+  }
+  return from_generator<T>(entry->source, entry->name,
+                           entry->exact ? Origin::kGenerated : Origin::kStandIn, options);
+}
+
+template Matrix<float> load_matrix(const std::string&, const LoadOptions&);
+template Matrix<double> load_matrix(const std::string&, const LoadOptions&);
+
+}  // namespace spmv
