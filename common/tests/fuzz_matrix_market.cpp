@@ -1,0 +1,190 @@
+// libFuzzer target for the Matrix Market reader; built and run by fuzz.sh.
+//
+// Beyond "does not crash": what is accepted must be a sound matrix, what is refused must be refused
+// in one line, and neither may depend on the precision, on the threads, on how the body was cut
+// into pieces, or on whether the text came compressed.
+#include <zlib.h>
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "sparse/convert.hpp"
+#include "sparse/matrix_market.hpp"
+
+namespace {
+
+using spmv::ComplexPart;
+using spmv::Coo;
+using spmv::Csr;
+using spmv::Index;
+using spmv::InputError;
+using spmv::LoadOptions;
+using spmv::MatrixMarketFile;
+
+#define REQUIRE(condition) require(condition, #condition, __LINE__)
+
+void require(bool holds, const char* condition, int line) {
+  if (holds) return;
+  std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, line, condition);
+  std::abort();
+}
+
+// Choices (which options, which of the costly checks) must follow from the input alone, or a crash
+// could not be repeated.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t result = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char c : text) result = (result ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return result ^ result >> 29;
+}
+
+template <typename T>
+struct Outcome {
+  std::optional<MatrixMarketFile<T>> file;
+  std::string error;
+
+  bool short_of_memory() const { return error.find(" of memory") != std::string::npos; }
+};
+
+template <typename T>
+Outcome<T> parse(std::string_view text, const LoadOptions& options) {
+  Outcome<T> outcome;
+  try {
+    outcome.file = spmv::parse_matrix_market<T>(text, "FILE", options);
+  } catch (const InputError& error) {
+    outcome.error = error.what();
+    REQUIRE(outcome.error.starts_with("FILE:"));
+    REQUIRE(outcome.error.find("; ") != std::string::npos);
+    for (const char c : outcome.error) REQUIRE(c >= ' ' && c <= '~');
+  }
+  return outcome;
+}
+
+template <typename T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  if (a.size() != b.size()) return false;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    if (std::bit_cast<Bits>(a[k]) != std::bit_cast<Bits>(b[k])) return false;
+  }
+  return true;
+}
+
+template <typename T>
+void require_same(const Outcome<T>& a, const Outcome<T>& b) {
+  REQUIRE(a.error == b.error);
+  if (!a.file) return;
+  REQUIRE(a.file->coo.row_indices == b.file->coo.row_indices);
+  REQUIRE(a.file->coo.column_indices == b.file->coo.column_indices);
+  REQUIRE(same_bits(a.file->coo.values, b.file->coo.values));
+}
+
+template <typename T>
+void require_sound(const MatrixMarketFile<T>& file) {
+  const Coo<T>& coo = file.coo;
+  REQUIRE(coo.rows >= 0 && coo.cols >= 0);
+  REQUIRE(coo.rows == file.header.rows && coo.cols == file.header.cols);
+  REQUIRE(coo.row_indices.size() == coo.values.size());
+  REQUIRE(coo.column_indices.size() == coo.values.size());
+  REQUIRE(coo.nnz() >= file.header.stored_entries);
+  REQUIRE(coo.nnz() <= 2 * file.header.stored_entries);
+  if (file.header.symmetry == "general") REQUIRE(coo.nnz() == file.header.stored_entries);
+  for (std::size_t k = 0; k < coo.values.size(); ++k) {
+    REQUIRE(coo.row_indices[k] >= 0 && coo.row_indices[k] < coo.rows);
+    REQUIRE(coo.column_indices[k] >= 0 && coo.column_indices[k] < coo.cols);
+  }
+
+  Index duplicates = -1;
+  const Csr<T> csr = spmv::to_csr(coo, &duplicates);
+  REQUIRE(csr.row_offsets.size() == static_cast<std::size_t>(coo.rows) + 1);
+  REQUIRE(csr.row_offsets.front() == 0 && csr.row_offsets.back() == csr.nnz());
+  REQUIRE(csr.column_indices.size() == csr.values.size());
+  REQUIRE(csr.nnz() + duplicates == coo.nnz());
+  for (Index row = 0; row < csr.rows; ++row) {
+    REQUIRE(csr.row_length(row) >= 0);
+    for (Index k = csr.row_offsets[row] + 1; k < csr.row_offsets[row + 1]; ++k) {
+      REQUIRE(csr.column_indices[k - 1] < csr.column_indices[k]);
+    }
+  }
+}
+
+// Rounding the digits once to float and rounding the double again differ by one step at most.
+void require_close(float narrow, double wide) {
+  const float rounded = static_cast<float>(wide);
+  if (std::isnan(wide)) {
+    REQUIRE(std::isnan(narrow));
+  } else {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    REQUIRE(narrow == rounded || narrow == std::nextafter(rounded, kInfinity) ||
+            narrow == std::nextafter(rounded, -kInfinity));
+  }
+}
+
+std::string gzip(std::string_view text) {
+  z_stream stream{};
+  // The smallest window and tables: set up fast, and the text is short.
+  REQUIRE(::deflateInit2(&stream, 1, Z_DEFLATED, 16 + 9, 1, Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string result(::deflateBound(&stream, text.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(result.data());
+  stream.avail_out = static_cast<uInt>(result.size());
+  REQUIRE(::deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  result.resize(stream.total_out);
+  ::deflateEnd(&stream);
+  return result;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::uint64_t choice = hash(text);
+
+  LoadOptions options;
+  options.threads = 1;
+  options.complex_part = static_cast<ComplexPart>(choice % 3);
+  // Small as a rule: a matrix of a million rows takes a hundred times as long to check as to read.
+  options.memory_limit_bytes = std::size_t{1} << (choice / 3 % 512 == 0 ? 26 : 16);
+  const Outcome<double> whole = parse<double>(text, options);
+  if (whole.file) require_sound(*whole.file);
+
+  // In pieces: by one thread, which is fast, and now and then by two, as starting one is slow.
+  LoadOptions in_pieces = options;
+  in_pieces.chunk_bytes = 1 + choice / 2048 % 61;
+  if (choice / 131072 % 64 == 0) in_pieces.threads = 2;
+  require_same(parse<double>(text, in_pieces), whole);
+
+  const Outcome<float> narrow = parse<float>(text, in_pieces);
+  if (!whole.short_of_memory() && !narrow.short_of_memory()) {
+    REQUIRE(narrow.error == whole.error);
+  }
+  if (narrow.file) require_sound(*narrow.file);
+  if (narrow.file && whole.file) {
+    const Coo<float>& a = narrow.file->coo;
+    const Coo<double>& b = whole.file->coo;
+    REQUIRE(a.row_indices == b.row_indices && a.column_indices == b.column_indices);
+    // A magnitude is computed in T, and is further off.
+    const bool computed =
+        whole.file->header.field == "complex" && options.complex_part == ComplexPart::kMagnitude;
+    for (std::size_t k = 0; k < a.values.size() && !computed; ++k) {
+      require_close(a.values[k], b.values[k]);
+    }
+  }
+
+  if (choice / 8388608 % 32 == 0 && size > 0 && !text.starts_with("\x1f\x8b")) {
+    const Outcome<double> inflated = parse<double>(gzip(text), options);
+    // The inflated text counts as memory in use, the text given does not.
+    if (!inflated.short_of_memory() && !whole.short_of_memory()) require_same(inflated, whole);
+  }
+  return 0;
+}
