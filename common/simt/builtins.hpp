@@ -38,11 +38,11 @@ T from_bits(std::uint64_t bits) {
 
 template <typename T>
 T shuffle(Collective kind, unsigned mask, T value, int operand, int width) {
-  return from_bits<T>(collective({kind, mask, to_bits(value), operand, width}));
+  return from_bits<T>(collective(kind, mask, to_bits(value), operand, width));
 }
 
 inline unsigned vote(Collective kind, unsigned mask, std::uint64_t value) {
-  return static_cast<unsigned>(collective({kind, mask, value, 0, kWarpSize}));
+  return static_cast<unsigned>(collective(kind, mask, value, 0, kWarpSize));
 }
 
 // Read-modify-write operations, out of line so that the caller's address names the source line.

@@ -664,10 +664,11 @@ void Block::report_deadlock() {
 
 // --- By the running lane ------------------------------------------------------------------------
 
-std::uint64_t collective(const CollectiveRequest& request) noexcept {
+std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int operand,
+                         int width) noexcept {
   Lane& lane = *current_lane;
   lane.pc = __builtin_return_address(0);
-  return lane.block->collective(lane, request);
+  return lane.block->collective(lane, {kind, mask, value, operand, width});
 }
 
 int barrier(Barrier kind, int predicate) noexcept {

@@ -63,19 +63,13 @@ enum class Collective : std::uint8_t {
 // Ways in which threads of a block meet.
 enum class Barrier : std::uint8_t { kPlain, kOr, kAnd, kCount };
 
-// What a lane brings to a warp operation.
-struct CollectiveRequest {
-  Collective kind{};
-  unsigned mask = 0;
-  std::uint64_t value = 0;
-  int operand = 0;  // source lane, delta or lane mask of a shuffle
-  int width = kWarpSize;
-};
-
 // --- Called by the running lane -----------------------------------------------------------------
 
-// Waits for every live lane that request.mask names and returns this lane's result.
-std::uint64_t collective(const CollectiveRequest& request) noexcept;
+// Waits for every live lane that `mask` names and returns this lane's result. `operand` is a
+// shuffle's source lane, delta or lane mask; `width` the lanes of its segments. (Passed one by one
+// because a structure would be memory of the kernel, and observed.)
+std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int operand,
+                         int width) noexcept;
 // Waits for every live thread of the block. Returns 0 for kPlain.
 int barrier(Barrier kind, int predicate) noexcept;
 // Lets others run; lanes that poll memory call it (through atomics, fences and __nanosleep).
@@ -93,6 +87,7 @@ struct Grid {
   int device = 0;
   void (*body)(const void* arguments) = nullptr;  // calls the kernel's function
   const void* arguments = nullptr;
+  std::size_t argument_bytes = 0;
 };
 
 // Runs every block to its end. False if a kernel failed; take_report() says how.

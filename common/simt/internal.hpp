@@ -73,6 +73,15 @@ struct Fiber {
   StackSwitch stack_switch;
 };
 
+// What a lane brings to a warp operation; see collective().
+struct CollectiveRequest {
+  Collective kind{};
+  unsigned mask = 0;
+  std::uint64_t value = 0;
+  int operand = 0;
+  int width = kWarpSize;
+};
+
 struct Lane {
   enum class State : std::uint8_t {
     kUnstarted,

@@ -150,6 +150,9 @@ bool Observer::classify(Lane& lane, Site& site, std::uintptr_t address, unsigned
     site.local = local;
     return !local;
   };
+  if (lane.block->on_stack(lane, address)) {
+    return settle(address, size, true);
+  }
   for (const SharedVariable& variable : shared_) {
     const auto begin = reinterpret_cast<std::uintptr_t>(shared_address(variable.offset));
     if (address - begin >= variable.bytes) continue;
@@ -166,11 +169,12 @@ bool Observer::classify(Lane& lane, Site& site, std::uintptr_t address, unsigned
     site.array = &allocation->name;
     return settle(allocation->begin, allocation->bytes, false);
   }
-  if (is_builtin_variable(address) || lane.block->on_stack(lane, address) ||
-      is_static_storage(address)) {
+
+  const bool is_argument =
+      address - reinterpret_cast<std::uintptr_t>(grid_->arguments) < grid_->argument_bytes;
+  if (is_argument || is_builtin_variable(address) || is_static_storage(address)) {
     return settle(address, size, true);
   }
-
   std::string what = site.access == Access::kLoad    ? "reads "
                      : site.access == Access::kStore ? "writes "
                                                      : "updates ";

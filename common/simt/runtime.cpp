@@ -70,7 +70,7 @@ bool is_stream(cudaStream_t stream) {
 }
 
 cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, void (*body)(const void*),
-                   const void* arguments) {
+                   const void* arguments, std::size_t argument_bytes) {
   if (!is_stream(config.stream)) return set_error(cudaErrorInvalidResourceHandle);
   const dim3 grid = config.gridDim;
   const dim3 block = config.blockDim;
@@ -82,7 +82,8 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, void (*
   if (config.dynamicSmemBytes > dynamic_shared_limit(kernel)) {
     return set_error(cudaErrorInvalidValue);
   }
-  Grid run{kernel, grid, block, config.dynamicSmemBytes, current_device(), body, arguments};
+  Grid run{kernel,           grid, block,     config.dynamicSmemBytes,
+           current_device(), body, arguments, argument_bytes};
   return run_grid(run) ? cudaSuccess : set_error(cudaErrorLaunchFailure);
 }
 

@@ -259,7 +259,8 @@ namespace simt {
 
 // Checks the configuration against the device and runs the grid.
 cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
-                   void (*body)(const void* arguments), const void* arguments);
+                   void (*body)(const void* arguments), const void* arguments,
+                   std::size_t argument_bytes);
 cudaError_t set_max_dynamic_shared(const void* kernel, std::size_t bytes);
 cudaError_t blocks_per_multiprocessor(int* blocks, const void* kernel, int block_size,
                                       std::size_t dynamic_shared_bytes);
@@ -282,7 +283,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
     const Call& self = *static_cast<const Call*>(erased);
     std::apply(self.kernel, self.parameters);
   };
-  return simt::launch(*config, reinterpret_cast<const void*>(kernel), body, &call);
+  return simt::launch(*config, reinterpret_cast<const void*>(kernel), body, &call, sizeof call);
 }
 
 template <typename... Parameters>

@@ -207,17 +207,21 @@ std::string function_name(const void* pc) {
 std::string source_line(const void* pc) {
   char command[128];
   // The call ends before the address it returns to, hence - 1.
-  std::snprintf(command, sizeof command, "addr2line -e /proc/%d/exe 0x%zx 2>/dev/null", getpid(),
+  std::snprintf(command, sizeof command, "addr2line -i -e /proc/%d/exe 0x%zx 2>/dev/null", getpid(),
                 reinterpret_cast<std::uintptr_t>(pc) - load_address() - 1);
-  char line[512] = "";
+  std::string found;
   if (FILE* pipe = popen(command, "r")) {
-    if (!std::fgets(line, sizeof line, pipe)) line[0] = '\0';
+    // The innermost function comes first; the kernel's own line is the first outside of simt.
+    char line[1024];
+    while (std::fgets(line, sizeof line, pipe)) {
+      std::string text(line);
+      if (!found.empty() || text.starts_with("??") || text.find("/simt/") != text.npos) continue;
+      text = text.substr(text.find_last_of('/') + 1);
+      found = text.substr(0, text.find_first_of(" \n"));
+    }
     pclose(pipe);
   }
-  std::string text(line);
-  if (text.empty() || text.starts_with("??")) return "";
-  text = text.substr(text.find_last_of('/') + 1);
-  return text.substr(0, text.find_first_of(" \n"));
+  return found;
 }
 
 }  // namespace simt
