@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <numeric>
@@ -472,59 +472,119 @@ Pattern make_banded(const Request& request) {
 
 // ---- skewed rows and columns ----------------------------------------------------------------
 
-// `count` lengths between `low` and `high`, longest first, `total` in all: rank r gets
-// low + (high - low) * (c / (c + r))^skew, with c found by bisection. A small skew gives a long
-// tail, a large one a few long rows above many short ones. Fixed point throughout.
-std::vector<Index> ranked_lengths(long long count, long long total, long long low, long long high,
-                                  int skew) {
-  std::vector<Index> lengths(count, static_cast<Index>(low));
-  const long long excess = total - count * low;
-  high = std::min(high, low + excess);
-  const auto range = static_cast<std::uint64_t>(high - low);
-  const auto excess_at = [range, skew](std::uint64_t c, std::uint64_t rank) {  // 48.16
-    const std::uint64_t ratio = (c << 24) / (c + 16 * rank);                   // 8.24
-    std::uint64_t power = ratio;
-    for (int k = 1; k < skew; ++k) power = (power * ratio) >> 24;
-    return (range * power) >> 8;
-  };
-  // Past the first few thousand ranks the curve is smooth enough to sum at every stride-th.
-  const auto stride = static_cast<std::uint64_t>(count / 65536 + 1);
-  const std::uint64_t target = static_cast<std::uint64_t>(excess) << 16;
-  const auto reaches_target = [&](std::uint64_t c) {
-    std::uint64_t sum = 0;
-    for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(count) && sum < target;) {
-      const std::uint64_t step = rank < 4096 ? 1 : stride;
-      sum += excess_at(c, rank) * step;
-      rank += step;
-    }
-    return sum >= target;
-  };
-  std::uint64_t below = 1, above = 1ull << 36;
-  while (below + 1 < above) {
-    const std::uint64_t middle = (below + above) / 2;
-    (reaches_target(middle) ? above : below) = middle;
+// x^(sixteenths / 16) for x in [0, 1]. Products and square roots are rounded alike by everything
+// that follows IEEE 754, which cannot be said of pow().
+double power_of_sixteenths(double x, int sixteenths) {
+  double power = 1;
+  for (int k = 0; k < sixteenths / 16; ++k) power *= x;
+  double root = x;
+  for (int bit = 8; bit > 0; bit /= 2) {
+    root = std::sqrt(root);
+    if (sixteenths & bit) power *= root;
   }
-  // Carrying the fractions from row to row keeps the sum.
-  std::uint64_t carry = 0;
-  long long missing = excess;
-  for (std::uint64_t rank = 0; rank < lengths.size(); ++rank) {
-    carry += excess_at(below, rank);
-    const auto whole = static_cast<Index>(carry >> 16);
-    carry &= 0xFFFF;
-    lengths[rank] += whole;
-    missing -= whole;
-  }
-  while (missing != 0) {
-    const Index step = missing > 0 ? 1 : -1;
-    for (std::size_t rank = 1; rank < lengths.size() && missing != 0; ++rank) {
-      const Index changed = lengths[rank] + step;
-      if (changed < low || changed > high) continue;
-      lengths[rank] = changed;
-      missing -= step;
-    }
-  }
-  return lengths;
+  return power;
 }
+
+// Lengths between `low` and `high` that fall with the rank r as
+//   low + (high - low) * (c / (c + r))^exponent.
+// c makes their sum come out, the exponent their spread: a small one gives a few long rows above
+// many that are nearly equal, a large one rows of all lengths.
+class LengthCurve {
+ public:
+  LengthCurve(long long count, long long total, long long low, long long high)
+      : count_(count),
+        excess_(total - count * low),
+        low_(low),
+        range_(static_cast<double>(std::min(high - low, excess_)) * 65536) {}
+
+  // Chooses c for `exponent`, in sixteenths.
+  void fit_sum(int exponent) {
+    exponent_ = exponent;
+    const std::uint64_t target = static_cast<std::uint64_t>(excess_) << 16;
+    double below = 0x1p-60, above = 0x1p60;
+    for (int step = 0; step < 40; ++step) {
+      scale_ = std::sqrt(below) * std::sqrt(above);
+      std::uint64_t sum = 0;
+      for_ranks([&](std::uint64_t rank, std::uint64_t weight) {
+        sum += excess_at(rank) * weight;
+        return sum < target;
+      });
+      (sum < target ? below : above) = scale_;
+    }
+    scale_ = below;
+  }
+
+  // Chooses the exponent, too, such that the squares of the lengths add up to about `target`.
+  void fit_squares(double target) {
+    int below = 1, above = 128;
+    while (below < above) {
+      const int middle = (below + above) / 2;
+      fit_sum(middle);
+      double squares = 0;
+      for_ranks([&](std::uint64_t rank, std::uint64_t weight) {
+        const std::uint64_t length = static_cast<std::uint64_t>(low_) + (excess_at(rank) >> 16);
+        squares += static_cast<double>(length * length * weight);
+        return true;
+      });
+      if (squares < target) {
+        below = middle + 1;
+      } else {
+        above = middle;
+      }
+    }
+    fit_sum(below);
+  }
+
+  // The lengths, longest first; their sum is exact.
+  std::vector<Index> lengths() const {
+    std::vector<Index> lengths(count_, static_cast<Index>(low_));
+    const auto highest = static_cast<Index>(low_ + static_cast<long long>(range_ / 65536));
+    std::uint64_t carry = 0;  // passing fractions on from rank to rank keeps the sum
+    long long missing = excess_;
+    for (std::uint64_t rank = 0; rank < lengths.size(); ++rank) {
+      carry += excess_at(rank);
+      const auto whole = static_cast<Index>(carry >> 16);
+      carry &= 0xFFFF;
+      lengths[rank] += whole;
+      missing -= whole;
+    }
+    while (missing != 0) {
+      const Index step = missing > 0 ? 1 : -1;
+      for (std::size_t rank = 1; rank < lengths.size() && missing != 0; ++rank) {
+        const Index changed = lengths[rank] + step;
+        if (changed < low_ || changed > highest) continue;
+        lengths[rank] = changed;
+        missing -= step;
+      }
+    }
+    return lengths;
+  }
+
+ private:
+  // What the row of this rank has above `low`, in 1/65536.
+  std::uint64_t excess_at(std::uint64_t rank) const {
+    const double ratio = scale_ / (scale_ + static_cast<double>(rank));
+    return static_cast<std::uint64_t>(range_ * power_of_sixteenths(ratio, exponent_));
+  }
+
+  // Past the first few thousand ranks the curve is smooth enough to look at some only.
+  template <typename Visit>
+  void for_ranks(const Visit& visit) const {
+    const auto stride = static_cast<std::uint64_t>(count_ / 65536 + 1);
+    for (std::uint64_t rank = 0; rank < static_cast<std::uint64_t>(count_);) {
+      const std::uint64_t weight = rank < 4096 ? 1 : stride;
+      if (!visit(rank, weight)) return;
+      rank += weight;
+    }
+  }
+
+  long long count_;
+  long long excess_;
+  long long low_;
+  double range_;  // in 1/65536
+  int exponent_ = 16;
+  double scale_ = 1;
+};
 
 Pattern make_powerlaw(const Request& request) {
   const long long rows = request.size(0), cols = request.size(1);
@@ -551,7 +611,17 @@ Pattern make_powerlaw(const Request& request) {
 
   std::vector<Index> lengths;
   if (filled > 0) {
-    lengths = ranked_lengths(filled, nnz, min_row, max_row, static_cast<int>(request.get("skew")));
+    LengthCurve curve(filled, nnz, min_row, max_row);
+    const long long stddev = request.get("stddev");
+    if (stddev == kDerived) {
+      curve.fit_sum(16);
+    } else {
+      const double mean = static_cast<double>(nnz) / static_cast<double>(rows);
+      const double mean_square = mean * mean;
+      curve.fit_squares((mean_square + static_cast<double>(stddev * stddev)) *
+                        static_cast<double>(rows));
+    }
+    lengths = curve.lengths();
   }
   lengths.resize(rows, 0);
   Rng shuffle(request.seed(), ~0ull);
@@ -663,129 +733,188 @@ long long cube_root(long long n) {
   return s;
 }
 
-// Node i and node i + d are coupled, both ways, with a probability that varies from region to
-// region; every coupling is a dense block x block block.
+// Which nodes of a mesh are coupled. Node i and node i + d are, for an offset d, with a probability
+// share * weight(i) * weight(i + d), where a weight belongs to a region of the mesh: that makes
+// long rows and short rows neighbours of their like, and the structure symmetric.
+class Mesh {
+ public:
+  Mesh(std::uint64_t seed, long long nodes, std::vector<long long> offsets, long long spread)
+      : seed_(seed), nodes_(nodes), offsets_(std::move(offsets)) {
+    for (long long region = 0; region * kRegion < nodes; ++region) {
+      const auto swing =
+          static_cast<long long>(Rng(seed, ~static_cast<std::uint64_t>(region)).below(2001)) - 1000;
+      weights_.push_back(kUnit + kUnit * spread / 100 * swing / 1000);
+    }
+  }
+
+  const std::vector<long long>& offsets() const { return offsets_; }
+
+  bool coupled(long long lower, std::size_t offset) const {
+    const std::uint64_t threshold =
+        probability(lower / kRegion, (lower + offsets_[offset]) / kRegion);
+    const std::uint64_t pair = static_cast<std::uint64_t>(lower) * offsets_.size() + offset;
+    return mix64(seed_ * kGoldenGamma + pair) >> 32 < threshold;
+  }
+
+  // Makes the expected number of coupled pairs `wanted`, or as many as there can be.
+  void fit(long long wanted) {
+    std::uint64_t below = 0, above = kCertain << 12;
+    while (below + 1 < above) {
+      share_ = (below + above) / 2;
+      (expected_pairs() < static_cast<std::uint64_t>(wanted) ? below : above) = share_;
+    }
+    share_ = above;
+  }
+
+ private:
+  static constexpr long long kRegion = 64;               // nodes that share a weight
+  static constexpr long long kUnit = 1 << 10;            // of weights
+  static constexpr std::uint64_t kCertain = 1ull << 32;  // of probabilities
+
+  std::uint64_t probability(long long region, long long other) const {
+    const auto weight = static_cast<std::uint64_t>(weights_[region] * weights_[other]);
+    return std::min((share_ >> 10) * weight >> 10, kCertain);
+  }
+
+  std::uint64_t expected_pairs() const {
+    std::uint64_t sum = 0;
+    const auto regions = static_cast<long long>(weights_.size());
+    for (const long long offset : offsets_) {
+      for (long long region = 0; region < regions; ++region) {
+        // The nodes of a region that lie `offset` on are spread over two regions.
+        const long long begin = region * kRegion + offset;
+        const long long split = (begin / kRegion + 1) * kRegion;
+        const long long end = std::min(begin + kRegion, nodes_);
+        if (begin >= nodes_) break;
+        sum += probability(region, begin / kRegion) *
+                   static_cast<std::uint64_t>(std::min(split, end) - begin) >>
+               12;
+        if (end > split) {
+          sum +=
+              probability(region, split / kRegion) * static_cast<std::uint64_t>(end - split) >> 12;
+        }
+      }
+    }
+    return sum >> 20;
+  }
+
+  std::uint64_t seed_;
+  long long nodes_;
+  std::vector<long long> offsets_;
+  std::vector<long long> weights_;
+  std::uint64_t share_ = 0;
+};
+
+// Finite elements: every coupling of the mesh is a dense block x block block.
 Pattern make_fem(const Request& request) {
-  constexpr long long kRegion = 64;  // nodes that share a density
   const long long nodes = request.size(0);
   const long long block = request.get("block");
   const double rows = static_cast<double>(nodes) * static_cast<double>(block);
-  const double block_nnz = static_cast<double>(block * block);
   const long long nnz = request.get(
-      "nnz", static_cast<long long>(std::min(rows * static_cast<double>(15 * block), 1e18)));
+      "nnz", static_cast<long long>(std::min(rows * 15.0 * static_cast<double>(block), 1e18)));
   request.check_size(static_cast<long long>(rows), 0, static_cast<double>(nnz));
   if (nodes == 0) return PatternBuilder(request, 0, 0, 0).take();
 
   const long long couplings = nnz / (block * block);
-  if (couplings < nodes)
-    request.fail(fmt::format("nnz = {} is less than the {:.0f} of the diagonal blocks alone", nnz,
-                             static_cast<double>(nodes) * block_nnz));
-  const long long mean_row = nnz / (nodes * block);
-  const long long max_row = request.get("max_row", 2 * mean_row);
-  const long long offset_count = std::min((max_row / block - 1) / 2, nodes - 1);
-  const long long side = cube_root(nodes);
-  std::vector<long long> offsets =
-      mesh_offsets(std::max(offset_count, 0ll), request.get("reach", side * side));
+  if (couplings < nodes) {
+    request.fail(fmt::format("nnz = {} is less than the {} of the diagonal blocks alone", nnz,
+                             nodes * block * block));
+  }
+  const long long max_row = request.get("max_row", 2 * (nnz / (nodes * block)));
+  const long long reach = request.get("reach", cube_root(nodes) * cube_root(nodes));
+  const long long offset_count = std::clamp((max_row / block - 1) / 2, 0ll, nodes - 1);
+  std::vector<long long> offsets = mesh_offsets(offset_count, reach);
   offsets.erase(
       std::remove_if(offsets.begin(), offsets.end(), [nodes](long long d) { return d >= nodes; }),
       offsets.end());
-
-  // Possible couplings, and which share of them must exist, as a 32-bit fraction.
-  unsigned long long possible = 0;
-  for (const long long offset : offsets)
-    possible += 2 * static_cast<unsigned long long>(nodes - offset);
-  auto wanted = static_cast<unsigned long long>(couplings - nodes);
-  if (request.get("nnz") == kDerived) wanted = std::min(wanted, possible);
-  if (wanted > possible) {
-    request.fail(fmt::format(
-        "nnz = {} does not fit: max_row = {} and reach allow {:.0f}", nnz, max_row,
-        static_cast<double>(possible + static_cast<unsigned long long>(nodes)) * block_nnz));
+  long long most = nodes;
+  for (const long long offset : offsets) most += 2 * (nodes - offset);
+  if (couplings > most && request.get("nnz") != kDerived) {
+    request.fail(fmt::format("nnz = {} does not fit; max_row = {} and reach = {} leave room for {}",
+                             nnz, max_row, reach, most * block * block));
   }
-  const std::uint64_t share = possible ? (wanted << 32) / possible : 0;
-  const std::uint64_t spread = std::min<std::uint64_t>(
-      (share * static_cast<std::uint64_t>(request.get("spread"))) / 100, (1ull << 32) - share);
-  const auto coupled = [&](long long lower, std::size_t offset) {
-    const std::uint64_t region =
-        Rng(request.seed(), ~static_cast<std::uint64_t>(lower / kRegion)).bits32();
-    const std::uint64_t threshold =
-        share - std::min(spread, share) + ((2 * std::min(spread, share) * region) >> 32);
-    const std::uint64_t draw = mix64(request.seed() * kGoldenGamma +
-                                     static_cast<std::uint64_t>(lower) * offsets.size() + offset) >>
-                               32;
-    return draw < threshold;
-  };
+  Mesh mesh(request.seed(), nodes, std::move(offsets), request.get("spread"));
+  mesh.fit((std::min(couplings, most) - nodes) / 2);
 
   PatternBuilder builder(request, nodes * block, nodes * block, static_cast<double>(nnz));
+  const std::size_t count = mesh.offsets().size();
   for (long long node = 0; node < nodes; ++node) {
-    for (std::size_t k = offsets.size(); k-- > 0;) {
-      if (node >= offsets[k] && coupled(node - offsets[k], k))
-        builder.add_run((node - offsets[k]) * block, block);
+    for (std::size_t k = count; k-- > 0;) {
+      const long long other = node - mesh.offsets()[k];
+      if (other >= 0 && mesh.coupled(other, k)) builder.add_run(other * block, block);
     }
     builder.add_run(node * block, block);
-    for (std::size_t k = 0; k < offsets.size(); ++k) {
-      if (node + offsets[k] < nodes && coupled(node, k))
-        builder.add_run((node + offsets[k]) * block, block);
+    for (std::size_t k = 0; k < count; ++k) {
+      const long long other = node + mesh.offsets()[k];
+      if (other < nodes && mesh.coupled(node, k)) builder.add_run(other * block, block);
     }
     builder.end_block_row(block);
   }
   return builder.take();
 }
 
-// Saddle point [H A'; A 0]: H is a band, and constraint i of A involves the unknowns around the one
-// that stands at the same fraction of the way.
+// Saddle point [H A'; A 0]: H is a band, and a constraint, a row of A, involves unknowns around the
+// one that stands at the same fraction of the way, evenly spaced and past an end from the other.
 Pattern make_kkt(const Request& request) {
   const long long unknowns = request.size(0), constraints = request.size(1);
-  const long long n = unknowns + constraints;
-  const long long half_band = request.get("hessian") / 2;
-  const double hessian = static_cast<double>(unknowns) * static_cast<double>(2 * half_band + 1);
-  const long long nnz = request.get("nnz", static_cast<long long>(hessian) + 6 * constraints);
-  if (unknowns == 0 || constraints > unknowns)
-    request.fail("needs at least as many unknowns as constraints, and one");
-  if (static_cast<double>(nnz) < hessian)
-    request.fail(fmt::format("nnz = {} is less than the {:.0f} of H alone", nnz, hessian));
-  request.check_size(n, n, static_cast<double>(nnz));
-  const long long in_constraints = (nnz - static_cast<long long>(hessian)) / 2;
+  if (constraints > unknowns) {
+    request.fail(fmt::format("has more constraints than the {} unknowns", unknowns));
+  }
+  const long long half_band = std::min(request.get("hessian") / 2, std::max(unknowns - 1, 0ll));
+  const long long in_hessian = unknowns * (2 * half_band + 1) - half_band * (half_band + 1);
+  const long long nnz = request.get("nnz", in_hessian + 2 * constraints * std::min(3ll, unknowns));
+  if (nnz < in_hessian) {
+    request.fail(fmt::format("nnz = {} is less than the {} of H alone", nnz, in_hessian));
+  }
+  request.check_size(unknowns + constraints, 0, static_cast<double>(nnz));
+  const long long in_constraints = (nnz - in_hessian) / 2;
   const long long mean = constraints ? (in_constraints + constraints - 1) / constraints : 0;
-  const long long width = std::min(request.get("width", mean), unknowns);
-  if (in_constraints > width * constraints)
-    request.fail(fmt::format("nnz = {} does not fit in constraints of width {}", nnz, width));
-  const std::uint64_t share = width * constraints > 0
-                                  ? (static_cast<std::uint64_t>(in_constraints) << 32) /
-                                        static_cast<std::uint64_t>(width * constraints)
-                                  : 0;
-  const long long step = std::max(request.get("reach", width) / std::max(width, 1ll), 1ll);
-  // The k-th unknown of a constraint; strides past an end come back in from the other.
-  const auto first_of = [=](long long constraint) {
-    const long long centre = constraint * unknowns / constraints;
-    return std::clamp(centre - step * (width / 2), 0ll, std::max(unknowns - step * width, 0ll));
-  };
+  const long long width = request.get("width", mean);
+  if (in_constraints > width * constraints || width > unknowns) {
+    request.fail(fmt::format("nnz = {} does not fit; {} constraints of width {} over {} unknowns",
+                             nnz, constraints, width, unknowns));
+  }
+  const long long places = std::max(width * constraints, 1ll);
+  const std::uint64_t share =
+      (static_cast<std::uint64_t>(in_constraints) << 32) / static_cast<std::uint64_t>(places);
+  const long long reach = std::min(request.get("reach", width), unknowns);
+  const long long spacing = std::max(reach / std::max(width, 1ll), 1ll);
+  const auto wrap = [unknowns](long long at) { return (at % unknowns + unknowns) % unknowns; };
   const auto involved = [&](long long constraint, long long k) {
-    return (mix64(request.seed() * kGoldenGamma +
-                  static_cast<std::uint64_t>(constraint * width + k)) >>
-            32) < share;
+    return mix64(request.seed() * kGoldenGamma +
+                 static_cast<std::uint64_t>(constraint * width + k)) >>
+           32 < share;
   };
 
-  PatternBuilder builder(request, n, n, static_cast<double>(nnz));
+  PatternBuilder builder(request, unknowns + constraints, unknowns + constraints,
+                         static_cast<double>(nnz));
+  std::vector<Index> columns;
+  const auto end_sorted_row = [&] {
+    std::sort(columns.begin(), columns.end());
+    for (const Index column : columns) builder.add(column);
+    columns.clear();
+    builder.end_row();
+  };
   for (long long unknown = 0; unknown < unknowns; ++unknown) {
     const long long begin = std::max(unknown - half_band, 0ll);
     builder.add_run(begin, std::min(unknown + half_band + 1, unknowns) - begin);
-    // Constraints whose first unknown is at most a full width before this one.
-    const long long around = constraints ? unknown * constraints / unknowns : 0;
-    const long long margin = constraints ? step * width * constraints / unknowns + 2 : 0;
-    for (long long c = std::max(around - margin, 0ll); c < std::min(around + margin, constraints);
-         ++c) {
-      const long long distance = unknown - first_of(c);
-      if (distance >= 0 && distance % step == 0 && distance / step < width &&
-          involved(c, distance / step))
-        builder.add(unknowns + c);
-    }
-    builder.end_row();
-  }
-  for (long long c = 0; c < constraints; ++c) {
     for (long long k = 0; k < width; ++k) {
-      if (first_of(c) + k * step < unknowns && involved(c, k)) builder.add(first_of(c) + k * step);
+      const long long centre = wrap(unknown - (k - width / 2) * spacing);
+      const long long constraint = (centre * constraints + unknowns - 1) / unknowns;
+      const bool is_centre =
+          constraint < constraints && constraint * unknowns / constraints == centre;
+      if (is_centre && involved(constraint, k))
+        columns.push_back(static_cast<Index>(unknowns + constraint));
     }
-    builder.end_row();
+    end_sorted_row();
+  }
+  for (long long constraint = 0; constraint < constraints; ++constraint) {
+    const long long centre = constraint * unknowns / constraints;
+    for (long long k = 0; k < width; ++k) {
+      if (involved(constraint, k))
+        columns.push_back(static_cast<Index>(wrap(centre + (k - width / 2) * spacing)));
+    }
+    end_sorted_row();
   }
   return builder.take();
 }
@@ -838,7 +967,7 @@ const std::vector<Generator>& all_generators() {
        {{"nnz", kDerived, 0, kAny, "exactly this many (8 a row)"},
         {"min_row", kDerived, 0, kAny, "length of the shortest row that is not empty (1)"},
         {"max_row", kDerived, 0, kAny, "length of the longest row (100 x the mean)"},
-        {"skew", 1, 1, 8, "how steeply lengths fall from the longest row"},
+        {"stddev", kDerived, 0, 46340, "of the row length, as near as the other keys allow"},
         {"empty", 5, 0, 100, "percentage of rows that are empty"},
         {"local", 0, 0, 100, "percentage of nonzeros near the diagonal"},
         {"bandwidth", 64, 0, kAny, "how near"},
