@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "sparse/rng.hpp"
+#include "sparse/text.hpp"
 
 namespace spmv {
 namespace {
@@ -49,12 +50,6 @@ struct Generator {
 };
 
 const std::vector<Generator>& all_generators();
-
-std::string with_commas(unsigned long long number) {
-  std::string text = std::to_string(number);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, ",");
-  return text;
-}
 
 // A specification, taken apart and checked against its generator's keys.
 class Request {

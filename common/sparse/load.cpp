@@ -1,10 +1,8 @@
 #include "sparse/load.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/matrix_market.hpp"
+#include "sparse/text.hpp"
 
 #ifndef SPMV_SOURCE_DIR
 #define SPMV_SOURCE_DIR "."
@@ -42,36 +41,6 @@ std::vector<fs::path> candidate_files(const CatalogueEntry& entry) {
     }
   }
   return files;
-}
-
-// Levenshtein distance: insertions, deletions and replacements that turn one into the other.
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      const std::size_t replaced = diagonal + (std::tolower(from[i]) != std::tolower(to[j]));
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
-
-// " did you mean ...?", or "" when nothing is near.
-std::string suggestion(const std::string& name) {
-  std::vector<std::pair<std::size_t, std::string>> near;
-  for (const CatalogueEntry& entry : catalogue()) {
-    const std::size_t distance = edit_distance(name, entry.name);
-    if (distance <= std::max<std::size_t>(name.size() / 3, 1))
-      near.emplace_back(distance, entry.name);
-  }
-  std::sort(near.begin(), near.end());
-  std::string text;
-  for (std::size_t k = 0; k < near.size() && k < 3; ++k)
-    text += (k ? " or " : "; did you mean ") + near[k].second;
-  return text.empty() ? text : text + "?";
 }
 
 template <typename T>
@@ -133,10 +102,10 @@ Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
   if (!entry && spec.find(':') != std::string::npos)
     generate<T>(spec);  // says which generators there are
   if (!entry) {
-    throw InputError(spec +
-                     ": no such file, no generator (these have a colon, as in random:100x100) and "
-                     "no matrix of the papers" +
-                     suggestion(spec));
+    std::vector<std::string> names;
+    for (const CatalogueEntry& known : catalogue()) names.emplace_back(known.name);
+    throw InputError(spec + ": neither a file, nor a generator such as stencil2d:100x100, nor a " +
+                     "matrix of the papers" + suggestion(spec, names));
   }
   for (const fs::path& file : candidate_files(*entry)) {
     if (fs::is_regular_file(file)) return from_file<T>(file, entry->name, options);

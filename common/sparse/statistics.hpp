@@ -1,0 +1,44 @@
+// What can be said of a matrix before it is multiplied, and how to show it.
+#pragma once
+
+#include <ostream>
+
+#include "sparse/load.hpp"
+#include "sparse/matrix.hpp"
+
+namespace spmv {
+
+// All zero where there is nothing to measure: no rows, no nonzeros.
+struct Statistics {
+  Index rows = 0;
+  Index cols = 0;
+  Index nnz = 0;
+  Index min_row = 0;      // length of the shortest row, which may be 0
+  Index max_row = 0;      // length of the longest
+  double mean_row = 0;    // nnz / rows
+  double stddev_row = 0;  // of all rows, that is with 1 / rows
+  Index empty_rows = 0;
+  Index bandwidth = 0;    // largest |i - j| of a nonzero
+  double dispersion = 0;  // mean |i - j| of the nonzeros, divided by the larger of rows and cols
+                          // (Bylina, Bylina and Karwacki 2011, section 5.1, whose are square)
+};
+
+template <typename T>
+Statistics compute_statistics(const Csr<T>& csr);
+
+enum class Charset { kAscii, kUnicode };
+
+// Unicode when the locale of the environment (LC_ALL, LC_CTYPE, LANG) is UTF-8.
+Charset terminal_charset();
+
+// For `spmv info`: statistics, source in words, a histogram of row lengths, a picture of where the
+// nonzeros are. At most 80 columns wide.
+template <typename T>
+void print_info(std::ostream& out, const Matrix<T>& matrix, Charset charset = terminal_charset());
+
+extern template Statistics compute_statistics(const Csr<float>&);
+extern template Statistics compute_statistics(const Csr<double>&);
+extern template void print_info(std::ostream&, const Matrix<float>&, Charset);
+extern template void print_info(std::ostream&, const Matrix<double>&, Charset);
+
+}  // namespace spmv
