@@ -102,7 +102,7 @@ endif
 # --- Sources --------------------------------------------------------------------------------------
 
 COMMON_SOURCES := $(filter-out %/fuzz_% %_benchmark.cpp,\
-  $(wildcard $(ROOT)/common/sparse/*.cpp $(ROOT)/common/harness/*.c* $(ROOT)/common/device/*.c*\
+  $(wildcard $(ROOT)/common/sparse/*.cpp $(foreach d,harness device,$(ROOT)/common/$(d)/*.cpp $(ROOT)/common/$(d)/*.cu)\
     $(if $(filter cpu,$(BACKEND)),$(ROOT)/common/simt/*.cpp)\
     $(ROOT)/common/peers/*.cpp $(if $(filter cuda,$(BACKEND)),$(ROOT)/common/peers/*.cu)))
 TEST_SOURCES := $(filter-out $(if $(filter cuda,$(BACKEND)),%/simt_test.cu),\

@@ -44,6 +44,12 @@ struct Csr {
   Index row_length(Index row) const { return row_offsets[row + 1] - row_offsets[row]; }
 };
 
+// Bytes of a CSR matrix in memory.
+template <typename T>
+std::size_t csr_bytes(const Csr<T>& a) {
+  return a.row_offsets.size() * sizeof(Index) + a.values.size() * (sizeof(Index) + sizeof(T));
+}
+
 // What a user gave us cannot be used. what() is one line that names the input, where in it, what
 // is wrong and what to do; main() prints it after "error: " and exits with status 2.
 class InputError : public std::runtime_error {

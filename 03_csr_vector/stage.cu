@@ -1,0 +1,108 @@
+// Step 03 for the harness.
+#include <algorithm>
+#include <string>
+
+#include "csr_vector.cuh"
+#include "csr_vector_shared.cuh"
+#include "device/launch.hpp"
+#include "harness/kernel.hpp"
+
+namespace spmv {
+namespace {
+
+// The least power of two that a mean row fills at least once, as Bell and Garland's library CUSP
+// chooses: fewer lanes would take several turns for most rows, more would idle in most rows.
+int lanes_for(double mean_row_length) {
+  int lanes = 2;
+  while (lanes < 32 && lanes < mean_row_length) lanes *= 2;
+  return lanes;
+}
+
+template <typename T>
+class CsrVector final : public Spmv<T> {
+ public:
+  // lanes_per_row: 2, 4, 8, 16 or 32; 0 chooses from the mean row length.
+  CsrVector(const Problem<T>& problem, int lanes_per_row)
+      : a_(problem.csr),
+        chosen_(lanes_per_row == 0),
+        lanes_per_row_(chosen_ ? lanes_for(static_cast<double>(a_.nnz) / std::max(a_.rows, 1))
+                               : lanes_per_row) {}
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    switch (lanes_per_row_) {
+      case 2:
+        return multiply_with<2>(alpha, x, beta, y, stream);
+      case 4:
+        return multiply_with<4>(alpha, x, beta, y, stream);
+      case 8:
+        return multiply_with<8>(alpha, x, beta, y, stream);
+      case 16:
+        return multiply_with<16>(alpha, x, beta, y, stream);
+      default:
+        return multiply_with<32>(alpha, x, beta, y, stream);
+    }
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes(); }
+  std::string choice() const override {
+    return chosen_ ? std::to_string(lanes_per_row_) + " lanes a row" : "";
+  }
+
+ private:
+  template <int lanes_per_row>
+  void multiply_with(T alpha, const T* x, T beta, T* y, cudaStream_t stream) {
+    constexpr int kThreads = 256;
+    const int blocks = device::divide_up(a_.rows, kThreads / lanes_per_row);
+    device::launch(csr_vector_kernel<lanes_per_row, T>, {dim3(blocks), dim3(kThreads), 0, stream},
+                   a_.rows, a_.row_offsets.data(), a_.column_indices.data(), a_.values.data(),
+                   alpha, x, beta, y);
+  }
+
+  const device::DeviceCsr<T>& a_;
+  bool chosen_;
+  int lanes_per_row_;
+};
+
+template <typename T>
+class CsrVectorShared final : public Spmv<T> {
+ public:
+  explicit CsrVectorShared(const Problem<T>& problem) : a_(problem.csr) {}
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    const int blocks = device::divide_up(a_.rows, kSharedVectorThreads / 32);
+    device::launch(
+        csr_vector_shared_kernel<T>, {dim3(blocks), dim3(kSharedVectorThreads), 0, stream}, a_.rows,
+        a_.row_offsets.data(), a_.column_indices.data(), a_.values.data(), alpha, x, beta, y);
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes(); }
+
+ private:
+  const device::DeviceCsr<T>& a_;
+};
+
+bool register_all() {
+  add_kernel({.step = 3,
+              .name = "csr_vector_shared",
+              .format = "CSR",
+              .idea = "one warp a row, sums in shared memory",
+              .source = "Bylina, Bylina and Karwacki 2011, figure 9"},
+             [](const auto& problem) { return make<CsrVectorShared>(problem); });
+  for (const int lanes : {2, 4, 8, 16, 32}) {
+    add_kernel({.step = 3,
+                .name = "csr_vector_" + std::to_string(lanes),
+                .format = "CSR",
+                .idea = std::to_string(lanes) + " lanes a row, sums by shuffle",
+                .source = "CSR-vector: Bell and Garland 2009; He and Gao 2016, section 1"},
+               [lanes](const auto& problem) { return make<CsrVector>(problem, lanes); });
+  }
+  return add_kernel({.step = 3,
+                     .name = "csr_vector",
+                     .format = "CSR",
+                     .idea = "2 to 32 lanes a row, from the mean row length",
+                     .source = "CSR-vector: Bell and Garland 2009; He and Gao 2016, section 1"},
+                    [](const auto& problem) { return make<CsrVector>(problem, 0); });
+}
+
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace spmv

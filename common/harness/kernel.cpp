@@ -1,0 +1,56 @@
+#include "harness/kernel.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace spmv {
+namespace {
+
+// A function's static, because kernels register before main() in any order of source files.
+std::vector<Kernel>& registry() {
+  static std::vector<Kernel> instance;
+  return instance;
+}
+
+}  // namespace
+
+void register_kernel(Kernel kernel) {
+  std::vector<Kernel>& all = registry();
+  // What is not ours (step 0) stands after the steps.
+  const auto rank = [](const Kernel& k) { return k.info.step == 0 ? 1000 : k.info.step; };
+  const auto place =
+      std::upper_bound(all.begin(), all.end(), kernel,
+                       [&rank](const Kernel& a, const Kernel& b) { return rank(a) < rank(b); });
+  all.insert(place, std::move(kernel));
+}
+
+const std::vector<Kernel>& kernels() {
+  return registry();
+}
+
+std::vector<const Kernel*> find_kernels(const std::string& patterns) {
+  std::vector<bool> chosen(kernels().size(), false);
+  std::istringstream list(patterns);
+  for (std::string pattern; std::getline(list, pattern, ',');) {
+    bool matched = false;
+    for (std::size_t i = 0; i < kernels().size(); ++i) {
+      if (fnmatch(pattern.c_str(), kernels()[i].info.name.c_str(), 0) == 0) {
+        chosen[i] = matched = true;
+      }
+    }
+    if (!matched) {
+      std::string names;
+      for (const Kernel& kernel : kernels()) names += " " + kernel.info.name;
+      throw InputError("--kernel '" + pattern + "': no kernel has this name; there are" + names);
+    }
+  }
+  std::vector<const Kernel*> found;
+  for (std::size_t i = 0; i < kernels().size(); ++i) {
+    if (chosen[i]) found.push_back(&kernels()[i]);
+  }
+  return found;
+}
+
+}  // namespace spmv

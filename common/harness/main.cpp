@@ -1,0 +1,224 @@
+// The main program of every step, and of all of them together.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "harness/kernel.hpp"
+#include "harness/report.hpp"
+#include "harness/run.hpp"
+#include "sparse/catalogue.hpp"
+#include "sparse/generators.hpp"
+#include "sparse/load.hpp"
+#include "sparse/statistics.hpp"
+
+#ifndef SPMV_CUDA
+#include "simt/engine.hpp"
+#endif
+
+namespace spmv {
+namespace {
+
+constexpr int kExitWrong = 1;
+constexpr int kExitBadInput = 2;
+
+#ifdef SPMV_CUDA
+constexpr bool kGpu = true;
+#else
+constexpr bool kGpu = false;
+#endif
+
+// A regular stencil, a power-law graph with a few huge rows and some empty ones, and blocks of a
+// finite element mesh: the matrices on which the steps differ most. Large enough to fill the
+// machine that runs them.
+const std::vector<std::string> kDefaultMatrices =
+    kGpu ? std::vector<std::string>{"stencil2d:2000x2000", "powerlaw:1000000x1000000,nnz=12000000",
+                                    "fem:100000,block=3"}
+         : std::vector<std::string>{"stencil2d:300x300", "powerlaw:60000x60000,nnz=400000",
+                                    "fem:5000,block=3"};
+
+struct Options {
+  std::vector<std::string> matrices;
+  std::string precision = "f64";
+  std::string kernels = "*";
+  std::string json;
+  std::string complex_part = "refuse";
+  std::string schedule = "forward";
+  unsigned workers = 0;
+  bool list = false;
+  bool catalogue = false;
+  bool verify_only = false;
+  RunOptions run;
+  // info
+  std::string info_matrix;
+  bool sizes = false;
+};
+
+LoadOptions load_options(const Options& options) {
+  LoadOptions load;
+  load.keep_coo = true;
+  if (options.complex_part == "real") load.complex_part = ComplexPart::kReal;
+  if (options.complex_part == "magnitude") load.complex_part = ComplexPart::kMagnitude;
+  return load;
+}
+
+void print_list() {
+  for (const Kernel& kernel : kernels()) {
+    const KernelInfo& k = kernel.info;
+    fmt::print("{}  {:<24} {:<6} {}\n{:36}{}\n", k.step ? fmt::format("{:02}", k.step) : "--",
+               k.name, k.format, k.idea, "", k.source);
+  }
+}
+
+void print_notes(const std::string& name, Index duplicates, Index zeros, Index non_finite) {
+  if (duplicates) fmt::print("{}: {} duplicate entries were added to others\n", name, duplicates);
+  if (zeros) fmt::print("{}: {} stored entries are zero; they are kept\n", name, zeros);
+  if (non_finite) fmt::print("{}: {} entries are NaN or infinite\n", name, non_finite);
+}
+
+template <typename T>
+MatrixReport run_matrix(const std::string& spec, const Options& options, Progress& progress) {
+  progress.show("loading " + spec);
+  const Matrix<T> matrix = load_matrix<T>(spec, load_options(options));
+  print_notes(matrix.source.name, matrix.duplicates, matrix.explicit_zeros, matrix.non_finite);
+  const device::DeviceCsr<T> csr(matrix.csr);
+  const Problem<T> problem{matrix, csr};
+  const Bench<T> bench(problem, options.run);
+
+  MatrixReport report;
+  report.source = matrix.source;
+  report.rows = matrix.csr.rows;
+  report.cols = matrix.csr.cols;
+  report.nnz = matrix.csr.nnz();
+  report.precision = options.precision;
+  report.options = options.run;
+  for (const Kernel* kernel : find_kernels(options.kernels)) {
+    progress.show(matrix.source.name + ": " + kernel->info.name);
+    report.records.push_back(bench.run(*kernel));
+  }
+  if (kGpu && options.run.measure) {
+    progress.show(matrix.source.name + ": floor");
+    report.copy_gb_per_s = copy_bandwidth();
+    report.floor = measure_floor(problem, bench.x());
+  }
+  return report;
+}
+
+int run(Options& options, const Environment& environment) {
+  fmt::print("backend: {}{} | {}{}\n", environment.backend,
+             environment.reason.empty() ? "" : " (" + environment.reason + ")", environment.device,
+             kGpu ? fmt::format(" | driver {}, CUDA {}, cuSPARSE {}", environment.driver,
+                                environment.cuda, environment.cusparse)
+                  : "");
+  if (options.matrices.empty()) options.matrices = kDefaultMatrices;
+  options.run.measure = !options.verify_only;
+#ifndef SPMV_CUDA
+  simt::settings().workers = options.workers;
+  if (options.schedule == "reverse") simt::settings().schedule = simt::Schedule::kReverse;
+  if (options.schedule == "random") simt::settings().schedule = simt::Schedule::kRandom;
+  simt::settings().seed = options.run.seed;
+#endif
+
+  find_kernels(options.kernels);  // complain before a long load
+  std::vector<MatrixReport> reports;
+  int exit_code = 0;
+  for (const std::string& spec : options.matrices) {
+    {
+      Progress progress;
+      reports.push_back(options.precision == "f32" ? run_matrix<float>(spec, options, progress)
+                                                   : run_matrix<double>(spec, options, progress));
+    }
+    const MatrixReport& report = reports.back();
+    print_report(std::cout, report, kGpu);
+    std::cout.flush();
+    if (!options.json.empty()) append_records(options.json, report, environment);
+    for (const Record& record : report.records) {
+      if (!record.verified && !record.unsuitable) exit_code = kExitWrong;
+    }
+  }
+  if (reports.size() > 1) print_summary(std::cout, reports, kGpu);
+  return exit_code;
+}
+
+int info(const Options& options) {
+  const Matrix<double> matrix = load_matrix<double>(options.info_matrix, load_options(options));
+  if (options.sizes) {
+    fmt::print("{}\t{}\t{}\n", matrix.csr.rows, matrix.csr.cols, matrix.csr.nnz());
+  } else {
+    print_info(std::cout, matrix);
+  }
+  return 0;
+}
+
+int main_program(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Sparse matrix-vector products y = alpha A x + beta y, step by step, verified."};
+  app.name("spmv");
+  app.option_defaults()->always_capture_default();
+  app.footer(
+      "MATRIX is a Matrix Market file (.mtx, .mtx.gz), a name of the papers' catalogue, or a "
+      "generator:\n" +
+      generator_help() +
+      "\nExit status: 0 all verified, 1 a kernel is wrong, 2 the input cannot be used.");
+  app.add_option("-m,--matrix", options.matrices, "what to multiply; may be given several times");
+  app.add_option("-p,--precision", options.precision, "f32 or f64")
+      ->check(CLI::IsMember({"f32", "f64"}));
+  app.add_option("-k,--kernel", options.kernels, "names or patterns, with commas: 'csr_*,floor'");
+  app.add_option("--alpha", options.run.alpha, "factor of A x");
+  app.add_option("--beta", options.run.beta, "factor of y");
+  app.add_option("--seed", options.run.seed, "of x and of the random schedule");
+  app.add_option("--json", options.json, "append a record a kernel to this file (JSON Lines)");
+  app.add_option("--complex", options.complex_part,
+                 "what to take of a complex matrix: refuse, real or magnitude")
+      ->check(CLI::IsMember({"refuse", "real", "magnitude"}));
+  app.add_flag("--verify-only", options.verify_only, "measure and count nothing");
+  if (!kGpu) {
+    app.add_option("--schedule", options.schedule,
+                   "order of blocks, warps and lanes: forward, reverse or random")
+        ->check(CLI::IsMember({"forward", "reverse", "random"}));
+    app.add_option("--workers", options.workers, "threads of the host; 0: one a core");
+  }
+  app.add_flag("-l,--list", options.list, "list the kernels and the papers they come from");
+  app.add_flag("--catalogue", options.catalogue, "list the papers' matrices, tab-separated");
+  CLI::App* info_command = app.add_subcommand("info", "describe a matrix");
+  info_command->add_option("MATRIX", options.info_matrix, "a file, a generator or a name")
+      ->required();
+  info_command->add_flag("--sizes", options.sizes, "only rows, columns and nonzeros");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    throw InputError(std::string(error.what()) + "; see --help");
+  }
+  if (options.list) {
+    print_list();
+    return 0;
+  }
+  if (options.catalogue) {
+    print_catalogue(std::cout);
+    return 0;
+  }
+  if (info_command->parsed()) return info(options);
+  return run(options, describe_environment(argc, argv));
+}
+
+}  // namespace
+}  // namespace spmv
+
+int main(int argc, char** argv) {
+  try {
+    return spmv::main_program(argc, argv);
+  } catch (const spmv::InputError& error) {
+    std::cout.flush();
+    fmt::print(stderr, "error: {}\n", error.what());
+    return spmv::kExitBadInput;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "error: out of memory; use a smaller matrix\n");
+    return spmv::kExitBadInput;
+  } catch (const std::exception& error) {
+    std::cout.flush();
+    fmt::print(stderr, "error: {}\n", error.what());
+    return spmv::kExitWrong;
+  }
+}

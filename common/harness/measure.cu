@@ -1,0 +1,160 @@
+#include "harness/measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "device/floor.cuh"
+#include "device/launch.hpp"
+#include "harness/kernel.hpp"
+#include "harness/verify.hpp"
+
+namespace spmv {
+namespace {
+
+constexpr int kWarmUpLaunches = 5;
+constexpr int kBatches = 25;
+constexpr double kBatchMilliseconds = 1.0;
+constexpr int kColdLaunches = 25;
+constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
+
+int attribute(cudaDeviceAttr which) {
+  int device = 0;
+  int value = 0;
+  device::check(cudaGetDevice(&device), "device");
+  device::check(cudaDeviceGetAttribute(&value, which, device), "device attribute");
+  return value;
+}
+
+double milliseconds(const device::Stream& stream, int launches, const Launch& launch) {
+  device::Event start;
+  device::Event stop;
+  start.record(stream);
+  for (int i = 0; i < launches; ++i) launch(stream.get());
+  stop.record(stream);
+  return stop.milliseconds_since(start);
+}
+
+}  // namespace
+
+Quartiles quartiles(std::vector<double> samples) {
+  if (samples.empty()) return {};
+  std::sort(samples.begin(), samples.end());
+  const auto at = [&samples](double part) {
+    const double position = part * static_cast<double>(samples.size() - 1);
+    const auto below = static_cast<std::size_t>(position);
+    const std::size_t above = std::min(below + 1, samples.size() - 1);
+    return std::lerp(samples[below], samples[above], position - static_cast<double>(below));
+  };
+  return {at(0.25), at(0.5), at(0.75), static_cast<int>(samples.size())};
+}
+
+Quartiles time_warm(const device::Stream& stream, const Launch& launch) {
+  for (int i = 0; i < kWarmUpLaunches; ++i) launch(stream.get());
+  const double one = milliseconds(stream, kWarmUpLaunches, launch) / kWarmUpLaunches;
+  const int launches = std::clamp(static_cast<int>(kBatchMilliseconds / one), 1, 1000);
+  std::vector<double> samples;
+  for (int batch = 0; batch < kBatches; ++batch) {
+    samples.push_back(milliseconds(stream, launches, launch) / launches);
+  }
+  return quartiles(std::move(samples));
+}
+
+Quartiles time_cold(const device::Stream& stream, const Launch& launch) {
+  device::Buffer<char> flush("flush",
+                             4 * static_cast<std::size_t>(attribute(cudaDevAttrL2CacheSize)));
+  std::vector<double> samples;
+  for (int i = 0; i < kColdLaunches; ++i) {
+    device::check(cudaMemsetAsync(flush.data(), i, flush.bytes(), stream.get()), "flushing the L2");
+    samples.push_back(milliseconds(stream, 1, launch));
+  }
+  return quartiles(std::move(samples));
+}
+
+Quartiles time_host(const std::function<void()>& call) {
+  using Clock = std::chrono::steady_clock;
+  call();
+  std::vector<double> samples;
+  const auto start = Clock::now();
+  // At least 5 calls; more while they are quick.
+  while (samples.size() < 5 ||
+         (samples.size() < 50 && Clock::now() - start < std::chrono::milliseconds(300))) {
+    const auto before = Clock::now();
+    call();
+    samples.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count());
+  }
+  return quartiles(std::move(samples));
+}
+
+double copy_bandwidth() {
+  static const double gigabytes_per_second = [] {
+    const device::Stream stream;
+    device::Buffer<char> from("copy_from", kCopyBytes);
+    device::Buffer<char> to("copy_to", kCopyBytes);
+    const Quartiles time = time_warm(stream, [&](cudaStream_t s) {
+      device::check(
+          cudaMemcpyAsync(to.data(), from.data(), kCopyBytes, cudaMemcpyDeviceToDevice, s), "copy");
+    });
+    return 2.0 * kCopyBytes / time.median / 1e6;
+  }();
+  return gigabytes_per_second;
+}
+
+template <typename T>
+Floor measure_floor(const Problem<T>& problem, const std::vector<T>& x) {
+  const Csr<T>& a = problem.host.csr;
+  constexpr int kThreads = 256;
+  int blocks_per_multiprocessor = 0;
+  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_multiprocessor,
+                                                              floor_kernel<T>, kThreads, 0),
+                "occupancy");
+  const int resident = blocks_per_multiprocessor * attribute(cudaDevAttrMultiProcessorCount);
+  const int blocks = std::clamp(device::divide_up(std::max(a.nnz() / 4, a.rows), kThreads), 1,
+                                std::max(resident, 1));
+
+  device::Buffer<T> x_device("x", x);
+  device::Buffer<T> y("y", std::vector<T>(a.rows, std::numeric_limits<T>::quiet_NaN()));
+  const Launch launch = [&](cudaStream_t s) {
+    device::launch(floor_kernel<T>, {dim3(blocks), dim3(kThreads), 0, s}, a.rows, a.nnz(),
+                   problem.csr.column_indices.data(), problem.csr.values.data(), x_device.data(),
+                   y.data());
+  };
+  const device::Stream stream;
+  const Floor floor{time_warm(stream, launch), time_cold(stream, launch)};
+
+  // What each thread must have summed, as the rows of a reference.
+  const int threads = blocks * kThreads;
+  const int groups = a.nnz() / 4;
+  Csr<T> dealt;
+  dealt.rows = threads;
+  dealt.cols = a.cols;
+  dealt.row_offsets.assign(1, 0);
+  for (int thread = 0; thread < threads; ++thread) {
+    const auto deal = [&](Index k) {
+      dealt.column_indices.push_back(a.column_indices[k]);
+      dealt.values.push_back(a.values[k]);
+    };
+    for (int group = thread; group < groups; group += threads) {
+      for (int i = 0; i < 4; ++i) deal(4 * group + i);
+    }
+    if (thread < a.nnz() % 4) deal(4 * groups + thread);
+    dealt.row_offsets.push_back(dealt.nnz());
+  }
+  const Reference sums = make_reference(dealt, T{1}, x, T{0}, {});
+  Reference expected;
+  for (Index row = 0; row < a.rows; ++row) {
+    expected.y.push_back(sums.y[row % threads]);
+    expected.bound.push_back(sums.bound[row % threads]);
+    expected.lengths.push_back(sums.lengths[row % threads]);
+  }
+  const Verdict verdict = verify(y.download(), expected);
+  if (!verdict.ok) throw std::runtime_error("the floor kernel is wrong: " + verdict.describe());
+  return floor;
+}
+
+template Floor measure_floor(const Problem<float>&, const std::vector<float>&);
+template Floor measure_floor(const Problem<double>&, const std::vector<double>&);
+
+}  // namespace spmv

@@ -1,0 +1,45 @@
+// Times on a GPU. All of them with inputs resident, after warm-up, and never without verification
+// (see run.hpp).
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "device/buffer.hpp"
+
+namespace spmv {
+
+// Of repeated measurements of one thing.
+struct Quartiles {
+  double lower = 0, median = 0, upper = 0;
+  int samples = 0;
+};
+Quartiles quartiles(std::vector<double> samples);
+
+using Launch = std::function<void(cudaStream_t)>;
+
+// Milliseconds a launch, back to back: batches of launches between two events, each batch long
+// enough for the events' resolution. What fits the L2 cache stays there.
+Quartiles time_warm(const device::Stream& stream, const Launch& launch);
+
+// Milliseconds of single launches, each after the L2 cache was filled with other data.
+Quartiles time_cold(const device::Stream& stream, const Launch& launch);
+
+// Milliseconds a call, by the host's clock, for what runs on the host.
+Quartiles time_host(const std::function<void()>& call);
+
+// Gigabytes a second of a copy within device memory much larger than its caches, bytes read and
+// bytes written both counted. Measured once a process.
+double copy_bandwidth();
+
+// The least time for a CSR matrix of this size on this device: see device/floor.cuh.
+// Throws std::runtime_error when what the floor kernel wrote is not what it should have.
+template <typename T>
+struct Problem;
+struct Floor {
+  Quartiles warm, cold;
+};
+template <typename T>
+Floor measure_floor(const Problem<T>& problem, const std::vector<T>& x);
+
+}  // namespace spmv

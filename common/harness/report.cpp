@@ -1,0 +1,420 @@
+#include "harness/report.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#ifdef SPMV_CUDA
+#include <cusparse.h>
+#endif
+
+namespace spmv {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string command_output(const std::string& command) {
+  std::string output;
+  if (FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r")) {
+    std::array<char, 256> buffer;
+    while (std::fgets(buffer.data(), buffer.size(), pipe)) output += buffer.data();
+    pclose(pipe);
+  }
+  return output.substr(0, output.find('\n'));
+}
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown processor";
+}
+
+[[maybe_unused]] std::string version(int number) {
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
+
+// --- Tables -------------------------------------------------------------------------------------
+
+// Text columns to the left, numbers to the right, widths from the content.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  void print(std::ostream& out, std::size_t left_columns) const {
+    std::vector<std::size_t> widths(rows_[0].size(), 0);
+    for (const auto& row : rows_) {
+      for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+    }
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      std::string line;
+      for (std::size_t c = 0; c < rows_[r].size(); ++c) {
+        const std::string cell = c < left_columns ? fmt::format("{:<{}}", rows_[r][c], widths[c])
+                                                  : fmt::format("{:>{}}", rows_[r][c], widths[c]);
+        line += (c ? "  " : "") + cell;
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out << line << '\n';
+      if (r == 0) {
+        std::size_t total = 0;
+        for (const std::size_t width : widths) total += width + 2;
+        out << std::string(total - 2, '-') << '\n';
+      }
+    }
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string step_name(const KernelInfo& kernel) {
+  return kernel.step ? fmt::format("{:02}", kernel.step) : std::string("--");
+}
+
+std::string label(const Record& record) {
+  return record.choice.empty() ? record.kernel.name
+                               : fmt::format("{} ({})", record.kernel.name, record.choice);
+}
+
+std::string status(const Record& record) {
+  return record.unsuitable ? "unsuitable" : "WRONG";
+}
+
+double gflops(const Record& record, double milliseconds) {
+  return record.flops / milliseconds / 1e6;
+}
+
+std::string number(double value) {
+  if (!std::isfinite(value)) return "-";
+  if (value == 0) return "0";
+  const int digits =
+      std::clamp(2 - static_cast<int>(std::floor(std::log10(std::fabs(value)))), 0, 4);
+  return fmt::format("{:.{}f}", value, std::min(digits, 3));
+}
+
+// Sums of a kernel's traffic with global memory, by what it is part of.
+struct TrafficSums {
+  Traffic matrix, x, stores, all;
+};
+
+TrafficSums sum_traffic(const Record& record) {
+  TrafficSums sums;
+  const auto add = [](Traffic& to, const Traffic& from) {
+    to.requests += from.requests;
+    to.lanes += from.lanes;
+    to.bytes_used += from.bytes_used;
+    to.sectors += from.sectors;
+    to.ideal_sectors += from.ideal_sectors;
+  };
+  for (const Traffic& traffic : record.traffic) {
+    if (traffic.space != "global") continue;
+    add(sums.all, traffic);
+    if (traffic.access != "load") {
+      add(sums.stores, traffic);
+    } else {
+      add(traffic.array == "x" ? sums.x : sums.matrix, traffic);
+    }
+  }
+  return sums;
+}
+
+std::string ratio(double a, double b) {
+  return b == 0 ? "-" : fmt::format("{:.2f}", a / b);
+}
+std::string percent(double a, double b) {
+  return b == 0 ? "-" : fmt::format("{:.0f}%", 100 * a / b);
+}
+double sectors_a_request(const Traffic& t) {
+  return t.requests ? static_cast<double>(t.sectors) / static_cast<double>(t.requests) : NAN;
+}
+
+void print_cpu_table(std::ostream& out, const MatrixReport& report) {
+  out << "Sectors are 32 bytes; a request is one instruction of a warp of 32 lanes.\n";
+  Table table({"step", "kernel", "MB needed", "MB moved", "used", "sectors/request: matrix", "x",
+               "stores", "active lanes", "GFLOP/s, this CPU"});
+  for (const Record& record : report.records) {
+    std::vector<std::string> row{step_name(record.kernel), label(record)};
+    if (!record.verified) {
+      row.push_back(status(record));
+      row.resize(10);
+    } else if (record.traffic.empty()) {
+      row.insert(row.end(), {number(record.compulsory_bytes / 1e6), "", "", "", "", "", "",
+                             record.warm ? number(gflops(record, record.warm->median)) : ""});
+    } else {
+      const TrafficSums sums = sum_traffic(record);
+      const double moved = static_cast<double>(sums.all.sectors) * 32;
+      row.insert(
+          row.end(),
+          {number(record.compulsory_bytes / 1e6), number(moved / 1e6),
+           percent(static_cast<double>(sums.all.bytes_used), moved),
+           number(sectors_a_request(sums.matrix)), number(sectors_a_request(sums.x)),
+           number(sectors_a_request(sums.stores)),
+           number(static_cast<double>(sums.all.lanes) / static_cast<double>(sums.all.requests)),
+           ""});
+    }
+    table.add(std::move(row));
+  }
+  table.print(out, 2);
+}
+
+double best_vendor_time(const MatrixReport& report) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const Record& record : report.records) {
+    if (record.verified && record.warm && record.kernel.name.starts_with("cusparse_csr")) {
+      best = std::min(best, record.warm->median);
+    }
+  }
+  return best;
+}
+
+void print_gpu_table(std::ostream& out, const MatrixReport& report) {
+  const double copy = report.copy_gb_per_s;
+  const double vendor = best_vendor_time(report);
+  out << fmt::format("Copy bandwidth of the device: {:.0f} GB/s.", copy);
+  if (report.floor) {
+    out << fmt::format(" Floor, warm: {} us; cold: {} us.", number(1e3 * report.floor->warm.median),
+                       number(1e3 * report.floor->cold.median));
+  }
+  out << "\nWarm: inputs in the L2 as far as they fit; cold: L2 flushed. GB/s: compulsory bytes, "
+         "warm.\nPays off: products after which setup and preprocess are won back against the best "
+         "cuSPARSE CSR.\n";
+  Table table({"step", "kernel", "setup ms", "prep ms", "warm us", "quartiles", "cold us",
+               "GFLOP/s", "GB/s", "of copy", "of floor", "x cuSPARSE", "pays off"});
+  for (const Record& record : report.records) {
+    std::vector<std::string> row{step_name(record.kernel), label(record)};
+    if (!record.verified) {
+      row.push_back(status(record));
+    } else if (record.warm) {
+      const Quartiles& warm = *record.warm;
+      const double bandwidth = record.compulsory_bytes / warm.median / 1e6;
+      const bool host = record.kernel.runs_on == RunsOn::kHost;
+      const double gain = vendor - warm.median;
+      const double cost = record.setup_ms + record.preprocess_ms;
+      row.insert(row.end(),
+                 {number(record.setup_ms), number(record.preprocess_ms), number(1e3 * warm.median),
+                  fmt::format("{}-{}", number(1e3 * warm.lower), number(1e3 * warm.upper)),
+                  record.cold ? number(1e3 * record.cold->median) : "",
+                  number(gflops(record, warm.median)), number(bandwidth),
+                  host ? "" : percent(bandwidth, copy),
+                  host || !report.floor ? "" : percent(report.floor->warm.median, warm.median),
+                  host || !std::isfinite(vendor) ? "" : ratio(vendor, warm.median),
+                  host || !(gain > 0) ? "" : fmt::format("{:.0f}", std::ceil(cost / gain))});
+    }
+    row.resize(13);
+    table.add(std::move(row));
+  }
+  table.print(out, 2);
+}
+
+}  // namespace
+
+// --- Environment --------------------------------------------------------------------------------
+
+Environment describe_environment(int argc, char** argv) {
+  Environment e;
+  const char* reason = std::getenv("SPMV_BACKEND_REASON");
+  e.reason = reason ? reason : "";
+#ifdef SPMV_CUDA
+  e.backend = "cuda";
+  int device = 0;
+  device::check(cudaGetDevice(&device), "device");
+  cudaDeviceProp properties;
+  device::check(cudaGetDeviceProperties(&properties, device), "device properties");
+  e.device = properties.name;
+  int number = 0;
+  device::check(cudaDriverGetVersion(&number), "driver version");
+  e.driver = command_output("nvidia-smi --query-gpu=driver_version --format=csv,noheader");
+  if (e.driver.empty()) e.driver = "CUDA " + version(number);
+  device::check(cudaRuntimeGetVersion(&number), "runtime version");
+  e.cuda = version(number);
+  int major = 0, minor = 0, patch = 0;
+  cusparseGetProperty(MAJOR_VERSION, &major);
+  cusparseGetProperty(MINOR_VERSION, &minor);
+  cusparseGetProperty(PATCH_LEVEL, &patch);
+  e.cusparse = fmt::format("{}.{}.{}", major, minor, patch);
+#else
+  e.backend = "cpu";
+  e.device = processor_name();
+#endif
+#ifdef __clang__
+  e.compiler = fmt::format("clang {}.{}", __clang_major__, __clang_minor__);
+#else
+  e.compiler = fmt::format("g++ {}.{}", __GNUC__, __GNUC_MINOR__);
+#endif
+  const char* commit = std::getenv("SPMV_COMMIT");
+  e.commit =
+      commit ? commit
+             : command_output("git -C '" SPMV_SOURCE_DIR "' describe --always --dirty --abbrev=12");
+  if (e.commit.empty()) e.commit = "unknown";
+  for (int i = 0; i < argc; ++i) {
+    std::string word = argv[i];
+    // The program by its name alone: where it was built says nothing.
+    if (i == 0) word = word.substr(word.find_last_of('/') + 1);
+    e.command += (i ? " " : "") + word;
+  }
+  return e;
+}
+
+// --- Screen -------------------------------------------------------------------------------------
+
+void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
+  out << fmt::format("\n{} ({}): {} rows, {} columns, {} nonzeros, {}\n", report.source.name,
+                     to_string(report.source.origin), report.rows, report.cols, report.nnz,
+                     report.precision);
+  if (report.source.origin == MatrixSource::Origin::kStandIn) {
+    out << "  a stand-in, generated as " << report.source.detail
+        << ", since the file is not here\n";
+  }
+  if (gpu) {
+    print_gpu_table(out, report);
+  } else {
+    print_cpu_table(out, report);
+  }
+  for (const Record& record : report.records) {
+    if (!record.failure.empty()) {
+      out << fmt::format("{} {}: {}\n", record.kernel.name,
+                         record.unsuitable ? "does not suit this matrix" : "FAILED",
+                         record.failure);
+    }
+  }
+}
+
+void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
+  out << (gpu ? "\nGFLOP/s, warm, verified:\n"
+              : "\nBytes moved over bytes needed (1 is the least without a cache; CPU kernels: "
+                "GFLOP/s on this CPU), verified:\n");
+  std::vector<std::string> header{"step", "kernel"};
+  for (const MatrixReport& report : reports) header.push_back(report.source.name);
+  Table table(header);
+  for (std::size_t k = 0; k < reports.front().records.size(); ++k) {
+    const Record& first = reports.front().records[k];
+    std::vector<std::string> row{step_name(first.kernel), first.kernel.name};
+    for (const MatrixReport& report : reports) {
+      const Record& record = report.records[k];
+      if (!record.verified) {
+        row.push_back(status(record));
+      } else if (record.warm) {
+        row.push_back(number(gflops(record, record.warm->median)) + (gpu ? "" : " GFLOP/s"));
+      } else if (!record.traffic.empty()) {
+        const double moved = static_cast<double>(sum_traffic(record).all.sectors) * 32;
+        row.push_back(ratio(moved, record.compulsory_bytes));
+      } else {
+        row.push_back("ok");
+      }
+    }
+    table.add(std::move(row));
+  }
+  table.print(out, 2);
+}
+
+// --- Records ------------------------------------------------------------------------------------
+
+void append_records(const std::string& path, const MatrixReport& report,
+                    const Environment& environment) {
+  const auto times = [](const Quartiles& q) {
+    return ordered_json{
+        {"lower", q.lower}, {"median", q.median}, {"upper", q.upper}, {"samples", q.samples}};
+  };
+  std::string lines;
+  for (const Record& record : report.records) {
+    if (!record.verified) continue;
+    ordered_json line;
+    line["kernel"] = record.kernel.name;
+    line["step"] = record.kernel.step;
+    line["format"] = record.kernel.format;
+    line["choice"] = record.choice;
+    line["verified"] = true;
+    line["matrix"] = {
+        {"name", report.source.name},
+        {"source", to_string(report.source.origin)},
+        // Of a file its name: where it lay says nothing.
+        {"detail", report.source.origin == MatrixSource::Origin::kFile
+                       ? report.source.detail.substr(report.source.detail.find_last_of('/') + 1)
+                       : report.source.detail},
+        {"rows", report.rows},
+        {"cols", report.cols},
+        {"nnz", report.nnz}};
+    line["precision"] = report.precision;
+    line["alpha"] = report.options.alpha;
+    line["beta"] = report.options.beta;
+    line["seed"] = report.options.seed;
+    line["backend"] = environment.backend;
+    line["device"] = environment.device;
+    if (!environment.cuda.empty()) {
+      line["driver"] = environment.driver;
+      line["cuda"] = environment.cuda;
+      line["cusparse"] = environment.cusparse;
+    }
+    line["compiler"] = environment.compiler;
+    line["commit"] = environment.commit;
+    line["command"] = environment.command;
+    line["compulsory_bytes"] = record.compulsory_bytes;
+    line["paper_bytes"] = record.paper_bytes;
+    line["setup_ms"] = record.setup_ms;
+    line["preprocess_ms"] = record.preprocess_ms;
+    if (record.warm) {
+      line["warm_ms"] = times(*record.warm);
+      line["gflops"] = gflops(record, record.warm->median);
+    }
+    if (record.cold) line["cold_ms"] = times(*record.cold);
+    if (report.copy_gb_per_s > 0) line["copy_gb_per_s"] = report.copy_gb_per_s;
+    if (report.floor) {
+      line["floor_warm_ms"] = times(report.floor->warm);
+      line["floor_cold_ms"] = times(report.floor->cold);
+    }
+    for (const Traffic& t : record.traffic) {
+      line["traffic"].push_back({{"array", t.array},
+                                 {"space", t.space},
+                                 {"access", t.access},
+                                 {"requests", t.requests},
+                                 {"lanes", t.lanes},
+                                 {"bytes_used", t.bytes_used},
+                                 {"sectors", t.sectors},
+                                 {"ideal_sectors", t.ideal_sectors},
+                                 {"bank_passes", t.bank_passes},
+                                 {"max_same_address", t.max_same_address}});
+    }
+    lines += line.dump() + '\n';
+  }
+  // In one write, so that an interrupted run leaves whole lines.
+  std::ofstream file(path, std::ios::app);
+  file.write(lines.data(), static_cast<std::streamsize>(lines.size()));
+  file.close();
+  if (!file) throw InputError(path + ": cannot write the records; is the directory there?");
+}
+
+// --- Progress -----------------------------------------------------------------------------------
+
+struct Progress::State {
+  bool terminal = isatty(STDERR_FILENO) == 1;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  bool shown = false;
+};
+
+Progress::Progress() : state_(std::make_unique<State>()) {}
+Progress::~Progress() {
+  if (state_->shown) fmt::print(stderr, "\r\033[K");
+}
+
+void Progress::show(const std::string& what) {
+  if (!state_->terminal ||
+      std::chrono::steady_clock::now() - state_->start < std::chrono::seconds(1)) {
+    return;
+  }
+  state_->shown = true;
+  fmt::print(stderr, "\r\033[K{}", what.substr(0, 78));
+  std::fflush(stderr);
+}
+
+}  // namespace spmv

@@ -1,0 +1,60 @@
+// What a run says: tables for the screen, JSON Lines for the plots.
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "harness/run.hpp"
+#include "sparse/load.hpp"
+
+namespace spmv {
+
+// The machine and the software, as every record names them.
+struct Environment {
+  std::string backend;  // "cuda" or "cpu"
+  std::string reason;   // why this backend; empty if the program was not started by make
+  std::string device;   // "NVIDIA H200", or the processor's name
+  std::string driver, cuda, cusparse;  // versions; empty on the CPU backend
+  std::string compiler;
+  std::string commit;
+  std::string command;
+};
+Environment describe_environment(int argc, char** argv);
+
+// All that was measured on one matrix.
+struct MatrixReport {
+  MatrixSource source;
+  Index rows = 0, cols = 0, nnz = 0;
+  std::string precision;  // "f32", "f64"
+  RunOptions options;
+  std::vector<Record> records;
+  double copy_gb_per_s = 0;    // GPU
+  std::optional<Floor> floor;  // GPU
+};
+
+// One table a matrix: a line a kernel.
+void print_report(std::ostream& out, const MatrixReport& report, bool gpu);
+
+// One line a kernel over several matrices, the figure that tells the steps apart: on a GPU GFLOP/s,
+// on the CPU backend the bytes moved over the bytes needed.
+void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu);
+
+// Appends a line for each verified record to the file `path`.
+void append_records(const std::string& path, const MatrixReport& report,
+                    const Environment& environment);
+
+// A line on stderr that is overwritten; only on a terminal, and only once a second has passed.
+class Progress {
+ public:
+  Progress();
+  ~Progress();
+  void show(const std::string& what);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace spmv

@@ -1,0 +1,103 @@
+#include "harness/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "sparse/rng.hpp"
+
+namespace spmv {
+
+template <typename T>
+std::vector<T> test_vector(std::size_t n, std::uint64_t seed) {
+  std::vector<T> values(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t bits = Rng(seed, i).bits64();
+    // 20 random bits after the binary point: +-[0.25, 1).
+    const double magnitude = 0.25 + 0.75 * static_cast<double>(bits & 0xfffff) / 0x100000;
+    values[i] = static_cast<T>(bits >> 63 ? -magnitude : magnitude);
+  }
+  return values;
+}
+
+template <typename T>
+Reference make_reference(const Csr<T>& a, T alpha, const std::vector<T>& x, T beta,
+                         const std::vector<T>& y0) {
+  Reference reference;
+  reference.y.resize(a.rows);
+  reference.bound.resize(a.rows);
+  reference.lengths.resize(a.rows);
+  const double epsilon = std::numeric_limits<T>::epsilon();
+#pragma omp parallel for schedule(dynamic, 1024)
+  for (Index row = 0; row < a.rows; ++row) {
+    long double sum = 0;
+    long double magnitude = 0;
+    for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
+      const long double product =
+          static_cast<long double>(a.values[k]) * static_cast<long double>(x[a.column_indices[k]]);
+      sum += product;
+      magnitude += std::fabs(product);
+    }
+    sum *= static_cast<long double>(alpha);
+    magnitude *= std::fabs(static_cast<long double>(alpha));
+    if (beta != T{0}) {
+      const long double old = static_cast<long double>(beta) * static_cast<long double>(y0[row]);
+      sum += old;
+      magnitude += std::fabs(old);
+    }
+    reference.y[row] = static_cast<double>(sum);
+    reference.lengths[row] = a.row_length(row);
+    reference.bound[row] = (a.row_length(row) + 8) * epsilon * static_cast<double>(magnitude);
+  }
+  return reference;
+}
+
+template <typename T>
+Verdict verify(const std::vector<T>& y, const Reference& reference) {
+  Verdict verdict;
+  verdict.rows = reference.y.size();
+  double worst = -1;
+  for (std::size_t row = 0; row < reference.y.size(); ++row) {
+    const double expected = reference.y[row];
+    const double got =
+        row < y.size() ? static_cast<double>(y[row]) : std::numeric_limits<double>::quiet_NaN();
+    const double error = std::fabs(got - expected);
+    bool ok = error <= reference.bound[row];
+    if (!std::isfinite(expected)) ok = std::isnan(expected) ? std::isnan(got) : got == expected;
+    if (ok) continue;
+    ++verdict.wrong_rows;
+    // NaN is worse than any number, and an error where none is allowed worse than one in bounds.
+    double excess = error / reference.bound[row];
+    if (std::isnan(excess)) excess = std::numeric_limits<double>::infinity();
+    if (excess > worst) {
+      worst = excess;
+      verdict.ok = false;
+      verdict.worst_row = row;
+      verdict.worst_length = reference.lengths[row];
+      verdict.expected = expected;
+      verdict.got = got;
+      verdict.bound = reference.bound[row];
+    }
+  }
+  return verdict;
+}
+
+std::string Verdict::describe() const {
+  if (ok) return fmt::format("all {} rows are right", rows);
+  return fmt::format(
+      "row {} ({} nonzeros): expected {:.17g}, got {:.17g}, which is off by {:.3g} where {:.3g} is "
+      "allowed; {} of {} rows are wrong",
+      worst_row, worst_length, expected, got, std::fabs(got - expected), bound, wrong_rows, rows);
+}
+
+template std::vector<float> test_vector(std::size_t, std::uint64_t);
+template std::vector<double> test_vector(std::size_t, std::uint64_t);
+template Reference make_reference(const Csr<float>&, float, const std::vector<float>&, float,
+                                  const std::vector<float>&);
+template Reference make_reference(const Csr<double>&, double, const std::vector<double>&, double,
+                                  const std::vector<double>&);
+template Verdict verify(const std::vector<float>&, const Reference&);
+template Verdict verify(const std::vector<double>&, const Reference&);
+
+}  // namespace spmv
