@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#define FMT_HEADER_ONLY
 #include <fmt/format.h>
 
 #include "sparse/rng.hpp"

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#define FMT_HEADER_ONLY
 #include <fmt/format.h>
 
 #include "sparse/catalogue.hpp"

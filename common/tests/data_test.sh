@@ -1,0 +1,227 @@
+#!/usr/bin/env bash
+# Tests of common/data.sh with a catalogue of its own and no network.
+#
+#   data_test.sh SPMV
+#
+# Most download from file:// URLs. Those that need a server that misbehaves use a small one in
+# Python on 127.0.0.1, and are left out, in one line, where there is no python3.
+set -uo pipefail
+
+spmv=$(cd "$(dirname "${1:?usage: data_test.sh SPMV}")" && pwd)/$(basename "$1")
+script=$(cd "$(dirname "$0")/.." && pwd)/data.sh
+work=$(mktemp -d)
+server=
+trap '[ -n "$server" ] && kill "$server" 2> /dev/null; rm -rf "$work"' EXIT
+passed=0
+failed=0
+
+check() { # WHAT COMMAND...
+  local what=$1
+  shift
+  if "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $case: $what"
+    sed 's/^/  | /' "$work/output"
+  fi
+}
+says() { grep -qF -- "$1" "$work/output"; }
+exits_with() { [ "$status" -eq "$1" ]; }
+absent() { [ ! -e "$1" ]; }
+
+# --- The collection and the program that these tests pretend to have ------------------------------
+
+make_archive() { # GROUP NAME ROWS COLS NNZ
+  mkdir -p "$work/site/$1" "$work/pack/$2"
+  {
+    echo '%%MatrixMarket matrix coordinate real general'
+    echo "$3 $4 $5"
+    for ((k = 0; k < $5; k++)); do echo "$((k % $3 + 1)) $((k / $3 + 1)) $RANDOM.5"; done
+  } > "$work/pack/$2/$2.mtx"
+  echo 'a right-hand side, which must not be mistaken for the matrix' > "$work/pack/$2/$2_b.mtx"
+  tar -czf "$work/site/$1/$2.tar.gz" -C "$work/pack" "$2"
+}
+make_archive Good small 40 30 200
+make_archive Good aliased 10 10 20
+make_archive Good large 90 90 5000
+make_archive Bad wrong 40 30 199
+make_archive Bad truncated 90 90 5000
+head -c 4000 "$work/site/Bad/truncated.tar.gz" > "$work/cut" && mv "$work/cut" "$work/site/Bad/truncated.tar.gz"
+
+printf '%s\t%s\t%s\t%s\t%s\t%s\n' \
+  small Good small 40 30 200 \
+  alias Good aliased 10 10 20 \
+  large Good large 90 90 5000 \
+  wrong Bad wrong 40 30 200 \
+  truncated Bad truncated 90 90 5000 \
+  missing Bad missing 5 5 5 > "$work/catalogue"
+cat > "$work/spmv" << SCRIPT
+#!/usr/bin/env bash
+[ "\$1" = --catalogue ] && exec cat "$work/catalogue"
+exec "$spmv" "\$@"
+SCRIPT
+chmod +x "$work/spmv"
+
+fetch() { # ARGUMENTS...
+  SPMV=$work/spmv SPMV_DATA=$work/data SPMV_DATA_URL=$url bash "$script" "$@" > "$work/output" 2>&1
+  status=$?
+}
+begin() {
+  case=$1
+  rm -rf "$work/data"
+}
+url=file://$work/site
+
+# --- With file:// ---------------------------------------------------------------------------------
+
+begin 'a matrix arrives'
+fetch small
+check 'exits with 0' exits_with 0
+check 'is under its final name' gzip -t "$work/data/small.mtx.gz"
+check 'is the matrix' cmp -s <(gzip -dc "$work/data/small.mtx.gz") "$work/pack/small/small.mtx"
+check 'has its checksum recorded' grep -q '^[0-9a-f]\{64\}  small.mtx.gz$' "$work/data/SHA256SUMS"
+check 'leaves nothing else' [ "$(ls -A "$work/data" | wc -l)" -eq 2 ]
+
+case='a second run'
+rm "$work/site/Good/small.tar.gz"
+fetch small
+check 'downloads nothing' exits_with 0
+check 'says that it checked' says '1 matrices are in'
+
+case='a file that changed'
+echo x >> "$work/data/small.mtx.gz"
+fetch small
+check 'exits with 1' exits_with 1
+check 'says so' says 'small has changed since it arrived'
+make_archive Good small 40 30 200
+
+begin 'another name in the collection'
+fetch alias
+check 'exits with 0' exits_with 0
+check 'is stored under ours' [ -e "$work/data/alias.mtx.gz" ]
+
+begin 'a file put there by hand'
+mkdir -p "$work/data"
+gzip -c "$work/pack/small/small.mtx" > "$work/data/small.mtx.gz"
+fetch small
+check 'is accepted' exits_with 0
+check 'has its checksum recorded' grep -q small.mtx.gz "$work/data/SHA256SUMS"
+
+begin 'everything'
+fetch
+check 'exits with 1, since some fail' exits_with 1
+check 'keeps what arrived' [ -e "$work/data/small.mtx.gz" -a -e "$work/data/large.mtx.gz" ]
+check 'names what is missing' says 'missing cannot be downloaded'
+check 'names what has other sizes' says 'wrong is not the matrix of the catalogue: rows, columns, nonzeros are 40 30 199, not 40 30 200'
+check 'names what is damaged' says 'truncated arrived damaged'
+check 'leaves no bad file' absent "$work/data/wrong.mtx.gz"
+check 'leaves no half file' absent "$work/data/truncated.mtx.gz"
+check 'checks those that arrived' sh -c "cd '$work/data' && sha256sum --quiet -c SHA256SUMS"
+
+begin 'a limit on nonzeros'
+fetch --max-nnz 200
+check 'skips what is larger' absent "$work/data/large.mtx.gz"
+check 'says what it skipped' says 'Skipped, more than 200 nonzeros: large truncated.'
+fetch --max-nnz 200 large
+check 'does not apply to names' [ -e "$work/data/large.mtx.gz" ]
+
+begin 'a download that was interrupted'
+mkdir -p "$work/data/.partial"
+head -c 3000 "$work/site/Good/large.tar.gz" > "$work/data/.partial/large.tar.gz.part"
+fetch large
+check 'exits with 0' exits_with 0
+check 'is continued' says 'continuing after 3000 bytes'
+check 'is whole' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
+
+begin 'wrong use'
+fetch nosuch
+check 'an unknown name fails' exits_with 1
+check 'and is said' says 'nosuch is not a matrix that can be downloaded'
+fetch --frob
+check 'an unknown option exits with 2' exits_with 2
+fetch --max-nnz many
+check 'a bad number exits with 2' exits_with 2
+
+# --- With a server --------------------------------------------------------------------------------
+
+# Answers ranges, as the collection does. A path that starts with /cut/ is dropped half-way, the
+# first time; one that starts with /whole/ ignores ranges.
+cat > "$work/server.py" << 'PYTHON'
+import http.server, os, re, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    seen = set()
+
+    def do_GET(self):
+        mode, path = re.match(r"/(cut/|whole/|)(.*)", self.path).groups()
+        try:
+            body = open(os.path.join(sys.argv[1], path), "rb").read()
+        except OSError:
+            return self.send_error(404)
+        asked = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        if asked and mode != "whole/":
+            begin = int(asked[1])
+            if begin >= len(body):
+                return self.send_error(416)
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {begin}-{len(body) - 1}/{len(body)}")
+            body = body[begin:]
+        else:
+            self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        drop = mode == "cut/" and path not in self.seen
+        self.seen.add(path)
+        self.wfile.write(body[: len(body) // 2] if drop else body)
+
+    def log_message(self, *arguments):
+        pass
+
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+PYTHON
+
+if command -v python3 > /dev/null; then
+  mkfifo "$work/port"
+  python3 "$work/server.py" "$work/site" > "$work/port" &
+  server=$!
+  read -r port < "$work/port"
+  site=http://127.0.0.1:$port
+
+  begin 'a server'
+  url=$site
+  fetch small missing
+  check 'gives what it has' [ -e "$work/data/small.mtx.gz" ]
+  check 'and the rest is 404' says 'missing cannot be downloaded from'
+  check 'with the number' says 404
+
+  begin 'a connection that breaks'
+  url=$site/cut
+  fetch large
+  check 'fails' exits_with 1
+  check 'leaves no final name' absent "$work/data/large.mtx.gz"
+  fetch large
+  check 'is continued by the next run' says 'continuing after'
+  check 'which succeeds' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
+
+  begin 'a server that cannot continue'
+  mkdir -p "$work/data/.partial"
+  head -c 3000 "$work/site/Good/large.tar.gz" > "$work/data/.partial/large.tar.gz.part"
+  url=$site/whole
+  fetch large
+  check 'sends all of it again' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
+
+  begin 'an archive that was complete'
+  mkdir -p "$work/data/.partial"
+  cp "$work/site/Good/large.tar.gz" "$work/data/.partial/large.tar.gz.part"
+  url=$site
+  fetch large
+  check 'is no obstacle' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
+else
+  echo 'no python3 here: the cases that need a server were left out'
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
