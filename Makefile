@@ -7,6 +7,7 @@ TESTS := $(OUT)/tests
 
 $(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEPS)))
 	$(link)
+$(TESTS): LIBRARIES += $(TEST_LIBRARIES)
 $(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(TEST_SOURCES) $(call stage_sources,$(STEPS)) $(call step_test_sources,$(STEPS)))
 	$(link)
 

@@ -52,7 +52,8 @@ ifeq ($(BACKEND),cpu)
 endif
 OUT := $(OUT)$(if $(filter-out g++,$(CXX)),-$(notdir $(CXX)))
 
-# setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES).
+# setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
+# TEST_LIBRARIES) and whether there is an Eigen (EXTRA_DEFINES).
 NEEDS_NOTHING := help clean format check-format
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   include $(ROOT)/build/setup-$(BACKEND).mk
@@ -61,9 +62,9 @@ $(ROOT)/build/setup-%.mk: $(ROOT)/common/setup.sh
 	@$(ROOT)/common/setup.sh $* $@
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow
-DEFINES := -DSPMV_SOURCE_DIR='"$(ROOT)"' -DFMT_HEADER_ONLY
+DEFINES := -DSPMV_SOURCE_DIR='"$(ROOT)"' -DFMT_HEADER_ONLY $(EXTRA_DEFINES)
 INCLUDES := -I$(ROOT)/common $(EXTRA_INCLUDES)
-OPENMP := $(shell echo | $(CXX) -fopenmp -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp)
+OPENMP := $(shell echo | $(CXX) -fopenmp -include omp.h -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp)
 CXXFLAGS ?= -O2 -g1
 ALL_CXXFLAGS = -std=c++20 $(CXXFLAGS) $(OPENMP) $(WARNINGS) $(DEFINES) $(INCLUDES) -pthread -MMD -MP
 LIBRARIES := $(EXTRA_LIBRARIES) -lz -pthread

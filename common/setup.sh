@@ -1,5 +1,181 @@
 #!/usr/bin/env bash
-# setup.sh BACKEND OUTPUT.mk
-set -eu
-mkdir -p "$(dirname "$2")"
-printf 'EXTRA_INCLUDES := -I/usr/include/eigen3\nEXTRA_LIBRARIES :=\n' > "$2"
+# setup.sh BACKEND OUTPUT.mk: finds the libraries a build needs, installs the missing ones, and
+# writes where they are. make calls it when OUTPUT.mk is missing or older than this script.
+#
+# A library is there when $CXX compiles and links a line that uses it, so one installed by hand
+# counts (CPATH and LIBRARY_PATH lead to it). A missing one is installed as a package by root, and
+# by a user who may sudo without a password; for others the package is unpacked into .deps/. A
+# .deps/ that is already there comes first and needs no network.
+#
+#   SPMV_DEPS=local   fill .deps/ whatever the system has, to carry it to a machine with no network
+#   SPMV_DEPS=none    install nothing, say what is missing
+set -u
+backend=$1 output=$2 mode=${SPMV_DEPS:-}
+read -ra cxx <<<"${CXX:-g++}"
+deps=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.deps
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+say() { echo "setup: $*" >&2; }
+
+# --- What is needed -------------------------------------------------------------------------------
+
+names=()
+declare -A package probe link purpose
+need() { names+=("$1"); package[$1]=$2 probe[$1]=$3 link[$1]=$4 purpose[$1]=$5; }
+
+# A header-only library takes long to compile; that its header is found is enough.
+header() { printf '#if !__has_include(<%s>)\n#error\n#endif' "$1"; }
+
+if [ "$backend" = cpu ] || [ "$mode" = local ]; then
+  need Boost.Context libboost-context-dev '#include <boost/context/detail/fcontext.hpp>
+    auto context = boost::context::detail::make_fcontext(nullptr, 0, nullptr);' -lboost_context \
+    'the CPU backend switches between CUDA threads with it'
+fi
+need zlib zlib1g-dev '#include <zlib.h>
+  auto zlib = zlibVersion();' -lz '.mtx.gz files are read with it'
+need CLI11 libcli11-dev "$(header CLI/CLI.hpp)" '' 'it reads the command line'
+need nlohmann-json nlohmann-json3-dev "$(header nlohmann/json.hpp)" '' 'it writes the records of a run'
+need fmt libfmt-dev "$(header fmt/format.h)" '' 'everything is printed with it'
+need Catch2 catch2 "$(header catch2/catch.hpp)" '' 'the tests are written with it'
+need Eigen libeigen3-dev "$(header Eigen/Sparse)" '' 'without it there is no CPU library to compare with; the rest works'
+optional=Eigen
+
+# Where a library may be beside the compiler's own places, and which Catch2 it is: version 3 has to
+# be linked, version 2 is a header.
+look_around() {
+  includes=() libraries=()
+  local path
+  for path in "$deps"/usr/include{/eigen3,,/*-linux-gnu*} /usr{/local,}/include/eigen3; do
+    [ -d "$path" ] && includes+=(-isystem "$path")
+  done
+  for path in "$deps"/usr/lib{,/*-linux-gnu*}; do
+    [ -d "$path" ] && libraries+=("-L$path")
+  done
+  if compiles '#include <catch2/catch_version.hpp>' -fsyntax-only; then
+    probe[Catch2]='#include <catch2/catch_version.hpp>
+      auto& catch2 = Catch::libraryVersion();' link[Catch2]=-lCatch2
+  fi
+}
+
+compiles() {  # SOURCE FLAG...
+  "${cxx[@]}" -std=c++20 -x c++ "${includes[@]}" - "${@:2}" <<<"$1" 2>/dev/null
+}
+
+present() {  # NAME...
+  local source='' flags=() name
+  for name; do
+    source+=${probe[$name]}$'\n'
+    flags+=(${link[$name]})
+  done
+  compiles "$source int main() {}" "${libraries[@]}" "${flags[@]}" -o "$scratch/probe"
+}
+
+look_for_missing() {
+  look_around
+  missing=()
+  present "${names[@]}" && return
+  local name
+  for name in "${names[@]}"; do
+    present "$name" || missing+=("$name")
+  done
+}
+
+# --- Getting it -----------------------------------------------------------------------------------
+
+# Runs one of apt's programs quietly; why it failed is the first line of $scratch/errors.
+apt() {  # PROGRAM ARGUMENT...
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "$1" -q -o DPkg::Lock::Timeout=120 \
+    -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o APT::Update::Error-Mode=any "${apt_options[@]}" "${@:2}" \
+    </dev/null 2>"$scratch/errors"
+}
+
+install_packages() {  # PACKAGE...
+  say "installing $* with apt-get"
+  apt apt-get install -y --no-install-recommends "$@" >/dev/null ||
+    { apt apt-get update && apt apt-get install -y --no-install-recommends "$@"; } >/dev/null
+}
+
+# apt's lists of packages may be missing or old, and only root can renew them: then with lists of our
+# own. The libraries are static ones, so that nothing has to be found again when a program starts.
+unpack_packages() {  # PACKAGE...
+  say "unpacking $* into .deps/"
+  download "$@" || {
+    mkdir -p "$scratch"/apt/{lists,archives}/partial
+    apt_options+=(-o Dir::State::Lists="$scratch/apt/lists" -o Dir::Cache="$scratch/apt"
+      -o APT::Sandbox::User="$(id -un)")
+    apt apt-get update >/dev/null && download "$@"
+  } || return
+  local file members
+  for file in "$scratch"/*.deb; do
+    members=(.)
+    case $file in
+      */libboost[0-9]*)  # of 130 MB of headers, those that Boost.Context includes
+        members=(./usr/include/boost/{config.hpp,config,context,cstdint.hpp,detail}) ;;
+    esac
+    dpkg-deb --fsys-tarfile "$file" |
+      tar -x -C "$scratch" --exclude='*.so' --exclude=./usr/share "${members[@]}" || return
+  done
+  mkdir -p "$deps" && cp -a "$scratch"/usr "$deps"
+}
+
+download() {  # PACKAGE...: and those that hold the files of a package that only stands for them
+  local behind
+  behind=$(apt apt-cache depends --recurse --important "$@") || return
+  behind=$(grep -xE 'libboost(-context)?[0-9.]+-dev|libcatch2-dev' <<<"$behind")
+  (cd "$scratch" && apt apt-get download "$@" $behind >/dev/null)
+}
+
+get() {  # NAME...
+  local packages=() name
+  for name; do packages+=("${package[$name]}"); done
+  as_root=() apt_options=()
+  if ! command -v apt-get >/dev/null; then
+    say "this system has no apt-get: install the libraries below in its own way"
+    return
+  fi
+  if [ "$mode" = local ]; then
+    unpack_packages "${packages[@]}"
+  elif [ "$(id -u)" = 0 ]; then
+    install_packages "${packages[@]}"
+  elif sudo -n true 2>/dev/null; then
+    as_root=(sudo -n)
+    install_packages "${packages[@]}"
+  else
+    unpack_packages "${packages[@]}"
+  fi || say "that failed: $(grep -m 1 '^[EW]:' "$scratch/errors")"
+}
+
+# --- Do it ----------------------------------------------------------------------------------------
+
+look_around
+if ! compiles $'#if __cplusplus < 202002L\n#error\n#endif' -fsyntax-only; then
+  say "${cxx[*]} is missing or does not compile C++20: g++ 11 or clang++ 14 is needed (apt-get install g++)"
+  exit 1
+fi
+if [ "$mode" = local ] && [ ! -d "$deps" ]; then
+  get "${names[@]}"
+fi
+look_for_missing
+if [ ${#missing[@]} -gt 0 ] && [ "$mode" != none ]; then
+  get "${missing[@]}"
+  look_for_missing
+fi
+
+eigen=-DHAVE_EIGEN required='' packages=()
+for name in "${missing[@]}"; do
+  say "$name is missing: ${purpose[$name]}"
+  packages+=("${package[$name]}")
+  if [ "$name" = $optional ]; then eigen=; else required=yes; fi
+done
+[ ${#missing[@]} = 0 ] || say "to have it: apt-get install ${packages[*]}"
+[ -z "$required" ] || exit 1
+
+# Paths in the checkout are written with $(ROOT), so that it can be moved.
+mkdir -p "$(dirname "$output")"
+cat >"$output.$$" <<END && mv "$output.$$" "$output"
+EXTRA_INCLUDES := ${includes[*]//$deps/\$(ROOT)/.deps}
+EXTRA_LIBRARIES := ${libraries[*]//$deps/\$(ROOT)/.deps}
+EXTRA_DEFINES := $eigen
+TEST_LIBRARIES := ${link[Catch2]}
+END

@@ -11,6 +11,7 @@ TESTS := $(OUT)/$(STEP)/tests
 
 $(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP)))
 	$(link)
+$(TESTS): LIBRARIES += $(TEST_LIBRARIES)
 $(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(call stage_sources,$(STEP)) $(call step_test_sources,$(STEP)))
 	$(link)
 
