@@ -1,7 +1,5 @@
 #include "sparse/generators.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,209 +13,18 @@
 #include <fmt/format.h>
 
 #include "sparse/rng.hpp"
+#include "sparse/specification.hpp"
 #include "sparse/text.hpp"
 
 namespace spmv {
 namespace {
 
-constexpr long long kDerived = -1;  // default of a key whose value follows from other keys
-
-struct Key {
-  const char* name;
-  long long fallback;
-  long long low;
-  long long high;
-  const char* meaning;
-};
-
-// The positions of the nonzeros; values are filled in last, so that only they depend on T.
-struct Pattern {
-  Index rows = 0;
-  Index cols = 0;
-  std::vector<Index> row_offsets;
-  std::vector<Index> column_indices;
-};
-
-class Request;
-
-struct Generator {
-  const char* name;
-  const char* sizes;  // "NXxNY": how many sizes there are, and what they are called
-  const char* summary;
-  std::vector<Key> keys;
-  Pattern (*make)(const Request&);
-};
-
-const std::vector<Generator>& all_generators();
-
-// A specification, taken apart and checked against its generator's keys.
-class Request {
- public:
-  Request(const std::string& spec, std::size_t value_bytes, std::uint64_t memory_limit);
-
-  const Generator& generator() const { return *generator_; }
-  const std::string& text() const { return text_; }
-  long long size(std::size_t which) const { return sizes_[which]; }
-  std::uint64_t seed() const { return static_cast<std::uint64_t>(get("seed")); }
-
-  long long get(std::string_view key) const {
-    for (std::size_t k = 0; k < values_.size(); ++k) {
-      if (generator_->keys[k].name == key) return values_[k];
-    }
-    fail(fmt::format("internal error: no key {}", key));
-  }
-  long long get(std::string_view key, long long derived) const {
-    const long long value = get(key);
-    return value == kDerived ? derived : value;
-  }
-
-  // Throws unless a matrix of this size can be indexed with 32 bits and held in memory.
-  void check_size(long long rows, long long cols, double nnz, double scratch_bytes = 0) const;
-
-  [[noreturn]] void fail(const std::string& what) const {
-    throw InputError(fmt::format("{}: {}", text_, what));
-  }
-
- private:
-  long long parse_number(std::string_view text, const std::string& what) const;
-  void parse_sizes(std::string_view text);
-  void parse_key(std::string_view text);
-
-  std::string text_;
-  const Generator* generator_ = nullptr;
-  std::size_t value_bytes_;
-  std::uint64_t memory_limit_;
-  std::vector<long long> sizes_;
-  std::vector<long long> values_;  // one for each of generator_->keys
-  std::vector<bool> given_;
-};
-
-const Generator* find_generator(std::string_view name) {
-  for (const Generator& generator : all_generators()) {
-    if (generator.name == name) return &generator;
-  }
-  return nullptr;
-}
-
-int size_count(const Generator& generator) {
-  if (*generator.sizes == '\0') return 0;
-  const std::string_view sizes = generator.sizes;
-  return static_cast<int>(std::count(sizes.begin(), sizes.end(), 'x')) + 1;
-}
-
-Request::Request(const std::string& spec, std::size_t value_bytes, std::uint64_t memory_limit)
-    : text_(spec), value_bytes_(value_bytes), memory_limit_(memory_limit) {
-  const std::size_t colon = spec.find(':');
-  const std::string name = spec.substr(0, colon);
-  generator_ = find_generator(name);
-  if (!generator_) {
-    std::string names;
-    for (const Generator& g : all_generators())
-      names += (names.empty() ? "" : ", ") + std::string(g.name);
-    fail(fmt::format("no generator is called '{}'; there are {}", name, names));
-  }
-  for (const Key& key : generator_->keys) values_.push_back(key.fallback);
-  given_.assign(values_.size(), false);
-
-  std::string_view rest =
-      colon == std::string::npos ? std::string_view() : std::string_view(spec).substr(colon + 1);
-  bool first = true;
-  while (first || !rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    if (first && size_count(*generator_) > 0) {
-      parse_sizes(part);
-    } else if (!first || !part.empty()) {
-      parse_key(part);
-    }
-    if (comma != std::string_view::npos && comma + 1 == rest.size()) fail("ends in a comma");
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-    first = false;
-  }
-}
-
-long long Request::parse_number(std::string_view text, const std::string& what) const {
-  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
-                                                   [](char c) { return c >= '0' && c <= '9'; });
-  if (!digits) fail(fmt::format("{} must be a whole number, not '{}'", what, text));
-  if (text.size() > 18)
-    fail(fmt::format("{} = {} is too large; 32-bit indices end at {}", what, text,
-                     with_commas(kMaxNonzeros)));
-  long long number = 0;
-  for (const char c : text) number = number * 10 + (c - '0');
-  return number;
-}
-
-void Request::parse_sizes(std::string_view text) {
-  const int expected = size_count(*generator_);
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('x', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  if (static_cast<int>(parts.size()) != expected || text.empty() ||
-      text.find('=') != std::string_view::npos) {
-    fail(fmt::format("needs {} after the colon, as in {}:{}",
-                     expected == 1 ? "one size" : fmt::format("{} sizes", expected),
-                     generator_->name, generator_->sizes));
-  }
-  for (const std::string_view part : parts) {
-    const long long size = parse_number(part, "a size");
-    if (size > kMaxNonzeros)
-      fail(fmt::format("a size of {} is too large; 32-bit indices end at {}", with_commas(size),
-                       with_commas(kMaxNonzeros)));
-    sizes_.push_back(size);
-  }
-}
-
-void Request::parse_key(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos)
-    fail(fmt::format("'{}' is not of the form key=value", text));
-  const std::string_view name = text.substr(0, equals);
-  std::string names;
-  for (std::size_t k = 0; k < values_.size(); ++k) {
-    const Key& key = generator_->keys[k];
-    names += (k ? ", " : "") + std::string(key.name);
-    if (key.name != name) continue;
-    if (given_[k]) fail(fmt::format("{} is given twice", name));
-    const long long value = parse_number(text.substr(equals + 1), key.name);
-    if (value < key.low || value > key.high) {
-      fail(fmt::format("{} must be between {} and {}, not {}", key.name, key.low, key.high, value));
-    }
-    values_[k] = value;
-    given_[k] = true;
-    return;
-  }
-  fail(fmt::format("no key is called '{}'; {} takes {}", name, generator_->name, names));
-}
-
-void Request::check_size(long long rows, long long cols, double nnz, double scratch_bytes) const {
-  for (const auto& [count, what] : {std::pair{rows, "rows"}, std::pair{cols, "columns"}}) {
-    if (count > kMaxNonzeros - 1) {
-      fail(fmt::format("would have {} {}; 32-bit indices allow {}", with_commas(count), what,
-                       with_commas(kMaxNonzeros - 1)));
-    }
-  }
-  if (nnz > static_cast<double>(kMaxNonzeros)) {
-    fail(fmt::format("would have {} nonzeros; 32-bit indices allow {}",
-                     with_commas(static_cast<unsigned long long>(nnz)), with_commas(kMaxNonzeros)));
-  }
-  const double bytes = nnz * static_cast<double>(sizeof(Index) + value_bytes_) +
-                       static_cast<double>(rows) * sizeof(Index) + scratch_bytes;
-  if (bytes > static_cast<double>(memory_limit_)) {
-    fail(fmt::format("needs {:.1f} MB of memory; {:.1f} MB are available", bytes / 1e6,
-                     static_cast<double>(memory_limit_) / 1e6));
-  }
-}
-
 // Collects a pattern row by row, columns ascending.
 class PatternBuilder {
  public:
-  PatternBuilder(const Request& request, long long rows, long long cols, double expected_nnz)
-      : request_(request) {
-    request.check_size(rows, cols, expected_nnz);
+  PatternBuilder(const Specification& spec, long long rows, long long cols, double expected_nnz)
+      : spec_(spec) {
+    spec.check_size(static_cast<double>(rows), static_cast<double>(cols), expected_nnz);
     pattern_.rows = static_cast<Index>(rows);
     pattern_.cols = static_cast<Index>(cols);
     pattern_.row_offsets.reserve(static_cast<std::size_t>(rows) + 1);
@@ -231,8 +38,8 @@ class PatternBuilder {
   }
   void end_row() {
     if (pattern_.column_indices.size() > static_cast<std::size_t>(kMaxNonzeros)) {
-      request_.fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
-                                with_commas(kMaxNonzeros)));
+      spec_.fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
+                             with_commas(kMaxNonzeros)));
     }
     pattern_.row_offsets.push_back(static_cast<Index>(pattern_.column_indices.size()));
   }
@@ -249,19 +56,20 @@ class PatternBuilder {
   Pattern take() { return std::move(pattern_); }
 
  private:
-  const Request& request_;
+  const Specification& spec_;
   Pattern pattern_;
 };
 
 // Sorts drawn columns and makes them distinct: one that is taken moves on to the next free column,
-// and those pushed past `high` fill up the free ones before it. Needs count <= high - low. Every
-// value that was drawn stays in the set.
-void sort_and_separate(std::vector<Index>& columns, long long high) {
+// and those pushed past `end` fill up the free ones before it. Every value that was drawn stays in
+// the set. There must be room.
+void sort_and_separate(std::vector<Index>& columns, long long end) {
   std::sort(columns.begin(), columns.end());
   for (std::size_t k = 1; k < columns.size(); ++k) {
-    columns[k] = std::max(columns[k], columns[k - 1] + 1);
+    const Index before = columns[k - 1];
+    columns[k] = std::max(columns[k], before < end ? before + 1 : before);
   }
-  auto limit = static_cast<Index>(high);
+  auto limit = static_cast<Index>(end);
   for (auto column = columns.rbegin(); column != columns.rend() && *column >= limit; ++column) {
     *column = --limit;
   }
@@ -271,8 +79,9 @@ void sort_and_separate(std::vector<Index>& columns, long long high) {
 
 // A grid of nx * ny * nz points, x fastest. A star couples a point to those one step along an axis,
 // a box also to the diagonal ones. What lies outside the grid is left out.
-Pattern make_stencil(const Request& request, long long nx, long long ny, long long nz, bool box) {
-  const long long dof = request.get("dof");
+Pattern make_stencil(const Specification& spec, long long nx, long long ny, long long nz,
+                     bool box) {
+  const long long dof = spec.get("dof");
   const double points = static_cast<double>(nx) * static_cast<double>(ny) * static_cast<double>(nz);
   double couplings = points;
   if (box) {
@@ -284,12 +93,10 @@ Pattern make_stencil(const Request& request, long long nx, long long ny, long lo
     }
   }
   const double rows = points * static_cast<double>(dof);
-  if (rows > static_cast<double>(kMaxNonzeros)) {
-    request.fail(fmt::format("would have {:.0f} rows; 32-bit indices allow {}", rows,
-                             with_commas(kMaxNonzeros - 1)));
-  }
+  const double nnz = couplings * static_cast<double>(dof * dof);
+  spec.check_size(rows, rows, nnz);
   const auto row_count = static_cast<long long>(rows);
-  PatternBuilder builder(request, row_count, row_count, couplings * static_cast<double>(dof * dof));
+  PatternBuilder builder(spec, row_count, row_count, nnz);
 
   for (long long z = 0; z < nz; ++z) {
     for (long long y = 0; y < ny; ++y) {
@@ -313,33 +120,30 @@ Pattern make_stencil(const Request& request, long long nx, long long ny, long lo
   return builder.take();
 }
 
-Pattern make_stencil2d(const Request& request) {
-  const long long points = request.get("points");
-  if (points != 5 && points != 9)
-    request.fail(fmt::format("points must be 5 or 9, not {}", points));
-  return make_stencil(request, request.size(0), request.size(1), 1, points == 9);
+Pattern make_stencil2d(const Specification& spec) {
+  const long long points = spec.get("points");
+  if (points != 5 && points != 9) spec.fail(fmt::format("points must be 5 or 9, not {}", points));
+  return make_stencil(spec, spec.size(0), spec.size(1), 1, points == 9);
 }
 
-Pattern make_stencil3d(const Request& request) {
-  const long long points = request.get("points");
-  if (points != 7 && points != 27)
-    request.fail(fmt::format("points must be 7 or 27, not {}", points));
-  return make_stencil(request, request.size(0), request.size(1), request.size(2), points == 27);
+Pattern make_stencil3d(const Specification& spec) {
+  const long long points = spec.get("points");
+  if (points != 7 && points != 27) spec.fail(fmt::format("points must be 7 or 27, not {}", points));
+  return make_stencil(spec, spec.size(0), spec.size(1), spec.size(2), points == 27);
 }
 
 // The Wilson fermion matrix of lattice QCD without its diagonal: 4 spins x 3 colours at every site
 // of a periodic grid. A step along x or y couples spins {0,3} and {1,2}, along z {0,2} and {1,3};
 // in time spins 0 and 1 couple backwards and 2 and 3 forwards. 39 nonzeros in every row. These are
 // the positions in the collection's QCD/conf5_* files.
-Pattern make_lattice(const Request& request) {
+Pattern make_lattice(const Specification& spec) {
   constexpr long long kSpins = 4, kColours = 3, kSite = kSpins * kColours;
-  const std::array<long long, 4> extent{request.size(0), request.size(1), request.size(2),
-                                        request.size(3)};
+  const std::array<long long, 4> extent{spec.size(0), spec.size(1), spec.size(2), spec.size(3)};
   double rows = kSite;
   for (const long long n : extent) rows *= static_cast<double>(n);
-  request.check_size(static_cast<long long>(std::min(rows, 4e18)), 0, rows * 39);
+  spec.check_size(rows, rows, rows * 39);
   const auto row_count = static_cast<long long>(rows);
-  PatternBuilder builder(request, row_count, row_count, rows * 39);
+  PatternBuilder builder(spec, row_count, row_count, rows * 39);
 
   std::vector<Index> columns;
   std::array<long long, 4> at{};
@@ -377,12 +181,12 @@ Pattern make_lattice(const Request& request) {
 }
 
 // States (x, y) with x + y < side; each stays, or moves to (x, y - 1), (x - 1, y + 1), (x + 1, y).
-Pattern make_triangle(const Request& request) {
-  const long long side = request.size(0);
+Pattern make_triangle(const Specification& spec) {
+  const long long side = spec.size(0);
   const double exact = static_cast<double>(side) * (static_cast<double>(side) + 1) / 2;
-  request.check_size(static_cast<long long>(exact), 0, 4 * exact);
+  spec.check_size(exact, exact, 4 * exact);
   const long long states = side * (side + 1) / 2;
-  PatternBuilder builder(request, states, states, static_cast<double>(4 * states - 3 * side));
+  PatternBuilder builder(spec, states, states, static_cast<double>(4 * states - 3 * side));
   const auto state = [side](long long x, long long y) { return x * (2 * side - x + 1) / 2 + y; };
   for (long long x = 0; x < side; ++x) {
     for (long long y = 0; x + y < side; ++y) {
@@ -398,10 +202,9 @@ Pattern make_triangle(const Request& request) {
 
 // ---- simple shapes --------------------------------------------------------------------------
 
-Pattern make_dense(const Request& request) {
-  const long long rows = request.size(0), cols = request.size(1);
-  PatternBuilder builder(request, rows, cols,
-                         static_cast<double>(rows) * static_cast<double>(cols));
+Pattern make_dense(const Specification& spec) {
+  const long long rows = spec.size(0), cols = spec.size(1);
+  PatternBuilder builder(spec, rows, cols, static_cast<double>(rows) * static_cast<double>(cols));
   for (long long row = 0; row < rows; ++row) {
     builder.add_run(0, cols);
     builder.end_row();
@@ -409,9 +212,9 @@ Pattern make_dense(const Request& request) {
   return builder.take();
 }
 
-Pattern make_diagonal(const Request& request) {
-  const long long n = request.size(0);
-  PatternBuilder builder(request, n, n, static_cast<double>(n));
+Pattern make_diagonal(const Specification& spec) {
+  const long long n = spec.size(0);
+  PatternBuilder builder(spec, n, n, static_cast<double>(n));
   for (long long row = 0; row < n; ++row) {
     builder.add(row);
     builder.end_row();
@@ -419,16 +222,15 @@ Pattern make_diagonal(const Request& request) {
   return builder.take();
 }
 
-Pattern make_random(const Request& request) {
-  const long long rows = request.size(0), cols = request.size(1);
-  const long long length = request.get("nnz_per_row", std::min(16ll, cols));
+Pattern make_random(const Specification& spec) {
+  const long long rows = spec.size(0), cols = spec.size(1);
+  const long long length = spec.get("nnz_per_row", std::min(16ll, cols));
   if (length > cols)
-    request.fail(fmt::format("nnz_per_row = {} does not fit in {} columns", length, cols));
-  PatternBuilder builder(request, rows, cols,
-                         static_cast<double>(rows) * static_cast<double>(length));
+    spec.fail(fmt::format("nnz_per_row = {} does not fit in {} columns", length, cols));
+  PatternBuilder builder(spec, rows, cols, static_cast<double>(rows) * static_cast<double>(length));
   std::vector<Index> columns(length);
   for (long long row = 0; row < rows; ++row) {
-    Rng rng(request.seed(), row);
+    Rng rng(spec.seed(), row);
     for (Index& column : columns) column = static_cast<Index>(rng.below(cols));
     sort_and_separate(columns, cols);
     for (const Index column : columns) builder.add(column);
@@ -437,12 +239,12 @@ Pattern make_random(const Request& request) {
   return builder.take();
 }
 
-Pattern make_banded(const Request& request) {
-  const long long n = request.size(0);
-  const long long bandwidth = std::min(request.get("bandwidth"), std::max(n - 1, 0ll));
-  const long long length = request.get("nnz_per_row", 2 * bandwidth + 1);
+Pattern make_banded(const Specification& spec) {
+  const long long n = spec.size(0);
+  const long long bandwidth = std::min(spec.get("bandwidth"), std::max(n - 1, 0ll));
+  const long long length = spec.get("nnz_per_row", 2 * bandwidth + 1);
   PatternBuilder builder(
-      request, n, n,
+      spec, n, n,
       static_cast<double>(n) * static_cast<double>(std::min(length, 2 * bandwidth + 1)));
   std::vector<Index> columns;
   for (long long row = 0; row < n; ++row) {
@@ -451,7 +253,7 @@ Pattern make_banded(const Request& request) {
     if (length >= end - begin) {
       builder.add_run(begin, end - begin);
     } else {
-      Rng rng(request.seed(), row);
+      Rng rng(spec.seed(), row);
       columns.assign(length, static_cast<Index>(row));  // the first stays on the diagonal
       for (std::size_t k = 1; k < columns.size(); ++k) {
         columns[k] = static_cast<Index>(begin + static_cast<long long>(rng.below(end - begin)));
@@ -580,33 +382,32 @@ class LengthCurve {
   double scale_ = 1;
 };
 
-Pattern make_powerlaw(const Request& request) {
-  const long long rows = request.size(0), cols = request.size(1);
-  const long long empty = rows * request.get("empty") / 100;
+Pattern make_powerlaw(const Specification& spec) {
+  const long long rows = spec.size(0), cols = spec.size(1);
+  const long long empty = rows * spec.get("empty") / 100;
   const long long filled = rows - empty;
-  const long long nnz = request.get("nnz", filled * std::min(8ll, cols));
-  const long long min_row =
-      request.get("min_row", filled ? std::min({1ll, nnz / filled, cols}) : 0);
+  const long long nnz = spec.get("nnz", filled * std::min(8ll, cols));
+  const long long min_row = spec.get("min_row", filled ? std::min({1ll, nnz / filled, cols}) : 0);
   const long long max_row =
-      request.get("max_row", filled ? std::min(cols, std::max(100 * (nnz / filled), 1ll)) : 0);
-  const long long local = request.get("local");
-  const long long column_skew = request.get("column_skew");
-  const bool diagonal = request.get("diagonal") != 0;
+      spec.get("max_row", filled ? std::min(cols, std::max(100 * (nnz / filled), 1ll)) : 0);
+  const long long local = spec.get("local");
+  const long long column_skew = spec.get("column_skew");
+  const bool diagonal = spec.get("diagonal") != 0;
   if (min_row > max_row)
-    request.fail(fmt::format("min_row = {} is above max_row = {}", min_row, max_row));
+    spec.fail(fmt::format("min_row = {} is above max_row = {}", min_row, max_row));
   if (max_row > cols)
-    request.fail(fmt::format("max_row = {} does not fit in {} columns", max_row, cols));
+    spec.fail(fmt::format("max_row = {} does not fit in {} columns", max_row, cols));
   if (nnz < filled * min_row ||
       static_cast<double>(nnz) > static_cast<double>(filled) * static_cast<double>(max_row)) {
-    request.fail(fmt::format("nnz = {} cannot be spread over {} rows of {} to {}", nnz, filled,
-                             min_row, max_row));
+    spec.fail(fmt::format("nnz = {} cannot be spread over {} rows of {} to {}", nnz, filled,
+                          min_row, max_row));
   }
-  PatternBuilder builder(request, rows, cols, static_cast<double>(nnz));
+  PatternBuilder builder(spec, rows, cols, static_cast<double>(nnz));
 
   std::vector<Index> lengths;
   if (filled > 0) {
     LengthCurve curve(filled, nnz, min_row, max_row);
-    const long long stddev = request.get("stddev");
+    const long long stddev = spec.get("stddev");
     if (stddev == kDerived) {
       curve.fit_sum(16);
     } else {
@@ -618,15 +419,15 @@ Pattern make_powerlaw(const Request& request) {
     lengths = curve.lengths();
   }
   lengths.resize(rows, 0);
-  Rng shuffle(request.seed(), ~0ull);
+  Rng shuffle(spec.seed(), ~0ull);
   for (long long k = rows - 1; k > 0; --k) std::swap(lengths[k], lengths[shuffle.below(k + 1)]);
 
   std::vector<Index> columns;
   for (long long row = 0; row < rows; ++row) {
-    Rng rng(request.seed(), row);
+    Rng rng(spec.seed(), row);
     const long long length = lengths[row];
     const long long centre = row * cols / rows;
-    const long long reach = std::max(request.get("bandwidth"), length);
+    const long long reach = std::max(spec.get("bandwidth"), length);
     const long long begin = std::max(centre - reach, 0ll);
     const long long window = std::min(centre + reach + 1, cols) - begin;
     columns.resize(length);
@@ -654,17 +455,17 @@ Pattern make_powerlaw(const Request& request) {
 // Recursive matrix (Chakrabarti, Zhan, Faloutsos, 2004) with the Graph500 probabilities: every
 // edge falls into one of four quadrants with 0.57, 0.19, 0.19, 0.05, `scale` times over. Edges are
 // drawn twice, once to count and once to place them, so that they need not be kept.
-Pattern make_rmat(const Request& request) {
-  const auto scale = static_cast<int>(request.get("scale"));
-  const bool symmetric = request.get("symmetric") != 0;
+Pattern make_rmat(const Specification& spec) {
+  const auto scale = static_cast<int>(spec.get("scale"));
+  const bool symmetric = spec.get("symmetric") != 0;
   const long long n = 1ll << scale;
-  const long long edges = request.get("edge_factor") * n;
+  const long long edges = spec.get("edge_factor") * n;
   const double placed = static_cast<double>(edges) * (symmetric ? 2 : 1);
-  request.check_size(n, n, placed, static_cast<double>(n) * sizeof(Index));
+  spec.check_size(static_cast<double>(n), static_cast<double>(n), placed);
 
   const auto for_each_edge = [&](const auto& visit) {
     for (long long edge = 0; edge < edges; ++edge) {
-      Rng rng(request.seed(), edge);
+      Rng rng(spec.seed(), edge);
       std::uint64_t bits = 0;
       Index row = 0, column = 0;
       for (int level = 0; level < scale; ++level) {
@@ -800,22 +601,22 @@ class Mesh {
 };
 
 // Finite elements: every coupling of the mesh is a dense block x block block.
-Pattern make_fem(const Request& request) {
-  const long long nodes = request.size(0);
-  const long long block = request.get("block");
+Pattern make_fem(const Specification& spec) {
+  const long long nodes = spec.size(0);
+  const long long block = spec.get("block");
   const double rows = static_cast<double>(nodes) * static_cast<double>(block);
-  const long long nnz = request.get(
+  const long long nnz = spec.get(
       "nnz", static_cast<long long>(std::min(rows * 15.0 * static_cast<double>(block), 1e18)));
-  request.check_size(static_cast<long long>(rows), 0, static_cast<double>(nnz));
-  if (nodes == 0) return PatternBuilder(request, 0, 0, 0).take();
+  spec.check_size(rows, rows, static_cast<double>(nnz));
+  if (nodes == 0) return PatternBuilder(spec, 0, 0, 0).take();
 
   const long long couplings = nnz / (block * block);
   if (couplings < nodes) {
-    request.fail(fmt::format("nnz = {} is less than the {} of the diagonal blocks alone", nnz,
-                             nodes * block * block));
+    spec.fail(fmt::format("nnz = {} is less than the {} of the diagonal blocks alone", nnz,
+                          nodes * block * block));
   }
-  const long long max_row = request.get("max_row", 2 * (nnz / (nodes * block)));
-  const long long reach = request.get("reach", cube_root(nodes) * cube_root(nodes));
+  const long long max_row = spec.get("max_row", 2 * (nnz / (nodes * block)));
+  const long long reach = spec.get("reach", cube_root(nodes) * cube_root(nodes));
   const long long offset_count = std::clamp((max_row / block - 1) / 2, 0ll, nodes - 1);
   std::vector<long long> offsets = mesh_offsets(offset_count, reach);
   offsets.erase(
@@ -823,14 +624,14 @@ Pattern make_fem(const Request& request) {
       offsets.end());
   long long most = nodes;
   for (const long long offset : offsets) most += 2 * (nodes - offset);
-  if (couplings > most && request.get("nnz") != kDerived) {
-    request.fail(fmt::format("nnz = {} does not fit; max_row = {} and reach = {} leave room for {}",
-                             nnz, max_row, reach, most * block * block));
+  if (couplings > most && spec.get("nnz") != kDerived) {
+    spec.fail(fmt::format("nnz = {} does not fit; max_row = {} and reach = {} leave room for {}",
+                          nnz, max_row, reach, most * block * block));
   }
-  Mesh mesh(request.seed(), nodes, std::move(offsets), request.get("spread"));
+  Mesh mesh(spec.seed(), nodes, std::move(offsets), spec.get("spread"));
   mesh.fit((std::min(couplings, most) - nodes) / 2);
 
-  PatternBuilder builder(request, nodes * block, nodes * block, static_cast<double>(nnz));
+  PatternBuilder builder(spec, nodes * block, nodes * block, 1.01 * static_cast<double>(nnz));
   const std::size_t count = mesh.offsets().size();
   for (long long node = 0; node < nodes; ++node) {
     for (std::size_t k = count; k-- > 0;) {
@@ -849,38 +650,36 @@ Pattern make_fem(const Request& request) {
 
 // Saddle point [H A'; A 0]: H is a band, and a constraint, a row of A, involves unknowns around the
 // one that stands at the same fraction of the way, evenly spaced and past an end from the other.
-Pattern make_kkt(const Request& request) {
-  const long long unknowns = request.size(0), constraints = request.size(1);
+Pattern make_kkt(const Specification& spec) {
+  const long long unknowns = spec.size(0), constraints = spec.size(1);
   if (constraints > unknowns) {
-    request.fail(fmt::format("has more constraints than the {} unknowns", unknowns));
+    spec.fail(fmt::format("has more constraints than the {} unknowns", unknowns));
   }
-  const long long half_band = std::min(request.get("hessian") / 2, std::max(unknowns - 1, 0ll));
+  const long long half_band = std::min(spec.get("hessian") / 2, std::max(unknowns - 1, 0ll));
   const long long in_hessian = unknowns * (2 * half_band + 1) - half_band * (half_band + 1);
-  const long long nnz = request.get("nnz", in_hessian + 2 * constraints * std::min(3ll, unknowns));
+  const long long nnz = spec.get("nnz", in_hessian + 2 * constraints * std::min(3ll, unknowns));
   if (nnz < in_hessian) {
-    request.fail(fmt::format("nnz = {} is less than the {} of H alone", nnz, in_hessian));
+    spec.fail(fmt::format("nnz = {} is less than the {} of H alone", nnz, in_hessian));
   }
-  request.check_size(unknowns + constraints, 0, static_cast<double>(nnz));
   const long long in_constraints = (nnz - in_hessian) / 2;
   const long long mean = constraints ? (in_constraints + constraints - 1) / constraints : 0;
-  const long long width = request.get("width", mean);
+  const long long width = spec.get("width", mean);
   if (in_constraints > width * constraints || width > unknowns) {
-    request.fail(fmt::format("nnz = {} does not fit; {} constraints of width {} over {} unknowns",
-                             nnz, constraints, width, unknowns));
+    spec.fail(fmt::format("nnz = {} does not fit; {} constraints of width {} over {} unknowns", nnz,
+                          constraints, width, unknowns));
   }
   const long long places = std::max(width * constraints, 1ll);
   const std::uint64_t share =
       (static_cast<std::uint64_t>(in_constraints) << 32) / static_cast<std::uint64_t>(places);
-  const long long reach = std::min(request.get("reach", width), unknowns);
+  const long long reach = std::min(spec.get("reach", width), unknowns);
   const long long spacing = std::max(reach / std::max(width, 1ll), 1ll);
   const auto wrap = [unknowns](long long at) { return (at % unknowns + unknowns) % unknowns; };
   const auto involved = [&](long long constraint, long long k) {
-    return mix64(request.seed() * kGoldenGamma +
-                 static_cast<std::uint64_t>(constraint * width + k)) >>
+    return mix64(spec.seed() * kGoldenGamma + static_cast<std::uint64_t>(constraint * width + k)) >>
            32 < share;
   };
 
-  PatternBuilder builder(request, unknowns + constraints, unknowns + constraints,
+  PatternBuilder builder(spec, unknowns + constraints, unknowns + constraints,
                          static_cast<double>(nnz));
   std::vector<Index> columns;
   const auto end_sorted_row = [&] {
@@ -919,6 +718,8 @@ constexpr long long kAny = kMaxNonzeros;
 constexpr Key kSeed{"seed", 1, 0, kAny, "another seed, another matrix of the same kind"};
 constexpr Key kDof{"dof", 1, 1, 64,
                    "unknowns at a grid point; every coupling is a dense dof x dof block"};
+
+}  // namespace
 
 const std::vector<Generator>& all_generators() {
   static const std::vector<Generator> generators{
@@ -1004,25 +805,13 @@ const std::vector<Generator>& all_generators() {
   return generators;
 }
 
-}  // namespace
-
 bool is_generator(const std::string& spec) {
   const std::size_t colon = spec.find(':');
   return colon != std::string::npos && find_generator(std::string_view(spec).substr(0, colon));
 }
 
 std::string full_specification(const std::string& spec) {
-  const Request request(spec, sizeof(double), std::numeric_limits<std::uint64_t>::max());
-  std::string full = spec;
-  for (const Key& key : request.generator().keys) {
-    const bool given = spec.find(fmt::format(",{}=", key.name)) != std::string::npos ||
-                       spec.find(fmt::format(":{}=", key.name)) != std::string::npos;
-    if (!given && key.fallback != kDerived) {
-      if (full.back() != ':') full += ',';
-      full += fmt::format("{}={}", key.name, key.fallback);
-    }
-  }
-  return full;
+  return Specification(spec, 0, std::numeric_limits<std::uint64_t>::max()).full();
 }
 
 std::uint64_t available_memory() {
@@ -1039,15 +828,15 @@ std::uint64_t available_memory() {
 
 template <typename T>
 Csr<T> generate(const std::string& spec, std::uint64_t memory_limit) {
-  const Request request(spec, sizeof(T), memory_limit);
-  Pattern pattern = request.generator().make(request);
+  const Specification parsed(spec, sizeof(T), memory_limit);
+  Pattern pattern = parsed.generator().make(parsed);
   Csr<T> csr;
   csr.rows = pattern.rows;
   csr.cols = pattern.cols;
   csr.row_offsets = std::move(pattern.row_offsets);
   csr.column_indices = std::move(pattern.column_indices);
   csr.values.resize(csr.column_indices.size());
-  Rng rng(request.seed(), 0xA5A5A5A5ull << 32);
+  Rng rng(parsed.seed(), 0xA5A5A5A5ull << 32);
   for (T& value : csr.values) value = signed_unit_value<T>(rng.bits64());
   return csr;
 }

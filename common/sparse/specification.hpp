@@ -1,0 +1,95 @@
+// A generator's line of text, taken apart: used by generators.cpp alone.
+//
+//   name:SIZExSIZE,key=value,key=value
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sparse/matrix.hpp"
+
+namespace spmv {
+
+// The default of a key whose value follows from the sizes and other keys.
+inline constexpr long long kDerived = -1;
+
+// `key=value` in a specification.
+struct Key {
+  const char* name;
+  long long fallback;
+  long long low;
+  long long high;
+  const char* meaning;
+};
+
+// The positions of the nonzeros; values are filled in last, so that only they depend on T.
+struct Pattern {
+  Index rows = 0;
+  Index cols = 0;
+  std::vector<Index> row_offsets;
+  std::vector<Index> column_indices;
+};
+
+class Specification;
+
+struct Generator {
+  const char* name;
+  const char* sizes;  // "NXxNY": how many sizes there are, and what they are called
+  const char* summary;
+  std::vector<Key> keys;
+  Pattern (*make)(const Specification&);
+};
+
+// The table in generators.cpp.
+const std::vector<Generator>& all_generators();
+
+// Null when there is none of that name.
+const Generator* find_generator(std::string_view name);
+
+// A specification, taken apart and checked against its generator's keys.
+class Specification {
+ public:
+  // A matrix of `value_bytes` a nonzero that needs more than `memory_limit` bytes is refused.
+  Specification(const std::string& text, std::size_t value_bytes, std::uint64_t memory_limit);
+
+  const Generator& generator() const { return *generator_; }
+  // The text, with every default that it leaves out written out.
+  std::string full() const;
+  long long size(std::size_t which) const { return sizes_[which]; }
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(get("seed")); }
+
+  long long get(std::string_view key) const {
+    for (std::size_t k = 0; k < values_.size(); ++k) {
+      if (generator_->keys[k].name == key) return values_[k];
+    }
+    throw std::logic_error(std::string(generator_->name) + " has no key " + std::string(key));
+  }
+  long long get(std::string_view key, long long derived) const {
+    const long long value = get(key);
+    return value == kDerived ? derived : value;
+  }
+
+  // Throws unless a matrix of this size can be indexed with 32 bits and held in memory.
+  void check_size(double rows, double cols, double nnz) const;
+
+  [[noreturn]] void fail(const std::string& what) const { throw InputError(text_ + ": " + what); }
+
+ private:
+  long long parse_number(std::string_view text, const std::string& what) const;
+  void parse_sizes(std::string_view text);
+  void parse_key(std::string_view text);
+
+  std::string text_;
+  const Generator* generator_ = nullptr;
+  std::size_t value_bytes_;
+  std::uint64_t memory_limit_;
+  std::vector<long long> sizes_;
+  std::vector<long long> values_;  // one for each of generator_->keys
+  std::vector<bool> given_;
+};
+
+}  // namespace spmv
