@@ -1,0 +1,296 @@
+// NVIDIA's cuSPARSE, set up as its documentation asks: every algorithm it offers for CSR and COO,
+// with and without its preprocess, and its sliced ELL and block CSR.
+#include <cusparse.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "device/buffer.hpp"
+#include "harness/kernel.hpp"
+
+namespace spmv {
+namespace {
+
+void check(cusparseStatus_t status, const char* what) {
+  if (status == CUSPARSE_STATUS_SUCCESS) return;
+  throw device::DeviceError(std::string(what) + ": cuSPARSE: " + cusparseGetErrorString(status));
+}
+
+template <typename T>
+constexpr cudaDataType kType = sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
+
+// One library handle for all: making one takes milliseconds that no kernel should be charged with.
+cusparseHandle_t library() {
+  static const cusparseHandle_t handle = [] {
+    cusparseHandle_t created = nullptr;
+    check(cusparseCreate(&created), "cusparseCreate");
+    return created;
+  }();
+  return handle;
+}
+
+// What all formats have in common; a format fills matrix_ and says what its storage takes.
+template <typename T>
+class Cusparse : public Spmv<T> {
+ public:
+  Cusparse(const Problem<T>& problem, cusparseSpMVAlg_t algorithm, bool preprocesses)
+      : csr_(problem.csr), algorithm_(algorithm), preprocesses_(preprocesses) {
+    if (csr_.rows == 0 || csr_.cols == 0 || csr_.nnz == 0) {
+      throw Unsuitable("cuSPARSE takes no empty matrix");
+    }
+    library();
+  }
+  ~Cusparse() override {
+    if (x_) cusparseDestroyDnVec(x_);
+    if (y_) cusparseDestroyDnVec(y_);
+    if (matrix_) cusparseDestroySpMat(matrix_);
+  }
+
+  void preprocess(cudaStream_t stream) override {
+    // The vectors' descriptors need memory to point at; multiply() gives them the real one.
+    device::Buffer<T> placeholder("placeholder", std::max(csr_.rows, csr_.cols));
+    check(cusparseCreateDnVec(&x_, csr_.cols, placeholder.data(), kType<T>), "cusparseCreateDnVec");
+    check(cusparseCreateDnVec(&y_, csr_.rows, placeholder.data(), kType<T>), "cusparseCreateDnVec");
+    check(cusparseSetStream(library(), stream), "cusparseSetStream");
+    const T one = 1;
+    const T zero = 0;
+    std::size_t bytes = 0;
+    check(cusparseSpMV_bufferSize(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_, x_,
+                                  &zero, y_, kType<T>, algorithm_, &bytes),
+          "cusparseSpMV_bufferSize");
+    work_ = device::Buffer<char>("cusparse_work", bytes);
+    if (preprocesses_) {
+      check(cusparseSpMV_preprocess(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_, x_,
+                                    &zero, y_, kType<T>, algorithm_, work_.data()),
+            "cusparseSpMV_preprocess");
+    }
+    device::check(cudaStreamSynchronize(stream), "preprocess");
+  }
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    check(cusparseSetStream(library(), stream), "cusparseSetStream");
+    check(cusparseDnVecSetValues(x_, const_cast<T*>(x)), "cusparseDnVecSetValues");
+    check(cusparseDnVecSetValues(y_, y), "cusparseDnVecSetValues");
+    check(cusparseSpMV(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, matrix_, x_, &beta, y_,
+                       kType<T>, algorithm_, work_.data()),
+          "cusparseSpMV");
+  }
+  std::size_t matrix_bytes() const override { return matrix_bytes_; }
+
+ protected:
+  const device::DeviceCsr<T>& csr_;
+  cusparseSpMatDescr_t matrix_ = nullptr;
+  std::size_t matrix_bytes_ = 0;
+
+ private:
+  cusparseSpMVAlg_t algorithm_;
+  bool preprocesses_;
+  cusparseDnVecDescr_t x_ = nullptr;
+  cusparseDnVecDescr_t y_ = nullptr;
+  device::Buffer<char> work_;
+};
+
+// The library's descriptors take pointers to data that it will not change.
+template <typename T>
+void* unconst(const T* pointer) {
+  return const_cast<T*>(pointer);
+}
+
+template <typename T>
+class CusparseCsr final : public Cusparse<T> {
+ public:
+  CusparseCsr(const Problem<T>& problem, cusparseSpMVAlg_t algorithm, bool preprocesses)
+      : Cusparse<T>(problem, algorithm, preprocesses) {
+    const auto& a = problem.csr;
+    check(cusparseCreateCsr(&this->matrix_, a.rows, a.cols, a.nnz, unconst(a.row_offsets.data()),
+                            unconst(a.column_indices.data()), unconst(a.values.data()),
+                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                            kType<T>),
+          "cusparseCreateCsr");
+    this->matrix_bytes_ = a.bytes();
+  }
+};
+
+template <typename T>
+class CusparseCoo final : public Cusparse<T> {
+ public:
+  CusparseCoo(const Problem<T>& problem, cusparseSpMVAlg_t algorithm, bool preprocesses)
+      : Cusparse<T>(problem, algorithm, preprocesses),
+        row_indices_("row_indices", problem.csr.nnz) {
+    const auto& a = problem.csr;
+    check(cusparseXcsr2coo(library(), a.row_offsets.data(), a.nnz, a.rows, row_indices_.data(),
+                           CUSPARSE_INDEX_BASE_ZERO),
+          "cusparseXcsr2coo");
+    check(cusparseCreateCoo(&this->matrix_, a.rows, a.cols, a.nnz, row_indices_.data(),
+                            unconst(a.column_indices.data()), unconst(a.values.data()),
+                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, kType<T>),
+          "cusparseCreateCoo");
+    this->matrix_bytes_ = row_indices_.bytes() + a.column_indices.bytes() + a.values.bytes();
+  }
+
+ private:
+  device::Buffer<Index> row_indices_;
+};
+
+// Sliced ELL: slices of `slice` rows, each padded to its longest row and stored column by column.
+template <typename T>
+class CusparseSell final : public Cusparse<T> {
+ public:
+  CusparseSell(const Problem<T>& problem, Index slice)
+      : Cusparse<T>(problem, CUSPARSE_SPMV_SELL_ALG1, false) {
+    const Csr<T>& a = problem.host.csr;
+    const Index slices = a.rows / slice + (a.rows % slice != 0);
+    std::vector<Index> offsets{0};
+    std::int64_t stored = 0;
+    for (Index s = 0; s < slices; ++s) {
+      Index longest = 0;
+      for (Index row = s * slice; row < std::min(a.rows, (s + 1) * slice); ++row) {
+        longest = std::max(longest, a.row_length(row));
+      }
+      stored += std::int64_t{longest} * slice;
+      if (stored > kMaxNonzeros || stored > 10 * (std::int64_t{a.nnz()} + a.rows)) {
+        throw Unsuitable("padding every slice to its longest row would store over " +
+                         std::to_string(stored) + " entries for " + std::to_string(a.nnz()));
+      }
+      offsets.push_back(static_cast<Index>(stored));
+    }
+    std::vector<Index> columns(stored, -1);  // cuSPARSE's mark for padding
+    std::vector<T> values(stored, T{0});
+    for (Index row = 0; row < a.rows; ++row) {
+      Index place = offsets[row / slice] + row % slice;
+      for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k, place += slice) {
+        columns[place] = a.column_indices[k];
+        values[place] = a.values[k];
+      }
+    }
+    offsets_ = device::Buffer<Index>("sell_offsets", offsets);
+    columns_ = device::Buffer<Index>("sell_columns", columns);
+    values_ = device::Buffer<T>("sell_values", values);
+    check(cusparseCreateSlicedEll(&this->matrix_, a.rows, a.cols, a.nnz(), stored, slice,
+                                  offsets_.data(), columns_.data(), values_.data(),
+                                  CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                  kType<T>),
+          "cusparseCreateSlicedEll");
+    this->matrix_bytes_ = offsets_.bytes() + columns_.bytes() + values_.bytes();
+  }
+
+ private:
+  device::Buffer<Index> offsets_, columns_;
+  device::Buffer<T> values_;
+};
+
+// Block CSR with square dense blocks, where one size of block stores at most half as many zeros as
+// the matrix has nonzeros.
+template <typename T>
+class CusparseBsr final : public Cusparse<T> {
+ public:
+  explicit CusparseBsr(const Problem<T>& problem)
+      : Cusparse<T>(problem, CUSPARSE_SPMV_BSR_ALG1, false) {
+    const Csr<T>& a = problem.host.csr;
+    std::vector<std::vector<Index>> block_columns;  // of each block row, ascending
+    for (const Index block : {8, 6, 5, 4, 3, 2}) {
+      if (a.rows % block || a.cols % block) continue;
+      std::int64_t blocks = 0;
+      std::vector<std::vector<Index>> found(a.rows / block);
+      for (Index row = 0; row < a.rows; ++row) {
+        auto& columns = found[row / block];
+        for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
+          const Index column = a.column_indices[k] / block;
+          if (columns.empty() || columns.back() != column) columns.push_back(column);
+        }
+        if ((row + 1) % block == 0) {
+          std::sort(columns.begin(), columns.end());
+          columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+          blocks += static_cast<std::int64_t>(columns.size());
+        }
+      }
+      if (blocks * block * block <= a.nnz() + a.nnz() / 2) {
+        block_ = block;
+        block_columns = std::move(found);
+        break;
+      }
+    }
+    if (block_ == 0) throw Unsuitable("no square block from 2 to 8 stores less than half zeros");
+
+    std::vector<Index> offsets{0};
+    std::vector<Index> columns;
+    for (const auto& row_columns : block_columns) {
+      columns.insert(columns.end(), row_columns.begin(), row_columns.end());
+      offsets.push_back(static_cast<Index>(columns.size()));
+    }
+    std::vector<T> values(columns.size() * block_ * block_, T{0});
+    for (Index row = 0; row < a.rows; ++row) {
+      const auto& row_columns = block_columns[row / block_];
+      for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
+        const Index column = a.column_indices[k];
+        const auto at = std::lower_bound(row_columns.begin(), row_columns.end(), column / block_);
+        const std::size_t block =
+            static_cast<std::size_t>(offsets[row / block_] + (at - row_columns.begin()));
+        values[(block * block_ + row % block_) * block_ + column % block_] = a.values[k];
+      }
+    }
+    offsets_ = device::Buffer<Index>("bsr_offsets", offsets);
+    columns_ = device::Buffer<Index>("bsr_columns", columns);
+    values_ = device::Buffer<T>("bsr_values", values);
+    check(cusparseCreateBsr(&this->matrix_, a.rows / block_, a.cols / block_,
+                            static_cast<std::int64_t>(columns.size()), block_, block_,
+                            offsets_.data(), columns_.data(), values_.data(), CUSPARSE_INDEX_32I,
+                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, kType<T>,
+                            CUSPARSE_ORDER_ROW),
+          "cusparseCreateBsr");
+    this->matrix_bytes_ = offsets_.bytes() + columns_.bytes() + values_.bytes();
+  }
+  std::string choice() const override {
+    return std::to_string(block_) + "x" + std::to_string(block_) + " blocks";
+  }
+
+ private:
+  Index block_ = 0;
+  device::Buffer<Index> offsets_, columns_;
+  device::Buffer<T> values_;
+};
+
+KernelInfo info(const std::string& name, const std::string& format, const std::string& idea) {
+  return {.step = 0,
+          .name = "cusparse_" + name,
+          .format = format,
+          .idea = "cuSPARSE, " + idea,
+          .source = "NVIDIA's library, cusparseSpMV"};
+}
+
+bool register_all() {
+  for (const bool preprocesses : {false, true}) {
+    const std::string suffix = preprocesses ? "_pre" : "";
+    const std::string with = preprocesses ? " with preprocess" : "";
+    for (const auto& [name, algorithm] :
+         {std::pair{"alg1", CUSPARSE_SPMV_CSR_ALG1}, {"alg2", CUSPARSE_SPMV_CSR_ALG2}}) {
+      add_kernel(info("csr_" + (name + suffix), "CSR", "CSR " + (name + with)),
+                 [algorithm = algorithm, preprocesses](const auto& problem) {
+                   return make<CusparseCsr>(problem, algorithm, preprocesses);
+                 });
+    }
+    for (const auto& [name, algorithm] :
+         {std::pair{"alg1", CUSPARSE_SPMV_COO_ALG1}, {"alg2", CUSPARSE_SPMV_COO_ALG2}}) {
+      add_kernel(info("coo_" + (name + suffix), "COO", "COO " + (name + with)),
+                 [algorithm = algorithm, preprocesses](const auto& problem) {
+                   return make<CusparseCoo>(problem, algorithm, preprocesses);
+                 });
+    }
+  }
+  for (const Index slice : {8, 32}) {
+    add_kernel(info("sell_" + std::to_string(slice), "SELL",
+                    "sliced ELL, " + std::to_string(slice) + " rows a slice"),
+               [slice](const auto& problem) { return make<CusparseSell>(problem, slice); });
+  }
+  return add_kernel(info("bsr", "BSR", "block CSR, block size by the matrix"),
+                    [](const auto& problem) { return make<CusparseBsr>(problem); });
+}
+
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace spmv

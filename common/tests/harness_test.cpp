@@ -1,0 +1,262 @@
+// The harness must find what is wrong: verification, measurement, registry, records.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/kernel.hpp"
+#include "harness/report.hpp"
+#include "harness/run.hpp"
+#include "harness/verify.hpp"
+#include "sparse/generators.hpp"
+#include "tests/catch.hpp"
+
+using namespace spmv;
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+template <typename T>
+Matrix<T> matrix_of(const std::string& spec) {
+  Matrix<T> matrix;
+  matrix.csr = generate<T>(spec);
+  matrix.source.name = matrix.source.detail = spec;
+  return matrix;
+}
+
+// A product on the host with a mistake that `spoil` makes in y.
+template <typename T>
+class Spoiled final : public Spmv<T> {
+ public:
+  using Spoil = std::function<void(std::vector<T>&)>;
+  Spoiled(const Problem<T>& problem, Spoil spoil)
+      : a_(problem.host.csr), spoil_(std::move(spoil)) {}
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t) override {
+    std::vector<T> result(a_.rows);
+    for (Index row = 0; row < a_.rows; ++row) {
+      T sum = 0;
+      for (Index k = a_.row_offsets[row]; k < a_.row_offsets[row + 1]; ++k) {
+        sum += a_.values[k] * x[a_.column_indices[k]];
+      }
+      result[row] = alpha * sum + (beta == T{0} ? T{0} : beta * y[row]);
+    }
+    spoil_(result);
+    // A result left as NaN here means "not written".
+    for (Index row = 0; row < a_.rows; ++row) {
+      if (!std::isnan(result[row])) y[row] = result[row];
+    }
+  }
+  std::size_t matrix_bytes() const override { return csr_bytes(a_); }
+
+ private:
+  const Csr<T>& a_;
+  Spoil spoil_;
+};
+
+Record run_spoiled(const Matrix<double>& matrix, Spoiled<double>::Spoil spoil,
+                   RunOptions options = {}) {
+  const device::DeviceCsr<double> csr(matrix.csr);
+  const Problem<double> problem{matrix, csr};
+  options.measure = false;
+  Kernel kernel;
+  kernel.info.runs_on = RunsOn::kHost;
+  kernel.set_up_f64 = [spoil](const Problem<double>& p) {
+    return std::make_unique<Spoiled<double>>(p, spoil);
+  };
+  return Bench<double>(problem, options).run(kernel);
+}
+
+}  // namespace
+
+TEST_CASE("a right product passes and each way of being wrong fails", "[harness]") {
+  const Matrix<double> a = matrix_of<double>("random:200x150,nnz_per_row=9");
+  CHECK(run_spoiled(a, [](auto&) {}).verified);
+  CHECK_FALSE(run_spoiled(a, [](auto& y) { y[17] = kNaN; }).verified);  // a row is never written
+  CHECK_FALSE(run_spoiled(a, [](auto& y) { y[199] += 1e-9; }).verified);
+  CHECK_FALSE(run_spoiled(a, [](auto& y) { y[0] = kInf; }).verified);
+  CHECK_FALSE(run_spoiled(a, [](auto& y) { std::swap(y[3], y[4]); }).verified);
+  CHECK_FALSE(run_spoiled(a, [](auto& y) {
+                for (double& v : y) v = 0;
+              }).verified);
+  CHECK_FALSE(run_spoiled(a, [](auto& y) {
+                for (double& v : y) v = -v;
+              }).verified);
+}
+
+TEST_CASE("a kernel that is wrong only the second time fails", "[harness]") {
+  const Matrix<double> a = matrix_of<double>("random:50x50,nnz_per_row=5");
+  const device::DeviceCsr<double> csr(a.csr);
+  const Problem<double> problem{a, csr};
+  Kernel kernel;
+  kernel.info.runs_on = RunsOn::kHost;
+  kernel.set_up_f64 = [](const Problem<double>& p) {
+    return std::make_unique<Spoiled<double>>(p, [calls = 0](auto& y) mutable {
+      if (++calls > 1) y[5] += 1;
+    });
+  };
+  const Record record = Bench<double>(problem, {}).run(kernel);
+  CHECK_FALSE(record.verified);
+}
+
+TEST_CASE("the worst row is named with its length and both values", "[harness]") {
+  const Matrix<double> a = matrix_of<double>("random:200x150,nnz_per_row=9");
+  const Record record = run_spoiled(a, [](auto& y) {
+    y[17] += 1e-12;
+    y[42] += 1;
+  });
+  CHECK(record.failure.starts_with("row 42 (" + std::to_string(a.csr.row_length(42)) +
+                                   " nonzeros): expected "));
+  CHECK(record.failure.find("2 of 200 rows are wrong") != std::string::npos);
+}
+
+TEST_CASE("the bound follows the rows' length and the magnitude of their terms", "[harness]") {
+  Csr<double> a;
+  a.rows = 2;
+  a.cols = 2;
+  a.row_offsets = {0, 2, 2};
+  a.column_indices = {0, 1};
+  a.values = {1e10, -1e10};
+  const Reference r = make_reference<double>(a, 2.0, {1.0, 1.0}, 0.0, {});
+  const double epsilon = std::numeric_limits<double>::epsilon();
+  CHECK(r.y[0] == 0);
+  CHECK(r.bound[0] == Approx((2 + 8) * epsilon * 2 * 2e10));
+  CHECK(r.y[1] == 0);
+  CHECK(r.bound[1] == 0);
+  CHECK(verify<double>({1e-5, 0}, r).ok);
+  CHECK_FALSE(verify<double>({1e-4, 0}, r).ok);
+  CHECK_FALSE(verify<double>({0, 1e-300}, r).ok);  // an empty row has nothing to round
+  CHECK_FALSE(verify<double>({0}, r).ok);          // too short
+}
+
+TEST_CASE("NaN and infinity in the matrix are expected in y", "[harness]") {
+  Csr<double> a;
+  a.rows = 3;
+  a.cols = 1;
+  a.row_offsets = {0, 1, 2, 3};
+  a.column_indices = {0, 0, 0};
+  a.values = {kNaN, kInf, 1};
+  const Reference r = make_reference<double>(a, 1.0, {2.0}, 0.0, {});
+  CHECK(verify<double>({kNaN, kInf, 2}, r).ok);
+  CHECK_FALSE(verify<double>({0, kInf, 2}, r).ok);
+  CHECK_FALSE(verify<double>({kNaN, -kInf, 2}, r).ok);
+  CHECK_FALSE(verify<double>({kNaN, kInf, kNaN}, r).ok);
+}
+
+TEST_CASE("x is signed, seeded, not constant, and the same in both precisions", "[harness]") {
+  const auto x = test_vector<double>(1000, 1);
+  const auto single = test_vector<float>(1000, 1);
+  int negative = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    CHECK(std::fabs(x[i]) >= 0.25);
+    CHECK(std::fabs(x[i]) < 1);
+    CHECK(x[i] == static_cast<double>(single[i]));
+    if (i) CHECK(x[i] != x[i - 1]);
+    negative += x[i] < 0;
+  }
+  CHECK(negative > 400);
+  CHECK(negative < 600);
+  CHECK(x == test_vector<double>(1000, 1));
+  CHECK(x != test_vector<double>(1000, 2));
+}
+
+TEST_CASE("alpha and beta enter the reference", "[harness]") {
+  const Matrix<double> a = matrix_of<double>("random:60x60,nnz_per_row=4");
+  RunOptions options;
+  options.alpha = -1.5;
+  options.beta = 0.25;
+  CHECK(run_spoiled(
+            a, [](auto&) {}, options)
+            .verified);
+  options.beta = 0;
+  CHECK(run_spoiled(
+            a, [](auto&) {}, options)
+            .verified);
+}
+
+TEST_CASE("a kernel may refuse a matrix, and a device error is a failure", "[harness]") {
+  const Matrix<double> a = matrix_of<double>("diagonal:4");
+  const device::DeviceCsr<double> csr(a.csr);
+  const Problem<double> problem{a, csr};
+  Kernel refusing;
+  refusing.set_up_f64 = [](const Problem<double>&) -> std::unique_ptr<Spmv<double>> {
+    throw Unsuitable("too much padding");
+  };
+  Record record = Bench<double>(problem, {}).run(refusing);
+  CHECK(record.unsuitable);
+  CHECK_FALSE(record.verified);
+  CHECK(record.failure == "too much padding");
+
+  Kernel failing;
+  failing.set_up_f64 = [](const Problem<double>&) -> std::unique_ptr<Spmv<double>> {
+    throw device::DeviceError("no memory");
+  };
+  record = Bench<double>(problem, {}).run(failing);
+  CHECK_FALSE(record.unsuitable);
+  CHECK_FALSE(record.verified);
+}
+
+TEST_CASE("kernels are found by pattern, in the order of the steps", "[harness]") {
+  int last = 0;
+  for (const Kernel& kernel : kernels()) {
+    const int step = kernel.info.step ? kernel.info.step : 1000;
+    CHECK(step >= last);
+    last = step;
+    CHECK_FALSE(kernel.info.source.empty());
+    CHECK_FALSE(kernel.info.idea.empty());
+  }
+  CHECK(find_kernels("csr_scalar").size() == 1);
+  CHECK(find_kernels("csr_*,csr_scalar").size() == find_kernels("csr_*").size());
+  CHECK_THROWS_AS(find_kernels("csr_scalar,nothing"), InputError);
+}
+
+TEST_CASE("quartiles", "[harness]") {
+  const Quartiles q = quartiles({5, 1, 4, 2, 3});
+  CHECK(q.lower == 2);
+  CHECK(q.median == 3);
+  CHECK(q.upper == 4);
+  CHECK(q.samples == 5);
+  CHECK(quartiles({7}).median == 7);
+  CHECK(quartiles({}).samples == 0);
+}
+
+TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]") {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / "spmv_records_test.jsonl").string();
+  std::filesystem::remove(path);
+  MatrixReport report;
+  report.source = {"tiny", MatrixSource::Origin::kFile, "/some/where/tiny.mtx"};
+  report.rows = report.cols = report.nnz = 4;
+  report.precision = "f64";
+  Record good;
+  good.kernel.name = "good";
+  good.verified = true;
+  good.traffic = {{"x", "global", "load", 10, 320, 2560, 80, 80, 0, 0}};
+  Record bad;
+  bad.kernel.name = "bad";
+  report.records = {good, bad};
+  Environment environment;
+  environment.backend = "cpu";
+  append_records(path, report, environment);
+  append_records(path, report, environment);
+  std::ifstream file(path);
+  std::string line;
+  int lines = 0;
+  while (std::getline(file, line)) {
+    ++lines;
+    const auto json = nlohmann::json::parse(line);
+    CHECK(json.at("kernel") == "good");
+    CHECK(json.at("verified") == true);
+    CHECK(json.at("matrix").at("source") == "file");
+    CHECK(json.at("matrix").at("detail") == "tiny.mtx");
+    CHECK(json.at("traffic").at(0).at("sectors") == 80);
+  }
+  CHECK(lines == 2);
+  std::filesystem::remove(path);
+  CHECK_THROWS_AS(append_records("/nonexistent/x.jsonl", report, environment), InputError);
+}

@@ -1,0 +1,12 @@
+// What every kernel of every step must pass. A step's test.cu calls it and adds what is its own.
+#pragma once
+
+namespace spmv::test {
+
+// Every kernel of `step`, in both precisions, with and without alpha and beta, on matrices chosen
+// to break kernels (empty, one row, one column, one long row among empty ones, sizes around those
+// of warps and blocks, more columns than rows) and on 300 random ones; on the CPU backend under all
+// three schedules. Made of assertions: call it from a TEST_CASE.
+void check_kernels_of_step(int step);
+
+}  // namespace spmv::test
