@@ -140,9 +140,8 @@ double sectors_a_request(const Traffic& t) {
 }
 
 void print_cpu_table(std::ostream& out, const MatrixReport& report) {
-  out << "Sectors are 32 bytes; a request is one instruction of a warp of 32 lanes.\n";
-  Table table({"step", "kernel", "MB needed", "MB moved", "used", "sectors/request: matrix", "x",
-               "stores", "active lanes", "GFLOP/s, this CPU"});
+  Table table({"step", "kernel", "needed MB", "moved MB", "used", "matrix", "x", "stores", "lanes",
+               "GFLOP/s"});
   for (const Record& record : report.records) {
     std::vector<std::string> row{step_name(record.kernel), label(record)};
     if (!record.verified) {
@@ -167,6 +166,11 @@ void print_cpu_table(std::ostream& out, const MatrixReport& report) {
   }
   table.print(out, 2);
 }
+
+const char* const kCpuLegend =
+    "needed: A and x read once, y written once. moved: 32-byte sectors asked for, before caches.\n"
+    "used: part of them that the warp used. matrix, x, stores: sectors a request of a warp.\n"
+    "lanes: active in a request, of 32. GFLOP/s: of this CPU; it says nothing about a GPU.\n";
 
 double best_vendor_time(const MatrixReport& report) {
   double best = std::numeric_limits<double>::infinity();
@@ -279,6 +283,7 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
   if (gpu) {
     print_gpu_table(out, report);
   } else {
+    out << kCpuLegend;
     print_cpu_table(out, report);
   }
   for (const Record& record : report.records) {
@@ -291,11 +296,13 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
 }
 
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
-  out << (gpu ? "\nGFLOP/s, warm, verified:\n"
-              : "\nBytes moved over bytes needed (1 is the least without a cache; CPU kernels: "
-                "GFLOP/s on this CPU), verified:\n");
+  out << (gpu ? "\nGFLOP/s, warm, all verified:\n"
+              : "\nMB moved for each MB needed; for kernels that run on the CPU, its GFLOP/s. All "
+                "verified:\n");
   std::vector<std::string> header{"step", "kernel"};
-  for (const MatrixReport& report : reports) header.push_back(report.source.name);
+  for (const MatrixReport& report : reports) {
+    header.push_back(report.source.name.substr(0, report.source.name.find(',')));
+  }
   Table table(header);
   for (std::size_t k = 0; k < reports.front().records.size(); ++k) {
     const Record& first = reports.front().records[k];
