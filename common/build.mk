@@ -109,7 +109,7 @@ COMMON_SOURCES := $(filter-out %/fuzz_% %_benchmark.cpp,\
 TEST_SOURCES := $(filter-out $(if $(filter cuda,$(BACKEND)),%/simt_test.cu),\
   $(wildcard $(ROOT)/common/tests/*_test.cpp $(ROOT)/common/tests/*_test.cu))
 MAIN := $(ROOT)/common/harness/main.cpp
-TEST_MAIN := $(ROOT)/common/tests/main.cpp
+TEST_MAIN := $(ROOT)/common/tests/main.cpp $(ROOT)/common/tests/kernel_suite.cpp
 
 object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
 stage_sources = $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/stage.cu $(ROOT)/$(s)/stage.cpp))
