@@ -45,7 +45,7 @@ std::string wrapped(const std::string& text, const std::string& indent) {
 }
 
 void print_source(std::ostream& out, const MatrixSource& source) {
-  out << source.name << '\n';
+  out << wrapped(source.name, "") << '\n';
   switch (source.origin) {
     case MatrixSource::Origin::kFile:
       out << "  read from the file\n";

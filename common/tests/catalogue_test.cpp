@@ -1,0 +1,315 @@
+#include "sparse/catalogue.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sparse/convert.hpp"
+#include "sparse/generators.hpp"
+#include "sparse/load.hpp"
+#include "sparse/statistics.hpp"
+#include "sparse/text.hpp"
+#include "tests/catch.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using spmv::catalogue;
+using spmv::CatalogueEntry;
+using spmv::find_in_catalogue;
+using spmv::generate;
+using spmv::Index;
+using spmv::InputError;
+using spmv::load_matrix;
+using spmv::LoadOptions;
+using spmv::Matrix;
+using spmv::MatrixSource;
+using spmv::Statistics;
+
+// An empty data directory, that load_matrix looks into while this lives.
+class DataDirectory {
+ public:
+  DataDirectory() {
+    std::string pattern = (fs::temp_directory_path() / "catalogue_test.XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+    if (const char* old = std::getenv("SPMV_DATA")) old_ = old;
+    setenv("SPMV_DATA", path_.c_str(), 1);
+  }
+  DataDirectory(const DataDirectory&) = delete;
+  DataDirectory& operator=(const DataDirectory&) = delete;
+  ~DataDirectory() {
+    old_.empty() ? unsetenv("SPMV_DATA") : setenv("SPMV_DATA", old_.c_str(), 1);
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+
+  // A 2 x 3 matrix whose one value tells files apart, unless `body` is given.
+  fs::path write(const std::string& name, int value, const std::string& body = {}) const {
+    const fs::path path = path_ / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream file(path);
+    file << "%%MatrixMarket matrix coordinate real general\n";
+    file << (body.empty() ? "2 3 1\n2 3 " + std::to_string(value) + "\n" : body);
+    return path;
+  }
+
+ private:
+  fs::path path_;
+  std::string old_;
+};
+
+std::string error_of(const std::string& spec) {
+  try {
+    load_matrix<double>(spec);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+int count_in(unsigned paper) {
+  int count = 0;
+  for (const CatalogueEntry& entry : catalogue()) count += (entry.papers & paper) != 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("the catalogue has every matrix of the papers' tables", "[catalogue]") {
+  CHECK(count_in(spmv::kPcsr) == 26);
+  CHECK(count_in(spmv::kMarkov) == 20);
+  CHECK(count_in(spmv::kLightSpmv) == 14);
+  std::set<std::string> names;
+  for (const CatalogueEntry& entry : catalogue()) {
+    CAPTURE(entry.name);
+    CHECK(names.insert(entry.name).second);
+    CHECK(find_in_catalogue(entry.name) == &entry);
+    CHECK(entry.papers != 0);
+    CHECK(*entry.kind != '\0');
+    CHECK_NOTHROW(spmv::full_specification(entry.source));
+  }
+  CHECK(find_in_catalogue("conf5_4-8x8-05") == find_in_catalogue("qcd5_4"));
+  CHECK(find_in_catalogue("") == nullptr);
+  CHECK(find_in_catalogue("nosuch") == nullptr);
+}
+
+TEST_CASE("the catalogue's sizes are those that the papers print", "[catalogue]") {
+  // Name, rows, nonzeros. Where a paper counts one triangle, or leaves stored zeros out, `of` says
+  // which of the catalogue's figures that is.
+  enum class Of { kFile, kTriangle, kWithoutZeros };
+  struct Printed {
+    const char* name;
+    Index rows;
+    Index nnz;
+    Of of = Of::kFile;
+  };
+  const std::vector<Printed> printed{
+      // He and Gao, table 2
+      {"epb2", 25228, 175027},
+      {"ecl32", 51993, 380415},
+      {"bayer01", 57735, 277774},
+      {"g7jac200sc", 59310, 837936},
+      {"finan512", 74752, 335872, Of::kTriangle},
+      {"2cubes_sphere", 101492, 1647264},
+      {"torso2", 115967, 1033473},
+      {"FEM_3D_thermal2", 147900, 3489300},
+      {"scircuit", 170998, 958936},
+      {"cont-300", 180895, 988195},
+      {"Ga41As41H72", 268096, 18488476},
+      {"F1", 343791, 26837113},
+      {"rajat24", 358172, 1948235},
+      {"language", 399130, 1216334},
+      {"af_shell9", 504855, 17588845, Of::kWithoutZeros},
+      {"ASIC_680ks", 682712, 2329176},
+      {"ecology2", 999999, 4995991},
+      {"Hamrle3", 1447360, 5514242},
+      {"thermal2", 1228045, 8580313},
+      {"cage14", 1505785, 27130349},
+      {"Transport", 1602111, 23500731},
+      {"G3_circuit", 1585478, 7660826},
+      {"kkt_power", 2063494, 12771361, Of::kWithoutZeros},
+      {"CurlCurl_4", 2380515, 26515867},
+      {"memchip", 2707524, 14810202},
+      {"Freescale1", 3428755, 18920347},
+      // Bylina, Bylina and Karwacki, tables 2 and 3
+      {"cant", 62451, 2034917, Of::kTriangle},
+      {"consph", 83334, 3046907, Of::kTriangle},
+      {"dense2", 2000, 4000000},
+      {"mc2depi", 525825, 2100225},
+      {"pdb1HYS", 36417, 2190591, Of::kTriangle},
+      {"qcd5_4", 49152, 1916928},
+      {"rma10", 46835, 2374001},
+      {"shipsec1", 140874, 3977139, Of::kTriangle},
+      {"m_2.1K", 2160, 11232},
+      {"m_2.3K", 2337, 11143},
+      {"m_3K", 3016, 13194},
+      {"m_14K", 14256, 89856},
+      {"m_40K", 40385, 182743},
+      {"m_50K", 50225, 283430},
+      {"m_68K", 68117, 273159},
+      {"m_130K", 129921, 644727},
+      {"m_650K", 649611, 2994421},
+      {"m_1M", 1034273, 4660479},
+      {"m_2.6M", 2595296, 11951234},
+      {"m_3.7M", 3690141, 17745419},
+      // Liu, Gonzalez-Dominguez and Schmidt
+      {"webbase-1M", 1000005, 3105536},
+      {"dblp-2010", 326186, 1615400},
+      {"in-2004", 1382908, 16917053},
+      {"uk-2002", 18520486, 298113762},
+      {"cop20k_A", 121192, 2624331},
+      {"eu-2005", 862664, 19235140},
+      {"indochina-2004", 7414866, 194109311},
+      {"nlpkkt120", 3542400, 96845792},
+      {"pwtk", 217918, 11634424},
+      {"shipsec1", 140874, 7813404},
+      {"kron_g500-logn21", 2097152, 182082942},
+  };
+  for (const Printed& p : printed) {
+    CAPTURE(p.name);
+    const CatalogueEntry* entry = find_in_catalogue(p.name);
+    REQUIRE(entry != nullptr);
+    CHECK(entry->rows == p.rows);
+    CHECK(entry->cols == p.rows);
+    // A triangle has the diagonal, which is full in these, and half of the rest.
+    const long long nnz = p.of == Of::kTriangle
+                              ? (static_cast<long long>(entry->nnz) + entry->rows) / 2
+                          : p.of == Of::kWithoutZeros ? entry->nnz - entry->explicit_zeros
+                                                      : entry->nnz;
+    CHECK(nnz == p.nnz);
+    if (p.of != Of::kFile) CHECK(*entry->note != '\0');
+  }
+}
+
+TEST_CASE("every stand-in of up to 3 million nonzeros is as near as promised", "[catalogue]") {
+  int checked = 0;
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (entry.nnz > 3'000'000) continue;
+    CAPTURE(entry.name);
+    const Statistics s = compute_statistics(generate<float>(entry.source));
+    CHECK(s.rows == entry.rows);
+    CHECK(s.cols == entry.cols);
+    CHECK(s.nnz == Approx(entry.nnz).epsilon(0.01));
+    if (entry.row_stddev >= 0) {
+      CHECK(s.stddev_row <= 1.5 * entry.row_stddev);
+      CHECK(s.stddev_row >= entry.row_stddev / 1.5);
+    }
+    if (entry.max_row >= 0) {
+      CHECK(s.max_row <= 1.25 * entry.max_row);
+      CHECK(s.max_row >= entry.max_row / 1.25);
+    }
+    ++checked;
+  }
+  CHECK(checked >= 26);
+}
+
+TEST_CASE("the list for downloading is tab-separated", "[catalogue]") {
+  std::ostringstream out;
+  spmv::print_catalogue(out);
+  std::istringstream lines(out.str());
+  std::map<std::string, std::string> by_name;
+  for (std::string line; std::getline(lines, line);) {
+    CHECK(std::count(line.begin(), line.end(), '\t') == 5);
+    by_name[line.substr(0, line.find('\t'))] = line;
+  }
+  CHECK(by_name.size() == catalogue().size() - 13);  // dense2 and m_* are not in the collection
+  CHECK(by_name["scircuit"] == "scircuit\tHamm\tscircuit\t170998\t170998\t958936");
+  CHECK(by_name["qcd5_4"] == "qcd5_4\tQCD\tconf5_4-8x8-05\t49152\t49152\t1916928");
+  CHECK(by_name.count("dense2") == 0);
+}
+
+TEST_CASE("a name of the catalogue is its file where there is one, else a stand-in", "[load]") {
+  const DataDirectory data;
+  {
+    const Matrix<double> matrix = load_matrix<double>("m_2.1K");
+    CHECK(matrix.source.name == "m_2.1K");
+    CHECK(matrix.source.origin == MatrixSource::Origin::kStandIn);
+    CHECK(matrix.source.detail == spmv::full_specification(find_in_catalogue("m_2.1K")->source));
+    CHECK(matrix.csr.rows == 2160);
+    CHECK(matrix.coo.nnz() == 0);
+  }
+  int value = 0;
+  for (const char* file : {"epb2/epb2.mtx.gz", "epb2.mtx.gz", "epb2/epb2.mtx", "epb2.mtx"}) {
+    CAPTURE(file);
+    const fs::path path = data.write(file, ++value);  // text under a .gz name is read as well
+    const Matrix<float> matrix = load_matrix<float>("epb2");
+    CHECK(matrix.source.name == "epb2");
+    CHECK(matrix.source.origin == MatrixSource::Origin::kFile);
+    CHECK(matrix.source.detail == path.string());
+    CHECK(matrix.csr.values == std::vector<float>{static_cast<float>(value)});
+    fs::remove(path);
+  }
+  data.write("conf5_4-8x8-05.mtx", 7);
+  CHECK(load_matrix<double>("qcd5_4").csr.values == std::vector<double>{7});
+  CHECK(load_matrix<double>("dense2").source.origin == MatrixSource::Origin::kGenerated);
+}
+
+TEST_CASE("a path is read and its oddities are counted", "[load]") {
+  const DataDirectory data;
+  const fs::path path =
+      data.write("odd.mtx", 0, "3 3 6\n1 1 1\n3 2 0\n1 1 2\n2 2 nan\n2 1 inf\n3 3 -0\n");
+  LoadOptions options;
+  options.keep_coo = true;
+  const Matrix<double> matrix = load_matrix<double>(path.string(), options);
+  CHECK(matrix.source.name == "odd");
+  CHECK(matrix.source.origin == MatrixSource::Origin::kFile);
+  CHECK(matrix.duplicates == 1);
+  CHECK(matrix.explicit_zeros == 2);
+  CHECK(matrix.non_finite == 2);
+  CHECK(matrix.csr.nnz() == 5);
+  CHECK(matrix.coo.row_indices == std::vector<Index>{0, 2, 0, 1, 1, 2});
+  CHECK(load_matrix<double>(path.string()).coo.nnz() == 0);
+}
+
+TEST_CASE("a generated matrix names itself and all of its parameters", "[load]") {
+  LoadOptions options;
+  options.keep_coo = true;
+  const Matrix<double> matrix = load_matrix<double>("random:30x20,nnz_per_row=3", options);
+  CHECK(matrix.source.name == "random:30x20,nnz_per_row=3");
+  CHECK(matrix.source.origin == MatrixSource::Origin::kGenerated);
+  CHECK(matrix.source.detail == "random:30x20,nnz_per_row=3,seed=1");
+  CHECK(matrix.coo.column_indices == matrix.csr.column_indices);
+  CHECK(std::string(to_string(matrix.source.origin)) == "generated");
+
+  options.memory_limit_bytes = 1000;
+  CHECK_THROWS_AS(load_matrix<double>("random:30x20", options), InputError);
+}
+
+TEST_CASE("what is no matrix is refused with what was tried", "[load]") {
+  const DataDirectory data;
+  const std::string tried =
+      ": neither a file, nor a generator such as stencil2d:100x100, nor a matrix of the papers";
+  CHECK(error_of("") == "no matrix given; name a file, a generator or a matrix of the papers");
+  CHECK(error_of("xyzzy") == "xyzzy" + tried);
+  CHECK(error_of("scircut") == "scircut" + tried + "; did you mean scircuit?");
+  CHECK(error_of("CANT") == "CANT" + tried + "; did you mean cant?");
+  CHECK(error_of("webbase") == "webbase" + tried + "; did you mean webbase-1M?");
+  CHECK(error_of("Freescal1") == "Freescal1" + tried + "; did you mean Freescale1?");
+  CHECK(error_of("foo:3x3").find("foo:3x3: no generator is called 'foo'; there are stencil2d, ") ==
+        0);
+  CHECK(error_of("no/such.mtx").find("no/such.mtx: ") == 0);
+  CHECK(error_of("stencil2d:3") ==
+        "stencil2d:3: needs 2 sizes after the colon, as in stencil2d:NXxNY");
+}
+
+TEST_CASE("text for people", "[text]") {
+  CHECK(spmv::with_commas(0) == "0");
+  CHECK(spmv::with_commas(999) == "999");
+  CHECK(spmv::with_commas(1000) == "1,000");
+  CHECK(spmv::with_commas(18446744073709551615ull) == "18,446,744,073,709,551,615");
+  CHECK(spmv::edit_distance("", "abc") == 3);
+  CHECK(spmv::edit_distance("kitten", "SITTING") == 3);
+  CHECK(spmv::suggestion("csr", {"coo", "dia"}).empty());
+  CHECK(spmv::suggestion("cell", {"ell", "sell", "hyb"}) == "; did you mean ell or sell?");
+}
