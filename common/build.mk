@@ -50,7 +50,7 @@ OUT := $(ROOT)/build/$(BACKEND)
 ifeq ($(BACKEND),cpu)
   OUT := $(OUT)$(if $(filter 0,$(COUNT)),-uncounted)$(if $(filter 1,$(SANITIZE)),-sanitized)
 endif
-OUT := $(OUT)$(if $(filter-out g++,$(CXX)),-$(notdir $(CXX)))
+OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
 
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
 # TEST_LIBRARIES) and whether there is an Eigen (EXTRA_DEFINES).
@@ -62,6 +62,10 @@ $(ROOT)/build/setup-%.mk: $(ROOT)/common/setup.sh
 	@$(ROOT)/common/setup.sh $* $@
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow
+ifeq ($(findstring clang,$(CXX)),)
+  # g++ 12 and 13 see overruns in the growing of buffers of the standard library and of fmt.
+  WARNINGS += -Wno-array-bounds -Wno-stringop-overflow
+endif
 DEFINES := -DSPMV_SOURCE_DIR='"$(ROOT)"' -DFMT_HEADER_ONLY $(EXTRA_DEFINES)
 INCLUDES := -I$(ROOT)/common $(EXTRA_INCLUDES)
 OPENMP := $(shell echo | $(CXX) -fopenmp -include omp.h -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp)
