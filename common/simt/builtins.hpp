@@ -11,11 +11,12 @@
 #include "simt/engine.hpp"
 #include "simt/types.hpp"
 
-// A thread of the host runs one lane at a time; simt sets these as it goes from lane to lane.
-extern constinit thread_local uint3 threadIdx;
-extern constinit thread_local uint3 blockIdx;
-extern constinit thread_local dim3 blockDim;
-extern constinit thread_local dim3 gridDim;
+// A thread of the host runs one lane at a time; simt sets these as it goes from lane to lane. (To a
+// lane they are constants, as in CUDA; the instrumented build does not report reads of constants.)
+extern const constinit thread_local uint3 threadIdx;
+extern const constinit thread_local uint3 blockIdx;
+extern const constinit thread_local dim3 blockDim;
+extern const constinit thread_local dim3 gridDim;
 inline constexpr int warpSize = simt::kWarpSize;
 
 namespace simt {
@@ -306,15 +307,16 @@ inline double __hiloint2double(int high, int low) {
 
 // --- Arithmetic ---------------------------------------------------------------------------------
 
+// Of a number and a NaN, the number.
 template <typename T>
 requires std::is_arithmetic_v<T>
 constexpr T min(T a, T b) {
-  return b < a ? b : a;
+  return b < a || a != a ? b : a;
 }
 template <typename T>
 requires std::is_arithmetic_v<T>
 constexpr T max(T a, T b) {
-  return a < b ? b : a;
+  return a < b || a != a ? b : a;
 }
 inline float __fmaf_rn(float a, float b, float c) {
   return std::fma(a, b, c);

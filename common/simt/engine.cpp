@@ -16,27 +16,21 @@
 #include "simt/builtins.hpp"
 #include "simt/internal.hpp"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SIMT_ADDRESS_SANITIZER 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define SIMT_ADDRESS_SANITIZER 1
-#endif
 #ifdef SIMT_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-constinit thread_local uint3 threadIdx{};
-constinit thread_local uint3 blockIdx{};
-constinit thread_local dim3 blockDim{};
-constinit thread_local dim3 gridDim{};
-
 namespace simt {
 
 constinit thread_local Lane* current_lane = nullptr;
+
+// The built-in variables are constants to a lane, but not to the scheduler: the linker knows these
+// by the names under which builtins.hpp declares them.
+constinit thread_local uint3 thread_index asm("threadIdx"){};
+constinit thread_local uint3 block_index asm("blockIdx"){};
+constinit thread_local dim3 block_dimensions asm("blockDim"){};
+constinit thread_local dim3 grid_dimensions asm("gridDim"){};
 
 namespace {
 
@@ -48,8 +42,8 @@ using boost::context::detail::jump_fcontext;
 using boost::context::detail::make_fcontext;
 using boost::context::detail::transfer_t;
 
-constexpr std::size_t kStackBytes = 128 * 1024;  // of address space; pages come as they are touched
 constexpr std::size_t kGuardBytes = 4096;
+constexpr unsigned kPollsBeforeYield = 256;
 
 std::uint64_t mix(std::uint64_t x) {  // splitmix64
   x += 0x9e3779b97f4a7c15u;
@@ -111,24 +105,25 @@ std::string hex(std::uint64_t value) {
 }
 
 // The lane whose value lane `id` receives from a shuffle; its own when the source lies outside its
-// segment of `width` lanes.
+// segment of `width` lanes. The hardware looks at five bits of a delta or lane mask.
 unsigned shuffle_source(const CollectiveRequest& request, unsigned id) {
   const int lane = static_cast<int>(id);
   const int width = request.width;
   const int segment = lane & ~(width - 1);
+  const int distance = request.operand & 31;
   switch (request.kind) {
     case Collective::kShuffle:
       return static_cast<unsigned>(segment + (request.operand & (width - 1)));
     case Collective::kShuffleUp: {
-      const int source = lane - request.operand;
+      const int source = lane - distance;
       return static_cast<unsigned>(source < segment ? lane : source);
     }
     case Collective::kShuffleDown: {
-      const int source = lane + request.operand;
+      const int source = lane + distance;
       return static_cast<unsigned>(source >= segment + width ? lane : source);
     }
     default: {  // kShuffleXor: a lane may read an earlier segment's, not a later one's
-      const int source = lane ^ request.operand;
+      const int source = lane ^ distance;
       return static_cast<unsigned>(source >= segment + width ? lane : source);
     }
   }
@@ -180,15 +175,15 @@ void GridState::fail(std::string what) {
 // --- Switching ----------------------------------------------------------------------------------
 
 #ifdef SIMT_ADDRESS_SANITIZER
-void StackSwitch::leave_for(const StackSwitch& other) {
-  __sanitizer_start_switch_fiber(&fake_stack, other.stack, other.bytes);
+void StackSwitch::leave_for(const StackSwitch& other, bool for_good) {
+  __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack, other.stack, other.bytes);
 }
 void StackSwitch::arrive(StackSwitch* from) {
   __sanitizer_finish_switch_fiber(fake_stack, from ? &from->stack : nullptr,
                                   from ? &from->bytes : nullptr);
 }
 #else
-void StackSwitch::leave_for(const StackSwitch&) {}
+void StackSwitch::leave_for(const StackSwitch&, bool) {}
 void StackSwitch::arrive(StackSwitch*) {}
 #endif
 
@@ -202,43 +197,39 @@ void Block::fiber_main(transfer_t transfer) {
   Fiber& fiber = *static_cast<Fiber*>(transfer.data);
   Block& block = *fiber.block;
   block.scheduler_ = transfer.fctx;
-  for (;;) {
-    fiber.stack_switch.arrive(&block.scheduler_switch_);
-    // A lane that returns hands its stack to the next one that has not started: a kernel whose
-    // lanes never wait runs on one stack without a switch.
-    for (Lane* lane = current_lane; lane;) {
-      const Grid& grid = block.grid();
-      grid.body(grid.arguments);
-      block.finish(*lane);
-      lane = block.state_->failed() ? nullptr : block.next_unstarted(block.warps_[lane->warp]);
-      if (lane) {
-        lane->state = Lane::State::kRunning;
-        lane->fiber = &fiber;
-        block.enter(*lane);
-      }
+  fiber.stack_switch.arrive(&block.scheduler_switch_);
+  // A lane that returns hands its stack to the next one that has not started: a kernel whose lanes
+  // never wait runs on one stack without a switch.
+  for (Lane* lane = current_lane; lane;) {
+    const Grid& grid = block.grid();
+    grid.body(grid.arguments);
+    block.finish(*lane);
+    lane = block.state_->failed() ? nullptr : block.next_unstarted(block.warps_[lane->warp]);
+    if (lane) {
+      lane->fiber = &fiber;
+      block.enter(*lane);
     }
-    block.idle_.push_back(&fiber);
-    fiber.stack_switch.leave_for(block.scheduler_switch_);
-    block.scheduler_ = jump_fcontext(block.scheduler_, nullptr).fctx;
   }
+  block.idle_.push_back(&fiber);
+  fiber.stack_switch.leave_for(block.scheduler_switch_, true);
+  jump_fcontext(block.scheduler_, nullptr);
 }
 
 void Block::enter(Lane& lane) {
+  lane.state = Lane::State::kRunning;
   current_lane = &lane;
-  threadIdx = lane.thread;
+  thread_index = lane.thread;
 }
 
 void Block::resume(Lane& lane) {
   if (!lane.fiber) {
     lane.fiber = idle_.back();
     idle_.pop_back();
+    lane.fiber->context = make_fcontext(lane.fiber->stack + kStackBytes, kStackBytes - kGuardBytes,
+                                        &Block::fiber_main);
+    lane.fiber->stack_switch.fake_stack = nullptr;
   }
   Fiber& fiber = *lane.fiber;
-  if (!fiber.context) {
-    fiber.context =
-        make_fcontext(fiber.stack + kStackBytes, kStackBytes - kGuardBytes, &Block::fiber_main);
-  }
-  lane.state = Lane::State::kRunning;
   enter(lane);
   scheduler_switch_.leave_for(fiber.stack_switch);
   fiber.context = jump_fcontext(fiber.context, &fiber).fctx;
@@ -248,14 +239,9 @@ void Block::resume(Lane& lane) {
 
 void Block::suspend(Lane& lane) {
   Fiber& fiber = *lane.fiber;
-  lane.polls = 0;
   fiber.stack_switch.leave_for(scheduler_switch_);
   scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
   fiber.stack_switch.arrive();
-}
-
-bool Block::on_stack(const Lane& lane, std::uintptr_t address) const {
-  return address - reinterpret_cast<std::uintptr_t>(lane.fiber->stack) < kStackBytes;
 }
 
 // --- Running a block ----------------------------------------------------------------------------
@@ -299,27 +285,21 @@ void Block::start_grid(GridState& state) {
     if (i % kWarpSize == 0) warp.first_lane = i;
     ++warp.lanes;
   }
-  blockDim = dim;
-  gridDim = state.grid().grid;
+  block_dimensions = dim;
+  grid_dimensions = state.grid().grid;
   shared_ = shared_variables(state.grid().kernel);
   for (SharedVariable& variable : shared_) {
     if (variable.dynamic) variable.bytes = state.grid().dynamic_shared_bytes;
   }
-  observer_.start(state.grid());
+  observer_.start(state.grid(), shared_);
 }
 
 void Block::end_grid() {
   if (observer_.counting()) add_to_profile(observer_);
-  if (state_->failed()) {
-    // Lanes were left where they stood: their stacks start anew.
-    for (auto& fiber : fibers_) {
-      fiber->context = nullptr;
-      fiber->stack_switch.fake_stack = nullptr;
-    }
 #ifdef SIMT_ADDRESS_SANITIZER
-    __asan_unpoison_memory_region(stacks_, stack_count_ * kStackBytes);
+  // Lanes may have been left where they stood.
+  if (state_->failed()) __asan_unpoison_memory_region(stacks_, stack_count_ * kStackBytes);
 #endif
-  }
   state_ = nullptr;
 }
 
@@ -334,7 +314,7 @@ void Block::run(std::uint64_t block_number) {
   index_ = {static_cast<unsigned>(block_number % dim.x),
             static_cast<unsigned>(block_number / dim.x % dim.y),
             static_cast<unsigned>(block_number / dim.x / dim.y)};
-  blockIdx = index_;
+  block_index = index_;
   order_lanes(block_number);
   for (Lane& lane : lanes_) {
     lane.state = Lane::State::kUnstarted;
@@ -344,6 +324,7 @@ void Block::run(std::uint64_t block_number) {
   for (Warp& warp : warps_) {
     warp.live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
     warp.pending = 0;
+    warp.started = 0;
   }
   live_ = static_cast<unsigned>(lanes_.size());
   at_barrier_ = 0;
@@ -360,6 +341,8 @@ void Block::run(std::uint64_t block_number) {
       ran |= run_warp(warps_[w]);
       if (state_->failed()) return;
     }
+    try_release_barrier();
+    if (state_->failed()) return;
     if (yielded_ > 0) {
       for (Lane& lane : lanes_) {
         if (lane.state == Lane::State::kYielded) lane.state = Lane::State::kReady;
@@ -381,43 +364,36 @@ void Block::run(std::uint64_t block_number) {
 }
 
 Lane* Block::next_unstarted(Warp& warp) {
-  for (unsigned i = 0; i < warp.lanes; ++i) {
-    Lane& lane = lanes_[warp.first_lane + warp.order[i]];
-    if (lane.state == Lane::State::kUnstarted) return &lane;
-  }
-  return nullptr;
+  if (warp.started == warp.lanes) return nullptr;
+  return &lanes_[warp.first_lane + warp.order[warp.started++]];
 }
 
+// Runs the lanes of a warp until none can go on by itself. False if none could to begin with.
 bool Block::run_warp(Warp& warp) {
   bool ran = false;
-  for (bool found = true; found;) {
-    found = false;
+  do {
+    while (Lane* lane = next_unstarted(warp)) {
+      ran = true;
+      resume(*lane);
+      if (state_->failed()) return true;
+    }
     for (unsigned i = 0; i < warp.lanes; ++i) {
       Lane& lane = lanes_[warp.first_lane + warp.order[i]];
-      if (lane.state == Lane::State::kUnstarted || lane.state == Lane::State::kReady) {
-        found = ran = true;
-        resume(lane);
-        if (state_->failed()) return true;
-      }
+      if (lane.state != Lane::State::kReady) continue;
+      ran = true;
+      resume(lane);
+      if (state_->failed()) return true;
     }
-  }
+  } while (meet(warp));
   if (ran && observer_.counting()) observer_.converge(~0u);
   return ran;
 }
 
 void Block::finish(Lane& lane) {
   lane.state = Lane::State::kDone;
-  Warp& warp = warps_[lane.warp];
-  warp.live &= ~(1u << lane.id);
+  warps_[lane.warp].live &= ~(1u << lane.id);
   --live_;
   ++events_;
-  // Those that waited for this lane need not any more.
-  if (warp.pending) {
-    for (unsigned id = 0; id < warp.lanes; ++id) {
-      if (warp.pending >> id & 1u) try_complete(warp, lanes_[warp.first_lane + id]);
-    }
-  }
-  try_release_barrier();
 }
 
 // --- Meeting ------------------------------------------------------------------------------------
@@ -437,34 +413,55 @@ std::uint64_t Block::collective(Lane& lane, const CollectiveRequest& request) {
              "; it must be 1, 2, 4, 8, 16 or 32",
          lane.pc);
   }
-  Warp& warp = warps_[lane.warp];
-  warp.pending |= bit;
+  warps_[lane.warp].pending |= bit;
   lane.state = Lane::State::kAtCollective;
-  try_complete(warp, lane);
-  if (lane.state == Lane::State::kAtCollective) {
-    suspend(lane);
-  } else {
-    lane.state = Lane::State::kRunning;
-  }
+  suspend(lane);
   return lane.result;
 }
 
-// Completes the operation at which `lane` waits if every live lane that it names has arrived.
-void Block::try_complete(Warp& warp, Lane& lane) {
-  const unsigned mask = lane.request.mask & warp.live;
-  if (mask & ~warp.pending) return;
-  for (unsigned rest = mask; rest; rest &= rest - 1) {
+// Completes the operations of a warp at which every live lane that they name has arrived. Called
+// when no lane of the warp can go on, so that lanes that wait at one instruction, though in groups
+// with masks of their own, go on from it together, as on the hardware. False if there were none.
+bool Block::meet(Warp& warp) {
+  Lane* const lanes = &lanes_[warp.first_lane];
+  unsigned completed = 0;
+  for (unsigned rest = warp.pending; rest;) {
+    const Lane& lane = lanes[std::countr_zero(rest)];
+    const unsigned mask = lane.request.mask & warp.live;
+    if (awaited(lane)) {
+      rest &= rest - 1;
+      continue;
+    }
+    complete(warp, mask);
+    completed |= mask;
+    rest &= ~mask;
+  }
+  if (completed) ++events_;
+  if (!observer_.counting()) return completed != 0;
+  for (unsigned rest = completed; rest;) {
+    const void* const pc = lanes[std::countr_zero(rest)].pc;
+    unsigned together = 0;
+    for (unsigned i = rest; i; i &= i - 1) {
+      if (lanes[std::countr_zero(i)].pc == pc) together |= i & -i;
+    }
+    observer_.converge(together | ~warp.live);
+    rest &= ~together;
+  }
+  return completed != 0;
+}
+
+// A lane that `lane`, at a warp operation, still waits for: one that its mask names and that is not
+// at the same operation with the same mask. Null if there is none.
+const Lane* Block::awaited(const Lane& lane) const {
+  const Warp& warp = warps_[lane.warp];
+  for (unsigned rest = lane.request.mask & warp.live; rest; rest &= rest - 1) {
     const Lane& other = lanes_[warp.first_lane + std::countr_zero(rest)];
-    if (other.request.kind != lane.request.kind || other.request.mask != lane.request.mask) {
-      fail(lane,
-           std::string(name_of(lane.request.kind)) + " with mask " + hex(lane.request.mask) +
-               " names lane " + std::to_string(other.id) + ", which is at " +
-               name_of(other.request.kind) + " with mask " + hex(other.request.mask) +
-               "; lanes that a mask names must meet at the same operation with the same mask",
-           lane.pc);
+    if (other.state != Lane::State::kAtCollective || other.request.kind != lane.request.kind ||
+        other.request.mask != lane.request.mask) {
+      return &other;
     }
   }
-  complete(warp, mask);
+  return nullptr;
 }
 
 void Block::complete(Warp& warp, unsigned mask) {
@@ -547,10 +544,12 @@ void Block::complete(Warp& warp, unsigned mask) {
       reduce(0u, [](unsigned a, unsigned b) { return std::max(a, b); });
       break;
   }
-  for_each([&](unsigned id) { lanes[id].state = Lane::State::kReady; });
+  const void* const pc = lanes[std::countr_zero(mask)].pc;
+  for_each([&](unsigned id) {
+    lanes[id].state = Lane::State::kReady;
+    lanes[id].pc = pc;
+  });
   warp.pending &= ~mask;
-  ++events_;
-  if (observer_.counting()) observer_.converge(mask);
 }
 
 int Block::barrier(Lane& lane, Barrier kind, int predicate) {
@@ -558,24 +557,21 @@ int Block::barrier(Lane& lane, Barrier kind, int predicate) {
   lane.predicate = predicate;
   lane.state = Lane::State::kAtBarrier;
   ++at_barrier_;
-  try_release_barrier();
-  if (lane.state == Lane::State::kAtBarrier) {
-    suspend(lane);
-  } else {
-    lane.state = Lane::State::kRunning;
-  }
+  suspend(lane);
   return static_cast<int>(lane.result);
 }
 
+// Lets the threads go on from a barrier if every live one has arrived.
 void Block::try_release_barrier() {
   if (at_barrier_ == 0 || at_barrier_ != live_) return;
   int count = 0;
   const Lane* first = nullptr;
-  for (Lane& lane : lanes_) {
+  for (const Lane& lane : lanes_) {
     if (lane.state != Lane::State::kAtBarrier) continue;
     if (!first) first = &lane;
     if (lane.barrier != first->barrier) {
-      fail(lane, "waits at another kind of __syncthreads than " + describe(*first), lane.pc);
+      report(lane, "waits at another kind of __syncthreads than " + describe(*first), lane.pc);
+      return;
     }
     count += lane.predicate != 0;
   }
@@ -590,14 +586,19 @@ void Block::try_release_barrier() {
   }
   at_barrier_ = 0;
   ++events_;
-  // The warp that runs may go on past the barrier before it stops.
-  if (observer_.counting()) observer_.converge(~0u);
 }
 
 void Block::yield(Lane& lane) {
   lane.state = Lane::State::kYielded;
+  lane.polls = 0;
   ++yielded_;
   suspend(lane);
+}
+
+void Block::polled(Lane& lane, const void* pc) {
+  if (++lane.polls < kPollsBeforeYield) return;
+  lane.pc = pc;
+  yield(lane);
 }
 
 // --- Failing ------------------------------------------------------------------------------------
@@ -629,32 +630,34 @@ std::string Block::describe(const Lane& lane) const {
   return text;
 }
 
-void Block::fail(Lane& lane, const std::string& what, const void* pc) {
+void Block::report(const Lane& lane, const std::string& what, const void* pc) {
   std::string line = pc ? source_line(pc) : "";
   if (!line.empty()) line = " at " + line;
   state_->fail("kernel " + function_name(grid().kernel) + line + ", block " + to_text(index_) +
                ", thread " + to_text(lane.thread) + ": " + what);
-  Lane& running = *current_lane;
-  for (;;) suspend(running);
 }
 
+void Block::fail(Lane& lane, std::string&& what, const void* pc) {
+  report(lane, std::exchange(what, {}), pc);  // nothing may be left to free on this stack
+  for (;;) suspend(lane);
+}
+
+// Names a lane that waits, at a warp operation if there is one, and one that it waits for in vain.
 void Block::report_deadlock() {
-  // Name a waiting lane, and one that it waits for in vain.
-  const Lane* waiting = nullptr;
+  const auto find = [this](auto&& wanted) {
+    const auto it = std::find_if(lanes_.begin(), lanes_.end(), wanted);
+    return it == lanes_.end() ? nullptr : &*it;
+  };
   const Lane* missing = nullptr;
-  for (const Lane& lane : lanes_) {
-    if (lane.state == Lane::State::kDone) continue;
-    if (!waiting || lane.state == Lane::State::kAtCollective) waiting = &lane;
-    if (waiting->state == Lane::State::kAtCollective) break;
-  }
-  for (const Lane& lane : lanes_) {
-    const bool named = waiting->state == Lane::State::kAtCollective
-                           ? lane.warp == waiting->warp && (waiting->request.mask >> lane.id & 1u)
-                           : true;
-    if (named && lane.state != Lane::State::kDone && lane.state != waiting->state) {
-      missing = &lane;
-      break;
-    }
+  const Lane* waiting =
+      find([](const Lane& lane) { return lane.state == Lane::State::kAtCollective; });
+  if (waiting) {
+    missing = awaited(*waiting);
+  } else {
+    waiting = find([](const Lane& lane) { return lane.state != Lane::State::kDone; });
+    missing = find([waiting](const Lane& lane) {
+      return lane.state != Lane::State::kDone && lane.state != waiting->state;
+    });
   }
   std::string text = "kernel " + function_name(grid().kernel) + ", block " + to_text(index_) +
                      ": deadlock: " + describe(*waiting);
@@ -683,9 +686,9 @@ void yield() noexcept {
   lane.block->yield(lane);
 }
 
-void fail(const std::string& what, const void* pc) noexcept {
+void fail(std::string&& what, const void* pc) noexcept {
   Lane& lane = *current_lane;
-  lane.block->fail(lane, what, pc);
+  lane.block->fail(lane, std::move(what), pc);
 }
 
 // --- Running a grid -----------------------------------------------------------------------------

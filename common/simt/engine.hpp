@@ -75,7 +75,7 @@ int barrier(Barrier kind, int predicate) noexcept;
 // Lets others run; lanes that poll memory call it (through atomics, fences and __nanosleep).
 void yield() noexcept;
 // Ends the running grid with an error; does not return.
-[[noreturn]] void fail(const std::string& what, const void* pc) noexcept;
+[[noreturn]] void fail(std::string&& what, const void* pc) noexcept;
 
 // --- Called by the host -------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 #include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +15,14 @@
 #include "simt/profile.hpp"
 #include "simt/runtime.hpp"
 #include "simt/shared_memory.hpp"
+
+#ifdef __SANITIZE_ADDRESS__
+#define SIMT_ADDRESS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SIMT_ADDRESS_SANITIZER
+#endif
+#endif
 
 namespace simt {
 
@@ -62,9 +71,11 @@ struct StackSwitch {
   const void* stack = nullptr;
   std::size_t bytes = 0;
 
-  void leave_for(const StackSwitch& other);
+  void leave_for(const StackSwitch& other, bool for_good = false);
   void arrive(StackSwitch* from = nullptr);
 };
+
+inline constexpr std::size_t kStackBytes = 128 * 1024;  // of address space, not of memory
 
 struct Fiber {
   std::byte* stack = nullptr;  // lowest address
@@ -95,7 +106,7 @@ struct Lane {
   State state = State::kUnstarted;
   std::uint8_t id = 0;  // in its warp
   unsigned warp = 0;
-  unsigned polls = 0;  // atomics since it last let others run
+  unsigned polls = 0;  // accesses in a row that found what the one before found, see polled()
   uint3 thread{};
   Block* block = nullptr;
   Fiber* fiber = nullptr;
@@ -110,6 +121,7 @@ struct Warp {
   unsigned first_lane = 0;  // in the block
   unsigned live = 0;        // lanes that have not returned
   unsigned pending = 0;     // lanes at a warp operation
+  unsigned started = 0;     // how many of `order` have started
   std::uint8_t order[kWarpSize] = {};
   unsigned lanes = 0;
 };
@@ -118,38 +130,52 @@ extern constinit thread_local Lane* current_lane;
 
 // --- Observation --------------------------------------------------------------------------------
 
-// Collects the accesses of one warp at a time and counts them when its lanes converge.
+// Checks every access of a block's lanes, collects those of one warp at a time and counts them when
+// its lanes converge.
 class Observer {
  public:
-  void start(const Grid& grid);
+  // `shared`: the shared variables of the grid's kernel; must live until the next start().
+  void start(const Grid& grid, const std::vector<SharedVariable>& shared);
   void access(Lane& lane, std::uintptr_t address, unsigned size, Access access, const void* pc);
-  // The lanes in `mask` have converged: what they did since they last did is complete.
+  // The lanes in `mask` of the running warp have converged; see profile.hpp.
   void converge(unsigned mask);
-  void merge_into(Profile& profile);
+  void merge_into(Profile& profile) const;
   bool counting() const { return counting_; }
 
  private:
-  struct Site {
+  // What one instruction did to one array.
+  struct Tally {
+    const void* pc;
+    unsigned size;
+    Access access;
+    Space space;
+    const std::string* array;
+    unsigned pending = 0;                                   // lanes that have addresses
+    std::vector<std::uintptr_t> addresses[kWarpSize] = {};  // since they converged; 0 for none
+    AccessCounts counts = {};
+  };
+  struct Instruction {
     const void* pc = nullptr;
     unsigned size = 0;
     Access access{};
-    Space space{};
-    bool local = false;                 // the lane's own stack, or a constant: not counted
-    std::uintptr_t begin = 0, end = 0;  // where the last access was known to be right
-    const std::string* array = nullptr;
-    std::vector<std::uintptr_t> addresses[kWarpSize];
-    std::vector<std::pair<const std::string*, AccessCounts>> counts;
+    std::uintptr_t begin = 0, end = 0;  // the array that it was last seen to touch
+    std::uintptr_t last = 0;            // address that it last touched
+    Tally* tally = nullptr;             // of that array; null if it is not one to count
   };
-  Site& site_for(const void* pc, unsigned size, Access access);
-  bool classify(Lane& lane, Site& site, std::uintptr_t address, unsigned size);
-  void count_request(Site& site, std::uintptr_t* addresses, unsigned lanes);
+  Instruction& find_instruction(const void* pc, unsigned size, Access access);
+  void grow();
+  void classify(Lane& lane, Instruction& instruction, std::uintptr_t address);
+  [[noreturn]] void reject(Lane& lane, const Instruction& instruction, std::uintptr_t address);
+  Tally* find_tally(const Instruction& instruction, Space space, const std::string& array);
+  static void count(Tally& tally);
 
   const Grid* grid_ = nullptr;
+  const std::vector<SharedVariable>* shared_ = nullptr;
   bool counting_ = false;
-  std::vector<std::unique_ptr<Site>> table_;  // by hash of pc
-  std::vector<Site*> sites_;
-  std::vector<Site*> touched_;
-  std::vector<SharedVariable> shared_;
+  std::vector<Instruction> table_;  // by hash of pc; its size is a power of two
+  std::size_t instructions_ = 0;
+  std::deque<Tally> tallies_;
+  std::vector<Tally*> touched_;  // those that have addresses
 };
 
 // Profile that is being taken, if any; see start_profile().
@@ -191,12 +217,14 @@ class Block {
   std::uint64_t collective(Lane& lane, const CollectiveRequest& request);
   int barrier(Lane& lane, Barrier kind, int predicate);
   void yield(Lane& lane);
-  [[noreturn]] void fail(Lane& lane, const std::string& what, const void* pc);
+  // `lane` has looked at memory and found nothing new. Lets others run now and then: it may wait
+  // for one of them. An access that does find something, or that stores, clears Lane::polls.
+  void polled(Lane& lane, const void* pc);
+  [[noreturn]] void fail(Lane& lane, std::string&& what, const void* pc);
 
   const Grid& grid() const { return state_->grid(); }
   uint3 index() const { return index_; }
   Observer& observer() { return observer_; }
-  bool on_stack(const Lane& lane, std::uintptr_t address) const;
 
  private:
   static void fiber_main(boost::context::detail::transfer_t transfer);
@@ -207,9 +235,11 @@ class Block {
   void suspend(Lane& lane);
   void finish(Lane& lane);
   Lane* next_unstarted(Warp& warp);
-  void try_complete(Warp& warp, Lane& lane);
+  bool meet(Warp& warp);
+  const Lane* awaited(const Lane& lane) const;
   void complete(Warp& warp, unsigned mask);
   void try_release_barrier();
+  void report(const Lane& lane, const std::string& what, const void* pc);
   void report_deadlock();
   std::string describe(const Lane& lane) const;
 

@@ -15,7 +15,7 @@
 #include "simt/internal.hpp"
 #include "simt/runtime.hpp"
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIMT_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -138,7 +138,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   if (mapped == MAP_FAILED) return simt::set_error(cudaErrorMemoryAllocation);
   mprotect(static_cast<char*>(mapped) + mapped_bytes, simt::kPageBytes, PROT_NONE);
   std::memset(mapped, 0xff, bytes);  // NaN, or -1
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIMT_ADDRESS_SANITIZER
   __asan_poison_memory_region(static_cast<char*>(mapped) + bytes, mapped_bytes - bytes);
 #endif
 
@@ -158,7 +158,7 @@ cudaError_t cudaFree(void* pointer) {
   const std::unique_lock lock(h.mutex);
   const auto it = h.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
   if (it == h.allocations.end()) return simt::set_error(cudaErrorInvalidValue);
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SIMT_ADDRESS_SANITIZER
   __asan_unpoison_memory_region(pointer, it->second.mapped_bytes);
 #endif
   munmap(pointer, it->second.mapped_bytes + simt::kPageBytes);

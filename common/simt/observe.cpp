@@ -1,5 +1,6 @@
 // Counting what warps ask of memory, and checking that they may.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <mutex>
 
@@ -10,18 +11,9 @@
 namespace simt {
 namespace {
 
-constexpr std::size_t kTableSize = 1024;  // instructions of a kernel that touch memory: far fewer
-
 std::mutex profile_mutex;
 bool profiling = false;
 Profile profile;
-
-// How many distinct values there are; sorts them.
-unsigned distinct(std::uintptr_t* values, unsigned n) {
-  // Lanes mostly walk upwards, so that the values are sorted as they are.
-  if (!std::is_sorted(values, values + n)) std::sort(values, values + n);
-  return static_cast<unsigned>(std::unique(values, values + n) - values);
-}
 
 template <typename T>
 bool within(const T& variable, std::uintptr_t address) {
@@ -33,22 +25,29 @@ bool is_builtin_variable(std::uintptr_t address) {
          within(gridDim, address);
 }
 
-// Rounds in which 32 banks of 4 bytes serve a warp's accesses of `size` bytes. Lanes that want the
-// same word share it; wider accesses are served a half or a quarter of the warp at a time.
-unsigned bank_passes(const std::uintptr_t* offsets, unsigned lanes, unsigned size) {
+// Rounds in which 32 banks of 4 bytes serve a warp's accesses of `size` bytes to shared memory; 0
+// stands for a lane that takes no part. Lanes that want the same word share it. Wider accesses are
+// served half a warp or a quarter of it at a time.
+unsigned bank_passes(const std::uintptr_t (&addresses)[kWarpSize], unsigned size) {
   const unsigned words = std::max(1u, size / 4);
-  const unsigned group = std::max(1u, kWarpSize / words);
+  const unsigned group = kWarpSize / words;
+  const auto base = reinterpret_cast<std::uintptr_t>(shared_address(0));
   unsigned passes = 0;
-  for (unsigned first = 0; first < lanes; first += group) {
-    std::uintptr_t word[kWarpSize * 4];
+  for (unsigned first = 0; first < kWarpSize; first += group) {
+    std::uintptr_t wanted[kWarpSize];
     unsigned n = 0;
-    for (unsigned i = first; i < std::min(first + group, lanes); ++i) {
-      for (unsigned w = 0; w < words; ++w) word[n++] = offsets[i] / 4 + w;
+    for (unsigned lane = first; lane < first + group; ++lane) {
+      if (!addresses[lane]) continue;
+      for (unsigned w = 0; w < words; ++w) wanted[n++] = (addresses[lane] - base) / 4 + w;
     }
-    n = distinct(word, n);
+    std::sort(wanted, wanted + n);
     unsigned load[kWarpSize] = {};
-    for (unsigned i = 0; i < n; ++i) ++load[word[i] % kWarpSize];
-    passes += *std::max_element(load, load + kWarpSize);
+    unsigned most = 0;
+    for (unsigned i = 0; i < n; ++i) {
+      if (i > 0 && wanted[i] == wanted[i - 1]) continue;
+      most = std::max(most, ++load[wanted[i] % kWarpSize]);
+    }
+    passes += most;
   }
   return passes;
 }
@@ -112,76 +111,101 @@ void add_to_profile(Observer& observer) {
 
 // --- Observer -----------------------------------------------------------------------------------
 
-void Observer::start(const Grid& grid) {
+void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared) {
   grid_ = &grid;
+  shared_ = &shared;
   counting_ = profile_active();
-  table_.clear();
-  table_.resize(kTableSize);
-  sites_.clear();
+  table_.assign(std::max<std::size_t>(table_.size(), 64), {});
+  instructions_ = 0;
+  tallies_.clear();
   touched_.clear();
-  shared_ = shared_variables(grid.kernel);
-  for (SharedVariable& variable : shared_) {
-    if (variable.dynamic) variable.bytes = grid.dynamic_shared_bytes;
+}
+
+Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size, Access access) {
+  const std::size_t last_slot = table_.size() - 1;
+  const auto key = reinterpret_cast<std::uintptr_t>(pc);
+  for (std::size_t slot = (key ^ key >> 6) & last_slot;; slot = (slot + 1) & last_slot) {
+    Instruction& instruction = table_[slot];
+    if (instruction.pc == pc && instruction.size == size) return instruction;
+    if (instruction.pc) continue;
+    if (instructions_ > last_slot / 2) {
+      grow();
+      return find_instruction(pc, size, access);
+    }
+    ++instructions_;
+    instruction.pc = pc;
+    instruction.size = size;
+    instruction.access = access;
+    return instruction;
   }
 }
 
-Observer::Site& Observer::site_for(const void* pc, unsigned size, Access access) {
-  const auto key = reinterpret_cast<std::uintptr_t>(pc);
-  for (std::size_t slot = (key ^ key >> 10) % kTableSize;; slot = (slot + 1) % kTableSize) {
-    std::unique_ptr<Site>& site = table_[slot];
-    if (site && site->pc == pc) return *site;
-    if (!site) {
-      site = std::make_unique<Site>();
-      site->pc = pc;
-      site->size = size;
-      site->access = access;
-      sites_.push_back(site.get());
-      return *site;
+void Observer::grow() {
+  std::vector<Instruction> old(2 * table_.size());
+  std::swap(old, table_);
+  instructions_ = 0;
+  for (const Instruction& i : old) {
+    if (i.pc) find_instruction(i.pc, i.size, i.access) = i;
+  }
+}
+
+void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access access,
+                      const void* pc) {
+  if (!is_instrumented()) return;
+  Instruction& instruction = find_instruction(pc, size, access);
+  if (address < instruction.begin || address + size > instruction.end) {
+    classify(lane, instruction, address);
+  }
+  if (!instruction.tally) return;
+  if (counting_) {
+    Tally& tally = *instruction.tally;
+    if (!tally.pending) touched_.push_back(&tally);
+    tally.pending |= 1u << lane.id;
+    tally.addresses[lane.id].push_back(address);
+  }
+  if (access == Access::kLoad && address == instruction.last) {
+    lane.block->polled(lane, pc);
+  } else if (access != Access::kAtomic) {
+    lane.polls = 0;
+    instruction.last = address;
+  }
+}
+
+// Finds what `address` is part of, or reports that the kernel may not touch it.
+void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t address) {
+  const auto is_in = [&](std::uintptr_t begin, std::size_t bytes) {
+    if (address - begin >= bytes || bytes - (address - begin) < instruction.size) return false;
+    instruction.begin = begin;
+    instruction.end = begin + bytes;
+    return true;
+  };
+  instruction.tally = nullptr;
+  if (is_in(reinterpret_cast<std::uintptr_t>(lane.fiber->stack), kStackBytes)) return;
+  for (const SharedVariable& variable : *shared_) {
+    if (is_in(reinterpret_cast<std::uintptr_t>(shared_address(variable.offset)), variable.bytes)) {
+      instruction.tally = find_tally(instruction, Space::kShared, variable.name);
+      return;
     }
   }
+  const Allocation* allocation = find_allocation(address);
+  if (allocation && can_reach(grid_->device, allocation->device) &&
+      is_in(allocation->begin, allocation->bytes)) {
+    instruction.tally = find_tally(instruction, Space::kGlobal, allocation->name);
+    return;
+  }
+  // The lane's arguments, and what the program keeps for itself.
+  if (is_in(reinterpret_cast<std::uintptr_t>(grid_->arguments), grid_->argument_bytes)) return;
+  if (is_builtin_variable(address) || is_static_storage(address)) {
+    is_in(address, instruction.size);
+    return;
+  }
+  reject(lane, instruction, address);
 }
 
-// Finds what `address` is part of, or reports that the kernel may not touch it. False if it is the
-// lane's own or the program's, which nobody counts.
-bool Observer::classify(Lane& lane, Site& site, std::uintptr_t address, unsigned size) {
-  const auto settle = [&](std::uintptr_t begin, std::size_t bytes, bool local) {
-    site.begin = begin;
-    site.end = begin + bytes;
-    site.local = local;
-    return !local;
-  };
-  if (lane.block->on_stack(lane, address)) {
-    return settle(address, size, true);
-  }
-  for (const SharedVariable& variable : shared_) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(shared_address(variable.offset));
-    if (address - begin >= variable.bytes) continue;
-    if (address + size > begin + variable.bytes) break;
-    site.space = Space::kShared;
-    site.array = &variable.name;
-    return settle(begin, variable.bytes, false);
-  }
-  const Allocation* allocation = find_allocation(address);
-  if (allocation && allocation->contains(address) &&
-      address + size <= allocation->begin + allocation->bytes &&
-      can_reach(grid_->device, allocation->device)) {
-    site.space = Space::kGlobal;
-    site.array = &allocation->name;
-    return settle(allocation->begin, allocation->bytes, false);
-  }
-
-  const bool is_argument =
-      address - reinterpret_cast<std::uintptr_t>(grid_->arguments) < grid_->argument_bytes;
-  if (is_argument || is_builtin_variable(address) || is_static_storage(address)) {
-    return settle(address, size, true);
-  }
-  std::string what = site.access == Access::kLoad    ? "reads "
-                     : site.access == Access::kStore ? "writes "
-                                                     : "updates ";
-  what += std::to_string(size) + " bytes at an address that is ";
-  const SharedVariable* overrun = nullptr;  // the shared variable that ends nearest below
+void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t address) {
+  const SharedVariable* overrun = nullptr;  // the shared variable that begins nearest below
   std::uintptr_t overrun_begin = 0;
-  for (const SharedVariable& variable : shared_) {
+  for (const SharedVariable& variable : *shared_) {
     const auto begin = reinterpret_cast<std::uintptr_t>(shared_address(variable.offset));
     if (address >= begin && address - begin < variable.bytes + kMaxSharedBytes &&
         begin >= overrun_begin) {
@@ -189,104 +213,108 @@ bool Observer::classify(Lane& lane, Site& site, std::uintptr_t address, unsigned
       overrun_begin = begin;
     }
   }
+  const Allocation* const allocation = find_allocation(address);
   const std::uintptr_t past = allocation ? address - allocation->begin : 0;
+
+  constexpr const char* kVerbs[] = {"reads ", "writes ", "updates "};
+  std::string what = kVerbs[static_cast<int>(instruction.access)] +
+                     std::to_string(instruction.size) + " bytes at an address that is ";
+  const auto into = [&](std::uintptr_t offset, const std::string& name, std::size_t bytes) {
+    what += std::to_string(offset) + " bytes into " + name + ", which has " + std::to_string(bytes);
+  };
   if (address < 4096) {
     what += "null";
   } else if (overrun) {
-    what += std::to_string(address - overrun_begin) + " bytes into shared '" + overrun->name +
-            "', which has " + std::to_string(overrun->bytes);
+    into(address - overrun_begin, "shared '" + overrun->name + "'", overrun->bytes);
   } else if (allocation && allocation->contains(address) &&
              !can_reach(grid_->device, allocation->device)) {
     what += "in '" + allocation->name + "' on device " + std::to_string(allocation->device) +
             "; device " + std::to_string(grid_->device) + " has no peer access to it";
-  } else if (allocation && past + size > allocation->bytes &&
-             past < allocation->bytes + (1u << 20)) {
-    what += std::to_string(past) + " bytes into '" + allocation->name + "', which has " +
-            std::to_string(allocation->bytes);
+  } else if (allocation && past < allocation->bytes + (1u << 20)) {
+    into(past, "'" + allocation->name + "'", allocation->bytes);
   } else {
     what += "neither device memory nor shared memory of the block (the host's, freed, or wild)";
   }
-  lane.block->fail(lane, what, site.pc);
+  lane.block->fail(lane, std::move(what), instruction.pc);
 }
 
-void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access access,
-                      const void* pc) {
-  if (!is_instrumented()) return;
-  Site& site = site_for(pc, size, access);
-  const bool known = address >= site.begin && address + size <= site.end;
-  if (known ? site.local : !classify(lane, site, address, size)) return;
-  if (!counting_) return;
-  // An instruction that goes from one array to another starts a new request with the new one.
-  std::vector<std::uintptr_t>& mine = site.addresses[lane.id];
-  if (mine.empty() && std::find(touched_.begin(), touched_.end(), &site) == touched_.end()) {
-    touched_.push_back(&site);
+Observer::Tally* Observer::find_tally(const Instruction& instruction, Space space,
+                                      const std::string& array) {
+  for (Tally& tally : tallies_) {
+    if (tally.pc == instruction.pc && tally.size == instruction.size && tally.array == &array) {
+      return &tally;
+    }
   }
-  mine.push_back(address);
+  return &tallies_.emplace_back(
+      Tally{instruction.pc, instruction.size, instruction.access, space, &array});
 }
 
 void Observer::converge(unsigned mask) {
-  for (Site* site : touched_) {
-    std::size_t longest = 0;
-    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-      if (mask >> lane & 1u) longest = std::max(longest, site->addresses[lane].size());
-    }
-    for (std::size_t k = 0; k < longest; ++k) {
-      std::uintptr_t addresses[kWarpSize];
-      unsigned lanes = 0;
-      for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-        if (mask >> lane & 1u && site->addresses[lane].size() > k) {
-          addresses[lanes++] = site->addresses[lane][k];
-        }
+  std::erase_if(touched_, [mask](Tally* tally) {
+    if (tally->pending & ~mask) {
+      // Others may yet take part in these requests; the lanes in `mask` go on in step.
+      std::size_t longest = 0;
+      for (unsigned rest = mask; rest; rest &= rest - 1) {
+        longest = std::max(longest, tally->addresses[std::countr_zero(rest)].size());
       }
-      count_request(*site, addresses, lanes);
+      for (unsigned rest = mask; rest && longest; rest &= rest - 1) {
+        tally->addresses[std::countr_zero(rest)].resize(longest, 0);
+      }
+      return false;
     }
-    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-      if (mask >> lane & 1u) site->addresses[lane].clear();
-    }
-  }
-  if (mask == ~0u) touched_.clear();
+    count(*tally);
+    return true;
+  });
 }
 
-void Observer::count_request(Site& site, std::uintptr_t* addresses, unsigned lanes) {
-  AccessCounts* counts = nullptr;
-  for (auto& [array, existing] : site.counts) {
-    if (array == site.array) counts = &existing;
-  }
-  if (!counts) counts = &site.counts.emplace_back(site.array, AccessCounts{}).second;
-
-  ++counts->requests;
-  counts->lanes += lanes;
-  if (site.space == Space::kShared) {
-    for (unsigned i = 0; i < lanes; ++i) {
-      addresses[i] -= reinterpret_cast<std::uintptr_t>(shared_address(0));
+// Counts the requests of a tally whose lanes have converged, and empties it.
+void Observer::count(Tally& tally) {
+  std::size_t requests = 0;
+  for (const auto& addresses : tally.addresses) requests = std::max(requests, addresses.size());
+  AccessCounts& counts = tally.counts;
+  counts.requests += requests;
+  for (std::size_t k = 0; k < requests; ++k) {
+    std::uintptr_t of_lane[kWarpSize];
+    std::uintptr_t sorted[kWarpSize];
+    unsigned lanes = 0;
+    for (unsigned id = 0; id < kWarpSize; ++id) {
+      const auto& addresses = tally.addresses[id];
+      of_lane[id] = k < addresses.size() ? addresses[k] : 0;
+      if (of_lane[id]) sorted[lanes++] = of_lane[id];
     }
-    counts->passes += bank_passes(addresses, lanes, site.size);
-  }
-  std::sort(addresses, addresses + lanes);
-  if (site.access == Access::kAtomic) {
-    unsigned run = 0;
+    counts.lanes += lanes;
+    if (tally.space == Space::kShared) counts.passes += bank_passes(of_lane, tally.size);
+    // Lanes mostly walk upwards, so that the addresses are sorted as they are.
+    if (!std::is_sorted(sorted, sorted + lanes)) std::sort(sorted, sorted + lanes);
+    std::uint64_t bytes = 0, sectors = 0;
+    std::uintptr_t end = 0, sectors_end = 0;  // of what is counted so far
+    unsigned same = 0;
     for (unsigned i = 0; i < lanes; ++i) {
-      run = i > 0 && addresses[i] == addresses[i - 1] ? run + 1 : 1;
-      counts->max_same_address = std::max<std::uint64_t>(counts->max_same_address, run);
+      const std::uintptr_t begin = sorted[i];
+      same = i > 0 && begin == sorted[i - 1] ? same + 1 : 1;
+      if (tally.access == Access::kAtomic) {
+        counts.max_same_address = std::max<std::uint64_t>(counts.max_same_address, same);
+      }
+      if (same > 1) continue;
+      bytes += begin + tally.size - std::max(begin, end);
+      end = begin + tally.size;
+      const std::uintptr_t last_sector = (end - 1) / kSectorBytes;
+      sectors += last_sector + 1 - std::max(begin / kSectorBytes, sectors_end);
+      sectors_end = last_sector + 1;
+    }
+    counts.bytes_used += bytes;
+    if (tally.space == Space::kGlobal) {
+      counts.sectors += sectors;
+      counts.ideal_sectors += (bytes + kSectorBytes - 1) / kSectorBytes;
     }
   }
-  const unsigned unique = distinct(addresses, lanes);
-  const std::uint64_t bytes = std::uint64_t{unique} * site.size;
-  counts->bytes_used += bytes;
-  if (site.space == Space::kGlobal) {
-    // Aligned accesses lie within a sector each, or fill whole ones.
-    const unsigned spread = std::max(1u, site.size / kSectorBytes);
-    for (unsigned i = 0; i < unique; ++i) addresses[i] /= kSectorBytes;
-    counts->sectors += std::uint64_t{distinct(addresses, unique)} * spread;
-    counts->ideal_sectors += (bytes + kSectorBytes - 1) / kSectorBytes;
-  }
+  for (auto& addresses : tally.addresses) addresses.clear();
+  tally.pending = 0;
 }
 
-void Observer::merge_into(Profile& profile_) {
-  for (const Site* site : sites_) {
-    for (const auto& [array, counts] : site->counts) {
-      profile_[{grid_->kernel, *array, site->space, site->access, site->pc}] += counts;
-    }
+void Observer::merge_into(Profile& merged) const {
+  for (const Tally& tally : tallies_) {
+    merged[{grid_->kernel, *tally.array, tally.space, tally.access, tally.pc}] += tally.counts;
   }
 }
 
@@ -299,12 +327,21 @@ void Observer::merge_into(Profile& profile_) {
 
 namespace {
 
-template <simt::Access access>
-__attribute__((always_inline)) inline void observe(const void* address, unsigned size) {
+// `pc` is the kernel's own: these functions never call each other without passing it on.
+void observe(simt::Access access, const void* address, std::size_t size, const void* pc) {
   simt::Lane* const lane = simt::current_lane;
   if (!lane) return;  // host code of the same source file
-  lane->block->observer().access(*lane, reinterpret_cast<std::uintptr_t>(address), size, access,
-                                 __builtin_return_address(0));
+  lane->block->observer().access(*lane, reinterpret_cast<std::uintptr_t>(address),
+                                 static_cast<unsigned>(size), access, pc);
+}
+
+// A structure is copied piece by piece, of the largest size up to 16 bytes that alignment allows.
+void observe_range(simt::Access access, const void* range, std::size_t bytes, const void* pc) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(range);
+  const std::size_t piece = std::size_t{1} << std::countr_zero(begin | bytes | 16);
+  for (std::size_t done = 0; done < bytes; done += piece) {
+    observe(access, static_cast<const char*>(range) + done, piece, pc);
+  }
 }
 
 }  // namespace
@@ -318,29 +355,25 @@ void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
-#define SIMT_OBSERVE(size)                     \
-  void __tsan_read##size(void* p) {            \
-    observe<simt::Access::kLoad>(p, size);     \
-  }                                            \
-  void __tsan_write##size(void* p) {           \
-    observe<simt::Access::kStore>(p, size);    \
-  }                                            \
-  void __tsan_unaligned_read##size(void* p) {  \
-    observe<simt::Access::kLoad>(p, size);     \
-  }                                            \
-  void __tsan_unaligned_write##size(void* p) { \
-    observe<simt::Access::kStore>(p, size);    \
+#define SIMT_OBSERVE(name, bytes, what)                                 \
+  void __tsan_##name(void* p) {                                         \
+    observe(simt::Access::what, p, bytes, __builtin_return_address(0)); \
   }
-SIMT_OBSERVE(1)
-SIMT_OBSERVE(2)
-SIMT_OBSERVE(4)
-SIMT_OBSERVE(8)
-SIMT_OBSERVE(16)
+#define SIMT_OBSERVE_SIZE(bytes)                    \
+  SIMT_OBSERVE(read##bytes, bytes, kLoad)           \
+  SIMT_OBSERVE(write##bytes, bytes, kStore)         \
+  SIMT_OBSERVE(unaligned_read##bytes, bytes, kLoad) \
+  SIMT_OBSERVE(unaligned_write##bytes, bytes, kStore)
+SIMT_OBSERVE_SIZE(1)
+SIMT_OBSERVE_SIZE(2)
+SIMT_OBSERVE_SIZE(4)
+SIMT_OBSERVE_SIZE(8)
+SIMT_OBSERVE_SIZE(16)
 void __tsan_read_range(void* p, std::size_t size) {
-  observe<simt::Access::kLoad>(p, static_cast<unsigned>(size));
+  observe_range(simt::Access::kLoad, p, size, __builtin_return_address(0));
 }
 void __tsan_write_range(void* p, std::size_t size) {
-  observe<simt::Access::kStore>(p, static_cast<unsigned>(size));
+  observe_range(simt::Access::kStore, p, size, __builtin_return_address(0));
 }
 
 // Atomics of the host code that stands in the same sources (reference counts and the like).

@@ -20,14 +20,15 @@ thread_local cudaError_t last_error = cudaSuccess;
 constexpr int kMultiprocessors = 132;
 constexpr int kThreadsPerMultiprocessor = 2048;
 constexpr int kBlocksPerMultiprocessor = 32;
-constexpr int kThreadsPerBlock = 1024;
+constexpr unsigned kThreadsPerBlock = 1024;
 constexpr std::size_t kSharedPerMultiprocessor = 228 * 1024;
 constexpr std::size_t kReservedSharedPerBlock = 1024;
 
 struct Handles {
   std::mutex mutex;
-  std::set<cudaStream_t> streams;
+  std::map<cudaStream_t, int> streams;  // the device of each
   struct Event {
+    int device = 0;
     bool timed = true;
     bool recorded = false;
     std::chrono::steady_clock::time_point time;
@@ -42,12 +43,21 @@ Handles& handles() {
   return instance;
 }
 
-std::size_t dynamic_shared_limit(const void* kernel) {
+// -1 if there is no such stream.
+int device_of_stream(cudaStream_t stream) {
+  Handles& h = handles();
+  const std::lock_guard lock(h.mutex);
+  const auto it = h.streams.find(stream);
+  return it == h.streams.end() ? -1 : it->second;
+}
+
+// Bytes of shared memory, static and dynamic, that a block of `kernel` may have.
+std::size_t shared_limit(const void* kernel) {
   Handles& h = handles();
   const std::lock_guard lock(h.mutex);
   const auto it = h.max_dynamic_shared.find(kernel);
-  return it == h.max_dynamic_shared.end() ? kDefaultSharedBytes - static_shared_bytes(kernel)
-                                          : it->second;
+  return it == h.max_dynamic_shared.end() ? kDefaultSharedBytes
+                                          : static_shared_bytes(kernel) + it->second;
 }
 
 }  // namespace
@@ -63,43 +73,46 @@ bool is_device(int device) {
   return device >= 0 && device < settings().devices;
 }
 bool is_stream(cudaStream_t stream) {
-  if (!stream) return true;
-  Handles& h = handles();
-  const std::lock_guard lock(h.mutex);
-  return h.streams.contains(stream);
+  return !stream || device_of_stream(stream) >= 0;
 }
 
-cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, void (*body)(const void*),
+cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*body)(const void*),
                    const void* arguments, std::size_t argument_bytes) {
-  if (!is_stream(config.stream)) return set_error(cudaErrorInvalidResourceHandle);
-  const dim3 grid = config.gridDim;
-  const dim3 block = config.blockDim;
-  const std::uint64_t threads = static_cast<std::uint64_t>(block.x) * block.y * block.z;
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 ||
-      grid.z > 65535 || threads == 0 || threads > kThreadsPerBlock || block.z > 64) {
+  if (!config) return set_error(cudaErrorInvalidValue);
+  if (!kernel) return set_error(cudaErrorInvalidDeviceFunction);
+  if (config->stream && device_of_stream(config->stream) != current_device()) {
+    return set_error(cudaErrorInvalidResourceHandle);
+  }
+  const dim3 grid = config->gridDim;
+  const dim3 block = config->blockDim;
+  const auto lies_in = [](unsigned n, unsigned limit) { return n >= 1 && n <= limit; };
+  if (!lies_in(grid.x, 0x7fffffffu) || !lies_in(grid.y, 65535) || !lies_in(grid.z, 65535) ||
+      !lies_in(block.x, 1024) || !lies_in(block.y, 1024) || !lies_in(block.z, 64) ||
+      block.x * block.y * block.z > kThreadsPerBlock) {
     return set_error(cudaErrorInvalidConfiguration);
   }
-  if (config.dynamicSmemBytes > dynamic_shared_limit(kernel)) {
+  if (static_shared_bytes(kernel) + config->dynamicSmemBytes > shared_limit(kernel)) {
     return set_error(cudaErrorInvalidValue);
   }
-  Grid run{kernel,           grid, block,     config.dynamicSmemBytes,
-           current_device(), body, arguments, argument_bytes};
+  const Grid run{kernel,           grid, block,     config->dynamicSmemBytes,
+                 current_device(), body, arguments, argument_bytes};
   return run_grid(run) ? cudaSuccess : set_error(cudaErrorLaunchFailure);
 }
 
-cudaError_t set_max_dynamic_shared(const void* kernel, std::size_t bytes) {
-  if (bytes + static_shared_bytes(kernel) > kMaxSharedBytes) {
+cudaError_t set_max_dynamic_shared(const void* kernel, int bytes) {
+  if (bytes < 0 ||
+      static_cast<std::size_t>(bytes) + static_shared_bytes(kernel) > kMaxSharedBytes) {
     return set_error(cudaErrorInvalidValue);
   }
   Handles& h = handles();
   const std::lock_guard lock(h.mutex);
-  h.max_dynamic_shared[kernel] = bytes;
+  h.max_dynamic_shared[kernel] = static_cast<std::size_t>(bytes);
   return cudaSuccess;
 }
 
 cudaError_t blocks_per_multiprocessor(int* blocks, const void* kernel, int block_size,
                                       std::size_t dynamic_shared_bytes) {
-  if (!blocks || block_size <= 0 || block_size > kThreadsPerBlock) {
+  if (!blocks || block_size <= 0 || block_size > static_cast<int>(kThreadsPerBlock)) {
     return set_error(cudaErrorInvalidValue);
   }
   // Registers, which only a GPU's compiler knows, are left out.
@@ -301,7 +314,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   auto& h = handles();
   const std::lock_guard lock(h.mutex);
   *stream = reinterpret_cast<cudaStream_t>(h.next++);
-  h.streams.insert(*stream);
+  h.streams[*stream] = simt::current_device();
   return cudaSuccess;
 }
 
@@ -335,7 +348,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   auto& h = handles();
   const std::lock_guard lock(h.mutex);
   *event = reinterpret_cast<cudaEvent_t>(h.next++);
-  h.events[*event].timed = !(flags & cudaEventDisableTiming);
+  h.events[*event] = {simt::current_device(), !(flags & cudaEventDisableTiming), false, {}};
   return cudaSuccess;
 }
 
@@ -351,10 +364,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   auto& h = handles();
-  if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
+  const int device = stream ? simt::device_of_stream(stream) : simt::current_device();
   const std::lock_guard lock(h.mutex);
   const auto it = h.events.find(event);
-  if (it == h.events.end()) return set_error(cudaErrorInvalidResourceHandle);
+  if (it == h.events.end() || it->second.device != device) {
+    return set_error(cudaErrorInvalidResourceHandle);
+  }
   it->second.recorded = true;
   it->second.time = std::chrono::steady_clock::now();
   return cudaSuccess;

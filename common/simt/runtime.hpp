@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstddef>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -258,10 +257,10 @@ struct cudaLaunchConfig_t {
 namespace simt {
 
 // Checks the configuration against the device and runs the grid.
-cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
+cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel,
                    void (*body)(const void* arguments), const void* arguments,
                    std::size_t argument_bytes);
-cudaError_t set_max_dynamic_shared(const void* kernel, std::size_t bytes);
+cudaError_t set_max_dynamic_shared(const void* kernel, int bytes);
 cudaError_t blocks_per_multiprocessor(int* blocks, const void* kernel, int block_size,
                                       std::size_t dynamic_shared_bytes);
 
@@ -270,29 +269,25 @@ void name_allocation(const void* pointer, const char* name);
 
 }  // namespace simt
 
-template <typename... Parameters, typename... Arguments>
+template <typename... Parameters>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
-                               Arguments&&... arguments) {
-  if (!config) return cudaErrorInvalidValue;
-  struct Call {
-    void (*kernel)(Parameters...);
-    std::tuple<std::decay_t<Parameters>...> parameters;
+                               std::type_identity_t<Parameters>... arguments) {
+  // Fetching its arguments is none of a kernel's loads.
+  const auto call = [=]() __attribute__((no_sanitize("thread"))) {
+    kernel(arguments...);
   };
-  const Call call{kernel, {std::forward<Arguments>(arguments)...}};
-  const auto body = [](const void* erased) {
-    const Call& self = *static_cast<const Call*>(erased);
-    std::apply(self.kernel, self.parameters);
+  using Call = decltype(call);
+  const auto body = [](const void* erased) __attribute__((no_sanitize("thread"))) {
+    (*static_cast<Call*>(erased))();
   };
-  return simt::launch(*config, reinterpret_cast<const void*>(kernel), body, &call, sizeof call);
+  return simt::launch(config, reinterpret_cast<const void*>(kernel), body, &call, sizeof call);
 }
 
 template <typename... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
                                  int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-  if (value < 0) return cudaErrorInvalidValue;
-  return simt::set_max_dynamic_shared(reinterpret_cast<const void*>(kernel),
-                                      static_cast<std::size_t>(value));
+  return simt::set_max_dynamic_shared(reinterpret_cast<const void*>(kernel), value);
 }
 
 template <typename... Parameters>

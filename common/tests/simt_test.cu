@@ -1,0 +1,894 @@
+// CUDA on the CPU: every operation that a kernel may use, against what CUDA defines for it.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "tests/simt_test.hpp"
+
+namespace simt_test {
+
+// --- Shuffles -----------------------------------------------------------------------------------
+
+enum Shuffle { kIndex, kUp, kDown, kXor };
+constexpr int kWidths[] = {1, 2, 4, 8, 16, 32};
+
+// out[(operand - first) * 6 + w][lane]: what each lane gets, for operands first to last - 1 and the
+// widths 2^w.
+template <typename T>
+__global__ void shuffle_kernel(Shuffle kind, int first, int last, const T* in, T* out) {
+  const int lane = threadIdx.x;
+  const T value = in[lane];
+  for (int operand = first; operand < last; ++operand) {
+    for (int w = 0; w < 6; ++w) {
+      const int width = 1 << w;
+      T got{};
+      if (kind == kIndex) got = __shfl_sync(~0u, value, operand, width);
+      if (kind == kUp) got = __shfl_up_sync(~0u, value, operand, width);
+      if (kind == kDown) got = __shfl_down_sync(~0u, value, operand, width);
+      if (kind == kXor) got = __shfl_xor_sync(~0u, value, operand, width);
+      out[((operand - first) * 6 + w) * 32 + lane] = got;
+    }
+  }
+}
+
+// The CUDA C++ Programming Guide, "Warp Shuffle Functions", in its own words.
+int shuffle_source(Shuffle kind, int lane, int operand, int width) {
+  const int begin = lane / width * width;
+  const int end = begin + width;
+  switch (kind) {
+    case kIndex:  // modulo width
+      return begin + ((operand % width) + width) % width;
+    case kUp:  // does not wrap around: the lower delta lanes are unchanged
+      return lane - operand < begin ? lane : lane - operand;
+    case kDown:
+      return lane + operand >= end ? lane : lane + operand;
+    case kXor:  // earlier groups may be read, later ones give the lane's own value
+      return (lane ^ operand) >= end ? lane : lane ^ operand;
+  }
+  return -1;
+}
+
+template <typename T>
+T lane_value(int lane) {
+  // Distinct in the high half and in the low half of eight bytes.
+  return static_cast<T>(lane * 3 - 40) * (sizeof(T) == 8 ? static_cast<T>(4294967297.0) : T(1));
+}
+
+template <typename T>
+void check_shuffles() {
+  std::vector<T> in(32);
+  for (int lane = 0; lane < 32; ++lane) in[lane] = lane_value<T>(lane);
+  const Buffer<T> device_in("in", in);
+  for (const Shuffle kind : {kIndex, kUp, kDown, kXor}) {
+    const int first = kind == kIndex ? -40 : 0;
+    const int last = kind == kIndex ? 80 : 32;
+    Buffer<T> device_out("out", static_cast<std::size_t>(last - first) * 6 * 32);
+    launch(shuffle_kernel<T>, {1, 32}, kind, first, last, device_in.data(), device_out.data());
+    const std::vector<T> out = device_out.download();
+    int wrong = 0;
+    for (int operand = first; operand < last; ++operand) {
+      for (int w = 0; w < 6; ++w) {
+        for (int lane = 0; lane < 32; ++lane) {
+          const T expected = in[shuffle_source(kind, lane, operand, kWidths[w])];
+          wrong += out[((operand - first) * 6 + w) * 32 + lane] != expected;
+        }
+      }
+    }
+    CAPTURE(kind);
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("shuffles of every kind, width and type", "[simt]") {
+  under_every_schedule([] {
+    check_shuffles<int>();
+    check_shuffles<unsigned>();
+    check_shuffles<float>();
+    check_shuffles<double>();
+    check_shuffles<long long>();
+    check_shuffles<unsigned long long>();
+  });
+}
+
+__global__ void shuffle_from_absent_kernel(float* out) {
+  if (threadIdx.x >= 16) return;
+  out[threadIdx.x] = __shfl_xor_sync(0xffffu, 1.0f, threadIdx.x == 3 ? 16 : 0);
+}
+
+TEST_CASE("a lane that is not there gives no usable value", "[simt]") {
+  Buffer<float> out("out", 16);
+  launch(shuffle_from_absent_kernel, {1, 32}, out.data());
+  const auto got = out.download();
+  CHECK(got[2] == 1.0f);
+  CHECK(std::isnan(got[3]));
+}
+
+// --- Votes, matches, reductions -----------------------------------------------------------------
+
+struct VoteCase {
+  unsigned mask;
+  int values[32];
+};
+
+struct VoteResult {
+  unsigned ballot, match_any, match_all, add, min, max, bits_and, bits_or, bits_xor;
+  int any, all, match_all_predicate, signed_add, signed_min, signed_max;
+
+  bool operator==(const VoteResult&) const = default;
+};
+
+__global__ void vote_kernel(int count, const VoteCase* cases, VoteResult* results) {
+  const int lane = threadIdx.x;
+  for (int i = 0; i < count; ++i) {
+    const unsigned mask = cases[i].mask;
+    if (!(mask >> lane & 1u)) continue;
+    const int value = cases[i].values[lane];
+    const unsigned bits = static_cast<unsigned>(value);
+    VoteResult& r = results[i * 32 + lane];
+    r.ballot = __ballot_sync(mask, value & 1);
+    r.any = __any_sync(mask, value & 1);
+    r.all = __all_sync(mask, value & 1);
+    r.match_any = __match_any_sync(mask, value);
+    r.match_all = __match_all_sync(mask, value, &r.match_all_predicate);
+    r.add = __reduce_add_sync(mask, bits);
+    r.min = __reduce_min_sync(mask, bits);
+    r.max = __reduce_max_sync(mask, bits);
+    __syncwarp(mask);
+    r.signed_add = __reduce_add_sync(mask, value);
+    r.signed_min = __reduce_min_sync(mask, value);
+    r.signed_max = __reduce_max_sync(mask, value);
+    r.bits_and = __reduce_and_sync(mask, bits);
+    r.bits_or = __reduce_or_sync(mask, bits);
+    r.bits_xor = __reduce_xor_sync(mask, bits);
+  }
+}
+
+VoteResult vote_reference(const VoteCase& c, int lane) {
+  VoteResult r{};
+  r.min = r.bits_and = ~0u;
+  r.signed_min = std::numeric_limits<int>::max();
+  r.signed_max = std::numeric_limits<int>::min();
+  for (int other = 0; other < 32; ++other) {
+    const unsigned bit = 1u << other;
+    if (!(c.mask & bit)) continue;
+    const int value = c.values[other];
+    const unsigned bits = static_cast<unsigned>(value);
+    if (value & 1) r.ballot |= bit;
+    if (value == c.values[lane]) r.match_any |= bit;
+    r.add += bits;
+    r.min = std::min(r.min, bits);
+    r.max = std::max(r.max, bits);
+    r.signed_min = std::min(r.signed_min, value);
+    r.signed_max = std::max(r.signed_max, value);
+    r.bits_and &= bits;
+    r.bits_or |= bits;
+    r.bits_xor ^= bits;
+  }
+  r.signed_add = static_cast<int>(r.add);
+  r.any = r.ballot != 0;
+  r.all = r.ballot == c.mask;
+  r.match_all_predicate = r.match_any == c.mask;
+  r.match_all = r.match_all_predicate ? c.mask : 0;
+  return r;
+}
+
+TEST_CASE("votes, matches and reductions over any mask", "[simt]") {
+  Random random(7);
+  std::vector<VoteCase> cases(100);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    cases[i].mask = i == 0 ? ~0u : i <= 32 ? 1u << (i - 1) : random.bits();
+    const unsigned range = i % 3 == 0 ? 1 : i % 3 == 1 ? 4 : 0;
+    const int base = static_cast<int>(random.bits());
+    for (int& value : cases[i].values) {
+      value = range ? base + static_cast<int>(random.below(range)) * 3
+                    : static_cast<int>(random.bits());
+      if (i % 5 == 4) value |= 1;
+    }
+  }
+  const Buffer<VoteCase> device_cases("cases", cases);
+  under_every_schedule([&] {
+    Buffer<VoteResult> results("results", cases.size() * 32);
+    launch(vote_kernel, {1, 32}, static_cast<int>(cases.size()), device_cases.data(),
+           results.data());
+    const auto got = results.download();
+    int wrong = 0;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      for (int lane = 0; lane < 32; ++lane) {
+        if (cases[i].mask >> lane & 1u) {
+          wrong += got[i * 32 + lane] != vote_reference(cases[i], lane);
+        }
+      }
+    }
+    CHECK(wrong == 0);
+  });
+}
+
+__global__ void match_wide_kernel(const double* values, unsigned* any, unsigned* all) {
+  const int lane = threadIdx.x;
+  int same = -1;
+  any[lane] = __match_any_sync(~0u, values[lane]);
+  all[lane] = __match_all_sync(~0u, static_cast<long long>(lane) << 32, &same);
+}
+
+TEST_CASE("matches look at all eight bytes", "[simt]") {
+  std::vector<double> values(32);
+  for (int lane = 0; lane < 32; ++lane) values[lane] = lane % 4 + 0.5;
+  const Buffer<double> in("in", values);
+  Buffer<unsigned> any("any", 32), all("all", 32);
+  launch(match_wide_kernel, {1, 32}, in.data(), any.data(), all.data());
+  for (int lane = 0; lane < 32; ++lane) {
+    CHECK(any.download()[lane] == 0x11111111u << lane % 4);
+    CHECK(all.download()[lane] == 0);
+  }
+}
+
+// --- Lanes that are not there -------------------------------------------------------------------
+
+// Lane i leaves in round i; those that remain vote with a mask that names all.
+__global__ void leave_one_by_one_kernel(unsigned* ballots, int* sums) {
+  const int lane = threadIdx.x;
+  for (int round = 0; round < 32; ++round) {
+    if (lane == round) return;
+    const unsigned ballot = __ballot_sync(~0u, 1);
+    const int sum = __reduce_add_sync(~0u, lane);
+    __syncwarp();
+    if (lane == 31) {
+      ballots[round] = ballot;
+      sums[round] = sum;
+    }
+  }
+}
+
+TEST_CASE("lanes that have returned take no part", "[simt]") {
+  under_every_schedule([] {
+    Buffer<unsigned> ballots("ballots", 31);
+    Buffer<int> sums("sums", 31);
+    launch(leave_one_by_one_kernel, {1, 32}, ballots.data(), sums.data());
+    const auto ballot = ballots.download();
+    const auto sum = sums.download();
+    for (int round = 0; round < 31; ++round) {
+      CHECK(ballot[round] == ~0u << (round + 1));
+      CHECK(sum[round] == (31 * 32 - round * (round + 1)) / 2);
+    }
+  });
+}
+
+__global__ void short_warp_kernel(unsigned* ballots) {
+  ballots[blockIdx.x * blockDim.x + threadIdx.x] = __ballot_sync(~0u, threadIdx.x % 2);
+}
+
+TEST_CASE("the last warp of a block may be short", "[simt]") {
+  Buffer<unsigned> ballots("ballots", 3 * 45);
+  launch(short_warp_kernel, {3, 45}, ballots.data());
+  const auto got = ballots.download();
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CHECK(got[i] == (i % 45 < 32 ? 0xaaaaaaaau : 0xaaau));
+  }
+}
+
+// Lanes of a warp in groups that never meet, each with trip counts of its own.
+__global__ void divergent_groups_kernel(const int* trips, int* out) {
+  const int lane = threadIdx.x % 32;
+  const int group = lane / 8;
+  const unsigned mask = 0xffu << (8 * group);
+  int sum = 0;
+  for (int i = 0; i < trips[group]; ++i) {
+    sum += __shfl_xor_sync(mask, lane, 1 + i % 7);
+    if (group % 2) __syncwarp(mask);
+  }
+  out[threadIdx.x] = sum;
+}
+
+// Both branches synchronise with the lanes of their own branch only, then all meet.
+__global__ void branch_kernel(int* out) {
+  const int lane = threadIdx.x % 32;
+  int value;
+  if (lane % 3 == 0) {
+    value = __reduce_add_sync(0x49249249u, 1);
+  } else {
+    value = __reduce_add_sync(~0x49249249u, 1);
+  }
+  out[threadIdx.x] = value + __reduce_add_sync(~0u, value);
+}
+
+// The same operation of one mask, reached by two ways.
+__global__ void meet_from_two_places_kernel(unsigned* out) {
+  if (threadIdx.x < 10) {
+    out[threadIdx.x] = __ballot_sync(~0u, 1);
+  } else {
+    out[threadIdx.x] = __ballot_sync(~0u, 0);
+  }
+}
+
+// A lane may be at an operation of its own while others already wait for it at another.
+__global__ void late_lane_kernel(unsigned* out) {
+  const int lane = threadIdx.x;
+  if (lane == 5) out[32] = __ballot_sync(1u << 5, 1);
+  out[lane] = __ballot_sync(~0u, lane == 5);
+}
+
+TEST_CASE("divergent lanes synchronise with those that they name", "[simt]") {
+  under_every_schedule([] {
+    const std::vector<int> trips = {0, 5, 100, 17};
+    const Buffer<int> device_trips("trips", trips);
+    Buffer<int> out("out", 64);
+    launch(divergent_groups_kernel, {1, 64}, device_trips.data(), out.data());
+    const auto sums = out.download();
+    for (int thread = 0; thread < 64; ++thread) {
+      const int lane = thread % 32;
+      int expected = 0;
+      for (int i = 0; i < trips[lane / 8]; ++i) expected += lane ^ (1 + i % 7);
+      CHECK(sums[thread] == expected);
+    }
+
+    launch(branch_kernel, {1, 64}, out.data());
+    const auto branches = out.download();
+    for (int thread = 0; thread < 64; ++thread) {
+      CHECK(branches[thread] == (thread % 32 % 3 == 0 ? 11 : 21) + 11 * 11 + 21 * 21);
+    }
+
+    Buffer<unsigned> ballots("ballots", 33);
+    launch(meet_from_two_places_kernel, {1, 32}, ballots.data());
+    for (int lane = 0; lane < 32; ++lane) CHECK(ballots.download()[lane] == 0x3ffu);
+
+    launch(late_lane_kernel, {1, 32}, ballots.data());
+    for (int lane = 0; lane < 33; ++lane) CHECK(ballots.download()[lane] == 1u << 5);
+  });
+}
+
+__global__ void active_mask_kernel(unsigned* out) {
+  out[threadIdx.x + blockDim.x * threadIdx.y] = __activemask();
+}
+
+TEST_CASE("the active mask holds the caller", "[simt]") {
+  Buffer<unsigned> out("out", 66);
+  launch(active_mask_kernel, {1, {11, 6}}, out.data());
+  const auto masks = out.download();
+  for (int thread = 0; thread < 66; ++thread) CHECK((masks[thread] >> thread % 32 & 1u) == 1);
+}
+
+// --- Barriers -----------------------------------------------------------------------------------
+
+// Values travel around the block, one thread a round, through shared memory.
+__global__ void rotate_kernel(int rounds, int* out) {
+  __shared__ int cells[1024];
+  const int threads = blockDim.x * blockDim.y * blockDim.z;
+  const int self = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  int value = self;
+  for (int round = 0; round < rounds; ++round) {
+    cells[self] = value;
+    __syncthreads();
+    value = cells[(self + 1) % threads];
+    __syncthreads();
+  }
+  out[blockIdx.x * threads + self] = value;
+}
+
+TEST_CASE("barriers in blocks of any size and shape", "[simt]") {
+  const dim3 shapes[] = {1,
+                         2,
+                         31,
+                         32,
+                         33,
+                         64,
+                         100,
+                         512,
+                         1000,
+                         1023,
+                         1024,
+                         dim3(7, 5),
+                         dim3(4, 4, 4),
+                         dim3(1, 1, 64),
+                         dim3(2, 512)};
+  under_every_schedule([&] {
+    for (const dim3 block : shapes) {
+      const int threads = static_cast<int>(block.x * block.y * block.z);
+      Buffer<int> out("out", 3 * threads);
+      launch(rotate_kernel, {3, block}, 5, out.data());
+      const auto got = out.download();
+      int wrong = 0;
+      for (int i = 0; i < 3 * threads; ++i) wrong += got[i] != (i % threads + 5) % threads;
+      CAPTURE(threads);
+      CHECK(wrong == 0);
+    }
+  });
+}
+
+// Threads below `leaving` return first; the others count.
+__global__ void barrier_votes_kernel(int leaving, int threshold, int* out) {
+  const int self = threadIdx.x;
+  if (self < leaving) return;
+  int* const mine = out + 4 * self;
+  mine[0] = __syncthreads_count(self >= threshold ? -7 : 0);
+  mine[1] = __syncthreads_or(self == threshold);
+  mine[2] = __syncthreads_and(self >= threshold);
+  __syncthreads();
+  mine[3] = __syncthreads_and(self >= 0);
+}
+
+TEST_CASE("barriers that vote, with threads that have returned", "[simt]") {
+  under_every_schedule([] {
+    for (const int threads : {1, 40, 96, 1024}) {
+      for (const int leaving : {0, 1, 33}) {
+        for (const int threshold : {0, 20, 50, 5000}) {
+          Buffer<int> out("out", std::vector<int>(4 * threads, -1));
+          launch(barrier_votes_kernel, {1, threads}, leaving, threshold, out.data());
+          const auto got = out.download();
+          const int first = std::max(leaving, threshold);
+          const std::vector<int> expected = {std::max(0, threads - first),
+                                             threshold >= leaving && threshold < threads,
+                                             threshold <= leaving, 1};
+          int wrong = 0;
+          for (int i = 0; i < 4 * threads; ++i) {
+            wrong += got[i] != (i / 4 < leaving ? -1 : expected[i % 4]);
+          }
+          CAPTURE(threads, leaving, threshold);
+          CHECK(wrong == 0);
+        }
+      }
+    }
+  });
+}
+
+// Threads return in different rounds while the others go on to barriers.
+__global__ void return_between_barriers_kernel(int* counts) {
+  for (int round = 0;; ++round) {
+    const int count = __syncthreads_count(1);
+    if (threadIdx.x == blockDim.x - 1) counts[round] = count;
+    if (static_cast<int>(threadIdx.x) <= 10 * round) return;
+  }
+}
+
+TEST_CASE("threads that return between barriers leave the count", "[simt]") {
+  under_every_schedule([] {
+    Buffer<int> counts("counts", 11);
+    launch(return_between_barriers_kernel, {1, 101}, counts.data());
+    const auto got = counts.download();
+    CHECK(got[0] == 101);
+    for (int round = 1; round < 11; ++round) CHECK(got[round] == 101 - (10 * (round - 1) + 1));
+  });
+}
+
+// --- Built-in variables -------------------------------------------------------------------------
+
+__global__ void index_kernel(int* visits, int* wrong) {
+  const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  atomicAdd(&visits[block * 30 + thread], 1);
+  const bool right = gridDim.x == 4 && gridDim.y == 3 && gridDim.z == 2 && blockDim.x == 5 &&
+                     blockDim.y == 3 && blockDim.z == 2 && warpSize == 32 && threadIdx.x < 5 &&
+                     threadIdx.y < 3 && threadIdx.z < 2;
+  if (!right) atomicAdd(wrong, 1);
+}
+
+TEST_CASE("every thread of every block runs once, and knows which it is", "[simt]") {
+  under_every_schedule([] {
+    Buffer<int> visits("visits", std::vector<int>(4 * 3 * 2 * 30));
+    Buffer<int> wrong("wrong", std::vector<int>(1));
+    launch(index_kernel, {{4, 3, 2}, {5, 3, 2}}, visits.data(), wrong.data());
+    CHECK(visits.download() == std::vector<int>(visits.size(), 1));
+    CHECK(wrong.download()[0] == 0);
+  });
+}
+
+// --- Shared memory ------------------------------------------------------------------------------
+
+template <typename T>
+__device__ bool is_poison(T value) {
+  unsigned char bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));
+  for (const unsigned char byte : bytes) {
+    if (byte != 0xff) return false;
+  }
+  return true;
+}
+
+__device__ int device_function_with_shared_memory(bool& poisoned) {
+  __shared__ int counter;
+  poisoned &= is_poison(counter);
+  __syncthreads();
+  if (threadIdx.x == 0) counter = 5;
+  __syncthreads();
+  return counter;
+}
+
+template <typename T>
+__global__ void shared_kernel(int* unpoisoned, T* sums) {
+  __shared__ T values[64];
+  __shared__ int flags[3];
+  __shared__ double2 pair;
+  extern __shared__ unsigned dynamic_words[];
+  const int self = threadIdx.x;
+  bool poisoned = is_poison(values[self]) && is_poison(flags[self % 3]) && is_poison(pair.x) &&
+                  is_poison(pair.y) && is_poison(dynamic_words[self]);
+  const int five = device_function_with_shared_memory(poisoned);
+  if (!poisoned) atomicAdd(unpoisoned, 1);
+  __syncthreads();
+  values[self] = static_cast<T>(self);
+  flags[self % 3] = 1;
+  dynamic_words[self] = 2;
+  if (self == 0) pair = make_double2(3, 4);
+  __syncthreads();
+  if (self == 0) {
+    T sum = 0;
+    for (int i = 0; i < 64; ++i) sum += values[i] + static_cast<T>(dynamic_words[i]);
+    sums[blockIdx.x] = sum + static_cast<T>(flags[0] + flags[1] + flags[2] + five) +
+                       static_cast<T>(pair.x + pair.y);
+  }
+}
+
+template <typename T>
+void check_shared_memory() {
+  Buffer<int> unpoisoned("unpoisoned", std::vector<int>(1));
+  Buffer<T> sums("sums", 40);
+  launch(shared_kernel<T>, {40, 64, 64 * sizeof(unsigned)}, unpoisoned.data(), sums.data());
+  CHECK(unpoisoned.download()[0] == 0);
+  CHECK(sums.download() == std::vector<T>(40, static_cast<T>(63 * 32 + 128 + 3 + 5 + 7)));
+}
+
+TEST_CASE("shared memory belongs to a block and is poisoned when it starts", "[simt]") {
+  under_every_schedule([] {
+    check_shared_memory<float>();
+    check_shared_memory<double>();
+    check_shared_memory<int>();
+  });
+}
+
+// --- Atomics ------------------------------------------------------------------------------------
+
+template <typename T>
+__global__ void atomic_add_kernel(T* sum, int* seen) {
+  const T before = atomicAdd(sum, T(1));
+  atomicAdd(&seen[static_cast<int>(before)], 1);  // each value is handed out once
+}
+
+template <typename T>
+void check_atomic_add() {
+  constexpr int kThreads = 40 * 96;
+  Buffer<T> sum("sum", std::vector<T>(1));
+  Buffer<int> seen("seen", std::vector<int>(kThreads));
+  launch(atomic_add_kernel<T>, {40, 96}, sum.data(), seen.data());
+  CHECK(sum.download()[0] == static_cast<T>(kThreads));
+  CHECK(seen.download() == std::vector<int>(kThreads, 1));
+}
+
+template <typename T>
+__global__ void atomic_integer_kernel(T* cells, T* exchanged) {
+  const T self = static_cast<T>(blockIdx.x * blockDim.x + threadIdx.x);
+  atomicSub(&cells[0], self);
+  atomicMin(&cells[1], self);
+  atomicMax(&cells[2], self);
+  atomicAnd(&cells[3], static_cast<T>(~(T{1} << (self % 20))));
+  atomicOr(&cells[4], T{1} << (self % 20));
+  atomicXor(&cells[5], self);
+  exchanged[self] = atomicExch(&cells[6], self);
+  for (T old = cells[7];;) {  // a sum of squares modulo 1009, by compare and swap
+    const T assumed = old;
+    old = atomicCAS(&cells[7], assumed, (assumed + self * self) % 1009);
+    if (old == assumed) break;
+  }
+  atomicAdd_block(&cells[8], T{2});
+  atomicAdd_system(&cells[8], T{3});
+}
+
+template <typename T>
+void check_atomic_integers() {
+  constexpr int kThreads = 10 * 64;
+  std::vector<T> cells = {1000000, 100, 100, static_cast<T>(~T{0}), 0, 0, kThreads, 0, 0};
+  Buffer<T> device_cells("cells", cells);
+  Buffer<T> device_exchanged("exchanged", kThreads);
+  launch(atomic_integer_kernel<T>, {10, 64}, device_cells.data(), device_exchanged.data());
+  cells = device_cells.download();
+  T squares = 0, xors = 0;
+  for (T i = 0; i < T{kThreads}; ++i) {
+    squares = (squares + i * i) % 1009;
+    xors ^= i;
+  }
+  CHECK(cells[0] == static_cast<T>(1000000 - kThreads * (kThreads - 1) / 2));
+  CHECK(cells[1] == 0);
+  CHECK(cells[2] == kThreads - 1);
+  CHECK(cells[3] == static_cast<T>(~T{0xfffff}));
+  CHECK(cells[4] == 0xfffff);
+  CHECK(cells[5] == xors);
+  CHECK(cells[7] == squares);
+  CHECK(cells[8] == 5 * kThreads);
+  // Each thread's value is taken out once, by another thread or at the end.
+  std::vector<T> exchanged = device_exchanged.download();
+  exchanged.push_back(cells[6]);
+  std::sort(exchanged.begin(), exchanged.end());
+  std::vector<T> all(kThreads + 1);
+  std::iota(all.begin(), all.end(), T{0});
+  CHECK(exchanged == all);
+}
+
+__global__ void atomic_exchange_kernel(float* single, double* wide) {
+  atomicExch(single, static_cast<float>(threadIdx.x));
+  atomicExch(wide, static_cast<double>(threadIdx.x));
+}
+
+__global__ void atomic_wrap_kernel(int* signed_cell, unsigned* cell) {
+  atomicAdd(signed_cell, 1);
+  atomicSub(cell, 1u);
+}
+
+TEST_CASE("atomics of every type, contended across blocks", "[simt]") {
+  under_every_schedule([] {
+    check_atomic_add<int>();
+    check_atomic_add<unsigned>();
+    check_atomic_add<unsigned long long>();
+    check_atomic_add<float>();
+    check_atomic_add<double>();
+    check_atomic_integers<int>();
+    check_atomic_integers<unsigned>();
+    check_atomic_integers<unsigned long long>();
+  });
+  Buffer<float> single("single", 1);
+  Buffer<double> wide("wide", 1);
+  launch(atomic_exchange_kernel, {1, 1}, single.data(), wide.data());
+  CHECK(single.download()[0] == 0.0f);
+  CHECK(wide.download()[0] == 0.0);
+
+  Buffer<int> most("most", std::vector<int>{std::numeric_limits<int>::max()});
+  Buffer<unsigned> least("least", std::vector<unsigned>{0});
+  launch(atomic_wrap_kernel, {1, 1}, most.data(), least.data());
+  CHECK(most.download()[0] == std::numeric_limits<int>::min());
+  CHECK(least.download()[0] == ~0u);
+}
+
+// Lanes of one warp that wait for each other through memory: a lock, taken in any order.
+__global__ void spin_lock_kernel(int* lock, int* value) {
+  while (atomicCAS(lock, 0, 1) != 0) {
+  }
+  __threadfence();
+  const int read = *value;
+  __nanosleep(10);
+  *value = read + 1;
+  __threadfence();
+  atomicExch(lock, 0);
+}
+
+__global__ void wait_for_last_kernel(int* flag, int* out) {
+  if (threadIdx.x == blockDim.x - 1) {
+    atomicExch(flag, 42);
+  } else {
+    while (atomicAdd(flag, 0) == 0) {
+    }
+  }
+  out[threadIdx.x] = *flag;
+}
+
+TEST_CASE("lanes may wait for each other through memory", "[simt]") {
+  under_every_schedule([] {
+    Buffer<int> lock("lock", std::vector<int>(1)), value("value", std::vector<int>(1));
+    launch(spin_lock_kernel, {4, 50}, lock.data(), value.data());
+    CHECK(value.download()[0] == 200);
+
+    Buffer<int> flag("flag", std::vector<int>(1)), out("out", 50);
+    launch(wait_for_last_kernel, {1, 50}, flag.data(), out.data());
+    CHECK(out.download() == std::vector<int>(50, 42));
+  });
+}
+
+__global__ void volatile_wait_kernel(int* flag, int* out) {
+  if (threadIdx.x == blockDim.x - 1) {
+    *flag = 42;
+  } else {
+    while (*static_cast<volatile int*>(flag) == 0) {
+    }
+  }
+  out[threadIdx.x] = *flag;
+}
+
+TEST_CASE("a plain loop over a volatile is seen to wait", "[simt]") {
+  if (!simt::is_instrumented()) {
+    WARN("needs the instrumented build: without it, poll with atomics or __nanosleep");
+    return;
+  }
+  under_every_schedule([] {
+    Buffer<int> flag("flag", std::vector<int>(1)), out("out", 50);
+    launch(volatile_wait_kernel, {1, 50}, flag.data(), out.data());
+    CHECK(out.download() == std::vector<int>(50, 42));
+  });
+}
+
+// --- Textures -----------------------------------------------------------------------------------
+
+template <typename T>
+class Texture {
+ public:
+  explicit Texture(Buffer<T>& buffer) {
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeLinear;
+    resource.res.linear.devPtr = buffer.data();
+    resource.res.linear.desc = cudaCreateChannelDesc<T>();
+    resource.res.linear.sizeInBytes = buffer.bytes();
+    cudaTextureDesc description = {};
+    description.readMode = cudaReadModeElementType;
+    REQUIRE(cudaCreateTextureObject(&object_, &resource, &description, nullptr) == cudaSuccess);
+  }
+  ~Texture() { cudaDestroyTextureObject(object_); }
+  Texture(const Texture&) = delete;
+  Texture& operator=(const Texture&) = delete;
+  cudaTextureObject_t get() const { return object_; }
+
+ private:
+  cudaTextureObject_t object_ = 0;
+};
+
+template <typename T>
+__global__ void fetch_kernel(cudaTextureObject_t texture, int first, T* out) {
+  const int i = threadIdx.x;
+  if (i % 2) {
+    out[i] = tex1Dfetch<T>(texture, first + i);
+  } else {
+    tex1Dfetch(&out[i], texture, first + i);
+  }
+}
+
+template <typename T>
+void check_texture(std::vector<T> host) {
+  Buffer<T> buffer("elements", host);
+  const Texture<T> texture(buffer);
+  Buffer<T> out("out", 20);
+  launch(fetch_kernel<T>, {1, 20}, texture.get(), -5, out.data());
+  const auto got = out.download();
+  const T zero{};
+  for (int i = 0; i < 20; ++i) {
+    const bool inside = i >= 5 && i - 5 < static_cast<int>(host.size());
+    CHECK(std::memcmp(&got[i], inside ? &host[i - 5] : &zero, sizeof(T)) == 0);
+  }
+}
+
+TEST_CASE("textures over linear memory, with zeros beyond their ends", "[simt]") {
+  check_texture<float>({1.5f, 2.5f, 3.5f});
+  check_texture<int2>({{1, 2}, {3, 4}, {5, 6}});
+  check_texture<int4>({{1, 2, 3, 4}, {5, 6, 7, 8}});
+}
+
+TEST_CASE("wrong uses of textures are reported", "[simt]") {
+  Buffer<int2> buffer("elements", 3);
+  Buffer<float> out("out", 20);
+  cudaTextureObject_t dangling = 0;
+  {
+    const Texture<int2> texture(buffer);
+    dangling = texture.get();
+    CHECK(contains(failure_of(fetch_kernel<float>, {1, 20}, dangling, 0, out.data()),
+                   "tex1Dfetch of 4 bytes from a texture whose elements have 8"));
+  }
+  CHECK(contains(failure_of(fetch_kernel<float>, {1, 20}, dangling, 0, out.data()),
+                 "a texture object that does not exist"));
+  CHECK(contains(failure_of(fetch_kernel<float>, {1, 20}, cudaTextureObject_t{0}, 0, out.data()),
+                 "a texture object that does not exist"));
+}
+
+// --- Loads and stores with hints, vectors -------------------------------------------------------
+
+template <typename T>
+__global__ void hints_kernel(const T* in, T* out) {
+  out[0] = __ldg(in);
+  out[1] = __ldca(in + 1);
+  out[2] = __ldcg(in + 2);
+  out[3] = __ldcs(in + 3);
+  __stcg(out + 4, __ldcv(in + 4));
+  __stcs(out + 5, __ldlu(in + 5));
+  __stwb(out + 6, in[6]);
+  __stwt(out + 7, in[7]);
+}
+
+template <typename T>
+void check_hints(T scale) {
+  std::vector<T> host(8);
+  for (int i = 0; i < 8; ++i) host[i] = static_cast<T>(i + 1) * scale;
+  const Buffer<T> in("in", host);
+  Buffer<T> out("out", 8);
+  launch(hints_kernel<T>, {1, 1}, in.data(), out.data());
+  CHECK(out.download() == host);
+}
+
+TEST_CASE("loads and stores with a hint are loads and stores", "[simt]") {
+  check_hints<int>(-3);
+  check_hints<float>(0.5f);
+  check_hints<double>(0.25);
+  check_hints<unsigned long long>(1ull << 40);
+}
+
+__global__ void vectors_kernel(const float4* quads, const double2* pairs, float4* out,
+                               double* sum) {
+  __shared__ float4 tile[4];
+  float4 quad = __ldg(&quads[threadIdx.x]);
+  const double2 pair = pairs[threadIdx.x];
+  quad.x += static_cast<float>(pair.y);
+  tile[threadIdx.x] = quad;
+  __syncthreads();
+  out[threadIdx.x] = tile[3 - threadIdx.x];
+  const float4 none = {};
+  sum[threadIdx.x] = pair.x + make_double2(1, 2).y + static_cast<double>(none.w);
+}
+
+TEST_CASE("vector types", "[simt]") {
+  static_assert(sizeof(float4) == 16 && alignof(float4) == 16);
+  static_assert(sizeof(double2) == 16 && alignof(double2) == 16);
+  static_assert(sizeof(double4) == 32 && alignof(double4) == 16);
+  static_assert(sizeof(int2) == 8 && alignof(int2) == 8);
+  static_assert(make_int4(1, 2, 3, 4).z == 3);
+  const Buffer<float4> quads("quads",
+                             {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}, {13, 14, 15, 16}});
+  const Buffer<double2> pairs("pairs", {{1, 2}, {3, 4}, {5, 6}, {7, 8}});
+  Buffer<float4> out("out", 4);
+  Buffer<double> sum("sum", 4);
+  launch(vectors_kernel, {1, 4}, quads.data(), pairs.data(), out.data(), sum.data());
+  const auto got = out.download();
+  CHECK(got[0].x == 21);
+  CHECK(got[0].w == 16);
+  CHECK(got[3].x == 3);
+  CHECK(got[3].y == 2);
+  CHECK(sum.download() == std::vector<double>{3, 5, 7, 9});
+}
+
+// --- Bits and arithmetic ------------------------------------------------------------------------
+
+TEST_CASE("bit operations", "[simt]") {
+  Random random(3);
+  std::vector<std::uint64_t> values = {0, 1, 2, 0x80000000u, 0xffffffffu, 1ull << 63, ~0ull};
+  while (values.size() < 200) values.push_back(random.next() >> random.below(64));
+  for (const std::uint64_t value : values) {
+    const auto word = static_cast<unsigned>(value);
+    int ones = 0, ones_wide = 0, first = 0, first_wide = 0, leading = 32, leading_wide = 64;
+    unsigned reversed = 0;
+    for (int bit = 0; bit < 64; ++bit) {
+      if (!(value >> bit & 1u)) continue;
+      ++ones_wide;
+      if (!first_wide) first_wide = bit + 1;
+      leading_wide = 63 - bit;
+      if (bit >= 32) continue;
+      ++ones;
+      if (!first) first = bit + 1;
+      leading = 31 - bit;
+      reversed |= 1u << (31 - bit);
+    }
+    CAPTURE(value);
+    CHECK(__popc(word) == ones);
+    CHECK(__popcll(value) == ones_wide);
+    CHECK(__clz(static_cast<int>(word)) == leading);
+    CHECK(__clzll(static_cast<long long>(value)) == leading_wide);
+    CHECK(__ffs(static_cast<int>(word)) == first);
+    CHECK(__ffsll(static_cast<long long>(value)) == first_wide);
+    CHECK(__brev(word) == reversed);
+
+    const double wide = __longlong_as_double(static_cast<long long>(value));
+    const int high = __double2hiint(wide), low = __double2loint(wide);
+    CHECK(static_cast<unsigned>(high) == value >> 32);
+    CHECK(static_cast<unsigned>(low) == word);
+    CHECK(std::bit_cast<std::uint64_t>(__hiloint2double(high, low)) == value);
+    CHECK(__double_as_longlong(wide) == static_cast<long long>(value));
+    CHECK(__float_as_uint(__uint_as_float(word)) == word);
+    CHECK(__float_as_int(__int_as_float(static_cast<int>(word))) == static_cast<int>(word));
+  }
+}
+
+TEST_CASE("arithmetic", "[simt]") {
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  CHECK(min(3, -4) == -4);
+  CHECK(max(3u, 4u) == 4u);
+  CHECK(min(3.5, 4.5) == 3.5);
+  CHECK(max(1ll << 40, 1ll) == 1ll << 40);
+  CHECK(min(none, 1.0f) == 1.0f);
+  CHECK(min(1.0f, none) == 1.0f);
+  CHECK(max(none, 1.0f) == 1.0f);
+  CHECK(max(1.0f, none) == 1.0f);
+  CHECK(std::isnan(max(none, none)));
+  // Rounded once, not twice.
+  const float e = 1.0f + std::numeric_limits<float>::epsilon();
+  CHECK(__fmaf_rn(e, e, -1.0f) == std::fma(e, e, -1.0f));
+  CHECK(__fma_rn(0.1, 10.0, -1.0) == std::fma(0.1, 10.0, -1.0));
+  CHECK(__fadd_rn(1.0f, 2.0f) == 3.0f);
+  CHECK(__fmul_rn(3.0f, 2.0f) == 6.0f);
+  CHECK(__dadd_rn(1.0, 2.0) == 3.0);
+  CHECK(__dmul_rn(3.0, 2.0) == 6.0);
+}
+
+}  // namespace simt_test

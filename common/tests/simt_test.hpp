@@ -1,0 +1,85 @@
+// What the tests of the CPU backend share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/buffer.hpp"
+#include "device/launch.hpp"
+#include "simt/engine.hpp"
+#include "simt/profile.hpp"
+#include "tests/catch.hpp"
+
+namespace simt_test {
+
+using spmv::device::Buffer;
+using spmv::device::launch;
+using spmv::device::Shape;
+
+// Restores the settings when a test ends, however it ends.
+class ScopedSettings {
+ public:
+  ScopedSettings() = default;
+  ~ScopedSettings() { simt::settings() = saved_; }
+  ScopedSettings(const ScopedSettings&) = delete;
+  ScopedSettings& operator=(const ScopedSettings&) = delete;
+
+ private:
+  simt::Settings saved_ = simt::settings();
+};
+
+// Calls check() under every order in which blocks, warps and lanes may run.
+template <typename Check>
+void under_every_schedule(Check&& check) {
+  const ScopedSettings restore;
+  const std::pair<simt::Schedule, std::uint64_t> schedules[] = {{simt::Schedule::kForward, 1},
+                                                                {simt::Schedule::kReverse, 1},
+                                                                {simt::Schedule::kRandom, 1},
+                                                                {simt::Schedule::kRandom, 2}};
+  for (const auto& [schedule, seed] : schedules) {
+    simt::settings().schedule = schedule;
+    simt::settings().seed = seed;
+    CAPTURE(static_cast<int>(schedule), seed);
+    check();
+  }
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The report of a launch that must fail; empty if it did not.
+template <typename... Parameters, typename... Arguments>
+std::string failure_of(void (*kernel)(Parameters...), const Shape& shape,
+                       Arguments&&... arguments) {
+  simt::set_quiet_reports(true);
+  std::string report;
+  try {
+    launch(kernel, shape, std::forward<Arguments>(arguments)...);
+  } catch (const spmv::device::DeviceError& error) {
+    report = error.what();
+  }
+  simt::set_quiet_reports(false);
+  return report;
+}
+
+// Numbers that are the same in every run (splitmix64).
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    std::uint64_t x = state_ += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+  }
+  unsigned below(unsigned n) { return static_cast<unsigned>(next() % n); }
+  unsigned bits() { return static_cast<unsigned>(next()); }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace simt_test
