@@ -182,7 +182,7 @@ const std::vector<CatalogueEntry>& catalogue() {
        "1000",
        false, ""},
       {"nlpkkt120", "Schenk", "", 3542400, 3542400, 96845792, 1728000, kLightSpmv, 3, -1, "KKT",
-       "kkt:1814400x1728000,nnz=96845792,width=28,reach=28000", false, ""},
+       "kkt:1814400x1728000,nnz=96845792,width=34,reach=28000", false, ""},
       {"pwtk", "Boeing", "", 217918, 217918, 11634424, 109992, kLightSpmv, 5, -1, "structural FEM",
        "fem:108959,block=2,nnz=11634424,max_row=60,spread=5,reach=3000", false, ""},
       {"kron_g500-logn21", "DIMACS10", "", 2097152, 2097152, 182082942, 0, kLightSpmv, 756, -1,

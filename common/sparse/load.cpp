@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -94,13 +95,15 @@ Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
     throw InputError("no matrix given; name a file, a generator or a matrix of the papers");
   if (is_generator(spec)) return from_generator<T>(spec, spec, Origin::kGenerated, options);
   const CatalogueEntry* entry = find_in_catalogue(spec);
-  if (!entry && (looks_like_a_path(spec) || fs::is_regular_file(spec))) {
+  std::error_code not_a_file;
+  if (!entry && (looks_like_a_path(spec) || fs::is_regular_file(spec, not_a_file))) {
     fs::path stem = fs::path(spec).filename();
     while (stem.extension() == ".gz" || stem.extension() == ".mtx") stem = stem.stem();
     return from_file<T>(spec, stem.string(), options);
   }
-  if (!entry && spec.find(':') != std::string::npos)
-    generate<T>(spec);  // says which generators there are
+  if (!entry && spec.find(':') != std::string::npos) {
+    full_specification(spec);  // throws, and says which generators there are
+  }
   if (!entry) {
     std::vector<std::string> names;
     for (const CatalogueEntry& known : catalogue()) names.emplace_back(known.name);
