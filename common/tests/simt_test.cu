@@ -501,33 +501,42 @@ __global__ void shared_kernel(int* unpoisoned, T* sums) {
   __shared__ T values[64];
   __shared__ int flags[3];
   __shared__ double2 pair;
-  extern __shared__ unsigned dynamic_words[];
   const int self = threadIdx.x;
   bool poisoned = is_poison(values[self]) && is_poison(flags[self % 3]) && is_poison(pair.x) &&
-                  is_poison(pair.y) && is_poison(dynamic_words[self]);
+                  is_poison(pair.y);
   const int five = device_function_with_shared_memory(poisoned);
   if (!poisoned) atomicAdd(unpoisoned, 1);
   __syncthreads();
   values[self] = static_cast<T>(self);
   flags[self % 3] = 1;
-  dynamic_words[self] = 2;
   if (self == 0) pair = make_double2(3, 4);
   __syncthreads();
   if (self == 0) {
     T sum = 0;
-    for (int i = 0; i < 64; ++i) sum += values[i] + static_cast<T>(dynamic_words[i]);
+    for (int i = 0; i < 64; ++i) sum += values[i];
     sums[blockIdx.x] = sum + static_cast<T>(flags[0] + flags[1] + flags[2] + five) +
                        static_cast<T>(pair.x + pair.y);
   }
+}
+
+__global__ void dynamic_kernel(int count, int* unpoisoned, double* out) {
+  extern __shared__ double dynamic_doubles[];
+  for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    if (!is_poison(dynamic_doubles[i])) atomicAdd(unpoisoned, 1);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < count; i += blockDim.x) dynamic_doubles[i] = i;
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = dynamic_doubles[count - 1 - threadIdx.x];
 }
 
 template <typename T>
 void check_shared_memory() {
   Buffer<int> unpoisoned("unpoisoned", std::vector<int>(1));
   Buffer<T> sums("sums", 40);
-  launch(shared_kernel<T>, {40, 64, 64 * sizeof(unsigned)}, unpoisoned.data(), sums.data());
+  launch(shared_kernel<T>, {40, 64}, unpoisoned.data(), sums.data());
   CHECK(unpoisoned.download()[0] == 0);
-  CHECK(sums.download() == std::vector<T>(40, static_cast<T>(63 * 32 + 128 + 3 + 5 + 7)));
+  CHECK(sums.download() == std::vector<T>(40, static_cast<T>(63 * 32 + 3 + 5 + 7)));
 }
 
 TEST_CASE("shared memory belongs to a block and is poisoned when it starts", "[simt]") {
@@ -535,6 +544,15 @@ TEST_CASE("shared memory belongs to a block and is poisoned when it starts", "[s
     check_shared_memory<float>();
     check_shared_memory<double>();
     check_shared_memory<int>();
+
+    for (const int count : {64, 6144}) {
+      Buffer<int> unpoisoned("unpoisoned", std::vector<int>(1));
+      Buffer<double> out("out", 5 * 64);
+      launch(dynamic_kernel, {5, 64, count * sizeof(double)}, count, unpoisoned.data(), out.data());
+      CHECK(unpoisoned.download()[0] == 0);
+      CHECK(out.download()[64] == count - 1);
+      CHECK(out.download()[5 * 64 - 1] == count - 64);
+    }
   });
 }
 
