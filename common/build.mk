@@ -87,6 +87,7 @@ ifeq ($(BACKEND),cpu)
     endif
   endif
   ifeq ($(SANITIZE),1)
+    WARNINGS += -Wno-maybe-uninitialized  # g++ documents it as unreliable with sanitizers
     CXXFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
     LINK_FLAGS += -fsanitize=address,undefined
   endif

@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
@@ -16,7 +15,8 @@ class DeviceError : public std::runtime_error {
 
 // Throws DeviceError unless `status` is cudaSuccess. The text names the call's place, what was
 // asked for, CUDA's error, and on the CPU backend which thread of which kernel did what.
-void check(cudaError_t status, const std::string& what,
-           std::source_location where = std::source_location::current());
+// (The built-ins: clang 14 has no std::source_location.)
+void check(cudaError_t status, const std::string& what, const char* file = __builtin_FILE(),
+           int line = __builtin_LINE());
 
 }  // namespace spmv::device

@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include <source_location>
 #include <utility>
 
 #include "device/error.hpp"
