@@ -57,6 +57,9 @@ class Buffer {
     if (host.size() != count_) throw DeviceError("upload: sizes differ");
     if (count_ == 0) return;
     check(cudaMemcpy(data_, host.data(), bytes(), cudaMemcpyHostToDevice), "copying to the device");
+    // A copy from ordinary memory may return when its bytes are staged, before they have arrived,
+    // and streams made here do not wait for the default stream, where the copy is.
+    check(cudaStreamSynchronize(nullptr), "copying to the device");
   }
   std::vector<T> download() const {
     std::vector<T> host(count_);
