@@ -11,6 +11,11 @@ $(TESTS): LIBRARIES += $(TEST_LIBRARIES)
 $(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(TEST_SOURCES) $(call stage_sources,$(STEPS)) $(call step_test_sources,$(STEPS)))
 	$(link)
 
+# The common program with kernels that are wrong: it must find them out.
+BROKEN := $(OUT)/broken/spmv
+$(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.cu)
+	$(link)
+
 .PHONY: help run test data info list build clean format check-format fuzz bench-reader
 
 help:  ## this list
@@ -23,8 +28,9 @@ help:  ## this list
 run: $(SPMV)  ## run and verify every step on MATRIX, or on three matrices that tell them apart
 	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(ARGS)
 
-test: $(TESTS) $(SPMV)  ## all tests
+test: $(TESTS) $(SPMV) $(BROKEN)  ## all tests
 	@$(TESTS)
+	@bash common/tests/cli_test.sh $(SPMV) $(BROKEN)
 	@bash common/tests/data_test.sh $(SPMV)
 
 data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some)
@@ -36,7 +42,7 @@ info: $(SPMV)  ## describe MATRIX: sizes, row lengths, a picture
 list: $(SPMV)  ## the kernels and the papers they come from
 	@$(SPMV) --list
 
-build: $(SPMV) $(TESTS)  ## compile everything, run nothing
+build: $(SPMV) $(TESTS) $(BROKEN)  ## compile everything, run nothing
 
 clean:  ## remove what was built
 	@rm -rf build
