@@ -166,10 +166,11 @@ void set_quiet_reports(bool quiet) {
   quiet_reports = quiet;
 }
 
-void GridState::fail(std::string what) {
+void GridState::fail(Outcome outcome, std::string what) {
   const std::lock_guard lock(mutex_);
-  if (!failed()) failure_ = std::move(what);
-  failed_.store(true, std::memory_order_release);
+  if (failed()) return;
+  failure_ = std::move(what);
+  outcome_.store(outcome, std::memory_order_release);
 }
 
 // --- Switching ----------------------------------------------------------------------------------
@@ -630,15 +631,15 @@ std::string Block::describe(const Lane& lane) const {
   return text;
 }
 
-void Block::report(const Lane& lane, const std::string& what, const void* pc) {
+void Block::report(const Lane& lane, const std::string& what, const void* pc, Outcome outcome) {
   std::string line = pc ? source_line(pc) : "";
   if (!line.empty()) line = " at " + line;
-  state_->fail("kernel " + function_name(grid().kernel) + line + ", block " + to_text(index_) +
-               ", thread " + to_text(lane.thread) + ": " + what);
+  state_->fail(outcome, "kernel " + function_name(grid().kernel) + line + ", block " +
+                            to_text(index_) + ", thread " + to_text(lane.thread) + ": " + what);
 }
 
-void Block::fail(Lane& lane, std::string&& what, const void* pc) {
-  report(lane, std::exchange(what, {}), pc);  // nothing may be left to free on this stack
+void Block::fail(Lane& lane, std::string&& what, const void* pc, Outcome outcome) {
+  report(lane, std::exchange(what, {}), pc, outcome);  // nothing may be left to free on this stack
   for (;;) suspend(lane);
 }
 
@@ -662,7 +663,7 @@ void Block::report_deadlock() {
   std::string text = "kernel " + function_name(grid().kernel) + ", block " + to_text(index_) +
                      ": deadlock: " + describe(*waiting);
   if (missing) text += ", but " + describe(*missing);
-  state_->fail(text);
+  state_->fail(Outcome::kFailed, text);
 }
 
 // --- By the running lane ------------------------------------------------------------------------
@@ -771,7 +772,7 @@ std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count) {
 
 }  // namespace
 
-bool run_grid(const Grid& grid) {
+Outcome run_grid(const Grid& grid) {
   // One grid at a time: kernels of different streams may run one after the other.
   static std::mutex mutex;
   static Workers workers;
@@ -782,6 +783,8 @@ bool run_grid(const Grid& grid) {
   const std::uint64_t count = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
   unsigned worker_count = settings().workers;
   if (worker_count == 0) worker_count = std::max(1u, std::thread::hardware_concurrency());
+  // Where blocks compete for their work, what each one does depends on their order.
+  if (profile_active()) worker_count = 1;
   worker_count = static_cast<unsigned>(std::min<std::uint64_t>(worker_count, count));
   while (blocks.size() < worker_count) blocks.push_back(std::make_unique<Block>());
 
@@ -800,9 +803,8 @@ bool run_grid(const Grid& grid) {
   } else {
     workers.run(worker_count, job);
   }
-  if (!state.failed()) return true;
-  publish_report(state.failure());
-  return false;
+  if (state.failed()) publish_report(state.failure());
+  return state.outcome();
 }
 
 }  // namespace simt

@@ -74,6 +74,8 @@ std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, in
 int barrier(Barrier kind, int predicate) noexcept;
 // Lets others run; lanes that poll memory call it (through atomics, fences and __nanosleep).
 void yield() noexcept;
+// How a grid ended.
+enum class Outcome : std::uint8_t { kDone, kFailed, kIllegalAddress };
 // Ends the running grid with an error; does not return.
 [[noreturn]] void fail(std::string&& what, const void* pc) noexcept;
 
@@ -90,7 +92,7 @@ struct Grid {
   std::size_t argument_bytes = 0;
 };
 
-// Runs every block to its end. False if a kernel failed; take_report() says how.
-bool run_grid(const Grid& grid);
+// Runs every block to its end, or to the first failure, of which take_report() tells.
+Outcome run_grid(const Grid& grid);
 
 }  // namespace simt

@@ -189,16 +189,17 @@ class GridState {
  public:
   explicit GridState(const Grid& grid) : grid_(grid) {}
   const Grid& grid() const { return grid_; }
-  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  bool failed() const { return outcome() != Outcome::kDone; }
+  Outcome outcome() const { return outcome_.load(std::memory_order_acquire); }
   // The first failure counts; the blocks of the grid stop as they notice it.
-  void fail(std::string what);
+  void fail(Outcome outcome, std::string what);
   const std::string& failure() const { return failure_; }
 
  private:
   const Grid& grid_;
   std::mutex mutex_;
   std::string failure_;
-  std::atomic<bool> failed_{false};
+  std::atomic<Outcome> outcome_{Outcome::kDone};
 };
 
 // Runs blocks, one after the other, on the thread of the host that calls it.
@@ -220,7 +221,8 @@ class Block {
   // `lane` has looked at memory and found nothing new. Lets others run now and then: it may wait
   // for one of them. An access that does find something, or that stores, clears Lane::polls.
   void polled(Lane& lane, const void* pc);
-  [[noreturn]] void fail(Lane& lane, std::string&& what, const void* pc);
+  [[noreturn]] void fail(Lane& lane, std::string&& what, const void* pc,
+                         Outcome outcome = Outcome::kFailed);
 
   const Grid& grid() const { return state_->grid(); }
   uint3 index() const { return index_; }
@@ -239,7 +241,8 @@ class Block {
   const Lane* awaited(const Lane& lane) const;
   void complete(Warp& warp, unsigned mask);
   void try_release_barrier();
-  void report(const Lane& lane, const std::string& what, const void* pc);
+  void report(const Lane& lane, const std::string& what, const void* pc,
+              Outcome outcome = Outcome::kFailed);
   void report_deadlock();
   std::string describe(const Lane& lane) const;
 

@@ -27,7 +27,7 @@ constexpr std::size_t kPageBytes = 4096;
 struct Heap {
   std::shared_mutex mutex;
   std::map<std::uintptr_t, Allocation> allocations;  // by their first byte
-  std::set<void*> pinned;                            // cudaMallocHost
+  std::map<std::uintptr_t, std::size_t> pinned;      // cudaMallocHost: first byte, bytes
   std::set<std::pair<int, int>> peers;               // (device, peer that it may use)
   int open = 0;                                      // DeviceMemoryAccess objects alive
 };
@@ -174,7 +174,7 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   if (!*pointer) return simt::set_error(cudaErrorMemoryAllocation);
   simt::Heap& h = heap();
   const std::unique_lock lock(h.mutex);
-  h.pinned.insert(*pointer);
+  h.pinned.emplace(reinterpret_cast<std::uintptr_t>(*pointer), bytes);
   return cudaSuccess;
 }
 
@@ -186,7 +186,8 @@ cudaError_t cudaFreeHost(void* pointer) {
   if (!pointer) return cudaSuccess;
   simt::Heap& h = heap();
   const std::unique_lock lock(h.mutex);
-  if (h.pinned.erase(pointer) == 0) return simt::set_error(cudaErrorInvalidValue);
+  if (h.pinned.erase(reinterpret_cast<std::uintptr_t>(pointer)) == 0)
+    return simt::set_error(cudaErrorInvalidValue);
   std::free(pointer);
   return cudaSuccess;
 }
@@ -198,6 +199,17 @@ cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
   return cudaSuccess;
 }
 
+namespace {
+
+bool is_pinned(std::uintptr_t address) {
+  simt::Heap& h = heap();
+  const std::shared_lock lock(h.mutex);
+  const auto it = h.pinned.upper_bound(address);
+  return it != h.pinned.begin() && address - std::prev(it)->first < std::prev(it)->second;
+}
+
+}  // namespace
+
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   if (!attributes) return simt::set_error(cudaErrorInvalidValue);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
@@ -205,7 +217,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   void* const p = const_cast<void*>(pointer);
   if (allocation && allocation->contains(address)) {
     *attributes = {cudaMemoryTypeDevice, allocation->device, p, nullptr};
-  } else if (heap().pinned.contains(p)) {
+  } else if (is_pinned(address)) {
     *attributes = {cudaMemoryTypeHost, simt::current_device(), p, p};
   } else {
     *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, p};
@@ -226,6 +238,13 @@ Place place_of(const void* pointer, std::size_t bytes) {
   if (!allocation || !allocation->contains(address)) return Place::kHost;
   return bytes <= allocation->bytes - (address - allocation->begin) ? Place::kDevice
                                                                     : Place::kBeyond;
+}
+
+// The device whose memory `pointer` points into; -1 if none.
+int device_of(const void* pointer) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const Allocation* allocation = find_allocation(address);
+  return allocation && allocation->contains(address) ? allocation->device : -1;
 }
 
 }  // namespace
@@ -264,6 +283,10 @@ cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_d
                            std::size_t bytes) {
   if (!simt::is_device(to_device) || !simt::is_device(from_device)) {
     return simt::set_error(cudaErrorInvalidDevice);
+  }
+  if (bytes == 0) return cudaSuccess;
+  if (device_of(to) != to_device || device_of(from) != from_device) {
+    return simt::set_error(cudaErrorInvalidValue);
   }
   // Copies between devices need no peer access: without it CUDA stages them through the host.
   return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);

@@ -235,7 +235,7 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
   } else {
     what += "neither device memory nor shared memory of the block (the host's, freed, or wild)";
   }
-  lane.block->fail(lane, std::move(what), instruction.pc);
+  lane.block->fail(lane, std::move(what), instruction.pc, Outcome::kIllegalAddress);
 }
 
 Observer::Tally* Observer::find_tally(const Instruction& instruction, Space space,

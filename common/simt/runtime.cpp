@@ -96,17 +96,26 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   }
   const Grid run{kernel,           grid, block,     config->dynamicSmemBytes,
                  current_device(), body, arguments, argument_bytes};
-  return run_grid(run) ? cudaSuccess : set_error(cudaErrorLaunchFailure);
+  switch (run_grid(run)) {
+    case Outcome::kDone:
+      return cudaSuccess;
+    case Outcome::kIllegalAddress:
+      return set_error(cudaErrorIllegalAddress);
+    default:
+      return set_error(cudaErrorLaunchFailure);
+  }
 }
 
-cudaError_t set_max_dynamic_shared(const void* kernel, int bytes) {
-  if (bytes < 0 ||
-      static_cast<std::size_t>(bytes) + static_shared_bytes(kernel) > kMaxSharedBytes) {
+cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  if (!kernel) return set_error(cudaErrorInvalidDeviceFunction);
+  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout) return cudaSuccess;
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+      static_cast<std::size_t>(value) + static_shared_bytes(kernel) > kMaxSharedBytes) {
     return set_error(cudaErrorInvalidValue);
   }
   Handles& h = handles();
   const std::lock_guard lock(h.mutex);
-  h.max_dynamic_shared[kernel] = static_cast<std::size_t>(bytes);
+  h.max_dynamic_shared[kernel] = static_cast<std::size_t>(value);
   return cudaSuccess;
 }
 
@@ -336,7 +345,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return cudaStreamSynchronize(stream);
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  if (flags != 0) return set_error(cudaErrorInvalidValue);
   auto& h = handles();
   if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(h.mutex);

@@ -260,7 +260,7 @@ namespace simt {
 cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel,
                    void (*body)(const void* arguments), const void* arguments,
                    std::size_t argument_bytes);
-cudaError_t set_max_dynamic_shared(const void* kernel, int bytes);
+cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value);
 cudaError_t blocks_per_multiprocessor(int* blocks, const void* kernel, int block_size,
                                       std::size_t dynamic_shared_bytes);
 
@@ -286,8 +286,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
 template <typename... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
                                  int value) {
-  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-  return simt::set_max_dynamic_shared(reinterpret_cast<const void*>(kernel), value);
+  return simt::set_attribute(reinterpret_cast<const void*>(kernel), attribute, value);
 }
 
 template <typename... Parameters>
