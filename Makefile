@@ -42,6 +42,15 @@ info: $(SPMV)  ## describe MATRIX: sizes, row lengths, a picture
 list: $(SPMV)  ## the kernels and the papers they come from
 	@$(SPMV) --list
 
+fuzz:  ## feed the reader broken files for SECONDS (60; needs clang)
+	@bash common/tests/fuzz.sh $(or $(SECONDS),60)
+
+READER := $(OUT)/read_benchmark
+$(READER): $(call object,$(addprefix $(ROOT)/common/,tests/read_benchmark.cpp sparse/matrix_market.cpp sparse/convert.cpp))
+	$(link)
+bench-reader: $(READER)  ## how fast files are read, beside SciPy
+	@python3 common/tests/read_benchmark.py $(READER) $(MATRIX)
+
 build: $(SPMV) $(TESTS) $(BROKEN)  ## compile everything, run nothing
 
 clean:  ## remove what was built
