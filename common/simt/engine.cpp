@@ -68,30 +68,13 @@ void set_order(T* order, std::size_t n, std::uint64_t seed) {
 }
 
 const char* name_of(Collective kind) {
-  switch (kind) {
-    case Collective::kSyncWarp:
-      return "__syncwarp";
-    case Collective::kShuffle:
-      return "__shfl_sync";
-    case Collective::kShuffleUp:
-      return "__shfl_up_sync";
-    case Collective::kShuffleDown:
-      return "__shfl_down_sync";
-    case Collective::kShuffleXor:
-      return "__shfl_xor_sync";
-    case Collective::kBallot:
-      return "__ballot_sync";
-    case Collective::kAny:
-      return "__any_sync";
-    case Collective::kAll:
-      return "__all_sync";
-    case Collective::kMatchAny:
-      return "__match_any_sync";
-    case Collective::kMatchAll:
-      return "__match_all_sync";
-    default:
-      return "__reduce_sync";
-  }
+  constexpr const char* kNames[] = {"__syncwarp",        "__shfl_sync",       "__shfl_up_sync",
+                                    "__shfl_down_sync",  "__shfl_xor_sync",   "__ballot_sync",
+                                    "__any_sync",        "__all_sync",        "__match_any_sync",
+                                    "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync",
+                                    "__reduce_max_sync", "__reduce_min_sync", "__reduce_max_sync",
+                                    "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync"};
+  return kNames[static_cast<int>(kind)];
 }
 
 std::string to_text(uint3 v) {

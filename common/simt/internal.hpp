@@ -227,6 +227,10 @@ class Block {
   const Grid& grid() const { return state_->grid(); }
   uint3 index() const { return index_; }
   Observer& observer() { return observer_; }
+  // Whether `address` lies on the stack of any of the block's threads.
+  bool on_a_stack(std::uintptr_t address) const {
+    return address - reinterpret_cast<std::uintptr_t>(stacks_) < stack_count_ * kStackBytes;
+  }
 
  private:
   static void fiber_main(boost::context::detail::transfer_t transfer);

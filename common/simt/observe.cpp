@@ -224,6 +224,8 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
   };
   if (address < 4096) {
     what += "null";
+  } else if (lane.block->on_a_stack(address)) {
+    what += "another thread's own";
   } else if (overrun) {
     into(address - overrun_begin, "shared '" + overrun->name + "'", overrun->bytes);
   } else if (allocation && allocation->contains(address) &&
