@@ -1,0 +1,182 @@
+"""python3 plots/test_update_readmes.py"""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import update_readmes as u
+
+
+def record(kernel, matrix, warm, **changes):
+    times = {"lower": warm, "median": warm, "upper": warm, "samples": 25}
+    half = dict(times, median=warm / 2)
+    result = {
+        "kernel": kernel,
+        "choice": "",
+        "verified": True,
+        "matrix": {"name": matrix, "source": "file", "rows": 1000, "cols": 1000, "nnz": 5000},
+        "precision": "f64",
+        "alpha": 1.0,
+        "beta": 0.0,
+        "device": "Some GPU",
+        "driver": "1",
+        "cuda": "13.0",
+        "cusparse": "12.6",
+        "commit": "abc",
+        "compulsory_bytes": 80000.0,
+        "setup_ms": 1.0,
+        "preprocess_ms": 0.5,
+        "warm_ms": times,
+        "cold_ms": dict(times, median=2 * warm),
+        "floor_warm_ms": half,
+        "floor_cold_ms": times,
+    }
+    result.update(changes)
+    return result
+
+
+class Tables(unittest.TestCase):
+    def table(self, records, arguments):
+        with tempfile.TemporaryDirectory() as directory:
+            (Path(directory) / "GPU").mkdir()
+            lines = "".join(json.dumps(r) + "\n" for r in records)
+            (Path(directory) / "GPU" / "a.jsonl").write_text(lines)
+            return u.make_table("device=GPU precision=f64 " + arguments, Path(directory))
+
+    def test_values_bold_best_and_floor(self):
+        text = self.table(
+            [
+                record("a", "m", 0.01),
+                record("b", "m", 0.02, choice="4 lanes a row"),
+                record("cusparse_x", "m", 0.04),
+                record("cusparse_csr_y", "m", 0.005),
+            ],
+            "kernels=a,b,best:cusparse_*,floor matrices=m column=gflops",
+        )
+        self.assertIn("| matrix | nonzeros a row | a | b | best cuSPARSE | floor |", text)
+        self.assertIn("| m | 5.0 | **1.00** | 0.50 (4 lanes) | 2.00 (csr y) | 4.00 |", text)
+        self.assertIn("GFLOP/s, warm; f64; Some GPU, CUDA 13.0", text)
+
+    def test_times_less_is_better(self):
+        text = self.table(
+            [record("a", "m", 0.01), record("b", "m", 0.02)],
+            "kernels=a,b matrices=m column=cold_us",
+        )
+        self.assertIn("| **20.0** | 40.0 |", text)
+
+    def test_the_newest_record_wins(self):
+        text = self.table(
+            [record("a", "m", 0.01), record("a", "m", 0.1)], "kernels=a matrices=m column=warm_us"
+        )
+        self.assertIn("| 100 |", text)
+
+    def test_a_record_that_is_not_there(self):
+        text = self.table([record("a", "m", 0.01)], "kernels=a,b matrices=m column=gflops")
+        self.assertIn("| 1.00 | — |", text)
+
+    def test_names_up_to_the_comma(self):
+        records = [record("a", "g:9,x=1", 0.01)]
+        self.assertIn("| g:9 |", self.table(records, "kernels=a matrices=g:9 column=gflops"))
+        with self.assertRaisesRegex(u.BlockError, "2 matrices called g:9"):
+            self.table(
+                records + [record("a", "g:9,x=2", 1)], "kernels=a matrices=g:9 column=gflops"
+            )
+
+    def test_stand_ins_are_named(self):
+        stand_in = record("a", "m", 0.01)
+        stand_in["matrix"]["source"] = "stand-in"
+        text = self.table([stand_in], "kernels=a matrices=m column=gflops")
+        self.assertIn("| m (stand-in) |", text)
+
+    def test_refusals(self):
+        good = "kernels=a matrices=m column=gflops"
+        for bad in ({"verified": False}, {"verified": "true"}):
+            with self.assertRaisesRegex(u.BlockError, "line 2: .*not verified"):
+                self.table([record("a", "m", 1), record("b", "m", 1, **bad)], good)
+        with self.assertRaisesRegex(u.BlockError, "0 matrices called m"):
+            self.table([record("a", "other", 1)], good)
+        with self.assertRaisesRegex(u.BlockError, "no column speed"):
+            self.table([record("a", "m", 1)], "kernels=a matrices=m column=speed")
+        with self.assertRaisesRegex(u.BlockError, "needs kernels="):
+            self.table([record("a", "m", 1)], "matrices=m column=gflops")
+        with self.assertRaisesRegex(u.BlockError, "unknown: kernal"):
+            self.table([record("a", "m", 1)], good + " kernal=a")
+
+
+REPORT = """\
+backend: cpu | {cpu}
+
+m (generated): 9 rows
+step  kernel    needed MB  lanes  GFLOP/s
+-----------------------------------------
+01    seq            7.19          {one:>7}
+02    csr_scalar     7.19   {lanes}
+
+step  kernel      m
+---------------------------
+01    seq         {one} GFLOP/s
+02    csr_scalar  4.01
+"""
+
+
+class Masks(unittest.TestCase):
+    def test_times_and_processors_may_differ(self):
+        self.assertEqual(
+            u.masked(REPORT.format(cpu="x", one="3.94", lanes="32.0")),
+            u.masked(REPORT.format(cpu="y z", one="0.0751", lanes="32.0")),
+        )
+
+    def test_counters_may_not(self):
+        self.assertNotEqual(
+            u.masked(REPORT.format(cpu="x", one="3.94", lanes="32.0")),
+            u.masked(REPORT.format(cpu="x", one="3.94", lanes="31.9")),
+        )
+
+    def test_numbers_of_assertions_may(self):
+        self.assertEqual(
+            u.masked("All tests passed (10 assertions in 2 test cases)"),
+            u.masked("All tests passed (11 assertions in 2 test cases)"),
+        )
+
+
+class Blocks(unittest.TestCase):
+    TEXT = "a\n<!-- output: echo one -->\nold\n<!-- end -->\nb\n"
+
+    def test_filled_and_then_up_to_date(self):
+        text, changed, failed = u.update(self.TEXT)
+        self.assertEqual(
+            text, "a\n<!-- output: echo one -->\n```text\n$ echo one\none\n```\n<!-- end -->\nb\n"
+        )
+        self.assertEqual(changed, ["<!-- output: echo one -->"])
+        self.assertEqual(failed, [])
+        self.assertEqual(u.update(text), (text, [], []))
+
+    def test_exit_status(self):
+        _, changed, failed = u.update(self.TEXT.replace("echo one", "false"))
+        self.assertEqual(changed, [])
+        self.assertRegex(failed[0][1], "exit status 1, not 0")
+        text, _, failed = u.update(self.TEXT.replace("output: echo one", "output exit=1: false"))
+        self.assertEqual(failed, [])
+        self.assertNotIn("old", text)
+
+    def test_a_pipe_fails_with_its_first_command(self):
+        _, _, failed = u.update(self.TEXT.replace("echo one", "false | cat"))
+        self.assertEqual(len(failed), 1)
+
+    def test_a_block_without_end(self):
+        text = self.TEXT.replace("<!-- end -->\n", "") + self.TEXT
+        _, _, failed = u.update(text)
+        self.assertRegex(failed[0][1], "before the next block")
+
+    def test_code(self):
+        block = "<!-- code: plots/test_update_readmes.py /^class Masks/ /def / -->\n<!-- end -->\n"
+        text, _, failed = u.update(block)
+        self.assertEqual(failed, [])
+        self.assertIn("class Masks(unittest.TestCase):\n    def test_times", text)
+        _, _, failed = u.update(block.replace("class Masks", "class No" + "thing"))
+        self.assertRegex(failed[0][1], "no line of .* matches")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+"""Fills the generated blocks of the READMEs, so that no number in them is typed by hand.
+
+    python3 plots/update_readmes.py           rewrite the blocks that are out of date
+    python3 plots/update_readmes.py --check   rewrite nothing; exit 1 if a block is out of date
+
+A block begins with one of these markers on a line of its own and ends with <!-- end -->:
+
+    <!-- output: make run ARGS=--verify-only -->
+        What the command prints, run by bash in the root of the repository on the CPU backend.
+        `<!-- output exit=1: diff a b -->` expects that exit status instead of 0.
+
+    <!-- code: 02_csr_scalar/csr_scalar.cuh /T sum = 0/ /^  }/ -->
+        The lines of a file from the first that matches one pattern to the next that matches the
+        other.
+
+    <!-- table: device=NVIDIA_H200 kernels=csr_scalar,best:cusparse_* matrices=G3_circuit
+         precision=f64 column=gflops -->
+        A line a matrix, a column a kernel, from plots/results/DEVICE/*.jsonl. Markers may take
+        several lines. `matrices` are names up to their first comma. A kernel may be
+        best:PATTERN, the fastest that matches, or floor. `column` is one of those in COLUMNS.
+
+Times differ from run to run and from machine to machine, and so does the processor's name. What is
+written is what was printed, but two outputs that differ only in such things count as the same (see
+masked()), and the block keeps its text.
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(
+    r"^<!-- (output|code|table)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
+)
+END = "<!-- end -->"
+
+
+class BlockError(Exception):
+    """A block that cannot be filled; the text says why."""
+
+
+# --- Output of a command --------------------------------------------------------------------------
+
+
+def run_command(command, expected_status=0):
+    """A fenced block of the command and of what it prints on stdout."""
+    environment = dict(os.environ, BACKEND="cpu", LC_ALL="C.UTF-8")
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # this script may be run by make
+        environment.pop(name, None)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode != expected_status:
+        raise BlockError(
+            f"exit status {done.returncode}, not {expected_status}: {done.stderr.strip()[-500:]}"
+        )
+    # Which backend and why is for the reader's machine to say, not for the one that wrote this.
+    text = re.sub(r"^backend: cpu \([^)]*\)", "backend: cpu", done.stdout, flags=re.MULTILINE)
+    language = "diff" if command.startswith("diff") else "text"
+    prompt = "" if language == "diff" else f"$ {command}\n"
+    return f"```{language}\n{prompt}{text.strip(chr(10))}\n```\n"
+
+
+def masked(text):
+    """`text` without what may differ between two right runs of one command.
+
+    That is: the line that names the processor, the numbers of a GFLOP/s column or before the word
+    GFLOP/s, how many assertions the tests have, the milliseconds of anything, and, since a number
+    of another length moves what follows it, how many spaces and dashes stand in a row.
+    """
+    lines = []
+    column = None  # where the GFLOP/s column of the current table begins
+    for line in text.splitlines():
+        if line.startswith("backend:"):
+            line = "backend:"
+        if not line.strip():
+            column = None
+        elif re.match(r"step +kernel\b.* GFLOP/s$", line):
+            column = len(line) - len("GFLOP/s")
+        elif column is not None and len(line) > column:
+            line = line[:column] + "#"
+        line = re.sub(r"[\d.]+ (GFLOP/s|assertions?|ms)\b", r"# \1", line)
+        lines.append(re.sub(r"-{3,}", "---", re.sub(r" +", " ", line)).rstrip())
+    return "\n".join(lines)
+
+
+# --- Lines of a file ------------------------------------------------------------------------------
+
+
+def quote_code(arguments):
+    """A fenced block of `FILE /START/ /END/`."""
+    match = re.fullmatch(r"(\S+) +/(.*)/ +/(.*)/", arguments, re.DOTALL)
+    if not match:
+        raise BlockError("a code block needs FILE /START/ /END/")
+    path, start, end = match.groups()
+    lines = (ROOT / path).read_text().splitlines()
+    first = next((i for i, line in enumerate(lines) if re.search(start, line)), None)
+    if first is None:
+        raise BlockError(f"no line of {path} matches /{start}/")
+    last = next((i for i in range(first, len(lines)) if re.search(end, lines[i])), None)
+    if last is None:
+        raise BlockError(f"no line of {path} from {first + 1} on matches /{end}/")
+    indent = min(len(line) - len(line.lstrip()) for line in lines[first : last + 1] if line.strip())
+    body = "\n".join(line[indent:] for line in lines[first : last + 1])
+    return f"```cpp\n{body}\n```\n"
+
+
+# --- Tables from records --------------------------------------------------------------------------
+
+# name -> (what it is, value of a record, whether more is better). A floor is a record too.
+COLUMNS = {
+    "gflops": ("GFLOP/s, warm", lambda r: 2e-6 * r["matrix"]["nnz"] / r["warm_ms"]["median"], True),
+    "gflops_cold": (
+        "GFLOP/s, cold",
+        lambda r: 2e-6 * r["matrix"]["nnz"] / r["cold_ms"]["median"],
+        True,
+    ),
+    "warm_us": ("microseconds, warm", lambda r: 1e3 * r["warm_ms"]["median"], False),
+    "cold_us": ("microseconds, cold", lambda r: 1e3 * r["cold_ms"]["median"], False),
+    "gb_per_s": (
+        "GB/s of compulsory bytes, warm",
+        lambda r: 1e-6 * r["compulsory_bytes"] / r["warm_ms"]["median"],
+        True,
+    ),
+    "of_floor": (
+        "percent of the floor's speed, warm",
+        lambda r: 100 * r["floor_warm_ms"]["median"] / r["warm_ms"]["median"],
+        True,
+    ),
+    "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
+}
+
+
+def read_records(device, results=None):
+    """Records of plots/results/DEVICE; of several of one thing, the last of the last file."""
+    directory = (results or ROOT / "plots" / "results") / device
+    files = sorted(directory.glob("*.jsonl"))
+    if not files:
+        raise BlockError(f"no records in {directory}")
+    records = {}
+    for file in files:
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            record = json.loads(line)
+            if record.get("verified") is not True:
+                raise BlockError(f"{file.name}, line {number}: a record that is not verified")
+            if (record["alpha"], record["beta"]) != (1, 0):
+                continue
+            key = (record["matrix"]["name"], record["precision"], record["kernel"])
+            records.pop(key, None)  # so that the newest also stands last
+            records[key] = record
+    return list(records.values())
+
+
+def find_matrix(records, name):
+    """The full name of the one matrix that is called `name` up to its first comma."""
+    found = {r["matrix"]["name"] for r in records if r["matrix"]["name"].split(",")[0] == name}
+    if len(found) != 1:
+        raise BlockError(f"{len(found)} matrices called {name} in the records, not one")
+    return found.pop()
+
+
+def number(value):
+    """Three digits, as the program prints them."""
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def make_table(arguments, results=None):
+    """A Markdown table and the line that says what it shows."""
+    wanted = dict(word.split("=", 1) for word in arguments.split())
+    unknown = set(wanted) - {"device", "kernels", "matrices", "precision", "column"}
+    if unknown:
+        raise BlockError(f"unknown: {', '.join(sorted(unknown))}")
+    try:
+        kernels, matrices = wanted["kernels"].split(","), wanted["matrices"].split(",")
+        precision, column = wanted["precision"], wanted["column"]
+        everything = read_records(wanted["device"], results)
+    except KeyError as missing:
+        raise BlockError(f"a table needs {missing.args[0]}=") from None
+    if column not in COLUMNS:
+        raise BlockError(f"no column {column}; there are {', '.join(COLUMNS)}")
+    title, value, more_is_better = COLUMNS[column]
+    records = [r for r in everything if r["precision"] == precision]
+
+    def cell(matrix, kernel):
+        """The value and a note on it, of the record that the column `kernel` shows."""
+        mine = [r for r in records if r["matrix"]["name"] == matrix]
+        if kernel == "floor":
+            floors = [r for r in mine if "floor_warm_ms" in r]
+            if not floors:
+                return None, ""
+            floor = dict(floors[-1], warm_ms=floors[-1]["floor_warm_ms"])
+            floor["cold_ms"] = floors[-1]["floor_cold_ms"]
+            return value(floor), ""
+        pattern = kernel[len("best:") :] if kernel.startswith("best:") else kernel
+        fit = [r for r in mine if fnmatch.fnmatchcase(r["kernel"], pattern)]
+        if not fit:
+            return None, ""
+        best = (max if more_is_better else min)(fit, key=value)
+        if kernel.startswith("best:"):
+            return value(best), best["kernel"].removeprefix("cusparse_").replace("_", " ")
+        return value(best), best["choice"].removesuffix(" a row")
+
+    shown = [r for r in records if r["matrix"]["name"].split(",")[0] in matrices]
+    heads = ["best cuSPARSE" if k.startswith("best:cusparse") else k.replace("best:", "best of ")
+             for k in kernels]
+    lines = [
+        "| matrix | nonzeros a row | " + " | ".join(heads) + " |",
+        "| :--- | ---: |" + " ---: |" * len(kernels),
+    ]
+    for name in matrices:
+        full = find_matrix(records, name)
+        matrix = next(r["matrix"] for r in records if r["matrix"]["name"] == full)
+        cells = [cell(full, kernel) for kernel in kernels]
+        # Bold: the best of the kernels named one by one.
+        ours = [c[0] for c, k in zip(cells, kernels) if c[0] is not None and ":" not in k and k != "floor"]
+        best = (max if more_is_better else min)(ours) if len(ours) > 1 else None
+        texts = []
+        for (figure, note), kernel in zip(cells, kernels):
+            text = "—" if figure is None else number(figure)
+            if figure is not None and figure == best and ":" not in kernel and kernel != "floor":
+                text = f"**{text}**"
+            texts.append(f"{text} ({note})" if note else text)
+        star = "" if matrix["source"] != "stand-in" else " (stand-in)"
+        lines.append(f"| {name}{star} | {matrix['nnz'] / max(matrix['rows'], 1):.1f} | " + " | ".join(texts) + " |")
+
+    def all_of(field):
+        return ", ".join(sorted({r[field] for r in shown if field in r}))
+
+    caption = f"{title}; {precision}; {all_of('device')}"
+    if all_of("cuda"):
+        caption += f", CUDA {all_of('cuda')}, cuSPARSE {all_of('cusparse')}, driver {all_of('driver')}"
+    caption += f"; commit {all_of('commit')}."
+    if any(not k.startswith("best:") and k != "floor" for k in kernels) and len(kernels) > 1:
+        caption += " Bold: the best of the kernels here."
+    return "\n".join([caption, ""] + lines) + "\n"
+
+
+# --- READMEs --------------------------------------------------------------------------------------
+
+
+def fill(kind, options, argument):
+    """What belongs between the markers."""
+    argument = " ".join(argument.split()) if kind == "table" else argument
+    if kind == "output":
+        status = re.fullmatch(r" exit=(\d+)", options) if options else None
+        if options and not status:
+            raise BlockError(f"what is '{options.strip()}'?")
+        return run_command(argument, int(status[1]) if status else 0)
+    if options:
+        raise BlockError(f"what is '{options.strip()}'?")
+    return quote_code(argument) if kind == "code" else "\n" + make_table(argument) + "\n"
+
+
+def update(text, fill_block=fill):
+    """`text` with its blocks filled, the markers of those that changed, and what went wrong."""
+    changed, failed = [], []
+
+    def replace(match):
+        kind, options, argument, old = match.groups()
+        marker = match[0][: match.start(4) - match.start()]
+        if re.search(r"^<!-- (output|code|table)\b", old, re.MULTILINE):
+            failed.append((marker.strip(), f"no {END} before the next block"))
+            return match[0]
+        try:
+            new = fill_block(kind, options, argument)
+        except BlockError as error:
+            failed.append((marker.strip(), str(error)))
+            return match[0]
+        same = masked(new) == masked(old) if kind == "output" else new == old
+        if same:
+            return match[0]
+        changed.append(marker.strip())
+        return marker + new + END
+
+    return BLOCK.sub(replace, text), changed, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if out of date")
+    parser.add_argument("files", nargs="*", type=Path, help="default: every README.md of the tree")
+    arguments = parser.parse_args()
+    files = arguments.files or sorted([ROOT / "README.md", *ROOT.glob("[0-9][0-9]_*/README.md")])
+    status = 0
+    for file in files:
+        text, changed, failed = update(file.read_text())
+        name = os.path.relpath(file, ROOT)
+        for marker in changed:
+            print(f"{name}: {'out of date' if arguments.check else 'updated'}: {marker}")
+        for marker, reason in failed:
+            print(f"{name}: cannot fill: {marker}\n  {reason}", file=sys.stderr)
+        if failed or (changed and arguments.check):
+            status = 1
+        if changed and not arguments.check:
+            file.write_text(text)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
