@@ -261,11 +261,17 @@ Environment describe_environment(int argc, char** argv) {
       commit ? commit
              : command_output("git -C '" SPMV_SOURCE_DIR "' describe --always --dirty --abbrev=12");
   if (e.commit.empty()) e.commit = "unknown";
-  for (int i = 0; i < argc; ++i) {
-    std::string word = argv[i];
-    // The program by its name alone: where it was built says nothing.
-    if (i == 0) word = word.substr(word.find_last_of('/') + 1);
-    e.command += (i ? " " : "") + word;
+  // The program by its name alone, and without the file for the records: where things lay says
+  // nothing of the measurement.
+  const std::string program = argv[0];
+  e.command = program.substr(program.find_last_of('/') + 1);
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--json") {
+      ++i;
+    } else if (!word.starts_with("--json=")) {
+      e.command += " " + word;
+    }
   }
   return e;
 }
