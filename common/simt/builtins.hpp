@@ -38,12 +38,17 @@ T from_bits(std::uint64_t bits) {
 }
 
 template <typename T>
-T shuffle(Collective kind, unsigned mask, T value, int operand, int width) {
+__forceinline__ T shuffle(Collective kind, unsigned mask, T value, int operand, int width) {
   return from_bits<T>(collective(kind, mask, to_bits(value), operand, width));
 }
 
-inline unsigned vote(Collective kind, unsigned mask, std::uint64_t value) {
+__forceinline__ unsigned vote(Collective kind, unsigned mask, std::uint64_t value) {
   return static_cast<unsigned>(collective(kind, mask, value, 0, kWarpSize));
+}
+
+// Follows a call that may be a kernel's last: as a jump it would leave no address in the kernel.
+__forceinline__ void no_tail_call() {
+  asm volatile("");
 }
 
 // Read-modify-write operations, out of line so that the caller's address names the source line.
@@ -72,124 +77,127 @@ void texture_fetch(unsigned long long texture, int index, void* element, std::si
 }  // namespace simt
 
 // --- Barriers, fences ---------------------------------------------------------------------------
+//
+// All that reaches simt is inlined always: the address that simt returns to tells it the
+// instruction.
 
-inline void __syncthreads() {
+__forceinline__ void __syncthreads() {
   simt::barrier(simt::Barrier::kPlain, 0);
+  simt::no_tail_call();
 }
-inline int __syncthreads_or(int predicate) {
+__forceinline__ int __syncthreads_or(int predicate) {
   return simt::barrier(simt::Barrier::kOr, predicate);
 }
-inline int __syncthreads_and(int predicate) {
+__forceinline__ int __syncthreads_and(int predicate) {
   return simt::barrier(simt::Barrier::kAnd, predicate);
 }
-inline int __syncthreads_count(int predicate) {
+__forceinline__ int __syncthreads_count(int predicate) {
   return simt::barrier(simt::Barrier::kCount, predicate);
 }
-inline void __syncwarp(unsigned mask = 0xffffffffu) {
+__forceinline__ void __syncwarp(unsigned mask = 0xffffffffu) {
   simt::vote(simt::Collective::kSyncWarp, mask, 0);
+  simt::no_tail_call();
 }
-inline void __threadfence() {
+__forceinline__ void __threadfence() {
   simt::yield();
+  simt::no_tail_call();
 }
-inline void __threadfence_block() {
-  simt::yield();
+__forceinline__ void __threadfence_block() {
+  __threadfence();
 }
-inline void __threadfence_system() {
-  simt::yield();
+__forceinline__ void __threadfence_system() {
+  __threadfence();
 }
-inline void __nanosleep(unsigned) {
-  simt::yield();
+__forceinline__ void __nanosleep(unsigned) {
+  __threadfence();
 }
 
 // --- Warp operations ----------------------------------------------------------------------------
 
 template <typename T>
-T __shfl_sync(unsigned mask, T value, int source, int width = warpSize) {
+__forceinline__ T __shfl_sync(unsigned mask, T value, int source, int width = warpSize) {
   return simt::shuffle(simt::Collective::kShuffle, mask, value, source, width);
 }
 template <typename T>
-T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
+__forceinline__ T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
   return simt::shuffle(simt::Collective::kShuffleUp, mask, value, static_cast<int>(delta), width);
 }
 template <typename T>
-T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
+__forceinline__ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
   return simt::shuffle(simt::Collective::kShuffleDown, mask, value, static_cast<int>(delta), width);
 }
 template <typename T>
-T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize) {
+__forceinline__ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize) {
   return simt::shuffle(simt::Collective::kShuffleXor, mask, value, lane_mask, width);
 }
-inline unsigned __ballot_sync(unsigned mask, int predicate) {
+__forceinline__ unsigned __ballot_sync(unsigned mask, int predicate) {
   return simt::vote(simt::Collective::kBallot, mask, predicate != 0);
 }
-inline int __any_sync(unsigned mask, int predicate) {
+__forceinline__ int __any_sync(unsigned mask, int predicate) {
   return static_cast<int>(simt::vote(simt::Collective::kAny, mask, predicate != 0));
 }
-inline int __all_sync(unsigned mask, int predicate) {
+__forceinline__ int __all_sync(unsigned mask, int predicate) {
   return static_cast<int>(simt::vote(simt::Collective::kAll, mask, predicate != 0));
 }
 template <typename T>
-unsigned __match_any_sync(unsigned mask, T value) {
+__forceinline__ unsigned __match_any_sync(unsigned mask, T value) {
   return simt::vote(simt::Collective::kMatchAny, mask, simt::to_bits(value));
 }
 template <typename T>
-unsigned __match_all_sync(unsigned mask, T value, int* predicate) {
+__forceinline__ unsigned __match_all_sync(unsigned mask, T value, int* predicate) {
   const unsigned lanes = simt::vote(simt::Collective::kMatchAll, mask, simt::to_bits(value));
   *predicate = lanes != 0;
   return lanes;
 }
 // CUDA promises no more than that the caller is in the answer; here it is alone in it.
-inline unsigned __activemask() {
+__forceinline__ unsigned __activemask() {
   const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
   return 1u << (thread % simt::kWarpSize);
 }
-inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
+__forceinline__ unsigned __reduce_add_sync(unsigned mask, unsigned value) {
   return simt::vote(simt::Collective::kReduceAdd, mask, value);
 }
-inline int __reduce_add_sync(unsigned mask, int value) {
+__forceinline__ int __reduce_add_sync(unsigned mask, int value) {
   return static_cast<int>(
       simt::vote(simt::Collective::kReduceAdd, mask, static_cast<unsigned>(value)));
 }
-inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
+__forceinline__ unsigned __reduce_min_sync(unsigned mask, unsigned value) {
   return simt::vote(simt::Collective::kReduceMinUnsigned, mask, value);
 }
-inline int __reduce_min_sync(unsigned mask, int value) {
+__forceinline__ int __reduce_min_sync(unsigned mask, int value) {
   return static_cast<int>(
       simt::vote(simt::Collective::kReduceMinSigned, mask, static_cast<unsigned>(value)));
 }
-inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
+__forceinline__ unsigned __reduce_max_sync(unsigned mask, unsigned value) {
   return simt::vote(simt::Collective::kReduceMaxUnsigned, mask, value);
 }
-inline int __reduce_max_sync(unsigned mask, int value) {
+__forceinline__ int __reduce_max_sync(unsigned mask, int value) {
   return static_cast<int>(
       simt::vote(simt::Collective::kReduceMaxSigned, mask, static_cast<unsigned>(value)));
 }
-inline unsigned __reduce_and_sync(unsigned mask, unsigned value) {
+__forceinline__ unsigned __reduce_and_sync(unsigned mask, unsigned value) {
   return simt::vote(simt::Collective::kReduceAnd, mask, value);
 }
-inline unsigned __reduce_or_sync(unsigned mask, unsigned value) {
+__forceinline__ unsigned __reduce_or_sync(unsigned mask, unsigned value) {
   return simt::vote(simt::Collective::kReduceOr, mask, value);
 }
-inline unsigned __reduce_xor_sync(unsigned mask, unsigned value) {
+__forceinline__ unsigned __reduce_xor_sync(unsigned mask, unsigned value) {
   return simt::vote(simt::Collective::kReduceXor, mask, value);
 }
 
 // --- Atomics ------------------------------------------------------------------------------------
 
-// Always inlined, so that the address that simt sees is the kernel's own.
-#define SIMT_ATOMIC(name, operation)                                           \
-  template <typename T>                                                        \
-  __forceinline__ T name(T* address, std::type_identity_t<T> value) {          \
-    return simt::operation(address, value);                                    \
-  }                                                                            \
-  template <typename T>                                                        \
-  __forceinline__ T name##_block(T* address, std::type_identity_t<T> value) {  \
-    return simt::operation(address, value);                                    \
-  }                                                                            \
-  template <typename T>                                                        \
-  __forceinline__ T name##_system(T* address, std::type_identity_t<T> value) { \
-    return simt::operation(address, value);                                    \
+#define SIMT_ATOMIC_FUNCTION(name, operation)                         \
+  template <typename T>                                               \
+  __forceinline__ T name(T* address, std::type_identity_t<T> value) { \
+    const T old = simt::operation(address, value);                    \
+    simt::no_tail_call();                                             \
+    return old;                                                       \
   }
+#define SIMT_ATOMIC(name, operation)            \
+  SIMT_ATOMIC_FUNCTION(name, operation)         \
+  SIMT_ATOMIC_FUNCTION(name##_block, operation) \
+  SIMT_ATOMIC_FUNCTION(name##_system, operation)
 SIMT_ATOMIC(atomicAdd, atomic_add)
 SIMT_ATOMIC(atomicExch, atomic_exchange)
 SIMT_ATOMIC(atomicMin, atomic_min)
@@ -198,20 +206,22 @@ SIMT_ATOMIC(atomicAnd, atomic_and)
 SIMT_ATOMIC(atomicOr, atomic_or)
 SIMT_ATOMIC(atomicXor, atomic_xor)
 #undef SIMT_ATOMIC
+#undef SIMT_ATOMIC_FUNCTION
 template <typename T>
 __forceinline__ T atomicSub(T* address, std::type_identity_t<T> value) {
   static_assert(std::is_integral_v<T>, "CUDA has atomicSub for integers only");
-  return simt::atomic_add(address, static_cast<T>(T{0} - value));
+  return atomicAdd(address, static_cast<T>(T{0} - value));
 }
 template <typename T>
 __forceinline__ T atomicCAS(T* address, std::type_identity_t<T> compare,
                             std::type_identity_t<T> value) {
-  return simt::atomic_compare_exchange(address, compare, value);
+  const T old = simt::atomic_compare_exchange(address, compare, value);
+  simt::no_tail_call();
+  return old;
 }
 
 // --- Loads and stores with a cache hint, which the CPU has no use for ---------------------------
 
-// Always inlined, so that the access counts where the kernel wrote it.
 #define SIMT_LOAD(name)                      \
   template <typename T>                      \
   __forceinline__ T name(const T* address) { \

@@ -195,7 +195,7 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   }
   // The lane's arguments, and what the program keeps for itself.
   if (is_in(reinterpret_cast<std::uintptr_t>(grid_->arguments), grid_->argument_bytes)) return;
-  if (is_builtin_variable(address) || is_static_storage(address)) {
+  if (is_builtin_variable(address) || is_program_storage(address)) {
     is_in(address, instruction.size);
     return;
   }

@@ -30,6 +30,7 @@ struct Symbols {
     std::size_t offset, bytes;
   };
   std::vector<Variable> thread_locals;
+  std::vector<std::size_t> guards;  // offsets of one-byte variables, see is_program_storage()
 };
 
 // What the loader knows of the executable, which is the first object it lists.
@@ -78,6 +79,7 @@ Symbols read_symbols() {
       const char* name = strings.c_str() + symbol.st_name;
       if (ELF64_ST_TYPE(symbol.st_info) == STT_TLS) {
         symbols.thread_locals.push_back({name, symbol.st_value, symbol.st_size});
+        if (std::strncmp(name, "_ZGV", 4) == 0) symbols.guards.push_back(symbol.st_value);
       } else if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
         const std::uintptr_t begin = base + symbol.st_value;
         symbols.functions.push_back({begin, begin + symbol.st_size, name});
@@ -189,7 +191,10 @@ std::byte* shared_address(std::size_t offset) {
   return block + offset;
 }
 
-bool is_static_storage(std::uintptr_t address) {
+bool is_program_storage(std::uintptr_t address) {
+  for (const std::size_t offset : symbols().guards) {
+    if (address == reinterpret_cast<std::uintptr_t>(shared_address(offset))) return true;
+  }
   const dl_phdr_info info = executable();
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];

@@ -32,8 +32,9 @@ std::size_t static_shared_bytes(const void* kernel);
 // The calling thread's copy of the variable at `offset`.
 std::byte* shared_address(std::size_t offset);
 
-// Whether `address` is a variable of the program itself: static or constant, but not thread_local.
-bool is_static_storage(std::uintptr_t address);
+// Whether `address` is a variable of the program itself: static or constant, or the guard of a
+// thread_local (g++ notes whether a shared array of vectors is initialised, which takes no code).
+bool is_program_storage(std::uintptr_t address);
 
 // Demangled name of the function that holds `pc`; "?" if there is none.
 std::string function_name(const void* pc);

@@ -30,24 +30,52 @@ struct dim3 {
   constexpr operator uint3() const { return {x, y, z}; }
 };
 
-#define SIMT_VECTOR_TYPES(name, T)                              \
-  struct name##1 {                                              \
-    T x;                                                        \
-  };                                                            \
-  struct alignas(2 * sizeof(T)) name##2 {                       \
-    T x, y;                                                     \
-  };                                                            \
-  struct alignas(sizeof(T) == 8 ? 16 : 4 * sizeof(T)) name##4 { \
-    T x, y, z, w;                                               \
-  };                                                            \
-  constexpr name##1 make_##name##1(T x) {                       \
-    return {x};                                                 \
-  }                                                             \
-  constexpr name##2 make_##name##2(T x, T y) {                  \
-    return {x, y};                                              \
-  }                                                             \
-  constexpr name##4 make_##name##4(T x, T y, T z, T w) {        \
-    return {x, y, z, w};                                        \
+namespace simt {
+
+// Copies a vector in pieces of up to 16 bytes, each with one load and one store, as the device
+// does. (A compiler that sees a structure would load the members that are used, one by one.)
+template <typename Vector>
+__forceinline__ void copy_vector(Vector* to, const Vector* from) {
+  constexpr std::size_t kBytes = sizeof(Vector) < 16 ? sizeof(Vector) : 16;
+  typedef int Piece __attribute__((vector_size(kBytes), may_alias));
+  for (std::size_t i = 0; i < sizeof(Vector) / kBytes; ++i) {
+    reinterpret_cast<Piece*>(to)[i] = reinterpret_cast<const Piece*>(from)[i];
+  }
+}
+
+}  // namespace simt
+
+#define SIMT_COPIED_AS_A_WHOLE(name)                   \
+  name() = default;                                    \
+  __forceinline__ name(const name& other) {            \
+    simt::copy_vector(this, &other);                   \
+  }                                                    \
+  __forceinline__ name& operator=(const name& other) { \
+    simt::copy_vector(this, &other);                   \
+    return *this;                                      \
+  }
+#define SIMT_VECTOR_TYPES(name, T)                                            \
+  struct name##1 {                                                            \
+    T x;                                                                      \
+  };                                                                          \
+  struct alignas(2 * sizeof(T)) name##2 {                                     \
+    T x, y;                                                                   \
+    constexpr name##2(T x_, T y_) : x(x_), y(y_) {}                           \
+    SIMT_COPIED_AS_A_WHOLE(name##2)                                           \
+  };                                                                          \
+  struct alignas(sizeof(T) == 8 ? 16 : 4 * sizeof(T)) name##4 {               \
+    T x, y, z, w;                                                             \
+    constexpr name##4(T x_, T y_, T z_, T w_) : x(x_), y(y_), z(z_), w(w_) {} \
+    SIMT_COPIED_AS_A_WHOLE(name##4)                                           \
+  };                                                                          \
+  constexpr name##1 make_##name##1(T x) {                                     \
+    return {x};                                                               \
+  }                                                                           \
+  constexpr name##2 make_##name##2(T x, T y) {                                \
+    return {x, y};                                                            \
+  }                                                                           \
+  constexpr name##4 make_##name##4(T x, T y, T z, T w) {                      \
+    return {x, y, z, w};                                                      \
   }
 SIMT_VECTOR_TYPES(int, int)
 SIMT_VECTOR_TYPES(uint, unsigned)
@@ -56,3 +84,4 @@ SIMT_VECTOR_TYPES(ulonglong, unsigned long long)
 SIMT_VECTOR_TYPES(float, float)
 SIMT_VECTOR_TYPES(double, double)
 #undef SIMT_VECTOR_TYPES
+#undef SIMT_COPIED_AS_A_WHOLE

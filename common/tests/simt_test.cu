@@ -491,7 +491,7 @@ __device__ int device_function_with_shared_memory(bool& poisoned) {
   __shared__ int counter;
   poisoned &= is_poison(counter);
   __syncthreads();
-  if (threadIdx.x == 0) counter = 5;
+  if (threadIdx.x == 0) counter = static_cast<int>(blockDim.x) - 59;
   __syncthreads();
   return counter;
 }
