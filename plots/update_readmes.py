@@ -66,7 +66,9 @@ def run_command(command, expected_status=0):
             f"exit status {done.returncode}, not {expected_status}: {done.stderr.strip()[-500:]}"
         )
     # Which backend and why is for the reader's machine to say, not for the one that wrote this.
-    text = re.sub(r"^backend: cpu \([^)]*\)", "backend: cpu", done.stdout, flags=re.MULTILINE)
+    text = re.sub(r"^(backend: cpu) \([^)]*\)", r"\1", done.stdout, flags=re.MULTILINE)
+    # Nor is it of interest where the repository lies on it.
+    text = re.sub(r"^make(\[\d+\])?: (Entering|Leaving) .*\n", "", text, flags=re.MULTILINE)
     language = "diff" if command.startswith("diff") else "text"
     prompt = "" if language == "diff" else f"$ {command}\n"
     return f"```{language}\n{prompt}{text.strip(chr(10))}\n```\n"
