@@ -44,6 +44,7 @@ struct Allocation {
   std::size_t mapped_bytes = 0;
   int device = 0;
   std::string name;
+  bool open = false;
 
   bool contains(std::uintptr_t address) const { return address - begin < bytes; }
 };
@@ -54,13 +55,16 @@ const Allocation* find_allocation(std::uintptr_t address);
 // Whether a kernel on `device` may use memory of `owner`.
 bool can_reach(int device, int owner);
 
-// In the instrumented build device memory can be touched only while one of these lives.
+// In the instrumented build an allocation can be touched only after open(), and while one of these
+// lives. (One by one, as they are needed: changing the protection of much memory takes long.)
 class DeviceMemoryAccess {
  public:
   DeviceMemoryAccess();
   ~DeviceMemoryAccess();
   DeviceMemoryAccess(const DeviceMemoryAccess&) = delete;
   DeviceMemoryAccess& operator=(const DeviceMemoryAccess&) = delete;
+  // The allocation that holds `address`, if one does.
+  static void open(std::uintptr_t address);
 };
 
 // --- Lanes --------------------------------------------------------------------------------------
@@ -150,6 +154,8 @@ class Observer {
     Access access;
     Space space;
     const std::string* array;
+    std::uintptr_t begin, end;
+    Tally* next;                                            // of the same instruction
     unsigned pending = 0;                                   // lanes that have addresses
     std::vector<std::uintptr_t> addresses[kWarpSize] = {};  // since they converged; 0 for none
     AccessCounts counts = {};
@@ -161,12 +167,13 @@ class Observer {
     std::uintptr_t begin = 0, end = 0;  // the array that it was last seen to touch
     std::uintptr_t last = 0;            // address that it last touched
     Tally* tally = nullptr;             // of that array; null if it is not one to count
+    Tally* tallies = nullptr;           // of all arrays that it has touched
   };
   Instruction& find_instruction(const void* pc, unsigned size, Access access);
   void grow();
   void classify(Lane& lane, Instruction& instruction, std::uintptr_t address);
   [[noreturn]] void reject(Lane& lane, const Instruction& instruction, std::uintptr_t address);
-  Tally* find_tally(const Instruction& instruction, Space space, const std::string& array);
+  void add_tally(Instruction& instruction, Space space, const std::string& array);
   static void count(Tally& tally);
 
   const Grid* grid_ = nullptr;

@@ -29,7 +29,7 @@ struct Heap {
   std::map<std::uintptr_t, Allocation> allocations;  // by their first byte
   std::map<std::uintptr_t, std::size_t> pinned;      // cudaMallocHost: first byte, bytes
   std::set<std::pair<int, int>> peers;               // (device, peer that it may use)
-  int open = 0;                                      // DeviceMemoryAccess objects alive
+  int users = 0;                                     // DeviceMemoryAccess objects alive
 };
 
 // Never destroyed: buffers with static storage may outlive any order of destruction.
@@ -42,8 +42,10 @@ std::size_t physical_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * kPageBytes;
 }
 
-void set_protection(const Allocation& allocation, int protection) {
-  mprotect(reinterpret_cast<void*>(allocation.begin), allocation.mapped_bytes, protection);
+void set_open(Allocation& allocation, bool open) {
+  mprotect(reinterpret_cast<void*>(allocation.begin), allocation.mapped_bytes,
+           open ? PROT_READ | PROT_WRITE : PROT_NONE);
+  allocation.open = open;
 }
 
 // Only in the instrumented build: the host touched memory that it may not.
@@ -76,20 +78,28 @@ void watch_host() {
 
 DeviceMemoryAccess::DeviceMemoryAccess() {
   if (!is_instrumented()) return;
-  Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  if (h.open++ > 0) return;
-  for (const auto& [begin, allocation] : h.allocations) {
-    set_protection(allocation, PROT_READ | PROT_WRITE);
-  }
+  const std::unique_lock lock(heap().mutex);
+  ++heap().users;
 }
 
 DeviceMemoryAccess::~DeviceMemoryAccess() {
   if (!is_instrumented()) return;
   Heap& h = heap();
   const std::unique_lock lock(h.mutex);
-  if (--h.open > 0) return;
-  for (const auto& [begin, allocation] : h.allocations) set_protection(allocation, PROT_NONE);
+  if (--h.users > 0) return;
+  for (auto& [begin, allocation] : h.allocations) {
+    if (allocation.open) set_open(allocation, false);
+  }
+}
+
+void DeviceMemoryAccess::open(std::uintptr_t address) {
+  if (!is_instrumented()) return;
+  Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  const auto it = h.allocations.upper_bound(address);
+  if (it == h.allocations.begin()) return;
+  Allocation& allocation = std::prev(it)->second;
+  if (allocation.contains(address) && !allocation.open) set_open(allocation, true);
 }
 
 const Allocation* find_allocation(std::uintptr_t address) {
@@ -137,17 +147,18 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return simt::set_error(cudaErrorMemoryAllocation);
   mprotect(static_cast<char*>(mapped) + mapped_bytes, simt::kPageBytes, PROT_NONE);
-  std::memset(mapped, 0xff, bytes);  // NaN, or -1
+  madvise(mapped, mapped_bytes, MADV_HUGEPAGE);  // fewer pages to fill and to protect
+  std::memset(mapped, 0xff, bytes);              // NaN, or -1
 #ifdef SIMT_ADDRESS_SANITIZER
   __asan_poison_memory_region(static_cast<char*>(mapped) + bytes, mapped_bytes - bytes);
 #endif
 
   const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
-  const Allocation allocation{begin, bytes, mapped_bytes, simt::current_device(), "unnamed"};
+  Allocation allocation{begin, bytes, mapped_bytes, simt::current_device(), "unnamed", true};
+  if (simt::is_instrumented()) simt::set_open(allocation, false);
   simt::Heap& h = heap();
   const std::unique_lock lock(h.mutex);
-  h.allocations.emplace(begin, allocation);
-  if (simt::is_instrumented() && h.open == 0) simt::set_protection(allocation, PROT_NONE);
+  h.allocations.emplace(begin, std::move(allocation));
   *pointer = mapped;
   return cudaSuccess;
 }
@@ -269,6 +280,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
     }
   }
   const DeviceMemoryAccess access;
+  DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
+  DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(from));
   std::memmove(to, from, bytes);
   return cudaSuccess;
 }
@@ -302,6 +315,7 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   if (bytes == 0) return cudaSuccess;
   if (place_of(to, bytes) != Place::kDevice) return simt::set_error(cudaErrorInvalidValue);
   const DeviceMemoryAccess access;
+  DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
   std::memset(to, value, bytes);
   return cudaSuccess;
 }

@@ -181,16 +181,23 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   };
   instruction.tally = nullptr;
   if (is_in(reinterpret_cast<std::uintptr_t>(lane.fiber->stack), kStackBytes)) return;
+  for (Tally* tally = instruction.tallies; tally; tally = tally->next) {
+    if (is_in(tally->begin, tally->end - tally->begin)) {
+      instruction.tally = tally;
+      return;
+    }
+  }
   for (const SharedVariable& variable : *shared_) {
     if (is_in(reinterpret_cast<std::uintptr_t>(shared_address(variable.offset)), variable.bytes)) {
-      instruction.tally = find_tally(instruction, Space::kShared, variable.name);
+      add_tally(instruction, Space::kShared, variable.name);
       return;
     }
   }
   const Allocation* allocation = find_allocation(address);
   if (allocation && can_reach(grid_->device, allocation->device) &&
       is_in(allocation->begin, allocation->bytes)) {
-    instruction.tally = find_tally(instruction, Space::kGlobal, allocation->name);
+    DeviceMemoryAccess::open(address);
+    add_tally(instruction, Space::kGlobal, allocation->name);
     return;
   }
   // The lane's arguments, and what the program keeps for itself.
@@ -240,15 +247,11 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
   lane.block->fail(lane, std::move(what), instruction.pc, Outcome::kIllegalAddress);
 }
 
-Observer::Tally* Observer::find_tally(const Instruction& instruction, Space space,
-                                      const std::string& array) {
-  for (Tally& tally : tallies_) {
-    if (tally.pc == instruction.pc && tally.size == instruction.size && tally.array == &array) {
-      return &tally;
-    }
-  }
-  return &tallies_.emplace_back(
-      Tally{instruction.pc, instruction.size, instruction.access, space, &array});
+void Observer::add_tally(Instruction& instruction, Space space, const std::string& array) {
+  instruction.tallies = &tallies_.emplace_back(
+      Tally{instruction.pc, instruction.size, instruction.access, space, &array, instruction.begin,
+            instruction.end, instruction.tallies});
+  instruction.tally = instruction.tallies;
 }
 
 void Observer::converge(unsigned mask) {

@@ -1,0 +1,470 @@
+// CUDA on the CPU: the counts of what kernels ask of memory, on patterns whose counts are known;
+// and how quick it all is.
+#ifndef SPMV_CUDA
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+
+#include "simt/shared_memory.hpp"
+#include "tests/simt_test.hpp"
+
+namespace simt_test {
+
+using simt::Access;
+using simt::AccessCounts;
+using simt::Profile;
+using simt::Space;
+
+// Without instrumentation there is nothing to count. clang leaves out loads that a store to the
+// same address follows, and narrows vector loads of which one member is used: the kernels here do
+// neither.
+bool cannot_count() {
+  if (simt::is_instrumented()) return false;
+  simt::start_profile();
+  CHECK(simt::stop_profile().empty());
+  WARN("skipped: only the instrumented build (COUNT=1) counts");
+  return true;
+}
+
+template <typename... Parameters, typename... Arguments>
+Profile profile_of(void (*kernel)(Parameters...), const Shape& shape, Arguments&&... arguments) {
+  simt::start_profile();
+  launch(kernel, shape, std::forward<Arguments>(arguments)...);
+  return simt::stop_profile();
+}
+
+// The counts of all accesses of one kind to one array.
+AccessCounts counts(const Profile& profile, const std::string& array, Access access) {
+  AccessCounts sum;
+  for (const auto& [key, value] : profile) {
+    if (key.array == array && key.access == access) sum += value;
+  }
+  return sum;
+}
+
+struct Expected {
+  std::uint64_t requests, lanes, bytes_used, sectors, ideal_sectors;
+};
+
+void check_global(const AccessCounts& got, const Expected& expected) {
+  CHECK(got.requests == expected.requests);
+  CHECK(got.lanes == expected.lanes);
+  CHECK(got.bytes_used == expected.bytes_used);
+  CHECK(got.sectors == expected.sectors);
+  CHECK(got.ideal_sectors == expected.ideal_sectors);
+  CHECK(got.passes == 0);
+}
+
+// --- Global memory ------------------------------------------------------------------------------
+
+template <typename T>
+__global__ void strided_kernel(int threads, int stride, int offset, const T* in, T* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < threads) out[i] = in[i * stride + offset];
+}
+
+template <typename T>
+AccessCounts strided(int threads, int stride, int offset) {
+  const Buffer<T> in("in", 10000);
+  Buffer<T> out("out", 64);
+  const Profile profile =
+      profile_of(strided_kernel<T>, {2, 32}, threads, stride, offset, in.data(), out.data());
+  // What is stored lies together in every one of these.
+  const auto bytes = static_cast<std::uint64_t>(threads) * sizeof(T);
+  const std::uint64_t requests = threads > 32 ? 2 : 1;
+  check_global(
+      counts(profile, "out", Access::kStore),
+      {requests, static_cast<std::uint64_t>(threads), bytes, (bytes + 31) / 32, (bytes + 31) / 32});
+  CHECK(counts(profile, "out", Access::kLoad).requests == 0);
+  CHECK(profile.size() == 2);
+  return counts(profile, "in", Access::kLoad);
+}
+
+TEST_CASE("sectors of global memory", "[simt]") {
+  if (cannot_count()) return;
+  SECTION("neighbours") {
+    check_global(strided<float>(64, 1, 0), {2, 64, 256, 8, 8});
+    check_global(strided<int>(64, 1, 0), {2, 64, 256, 8, 8});
+    check_global(strided<double>(64, 1, 0), {2, 64, 512, 16, 16});
+    check_global(strided<unsigned char>(64, 1, 0), {2, 64, 64, 2, 2});
+    check_global(strided<short>(64, 1, 0), {2, 64, 128, 4, 4});
+  }
+  SECTION("apart") {
+    check_global(strided<float>(64, 2, 0), {2, 64, 256, 16, 8});
+    check_global(strided<double>(64, 2, 0), {2, 64, 512, 32, 16});
+    check_global(strided<float>(64, 32, 0), {2, 64, 256, 64, 8});
+    check_global(strided<double>(64, 32, 0), {2, 64, 512, 64, 16});
+  }
+  SECTION("all at one address") {
+    check_global(strided<float>(64, 0, 5), {2, 64, 8, 2, 2});
+    check_global(strided<double>(64, 0, 5), {2, 64, 16, 2, 2});
+  }
+  SECTION("one element off") {
+    check_global(strided<float>(64, 1, 1), {2, 64, 256, 10, 8});
+    check_global(strided<double>(64, 1, 1), {2, 64, 512, 18, 16});
+    check_global(strided<float>(64, 1, 8), {2, 64, 256, 8, 8});
+  }
+  SECTION("backwards") {
+    check_global(strided<float>(64, -1, 63), {2, 64, 256, 8, 8});
+    check_global(strided<double>(64, -2, 200), {2, 64, 512, 34, 16});
+  }
+  SECTION("part of a warp") {
+    check_global(strided<float>(16, 1, 0), {1, 16, 64, 2, 2});
+    check_global(strided<float>(48, 1, 0), {2, 48, 192, 6, 6});
+    check_global(strided<double>(1, 1, 0), {1, 1, 8, 1, 1});
+  }
+}
+
+struct Twelve {
+  int a, b, c;
+};
+struct Wide {
+  double a[3];
+};
+
+__global__ void structures_kernel(const Twelve* twelve, const Wide* wide, Twelve* twelve_out,
+                                  Wide* wide_out) {
+  twelve_out[threadIdx.x] = twelve[threadIdx.x];
+  wide_out[threadIdx.x] = wide[threadIdx.x];
+}
+
+__global__ void vectors_profile_kernel(const float4* quads, const double2* pairs, const int2* ints,
+                                       const double4* fours, float4* quads_out, double2* pairs_out,
+                                       int2* ints_out, double4* fours_out) {
+  const int i = threadIdx.x;
+  quads_out[i] = quads[i];
+  const double2 pair = __ldg(&pairs[i]);
+  pairs_out[i] = make_double2(pair.y, pair.x);
+  int2 both = ints[i];
+  both.x += both.y;
+  ints_out[i] = both;
+  fours_out[i] = fours[i];
+}
+
+TEST_CASE("vectors are one request, structures several", "[simt]") {
+  if (cannot_count()) return;
+  const Buffer<float4> quads("quads", 32);
+  const Buffer<double2> pairs("pairs", 32);
+  const Buffer<int2> ints("ints", std::vector<int2>(32, make_int2(1, 2)));
+  const Buffer<double4> fours("fours", 32);
+  Buffer<float4> quads_out("quads_out", 32);
+  Buffer<double2> pairs_out("pairs_out", 32);
+  Buffer<int2> ints_out("ints_out", 32);
+  Buffer<double4> fours_out("fours_out", 32);
+  Profile profile = profile_of(vectors_profile_kernel, {1, 32}, quads.data(), pairs.data(),
+                               ints.data(), fours.data(), quads_out.data(), pairs_out.data(),
+                               ints_out.data(), fours_out.data());
+  for (const auto& [in, out] : {std::pair{"quads", "quads_out"}, {"pairs", "pairs_out"}}) {
+    check_global(counts(profile, in, Access::kLoad), {1, 32, 512, 16, 16});
+    check_global(counts(profile, out, Access::kStore), {1, 32, 512, 16, 16});
+  }
+  check_global(counts(profile, "ints", Access::kLoad), {1, 32, 256, 8, 8});
+  check_global(counts(profile, "ints_out", Access::kStore), {1, 32, 256, 8, 8});
+  // Two halves of 16 bytes, each of which touches every sector.
+  check_global(counts(profile, "fours", Access::kLoad), {2, 64, 1024, 64, 32});
+  check_global(counts(profile, "fours_out", Access::kStore), {2, 64, 1024, 64, 32});
+
+  const Buffer<Twelve> twelve("twelve", 32);
+  const Buffer<Wide> wide("wide", 32);
+  Buffer<Twelve> twelve_out("twelve_out", 32);
+  Buffer<Wide> wide_out("wide_out", 32);
+  profile = profile_of(structures_kernel, {1, 32}, twelve.data(), wide.data(), twelve_out.data(),
+                       wide_out.data());
+  for (const auto& [in, out] : {std::pair{"twelve", "twelve_out"}, {"wide", "wide_out"}}) {
+    for (const AccessCounts& got :
+         {counts(profile, in, Access::kLoad), counts(profile, out, Access::kStore)}) {
+      CHECK(got.bytes_used == (in[0] == 't' ? 384u : 768u));
+      CHECK(got.lanes == 32 * got.requests);
+      CHECK(got.requests >= 2);
+    }
+  }
+}
+
+// --- Lines of lanes -----------------------------------------------------------------------------
+
+// Lane i loads i % 5 elements in turn.
+__global__ void divergent_loop_kernel(const float* in, float* out) {
+  float sum = 0;
+  const int lane = threadIdx.x;
+  for (int k = 0; k < lane % 5; ++k) sum += in[32 * k + lane];
+  out[lane] = sum;
+}
+
+// The same loop twice; between the two the lanes meet.
+__global__ void regroup_kernel(bool meet, const float* in, float* out) {
+  const int lane = threadIdx.x;
+  float sum = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (int k = 0; k < (lane < 16 ? 3 : 1); ++k) sum += in[32 * k + lane];
+    if (meet) sum += __shfl_xor_sync(~0u, sum, 1);
+  }
+  out[lane] = sum;
+}
+
+// Groups of eight lanes, each with a row of its own, that only meet among themselves.
+__global__ void groups_kernel(const int* lengths, const float* in, float* out) {
+  const int lane = threadIdx.x;
+  const int group = lane / 8;
+  const unsigned mask = 0xffu << 8 * group;
+  float sum = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (int k = 0; k < lengths[group]; ++k) sum += in[32 * k + lane];
+    for (int d = 4; d > 0; d /= 2) sum += __shfl_xor_sync(mask, sum, d);
+  }
+  out[lane] = sum;
+}
+
+// Half of the lanes leave after the load that all of them made.
+__global__ void leave_kernel(const float* in, float* out) {
+  float value = in[threadIdx.x];
+  out[threadIdx.x] = value;
+  if (threadIdx.x % 2) return;
+  value += __shfl_xor_sync(~0u, value, 2);
+  out[threadIdx.x] = value;
+}
+
+__global__ void two_arrays_kernel(const float* a, const float* b, float* out) {
+  const float* const from = threadIdx.x < 8 ? a : b;
+  out[threadIdx.x] = from[threadIdx.x];
+}
+
+TEST_CASE("lanes are lined up as the hardware would", "[simt]") {
+  if (cannot_count()) return;
+  const Buffer<float> in("in", 1024), other("other", 1024);
+  Buffer<float> out("out", 64);
+
+  // As many requests as the longest lane has; 6 lanes of length 0, 7 of 1 and of 2, 6 of 3 and 4.
+  AccessCounts got = counts(profile_of(divergent_loop_kernel, {1, 32}, in.data(), out.data()), "in",
+                            Access::kLoad);
+  CHECK(got.requests == 4);
+  CHECK(got.lanes == 7 * 1 + 6 * 2 + 6 * 3 + 6 * 4);
+
+  // Where lanes meet, they start a request together again.
+  got =
+      counts(profile_of(regroup_kernel, {1, 32}, true, in.data(), out.data()), "in", Access::kLoad);
+  check_global(got, {6, 2 * 64, 2 * 256, 2 * 8, 2 * 8});
+  got = counts(profile_of(regroup_kernel, {1, 32}, false, in.data(), out.data()), "in",
+               Access::kLoad);
+  CHECK(got.requests == 6);
+  CHECK(got.lanes == 2 * 64);
+
+  // Groups that reach one instruction go on from it in step, whatever their masks.
+  const Buffer<int> lengths("lengths", std::vector<int>{1, 4, 2, 0});
+  got = counts(profile_of(groups_kernel, {1, 32}, lengths.data(), in.data(), out.data()), "in",
+               Access::kLoad);
+  check_global(got, {8, 2 * 7 * 8, 2 * 7 * 32, 2 * 7, 2 * 7});
+
+  got = counts(profile_of(leave_kernel, {1, 32}, in.data(), out.data()), "in", Access::kLoad);
+  check_global(got, {1, 32, 128, 4, 4});
+
+  // One instruction, two arrays: counted for each.
+  const Profile profile =
+      profile_of(two_arrays_kernel, {1, 32}, in.data(), other.data(), out.data());
+  check_global(counts(profile, "in", Access::kLoad), {1, 8, 32, 1, 1});
+  check_global(counts(profile, "other", Access::kLoad), {1, 24, 96, 3, 3});
+}
+
+// --- Atomics ------------------------------------------------------------------------------------
+
+__global__ void atomics_kernel(int divisor, float* cells) {
+  atomicAdd(&cells[threadIdx.x / divisor], 1.0f);
+}
+
+TEST_CASE("lanes of an atomic on one address", "[simt]") {
+  if (cannot_count()) return;
+  Buffer<float> cells("cells", std::vector<float>(64));
+  for (const auto& [divisor, same] : {std::pair{1, 1}, {2, 2}, {5, 5}, {32, 32}, {64, 32}}) {
+    const AccessCounts got = counts(profile_of(atomics_kernel, {3, 64}, divisor, cells.data()),
+                                    "cells", Access::kAtomic);
+    CHECK(got.requests == 6);
+    CHECK(got.lanes == 192);
+    CHECK(got.max_same_address == static_cast<std::uint64_t>(same));
+  }
+}
+
+// --- Shared memory ------------------------------------------------------------------------------
+
+template <typename T>
+__global__ void banks_kernel(int stride, T* out) {
+  __shared__ T tile[1024];
+  const int lane = threadIdx.x;
+  tile[lane * stride] = static_cast<T>(lane);
+  __syncthreads();
+  out[lane] = tile[lane * stride];
+}
+
+TEST_CASE("passes over the banks of shared memory", "[simt]") {
+  if (cannot_count()) return;
+  Buffer<float> floats("floats", 32);
+  Buffer<double> doubles("doubles", 32);
+  struct Case {
+    int stride;
+    std::uint64_t floats, doubles;  // passes: of doubles there are two halves
+  };
+  // Stride 0: all lanes want one word. An odd stride spreads floats over all banks.
+  for (const Case& c :
+       {Case{0, 1, 2}, {1, 1, 2}, {2, 2, 4}, {3, 1, 2}, {8, 8, 16}, {16, 16, 32}, {31, 1, 2}}) {
+    CAPTURE(c.stride);
+    Profile profile = profile_of(banks_kernel<float>, {1, 32}, c.stride, floats.data());
+    for (const Access access : {Access::kLoad, Access::kStore}) {
+      const AccessCounts got = counts(profile, "tile", access);
+      CHECK(got.requests == 1);
+      CHECK(got.lanes == 32);
+      CHECK(got.passes == c.floats);
+      CHECK(got.sectors == 0);
+    }
+    profile = profile_of(banks_kernel<double>, {1, 32}, c.stride, doubles.data());
+    CHECK(counts(profile, "tile", Access::kLoad).passes == c.doubles);
+  }
+  const Profile profile = profile_of(banks_kernel<float>, {1, 32}, 32, floats.data());
+  CHECK(counts(profile, "tile", Access::kLoad).passes == 32);
+}
+
+// --- The profile itself -------------------------------------------------------------------------
+
+__global__ void compete_kernel(int rows, int* next, const float* in, float* out) {
+  __shared__ int row;
+  for (;;) {
+    if (threadIdx.x == 0) row = atomicAdd(next, 1);
+    __syncthreads();
+    const int mine = row;
+    __syncthreads();
+    if (mine >= rows) return;
+    for (int k = threadIdx.x; k < mine % 100; k += blockDim.x) atomicAdd(&out[mine], in[mine + k]);
+  }
+}
+
+TEST_CASE("a profile is the same in every run", "[simt]") {
+  if (cannot_count()) return;
+  const ScopedSettings restore;
+  const Buffer<float> in("in", 1000);
+  Buffer<float> out("out", std::vector<float>(1000));
+  std::vector<std::vector<std::uint64_t>> profiles;
+  const auto add = [&] {
+    Buffer<int> next("next", std::vector<int>(1));
+    profiles.emplace_back();
+    for (const auto& [key, c] :
+         profile_of(compete_kernel, {20, 64}, 500, next.data(), in.data(), out.data())) {
+      for (const std::uint64_t n : {c.requests, c.lanes, c.bytes_used, c.sectors, c.passes}) {
+        profiles.back().push_back(n);
+      }
+    }
+    CHECK(profiles.back() == profiles.front());
+  };
+  for (const unsigned workers : {0u, 1u, 4u}) {
+    simt::settings().workers = workers;
+    add();
+  }
+  // In any order of its blocks this kernel does the same in all.
+  under_every_schedule(add);
+}
+
+TEST_CASE("profiles hold what happens between start and stop", "[simt]") {
+  if (cannot_count()) return;
+  const Buffer<float> in("in", 64);
+  Buffer<float> out("out", 64);
+  const auto run = [&] { launch(strided_kernel<float>, {2, 32}, 64, 1, 0, in.data(), out.data()); };
+  run();
+  simt::start_profile();
+  CHECK(simt::stop_profile().empty());
+  simt::start_profile();
+  run();
+  run();
+  const Profile two = simt::stop_profile();
+  run();
+  CHECK(counts(two, "in", Access::kLoad).requests == 4);
+  CHECK(simt::stop_profile().empty());
+
+  simt::start_profile();
+  run();
+  simt::start_profile();  // starts anew
+  run();
+  const Profile one = simt::stop_profile();
+  CHECK(counts(one, "in", Access::kLoad).requests == 2);
+  for (const auto& [key, value] : one) {
+    CHECK(contains(simt::function_name(key.kernel), "strided_kernel<float>"));
+    CHECK(contains(simt::source_line(key.pc), "simt_profile_test.cu:"));
+    CHECK(key.space == Space::kGlobal);
+  }
+}
+
+// --- Speed --------------------------------------------------------------------------------------
+
+__global__ void loads_kernel(int n, const float* x, float* sums) {
+  const int threads = gridDim.x * blockDim.x;
+  const int self = blockIdx.x * blockDim.x + threadIdx.x;
+  float sum = 0;
+  for (int i = self; i < n; i += threads) sum += x[i];
+  sums[self] = sum;
+}
+
+__global__ void short_threads_kernel(int n, const float* x, float* y) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] += 2 * x[i];
+}
+
+__global__ void shuffles_kernel(int n, int* out) {
+  int value = threadIdx.x;
+  for (int i = 0; i < n; ++i) value = __shfl_xor_sync(~0u, value, 1 + i % 31) + 1;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = value;
+}
+
+__global__ void barriers_kernel(int n, int* out) {
+  int count = 0;
+  for (int i = 0; i < n; ++i) count += __syncthreads_count(1);
+  out[blockIdx.x * blockDim.x + threadIdx.x] = count;
+}
+
+__global__ void empty_kernel() {}
+
+// Millions a second of one core's time.
+template <typename Work>
+double rate(const char* what, double count, Work&& work) {
+  work();
+  const std::clock_t start = std::clock();
+  work();
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  std::printf("%-46s %8.3f million a second a core\n", what, count / seconds / 1e6);
+  return count / seconds / 1e6;
+}
+
+TEST_CASE("speed", "[.benchmark]") {
+  const ScopedSettings restore;
+  simt::settings().workers = 1;
+  constexpr int kN = 1 << 22;
+  const Buffer<float> x("x", std::vector<float>(kN, 1.0f));
+  Buffer<float> y("y", std::vector<float>(kN)), sums("sums", 256 * 256);
+  Buffer<int> out("out", 64 * 256);
+  const auto loads = [&] { launch(loads_kernel, {256, 256}, kN, x.data(), sums.data()); };
+  CHECK(rate("loads, 64 a thread", kN, loads) > 20);
+  CHECK(rate("loads, 2 a thread", 2.0 * kN, [&] {
+          launch(short_threads_kernel, {kN / 256, 256}, kN, x.data(), y.data());
+        }) > 20);
+  if (simt::is_instrumented()) {
+    simt::start_profile();
+    CHECK(rate("loads, 64 a thread, counted", kN, loads) > 20);
+    simt::stop_profile();
+  }
+  CHECK(rate("shuffles", 64.0 * 256 * 200, [&] {
+          launch(shuffles_kernel, {64, 256}, 200, out.data());
+        }) > 5);
+  rate("waits at a barrier", 64.0 * 256 * 200, [&] {
+    launch(barriers_kernel, {64, 256}, 200, out.data());
+  });
+  CHECK(rate("launches of one block of 32", 10000, [&] {
+          for (int i = 0; i < 10000; ++i) launch(empty_kernel, {1, 32});
+        }) > 0.02);
+  rate("launches of one block of 1024", 1000, [&] {
+    for (int i = 0; i < 1000; ++i) launch(empty_kernel, {1, 1024});
+  });
+  if (simt::is_instrumented()) {
+    simt::start_profile();
+    rate("launches of one warp with one load, counted", 10000, [&] {
+      for (int i = 0; i < 10000; ++i) launch(loads_kernel, {1, 32}, 32, x.data(), sums.data());
+    });
+    simt::stop_profile();
+  }
+}
+
+}  // namespace simt_test
+#endif
