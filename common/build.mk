@@ -71,7 +71,7 @@ endif
 DEFINES := -DSPMV_SOURCE_DIR='"$(ROOT)"' -DFMT_HEADER_ONLY $(EXTRA_DEFINES)
 INCLUDES := -I$(ROOT)/common $(EXTRA_INCLUDES)
 OPENMP := $(shell echo | $(CXX) -fopenmp -include omp.h -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp)
-CXXFLAGS ?= -O2 -g1
+CXXFLAGS ?= $(if $(filter 1,$(SANITIZE)),-O1,-O2) -g1
 ALL_CXXFLAGS = -std=c++20 $(CXXFLAGS) $(OPENMP) $(WARNINGS) $(DEFINES) $(INCLUDES) -pthread -MMD -MP
 LIBRARIES := $(EXTRA_LIBRARIES) -lz -pthread
 
@@ -121,6 +121,9 @@ object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
 stage_sources = $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/stage.cu $(ROOT)/$(s)/stage.cpp))
 step_test_sources = $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/test.cu))
 common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
+
+# All of Catch2 in one file: its own speed does not matter, nor is it what the sanitizers are for.
+$(OUT)/common/tests/main.cpp.o: CXXFLAGS := -O0
 
 $(OUT)/%.cpp.o: $(ROOT)/%.cpp
 	@mkdir -p $(@D)
