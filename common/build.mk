@@ -9,6 +9,9 @@
 ROOT := $(patsubst %/,%,$(dir $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))))
 STEPS := $(sort $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)))
 MAKEFLAGS += --no-print-directory
+ifeq ($(MAKELEVEL)$(words $(MAKECMDGOALS)),01)
+  MAKEFLAGS += -j$(shell nproc)  # a -j on the command line has precedence
+endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
