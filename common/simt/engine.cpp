@@ -43,6 +43,9 @@ using boost::context::detail::make_fcontext;
 using boost::context::detail::transfer_t;
 
 constexpr std::size_t kGuardBytes = 4096;
+// A guard is a mapping of its own, of which Linux allows 65530: enough for every stack unless many
+// cores run blocks of 1024 threads.
+constexpr int kMaxGuards = 16384;
 constexpr unsigned kPollsBeforeYield = 256;
 
 std::uint64_t mix(std::uint64_t x) {  // splitmix64
@@ -209,8 +212,8 @@ void Block::resume(Lane& lane) {
   if (!lane.fiber) {
     lane.fiber = idle_.back();
     idle_.pop_back();
-    lane.fiber->context = make_fcontext(lane.fiber->stack + kStackBytes, kStackBytes - kGuardBytes,
-                                        &Block::fiber_main);
+    lane.fiber->context =
+        make_fcontext(lane.fiber->stack + kStackBytes, kStackBytes - kGuardBytes, fiber_main);
     lane.fiber->stack_switch.fake_stack = nullptr;
   }
   Fiber& fiber = *lane.fiber;
@@ -252,7 +255,9 @@ void Block::start_grid(GridState& state) {
     fiber->block = this;
     fiber->stack = stacks_ + i * kStackBytes;
     fiber->stack_switch = {nullptr, fiber->stack, kStackBytes};
-    mprotect(fiber->stack, kGuardBytes, PROT_NONE);  // an overflow is a fault, not a corruption
+    // An overflow is a fault, not a corruption.
+    static std::atomic<int> guards{0};
+    if (guards++ < kMaxGuards) mprotect(fiber->stack, kGuardBytes, PROT_NONE);
     fibers_.push_back(std::move(fiber));
   }
   for (std::size_t i = count; i-- > 0;) idle_.push_back(fibers_[i].get());

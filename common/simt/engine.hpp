@@ -26,7 +26,7 @@ enum class Schedule { kForward, kReverse, kRandom };
 struct Settings {
   Schedule schedule = Schedule::kForward;  // of blocks in the grid, warps in the block and lanes
   std::uint64_t seed = 1;                  // for Schedule::kRandom
-  unsigned workers = 0;                    // threads of the host; 0: one a core
+  unsigned workers = 0;                    // threads of the host; 0: one a core; 1 while profiling
   int devices = 1;                         // what cudaGetDeviceCount says
   double spin_limit_seconds = 10;          // a block that only polls for longer is a deadlock
 };

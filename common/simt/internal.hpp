@@ -268,7 +268,7 @@ class Block {
   unsigned yielded_ = 0;
   std::uint64_t events_ = 0;  // completions and exits, to tell progress from polling
 
-  std::byte* stacks_ = nullptr;
+  std::byte* stacks_ = nullptr;  // lowest address
   std::size_t stack_count_ = 0;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;

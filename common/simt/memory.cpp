@@ -55,9 +55,10 @@ void on_fault(int signal, siginfo_t* info, void*) {
   if (allocation && allocation->contains(address)) {
     char text[256];
     const int length = std::snprintf(
-        text, sizeof text,
-        "error: the host touched device memory: byte %zu of '%s'; copy it with cudaMemcpy first\n",
-        static_cast<std::size_t>(address - allocation->begin), allocation->name.c_str());
+        text, sizeof text, "error: %s touched device memory: byte %zu of '%s'; %s\n",
+        current_lane ? "a function that is not device code" : "the host",
+        static_cast<std::size_t>(address - allocation->begin), allocation->name.c_str(),
+        current_lane ? "in a kernel, copy with a loop" : "copy it with cudaMemcpy first");
     [[maybe_unused]] const auto written =
         write(STDERR_FILENO, text, static_cast<std::size_t>(length));
   }
@@ -78,8 +79,13 @@ void watch_host() {
 
 DeviceMemoryAccess::DeviceMemoryAccess() {
   if (!is_instrumented()) return;
-  const std::unique_lock lock(heap().mutex);
-  ++heap().users;
+  Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  ++h.users;
+#if defined(__clang__) && __clang_major__ < 16
+  // These copy structures with memcpy and announce nothing.
+  for (auto& [begin, allocation] : h.allocations) set_open(allocation, true);
+#endif
 }
 
 DeviceMemoryAccess::~DeviceMemoryAccess() {

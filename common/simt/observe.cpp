@@ -381,6 +381,22 @@ void __tsan_write_range(void* p, std::size_t size) {
   observe_range(simt::Access::kStore, p, size, __builtin_return_address(0));
 }
 
+// Later clangs call these where others announce a range or copy in silence.
+void* __tsan_memcpy(void* to, const void* from, std::size_t size) {
+  observe_range(simt::Access::kLoad, from, size, __builtin_return_address(0));
+  observe_range(simt::Access::kStore, to, size, __builtin_return_address(0));
+  return std::memcpy(to, from, size);
+}
+void* __tsan_memmove(void* to, const void* from, std::size_t size) {
+  observe_range(simt::Access::kLoad, from, size, __builtin_return_address(0));
+  observe_range(simt::Access::kStore, to, size, __builtin_return_address(0));
+  return std::memmove(to, from, size);
+}
+void* __tsan_memset(void* to, int value, std::size_t size) {
+  observe_range(simt::Access::kStore, to, size, __builtin_return_address(0));
+  return std::memset(to, value, size);
+}
+
 // Atomics of the host code that stands in the same sources (reference counts and the like).
 #define SIMT_HOST_ATOMIC(bits, T)                                                           \
   T __tsan_atomic##bits##_load(const volatile T* p, int) {                                  \

@@ -31,7 +31,8 @@ struct AccessCounts {
   std::uint64_t bytes_used = 0;     // distinct bytes, over all requests
   std::uint64_t sectors = 0;        // touched (global)
   std::uint64_t ideal_sectors = 0;  // that the bytes used would fill if they lay together (global)
-  std::uint64_t passes = 0;  // that the 32 banks need: 1 a request without conflicts (shared)
+  // That the 32 banks need (shared): without conflicts 1 a request, 2 if of 8 bytes, 4 if of 16.
+  std::uint64_t passes = 0;
   std::uint64_t max_same_address = 0;  // most lanes of a request on one address (atomics)
 
   AccessCounts& operator+=(const AccessCounts& other);
@@ -52,7 +53,8 @@ using Profile = std::map<AccessKey, AccessCounts>;
 // True if kernels were built with instrumentation; without it profiles are empty.
 bool is_instrumented();
 
-// Counts what kernels do between the two calls.
+// Counts what kernels do between the two calls. One thread of the host runs them, block after
+// block: where blocks compete for their work, what each one does is then the same in every run.
 void start_profile();
 Profile stop_profile();
 

@@ -15,7 +15,7 @@
 
 // A block runs on one thread of the host, so a variable that exists once a host thread exists once
 // a block. (At block scope thread_local implies static; `extern __shared__ T a[]` names an array
-// that the build defines: see stage.mk.) simt/shared_memory.hpp finds these variables in the
+// that the build defines: see build.mk.) simt/shared_memory.hpp finds these variables in the
 // executable's symbol table to poison, bound and name them.
 #define __shared__ thread_local
 

@@ -288,6 +288,33 @@ TEST_CASE("a failure ends the grid, whichever block it is in", "[simt]") {
   }
 }
 
+__device__ int recurse(int depth) {
+  volatile char frame[1024];
+  frame[depth % 1024] = static_cast<char>(depth);
+  return depth == 0 ? 0 : recurse(depth - 1) + frame[depth % 1024];
+}
+
+__global__ void recursive_kernel(int depth, int* out) {
+  __syncthreads();
+  out[threadIdx.x] = recurse(depth);
+}
+
+// Run by the test below, in a process of its own.
+TEST_CASE("a kernel recurses without end", "[.simt-overflow]") {
+  Buffer<int> out("out", 64);
+  launch(recursive_kernel, {1, 64}, 20, out.data());
+  std::puts("20 levels are fine");
+  std::fflush(stdout);
+  launch(recursive_kernel, {1, 64}, 1000, out.data());
+}
+
+TEST_CASE("a stack that overflows ends the process", "[simt]") {
+  const std::string output = output_of_test("[.simt-overflow]");
+  CAPTURE(output);
+  CHECK(contains(output, "20 levels are fine"));
+  CHECK(!contains(output, "status 0"));
+}
+
 TEST_CASE("reports can be taken once", "[simt]") {
   simt::set_quiet_reports(true);
   cudaLaunchConfig_t config = {};

@@ -168,6 +168,10 @@ TEST_CASE("vectors are one request, structures several", "[simt]") {
   const Buffer<Wide> wide("wide", 32);
   Buffer<Twelve> twelve_out("twelve_out", 32);
   Buffer<Wide> wide_out("wide_out", 32);
+#if defined(__clang__) && __clang_major__ < 16
+  WARN("skipped: this clang copies structures unseen");
+  return;
+#endif
   profile = profile_of(structures_kernel, {1, 32}, twelve.data(), wide.data(), twelve_out.data(),
                        wide_out.data());
   for (const auto& [in, out] : {std::pair{"twelve", "twelve_out"}, {"wide", "wide_out"}}) {

@@ -1,8 +1,5 @@
 // CUDA on the CPU: the calls of a host program, and the errors that they return.
 #ifndef SPMV_CUDA
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -55,8 +52,7 @@ TEST_CASE("errors have names and texts, and the last one is remembered", "[simt]
   }
   CHECK(std::string(cudaGetErrorName(cudaErrorIllegalAddress)) == "cudaErrorIllegalAddress");
   CHECK(std::string(cudaGetErrorString(cudaErrorMemoryAllocation)) == "out of memory");
-  CHECK(std::string(cudaGetErrorName(static_cast<cudaError_t>(12345))) ==
-        "unrecognized error code");
+  CHECK(std::string(cudaGetErrorName(static_cast<cudaError_t>(1000))) == "unrecognized error code");
 
   cudaGetLastError();
   CHECK(cudaSetDevice(77) == cudaErrorInvalidDevice);
@@ -143,7 +139,7 @@ TEST_CASE("copies check directions and sizes", "[simt]") {
   CHECK_ERROR(cudaErrorInvalidValue, copy(a.data(), host.data(), cudaMemcpyHostToDevice, 41));
   CHECK_ERROR(cudaErrorInvalidValue, copy(other.data(), a.data() + 1, cudaMemcpyDeviceToHost));
   CHECK_ERROR(cudaErrorInvalidValue, copy(nullptr, host.data(), cudaMemcpyHostToDevice));
-  CHECK_ERROR(cudaErrorInvalidMemcpyDirection, copy(a.data(), host.data(), 17));
+  CHECK_ERROR(cudaErrorInvalidMemcpyDirection, copy(a.data(), host.data(), 7));
 
   CHECK(cudaMemset(a.data(), 0x11, 20) == cudaSuccess);
   CHECK(a.download()[4] == 0x11111111);
@@ -294,7 +290,7 @@ TEST_CASE("devices", "[simt]") {
   CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess);
   CHECK(value == properties.multiProcessorCount);
   CHECK_ERROR(cudaErrorInvalidValue,
-              cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(9999), 0));
+              cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(127), 0));
   CHECK_ERROR(cudaErrorInvalidDevice, cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 3));
   CHECK(cudaRuntimeGetVersion(&value) == cudaSuccess);
   CHECK(value == CUDART_VERSION);
@@ -396,18 +392,6 @@ TEST_CASE("the host reads device memory", "[.simt-host-reads]") {
 TEST_CASE("the host reads past device memory", "[.simt-host-reads-past]") {
   const Buffer<float> x("x", 1024);
   std::printf("%f\n", static_cast<double>(*const_cast<const volatile float*>(x.data() + 1024)));
-}
-
-std::string output_of_test(const std::string& tag) {
-  const std::string command =
-      "/proc/" + std::to_string(getpid()) + "/exe '" + tag + "' 2>&1; echo status $?";
-  std::string output;
-  FILE* const pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe);
-  char buffer[1024];
-  while (std::fgets(buffer, sizeof buffer, pipe)) output += buffer;
-  pclose(pipe);
-  return output;
 }
 
 TEST_CASE("device memory is out of the host's reach", "[simt]") {

@@ -1,7 +1,10 @@
 // What the tests of the CPU backend share.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +66,19 @@ std::string failure_of(void (*kernel)(Parameters...), const Shape& shape,
   }
   simt::set_quiet_reports(false);
   return report;
+}
+
+// What a hidden test prints, in a process of its own, with the status with which that ends.
+inline std::string output_of_test(const std::string& tag) {
+  const std::string command =
+      "/proc/" + std::to_string(getpid()) + "/exe '" + tag + "' 2>&1; echo status $?";
+  std::string output;
+  FILE* const pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe);
+  char buffer[1024];
+  while (std::fgets(buffer, sizeof buffer, pipe)) output += buffer;
+  pclose(pipe);
+  return output;
 }
 
 // Numbers that are the same in every run (splitmix64).
