@@ -16,7 +16,7 @@ BROKEN := $(OUT)/broken/spmv
 $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.cu)
 	$(link)
 
-.PHONY: help run test data info list build clean format check-format fuzz bench-reader
+.PHONY: help run test data info list build readmes clean format check-format fuzz bench-reader
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,9 @@ bench-reader: $(READER)  ## how fast files are read, beside SciPy
 	@python3 common/tests/read_benchmark.py $(READER) $(MATRIX)
 
 build: $(SPMV) $(TESTS) $(BROKEN)  ## compile everything, run nothing
+
+readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check: only compare)
+	@python3 plots/update_readmes.py $(ARGS)
 
 clean:  ## remove what was built
 	@rm -rf build

@@ -14,6 +14,7 @@ def record(kernel, matrix, warm, **changes):
     result = {
         "kernel": kernel,
         "choice": "",
+        "format": "CSR",
         "verified": True,
         "matrix": {"name": matrix, "source": "file", "rows": 1000, "cols": 1000, "nnz": 5000},
         "precision": "f64",
@@ -29,6 +30,7 @@ def record(kernel, matrix, warm, **changes):
         "preprocess_ms": 0.5,
         "warm_ms": times,
         "cold_ms": dict(times, median=2 * warm),
+        "copy_gb_per_s": 4000.0,
         "floor_warm_ms": half,
         "floor_cold_ms": times,
     }
@@ -64,6 +66,11 @@ class Tables(unittest.TestCase):
             "kernels=a,b matrices=m column=cold_us",
         )
         self.assertIn("| **20.0** | 40.0 |", text)
+
+    def test_bandwidth_beside_that_of_a_copy(self):
+        text = self.table([record("a", "m", 0.01)], "kernels=a,floor matrices=m column=gb_per_s")
+        self.assertIn("A copy runs at 4000 GB/s.", text)
+        self.assertIn("| 8.00 | 16.0 |", text)
 
     def test_the_newest_record_wins(self):
         text = self.table(
@@ -159,6 +166,12 @@ class Blocks(unittest.TestCase):
         text, _, failed = u.update(self.TEXT.replace("output: echo one", "output exit=1: false"))
         self.assertEqual(failed, [])
         self.assertNotIn("old", text)
+
+    def test_cut(self):
+        text = self.TEXT.replace("output: echo one", "output cut=2..4: seq 5")
+        self.assertIn("seq 5\n1\n[...]\n\n4\n5\n", u.update(text)[0])
+        _, _, failed = u.update(text.replace("2..4", "2..9"))
+        self.assertRegex(failed[0][1], "nothing to cut")
 
     def test_a_pipe_fails_with_its_first_command(self):
         _, _, failed = u.update(self.TEXT.replace("echo one", "false | cat"))

@@ -8,7 +8,8 @@ A block begins with one of these markers on a line of its own and ends with <!--
 
     <!-- output: make run ARGS=--verify-only -->
         What the command prints, run by bash in the root of the repository on the CPU backend.
-        `<!-- output exit=1: diff a b -->` expects that exit status instead of 0.
+        `<!-- output exit=1: diff a b -->` expects that exit status instead of 0, and with cut=A..B
+        the lines from the first that begins with A to the next that begins with B are left out.
 
     <!-- code: 02_csr_scalar/csr_scalar.cuh /T sum = 0/ /^  }/ -->
         The lines of a file from the first that matches one pattern to the next that matches the
@@ -48,9 +49,11 @@ class BlockError(Exception):
 # --- Output of a command --------------------------------------------------------------------------
 
 
-def run_command(command, expected_status=0):
-    """A fenced block of the command and of what it prints on stdout."""
+def run_command(command, expected_status=0, cut=None):
+    """A fenced block of the command and of what it prints on stdout, without the lines `cut`."""
     environment = dict(os.environ, BACKEND="cpu", LC_ALL="C.UTF-8")
+    # Threads that wait for each other without spinning: times stand even if the machine is busy.
+    environment["OMP_WAIT_POLICY"] = "passive"
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # this script may be run by make
         environment.pop(name, None)
     done = subprocess.run(
@@ -69,6 +72,11 @@ def run_command(command, expected_status=0):
     text = re.sub(r"^(backend: cpu) \([^)]*\)", r"\1", done.stdout, flags=re.MULTILINE)
     # Nor is it of interest where the repository lies on it.
     text = re.sub(r"^make(\[\d+\])?: (Entering|Leaving) .*\n", "", text, flags=re.MULTILINE)
+    if cut:
+        first, last = (re.escape(part) for part in cut)
+        text, cuts = re.subn(rf"^{first}.*?(?=^{last})", "[...]\n\n", text, 1, re.DOTALL | re.MULTILINE)
+        if not cuts:
+            raise BlockError(f"nothing to cut from '{cut[0]}' to '{cut[1]}'")
     language = "diff" if command.startswith("diff") else "text"
     prompt = "" if language == "diff" else f"$ {command}\n"
     return f"```{language}\n{prompt}{text.strip(chr(10))}\n```\n"
@@ -200,7 +208,7 @@ def make_table(arguments, results=None):
         """The value and a note on it, of the record that the column `kernel` shows."""
         mine = [r for r in records if r["matrix"]["name"] == matrix]
         if kernel == "floor":
-            floors = [r for r in mine if "floor_warm_ms" in r]
+            floors = [r for r in mine if "floor_warm_ms" in r and r["format"] == "CSR"]
             if not floors:
                 return None, ""
             floor = dict(floors[-1], warm_ms=floors[-1]["floor_warm_ms"])
@@ -245,6 +253,8 @@ def make_table(arguments, results=None):
     if all_of("cuda"):
         caption += f", CUDA {all_of('cuda')}, cuSPARSE {all_of('cusparse')}, driver {all_of('driver')}"
     caption += f"; commit {all_of('commit')}."
+    if column == "gb_per_s":
+        caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
     if any(not k.startswith("best:") and k != "floor" for k in kernels) and len(kernels) > 1:
         caption += " Bold: the best of the kernels here."
     return "\n".join([caption, ""] + lines) + "\n"
@@ -257,10 +267,10 @@ def fill(kind, options, argument):
     """What belongs between the markers."""
     argument = " ".join(argument.split()) if kind == "table" else argument
     if kind == "output":
-        status = re.fullmatch(r" exit=(\d+)", options) if options else None
-        if options and not status:
+        known = re.fullmatch(r"(?: exit=(\d+))?(?: cut=(\S+)\.\.(\S+))?", options)
+        if not known:
             raise BlockError(f"what is '{options.strip()}'?")
-        return run_command(argument, int(status[1]) if status else 0)
+        return run_command(argument, int(known[1] or 0), known[2] and known.group(2, 3))
     if options:
         raise BlockError(f"what is '{options.strip()}'?")
     return quote_code(argument) if kind == "code" else "\n" + make_table(argument) + "\n"
