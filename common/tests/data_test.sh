@@ -7,6 +7,11 @@
 # Python on 127.0.0.1, and are left out, in one line, where there is no python3.
 set -uo pipefail
 
+if ! command -v curl > /dev/null; then
+  echo 'no curl here: the tests of make data were left out'
+  echo '0 passed, 0 failed'
+  exit 0
+fi
 spmv=$(cd "$(dirname "${1:?usage: data_test.sh SPMV}")" && pwd)/$(basename "$1")
 script=$(cd "$(dirname "$0")/.." && pwd)/data.sh
 work=$(mktemp -d)
