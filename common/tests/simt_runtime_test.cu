@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "tests/simt_test.hpp"
 
@@ -20,6 +21,12 @@ namespace simt_test {
 __global__ void nothing_kernel() {}
 __global__ void copy_kernel(const int* from, int* to) {
   to[threadIdx.x] = from[threadIdx.x];
+}
+__global__ void reverse_kernel(const int* from, int* to) {
+  __shared__ int cells[1024];
+  cells[threadIdx.x] = from[threadIdx.x];
+  __syncthreads();
+  to[threadIdx.x] = cells[blockDim.x - 1 - threadIdx.x];
 }
 __global__ void static_shared_kernel(int* out) {
   __shared__ int cells[8192];
@@ -352,6 +359,28 @@ TEST_CASE("peers", "[simt]") {
   cudaGetLastError();
   cudaStreamDestroy(stream_there);
   cudaEventDestroy(event_there);
+}
+
+TEST_CASE("threads of the host may work with a device each", "[simt]") {
+  const ScopedSettings restore;
+  simt::settings().devices = 4;
+  std::vector<int> wrong(4);
+  std::vector<std::thread> threads;
+  for (int device = 0; device < 4; ++device) {
+    threads.emplace_back([device, &wrong] {
+      wrong[device] += cudaSetDevice(device) != cudaSuccess;
+      const std::vector<int> host(1024, device);
+      for (int round = 0; round < 50; ++round) {
+        const Buffer<int> from("from", host);
+        Buffer<int> to("to", 1024);
+        launch(reverse_kernel, {1, 1024}, from.data(), to.data());
+        wrong[device] += to.download() != host;
+        wrong[device] += cudaGetLastError() != cudaSuccess;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector<int>(4));
 }
 
 TEST_CASE("textures are checked when they are made", "[simt]") {
