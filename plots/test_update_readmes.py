@@ -143,8 +143,9 @@ class Masks(unittest.TestCase):
     def test_numbers_of_assertions_may(self):
         self.assertEqual(
             u.masked("All tests passed (10 assertions in 2 test cases)"),
-            u.masked("All tests passed (11 assertions in 2 test cases)"),
+            u.masked("All tests passed (11 assertions in 3 test cases)"),
         )
+        self.assertNotEqual(u.masked("46 passed, 0 failed"), u.masked("46 passed, 1 failed"))
 
 
 class Blocks(unittest.TestCase):
