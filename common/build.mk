@@ -82,6 +82,11 @@ ifeq ($(BACKEND),cpu)
   INCLUDES += -I$(ROOT)/common/simt/include
   LIBRARIES += -lboost_context
   DEVICE_FLAGS := -x c++
+  ifeq ($(findstring clang,$(CXX)),)
+    # An `extern __shared__` array needs no initialization; in a template g++ would call one that is
+    # not there.
+    DEVICE_FLAGS += -fno-extern-tls-init
+  endif
   ifeq ($(COUNT),1)
     DEFINES += -DSIMT_INSTRUMENTED
     # The compiler announces every load and store; simt counts them. One optimisation level for
@@ -115,7 +120,7 @@ COMMON_SOURCES := $(filter-out %/fuzz_% %_benchmark.cpp,\
   $(wildcard $(ROOT)/common/sparse/*.cpp $(foreach d,harness device,$(ROOT)/common/$(d)/*.cpp $(ROOT)/common/$(d)/*.cu)\
     $(if $(filter cpu,$(BACKEND)),$(ROOT)/common/simt/*.cpp)\
     $(ROOT)/common/peers/*.cpp $(if $(filter cuda,$(BACKEND)),$(ROOT)/common/peers/*.cu)))
-TEST_SOURCES := $(filter-out $(if $(filter cuda,$(BACKEND)),%/simt_test.cu),\
+TEST_SOURCES := $(filter-out $(if $(filter cuda,$(BACKEND)),$(wildcard $(ROOT)/common/tests/simt_*.cu)),\
   $(wildcard $(ROOT)/common/tests/*_test.cpp $(ROOT)/common/tests/*_test.cu))
 MAIN := $(ROOT)/common/harness/main.cpp
 TEST_MAIN := $(ROOT)/common/tests/main.cpp $(ROOT)/common/tests/kernel_suite.cpp
@@ -129,23 +134,23 @@ common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 $(OUT)/common/tests/main.cpp.o: CXXFLAGS := -O0
 
 $(OUT)/%.cpp.o: $(ROOT)/%.cpp
-	@mkdir -p $(@D)
+	@mkdir -p $(@D) && echo '  compile $(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -c $< -o $@
 
 ifeq ($(BACKEND),cpu)
 $(OUT)/%.cu.o: $(ROOT)/%.cu
-	@mkdir -p $(@D)
+	@mkdir -p $(@D) && echo '  compile $(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) -c $< -o $@
 else
 $(OUT)/%.cu.o: $(ROOT)/%.cu
-	@mkdir -p $(@D)
+	@mkdir -p $(@D) && echo '  compile $(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(NVCC) $(NVCC_FLAGS) -c $< -o $@
 endif
 
 # An `extern __shared__ T name[]` is declared in a kernel and defined nowhere: on the CPU backend
 # each such name becomes an array as large as a block's shared memory can be (simt/types.hpp).
 define link
-@mkdir -p $(@D)
+@mkdir -p $(@D) && echo '  link    $(patsubst $(ROOT)/%,%,$@)' >&2
 $(if $(filter cpu,$(BACKEND)),@readelf -sW $(filter %.cu.o,$^) /dev/null 2>/dev/null | awk \
   '$$4 == "TLS" && $$7 == "UND" && $$8 !~ /^(threadIdx|blockIdx|blockDim|gridDim|_ZN4simt)/ \
    { print "__thread unsigned char __attribute__((aligned(128))) " $$8 "[227 * 1024];" }' \
@@ -156,7 +161,6 @@ endef
 
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)
 
-# Commands are shown with V=1; otherwise a line a file.
+# V=1 shows the commands.
 V ?= 0
-QUIET := $(if $(filter 0,$(V)),@echo '  $$(if $$(filter %.o,$$@),build,link) ' $$(patsubst $$(ROOT)/%,%,$$@) &&)
 QUIET := $(if $(filter 0,$(V)),@)

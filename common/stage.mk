@@ -6,6 +6,8 @@ include $(dir $(lastword $(MAKEFILE_LIST)))build.mk
 
 STEP := $(notdir $(CURDIR))
 PRECISION ?= f64
+# A file is looked for from here, and from where `make -C` was called.
+MATRIX_FOUND := $(firstword $(wildcard $(MATRIX) $(PWD)/$(MATRIX)) $(MATRIX))
 SPMV := $(OUT)/$(STEP)/spmv
 TESTS := $(OUT)/$(STEP)/tests
 
@@ -17,7 +19,7 @@ $(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(call stage_sources,$(ST
 
 .PHONY: run test help clean
 run: $(SPMV)  ## build, run and verify this step
-	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(ARGS)
+	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(ARGS)
 test: $(TESTS)  ## this step's tests
 	@$(TESTS)
 help:

@@ -1,5 +1,6 @@
 #include "harness/report.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -229,6 +231,7 @@ Environment describe_environment(int argc, char** argv) {
   Environment e;
   const char* reason = std::getenv("SPMV_BACKEND_REASON");
   e.reason = reason ? reason : "";
+  e.processor = processor_name();
 #ifdef SPMV_CUDA
   e.backend = "cuda";
   int device = 0;
@@ -249,7 +252,7 @@ Environment describe_environment(int argc, char** argv) {
   e.cusparse = fmt::format("{}.{}.{}", major, minor, patch);
 #else
   e.backend = "cpu";
-  e.device = processor_name();
+  e.device = e.processor;
 #endif
 #ifdef __clang__
   e.compiler = fmt::format("clang {}.{}", __clang_major__, __clang_minor__);
@@ -339,6 +342,7 @@ void append_records(const std::string& path, const MatrixReport& report,
     return ordered_json{
         {"lower", q.lower}, {"median", q.median}, {"upper", q.upper}, {"samples", q.samples}};
   };
+  const std::string now = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   std::string lines;
   for (const Record& record : report.records) {
     if (!record.verified) continue;
@@ -363,8 +367,9 @@ void append_records(const std::string& path, const MatrixReport& report,
     line["beta"] = report.options.beta;
     line["seed"] = report.options.seed;
     line["backend"] = environment.backend;
-    line["device"] = environment.device;
-    if (!environment.cuda.empty()) {
+    const bool on_host = record.kernel.runs_on == RunsOn::kHost;
+    line["device"] = on_host ? environment.processor : environment.device;
+    if (!on_host && !environment.cuda.empty()) {
       line["driver"] = environment.driver;
       line["cuda"] = environment.cuda;
       line["cusparse"] = environment.cusparse;
@@ -372,6 +377,7 @@ void append_records(const std::string& path, const MatrixReport& report,
     line["compiler"] = environment.compiler;
     line["commit"] = environment.commit;
     line["command"] = environment.command;
+    line["time"] = now;
     line["compulsory_bytes"] = record.compulsory_bytes;
     line["paper_bytes"] = record.paper_bytes;
     line["setup_ms"] = record.setup_ms;

@@ -13,9 +13,10 @@ namespace spmv {
 
 // The machine and the software, as every record names them.
 struct Environment {
-  std::string backend;  // "cuda" or "cpu"
-  std::string reason;   // why this backend; empty if the program was not started by make
-  std::string device;   // "NVIDIA H200", or the processor's name
+  std::string backend;    // "cuda" or "cpu"
+  std::string reason;     // why this backend; empty if the program was not started by make
+  std::string device;     // "NVIDIA H200"; on the CPU backend the processor
+  std::string processor;  // the host's, where RunsOn::kHost kernels run
   std::string driver, cuda, cusparse;  // versions; empty on the CPU backend
   std::string compiler;
   std::string commit;

@@ -1,6 +1,5 @@
 // CUDA on the CPU: what kernels do wrong is reported, with kernel, source line, block and thread,
 // and the next kernel runs as if nothing had been.
-#ifndef SPMV_CUDA
 #include <initializer_list>
 
 #include "tests/simt_test.hpp"
@@ -328,4 +327,3 @@ TEST_CASE("reports can be taken once", "[simt]") {
 }
 
 }  // namespace simt_test
-#endif

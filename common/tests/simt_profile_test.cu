@@ -1,6 +1,5 @@
 // CUDA on the CPU: the counts of what kernels ask of memory, on patterns whose counts are known;
 // and how quick it all is.
-#ifndef SPMV_CUDA
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -471,4 +470,3 @@ TEST_CASE("speed", "[.benchmark]") {
 }
 
 }  // namespace simt_test
-#endif

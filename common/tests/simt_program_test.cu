@@ -3,7 +3,6 @@
 // A program is a list of instructions on one value a thread. A kernel interprets it; so does the
 // host, a whole block at a time in lock step, which needs no threads, barriers or warp operations.
 // Whatever the schedule, both must give the same values: programs have no races.
-#ifndef SPMV_CUDA
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -451,4 +450,3 @@ TEST_CASE("the number of the host's threads changes nothing", "[simt]") {
 }
 
 }  // namespace simt_test
-#endif

@@ -1,5 +1,4 @@
 // CUDA on the CPU: the calls of a host program, and the errors that they return.
-#ifndef SPMV_CUDA
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -439,4 +438,3 @@ TEST_CASE("device memory is out of the host's reach", "[simt]") {
 }
 
 }  // namespace simt_test
-#endif

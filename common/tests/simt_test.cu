@@ -519,15 +519,18 @@ __global__ void shared_kernel(int* unpoisoned, T* sums) {
   }
 }
 
-__global__ void dynamic_kernel(int count, int* unpoisoned, double* out) {
-  extern __shared__ double dynamic_doubles[];
+// A template, and so an array of bytes: one name cannot be an array of two types, here as in CUDA.
+template <typename T>
+__global__ void dynamic_kernel(int count, int* unpoisoned, T* out) {
+  extern __shared__ unsigned char dynamic_bytes[];
+  T* const dynamic_values = reinterpret_cast<T*>(dynamic_bytes);
   for (int i = threadIdx.x; i < count; i += blockDim.x) {
-    if (!is_poison(dynamic_doubles[i])) atomicAdd(unpoisoned, 1);
+    if (!is_poison(dynamic_values[i])) atomicAdd(unpoisoned, 1);
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < count; i += blockDim.x) dynamic_doubles[i] = i;
+  for (int i = threadIdx.x; i < count; i += blockDim.x) dynamic_values[i] = i;
   __syncthreads();
-  out[blockIdx.x * blockDim.x + threadIdx.x] = dynamic_doubles[count - 1 - threadIdx.x];
+  out[blockIdx.x * blockDim.x + threadIdx.x] = dynamic_values[count - 1 - threadIdx.x];
 }
 
 template <typename T>
@@ -548,7 +551,8 @@ TEST_CASE("shared memory belongs to a block and is poisoned when it starts", "[s
     for (const int count : {64, 6144}) {
       Buffer<int> unpoisoned("unpoisoned", std::vector<int>(1));
       Buffer<double> out("out", 5 * 64);
-      launch(dynamic_kernel, {5, 64, count * sizeof(double)}, count, unpoisoned.data(), out.data());
+      launch(dynamic_kernel<double>, {5, 64, count * sizeof(double)}, count, unpoisoned.data(),
+             out.data());
       CHECK(unpoisoned.download()[0] == 0);
       CHECK(out.download()[64] == count - 1);
       CHECK(out.download()[5 * 64 - 1] == count - 64);
