@@ -59,7 +59,7 @@ readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check:
 clean:  ## remove what was built
 	@rm -rf build
 
-FORMATTED := $(shell find . -path ./build -prune -o -path ./.deps -prune -o \( -name '*.hpp' -o \
+FORMATTED := $(shell find . -path ./build -prune -o -path './.*' -prune -o \( -name '*.hpp' -o \
   -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name 'cuda_runtime.h' \) -print)
 format:  ## format all sources
 	@clang-format -i $(FORMATTED)
