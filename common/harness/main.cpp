@@ -164,7 +164,8 @@ int main_program(int argc, char** argv) {
   app.add_option("-m,--matrix", options.matrices, "what to multiply; may be given several times");
   app.add_option("-p,--precision", options.precision, "f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}));
-  app.add_option("-k,--kernel", options.kernels, "names or patterns, with commas: 'csr_*,eigen_csr'");
+  app.add_option("-k,--kernel", options.kernels,
+                 "names or patterns, with commas: 'csr_*,eigen_csr'");
   app.add_option("--alpha", options.run.alpha, "factor of A x");
   app.add_option("--beta", options.run.beta, "factor of y");
   app.add_option("--seed", options.run.seed, "of x and of the random schedule");
