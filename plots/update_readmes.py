@@ -173,8 +173,9 @@ def read_records(device, results=None):
 
 
 def find_matrix(records, name):
-    """The full name of the one matrix that is called `name` up to its first comma."""
-    found = {r["matrix"]["name"] for r in records if r["matrix"]["name"].split(",")[0] == name}
+    """The full name of the one matrix that is called `name`, or `name` up to its first comma."""
+    names = {r["matrix"]["name"] for r in records}
+    found = {name} & names or {full for full in names if full.split(",")[0] == name}
     if len(found) != 1:
         raise BlockError(f"{len(found)} matrices called {name} in the records, not one")
     return found.pop()
@@ -195,6 +196,8 @@ def make_table(arguments, results=None):
         raise BlockError(f"unknown: {', '.join(sorted(unknown))}")
     try:
         kernels, matrices = wanted["kernels"].split(","), wanted["matrices"].split(",")
+        # A comma within a name is written as a semicolon.
+        matrices = [name.replace(";", ",") for name in matrices]
         precision, column = wanted["precision"], wanted["column"]
         everything = read_records(wanted["device"], results)
     except KeyError as missing:
@@ -223,7 +226,8 @@ def make_table(arguments, results=None):
             return value(best), best["kernel"].removeprefix("cusparse_").replace("_", " ")
         return value(best), best["choice"].removesuffix(" a row")
 
-    shown = [r for r in records if r["matrix"]["name"].split(",")[0] in matrices]
+    full_names = {find_matrix(records, name) for name in matrices}
+    shown = [r for r in records if r["matrix"]["name"] in full_names]
     heads = ["best cuSPARSE" if k.startswith("best:cusparse") else k.replace("best:", "best of ")
              for k in kernels]
     lines = [

@@ -93,6 +93,7 @@ double copy_bandwidth() {
     const device::Stream stream;
     device::Buffer<char> from("copy_from", kCopyBytes);
     device::Buffer<char> to("copy_to", kCopyBytes);
+    device::check(cudaMemsetAsync(from.data(), 1, kCopyBytes, stream.get()), "filling");
     const Quartiles time = time_warm(stream, [&](cudaStream_t s) {
       device::check(
           cudaMemcpyAsync(to.data(), from.data(), kCopyBytes, cudaMemcpyDeviceToDevice, s), "copy");
