@@ -46,7 +46,7 @@ fuzz:  ## feed the reader broken files for SECONDS (60; needs clang)
 	@bash common/tests/fuzz.sh $(or $(SECONDS),60)
 
 READER := $(OUT)/read_benchmark
-$(READER): $(call object,$(addprefix $(ROOT)/common/,tests/read_benchmark.cpp sparse/matrix_market.cpp sparse/convert.cpp))
+$(READER): $(call object,$(ROOT)/common/tests/read_benchmark.cpp $(wildcard $(ROOT)/common/sparse/*.cpp))
 	$(link)
 bench-reader: $(READER)  ## how fast files are read, beside SciPy
 	@python3 common/tests/read_benchmark.py $(READER) $(MATRIX)

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <numeric>
 #include <string_view>
@@ -812,18 +811,6 @@ bool is_generator(const std::string& spec) {
 
 std::string full_specification(const std::string& spec) {
   return Specification(spec, 0, std::numeric_limits<std::uint64_t>::max()).full();
-}
-
-std::uint64_t available_memory() {
-  // Counts what the page cache would give back, which sysconf does not.
-  std::ifstream meminfo("/proc/meminfo");
-  std::string field;
-  std::uint64_t kilobytes = 0;
-  while (meminfo >> field >> kilobytes) {
-    if (field == "MemAvailable:") return kilobytes * 1024;
-    meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return std::numeric_limits<std::uint64_t>::max();
 }
 
 template <typename T>

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "sparse/matrix.hpp"
+#include "sparse/memory.hpp"
 
 namespace spmv {
 
@@ -17,9 +18,6 @@ bool is_generator(const std::string& spec);
 
 // `spec` with every default that it leaves out, the seed included, written out.
 std::string full_specification(const std::string& spec);
-
-// Bytes that can be allocated now without swapping; a very large number where that is unknown.
-std::uint64_t available_memory();
 
 // The matrix that `spec` describes. Throws InputError when the specification is wrong, when the
 // matrix would need indices of more than 32 bits, and when it would not fit in `memory_limit`

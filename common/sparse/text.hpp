@@ -1,7 +1,8 @@
-// Text for people: numbers that can be read, names that were nearly right.
+// Text for people: numbers that can be read, quotations, names that were nearly right.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
 #include <numeric>
@@ -9,6 +10,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace spmv {
 
@@ -21,6 +24,40 @@ inline std::string with_commas(unsigned long long number) {
     text += digits[k];
   }
   return text;
+}
+
+// "1 entry", "2 entries".
+inline std::string plural(std::size_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// "512 bytes", "7.9 KiB".
+inline std::string byte_count(std::size_t bytes) {
+  constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  double amount = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; amount >= 1024 && unit + 1 < kUnits.size(); ++unit) amount /= 1024;
+  return fmt::format("{:.1f} {}", amount, kUnits[unit]);
+}
+
+// What a user gave, fit for a message of one line: without control characters, and at most
+// `longest` bytes of it.
+inline std::string printable(std::string_view text, std::size_t longest = std::string::npos) {
+  std::string result(text.substr(0, longest));
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text.size() > longest ? result + "..." : result;
+}
+
+// A word of a file, which may hold anything.
+inline std::string quoted(std::string_view word) {
+  std::string result = printable(word, 32);
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';  // may be half of a UTF-8 sequence
+  }
+  return "'" + result + "'";
 }
 
 // Levenshtein distance, blind to case: insertions, deletions and replacements from one to the

@@ -31,7 +31,9 @@ if ! "$compiler" -std=c++20 $sanitizers $out/probe.cpp -o $out/probe 2> $out/pro
 fi
 
 "$compiler" -std=c++20 -O2 -g $sanitizers -fno-sanitize-recover=undefined -Icommon \
-  common/tests/fuzz_matrix_market.cpp common/sparse/matrix_market.cpp common/sparse/convert.cpp \
+  -isystem .deps/usr/include -DFMT_HEADER_ONLY common/tests/fuzz_matrix_market.cpp \
+  common/sparse/matrix_market_*.cpp common/sparse/input_file.cpp common/sparse/memory.cpp \
+  common/sparse/convert.cpp \
   -lz -pthread -o $out/fuzz_matrix_market
 
 # Good files, one of each kind: from them the fuzzer learns what gets past the header.

@@ -3,8 +3,6 @@
 // Beyond "does not crash": what is accepted must be a sound matrix, what is refused must be refused
 // in one line, and neither may depend on the precision, on the threads, on how the body was cut
 // into pieces, or on whether the text came compressed.
-#include <zlib.h>
-
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -20,6 +18,7 @@
 
 #include "sparse/convert.hpp"
 #include "sparse/matrix_market.hpp"
+#include "tests/gzip.hpp"
 
 namespace {
 
@@ -30,6 +29,7 @@ using spmv::Index;
 using spmv::InputError;
 using spmv::LoadOptions;
 using spmv::MatrixMarketFile;
+using spmv::test::gzip;
 
 #define REQUIRE(condition) require(condition, #condition, __LINE__)
 
@@ -127,21 +127,6 @@ void require_close(float narrow, double wide) {
     REQUIRE(narrow == rounded || narrow == std::nextafter(rounded, kInfinity) ||
             narrow == std::nextafter(rounded, -kInfinity));
   }
-}
-
-std::string gzip(std::string_view text) {
-  z_stream stream{};
-  // The smallest window and tables: set up fast, and the text is short.
-  REQUIRE(::deflateInit2(&stream, 1, Z_DEFLATED, 16 + 9, 1, Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string result(::deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(result.data());
-  stream.avail_out = static_cast<uInt>(result.size());
-  REQUIRE(::deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  result.resize(stream.total_out);
-  ::deflateEnd(&stream);
-  return result;
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
@@ -25,6 +24,7 @@
 
 #include "sparse/convert.hpp"
 #include "tests/catch.hpp"
+#include "tests/gzip.hpp"
 
 namespace {
 
@@ -38,6 +38,7 @@ using spmv::MatrixMarketFile;
 using spmv::parse_matrix_market;
 using spmv::read_matrix_market;
 using spmv::write_matrix_market;
+using spmv::test::gzip;
 
 namespace fs = std::filesystem;
 
@@ -71,20 +72,6 @@ void write_bytes(const fs::path& path, std::string_view bytes) {
 std::string read_bytes(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-std::string gzip(std::string_view text) {
-  z_stream stream{};
-  REQUIRE(::deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string result(::deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(result.data());
-  stream.avail_out = static_cast<uInt>(result.size());
-  REQUIRE(::deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  result.resize(stream.total_out);
-  ::deflateEnd(&stream);
-  return result;
 }
 
 struct Entry {
