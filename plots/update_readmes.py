@@ -227,7 +227,13 @@ def make_table(arguments, results=None):
         return value(best), best["choice"].removesuffix(" a row")
 
     full_names = {find_matrix(records, name) for name in matrices}
-    shown = [r for r in records if r["matrix"]["name"] in full_names]
+    patterns = [kernel.removeprefix("best:") for kernel in kernels]
+    shown = [
+        r
+        for r in records
+        if r["matrix"]["name"] in full_names
+        and any(fnmatch.fnmatchcase(r["kernel"], pattern) for pattern in patterns)
+    ]
     heads = ["best cuSPARSE" if k.startswith("best:cusparse") else k.replace("best:", "best of ")
              for k in kernels]
     lines = [
