@@ -215,7 +215,9 @@ void print_gpu_table(std::ostream& out, const MatrixReport& report) {
                   host ? "" : percent(bandwidth, copy),
                   host || !report.floor ? "" : percent(report.floor->warm.median, warm.median),
                   host || !std::isfinite(vendor) ? "" : ratio(vendor, warm.median),
-                  host || !(gain > 0) ? "" : fmt::format("{:.0f}", std::ceil(cost / gain))});
+                  host || !std::isfinite(vendor) || !(gain > 0)
+                      ? ""
+                      : fmt::format("{:.0f}", std::ceil(cost / gain))});
     }
     row.resize(13);
     table.add(std::move(row));
