@@ -29,7 +29,7 @@ Reference make_reference(const Csr<T>& a, T alpha, const std::vector<T>& x, T be
   reference.bound.resize(a.rows);
   reference.lengths.resize(a.rows);
   const double epsilon = std::numeric_limits<T>::epsilon();
-#pragma omp parallel for schedule(dynamic, 1024)
+#pragma omp parallel for schedule(dynamic, 1024) if (a.nnz() > 100000)
   for (Index row = 0; row < a.rows; ++row) {
     long double sum = 0;
     long double magnitude = 0;

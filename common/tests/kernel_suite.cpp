@@ -2,7 +2,9 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,24 +66,29 @@ std::vector<Named> adversarial_matrices() {
   add("1 x 1", 1, 1, all(1));
   add("1 x 1, empty", 1, 1, all(0));
   add("one row of 5000", 1, 5000, all(5000));
-  add("one column of 3000", 3000, 1, all(1));
-  add("all rows empty", 1000, 10, all(0));
-  add("first row alone", 1000, 100, [](Index r) { return r == 0 ? 7 : 0; });
-  add("last row alone", 1000, 100, [](Index r) { return r == 999 ? 7 : 0; });
-  add("one full row among empty ones", 700, 4099, [](Index r) { return r == 333 ? 4099 : 0; });
-  add("one full row among rows of 1", 700, 4099, [](Index r) { return r == 333 ? 4099 : 1; });
+  add("one column of 1500", 1500, 1, all(1));
+  add("all rows empty", 600, 10, all(0));
+  add("first row alone", 600, 100, [](Index r) { return r == 0 ? 7 : 0; });
+  add("last row alone", 600, 100, [](Index r) { return r == 599 ? 7 : 0; });
+  add("one full row among empty ones", 500, 4099, [](Index r) { return r == 333 ? 4099 : 0; });
+  add("one full row among rows of 1", 500, 4099, [](Index r) { return r == 333 ? 4099 : 1; });
   add("two full rows side by side", 40, 3001, [](Index r) { return r == 7 || r == 8 ? 3001 : 2; });
-  add("rows of 0 and 1 in turn", 2049, 2049, [](Index r) { return r % 2; });
-  add("identity-like", 1025, 1025, all(1));
+  add("rows of 0 and 1 in turn", 1025, 1025, [](Index r) { return r % 2; });
   add("wide", 33, 10000, all(9));
-  add("tall", 10000, 33, all(3));
-  for (const Index n : {31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513}) {
-    add("rows of " + std::to_string(n), 35, 1100, all(n));
-    add(std::to_string(n) + " rows", n, 50, all(5));
+  add("tall", 4001, 33, all(3));
+  // Around the sizes of warps, blocks and tiles: as the length of rows, as the number of rows, and
+  // as the number of nonzeros.
+  for (const Index size : {32, 64, 128, 256, 512, 1024, 2048}) {
+    for (const Index n : {size - 1, size, size + 1}) {
+      add("rows of " + std::to_string(n), std::clamp(3000 / n, 3, 35), n + 50, all(n));
+      add(std::to_string(n) + " rows", n, 50, all(n < 1000 ? 5 : 1));
+      add(std::to_string(n) + " nonzeros", n / 15 + 1, 50,
+          [n](Index r) { return std::min<Index>(15, n - 15 * r); });
+    }
   }
   add("lengths 0 to 99", 100, 100, [](Index r) { return r; });
   add("lengths 99 to 0", 100, 100, [](Index r) { return 99 - r; });
-  add("a row of 2048 at each 100th", 1000, 2500, [](Index r) { return r % 100 ? 1 : 2048; });
+  add("a row of 2048 at each 100th", 500, 2500, [](Index r) { return r % 100 ? 1 : 2048; });
   return matrices;
 }
 
@@ -89,7 +96,7 @@ std::vector<Named> random_matrices(int count) {
   std::vector<Named> matrices;
   for (int i = 0; i < count; ++i) {
     Rng rng(1000 + static_cast<std::uint64_t>(i));
-    const auto rows = static_cast<Index>(1 + rng.below(i % 10 == 0 ? 700 : 120));
+    const auto rows = static_cast<Index>(1 + rng.below(i % 10 == 0 ? 400 : 90));
     const auto cols = static_cast<Index>(1 + rng.below(i % 7 == 0 ? 900 : 120));
     const std::uint64_t longest = 1 + rng.below(static_cast<std::uint64_t>(cols));
     const std::uint64_t kind = rng.below(4);
@@ -124,39 +131,44 @@ Matrix<T> as_matrix(const Named& named) {
   return matrix;
 }
 
+// One matrix in one precision on the device, with the references of both products that are asked of
+// it: y = A x and y = 0.75 A x - 0.5 y.
 template <typename T>
-void check_kernels(const Matrix<T>& matrix, const std::vector<const Kernel*>& chosen,
-                   const RunOptions& options) {
-  const device::DeviceCsr<T> csr(matrix.csr);
-  const Problem<T> problem{matrix, csr};
-  const Bench<T> bench(problem, options);
-  for (const Kernel* kernel : chosen) {
-    const Record record = bench.run(*kernel);
-    INFO(kernel->info.name << (sizeof(T) == 4 ? " f32" : " f64") << " alpha " << options.alpha
-                           << " beta " << options.beta << " on " << matrix.source.name << ": "
-                           << record.failure);
-    CHECK((record.verified || record.unsuitable));
-  }
-}
+class Subject {
+ public:
+  explicit Subject(const Named& named) : matrix_(as_matrix<T>(named)), csr_(matrix_.csr) {}
 
-void check_all(const std::vector<Named>& matrices, const std::vector<const Kernel*>& chosen) {
-  RunOptions plain;
-  plain.measure = false;
-  RunOptions scaled = plain;
-  scaled.alpha = 0.75;
-  scaled.beta = -0.5;
-  for (const Named& named : matrices) {
-    const Matrix<float> single = as_matrix<float>(named);
-    const Matrix<double> twice = as_matrix<double>(named);
-    for (const RunOptions& options : {plain, scaled}) {
-      check_kernels(single, chosen, options);
-      check_kernels(twice, chosen, options);
+  void check(const std::vector<const Kernel*>& chosen, bool scaled) {
+    std::optional<Bench<T>>& bench = benches_[scaled];
+    if (!bench) {
+      RunOptions options;
+      options.measure = false;
+      if (scaled) {
+        options.alpha = 0.75;
+        options.beta = -0.5;
+      }
+      bench.emplace(problem_, options);
+    }
+    for (const Kernel* kernel : chosen) {
+      const Record record = bench->run(*kernel);
+      INFO(kernel->info.name << (sizeof(T) == 4 ? " f32" : " f64")
+                             << (scaled ? " with alpha and beta" : "") << " on "
+                             << matrix_.source.name << ": " << record.failure);
+      CHECK((record.verified || record.unsuitable));
     }
   }
-}
+
+ private:
+  Matrix<T> matrix_;
+  device::DeviceCsr<T> csr_;
+  Problem<T> problem_{matrix_, csr_};
+  std::optional<Bench<T>> benches_[2];
+};
 
 }  // namespace
 
+// A matrix meets each schedule in each precision, with alpha and beta in one of the two, turn and
+// turn about: over two schedules, all four products.
 void check_kernels_of_step(int step) {
   std::vector<const Kernel*> chosen;
   for (const Kernel& kernel : kernels()) {
@@ -165,18 +177,36 @@ void check_kernels_of_step(int step) {
   REQUIRE_FALSE(chosen.empty());
   const std::vector<Named> adversarial = adversarial_matrices();
   const std::vector<Named> random = random_matrices(300);
+  const auto check = [&chosen](Subject<float>& single, Subject<double>& twice, bool scaled) {
+    single.check(chosen, scaled);
+    twice.check(chosen, !scaled);
+  };
 #ifdef SPMV_CUDA
-  check_all(adversarial, chosen);
-  check_all(random, chosen);
+  for (const auto* matrices : {&adversarial, &random}) {
+    for (const Named& named : *matrices) {
+      Subject<float> single(named);
+      Subject<double> twice(named);
+      for (const bool scaled : {false, true}) check(single, twice, scaled);
+    }
+  }
 #else
-  // The random matrices are dealt out to the schedules; the adversarial ones meet each.
   const simt::Settings before = simt::settings();
-  const simt::Schedule schedules[] = {simt::Schedule::kForward, simt::Schedule::kReverse,
-                                      simt::Schedule::kRandom};
-  for (std::size_t s = 0; s < 3; ++s) {
-    simt::settings().schedule = schedules[s];
-    check_all(adversarial, chosen);
-    for (std::size_t i = s; i < random.size(); i += 3) check_all({random[i]}, chosen);
+  constexpr simt::Schedule kSchedules[] = {simt::Schedule::kForward, simt::Schedule::kReverse,
+                                           simt::Schedule::kRandom};
+  for (std::size_t m = 0; m < adversarial.size(); ++m) {
+    Subject<float> single(adversarial[m]);
+    Subject<double> twice(adversarial[m]);
+    for (std::size_t s = 0; s < 3; ++s) {
+      simt::settings().schedule = kSchedules[s];
+      check(single, twice, (m + s) % 2);
+    }
+  }
+  // The random matrices are dealt out to the schedules.
+  for (std::size_t m = 0; m < random.size(); ++m) {
+    Subject<float> single(random[m]);
+    Subject<double> twice(random[m]);
+    simt::settings().schedule = kSchedules[m % 3];
+    check(single, twice, m % 2);
   }
   simt::settings() = before;
 #endif

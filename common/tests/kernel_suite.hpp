@@ -4,9 +4,10 @@
 namespace spmv::test {
 
 // Every kernel of `step`, in both precisions, with and without alpha and beta, on matrices chosen
-// to break kernels (empty, one row, one column, one long row among empty ones, sizes around those
-// of warps and blocks, more columns than rows) and on 300 random ones; on the CPU backend under all
-// three schedules. Made of assertions: call it from a TEST_CASE.
+// to break kernels (empty, one row, one column, one long row among empty ones, rows, lengths and
+// nonzeros in numbers around those of warps, blocks and tiles, more columns than rows) and on 300
+// random ones. On the CPU backend the former meet all three schedules, the latter one each. Made of
+// assertions: call it from a TEST_CASE.
 void check_kernels_of_step(int step);
 
 }  // namespace spmv::test
