@@ -373,12 +373,24 @@ struct Texture {
 std::mutex texture_mutex;
 std::vector<Texture> textures;  // object n is textures[n - 1]
 
+constexpr std::size_t kMaxTextureElements = std::size_t{1} << 28;
+
 std::size_t element_bytes(const cudaChannelFormatDesc& description) {
   return static_cast<std::size_t>(description.x + description.y + description.z + description.w) /
          8;
 }
 
 }  // namespace
+
+cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(std::size_t* elements,
+                                                 const cudaChannelFormatDesc* format, int device) {
+  if (!elements || !format || element_bytes(*format) == 0) {
+    return simt::set_error(cudaErrorInvalidValue);
+  }
+  if (!simt::is_device(device)) return simt::set_error(cudaErrorInvalidDevice);
+  *elements = kMaxTextureElements;
+  return cudaSuccess;
+}
 
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
                                     const cudaTextureDesc* description,
@@ -392,7 +404,8 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
   }
   const auto& linear = resource->res.linear;
   const std::size_t size = element_bytes(linear.desc);
-  if (size == 0 || place_of(linear.devPtr, linear.sizeInBytes) != Place::kDevice) {
+  if (size == 0 || linear.sizeInBytes / size > kMaxTextureElements ||
+      place_of(linear.devPtr, linear.sizeInBytes) != Place::kDevice) {
     return simt::set_error(cudaErrorInvalidValue);
   }
   const std::lock_guard lock(texture_mutex);

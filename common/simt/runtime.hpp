@@ -234,6 +234,9 @@ cudaChannelFormatDesc cudaCreateChannelDesc() {
   }
 }
 
+// Elements that a texture over linear memory may have: 2^28, whatever they are.
+cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(std::size_t* elements,
+                                                 const cudaChannelFormatDesc* format, int device);
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
                                     const cudaTextureDesc* description,
                                     const cudaResourceViewDesc* view);

@@ -409,6 +409,27 @@ TEST_CASE("textures are checked when they are made", "[simt]") {
   CHECK_ERROR(cudaErrorInvalidValue, cudaDestroyTextureObject(0));
 }
 
+TEST_CASE("a texture over linear memory has a greatest width", "[simt]") {
+  const cudaChannelFormatDesc format = cudaCreateChannelDesc<int2>();
+  std::size_t elements = 0;
+  CHECK(cudaDeviceGetTexture1DLinearMaxWidth(&elements, &format, 0) == cudaSuccess);
+  CHECK(elements == std::size_t{1} << 28);
+  CHECK_ERROR(cudaErrorInvalidValue, cudaDeviceGetTexture1DLinearMaxWidth(nullptr, &format, 0));
+  CHECK_ERROR(cudaErrorInvalidValue, cudaDeviceGetTexture1DLinearMaxWidth(&elements, nullptr, 0));
+  CHECK_ERROR(cudaErrorInvalidDevice, cudaDeviceGetTexture1DLinearMaxWidth(&elements, &format, 9));
+
+  Buffer<int> buffer("buffer", 8);
+  cudaResourceDesc resource = {};
+  resource.resType = cudaResourceTypeLinear;
+  resource.res.linear.devPtr = buffer.data();
+  resource.res.linear.desc = format;
+  resource.res.linear.sizeInBytes = (elements + 1) * sizeof(int2);
+  const cudaTextureDesc description = {};
+  cudaTextureObject_t texture = 0;
+  CHECK_ERROR(cudaErrorInvalidValue,
+              cudaCreateTextureObject(&texture, &resource, &description, nullptr));
+}
+
 // --- What ends the process ----------------------------------------------------------------------
 
 // Run by the test below, in a process of their own.
