@@ -304,6 +304,14 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
                          record.failure);
     }
   }
+  for (const Record& record : report.records) {
+    if (record.verified && record.difference && record.difference->rows > 0) {
+      out << fmt::format(
+          "{}: two products differ in the last bits of {} of {} rows, by up to {} units in the "
+          "last place\n",
+          record.kernel.name, record.difference->rows, report.rows, record.difference->max_ulps);
+    }
+  }
 }
 
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
@@ -394,6 +402,10 @@ void append_records(const std::string& path, const MatrixReport& report,
       line["floor_warm_ms"] = times(report.floor->warm);
       line["floor_cold_ms"] = times(report.floor->cold);
     }
+    if (record.difference) {
+      line["difference"] = {{"rows", record.difference->rows},
+                            {"max_ulps", record.difference->max_ulps}};
+    }
     for (const Traffic& t : record.traffic) {
       line["traffic"].push_back({{"array", t.array},
                                  {"space", t.space},
@@ -404,7 +416,8 @@ void append_records(const std::string& path, const MatrixReport& report,
                                  {"sectors", t.sectors},
                                  {"ideal_sectors", t.ideal_sectors},
                                  {"bank_passes", t.bank_passes},
-                                 {"max_same_address", t.max_same_address}});
+                                 {"max_same_address", t.max_same_address},
+                                 {"addresses", t.addresses}});
     }
     lines += line.dump() + '\n';
   }

@@ -21,16 +21,17 @@ struct RunOptions {
 
 // What a kernel asked of one array.
 struct Traffic {
-  std::string array;                // "values", "x", ...
-  std::string space;                // "global", "shared"
-  std::string access;               // "load", "store", "atomic"
-  std::uint64_t requests = 0;       // of a warp
-  std::uint64_t lanes = 0;          // that took part in them
-  std::uint64_t bytes_used = 0;     // distinct bytes a request, summed
-  std::uint64_t sectors = 0;        // of 32 bytes, global memory only
-  std::uint64_t ideal_sectors = 0;  // the fewest that could hold the bytes used
-  std::uint64_t bank_passes = 0;    // shared memory only
-  std::uint64_t max_same_address = 0;
+  std::string array;                   // "values", "x", ...
+  std::string space;                   // "global", "shared"
+  std::string access;                  // "load", "store", "atomic"
+  std::uint64_t requests = 0;          // of a warp
+  std::uint64_t lanes = 0;             // that took part in them
+  std::uint64_t bytes_used = 0;        // distinct bytes a request, summed
+  std::uint64_t sectors = 0;           // of 32 bytes, global memory only
+  std::uint64_t ideal_sectors = 0;     // the fewest that could hold the bytes used
+  std::uint64_t bank_passes = 0;       // shared memory only
+  std::uint64_t max_same_address = 0;  // lanes of a request, atomics only
+  std::uint64_t addresses = 0;         // distinct ones a request, summed
 };
 
 struct Record {
@@ -51,6 +52,9 @@ struct Record {
   std::optional<Quartiles> warm;  // GPU, or a kernel that runs on the host
   std::optional<Quartiles> cold;  // GPU
   std::vector<Traffic> traffic;   // CPU backend
+  // Between the first product and one after the measured ones. On the CPU backend, for a kernel
+  // that uses atomics, the first one's blocks, warps and lanes ran in another order.
+  std::optional<Difference> difference;
 };
 
 // The vectors and the reference that all kernels of one matrix share.
@@ -63,7 +67,10 @@ class Bench {
   const std::vector<T>& x() const { return x_; }
 
  private:
-  Verdict multiply_and_verify(Spmv<T>& spmv, RunsOn where) const;
+  std::vector<T> multiply(Spmv<T>& spmv, RunsOn where) const;
+#ifndef SPMV_CUDA
+  std::vector<T> multiply_in_another_order(Spmv<T>& spmv) const;
+#endif
   void measure(Spmv<T>& spmv, Record& record) const;
 
   const Problem<T>& problem_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -91,6 +93,40 @@ std::string Verdict::describe() const {
       worst_row, worst_length, expected, got, std::fabs(got - expected), bound, wrong_rows, rows);
 }
 
+namespace {
+
+// Neighbouring numbers become neighbouring integers, and both zeros 0.
+std::int64_t place(double value) {
+  const auto bits = std::bit_cast<std::int64_t>(value);
+  return bits < 0 ? std::numeric_limits<std::int64_t>::min() - bits : bits;
+}
+std::int64_t place(float value) {
+  const auto bits = std::bit_cast<std::int32_t>(value);
+  return bits < 0 ? std::numeric_limits<std::int32_t>::min() - bits : bits;
+}
+
+}  // namespace
+
+template <typename T>
+Difference compare_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  Difference difference;
+  for (std::size_t row = 0; row < a.size(); ++row) {
+    const bool nan_in_a = std::isnan(a[row]), nan_in_b = std::isnan(b[row]);
+    if (nan_in_a || nan_in_b) {
+      difference.rows += nan_in_a != nan_in_b;
+      continue;
+    }
+    if (a[row] == b[row] && std::signbit(a[row]) == std::signbit(b[row])) continue;
+    ++difference.rows;
+    const auto [low, high] = std::minmax({place(a[row]), place(b[row])});
+    const std::uint64_t ulps = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    difference.max_ulps = std::max(difference.max_ulps, ulps);
+  }
+  return difference;
+}
+
+template Difference compare_bits(const std::vector<float>&, const std::vector<float>&);
+template Difference compare_bits(const std::vector<double>&, const std::vector<double>&);
 template std::vector<float> test_vector(std::size_t, std::uint64_t);
 template std::vector<double> test_vector(std::size_t, std::uint64_t);
 template Reference make_reference(const Csr<float>&, float, const std::vector<float>&, float,

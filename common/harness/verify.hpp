@@ -45,4 +45,14 @@ struct Verdict {
 template <typename T>
 Verdict verify(const std::vector<T>& y, const Reference& reference);
 
+// How far two results of one product are from the same bits.
+struct Difference {
+  std::size_t rows = 0;        // whose bits differ; two NaNs do not
+  std::uint64_t max_ulps = 0;  // units in the last place, at most; not of rows that are NaN in one
+};
+
+// a and b have the same length.
+template <typename T>
+Difference compare_bits(const std::vector<T>& a, const std::vector<T>& b);
+
 }  // namespace spmv

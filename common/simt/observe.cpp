@@ -76,6 +76,7 @@ AccessCounts& AccessCounts::operator+=(const AccessCounts& other) {
   sectors += other.sectors;
   ideal_sectors += other.ideal_sectors;
   passes += other.passes;
+  addresses += other.addresses;
   max_same_address = std::max(max_same_address, other.max_same_address);
   return *this;
 }
@@ -301,6 +302,7 @@ void Observer::count(Tally& tally) {
         counts.max_same_address = std::max<std::uint64_t>(counts.max_same_address, same);
       }
       if (same > 1) continue;
+      ++counts.addresses;
       bytes += begin + tally.size - std::max(begin, end);
       end = begin + tally.size;
       const std::uintptr_t last_sector = (end - 1) / kSectorBytes;

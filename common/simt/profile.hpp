@@ -33,6 +33,7 @@ struct AccessCounts {
   std::uint64_t ideal_sectors = 0;  // that the bytes used would fill if they lay together (global)
   // That the 32 banks need (shared): without conflicts 1 a request, 2 if of 8 bytes, 4 if of 16.
   std::uint64_t passes = 0;
+  std::uint64_t addresses = 0;  // distinct ones, over all requests: lanes / addresses share one
   std::uint64_t max_same_address = 0;  // most lanes of a request on one address (atomics)
 
   AccessCounts& operator+=(const AccessCounts& other);

@@ -104,6 +104,62 @@ TEST_CASE("a kernel that is wrong only the second time fails", "[harness]") {
   CHECK_FALSE(record.verified);
 }
 
+TEST_CASE("two results are compared bit by bit", "[harness]") {
+  const double next = std::nextafter(1.0, 2.0), below = std::nextafter(1.0, 0.0);
+  const double tiny = std::numeric_limits<double>::denorm_min();
+  const auto check = [](auto a, auto b, std::size_t rows, std::uint64_t ulps) {
+    for (const Difference& d : {compare_bits(a, b), compare_bits(b, a)}) {
+      CHECK(d.rows == rows);
+      CHECK(d.max_ulps == ulps);
+    }
+  };
+  using Doubles = std::vector<double>;
+  check(Doubles{}, Doubles{}, 0, 0);
+  check(Doubles{1, -2, kInf, kNaN}, Doubles{1, -2, kInf, kNaN}, 0, 0);
+  check(Doubles{1, 1, 1}, Doubles{1, next, below}, 2, 1);
+  check(Doubles{next}, Doubles{below}, 1, 2);
+  check(Doubles{-next, 5}, Doubles{-below, 5}, 1, 2);
+  check(Doubles{0.0}, Doubles{-0.0}, 1, 0);
+  check(Doubles{tiny}, Doubles{-tiny}, 1, 2);  // on both sides of zero
+  check(Doubles{kNaN, 3}, Doubles{1, 3}, 1, 0);
+  // From one end of the numbers to the other, without overflow.
+  check(Doubles{kInf}, Doubles{-kInf}, 1, 2 * 0x7ff0000000000000u);
+  check(std::vector<float>{1, 2}, std::vector<float>{1, std::nextafter(2.0f, 3.0f)}, 1, 1);
+  check(std::vector<float>{HUGE_VALF}, std::vector<float>{-HUGE_VALF}, 1, 2 * 0x7f800000u);
+}
+
+TEST_CASE("a kernel that gives other bits the second time is found out", "[harness]") {
+  const Matrix<double> a = matrix_of<double>("random:50x50,nnz_per_row=5");
+  const device::DeviceCsr<double> csr(a.csr);
+  const Problem<double> problem{a, csr};
+  for (const double beta : {0.0, 0.5}) {
+    for (const bool differs : {false, true}) {
+      Kernel kernel;
+      kernel.info.runs_on = RunsOn::kHost;
+      kernel.set_up_f64 = [differs](const Problem<double>& p) {
+        return std::make_unique<Spoiled<double>>(p, [differs, calls = 0](auto& y) mutable {
+          if (differs && ++calls > 1) y[5] = std::nextafter(y[5], kInf);
+        });
+      };
+      RunOptions options;
+      options.beta = beta;
+      const Record record = Bench<double>(problem, options).run(kernel);
+      REQUIRE(record.verified);
+      REQUIRE(record.difference);
+      CHECK(record.difference->rows == (differs ? 1 : 0));
+      CHECK(record.difference->max_ulps == (differs ? 1 : 0));
+
+      MatrixReport report;
+      report.records = {record};
+      report.rows = 50;
+      std::ostringstream out;
+      print_report(out, report, false);
+      const std::string told = "two products differ in the last bits of 1 of 50 rows, by up to 1 ";
+      CHECK((out.str().find(told) != std::string::npos) == differs);
+    }
+  }
+}
+
 TEST_CASE("the worst row is named with its length and both values", "[harness]") {
   const Matrix<double> a = matrix_of<double>("random:200x150,nnz_per_row=9");
   const Record record = run_spoiled(a, [](auto& y) {
@@ -236,7 +292,8 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
   Record good;
   good.kernel.name = "good";
   good.verified = true;
-  good.traffic = {{"x", "global", "load", 10, 320, 2560, 80, 80, 0, 0}};
+  good.traffic = {{"x", "global", "load", 10, 320, 2560, 80, 80, 0, 0, 300}};
+  good.difference = {3, 17};
   Record bad;
   bad.kernel.name = "bad";
   report.records = {good, bad};
@@ -255,6 +312,9 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
     CHECK(json.at("matrix").at("source") == "file");
     CHECK(json.at("matrix").at("detail") == "tiny.mtx");
     CHECK(json.at("traffic").at(0).at("sectors") == 80);
+    CHECK(json.at("traffic").at(0).at("addresses") == 300);
+    CHECK(json.at("difference").at("rows") == 3);
+    CHECK(json.at("difference").at("max_ulps") == 17);
   }
   CHECK(lines == 2);
   std::filesystem::remove(path);

@@ -276,12 +276,17 @@ __global__ void atomics_kernel(int divisor, float* cells) {
 TEST_CASE("lanes of an atomic on one address", "[simt]") {
   if (cannot_count()) return;
   Buffer<float> cells("cells", std::vector<float>(64));
-  for (const auto& [divisor, same] : {std::pair{1, 1}, {2, 2}, {5, 5}, {32, 32}, {64, 32}}) {
-    const AccessCounts got = counts(profile_of(atomics_kernel, {3, 64}, divisor, cells.data()),
+  struct Case {
+    int divisor;
+    std::uint64_t same, addresses;  // most lanes on one; distinct ones of a block of two warps
+  };
+  for (const Case& c : {Case{1, 1, 64}, {2, 2, 32}, {5, 5, 14}, {32, 32, 2}, {64, 32, 2}}) {
+    const AccessCounts got = counts(profile_of(atomics_kernel, {3, 64}, c.divisor, cells.data()),
                                     "cells", Access::kAtomic);
     CHECK(got.requests == 6);
     CHECK(got.lanes == 192);
-    CHECK(got.max_same_address == static_cast<std::uint64_t>(same));
+    CHECK(got.max_same_address == c.same);
+    CHECK(got.addresses == 3 * c.addresses);
   }
 }
 
