@@ -1,0 +1,61 @@
+// Step 06, CSR-Adaptive: which rows each block takes.
+//
+// Greathouse and Daga (SC '14) give a block as many neighbouring rows as fit in its shared memory.
+// They go through the rows one by one, on the host. Here the borders lie where a formula says, so
+// that each is found on its own: row r stands at place r + row_offsets[r], and block b takes the
+// rows whose place is from b row_block up to, but not including, (b + 1) row_block. Rows and
+// nonzeros both count, so that neither many empty rows nor long ones make a block large. It gets
+//
+//   - some rows, with fewer than row_block nonzeros before the last, which may reach out of it;
+//   - or no row, where a long one reaches over the whole block: row block_rows[b] - 1.
+//
+//   thread   owns one border, and finds it by bisection
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace spmv {
+
+// A row longer than this has all threads of its block, and not a few lanes, ...
+constexpr int long_row(int row_block) {
+  return row_block;
+}
+// ... and one longer than this is shared by the blocks over which it reaches.
+constexpr int shared_row(int row_block) {
+  return 8 * row_block;
+}
+
+// Up to 2^32, and an int ends at 2^31.
+__host__ __device__ __forceinline__ long long place_of_row(const int* row_offsets, int row) {
+  return static_cast<long long>(row) + row_offsets[row];
+}
+
+// block_rows[b] is the first row with a place of at least b row_block, or `rows`; b goes from 0 to
+// `blocks`, which is (rows + nnz) / row_block, rounded up. The rows to share are listed in
+// shared_rows, in any order, and *shared_row_count grows by their number.
+template <int row_block>
+__global__ void row_blocks_kernel(int rows, int blocks, const int* row_offsets, int* block_rows,
+                                  int* shared_rows, int* shared_row_count) {
+  const int block = blockIdx.x * blockDim.x + threadIdx.x;
+  if (block > blocks) return;
+  const long long border = static_cast<long long>(block) * row_block;
+  int low = 0;
+  int high = rows;  // the answer is one of low, ..., high
+  while (low < high) {
+    const int between = low + (high - low) / 2;
+    if (place_of_row(row_offsets, between) < border) {
+      low = between + 1;
+    } else {
+      high = between;
+    }
+  }
+  block_rows[block] = low;
+
+  // Of the borders within a row the first lists it.
+  if (low == 0 || row_offsets[low] - row_offsets[low - 1] <= shared_row(row_block)) return;
+  if (border - place_of_row(row_offsets, low - 1) <= row_block) {
+    shared_rows[atomicAdd(shared_row_count, 1)] = low - 1;
+  }
+}
+
+}  // namespace spmv

@@ -1,0 +1,59 @@
+// Step 06, kernel 1 of PCSR: the products, one a nonzero, into an array between two kernels.
+//
+// In step 03 the lanes of a row read together, but a row begins anywhere, and a short one leaves
+// lanes without work. Here a thread does not ask where rows begin. Thread k reads nonzero k, as all
+// its neighbours do, multiplies, and leaves the product in `middle` (the paper's v); kernel 2
+// (pcsr_sums.cuh) finds the rows in it. (He and Gao 2016, Algorithm 2, equations 3 and 4; the
+// numbers in brackets are its lines.)
+//
+//   thread   owns the nonzeros k, k + threads of the grid, ...
+//   warp     owns 32 neighbouring nonzeros at a time: every request is fully coalesced, but x's
+//   block    nothing of its own
+//
+// What to look at: column_indices, values and middle move the fewest sectors that there can be,
+// whatever the rows look like. And middle is written here only to be read again.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace spmv {
+
+// __restrict__ says that no two of the arrays overlap. So x may be read by the read-only path, and
+// the loads of the next turn need not wait for the store of this one.
+template <typename T>
+__global__ void pcsr_products_kernel(int nnz, const int* __restrict__ column_indices,
+                                     const T* __restrict__ values, const T* __restrict__ x,
+                                     T* __restrict__ middle) {
+  // Unsigned: the last step, past an nnz of up to 2^31 - 1, is more than an int holds.
+  const unsigned threads = blockDim.x * gridDim.x;        // (02)
+  unsigned k = threadIdx.x + blockIdx.x * blockDim.x;     // (01)
+  for (; k < static_cast<unsigned>(nnz); k += threads) {  // (03), (05)
+    middle[k] = values[k] * x[column_indices[k]];         // (04)
+  }
+}
+
+// Element `index` of x through the texture units.
+template <typename T>
+__device__ __forceinline__ T fetch(cudaTextureObject_t x, int index) {
+  if constexpr (sizeof(T) == 4) {
+    return tex1Dfetch<float>(x, index);  // equation 3
+  } else {
+    // Textures have no elements of type double: two ints are fetched, and put together.
+    const int2 halves = tex1Dfetch<int2>(x, index);  // equation 4
+    return __hiloint2double(halves.y, halves.x);
+  }
+}
+
+// As published: the same, but x is read through a texture.
+template <typename T>
+__global__ void pcsr_products_texture_kernel(int nnz, const int* __restrict__ column_indices,
+                                             const T* __restrict__ values, cudaTextureObject_t x,
+                                             T* __restrict__ middle) {
+  const unsigned threads = blockDim.x * gridDim.x;           // (02)
+  unsigned k = threadIdx.x + blockIdx.x * blockDim.x;        // (01)
+  for (; k < static_cast<unsigned>(nnz); k += threads) {     // (03), (05)
+    middle[k] = values[k] * fetch<T>(x, column_indices[k]);  // (04)
+  }
+}
+
+}  // namespace spmv

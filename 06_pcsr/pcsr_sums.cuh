@@ -1,0 +1,62 @@
+// Step 06, kernel 2 of PCSR: the sums of the rows, through shared memory.
+//
+// Kernel 1 (pcsr_products.cuh) left a product for each nonzero in `middle`. The rows of a block lie
+// in it one after the other. So the block's threads fetch them together, piece by piece, as long as
+// they are, into shared memory, and only there does each thread go through its own row, where
+// reading here and there costs little. (He and Gao 2016, Algorithm 3. The numbers in brackets are
+// its lines; the README lists what is wrong in the print.)
+//
+//   thread   owns one row: adds up its products, writes y[row]
+//   warp     nothing of its own
+//   block    owns `threads` neighbouring rows, and `piece_size` products of them at a time
+//
+// What to look at: row_offsets and middle are read fully coalesced. But a block whose one row is
+// long fetches all of it for one thread that adds.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "device/scale.cuh"
+
+namespace spmv {
+
+// Launched with blocks of `threads` threads and with piece_size elements of T of dynamic shared
+// memory, the paper's sizeSharedMemory: any number from 1 on.
+template <int threads, typename T>
+__global__ void pcsr_sums_kernel(int rows, const int* row_offsets, const T* middle, int piece_size,
+                                 T alpha, T beta, T* y) {
+  extern __shared__ __align__(16) unsigned char pcsr_piece[];
+  T* const v_s = reinterpret_cast<T*>(pcsr_piece);  // (01)
+  __shared__ int ptr_s[threads + 1];                // (02)
+  const int tid = threadIdx.x;                      // (04)
+  const int first_row = blockIdx.x * threads;       // (03), less tid
+  const int rows_here = min(threads, rows - first_row);
+
+  // First stage: the block's row offsets. Threads past the last row get an empty one.
+  ptr_s[tid] = row_offsets[first_row + min(tid, rows_here)];          // (05)
+  if (tid == 0) ptr_s[threads] = row_offsets[first_row + rows_here];  // (06)
+  __syncthreads();                                                    // (07)
+
+  // A piece of the block's products after the other: from i on, nlen of them. Positions are
+  // compared as distances, since i + piece_size may be more than an int holds.
+  T sum = 0;                       // (10)
+  const int end = ptr_s[threads];  // (10), maxlen
+  int nlen = 0;
+  for (int i = ptr_s[0]; i < end; i += nlen) {  // (11)
+    nlen = min(end - i, piece_size);            // (08), (09)
+
+    // Second stage: the piece into shared memory, once all are done with the one before.
+    __syncthreads();                                                   // (13)
+    for (int j = tid; j < nlen; j += threads) v_s[j] = middle[i + j];  // (12), (14) to (19)
+    __syncthreads();                                                   // (20)
+
+    // Third stage: what of the thread's row lies in the piece. (None of it, maybe: then row_e is
+    // not above row_s, and line (21), which asks that, is not needed.)
+    const int row_s = max(ptr_s[tid] - i, 0);           // (22)
+    const int row_e = min(ptr_s[tid + 1] - i, nlen);    // (23)
+    for (int j = row_s; j < row_e; ++j) sum += v_s[j];  // (24) to (26)
+  }
+  if (tid < rows_here) y[first_row + tid] = scale(alpha, sum, beta, &y[first_row + tid]);  // (29)
+}
+
+}  // namespace spmv

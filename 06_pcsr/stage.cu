@@ -1,0 +1,168 @@
+// Step 06 for the harness.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "csr_adaptive.cuh"
+#include "csr_adaptive_blocks.cuh"
+#include "device/launch.hpp"
+#include "device/texture.hpp"
+#include "harness/kernel.hpp"
+#include "pcsr_products.cuh"
+#include "pcsr_sums.cuh"
+
+namespace spmv {
+namespace {
+
+// --- PCSR ---------------------------------------------------------------------------------------
+
+enum class ReadX { kThroughTexture, kPlainly };
+
+template <typename T>
+class Pcsr final : public Spmv<T> {
+ public:
+  Pcsr(const Problem<T>& problem, ReadX read_x) : a_(problem.csr), read_x_(read_x) {
+    if (read_x == ReadX::kThroughTexture) {
+      const std::size_t limit = device::LinearTexture<T>::max_elements();
+      if (static_cast<std::size_t>(a_.cols) > limit) {
+        throw Unsuitable("x has " + std::to_string(a_.cols) + " elements; a texture has at most " +
+                         std::to_string(limit));
+      }
+    }
+    middle_ = device::Buffer<T>("middle", a_.nnz);
+    const int resident = std::max(1, resident_blocks());
+    product_blocks_ = std::min(device::divide_up(a_.nnz, kProductThreads), resident);
+  }
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    if (a_.nnz > 0) launch_products(x, stream);
+    device::launch(pcsr_sums_kernel<kSumThreads, T>,
+                   {dim3(device::divide_up(a_.rows, kSumThreads)), dim3(kSumThreads),
+                    kPieceSize * sizeof(T), stream},
+                   a_.rows, a_.row_offsets.data(), middle_.data(), kPieceSize, alpha, beta, y);
+  }
+  // The middle array is written, and read again.
+  std::size_t matrix_bytes() const override { return a_.bytes() + 2 * middle_.bytes(); }
+
+ private:
+  static constexpr int kProductThreads = 256;
+  static constexpr int kSumThreads = 128;
+  // 8 KB in double precision: as many blocks fit on a multiprocessor of today as it has threads
+  // for.
+  static constexpr int kPieceSize = 1024;
+
+  // The blocks of kernel 1 that the device holds at once.
+  int resident_blocks() const {
+    int device = 0;
+    int multiprocessors = 0;
+    int blocks = 0;
+    device::check(cudaGetDevice(&device), "device");
+    device::check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+                  "device attribute");
+    device::check(read_x_ == ReadX::kThroughTexture
+                      ? cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                            &blocks, pcsr_products_texture_kernel<T>, kProductThreads, 0)
+                      : cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                            &blocks, pcsr_products_kernel<T>, kProductThreads, 0),
+                  "occupancy");
+    return blocks * multiprocessors;
+  }
+
+  void launch_products(const T* x, cudaStream_t stream) {
+    const device::Shape shape{dim3(product_blocks_), dim3(kProductThreads), 0, stream};
+    if (read_x_ == ReadX::kPlainly) {
+      device::launch(pcsr_products_kernel<T>, shape, a_.nnz, a_.column_indices.data(),
+                     a_.values.data(), x, middle_.data());
+      return;
+    }
+    // The first product with an x makes the texture. It is kept: an iteration has few vectors, and
+    // a texture must outlive the kernels that read it.
+    auto texture = textures_.find(x);
+    if (texture == textures_.end()) {
+      texture = textures_.emplace(x, device::LinearTexture<T>(x, a_.cols)).first;
+    }
+    device::launch(pcsr_products_texture_kernel<T>, shape, a_.nnz, a_.column_indices.data(),
+                   a_.values.data(), texture->second.get(), middle_.data());
+  }
+
+  const device::DeviceCsr<T>& a_;
+  ReadX read_x_;
+  device::Buffer<T> middle_;
+  int product_blocks_ = 0;
+  std::map<const T*, device::LinearTexture<T>> textures_;
+};
+
+// --- CSR-Adaptive -------------------------------------------------------------------------------
+
+template <typename T>
+class CsrAdaptive final : public Spmv<T> {
+ public:
+  explicit CsrAdaptive(const Problem<T>& problem)
+      : a_(problem.csr),
+        blocks_(static_cast<int>((1LL * a_.rows + a_.nnz + kRowBlock - 1) / kRowBlock)),
+        block_rows_("block_rows", blocks_ + 1),
+        shared_rows_("shared_rows", a_.nnz / shared_row(kRowBlock)),
+        shared_row_counter_("shared_row_counter", 1),
+        partial_sums_("partial_sums", blocks_) {}
+
+  void preprocess(cudaStream_t stream) override {
+    device::check(cudaMemsetAsync(shared_row_counter_.data(), 0, sizeof(int), stream), "zero");
+    device::launch(row_blocks_kernel<kRowBlock>,
+                   {dim3(device::divide_up(blocks_ + 1, kThreads)), dim3(kThreads), 0, stream},
+                   a_.rows, blocks_, a_.row_offsets.data(), block_rows_.data(), shared_rows_.data(),
+                   shared_row_counter_.data());
+    device::check(cudaStreamSynchronize(stream), "finding the row blocks");
+    shared_row_count_ = shared_row_counter_.download()[0];
+  }
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    device::launch(csr_adaptive_kernel<kRowBlock, kThreads, T>,
+                   {dim3(blocks_), dim3(kThreads), 0, stream}, block_rows_.data(),
+                   a_.row_offsets.data(), a_.column_indices.data(), a_.values.data(), alpha, x,
+                   beta, y, partial_sums_.data());
+    device::launch(csr_adaptive_shared_rows_kernel<kRowBlock, T>,
+                   {dim3(shared_row_count_), dim3(32), 0, stream}, shared_rows_.data(),
+                   a_.row_offsets.data(), partial_sums_.data(), alpha, beta, y);
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes() + block_rows_.bytes(); }
+
+ private:
+  static constexpr int kRowBlock = 1024;
+  static constexpr int kThreads = 256;
+
+  const device::DeviceCsr<T>& a_;
+  int blocks_;
+  int shared_row_count_ = 0;
+  device::Buffer<int> block_rows_;          // blocks + 1
+  device::Buffer<int> shared_rows_;         // shared_row_count of them are set
+  device::Buffer<int> shared_row_counter_;  // 1
+  device::Buffer<T> partial_sums_;          // one a block
+};
+
+// --- All of them --------------------------------------------------------------------------------
+
+bool register_all() {
+  add_kernel({.step = 6,
+              .name = "pcsr_texture",
+              .format = "CSR",
+              .idea = "products, then sums, in two kernels; x through a texture",
+              .source = "He and Gao 2016, algorithms 2 and 3, equations 3 and 4"},
+             [](const auto& problem) { return make<Pcsr>(problem, ReadX::kThroughTexture); });
+  add_kernel({.step = 6,
+              .name = "pcsr",
+              .format = "CSR",
+              .idea = "products, then sums, in two kernels",
+              .source = "He and Gao 2016, algorithms 2 and 3"},
+             [](const auto& problem) { return make<Pcsr>(problem, ReadX::kPlainly); });
+  return add_kernel({.step = 6,
+                     .name = "csr_adaptive",
+                     .format = "CSR",
+                     .idea = "blocks of as many rows as fit in shared memory; long rows apart",
+                     .source = "Greathouse and Daga 2014; Daga and Greathouse 2015"},
+                    [](const auto& problem) { return make<CsrAdaptive>(problem); });
+}
+
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace spmv

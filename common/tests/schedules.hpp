@@ -1,0 +1,33 @@
+// Tests that run a kernel more than once.
+#pragma once
+
+#include "tests/catch.hpp"
+
+#ifndef SPMV_CUDA
+#include "simt/engine.hpp"
+#endif
+
+namespace spmv::test {
+
+// Calls check() under each schedule of the CPU backend, and under a second random one; on a GPU,
+// whose order is as it comes, as many times.
+template <typename Check>
+void under_every_schedule(Check&& check) {
+#ifdef SPMV_CUDA
+  for (int run = 0; run < 4; ++run) check();
+#else
+  struct Restore {
+    simt::Settings saved = simt::settings();
+    ~Restore() { simt::settings() = saved; }
+  } restore;
+  for (const simt::Schedule schedule : {simt::Schedule::kForward, simt::Schedule::kReverse,
+                                        simt::Schedule::kRandom, simt::Schedule::kRandom}) {
+    simt::settings().schedule = schedule;
+    ++simt::settings().seed;
+    CAPTURE(static_cast<int>(schedule), simt::settings().seed);
+    check();
+  }
+#endif
+}
+
+}  // namespace spmv::test
