@@ -57,5 +57,7 @@ SIMT_OPERATION(float, atomic_add, a + b)
 SIMT_OPERATION(double, atomic_add, a + b)
 SIMT_OPERATION(float, atomic_exchange, ((void)a, b))
 SIMT_OPERATION(double, atomic_exchange, ((void)a, b))
+SIMT_OPERATION(unsigned, atomic_increment, a >= b ? 0u : a + 1)
+SIMT_OPERATION(unsigned, atomic_decrement, a == 0 || a > b ? b : a - 1)
 
 }  // namespace simt

@@ -70,6 +70,8 @@ SIMT_ATOMIC(float)
 SIMT_ATOMIC(double)
 #undef SIMT_INTEGER_ATOMIC
 #undef SIMT_ATOMIC
+unsigned atomic_increment(unsigned* address, unsigned last) noexcept;
+unsigned atomic_decrement(unsigned* address, unsigned last) noexcept;
 
 // Copies element `index`, of `size` bytes, of a linear texture; zeros beyond its end, as CUDA does.
 void texture_fetch(unsigned long long texture, int index, void* element, std::size_t size) noexcept;
@@ -216,6 +218,18 @@ template <typename T>
 __forceinline__ T atomicCAS(T* address, std::type_identity_t<T> compare,
                             std::type_identity_t<T> value) {
   const T old = simt::atomic_compare_exchange(address, compare, value);
+  simt::no_tail_call();
+  return old;
+}
+// Counts up to `last`, then again from 0.
+__forceinline__ unsigned atomicInc(unsigned* address, unsigned last) {
+  const unsigned old = simt::atomic_increment(address, last);
+  simt::no_tail_call();
+  return old;
+}
+// Counts down from `last` to 0, then again from `last`.
+__forceinline__ unsigned atomicDec(unsigned* address, unsigned last) {
+  const unsigned old = simt::atomic_decrement(address, last);
   simt::no_tail_call();
   return old;
 }

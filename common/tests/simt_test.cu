@@ -637,6 +637,32 @@ __global__ void atomic_wrap_kernel(int* signed_cell, unsigned* cell) {
   atomicSub(cell, 1u);
 }
 
+// Counts in circles of 0 to `last`.
+__global__ void atomic_circle_kernel(unsigned last, unsigned* cells, int* seen_up, int* seen_down) {
+  atomicAdd(&seen_up[atomicInc(&cells[0], last)], 1);
+  atomicAdd(&seen_down[atomicDec(&cells[1], last)], 1);
+}
+
+TEST_CASE("atomicInc and atomicDec begin again at their ends", "[simt]") {
+  under_every_schedule([] {
+    constexpr unsigned kLast = 6;
+    // 640 = 91 * 7 + 3
+    Buffer<unsigned> cells("cells", std::vector<unsigned>(2));
+    Buffer<int> up("up", std::vector<int>(kLast + 1)), down("down", std::vector<int>(kLast + 1));
+    launch(atomic_circle_kernel, {10, 64}, kLast, cells.data(), up.data(), down.data());
+    CHECK(up.download() == std::vector<int>{92, 92, 92, 91, 91, 91, 91});
+    CHECK(down.download() == std::vector<int>{92, 91, 91, 91, 91, 92, 92});
+    CHECK(cells.download() == std::vector<unsigned>{3, 4});
+  });
+  // From beyond the last: up to 0, down to the last. The greatest `last` is none.
+  Buffer<unsigned> cells("cells", std::vector<unsigned>{8, 8});
+  Buffer<int> up("up", std::vector<int>(9)), down("down", std::vector<int>(9));
+  launch(atomic_circle_kernel, {1, 1}, 6u, cells.data(), up.data(), down.data());
+  CHECK(cells.download() == std::vector<unsigned>{0, 6});
+  launch(atomic_circle_kernel, {1, 1}, 0xffffffffu, cells.data(), up.data(), down.data());
+  CHECK(cells.download() == std::vector<unsigned>{1, 5});
+}
+
 TEST_CASE("atomics of every type, contended across blocks", "[simt]") {
   under_every_schedule([] {
     check_atomic_add<int>();
