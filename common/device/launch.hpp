@@ -35,6 +35,20 @@ void launch(void (*kernel)(Parameters...), const Shape& shape, Arguments&&... ar
         "launching a kernel");
 }
 
+// How many blocks of `kernel` the current device holds at once; 0 if it cannot hold one.
+template <typename... Parameters>
+int resident_blocks(void (*kernel)(Parameters...), int threads, std::size_t shared_bytes = 0) {
+  int device = 0;
+  int multiprocessors = 0;
+  int blocks = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+        "device attribute");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
+        "occupancy");
+  return blocks * multiprocessors;
+}
+
 // How many groups of `size` are needed for `count`.
 template <typename Integer>
 constexpr Integer divide_up(Integer count, Integer size) {

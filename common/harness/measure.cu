@@ -107,11 +107,7 @@ template <typename T>
 Floor measure_floor(const Problem<T>& problem, const std::vector<T>& x) {
   const Csr<T>& a = problem.host.csr;
   constexpr int kThreads = 256;
-  int blocks_per_multiprocessor = 0;
-  device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_multiprocessor,
-                                                              floor_kernel<T>, kThreads, 0),
-                "occupancy");
-  const int resident = blocks_per_multiprocessor * attribute(cudaDevAttrMultiProcessorCount);
+  const int resident = device::resident_blocks(floor_kernel<T>, kThreads);
   const int blocks = std::clamp(device::divide_up(std::max(a.nnz() / 4, a.rows), kThreads), 1,
                                 std::max(resident, 1));
 
