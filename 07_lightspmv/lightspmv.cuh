@@ -1,0 +1,78 @@
+// Step 07: rows are handed out while the product runs.
+//
+// In step 03 row r belongs to a vector (lanes_per_row neighbouring lanes) before anything has run,
+// and one that gets a long row is waited for. Here a vector that has finished a row takes the next
+// that nobody has: it adds to a counter in global memory, and what the counter held before is its
+// row. (LightSpMV: the poster of Liu, Gonzalez-Dominguez and Schmidt, its vector-level and its
+// warp-level kernel.)
+//
+//   thread   owns every lanes_per_row-th nonzero of its vector's row
+//   team     lanes_per_fetch lanes that take rows with one atomic: a vector of lanes_per_row lanes
+//            (vector-level), or a warp, which takes 32 / lanes_per_row rows (warp-level)
+//   grid     as many blocks as the device holds at once: they stay until no row is left
+//
+// What to look at: one atomic a row, or a warp's rows, all on one address.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "device/scale.cuh"
+
+namespace spmv {
+
+inline constexpr int kLightThreads = 1024;
+
+// Element `index` of x, by a texture. Textures have no doubles: the two halves come as ints.
+template <typename T>
+__device__ __forceinline__ T fetch_x(cudaTextureObject_t x, int index) {
+  if constexpr (sizeof(T) == 4) {
+    return tex1Dfetch<float>(x, index);
+  } else {
+    const int2 halves = tex1Dfetch<int2>(x, index);
+    return __hiloint2double(halves.y, halves.x);
+  }
+}
+
+// row_counter holds 0 when the kernel starts. Rows and offsets are unsigned here: the counter runs
+// past the last row by what each team asks for in vain, and k past the end of its row.
+template <int lanes_per_fetch, int lanes_per_row, typename T>
+__global__ void __launch_bounds__(kLightThreads)
+    lightspmv_kernel(unsigned rows, const int* row_offsets, const int* column_indices,
+                     const T* values, T alpha, cudaTextureObject_t x, T beta, T* y,
+                     unsigned* row_counter) {
+  const unsigned lane = threadIdx.x % lanes_per_row;
+  const unsigned lane_of_team = threadIdx.x % lanes_per_fetch;
+  // The lanes of the team, as a mask. Other teams of the warp may be anywhere in the loop.
+  const unsigned team = 0xffffffffu >> (32 - lanes_per_fetch)
+                                           << threadIdx.x % 32 / lanes_per_fetch * lanes_per_fetch;
+  while (true) {
+    unsigned row = 0;
+    if (lane_of_team == 0) row = atomicAdd(row_counter, lanes_per_fetch / lanes_per_row);
+    row = __shfl_sync(team, row, 0, lanes_per_fetch);
+    if (row >= rows) return;  // the team as a whole: the last rows may be fewer than its vectors
+    row += lane_of_team / lanes_per_row;
+
+    // Two lanes of the vector read where its row begins and ends; the others hear it from them.
+    unsigned offset = 0;
+    if (lane < 2 && row < rows) offset = row_offsets[row + lane];
+    const unsigned row_begin = __shfl_sync(team, offset, 0, lanes_per_row);
+    const unsigned row_end = __shfl_sync(team, offset, 1, lanes_per_row);
+
+    T sum = 0;
+    unsigned k = row_begin + lane;
+    if (lanes_per_row == 32) {
+      // A first step from the border of 32 elements before the row, so that the others are aligned.
+      k -= row_begin % 32;
+      if (k >= row_begin && k < row_end) sum += values[k] * fetch_x<T>(x, column_indices[k]);
+      k += 32;
+    }
+    for (; k < row_end; k += lanes_per_row) sum += values[k] * fetch_x<T>(x, column_indices[k]);
+
+    for (int distance = lanes_per_row / 2; distance > 0; distance /= 2) {
+      sum += __shfl_down_sync(team, sum, distance, lanes_per_row);
+    }
+    if (lane == 0 && row < rows) y[row] = scale(alpha, sum, beta, &y[row]);
+  }
+}
+
+}  // namespace spmv

@@ -1,0 +1,99 @@
+// Step 07, for a GPU of today: sixteen counters in place of one, and several rows a ticket.
+//
+// An H200 holds 8,448 warps, and one address of its memory takes about one atomic a nanosecond. In
+// that nanosecond its memory delivers 4,000 bytes, thirty rows of ten nonzeros; an atomic of
+// lightspmv.cuh hands out four rows, or one. All wait for the counter. Here
+//   - the rows are cut into chunks, and a ticket is a chunk: one or several turns of a warp;
+//   - there are kCounters counters, which deal out the chunks in turn, as players are dealt cards;
+//   - each warp's first chunk is known without asking, and it asks for the next one before it works
+//     on the one it has, so that the answer is there when it is needed;
+//   - the last to ask a counter sets it back to 0, so that no product has to begin with a memset;
+//   - x is read as everything else is: today the loads of a kernel share one cache with textures.
+// And a row of more than longest_for_vector nonzeros is summed by its whole warp. Each row is
+// summed in one order, whoever takes it: the bits do not depend on who was faster.
+//
+//   thread   owns every lanes_per_row-th nonzero of a row, or every 32nd of a long one
+//   warp     owns a chunk of rows_per_ticket rows at a time
+//   grid     as many blocks as the device holds at once, or fewer where these have no work
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "device/scale.cuh"
+
+namespace spmv {
+
+inline constexpr int kCountersThreads = 256;
+inline constexpr unsigned kCounters = 16;
+inline constexpr unsigned kCounterStride = 32;  // unsigneds: no two counters in a line of a cache
+
+// The sum of one row by `lanes` neighbouring lanes, known to all of them. All lanes of the warp
+// call it, each group of `lanes` with a row of its own.
+template <unsigned lanes, typename T>
+__device__ __forceinline__ T sum_of_row(unsigned row_begin, unsigned row_end,
+                                        const int* __restrict__ column_indices,
+                                        const T* __restrict__ values, const T* __restrict__ x) {
+  T sum = 0;
+  unsigned k = row_begin + threadIdx.x % lanes;
+  if (lanes == 32) {
+    k -= row_begin % 32;
+    if (k >= row_begin && k < row_end) sum += values[k] * x[column_indices[k]];
+    k += 32;
+  }
+  for (; k < row_end; k += lanes) sum += values[k] * x[column_indices[k]];
+  for (int distance = lanes / 2; distance > 0; distance /= 2) {
+    sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+  }
+  return sum;
+}
+
+// `counters` holds kCounters * kCounterStride zeros when the kernel starts and when it ends.
+template <unsigned lanes_per_row, typename T>
+__global__ void __launch_bounds__(kCountersThreads)
+    lightspmv_counters_kernel(unsigned rows, const int* __restrict__ row_offsets,
+                              const int* __restrict__ column_indices, const T* __restrict__ values,
+                              T alpha, const T* __restrict__ x, T beta, T* __restrict__ y,
+                              unsigned rows_per_ticket, unsigned longest_for_vector,
+                              unsigned* counters) {
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  const unsigned warps = gridDim.x * (blockDim.x / 32);
+  const unsigned chunks = rows / rows_per_ticket + (rows % rows_per_ticket != 0);
+
+  // Chunks 0 to warps - 1 belong to the warps, the others to the counters in turn. Each warp draws
+  // one ticket in vain, its last, so that the last ticket of all is known. With it atomicInc goes
+  // back to 0: the counter is ready for the next product.
+  const unsigned id = blockIdx.x % kCounters;
+  const unsigned dealt = chunks > warps ? chunks - warps : 0;
+  const unsigned with_chunk = (dealt + kCounters - 1 - id) / kCounters;
+  const unsigned in_vain = (gridDim.x + kCounters - 1 - id) / kCounters * (blockDim.x / 32);
+  const unsigned last_ticket = with_chunk + in_vain - 1;
+
+  unsigned chunk = warp;
+  do {
+    unsigned ticket = 0;
+    if (lane == 0) ticket = atomicInc(&counters[id * kCounterStride], last_ticket);
+    const unsigned end = min((chunk + 1) * rows_per_ticket, rows);
+    for (unsigned first = chunk * rows_per_ticket; first < end; first += 32 / lanes_per_row) {
+      const unsigned row = first + lane / lanes_per_row;
+      const unsigned row_begin = row < end ? row_offsets[row] : 0;
+      const unsigned row_end = row < end ? row_offsets[row + 1] : 0;
+      const bool is_long = lanes_per_row < 32 && row_end - row_begin > longest_for_vector;
+      T sum = sum_of_row<lanes_per_row>(row_begin, is_long ? row_begin : row_end, column_indices,
+                                        values, x);
+      // The long rows of the turn, one after the other.
+      unsigned waiting = __ballot_sync(0xffffffffu, is_long && lane % lanes_per_row == 0);
+      for (; waiting != 0; waiting &= waiting - 1) {
+        const unsigned owner = __ffs(waiting) - 1;
+        const T whole =
+            sum_of_row<32>(__shfl_sync(0xffffffffu, row_begin, owner),
+                           __shfl_sync(0xffffffffu, row_end, owner), column_indices, values, x);
+        if (lane == owner) sum = whole;
+      }
+      if (lane % lanes_per_row == 0 && row < end) y[row] = scale(alpha, sum, beta, &y[row]);
+    }
+    chunk = warps + __shfl_sync(0xffffffffu, ticket, 0) * kCounters + id;
+  } while (chunk < chunks);
+}
+
+}  // namespace spmv

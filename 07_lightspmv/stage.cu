@@ -1,0 +1,169 @@
+// Step 07 for the harness.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "device/launch.hpp"
+#include "device/texture.hpp"
+#include "harness/kernel.hpp"
+#include "lightspmv.cuh"
+#include "lightspmv_counters.cuh"
+#include "rules.hpp"
+
+namespace spmv {
+namespace {
+
+// The poster's kernels, and its driver routine.
+template <typename T>
+class LightSpmv final : public Spmv<T> {
+ public:
+  LightSpmv(const Problem<T>& problem, bool warp_level)
+      : a_(problem.csr),
+        lanes_per_row_(poster_lanes(a_.rows, a_.nnz)),
+        kernel_(choose(lanes_per_row_, warp_level)),
+        // No more blocks than the device holds, nor than there are vectors with a row.
+        blocks_(std::min(device::resident_blocks(kernel_, kLightThreads),
+                         device::divide_up(a_.rows, kLightThreads / lanes_per_row_))),
+        row_counter_("row_counter", 1) {
+    const std::size_t limit = device::LinearTexture<T>::max_elements();
+    if (static_cast<std::size_t>(a_.cols) > limit) {
+      throw Unsuitable("x has " + std::to_string(a_.cols) + " elements; a texture has at most " +
+                       std::to_string(limit));
+    }
+  }
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    device::check(cudaMemsetAsync(row_counter_.data(), 0, row_counter_.bytes(), stream),
+                  "clearing the row counter");
+    device::launch(kernel_, {dim3(blocks_), dim3(kLightThreads), 0, stream},
+                   static_cast<unsigned>(a_.rows), a_.row_offsets.data(), a_.column_indices.data(),
+                   a_.values.data(), alpha, texture_of(x), beta, y, row_counter_.data());
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes(); }
+  std::string choice() const override { return std::to_string(lanes_per_row_) + " lanes a row"; }
+
+ private:
+  using Kernel = decltype(&lightspmv_kernel<32, 32, T>);
+
+  static Kernel choose(int lanes_per_row, bool warp_level) {
+    switch (lanes_per_row) {
+      case 2:
+        return warp_level ? lightspmv_kernel<32, 2, T> : lightspmv_kernel<2, 2, T>;
+      case 4:
+        return warp_level ? lightspmv_kernel<32, 4, T> : lightspmv_kernel<4, 4, T>;
+      case 8:
+        return warp_level ? lightspmv_kernel<32, 8, T> : lightspmv_kernel<8, 8, T>;
+      default:
+        return lightspmv_kernel<32, 32, T>;
+    }
+  }
+
+  // One for each x that was ever multiplied: an older one may be in use by a kernel that runs.
+  cudaTextureObject_t texture_of(const T* x) {
+    if (a_.cols == 0) return 0;
+    auto found = textures_.find(x);
+    if (found == textures_.end()) {
+      found = textures_.emplace(x, device::LinearTexture<T>(x, a_.cols)).first;
+    }
+    return found->second.get();
+  }
+
+  const device::DeviceCsr<T>& a_;
+  int lanes_per_row_;
+  Kernel kernel_;
+  int blocks_;
+  std::map<const T*, device::LinearTexture<T>> textures_;
+  device::Buffer<unsigned> row_counter_;
+};
+
+// The kernel with sixteen counters; with or without long rows of their own.
+template <typename T>
+class LightSpmvCounters final : public Spmv<T> {
+ public:
+  LightSpmvCounters(const Problem<T>& problem, bool long_rows)
+      : a_(problem.csr),
+        resident_threads_(kCountersThreads * device::resident_blocks(choose(8), kCountersThreads)),
+        lanes_per_row_(long_rows ? lanes_for_device(a_.rows, a_.nnz, resident_threads_)
+                                 : poster_lanes(a_.rows, a_.nnz)),
+        longest_for_vector_(long_rows ? kLongestTurns * lanes_per_row_
+                                      : std::numeric_limits<unsigned>::max()),
+        rows_per_ticket_(rows_per_ticket(a_.rows, lanes_per_row_, resident_threads_)),
+        kernel_(choose(lanes_per_row_)),
+        blocks_(std::min(
+            device::resident_blocks(kernel_, kCountersThreads),
+            static_cast<int>(device::divide_up(static_cast<unsigned>(a_.rows),
+                                               rows_per_ticket_ * (kCountersThreads / 32))))),
+        counters_("row_counters", std::vector<unsigned>(kCounters * kCounterStride)) {}
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    device::launch(kernel_, {dim3(blocks_), dim3(kCountersThreads), 0, stream},
+                   static_cast<unsigned>(a_.rows), a_.row_offsets.data(), a_.column_indices.data(),
+                   a_.values.data(), alpha, x, beta, y, rows_per_ticket_, longest_for_vector_,
+                   counters_.data());
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes(); }
+  std::string choice() const override { return std::to_string(lanes_per_row_) + " lanes a row"; }
+
+ private:
+  // Turns that a vector may take for a row; with more the row is its warp's.
+  static constexpr unsigned kLongestTurns = 16;
+  using Kernel = decltype(&lightspmv_counters_kernel<32, T>);
+
+  static Kernel choose(int lanes_per_row) {
+    switch (lanes_per_row) {
+      case 2:
+        return lightspmv_counters_kernel<2, T>;
+      case 4:
+        return lightspmv_counters_kernel<4, T>;
+      case 8:
+        return lightspmv_counters_kernel<8, T>;
+      case 16:
+        return lightspmv_counters_kernel<16, T>;
+      default:
+        return lightspmv_counters_kernel<32, T>;
+    }
+  }
+
+  const device::DeviceCsr<T>& a_;
+  int resident_threads_;
+  int lanes_per_row_;
+  unsigned longest_for_vector_;
+  unsigned rows_per_ticket_;
+  Kernel kernel_;
+  int blocks_;
+  device::Buffer<unsigned> counters_;
+};
+
+bool register_all() {
+  const std::string poster = "LightSpMV: Liu, Gonzalez-Dominguez and Schmidt, poster P5267";
+  add_kernel({.step = 7,
+              .name = "lightspmv_vector",
+              .format = "CSR",
+              .idea = "each vector takes its next row from a counter",
+              .source = poster + ", vector-level"},
+             [](const auto& problem) { return make<LightSpmv>(problem, false); });
+  add_kernel({.step = 7,
+              .name = "lightspmv_warp",
+              .format = "CSR",
+              .idea = "each warp takes its next rows from a counter",
+              .source = poster + ", warp-level"},
+             [](const auto& problem) { return make<LightSpmv>(problem, true); });
+  add_kernel({.step = 7,
+              .name = "lightspmv_counters",
+              .format = "CSR",
+              .idea = "sixteen counters, several turns of a warp a ticket",
+              .source = "after " + poster},
+             [](const auto& problem) { return make<LightSpmvCounters>(problem, false); });
+  return add_kernel({.step = 7,
+                     .name = "lightspmv_long",
+                     .format = "CSR",
+                     .idea = "and a whole warp for each long row",
+                     .source = "after " + poster},
+                    [](const auto& problem) { return make<LightSpmvCounters>(problem, true); });
+}
+
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace spmv
