@@ -54,6 +54,11 @@ struct Matrix {
   Index non_finite = 0;      // stored entries that are NaN or infinite
 };
 
+// The triplets in the order of the file, where they were kept and none was merged into another;
+// else row-major.
+template <typename T>
+Coo<T> triplets_of(const Matrix<T>& matrix);
+
 // Where files of catalogue matrices are looked for, and where `make data` puts them: the
 // environment variable SPMV_DATA, else data/ in the repository.
 std::filesystem::path data_directory();
@@ -64,6 +69,8 @@ std::filesystem::path data_directory();
 template <typename T>
 Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options = {});
 
+extern template Coo<float> triplets_of(const Matrix<float>&);
+extern template Coo<double> triplets_of(const Matrix<double>&);
 extern template Matrix<float> load_matrix(const std::string&, const LoadOptions&);
 extern template Matrix<double> load_matrix(const std::string&, const LoadOptions&);
 
