@@ -26,20 +26,18 @@ __global__ void atomic_coo_sorted_kernel(unsigned nnz, const int* row_indices,
                                          const T* x, T* y) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   unsigned k = thread / stride * stride * kShare + thread % stride;
-  if (k >= nnz) return;
-
-  int row = row_indices[k];
+  int row = -1;  // of `sum`; none yet
   T sum = 0;
   for (unsigned i = 0; i < kShare && k < nnz; ++i, k += stride) {
     const int next_row = row_indices[k];
     if (next_row != row) {
-      atomicAdd(&y[row], alpha * sum);
+      if (row >= 0) atomicAdd(&y[row], alpha * sum);
       row = next_row;
       sum = 0;
     }
     sum += values[k] * x[column_indices[k]];
   }
-  atomicAdd(&y[row], alpha * sum);
+  if (row >= 0) atomicAdd(&y[row], alpha * sum);
 }
 
 }  // namespace spmv
