@@ -30,8 +30,12 @@ class Pcsr final : public Spmv<T> {
       }
     }
     middle_ = device::Buffer<T>("middle", a_.nnz);
-    const int resident = std::max(1, resident_blocks());
-    product_blocks_ = std::min(device::divide_up(a_.nnz, kProductThreads), resident);
+    // Kernel 1 needs no more blocks than the device holds at once: each thread goes on.
+    const int resident =
+        read_x == ReadX::kThroughTexture
+            ? device::resident_blocks(pcsr_products_texture_kernel<T>, kProductThreads)
+            : device::resident_blocks(pcsr_products_kernel<T>, kProductThreads);
+    product_blocks_ = std::min(device::divide_up(a_.nnz, kProductThreads), std::max(resident, 1));
   }
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
@@ -50,23 +54,6 @@ class Pcsr final : public Spmv<T> {
   // 8 KB in double precision: as many blocks fit on a multiprocessor of today as it has threads
   // for.
   static constexpr int kPieceSize = 1024;
-
-  // The blocks of kernel 1 that the device holds at once.
-  int resident_blocks() const {
-    int device = 0;
-    int multiprocessors = 0;
-    int blocks = 0;
-    device::check(cudaGetDevice(&device), "device");
-    device::check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-                  "device attribute");
-    device::check(read_x_ == ReadX::kThroughTexture
-                      ? cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                            &blocks, pcsr_products_texture_kernel<T>, kProductThreads, 0)
-                      : cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                            &blocks, pcsr_products_kernel<T>, kProductThreads, 0),
-                  "occupancy");
-    return blocks * multiprocessors;
-  }
 
   void launch_products(const T* x, cudaStream_t stream) {
     const device::Shape shape{dim3(product_blocks_), dim3(kProductThreads), 0, stream};

@@ -169,6 +169,86 @@ TEST_CASE("PCSR's positions up to 2^31 - 1 do not overflow", "[06]") {
   }
 }
 
+// Algorithm 3 letter by letter, to show what is wrong in it; `line_15` tells whether that line is
+// mended. Needs arrays with room for whole blocks, or it would reach past their ends.
+template <int threadsPerBlock, bool line_15_mended>
+__global__ void printed_sums_kernel(const double* v, const int* ptr, double* y,
+                                    int sizeSharedMemory) {
+  extern __shared__ __align__(16) unsigned char printed_piece[];
+  double* const v_s = reinterpret_cast<double*>(printed_piece);                // (01)
+  __shared__ int ptr_s[threadsPerBlock + 1];                                   // (02)
+  const int gid = threadIdx.x + blockIdx.x * blockDim.x;                       // (03)
+  const int tid = threadIdx.x;                                                 // (04)
+  ptr_s[tid] = ptr[gid];                                                       // (05)
+  if (tid == 0) ptr_s[threadsPerBlock] = ptr[gid + threadsPerBlock];           // (06)
+  __syncthreads();                                                             // (07)
+  const int temp = (ptr_s[threadsPerBlock] - ptr_s[0]) / threadsPerBlock + 1;  // (08)
+  const int nlen = min(temp * threadsPerBlock, sizeSharedMemory);              // (09)
+  double sum = 0.0;                                                            // (10)
+  const int maxlen = ptr_s[threadsPerBlock];                                   // (10)
+  for (int i = ptr_s[0]; i < maxlen; i += nlen) {                              // (11)
+    int index = i + tid;                                                       // (12)
+    __syncthreads();                                                           // (13)
+    for (int j = 0; j < nlen / threadsPerBlock; ++j) {                         // (14)
+      if (index < (line_15_mended ? maxlen : nlen)) {                          // (15)
+        v_s[tid + j * threadsPerBlock] = v[index];                             // (16)
+        index += threadsPerBlock;                                              // (17)
+      }
+    }
+    __syncthreads();                                            // (20)
+    if (!(ptr_s[tid + 1] <= i || ptr_s[tid] > i + nlen - 1)) {  // (21)
+      const int row_s = max(ptr_s[tid] - i, 0);                 // (22)
+      const int row_e = min(ptr_s[tid + 1] - i, nlen);          // (23)
+      for (int j = row_s; j < row_e; ++j) sum += v_s[j];        // (24) to (26)
+    }
+  }
+  y[gid] = sum;  // (29)
+}
+
+// How many of `rows` rows of 4 products Algorithm 3 gets wrong; and how many elements of y after
+// them it writes.
+struct Wrong {
+  int rows, after;
+};
+template <bool line_15_mended>
+Wrong wrong_in_print(int rows, int piece_size) {
+  constexpr int kThreads = 32;
+  const int blocks = device::divide_up(rows, kThreads);
+  std::vector<int> offsets = offsets_of(Lengths(rows, 4));
+  offsets.resize(blocks * kThreads + 1, offsets.back());
+  std::vector<double> products(4 * rows + 2 * kThreads);
+  std::iota(products.begin(), products.end(), 1.0);
+  const Buffer<int> ptr("row_offsets", offsets);
+  const Buffer<double> v("middle", products);
+  Buffer<double> y_device("y", std::vector<double>(blocks * kThreads, -1.0));
+  device::launch(printed_sums_kernel<kThreads, line_15_mended>,
+                 {dim3(blocks), dim3(kThreads), piece_size * sizeof(double)}, v.data(), ptr.data(),
+                 y_device.data(), piece_size);
+  const std::vector<double> y = y_device.download();
+  Wrong wrong{0, 0};
+  for (int row = 0; row < rows; ++row) wrong.rows += y[row] != 16.0 * row + 10.0;
+  for (int i = rows; i < blocks * kThreads; ++i) wrong.after += y[i] != -1.0;
+  return wrong;
+}
+
+TEST_CASE("Algorithm 3 as it is printed is wrong", "[06]") {
+  // Line 15: a block loads what lies before position nlen. The first finds its products there if
+  // they are one piece; the second and third do not.
+  CHECK(wrong_in_print<false>(32, 1024).rows == 0);
+  CHECK(wrong_in_print<false>(32, 64).rows > 0);
+  CHECK(wrong_in_print<false>(96, 1024).rows > 32);
+  CHECK(wrong_in_print<true>(32, 64).rows == 0);
+  CHECK(wrong_in_print<true>(96, 1024).rows == 0);
+  // Lines 9 and 14: of 100 elements of shared memory 96 are loaded, and 100 are added up; of fewer
+  // than a block has threads, none are loaded.
+  CHECK(wrong_in_print<true>(96, 96).rows == 0);
+  CHECK(wrong_in_print<true>(96, 100).rows > 0);
+  CHECK(wrong_in_print<true>(96, 31).rows > 64);
+  // Lines 5, 6 and 29: the last block reads and writes as if it were full.
+  CHECK(wrong_in_print<true>(70, 1024).rows == 0);
+  CHECK(wrong_in_print<true>(70, 1024).after == 26);
+}
+
 template <typename T>
 void check_texture_limit() {
   const std::size_t limit = device::LinearTexture<T>::max_elements();

@@ -78,6 +78,31 @@ class Tables(unittest.TestCase):
         )
         self.assertIn("| 100 |", text)
 
+    def test_speedups_with_their_mean_and_the_paper_s(self):
+        text = self.table(
+            [
+                record("a", "m", 0.01),
+                record("csr_scalar", "m", 0.02),
+                record("a", "n", 0.01),
+                record("csr_scalar", "n", 0.08),
+            ],
+            "kernels=csr_scalar,csr_adaptive matrices=m,n column=gflops speedup_of=a"
+            " published=he_gao_2016_speedups",
+        )
+        self.assertIn("How many times as fast as the others a is: GFLOP/s, warm; f64", text)
+        self.assertIn("| m | 5.0 | 2.00 | — |", text)
+        self.assertIn("| n | 5.0 | 8.00 | — |", text)
+        self.assertIn("| geometric mean | | 4.00 | — |", text)
+        self.assertIn("| the paper | | 3.33 | 1.03 |", text)
+        self.assertNotIn("Bold", text)
+
+    def test_speedups_where_less_is_better(self):
+        text = self.table(
+            [record("a", "m", 0.01), record("b", "m", 0.02)],
+            "kernels=b matrices=m column=warm_us speedup_of=a",
+        )
+        self.assertIn("| m | 5.0 | 2.00 |", text)
+
     def test_a_record_that_is_not_there(self):
         text = self.table([record("a", "m", 0.01)], "kernels=a,b matrices=m column=gflops")
         self.assertIn("| 1.00 | — |", text)

@@ -7,8 +7,14 @@ A line an array: requests of a warp, the lanes that took part in one, the sector
 all of them touched, the sectors a request, and the fewest that could hold the bytes it used. Where
 there are atomics, also how many there are (one a lane) and the lanes of a request that share an
 address: on average, and at most. Lines of the input that are no records are skipped.
+
+--bytes prints a line a kernel instead: the bytes of those sectors, loads and stores together, of
+each array and of all, divided by the nonzeros of the matrix. --shared prints the arrays in shared
+memory, with the passes in which the 32 banks serve them: without conflicts 1 a request, 2 if its
+elements have 8 bytes.
 """
 
+import argparse
 import json
 import sys
 
@@ -16,10 +22,13 @@ FORM = "{:<{width}} {:<15} {:<6} {:>9} {:>6} {:>9} {:>11} {:>6}"
 ATOMICS = " {:>9} {:>8} {:>5}"
 
 
-def main():
-    records = [json.loads(line) for line in sys.stdin if line.startswith("{")]
+def print_title(text):
+    print(text, "-" * len(text), sep="\n")
+
+
+def print_requests(records):
     lines = [
-        (r["kernel"], t) for r in records for t in r.get("traffic", []) if t["space"] == "global"
+        (r["kernel"], t) for r in records for t in r["traffic"] if t["space"] == "global"
     ]
     width = max([20] + [len(kernel) for kernel, _ in lines])
     header = FORM.format(
@@ -27,7 +36,7 @@ def main():
     )
     if any(t["access"] == "atomic" for _, t in lines):
         header += ATOMICS.format("atomics", "together", "most")
-    print(header, "-" * len(header), sep="\n")
+    print_title(header)
     for kernel, t in lines:
         n = t["requests"]
         line = FORM.format(
@@ -38,6 +47,50 @@ def main():
             together = f"{t['lanes'] / t['addresses']:.1f}"
             line += ATOMICS.format(t["lanes"], together, t["max_same_address"])
         print(line)
+
+
+def print_shared(records):
+    form = "{:<20} {:<15} {:<6} {:>9} {:>6} {:>9} {:>11}"
+    print_title(form.format("kernel", "array", "access", "requests", "lanes", "passes", "a request"))
+    for record in records:
+        for t in record["traffic"]:
+            if t["space"] == "shared":
+                n = t["requests"]
+                print(form.format(
+                    record["kernel"], t["array"].removeprefix("spmv::"), t["access"], n,
+                    f"{t['lanes'] / n:.1f}", t["bank_passes"], f"{t['bank_passes'] / n:.2f}",
+                ))
+
+
+def print_bytes(records):
+    def moved(record):
+        bytes_of = {}
+        for t in record["traffic"]:
+            if t["space"] == "global":
+                share = 32 * t["sectors"] / max(record["matrix"]["nnz"], 1)
+                bytes_of[t["array"]] = bytes_of.get(t["array"], 0) + share
+        return bytes_of
+
+    arrays = list(dict.fromkeys(array for record in records for array in moved(record)))
+    arrays.sort(key=lambda array: array == "y")  # what is written, last
+    form = "{:<20}" + "".join(f" {{:>{max(len(array), 6)}}}" for array in arrays) + " {:>6}"
+    print_title(form.format("kernel", *arrays, "all"))
+    for record in records:
+        bytes_of = moved(record)
+        cells = [f"{bytes_of[array]:.1f}" if array in bytes_of else "" for array in arrays]
+        print(form.format(record["kernel"], *cells, f"{sum(bytes_of.values()):.1f}"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--bytes", action="store_true", help="bytes a nonzero, a line a kernel")
+    choice.add_argument("--shared", action="store_true", help="shared memory and its banks")
+    arguments = parser.parse_args()
+    records = [json.loads(line) for line in sys.stdin if line.startswith("{")]
+    records = [record for record in records if record.get("traffic")]
+    show = print_bytes if arguments.bytes else print_shared if arguments.shared else print_requests
+    show(records)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,10 @@ A block begins with one of these markers on a line of its own and ends with <!--
          precision=f64 column=gflops -->
         A line a matrix, a column a kernel, from plots/results/DEVICE/*.jsonl. Markers may take
         several lines. `matrices` are names up to their first comma. A kernel may be
-        best:PATTERN, the fastest that matches, or floor. `column` is one of those in COLUMNS.
+        best:PATTERN, the fastest that matches, or floor. `column` is one of those in COLUMNS. With
+        speedup_of=KERNEL the cells say how many times as fast as the column's kernel KERNEL is,
+        with their geometric mean and, with published=NAME, the paper's own figures from
+        plots/published/NAME.csv below.
 
 Times differ from run to run and from machine to machine, and so does the processor's name. What is
 written is what was printed, but two outputs that differ only in such things count as the same (see
@@ -27,9 +30,11 @@ masked()), and the block keeps its text.
 """
 
 import argparse
+import csv
 import fnmatch
 import json
 import os
+import statistics
 import re
 import subprocess
 import sys
@@ -188,10 +193,19 @@ def number(value):
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def published_speedups(name, precision, kernels):
+    """A line of plots/published/NAME.csv's speedups, one for each of `kernels` where there is one."""
+    text = (ROOT / "plots" / "published" / f"{name}.csv").read_text()
+    rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    given = {row["kernel"]: row["speedup"] for row in rows if row["precision"] == precision}
+    return "| the paper | | " + " | ".join(given.get(kernel, "") for kernel in kernels) + " |"
+
+
 def make_table(arguments, results=None):
     """A Markdown table and the line that says what it shows."""
     wanted = dict(word.split("=", 1) for word in arguments.split())
     unknown = set(wanted) - {"device", "kernels", "matrices", "precision", "column"}
+    unknown -= {"speedup_of", "published"}
     if unknown:
         raise BlockError(f"unknown: {', '.join(sorted(unknown))}")
     try:
@@ -205,6 +219,7 @@ def make_table(arguments, results=None):
     if column not in COLUMNS:
         raise BlockError(f"no column {column}; there are {', '.join(COLUMNS)}")
     title, value, more_is_better = COLUMNS[column]
+    fast = wanted.get("speedup_of")
     records = [r for r in everything if r["precision"] == precision]
 
     def cell(matrix, kernel):
@@ -227,7 +242,7 @@ def make_table(arguments, results=None):
         return value(best), best["choice"].removesuffix(" a row")
 
     full_names = {find_matrix(records, name) for name in matrices}
-    patterns = [kernel.removeprefix("best:") for kernel in kernels]
+    patterns = [kernel.removeprefix("best:") for kernel in kernels + ([fast] if fast else [])]
     shown = [
         r
         for r in records
@@ -240,13 +255,20 @@ def make_table(arguments, results=None):
         "| matrix | nonzeros a row | " + " | ".join(heads) + " |",
         "| :--- | ---: |" + " ---: |" * len(kernels),
     ]
+    ratios = {kernel: [] for kernel in kernels}
     for name in matrices:
         full = find_matrix(records, name)
         matrix = next(r["matrix"] for r in records if r["matrix"]["name"] == full)
         cells = [cell(full, kernel) for kernel in kernels]
+        if fast:
+            own = cell(full, fast)[0]
+            cells = [(own and figure and (own / figure if more_is_better else figure / own), "")
+                     for figure, _ in cells]
+            for kernel, (ratio, _) in zip(kernels, cells):
+                ratios[kernel] += [ratio] if ratio else []
         # Bold: the best of the kernels named one by one.
         ours = [c[0] for c, k in zip(cells, kernels) if c[0] is not None and ":" not in k and k != "floor"]
-        best = (max if more_is_better else min)(ours) if len(ours) > 1 else None
+        best = (max if more_is_better else min)(ours) if len(ours) > 1 and not fast else None
         texts = []
         for (figure, note), kernel in zip(cells, kernels):
             text = "—" if figure is None else number(figure)
@@ -255,6 +277,13 @@ def make_table(arguments, results=None):
             texts.append(f"{text} ({note})" if note else text)
         star = "" if matrix["source"] != "stand-in" else " (stand-in)"
         lines.append(f"| {name}{star} | {matrix['nnz'] / max(matrix['rows'], 1):.1f} | " + " | ".join(texts) + " |")
+
+    if fast:
+        title = f"How many times as fast as the others {fast} is: {title}"
+        means = [number(statistics.geometric_mean(r)) if r else "—" for r in ratios.values()]
+        lines.append("| geometric mean | | " + " | ".join(means) + " |")
+    if "published" in wanted:
+        lines.append(published_speedups(wanted["published"], precision, kernels))
 
     def all_of(field):
         return ", ".join(sorted({r[field] for r in shown if field in r}))
@@ -265,7 +294,7 @@ def make_table(arguments, results=None):
     caption += f"; commit {all_of('commit')}."
     if column == "gb_per_s":
         caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
-    if any(not k.startswith("best:") and k != "floor" for k in kernels) and len(kernels) > 1:
+    if any(not k.startswith("best:") and k != "floor" for k in kernels) and len(kernels) > 1 and not fast:
         caption += " Bold: the best of the kernels here."
     return "\n".join([caption, ""] + lines) + "\n"
 
