@@ -12,15 +12,17 @@ inline int poster_lanes(int rows, int nnz) {
   return mean < 2 ? 2 : mean < 4 ? 4 : mean < 64 ? 8 : 32;
 }
 
-// The rule of lightspmv_long, whose long rows need no care: as in step 03 four nonzeros of a mean
-// row for each lane; but where a device that holds `resident_threads` would have lanes without a
-// row, as many as there are for each row, up to one for each nonzero of the mean row.
+// The rule of lightspmv_long, whose long rows need no care. As in step 03, four nonzeros of a mean
+// row for each lane. But where a device that holds `resident_threads` is through in eight turns, it
+// waits for memory to answer, not to deliver, and long rows side by side should fall to different
+// warps: there up to a lane for each nonzero.
 inline int lanes_for_device(int rows, int nnz, int resident_threads) {
   const double mean = rows == 0 ? 0 : static_cast<double>(nnz) / rows;
-  const double spare = rows == 0 ? 0 : static_cast<double>(resident_threads) / rows;
-  const double wanted = std::max(mean / 4, std::min(spare, mean));
+  const auto short_run = [&](double lanes) { return lanes * rows <= 8.0 * resident_threads; };
   int lanes = 2;
-  while (lanes < 32 && 2 * lanes <= wanted) lanes *= 2;
+  while (lanes < 32 && (4 * (2 * lanes) <= mean || (lanes < mean && short_run(2 * lanes)))) {
+    lanes *= 2;
+  }
   return lanes;
 }
 

@@ -104,11 +104,13 @@ TEST_CASE("step 07: lanes by rows and device", "[07]") {
   CHECK(lanes_for_device(1000000, 16000000, kThreads) == 4);
   CHECK(lanes_for_device(1000000, 127999999, kThreads) == 16);
   CHECK(lanes_for_device(1000000, 128000000, kThreads) == 32);
-  // Few rows: the lanes that there are, but no more than nonzeros.
-  CHECK(lanes_for_device(4000, 4000 * 10, kThreads) == 8);
-  CHECK(lanes_for_device(4001, 4001 * 10, kThreads) == 4);
-  CHECK(lanes_for_device(100, 100 * 10, kThreads) == 8);
+  // Rows few enough for eight turns: up to a lane for each nonzero.
+  CHECK(lanes_for_device(32000, 32000 * 10, kThreads) == 8);
+  CHECK(lanes_for_device(32001, 32001 * 10, kThreads) == 4);
+  CHECK(lanes_for_device(100, 100 * 8, kThreads) == 8);
+  CHECK(lanes_for_device(100, 100 * 8 + 1, kThreads) == 16);
   CHECK(lanes_for_device(100, 100 * 40, kThreads) == 32);
+  CHECK(lanes_for_device(100, 100 * 2, kThreads) == 2);
   CHECK(lanes_for_device(0, 0, kThreads) == 2);
 }
 
