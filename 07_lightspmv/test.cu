@@ -61,19 +61,20 @@ struct ScopedSettings {
   ~ScopedSettings() { simt::settings() = saved; }
 };
 
-// Over all arrays called `name`: how many lanes took part in atomics of the one product.
+// What one product of `kernel` asks of `array`.
 template <typename T>
-std::uint64_t atomics_of(const std::string& kernel, const Matrix<T>& matrix) {
+simt::AccessCounts counts_of(const std::string& kernel, const Matrix<T>& matrix,
+                             simt::Access access, const std::string& array) {
   const device::DeviceCsr<T> csr(matrix.csr);
   const auto spmv = kernel_called(kernel).set_up(Problem<T>{matrix, csr});
   device::Buffer<T> x("x", test_vector<T>(csr.cols, 1)), y("y", csr.rows);
   simt::start_profile();
   spmv->multiply(1, x.data(), 0, y.data(), nullptr);
-  std::uint64_t lanes = 0;
+  simt::AccessCounts sum;
   for (const auto& [key, counts] : simt::stop_profile()) {
-    if (key.access == simt::Access::kAtomic) lanes += counts.lanes;
+    if (key.access == access && key.array == array) sum += counts;
   }
-  return lanes;
+  return sum;
 }
 #endif
 
@@ -217,17 +218,58 @@ TEMPLATE_TEST_CASE("step 07: product after product, the same bits", "[07]", floa
   }
 }
 
+// Without that, a product after the first would leave out rows, or pass by its first ticket.
+TEST_CASE("step 07: the counters end as they begin", "[07]") {
+  const std::vector<unsigned> zeros(kCounters * kCounterStride);
+  device::Buffer<unsigned> counters("row_counters", zeros);
+  device::Buffer<double> x("x", test_vector<double>(1000, 1));
+  for (const Index rows : {1, 3, 4, 5, 31, 32, 33, 1000, 1023, 1024, 1025, 5000}) {
+    const Matrix<double> matrix = uneven<double>(rows);
+    const device::DeviceCsr<double> csr(matrix.csr);
+    device::Buffer<double> y("y", rows);
+    for (const unsigned blocks : {1, 2, 15, 16, 17, 40}) {
+      for (const unsigned rows_a_ticket : {4u, 12u}) {
+        device::launch(lightspmv_counters_kernel<8, double>, {blocks, kCountersThreads},
+                       static_cast<unsigned>(rows), csr.row_offsets.data(),
+                       csr.column_indices.data(), csr.values.data(), 1.0, x.data(), 0.0, y.data(),
+                       rows_a_ticket, 100u, counters.data());
+        CAPTURE(rows, blocks, rows_a_ticket);
+        CHECK(counters.download() == zeros);
+      }
+    }
+  }
+}
+
 #ifndef SPMV_CUDA
+TEST_CASE("step 07: long rows are read from border to border", "[07]") {
+  if (!simt::is_instrumented()) return;
+  // Rows begin anywhere. Still no sector of the values is asked for twice for a row.
+  const Matrix<double> matrix = build<double>(50, 400, [](Index row) { return 100 + 7 * row; });
+  constexpr int kOfSector = simt::kSectorBytes / sizeof(double);
+  std::uint64_t sectors = 0;
+  for (Index row = 0; row < 50; ++row) {
+    sectors += (matrix.csr.row_offsets[row + 1] - 1) / kOfSector -
+               matrix.csr.row_offsets[row] / kOfSector + 1;
+  }
+  for (const char* name : kNames) {
+    CAPTURE(name);
+    CHECK(counts_of(name, matrix, simt::Access::kLoad, "values").sectors == sectors);
+  }
+}
+
 TEST_CASE("step 07: what the counters are asked", "[07]") {
   if (!simt::is_instrumented()) return;
   // 8 lanes a row by either rule: 264 blocks of 128 vectors, 1056 blocks of 8 warps.
   constexpr std::uint64_t kRows = 100000;
   const Matrix<double> matrix = build<double>(kRows, 100, [](Index) { return 40; });
+  const auto atomics = [&](const std::string& kernel, const std::string& counter) {
+    return counts_of(kernel, matrix, simt::Access::kAtomic, counter).lanes;
+  };
   // A row each, and each vector once in vain.
-  CHECK(atomics_of("lightspmv_vector", matrix) == kRows + 264 * 128);
+  CHECK(atomics("lightspmv_vector", "row_counter") == kRows + 264 * 128);
   // Four rows each, and each warp once in vain.
-  CHECK(atomics_of("lightspmv_warp", matrix) == kRows / 4 + 264 * 32);
+  CHECK(atomics("lightspmv_warp", "row_counter") == kRows / 4 + 264 * 32);
   // The same, but the first four rows of each warp cost nothing.
-  CHECK(atomics_of("lightspmv_counters", matrix) == kRows / 4);
+  CHECK(atomics("lightspmv_counters", "row_counters") == kRows / 4);
 }
 #endif
