@@ -17,10 +17,6 @@ using namespace spmv;
 
 namespace {
 
-const Kernel& kernel_named(const std::string& name) {
-  return *find_kernels(name).front();
-}
-
 // rows x cols and dense. The value at (row, column) is value(row, column); triplets stand row by
 // row or column by column.
 enum class Order { kRows, kColumns };
@@ -83,6 +79,10 @@ TEST_CASE("step 04: a matrix with duplicates is multiplied as their sum", "[04]"
 
 #ifndef SPMV_CUDA
 namespace {
+
+const Kernel& kernel_named(const std::string& name) {
+  return *find_kernels(name).front();
+}
 
 // What the kernel's atomics on y asked for.
 Traffic atomics_of(const std::string& kernel, const Matrix<double>& matrix) {

@@ -6,7 +6,8 @@
 A line an array: requests of a warp, the lanes that took part in one, the sectors of 32 bytes that
 all of them touched, the sectors a request, and the fewest that could hold the bytes it used. Where
 there are atomics, also how many there are (one a lane) and the lanes of a request that share an
-address: on average, and at most. Lines of the input that are no records are skipped.
+address: on average, and at most. Lines of the input that are no records are skipped; each matrix has
+a table of its own.
 
 --bytes prints a line a kernel instead: the bytes of those sectors, loads and stores together, of
 each array and of all, divided by the nonzeros of the matrix. --shared prints the arrays in shared
@@ -90,7 +91,11 @@ def main():
     records = [json.loads(line) for line in sys.stdin if line.startswith("{")]
     records = [record for record in records if record.get("traffic")]
     show = print_bytes if arguments.bytes else print_shared if arguments.shared else print_requests
-    show(records)
+    matrices = list(dict.fromkeys(record["matrix"]["name"] for record in records))
+    for matrix in matrices:
+        if len(matrices) > 1:
+            print(f"\n{matrix}")
+        show([record for record in records if record["matrix"]["name"] == matrix])
 
 
 if __name__ == "__main__":

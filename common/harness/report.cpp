@@ -307,9 +307,10 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
   for (const Record& record : report.records) {
     if (record.verified && record.difference && record.difference->rows > 0) {
       out << fmt::format(
-          "{}: two products differ in the last bits of {} of {} rows, by up to {} units in the "
-          "last place\n",
-          record.kernel.name, record.difference->rows, report.rows, record.difference->max_ulps);
+          "{}: two products differ in {} of {} rows, by at most {} ulp, {:.2g} of the error "
+          "allowed\n",
+          record.kernel.name, record.difference->rows, report.rows, record.difference->max_ulps,
+          record.difference->max_of_bound);
     }
   }
 }
@@ -404,7 +405,8 @@ void append_records(const std::string& path, const MatrixReport& report,
     }
     if (record.difference) {
       line["difference"] = {{"rows", record.difference->rows},
-                            {"max_ulps", record.difference->max_ulps}};
+                            {"max_ulps", record.difference->max_ulps},
+                            {"max_of_bound", record.difference->max_of_bound}};
     }
     for (const Traffic& t : record.traffic) {
       line["traffic"].push_back({{"array", t.array},

@@ -162,7 +162,7 @@ Record Bench<T>::run(const Kernel& kernel) const {
       if (!judge(verify(first, reference_))) return record;
     }
 #endif
-    record.difference = compare_bits(first, second);
+    record.difference = compare_bits(first, second, reference_.bound);
   } catch (const Unsuitable& reason) {
     record.unsuitable = true;
     record.failure = reason.what();

@@ -108,7 +108,8 @@ std::int64_t place(float value) {
 }  // namespace
 
 template <typename T>
-Difference compare_bits(const std::vector<T>& a, const std::vector<T>& b) {
+Difference compare_bits(const std::vector<T>& a, const std::vector<T>& b,
+                        const std::vector<double>& bounds) {
   Difference difference;
   for (std::size_t row = 0; row < a.size(); ++row) {
     const bool nan_in_a = std::isnan(a[row]), nan_in_b = std::isnan(b[row]);
@@ -121,12 +122,18 @@ Difference compare_bits(const std::vector<T>& a, const std::vector<T>& b) {
     const auto [low, high] = std::minmax({place(a[row]), place(b[row])});
     const std::uint64_t ulps = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
     difference.max_ulps = std::max(difference.max_ulps, ulps);
+    if (row < bounds.size() && bounds[row] > 0) {
+      const double distance = std::fabs(static_cast<double>(a[row]) - static_cast<double>(b[row]));
+      difference.max_of_bound = std::max(difference.max_of_bound, distance / bounds[row]);
+    }
   }
   return difference;
 }
 
-template Difference compare_bits(const std::vector<float>&, const std::vector<float>&);
-template Difference compare_bits(const std::vector<double>&, const std::vector<double>&);
+template Difference compare_bits(const std::vector<float>&, const std::vector<float>&,
+                                 const std::vector<double>&);
+template Difference compare_bits(const std::vector<double>&, const std::vector<double>&,
+                                 const std::vector<double>&);
 template std::vector<float> test_vector(std::size_t, std::uint64_t);
 template std::vector<double> test_vector(std::size_t, std::uint64_t);
 template Reference make_reference(const Csr<float>&, float, const std::vector<float>&, float,

@@ -49,10 +49,12 @@ Verdict verify(const std::vector<T>& y, const Reference& reference);
 struct Difference {
   std::size_t rows = 0;        // whose bits differ; two NaNs do not
   std::uint64_t max_ulps = 0;  // units in the last place, at most; not of rows that are NaN in one
+  double max_of_bound = 0;     // |a - b| over what verify() allows, at most
 };
 
-// a and b have the same length.
+// a and b have the same length. `bounds` are a Reference's; empty: nothing is compared with them.
 template <typename T>
-Difference compare_bits(const std::vector<T>& a, const std::vector<T>& b);
+Difference compare_bits(const std::vector<T>& a, const std::vector<T>& b,
+                        const std::vector<double>& bounds = {});
 
 }  // namespace spmv

@@ -124,6 +124,9 @@ TEST_CASE("two results are compared bit by bit", "[harness]") {
   check(Doubles{kNaN, 3}, Doubles{1, 3}, 1, 0);
   // From one end of the numbers to the other, without overflow.
   check(Doubles{kInf}, Doubles{-kInf}, 1, 2 * 0x7ff0000000000000u);
+  const Difference halves = compare_bits<double>({1, 2, 8}, {1, 2.5, 9}, {1, 1, 4});
+  CHECK(halves.rows == 2);
+  CHECK(halves.max_of_bound == 0.5);
   check(std::vector<float>{1, 2}, std::vector<float>{1, std::nextafter(2.0f, 3.0f)}, 1, 1);
   check(std::vector<float>{HUGE_VALF}, std::vector<float>{-HUGE_VALF}, 1, 2 * 0x7f800000u);
 }
@@ -154,7 +157,7 @@ TEST_CASE("a kernel that gives other bits the second time is found out", "[harne
       report.rows = 50;
       std::ostringstream out;
       print_report(out, report, false);
-      const std::string told = "two products differ in the last bits of 1 of 50 rows, by up to 1 ";
+      const std::string told = "two products differ in 1 of 50 rows, by at most 1 ulp, ";
       CHECK((out.str().find(told) != std::string::npos) == differs);
     }
   }
@@ -293,7 +296,7 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
   good.kernel.name = "good";
   good.verified = true;
   good.traffic = {{"x", "global", "load", 10, 320, 2560, 80, 80, 0, 0, 300}};
-  good.difference = {3, 17};
+  good.difference = {3, 17, 0.25};
   Record bad;
   bad.kernel.name = "bad";
   report.records = {good, bad};
@@ -315,6 +318,7 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
     CHECK(json.at("traffic").at(0).at("addresses") == 300);
     CHECK(json.at("difference").at("rows") == 3);
     CHECK(json.at("difference").at("max_ulps") == 17);
+    CHECK(json.at("difference").at("max_of_bound") == 0.25);
   }
   CHECK(lines == 2);
   std::filesystem::remove(path);
