@@ -8,6 +8,8 @@
 #include "device/launch.hpp"
 #include "device/texture.hpp"
 #include "harness/kernel.hpp"
+#include "one_pass.cuh"
+#include "one_pass_shares.cuh"
 #include "pcsr_products.cuh"
 #include "pcsr_sums.cuh"
 
@@ -126,6 +128,55 @@ class CsrAdaptive final : public Spmv<T> {
   device::Buffer<T> partial_sums_;          // one a block
 };
 
+// --- One pass -----------------------------------------------------------------------------------
+
+template <typename T>
+class PcsrOnePass final : public Spmv<T> {
+ public:
+  explicit PcsrOnePass(const Problem<T>& problem) : a_(problem.csr) {
+    // One share for each warp that the device holds at once, but none with less than a step's work.
+    const long long positions = 1LL * a_.rows + a_.nnz;
+    const long long warps =
+        std::max(device::resident_blocks(pcsr_one_pass_kernel<T>, kOnePassThreads), 1) * kWarps;
+    window_ = std::max<long long>(device::divide_up(positions, warps), kOnePassStep * 7 / 8);
+    share_count_ = static_cast<int>(device::divide_up(positions, window_));
+    shares_ = device::Buffer<Share>("shares", share_count_ + 1);
+    parts_ = device::Buffer<T>("parts", 2 * static_cast<std::size_t>(share_count_));
+    arrivals_ = device::Buffer<unsigned>("arrivals", share_count_);
+  }
+
+  void preprocess(cudaStream_t stream) override {
+    if (share_count_ == 0) return;
+    // To cut a row costs its two warps a fence each, which empties the cache of their
+    // multiprocessor: rows of up to two windows are left whole.
+    const int overhang = static_cast<int>(std::min<long long>(2 * window_, 8192));
+    device::launch(
+        find_shares_kernel,
+        {dim3(device::divide_up(share_count_ + 1, kWarps)), dim3(kOnePassThreads), 0, stream},
+        share_count_, window_, overhang, a_.rows, a_.nnz, a_.row_offsets.data(), shares_.data(),
+        arrivals_.data());
+  }
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    device::launch(
+        pcsr_one_pass_kernel<T>,
+        {dim3(device::divide_up(share_count_, kWarps)), dim3(kOnePassThreads), 0, stream},
+        share_count_, window_, shares_.data(), a_.row_offsets.data(), a_.column_indices.data(),
+        a_.values.data(), alpha, x, beta, y, parts_.data(), arrivals_.data());
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes() + shares_.bytes(); }
+
+ private:
+  static constexpr int kWarps = kOnePassThreads / 32;
+
+  const device::DeviceCsr<T>& a_;
+  long long window_ = 0;
+  int share_count_ = 0;
+  device::Buffer<Share> shares_;       // share_count + 1
+  device::Buffer<T> parts_;            // two a share: of the row it ends, of the row it begins
+  device::Buffer<unsigned> arrivals_;  // share_count
+};
+
 // --- All of them --------------------------------------------------------------------------------
 
 bool register_all() {
@@ -141,12 +192,18 @@ bool register_all() {
               .idea = "products, then sums, in two kernels",
               .source = "He and Gao 2016, algorithms 2 and 3"},
              [](const auto& problem) { return make<Pcsr>(problem, ReadX::kPlainly); });
+  add_kernel({.step = 6,
+              .name = "csr_adaptive",
+              .format = "CSR",
+              .idea = "blocks of as many rows as fit in shared memory; long rows apart",
+              .source = "Greathouse and Daga 2014; Daga and Greathouse 2015"},
+             [](const auto& problem) { return make<CsrAdaptive>(problem); });
   return add_kernel({.step = 6,
-                     .name = "csr_adaptive",
+                     .name = "pcsr_one_pass",
                      .format = "CSR",
-                     .idea = "blocks of as many rows as fit in shared memory; long rows apart",
-                     .source = "Greathouse and Daga 2014; Daga and Greathouse 2015"},
-                    [](const auto& problem) { return make<CsrAdaptive>(problem); });
+                     .idea = "products stay in shared memory; equal shares, a segmented scan",
+                     .source = "this repository, from He and Gao 2016"},
+                    [](const auto& problem) { return make<PcsrOnePass>(problem); });
 }
 
 [[maybe_unused]] const bool registered = register_all();

@@ -10,6 +10,8 @@
 #include "device/texture.hpp"
 #include "harness/kernel.hpp"
 #include "harness/verify.hpp"
+#include "one_pass.cuh"
+#include "one_pass_shares.cuh"
 #include "pcsr_sums.cuh"
 #include "sparse/rng.hpp"
 #include "tests/catch.hpp"
@@ -424,14 +426,102 @@ TEST_CASE("CSR-Adaptive: short, long and shared rows, alone and side by side", "
   }
 }
 
+// --- One pass -----------------------------------------------------------------------------------
+
+std::vector<Share> shares_of(const std::vector<int>& offsets, long long window, int overhang) {
+  const auto rows = static_cast<int>(offsets.size()) - 1;
+  const auto count = static_cast<int>((rows + 1LL * offsets.back() + window - 1) / window);
+  const Buffer<int> row_offsets("row_offsets", offsets);
+  Buffer<Share> shares("shares", count + 1);
+  Buffer<unsigned> arrivals("arrivals", count);
+  device::launch(find_shares_kernel, {dim3(count / 4 + 1), dim3(128)}, count, window, overhang,
+                 rows, offsets.back(), row_offsets.data(), shares.data(), arrivals.data());
+  for (const unsigned arrived : arrivals.download()) CHECK(arrived == 0);
+  return shares.download();
+}
+
+TEST_CASE("one pass: shares have every row and nonzero once, and none too many", "[06]") {
+  constexpr int kWindow = 50;
+  for (const int overhang : {0, 20, 100}) {
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      CAPTURE(overhang, seed);
+      const Lengths lengths =
+          joined(random_lengths(80, 1 << seed, seed), joined(Lengths(70, 0), {400, 0, 3}));
+      const std::vector<int> offsets = offsets_of(lengths);
+      const std::vector<Share> shares = shares_of(offsets, kWindow, overhang);
+      CHECK(shares.front().row == 0);
+      CHECK(shares.front().nnz_begin == 0);
+      CHECK(shares.back().row == static_cast<int>(lengths.size()));
+      CHECK(shares.back().nnz_begin == offsets.back());
+      for (std::size_t s = 0; s + 1 < shares.size(); ++s) {
+        const int row = shares[s + 1].row & ~kCutRow;
+        CAPTURE(s, row);
+        CHECK((shares[s].row & ~kCutRow) <= row);
+        CHECK(shares[s].nnz_begin <= shares[s + 1].nnz_begin);
+        CHECK(shares[s + 1].nnz_begin - shares[s].nnz_begin <= kWindow + overhang);
+        if (shares[s + 1].row < 0) {
+          CHECK(lengths[row] >= overhang);
+          CHECK(shares[s + 1].nnz_begin > offsets[row]);
+          CHECK(shares[s + 1].nnz_begin < offsets[row + 1]);
+        } else {
+          CHECK(shares[s + 1].nnz_begin == offsets[row]);
+        }
+      }
+    }
+  }
+}
+
+template <typename T>
+void check_one_pass(const Lengths& lengths, long long window, int overhang) {
+  const Csr<T> host = csr_of<T>(lengths);
+  const device::DeviceCsr<T> a(host);
+  const std::vector<T> x_host = test_vector<T>(host.cols, 1);
+  const Buffer<T> x("x", x_host);
+  const std::vector<T> y0 = test_vector<T>(host.rows, 2);
+  const Buffer<Share> shares("shares", shares_of(host.row_offsets, window, overhang));
+  const auto count = static_cast<int>(shares.size()) - 1;
+  Buffer<T> parts("parts", 2 * static_cast<std::size_t>(count));
+  Buffer<unsigned> arrivals("arrivals", std::vector<unsigned>(count));
+  for (const T beta : {T{0}, T{2}}) {
+    Buffer<T> y("y", y0);
+    device::launch(pcsr_one_pass_kernel<T>,
+                   {dim3(device::divide_up(count, kOnePassThreads / 32)), dim3(kOnePassThreads)},
+                   count, window, shares.data(), a.row_offsets.data(), a.column_indices.data(),
+                   a.values.data(), T{3}, x.data(), beta, y.data(), parts.data(), arrivals.data());
+    const Verdict verdict = verify(y.download(), make_reference(host, T{3}, x_host, beta, y0));
+    INFO(verdict.describe());
+    CHECK(verdict.ok);
+  }
+  // Ready for the next product.
+  for (const unsigned arrived : arrivals.download()) CHECK(arrived == 0);
+}
+
+TEST_CASE("one pass: rows around a step's and a share's size, whole and cut", "[06]") {
+  for (const int window : {40, 224, 256, 1000}) {
+    for (const int overhang : {0, window / 2, 2 * window}) {
+      CAPTURE(window, overhang);
+      for (const int n : {1, 7, 31, 33, 255, 256, 257, 512, 1500}) {
+        CAPTURE(n);
+        check_one_pass<double>(Lengths(4, n), window, overhang);
+        check_one_pass<float>({0, n, 0, 0, n, 1}, window, overhang);
+      }
+      check_one_pass<float>(Lengths(600, 0), window, overhang);
+      check_one_pass<double>(joined(Lengths(300, 0), {700}), window, overhang);
+      test::under_every_schedule([&] {
+        check_one_pass<double>(joined({2000}, random_lengths(200, 40, 5)), window, overhang);
+      });
+    }
+  }
+}
+
 // --- All ----------------------------------------------------------------------------------------
 
-TEST_CASE("PCSR and CSR-Adaptive give the same bits in every run", "[06]") {
+TEST_CASE("PCSR, CSR-Adaptive and one pass give the same bits in every run", "[06]") {
   // Rows of every kind: many short ones, empty ones, and three that several blocks share.
   const Lengths lengths =
       joined({20000, 3, 1500}, joined(random_lengths(900, 30, 9), {9000, 0, 30000}));
   const Csr<float> a = csr_of<float>(lengths);
-  for (const std::string name : {"pcsr_texture", "pcsr", "csr_adaptive"}) {
+  for (const std::string name : {"pcsr_texture", "pcsr", "csr_adaptive", "pcsr_one_pass"}) {
     Product<float> product(name, a);
     const std::vector<float> once = product.multiply();
     CHECK(verify(once, product.reference()).ok);

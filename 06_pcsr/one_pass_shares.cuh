@@ -1,0 +1,73 @@
+// Step 06, one pass: who owns what.
+//
+// A warp of pcsr_one_pass_kernel owns a share of the matrix: neighbouring nonzeros, and the rows
+// that they belong to. Nonzeros and rows both cost bytes (a nonzero its value and its column, a row
+// its offset and its y), so shares are cut in the count of both, as merge-path does (Merrill and
+// Garland 2016): row r begins at position row_offsets[r] + r, and share s takes the rows that begin
+// in [s window, (s + 1) window).
+//
+// The last of these rows may reach past the window. If it does so by no more than `overhang`, the
+// share takes it whole: a share more or less unequal is cheaper than two warps that must meet. A
+// longer row is cut at the windows' borders, and the shares it lies in each make a part of its sum.
+//
+//   warp     owns one share: finds its first row, 31 candidates a step
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace spmv {
+
+// Where a share begins. It ends where the next one begins.
+struct alignas(8) Share {
+  int row;        // the first row of which it has nonzeros, or that begins in it
+  int nnz_begin;  // the first nonzero
+};
+// Set in Share::row when that row began in an earlier share.
+inline constexpr int kCutRow = static_cast<int>(0x80000000u);
+
+// The share in which nonzero k of `row` lies, if the row is one that is cut.
+__device__ __forceinline__ int share_of(int k, int row, long long window) {
+  return static_cast<int>((static_cast<long long>(k) + row) / window);
+}
+
+// shares: share_count + 1; arrivals: share_count, set to 0 here once and for all.
+static __global__ void find_shares_kernel(int share_count, long long window, int overhang, int rows,
+                                          int nnz, const int* row_offsets, Share* shares,
+                                          unsigned* arrivals) {
+  const int s = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  const int lane = threadIdx.x % 32;
+  if (s > share_count) return;
+
+  // The first row that begins at or after the window's start, or `rows`: a search in which the
+  // lanes ask for 32 rows at once and keep the stretch between two of them.
+  const long long start = s * window;
+  int low = 0;
+  int high = rows;
+  while (low < high) {
+    const int stretch = (high - low + 31) / 32;
+    const long long row = low + static_cast<long long>(lane + 1) * stretch - 1;
+    const bool before = row < high && row_offsets[row] + row < start;
+    const int count = __popc(__ballot_sync(0xffffffffu, before));
+    const long long first_not_before = low + static_cast<long long>(count + 1) * stretch - 1;
+    low += count * stretch;
+    if (first_not_before < high) high = static_cast<int>(first_not_before);
+  }
+  if (lane != 0) return;
+  if (s == share_count) {
+    shares[s] = Share{rows, nnz};
+    return;
+  }
+  arrivals[s] = 0;
+  shares[s] = Share{low, row_offsets[low]};
+  if (low == 0) return;
+
+  // Is the row before cut, and are there nonzeros of it from `start` on?
+  const int cut = low - 1;
+  const long long end = static_cast<long long>(row_offsets[low]) + cut;
+  const long long its_window_end = (share_of(row_offsets[cut], cut, window) + 1) * window;
+  if (end >= its_window_end + overhang && end > start) {
+    shares[s] = Share{cut | kCutRow, static_cast<int>(start - cut)};
+  }
+}
+
+}  // namespace spmv
