@@ -29,9 +29,10 @@ run: $(SPMV)  ## run and verify every step on MATRIX, or on three matrices that 
 	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(ARGS)
 
 test: $(TESTS) $(SPMV) $(BROKEN)  ## all tests
-	@$(TESTS)
+	@OMP_WAIT_POLICY=passive $(TESTS)
 	@bash common/tests/cli_test.sh $(SPMV) $(BROKEN)
 	@bash common/tests/data_test.sh $(SPMV)
+	@bash common/tests/setup_test.sh
 
 data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some)
 	@SPMV=$(SPMV) bash common/data.sh $(ARGS)

@@ -1,6 +1,203 @@
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/launch.hpp"
+#include "harness/run.hpp"
+#include "harness/verify.hpp"
+#include "segscan_block.cuh"
+#include "segscan_shuffle.cuh"
+#include "sorted_triplets.hpp"
 #include "tests/catch.hpp"
 #include "tests/kernel_suite.hpp"
 
+#ifndef SPMV_CUDA
+#include "simt/engine.hpp"
+#endif
+
+using namespace spmv;
+
+namespace {
+
+// Row r has lengths[r] nonzeros, in columns that repeat when they run out.
+template <typename T>
+Coo<T> coo_with(const std::vector<Index>& lengths, Index cols) {
+  Coo<T> coo;
+  coo.rows = static_cast<Index>(lengths.size());
+  coo.cols = cols;
+  std::mt19937 random(7);
+  for (Index row = 0; row < coo.rows; ++row) {
+    for (Index i = 0; i < lengths[row]; ++i) {
+      coo.row_indices.push_back(row);
+      coo.column_indices.push_back((17 * row + i) % cols);
+      coo.values.push_back(static_cast<T>(static_cast<double>(random() % 2001) / 1000 - 1));
+    }
+  }
+  return coo;
+}
+
+template <typename T>
+Matrix<T> matrix_of(Coo<T> coo) {
+  Matrix<T> matrix;
+  matrix.csr = to_csr(coo);
+  matrix.coo = std::move(coo);
+  return matrix;
+}
+
+template <typename T>
+Coo<T> permuted(const Coo<T>& coo, const std::vector<std::size_t>& order) {
+  Coo<T> other = coo;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    other.row_indices[k] = coo.row_indices[order[k]];
+    other.column_indices[k] = coo.column_indices[order[k]];
+    other.values[k] = coo.values[order[k]];
+  }
+  return other;
+}
+
+// Rows shorter and longer than a warp, a chunk and a tile, empty ones among them.
+std::vector<Index> mixed_lengths() {
+  std::vector<Index> lengths;
+  std::mt19937 random(3);
+  for (int i = 0; i < 400; ++i) lengths.push_back(static_cast<Index>(random() % 12));
+  for (const Index length : {0, 1, kTile - 1, 1, kChunk, kTile + 1, 0, 3 * kTile + 5, 33, 500}) {
+    lengths.push_back(length);
+  }
+  for (int i = 0; i < 400; ++i) lengths.push_back(static_cast<Index>(random() % 90));
+  return lengths;
+}
+
+template <typename T>
+void check_verified(const Matrix<T>& matrix, const std::string& what) {
+  const device::DeviceCsr<T> csr(matrix.csr);
+  const Problem<T> problem{matrix, csr};
+  for (const double beta : {0.0, -0.5}) {
+    RunOptions options;
+    options.measure = false;
+    options.alpha = 0.75;
+    options.beta = beta;
+    const Bench<T> bench(problem, options);
+    for (const Kernel* kernel : find_kernels("segscan_*")) {
+      const Record record = bench.run(*kernel);
+      INFO(what << ", " << kernel->info.name << ", beta " << beta << ": " << record.failure);
+      CHECK(record.verified);
+    }
+  }
+}
+
+std::vector<Index> moved_chunks(const std::vector<Index>& row_indices) {
+  const auto nnz = static_cast<Index>(row_indices.size());
+  const int chunks = device::divide_up(nnz, kChunk);
+  const device::Buffer<Index> rows("row_indices", row_indices);
+  device::Buffer<Index> begins("chunk_begins", static_cast<std::size_t>(chunks) + 1);
+  device::launch(move_chunks_kernel, {dim3(device::divide_up(chunks + 1, 64)), dim3(64)}, nnz,
+                 chunks, rows.data(), begins.data());
+  device::check(cudaDeviceSynchronize(), "moving chunks");
+  return begins.download();
+}
+
+}  // namespace
+
 TEST_CASE("step 05: every kernel is right on every matrix", "[05]") {
-  spmv::test::check_kernels_of_step(5);
+  test::check_kernels_of_step(5);
+}
+
+TEST_CASE("step 05: chunks are moved to where rows begin", "[05]") {
+  const std::vector<std::vector<Index>> shapes = {
+      {},
+      {1},
+      {kChunk},
+      {kChunk - 1, 2},
+      {kChunk, kChunk},
+      {1, 10 * kChunk, 1},
+      {10 * kChunk},
+      {5, 0, 0, 3 * kChunk - 5, 4, 0},
+      mixed_lengths(),
+      std::vector<Index>(3 * kChunk, 1),
+      std::vector<Index>(700, 7),
+  };
+  for (const std::vector<Index>& lengths : shapes) {
+    const Coo<float> coo = coo_with<float>(lengths, 50);
+    const std::vector<Index> begins = moved_chunks(coo.row_indices);
+    CAPTURE(lengths.size(), coo.nnz());
+    REQUIRE(begins.size() == static_cast<std::size_t>(device::divide_up(coo.nnz(), kChunk)) + 1);
+    std::vector<Index> row_begins = {0};
+    for (const Index length : lengths) row_begins.push_back(row_begins.back() + length);
+    for (std::size_t chunk = 0; chunk < begins.size(); ++chunk) {
+      const Index unmoved = std::min(static_cast<Index>(chunk) * kChunk, coo.nnz());
+      CHECK(begins[chunk] == *std::lower_bound(row_begins.begin(), row_begins.end(), unmoved));
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("step 05: a row over many blocks", "[05]", float, double) {
+  // More tiles than a warp has lanes, so that the warp that adds up the carries takes several
+  // turns.
+  for (const Index length : {32 * kTile, 40 * kTile + 77}) {
+    for (const Index before : {0, 1, kTile - 1}) {
+      std::vector<Index> lengths(20, 0);
+      lengths[2] = before;
+      lengths[5] = length;
+      lengths[6] = 3;
+      lengths[18] = 2 * kTile;
+      check_verified(matrix_of(coo_with<TestType>(lengths, length)),
+                     std::to_string(length) + " after " + std::to_string(before));
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("step 05: triplets in any order, some of them twice", "[05]", float, double) {
+  const Coo<TestType> sorted = coo_with<TestType>(mixed_lengths(), 900);  // rows of 2049 repeat
+  std::vector<std::size_t> order(sorted.values.size());
+  std::iota(order.begin(), order.end(), 0);
+  check_verified(matrix_of(sorted), "sorted");
+  std::reverse(order.begin(), order.end());
+  check_verified(matrix_of(permuted(sorted, order)), "reversed");
+  std::shuffle(order.begin(), order.end(), std::mt19937(11));
+  check_verified(matrix_of(permuted(sorted, order)), "shuffled");
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return sorted.column_indices[a] < sorted.column_indices[b];
+  });
+  check_verified(matrix_of(permuted(sorted, order)), "by column, as many files are");
+
+  Matrix<TestType> without_triplets = matrix_of(sorted);
+  without_triplets.coo = {};
+  check_verified(without_triplets, "from CSR");
+}
+
+TEMPLATE_TEST_CASE("step 05: the same bits in every run", "[05]", float, double) {
+  const Matrix<TestType> matrix = matrix_of(coo_with<TestType>(mixed_lengths(), 4000));
+  const device::DeviceCsr<TestType> csr(matrix.csr);
+  const Problem<TestType> problem{matrix, csr};
+  const device::Buffer<TestType> x("x", test_vector<TestType>(matrix.csr.cols, 1));
+  const std::vector<TestType> y0 = test_vector<TestType>(matrix.csr.rows, 2);
+
+  for (const Kernel* kernel : find_kernels("segscan_block,segscan_shuffle")) {
+    CAPTURE(kernel->info.name);
+    const auto product = [&] {
+      const auto spmv = kernel->set_up(problem);
+      spmv->preprocess(nullptr);
+      device::Buffer<TestType> y("y", y0);
+      spmv->multiply(TestType{0.75}, x.data(), TestType{-0.5}, y.data(), nullptr);
+      device::check(cudaDeviceSynchronize(), kernel->info.name);
+      return y.download();
+    };
+    const std::vector<TestType> first = product();
+#ifdef SPMV_CUDA
+    for (int run = 0; run < 20; ++run) CHECK(compare_bits(product(), first).rows == 0);
+#else
+    const simt::Settings before = simt::settings();
+    for (const auto schedule : {simt::Schedule::kReverse, simt::Schedule::kRandom}) {
+      for (const unsigned workers : {1u, 3u}) {
+        simt::settings().schedule = schedule;
+        simt::settings().workers = workers;
+        CHECK(compare_bits(product(), first).rows == 0);
+      }
+    }
+    simt::settings() = before;
+#endif
+  }
 }

@@ -56,7 +56,8 @@ endif
 OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
 
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
-# TEST_LIBRARIES) and whether there is an Eigen (EXTRA_DEFINES).
+# TEST_LIBRARIES, THRUST_INCLUDES) and whether there is an Eigen (EXTRA_DEFINES) and a Thrust
+# (HAVE_THRUST).
 NEEDS_NOTHING := help clean format check-format
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   include $(ROOT)/build/setup-$(BACKEND).mk
@@ -126,7 +127,10 @@ MAIN := $(ROOT)/common/harness/main.cpp
 TEST_MAIN := $(ROOT)/common/tests/main.cpp $(ROOT)/common/tests/kernel_suite.cpp
 
 object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
-stage_sources = $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/stage.cu $(ROOT)/$(s)/stage.cpp))
+# A step's sources are all that it has but its tests. What calls Thrust is in thrust.cu, which needs
+# Thrust, and what calls CUB in cub.cu, which needs a GPU.
+LEFT_OUT := %/test.cu $(if $(filter cpu,$(BACKEND)),%/cub.cu) $(if $(HAVE_THRUST),,%/thrust.cu)
+stage_sources = $(filter-out $(LEFT_OUT),$(wildcard $(foreach s,$(1),$(ROOT)/$(s)/*.cu $(ROOT)/$(s)/stage.cpp)))
 step_test_sources = $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/test.cu))
 common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 
@@ -138,6 +142,10 @@ $(OUT)/%.cpp.o: $(ROOT)/%.cpp
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -c $< -o $@
 
 ifeq ($(BACKEND),cpu)
+# On the CPU backend Thrust works on the host's memory: nothing for simt to count.
+$(OUT)/%/thrust.cu.o: DEVICE_FLAGS := -x c++ $(THRUST_INCLUDES) \
+  -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_$(if $(OPENMP),OMP,CPP)
+
 $(OUT)/%.cu.o: $(ROOT)/%.cu
 	@mkdir -p $(@D) && echo '  compile $(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) -c $< -o $@

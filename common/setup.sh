@@ -12,7 +12,8 @@
 set -u
 backend=$1 output=$2 mode=${SPMV_DEPS:-}
 read -ra cxx <<<"${CXX:-g++}"
-deps=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/.deps
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+deps=$root/.deps
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
@@ -32,6 +33,13 @@ if [ "$backend" = cpu ] || [ "$mode" = local ]; then
     auto context = boost::context::detail::make_fcontext(nullptr, 0, nullptr);' -lboost_context \
     'the CPU backend switches between CUDA threads with it'
 fi
+if [ "$backend" = cpu ] || [ "$mode" = local ]; then  # nvcc brings its own
+  need Thrust libthrust-dev '#include <cuda_runtime.h>
+    #include <thrust/device_vector.h>
+    #include <thrust/reduce.h>' \
+    "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP -I$root/common -I$root/common/simt/include" \
+    'without one that compiles here step 05 has no segscan_thrust; the rest works'
+fi
 need zlib zlib1g-dev '#include <zlib.h>
   auto zlib = zlibVersion();' -lz '.mtx.gz files are read with it'
 need CLI11 libcli11-dev "$(header CLI/CLI.hpp)" '' 'it reads the command line'
@@ -39,7 +47,6 @@ need nlohmann-json nlohmann-json3-dev "$(header nlohmann/json.hpp)" '' 'it write
 need fmt libfmt-dev "$(header fmt/format.h)" '' 'everything is printed with it'
 need Catch2 catch2 "$(header catch2/catch.hpp)" '' 'the tests are written with it'
 need Eigen libeigen3-dev "$(header Eigen/Sparse)" '' 'without it there is no CPU library to compare with; the rest works'
-optional=Eigen
 
 # Where a library may be beside the compiler's own places, and which Catch2 it is: version 3 has to
 # be linked, version 2 is a header.
@@ -56,6 +63,26 @@ look_around() {
     probe[Catch2]='#include <catch2/catch_version.hpp>
       auto& catch2 = Catch::libraryVersion();' link[Catch2]=-lCatch2
   fi
+  # A Thrust in .deps/ is among the includes by now.
+  thrust=()
+  if [ -n "${probe[Thrust]:-}" ] && [ ! -d "$deps/usr/include/thrust" ] && path=$(toolkit_thrust); then
+    thrust=(-isystem "$path")
+  fi
+}
+
+# The directory with the Thrust of a CUDA Toolkit, which is newer than a package's: if there is one,
+# and $CXX compiles it.
+toolkit_thrust() {
+  local nvcc path
+  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  for path in "${nvcc%/bin/nvcc}"/include{/cccl,}; do
+    if [ -d "$path/thrust" ] && [ "$path" != /usr/include ] &&
+      compiles "${probe[Thrust]}" ${link[Thrust]} -isystem "$path" -fsyntax-only; then
+      echo "$path"
+      return
+    fi
+  done
+  return 1
 }
 
 compiles() {  # SOURCE FLAG...
@@ -68,7 +95,7 @@ present() {  # NAME...
     source+=${probe[$name]}$'\n'
     flags+=(${link[$name]})
   done
-  compiles "$source int main() {}" "${libraries[@]}" "${flags[@]}" -o "$scratch/probe"
+  compiles "$source int main() {}" "${thrust[@]}" "${libraries[@]}" "${flags[@]}" -o "$scratch/probe"
 }
 
 look_for_missing() {
@@ -122,7 +149,7 @@ unpack_packages() {  # PACKAGE...
 download() {  # PACKAGE...: and those that hold the files of a package that only stands for them
   local behind
   behind=$(apt apt-cache depends --recurse --important "$@") || return
-  behind=$(grep -xE 'libboost(-context)?[0-9.]+-dev|libcatch2-dev' <<<"$behind")
+  behind=$(grep -xE 'libboost(-context)?[0-9.]+-dev|libcatch2-dev|libcub-dev' <<<"$behind")
   (cd "$scratch" && apt apt-get download "$@" $behind >/dev/null)
 }
 
@@ -162,11 +189,15 @@ if [ ${#missing[@]} -gt 0 ] && [ "$mode" != none ]; then
   look_for_missing
 fi
 
-eigen=-DHAVE_EIGEN required='' packages=()
+eigen=-DHAVE_EIGEN have_thrust=yes required='' packages=()
 for name in "${missing[@]}"; do
   say "$name is missing: ${purpose[$name]}"
   packages+=("${package[$name]}")
-  if [ "$name" = $optional ]; then eigen=; else required=yes; fi
+  case $name in
+    Eigen) eigen= ;;
+    Thrust) have_thrust= ;;
+    *) required=yes ;;
+  esac
 done
 [ ${#missing[@]} = 0 ] || say "to have it: apt-get install ${packages[*]}"
 [ -z "$required" ] || exit 1
@@ -178,4 +209,6 @@ EXTRA_INCLUDES := ${includes[*]//$deps/\$(ROOT)/.deps}
 EXTRA_LIBRARIES := ${libraries[*]//$deps/\$(ROOT)/.deps}
 EXTRA_DEFINES := $eigen
 TEST_LIBRARIES := ${link[Catch2]}
+THRUST_INCLUDES := ${thrust[*]}
+HAVE_THRUST := $have_thrust
 END

@@ -21,7 +21,7 @@ $(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(call stage_sources,$(ST
 run: $(SPMV)  ## build, run and verify this step
 	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(ARGS)
 test: $(TESTS)  ## this step's tests
-	@$(TESTS)
+	@OMP_WAIT_POLICY=passive $(TESTS)
 help:
 	@echo 'make run [MATRIX=file.mtx.gz|stencil2d:1000x1000|scircuit] [PRECISION=f32|f64] [ARGS=...]'
 	@echo 'make test'

@@ -1,4 +1,6 @@
 // CUDA on the CPU: the calls of a host program, and the errors that they return.
+#include <cuda_runtime_api.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -47,6 +49,15 @@ cudaError_t launch_raw(dim3 grid, dim3 block, std::size_t shared = 0,
   config.dynamicSmemBytes = shared;
   config.stream = stream;
   return cudaLaunchKernelEx(&config, nothing_kernel);
+}
+
+// Included first, before the test's own headers: a CUDA Toolkit's would clash with simt, or be
+// none.
+static_assert(_CCCL_HAS_CTK() == 0, "NVIDIA's libraries must not look for more of a toolkit");
+TEST_CASE("the runtime API's header is simt's", "[simt]") {
+  int version = 0;
+  CHECK(cudaRuntimeGetVersion(&version) == cudaSuccess);
+  CHECK(version == CUDART_VERSION);
 }
 
 TEST_CASE("errors have names and texts, and the last one is remembered", "[simt]") {

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# What setup.sh finds, and what make builds when something is missing. Installs nothing.
+#   setup_test.sh
+set -u
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+unset MAKEFLAGS MAKELEVEL MFLAGS
+compiler=${CXX:-g++}
+passed=0 failed=0
+
+# holds NAME COMMAND...: the command succeeds.
+holds() {
+  if "${@:2}" >/dev/null 2>&1; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    head -20 "$scratch/messages" "$scratch/found.mk" 2>/dev/null
+  fi
+}
+
+# set_up STATUS VARIABLE=VALUE...: setup.sh ends with STATUS. What it says is in $scratch/messages,
+# what it found in $scratch/found.mk.
+set_up() {
+  rm -f "$scratch/found.mk"
+  env SPMV_DEPS=none "${@:2}" "$root/common/setup.sh" cpu "$scratch/found.mk" 2>"$scratch/messages"
+  [ $? = "$1" ]
+}
+
+# A compiler for which every source that mentions $1 is wrong, as if that were not installed.
+compiler_without() {
+  cat >"$scratch/without" <<END
+#!/usr/bin/env bash
+source=\$(cat)
+[[ \$source != *$1* ]] && exec $compiler "\$@" <<<"\$source"
+END
+  chmod +x "$scratch/without"
+}
+
+# sources VARIABLE=VALUE...: those of step 05.
+sources() {
+  make -s -C "$root/05_segmented_scan" --eval='show: ; @echo $(notdir $(call stage_sources,05_segmented_scan))' \
+    show "$@" 2>/dev/null
+}
+
+holds 'what is here suffices' set_up 0 "CXX=$compiler"
+
+compiler_without thrust/
+holds 'Thrust is not required' set_up 0 "CXX=$scratch/without"
+holds 'one line tells what is lost' test "$(grep -c 'Thrust is missing: .*segscan_thrust' "$scratch/messages")" = 1
+holds 'and one how to have it' grep -q 'apt-get install libthrust-dev' "$scratch/messages"
+holds 'make learns of it' grep -qx 'HAVE_THRUST := ' "$scratch/found.mk"
+holds 'the rest is built without it' test "$(sources BACKEND=cpu HAVE_THRUST=)" = stage.cu
+holds 'and else with it, CUB being for GPUs' test "$(sources BACKEND=cpu HAVE_THRUST=yes)" = 'stage.cu thrust.cu'
+
+compiler_without zlib.h
+holds 'what is required is' set_up 1 "CXX=$scratch/without"
+holds 'and named' grep -q 'zlib is missing' "$scratch/messages"
+holds 'nothing is written then' test ! -e "$scratch/found.mk"
+
+# A toolkit whose Thrust is not for this compiler.
+mkdir -p "$scratch"/toolkit/{bin,include/cccl/thrust}
+printf '#!/bin/sh\n' >"$scratch/toolkit/bin/nvcc"
+printf '#error\n' | tee "$scratch"/toolkit/include/cccl/thrust/{version.h,reduce.h,device_vector.h} >/dev/null
+chmod +x "$scratch/toolkit/bin/nvcc"
+holds 'a Thrust that does not compile is left alone' \
+  set_up 0 "CXX=$compiler" "PATH=$scratch/toolkit/bin:$PATH"
+holds 'and not on the path of includes' test "$(grep -c toolkit "$scratch/found.mk")" = 0
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
