@@ -9,10 +9,9 @@
 
 namespace spmv {
 
-// Sorts the triplets as they were read; where they were not kept, CSR gives sorted ones.
 template <typename T>
 Coo<T> sorted_triplets(const Matrix<T>& matrix) {
-  return matrix.coo.values.empty() ? to_coo(matrix.csr) : sorted_by_row(matrix.coo);
+  return sorted_by_row(triplets_of(matrix));
 }
 
 template <typename T>

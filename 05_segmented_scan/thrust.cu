@@ -4,7 +4,6 @@
 
 #include "harness/kernel.hpp"
 #include "segscan_thrust.cuh"
-#include "sparse/convert.hpp"
 
 namespace spmv {
 namespace {
@@ -12,9 +11,7 @@ namespace {
 template <typename T>
 class SegscanThrust final : public Spmv<T> {
  public:
-  explicit SegscanThrust(const Problem<T>& problem)
-      : segscan_(problem.host.coo.values.empty() ? ThrustSegscan<T>(to_coo(problem.host.csr))
-                                                 : ThrustSegscan<T>(problem.host.coo)) {}
+  explicit SegscanThrust(const Problem<T>& problem) : segscan_(triplets_of(problem.host)) {}
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
     segscan_.multiply(device::thrust_policy(stream), alpha, x, beta, y);
