@@ -7,7 +7,8 @@
 // nonzeros both count, so that neither many empty rows nor long ones make a block large. It gets
 //
 //   - some rows, with fewer than row_block nonzeros before the last, which may reach out of it;
-//   - or no row, where a long one reaches over the whole block: row block_rows[b] - 1.
+//   - or no row, where one that began before, row block_rows[b] - 1, reaches over the whole block,
+//     or in the last block to the end.
 //
 //   thread   owns one border, and finds it by bisection
 #pragma once

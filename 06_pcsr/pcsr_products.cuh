@@ -19,12 +19,12 @@
 namespace spmv {
 
 // __restrict__ says that no two of the arrays overlap. So x may be read by the read-only path, and
-// the loads of the next turn need not wait for the store of this one.
+// the loads of the next turn need not wait for the store of this one. k is unsigned, since its last
+// step, past an nnz of up to 2^31 - 1, is more than an int holds.
 template <typename T>
 __global__ void pcsr_products_kernel(int nnz, const int* __restrict__ column_indices,
                                      const T* __restrict__ values, const T* __restrict__ x,
                                      T* __restrict__ middle) {
-  // Unsigned: the last step, past an nnz of up to 2^31 - 1, is more than an int holds.
   const unsigned threads = blockDim.x * gridDim.x;        // (02)
   unsigned k = threadIdx.x + blockIdx.x * blockDim.x;     // (01)
   for (; k < static_cast<unsigned>(nnz); k += threads) {  // (03), (05)
