@@ -241,6 +241,7 @@ class Block {
 
  private:
   static void fiber_main(boost::context::detail::transfer_t transfer);
+  void free_stacks();
   void order_lanes(std::uint64_t block_number);
   bool run_warp(Warp& warp);
   void enter(Lane& lane);
