@@ -19,6 +19,43 @@
 #include "tests/schedules.hpp"
 
 namespace spmv {
+
+// Algorithm 3 letter by letter, to show what is wrong in it; `line_15` tells whether that line is
+// mended. Needs arrays with room for whole blocks, or it would reach past their ends.
+template <int threadsPerBlock, bool line_15_mended>
+__global__ void printed_sums_kernel(const double* v, const int* ptr, double* y,
+                                    int sizeSharedMemory) {
+  extern __shared__ __align__(16) unsigned char printed_piece[];
+  double* const v_s = reinterpret_cast<double*>(printed_piece);                // (01)
+  __shared__ int ptr_s[threadsPerBlock + 1];                                   // (02)
+  const int gid = threadIdx.x + blockIdx.x * blockDim.x;                       // (03)
+  const int tid = threadIdx.x;                                                 // (04)
+  ptr_s[tid] = ptr[gid];                                                       // (05)
+  if (tid == 0) ptr_s[threadsPerBlock] = ptr[gid + threadsPerBlock];           // (06)
+  __syncthreads();                                                             // (07)
+  const int temp = (ptr_s[threadsPerBlock] - ptr_s[0]) / threadsPerBlock + 1;  // (08)
+  const int nlen = min(temp * threadsPerBlock, sizeSharedMemory);              // (09)
+  double sum = 0.0;                                                            // (10)
+  const int maxlen = ptr_s[threadsPerBlock];                                   // (10)
+  for (int i = ptr_s[0]; i < maxlen; i += nlen) {                              // (11)
+    int index = i + tid;                                                       // (12)
+    __syncthreads();                                                           // (13)
+    for (int j = 0; j < nlen / threadsPerBlock; ++j) {                         // (14)
+      if (index < (line_15_mended ? maxlen : nlen)) {                          // (15)
+        v_s[tid + j * threadsPerBlock] = v[index];                             // (16)
+        index += threadsPerBlock;                                              // (17)
+      }
+    }
+    __syncthreads();                                            // (20)
+    if (!(ptr_s[tid + 1] <= i || ptr_s[tid] > i + nlen - 1)) {  // (21)
+      const int row_s = max(ptr_s[tid] - i, 0);                 // (22)
+      const int row_e = min(ptr_s[tid + 1] - i, nlen);          // (23)
+      for (int j = row_s; j < row_e; ++j) sum += v_s[j];        // (24) to (26)
+    }
+  }
+  y[gid] = sum;  // (29)
+}
+
 namespace {
 
 using device::Buffer;
@@ -169,42 +206,6 @@ TEST_CASE("PCSR's positions up to 2^31 - 1 do not overflow", "[06]") {
   for (const int piece_size : {1, 50, 3000}) {
     check_sums<32, float>(lengths, piece_size, std::numeric_limits<int>::max() - nonzeros);
   }
-}
-
-// Algorithm 3 letter by letter, to show what is wrong in it; `line_15` tells whether that line is
-// mended. Needs arrays with room for whole blocks, or it would reach past their ends.
-template <int threadsPerBlock, bool line_15_mended>
-__global__ void printed_sums_kernel(const double* v, const int* ptr, double* y,
-                                    int sizeSharedMemory) {
-  extern __shared__ __align__(16) unsigned char printed_piece[];
-  double* const v_s = reinterpret_cast<double*>(printed_piece);                // (01)
-  __shared__ int ptr_s[threadsPerBlock + 1];                                   // (02)
-  const int gid = threadIdx.x + blockIdx.x * blockDim.x;                       // (03)
-  const int tid = threadIdx.x;                                                 // (04)
-  ptr_s[tid] = ptr[gid];                                                       // (05)
-  if (tid == 0) ptr_s[threadsPerBlock] = ptr[gid + threadsPerBlock];           // (06)
-  __syncthreads();                                                             // (07)
-  const int temp = (ptr_s[threadsPerBlock] - ptr_s[0]) / threadsPerBlock + 1;  // (08)
-  const int nlen = min(temp * threadsPerBlock, sizeSharedMemory);              // (09)
-  double sum = 0.0;                                                            // (10)
-  const int maxlen = ptr_s[threadsPerBlock];                                   // (10)
-  for (int i = ptr_s[0]; i < maxlen; i += nlen) {                              // (11)
-    int index = i + tid;                                                       // (12)
-    __syncthreads();                                                           // (13)
-    for (int j = 0; j < nlen / threadsPerBlock; ++j) {                         // (14)
-      if (index < (line_15_mended ? maxlen : nlen)) {                          // (15)
-        v_s[tid + j * threadsPerBlock] = v[index];                             // (16)
-        index += threadsPerBlock;                                              // (17)
-      }
-    }
-    __syncthreads();                                            // (20)
-    if (!(ptr_s[tid + 1] <= i || ptr_s[tid] > i + nlen - 1)) {  // (21)
-      const int row_s = max(ptr_s[tid] - i, 0);                 // (22)
-      const int row_e = min(ptr_s[tid + 1] - i, nlen);          // (23)
-      for (int j = row_s; j < row_e; ++j) sum += v_s[j];        // (24) to (26)
-    }
-  }
-  y[gid] = sum;  // (29)
 }
 
 // How many of `rows` rows of 4 products Algorithm 3 gets wrong; and how many elements of y after
