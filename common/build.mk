@@ -115,6 +115,9 @@ else
   LINK = $(CXX) $(OPENMP) -Wl,-rpath,$(CUDA_HOME)/lib64
 endif
 
+# Tests start many small parallel loops. Threads that spin after each would keep the cores busy.
+test: export OMP_WAIT_POLICY := passive
+
 # --- Sources --------------------------------------------------------------------------------------
 
 COMMON_SOURCES := $(filter-out %/fuzz_% %_benchmark.cpp,\
