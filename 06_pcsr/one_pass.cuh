@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kOnePassThreads, 8)
   __shared__ __align__(16) T products_of_warps[kOnePassThreads / 32][32 * kStride];
   __shared__ unsigned row_ends_of_warps[kOnePassThreads / 32][kOnePassStep / 32];
   const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
+  const unsigned lane = threadIdx.x % 32;
   T* products = products_of_warps[warp];
   unsigned* row_ends = row_ends_of_warps[warp];  // a bit for each product: the last of its row?
 
@@ -56,67 +56,75 @@ __global__ void __launch_bounds__(kOnePassThreads, 8)
   const int row_end = shares[s + 1].row & ~kCutRow;  // rows before it end in this share
   const int nnz_begin = shares[s].nnz_begin;
   const int nnz_end = shares[s + 1].nnz_begin;
-  const unsigned nnz = nnz_end - nnz_begin;
+  const int nnz = nnz_end - nnz_begin;
 
+  // Steps are counted from nnz_begin. The first begins before it, with a whole sector.
+  int step = (nnz_begin & ~7) - nnz_begin;
   int column[kItems];
   T value[kItems];
-  const auto load = [&](unsigned step) {
+  const auto load = [&](int from) {
+    const int* columns_here = column_indices + nnz_begin + from + lane;
+    const T* values_here = values + nnz_begin + from + lane;
+#pragma unroll
     for (int j = 0; j < kItems; ++j) {
-      const unsigned k = step + 32 * j + lane;
-      if (k - nnz_begin >= nnz) continue;
-      // Read once, so the caches may forget them first, and keep x.
-      column[j] = __ldcs(&column_indices[k]);
-      value[j] = __ldcs(&values[k]);
+      if (static_cast<unsigned>(from + 32 * j + lane) >= static_cast<unsigned>(nnz)) continue;
+      // Read once: the caches may forget them first, and keep x.
+      column[j] = __ldcs(&columns_here[32 * j]);
+      value[j] = __ldcs(&values_here[32 * j]);
     }
   };
-
-  unsigned step = nnz_begin & ~7;  // a whole sector of values and of columns
   load(step);
   int row = first_row;
   int begin = 0, end = 0;  // of row + lane
-  if (row + lane < row_end) begin = row_offsets[row + lane], end = row_offsets[row + lane + 1];
+  if (row + static_cast<int>(lane) < row_end) {
+    begin = row_offsets[row + lane], end = row_offsets[row + lane + 1];
+  }
   if (lane < kOnePassStep / 32) row_ends[lane] = 0;
   __syncwarp();
 
   T carry = 0;
   while (true) {
+#pragma unroll
     for (int j = 0; j < kItems; ++j) {
-      const unsigned k = step + 32 * j + lane;
-      const int i = 32 * j + lane;
-      products[i + i / kItems * kPack] = k - nnz_begin < nnz ? value[j] * x[column[j]] : T{0};
+      const bool in_share =
+          static_cast<unsigned>(step + 32 * j + lane) < static_cast<unsigned>(nnz);
+      const unsigned i = 32 * j + lane;
+      products[i + i / kItems * kPack] = in_share ? value[j] * x[column[j]] : T{0};
     }
-    const unsigned step_end = min(step + kOnePassStep, static_cast<unsigned>(nnz_end));
-    const bool last_step = step_end == static_cast<unsigned>(nnz_end);
-    if (!last_step) load(step + kOnePassStep);
+    const int step_end = min(step + kOnePassStep, nnz);
+    const bool last_step = step_end == nnz;
+    if (!last_step) load(step_end);
 
     // Mark the last product of each row that ends in this step; row + lane is known already.
-    int rows_done = 0;
-    int in_turn = 0;
-    do {
-      const int r = row + rows_done + lane;
-      int its_end = end;
-      if (rows_done > 0 && r < row_end) its_end = row_offsets[r + 1];
-      const bool ends = r < row_end && static_cast<unsigned>(its_end) <= step_end;
-      if (ends && static_cast<unsigned>(its_end) > step) {
-        const unsigned last = its_end - 1 - step;
-        atomicOr(&row_ends[last / 32], 1u << last % 32);
+    const auto mark = [&](bool in_turn, int its_end) {
+      const int last = its_end - nnz_begin - 1;
+      const bool ends = in_turn && last < step_end;
+      if (ends && last >= step) {
+        const unsigned i = last - step;
+        atomicOr(&row_ends[i / 32], 1u << i % 32);
       }
-      in_turn = __popc(__ballot_sync(kAll, ends));
-      rows_done += in_turn;
-    } while (in_turn == 32);
+      return __popc(__ballot_sync(kAll, ends));
+    };
+    int rows_done = mark(row + static_cast<int>(lane) < row_end, end);
+    for (int in_turn = rows_done; in_turn == 32; rows_done += in_turn) {
+      const int r = row + rows_done + lane;
+      in_turn = mark(r < row_end, r < row_end ? row_offsets[r + 1] : 0);
+    }
     const int next_row = row + rows_done;
     int next_begin = 0, next_end = 0;
-    if (next_row + lane < row_end) {
+    if (next_row + static_cast<int>(lane) < row_end) {
       next_begin = row_offsets[next_row + lane], next_end = row_offsets[next_row + lane + 1];
     }
     __syncwarp();
 
     // Each lane adds up its 8 products; where a row ends, the sum takes the product's place.
     T* own = &products[lane * kStride];
-    const unsigned own_ends = row_ends[lane * kItems / 32] >> lane * kItems % 32 & 0xffu;
+    const unsigned own_ends = row_ends[lane * kItems / 32] >> (lane * kItems % 32) & 0xffu;
     T sum = lane == 0 ? carry : T{0};
+#pragma unroll
     for (int j = 0; j < kItems / kPack; ++j) {
       const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(&own[j * kPack]);
+#pragma unroll
       for (int i = 0; i < kPack; ++i) {
         sum += pack.value[i];
         if (own_ends >> (j * kPack + i) & 1) {
@@ -129,9 +137,10 @@ __global__ void __launch_bounds__(kOnePassThreads, 8)
     const unsigned lanes_with_end = __ballot_sync(kAll, own_ends != 0);
     const unsigned up_to_here = lanes_with_end & kAll >> (31 - lane);
     const int segment_begin = up_to_here ? 31 - __clz(up_to_here) : 0;
+#pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
       const T before = __shfl_up_sync(kAll, sum, distance);
-      if (lane - distance >= segment_begin) sum += before;
+      if (static_cast<int>(lane) - distance >= segment_begin) sum += before;
     }
     const T before = __shfl_up_sync(kAll, sum, 1);
     if (own_ends && lane > 0) own[__ffs(own_ends) - 1] += before;
@@ -141,7 +150,7 @@ __global__ void __launch_bounds__(kOnePassThreads, 8)
     if (lane < kOnePassStep / 32) row_ends[lane] = 0;
     for (int q = lane; q < rows_done; q += 32) {
       if (q >= 32) begin = row_offsets[row + q], end = row_offsets[row + q + 1];
-      const int last = end - 1 - static_cast<int>(step);
+      const unsigned last = end - 1 - nnz_begin - step;
       const T total = begin < end ? products[last + last / kItems * kPack] : T{0};
       if (begin >= nnz_begin) {
         y[row + q] = scale(alpha, total, beta, &y[row + q]);
@@ -151,7 +160,7 @@ __global__ void __launch_bounds__(kOnePassThreads, 8)
     }
     if (last_step) break;
     row = next_row, begin = next_begin, end = next_end;
-    step += kOnePassStep;
+    step = step_end;
     __syncwarp();
   }
 

@@ -245,7 +245,10 @@ TEST_CASE("Algorithm 3 as it is printed is wrong", "[06]") {
   // Lines 9 and 14: of 100 elements of shared memory 96 are loaded, and 100 are added up; of fewer
   // than a block has threads, none are loaded.
   CHECK(wrong_in_print<true>(96, 96).rows == 0);
+#ifndef SPMV_CUDA
+  // (On a GPU the four hold what they held before: the right products, if a block left them there.)
   CHECK(wrong_in_print<true>(96, 100).rows > 0);
+#endif
   CHECK(wrong_in_print<true>(96, 31).rows > 64);
   // Lines 5, 6 and 29: the last block reads and writes as if it were full.
   CHECK(wrong_in_print<true>(70, 1024).rows == 0);
@@ -306,7 +309,9 @@ void check_row_blocks(const Lengths& lengths, int first = 0) {
   const auto blocks = static_cast<int>((1LL * rows + offsets.back() + row_block - 1) / row_block);
   const Buffer<int> row_offsets("row_offsets", offsets);
   Buffer<int> block_rows_device("block_rows", blocks + 1);
-  Buffer<int> shared_rows_device("shared_rows", offsets.back() / shared_row(row_block));
+  // Set beforehand, since all of it is read here, not only what the kernel wrote.
+  Buffer<int> shared_rows_device("shared_rows",
+                                 std::vector<int>(offsets.back() / shared_row(row_block)));
   Buffer<int> counter("shared_row_counter", std::vector<int>{0});
   device::launch(row_blocks_kernel<row_block>, {dim3(blocks / 64 + 1), dim3(64)}, rows, blocks,
                  row_offsets.data(), block_rows_device.data(), shared_rows_device.data(),

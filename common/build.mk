@@ -82,7 +82,7 @@ LIBRARIES := $(EXTRA_LIBRARIES) -lz -pthread
 ifeq ($(BACKEND),cpu)
   INCLUDES += -I$(ROOT)/common/simt/include
   LIBRARIES += -lboost_context
-  DEVICE_FLAGS := -x c++
+  DEVICE_FLAGS := -x c++ -Wno-unknown-pragmas  # nvcc's #pragma unroll
   ifeq ($(findstring clang,$(CXX)),)
     # An `extern __shared__` array needs no initialization; in a template g++ would call one that is
     # not there.
