@@ -55,6 +55,7 @@ __global__ void segscan_block_kernel(const int* chunk_begins, const int* row_ind
   const unsigned thread = threadIdx.x;
   const unsigned chunk_end = chunk_begins[blockIdx.x + 1];
   if (thread == 0) carry = 0;
+  __syncthreads();  // the compiler may let every thread read it, and only then choose
 
   for (unsigned turn = chunk_begins[blockIdx.x]; turn < chunk_end; turn += kBlockThreads) {
     const unsigned k = turn + thread;

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""A kernel against the best of cuSPARSE's CSR and COO algorithms, from measured records.
+
+For each precision, warm and cold: the geometric mean over all matrices of (time of cuSPARSE's best on
+that matrix) / (time of the kernel), the three worst matrices, and how near the kernel comes to the
+floor on matrices of over a million nonzeros. Above 1 the kernel is the faster one.
+"""
+import argparse
+import json
+import math
+
+
+def read(files):
+    """{(matrix, precision): (nonzeros, {kernel or 'floor': {'warm': ms, 'cold': ms}})}"""
+    runs = {}
+    for file in files:
+        with open(file, encoding="utf-8") as lines:
+            for record in map(json.loads, lines):
+                if not record["verified"] or "cold_ms" not in record:
+                    continue
+                matrix = record["matrix"]
+                key = matrix["name"], record["precision"]
+                _, times = runs.setdefault(key, (matrix["nnz"], {}))
+                for name, prefix in ((record["kernel"], ""), ("floor", "floor_")):
+                    times[name] = {
+                        state: record[f"{prefix}{state}_ms"]["median"] for state in ("warm", "cold")
+                    }
+    return runs
+
+
+def geometric_mean(numbers):
+    return math.exp(sum(map(math.log, numbers)) / len(numbers))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kernel")
+    parser.add_argument("files", nargs="+", help="records, JSON Lines")
+    arguments = parser.parse_args()
+
+    runs = read(arguments.files)
+    print("precision state  matrices  mean  of the floor  worst")
+    for precision in ("f64", "f32"):
+        for state in ("warm", "cold"):
+            speedups, shares = [], []
+            for (matrix, its_precision), (nnz, times) in runs.items():
+                rivals = [
+                    time[state]
+                    for name, time in times.items()
+                    if name.startswith(("cusparse_csr", "cusparse_coo"))
+                ]
+                if its_precision != precision or arguments.kernel not in times or not rivals:
+                    continue
+                own = times[arguments.kernel][state]
+                speedups.append((min(rivals) / own, matrix))
+                if nnz > 1e6:
+                    shares.append(times["floor"][state] / own)
+            if not speedups:
+                continue
+            worst = ", ".join(f"{s:.2f} {m.split(',')[0]}" for s, m in sorted(speedups)[:3])
+            mean = geometric_mean([s for s, _ in speedups])
+            share = f"{geometric_mean(shares):12.0%}" if shares else "           -"
+            print(f"{precision:9} {state:6} {len(speedups):8} {mean:5.2f}  {share}  {worst}")
+
+
+if __name__ == "__main__":
+    main()
