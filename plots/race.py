@@ -6,30 +6,24 @@ that matrix) / (time of the kernel), the three worst matrices, and how near the 
 floor on matrices of over a million nonzeros. Above 1 the kernel is the faster one.
 """
 import argparse
-import json
-import math
+from statistics import geometric_mean
+
+from records import on_gpu, records_in, short
 
 
 def read(files):
     """{(matrix, precision): (nonzeros, {kernel or 'floor': {'warm': ms, 'cold': ms}})}"""
     runs = {}
-    for file in files:
-        with open(file, encoding="utf-8") as lines:
-            for record in map(json.loads, lines):
-                if not record["verified"] or "cold_ms" not in record:
-                    continue
-                matrix = record["matrix"]
-                key = matrix["name"], record["precision"]
-                _, times = runs.setdefault(key, (matrix["nnz"], {}))
-                for name, prefix in ((record["kernel"], ""), ("floor", "floor_")):
-                    times[name] = {
-                        state: record[f"{prefix}{state}_ms"]["median"] for state in ("warm", "cold")
-                    }
+    for record in (record for file in files for record in records_in(file)):
+        if not on_gpu(record):
+            continue
+        matrix = record["matrix"]
+        _, times = runs.setdefault((matrix["name"], record["precision"]), (matrix["nnz"], {}))
+        for name, prefix in ((record["kernel"], ""), ("floor", "floor_")):
+            times[name] = {
+                state: record[f"{prefix}{state}_ms"]["median"] for state in ("warm", "cold")
+            }
     return runs
-
-
-def geometric_mean(numbers):
-    return math.exp(sum(map(math.log, numbers)) / len(numbers))
 
 
 def main():
@@ -57,7 +51,7 @@ def main():
                     shares.append(times["floor"][state] / own)
             if not speedups:
                 continue
-            worst = ", ".join(f"{s:.2f} {m.split(',')[0]}" for s, m in sorted(speedups)[:3])
+            worst = ", ".join(f"{s:.2f} {short(m)}" for s, m in sorted(speedups)[:3])
             mean = geometric_mean([s for s, _ in speedups])
             share = f"{geometric_mean(shares):12.0%}" if shares else "           -"
             print(f"{precision:9} {state:6} {len(speedups):8} {mean:5.2f}  {share}  {worst}")

@@ -78,6 +78,12 @@ class Tables(unittest.TestCase):
         )
         self.assertIn("| 100 |", text)
 
+    def test_whatever_line_it_stands_in(self):
+        newer = record("a", "m", 0.01, time="2026-02-01T00:00:00Z")
+        older = record("a", "m", 0.1, time="2026-01-01T00:00:00Z")
+        text = self.table([newer, older], "kernels=a matrices=m column=warm_us")
+        self.assertIn("| 10.0 |", text)
+
     def test_speedups_with_their_mean_and_the_paper_s(self):
         text = self.table(
             [
@@ -124,7 +130,7 @@ class Tables(unittest.TestCase):
     def test_refusals(self):
         good = "kernels=a matrices=m column=gflops"
         for bad in ({"verified": False}, {"verified": "true"}):
-            with self.assertRaisesRegex(u.BlockError, "line 2: .*not verified"):
+            with self.assertRaisesRegex(u.RecordError, "line 2: .*not verified"):
                 self.table([record("a", "m", 1), record("b", "m", 1, **bad)], good)
         with self.assertRaisesRegex(u.BlockError, "0 matrices called m"):
             self.table([record("a", "other", 1)], good)

@@ -3,6 +3,7 @@
 
     python3 plots/update_readmes.py           rewrite the blocks that are out of date
     python3 plots/update_readmes.py --check   rewrite nothing; exit 1 if a block is out of date
+    python3 plots/update_readmes.py --tables-only [--check]   only what comes from records
 
 A block begins with one of these markers on a line of its own and ends with <!-- end -->:
 
@@ -30,17 +31,17 @@ masked()), and the block keeps its text.
 """
 
 import argparse
-import csv
 import fnmatch
-import json
 import os
-import statistics
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from records import ROOT, RecordError, bandwidth, floor_share, gflops, milliseconds, number
+from records import published, read_records, short
+
 BLOCK = re.compile(
     r"^<!-- (output|code|table)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
 )
@@ -137,69 +138,29 @@ def quote_code(arguments):
 
 # name -> (what it is, value of a record, whether more is better). A floor is a record too.
 COLUMNS = {
-    "gflops": ("GFLOP/s, warm", lambda r: 2e-6 * r["matrix"]["nnz"] / r["warm_ms"]["median"], True),
-    "gflops_cold": (
-        "GFLOP/s, cold",
-        lambda r: 2e-6 * r["matrix"]["nnz"] / r["cold_ms"]["median"],
-        True,
-    ),
-    "warm_us": ("microseconds, warm", lambda r: 1e3 * r["warm_ms"]["median"], False),
-    "cold_us": ("microseconds, cold", lambda r: 1e3 * r["cold_ms"]["median"], False),
-    "gb_per_s": (
-        "GB/s of compulsory bytes, warm",
-        lambda r: 1e-6 * r["compulsory_bytes"] / r["warm_ms"]["median"],
-        True,
-    ),
-    "of_floor": (
-        "percent of the floor's speed, warm",
-        lambda r: 100 * r["floor_warm_ms"]["median"] / r["warm_ms"]["median"],
-        True,
-    ),
+    "gflops": ("GFLOP/s, warm", gflops, True),
+    "gflops_cold": ("GFLOP/s, cold", lambda r: gflops(r, "cold"), True),
+    "warm_us": ("microseconds, warm", lambda r: 1e3 * milliseconds(r), False),
+    "cold_us": ("microseconds, cold", lambda r: 1e3 * milliseconds(r, "cold"), False),
+    "gb_per_s": ("GB/s of compulsory bytes, warm", bandwidth, True),
+    "of_floor": ("percent of the floor's speed, warm", lambda r: 100 * floor_share(r), True),
     "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
 }
-
-
-def read_records(device, results=None):
-    """Records of plots/results/DEVICE; of several of one thing, the last of the last file."""
-    directory = (results or ROOT / "plots" / "results") / device
-    files = sorted(directory.glob("*.jsonl"))
-    if not files:
-        raise BlockError(f"no records in {directory}")
-    records = {}
-    for file in files:
-        for number, line in enumerate(file.read_text().splitlines(), 1):
-            record = json.loads(line)
-            if record.get("verified") is not True:
-                raise BlockError(f"{file.name}, line {number}: a record that is not verified")
-            if (record["alpha"], record["beta"]) != (1, 0):
-                continue
-            key = (record["matrix"]["name"], record["precision"], record["kernel"])
-            records.pop(key, None)  # so that the newest also stands last
-            records[key] = record
-    return list(records.values())
 
 
 def find_matrix(records, name):
     """The full name of the one matrix that is called `name`, or `name` up to its first comma."""
     names = {r["matrix"]["name"] for r in records}
-    found = {name} & names or {full for full in names if full.split(",")[0] == name}
+    found = {name} & names or {full for full in names if short(full) == name}
     if len(found) != 1:
         raise BlockError(f"{len(found)} matrices called {name} in the records, not one")
     return found.pop()
 
 
-def number(value):
-    """Three digits, as the program prints them."""
-    if value >= 100:
-        return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
 def published_speedups(name, precision, kernels):
     """A line of plots/published/NAME.csv's speedups, one for each of `kernels` where there is one."""
-    text = (ROOT / "plots" / "published" / f"{name}.csv").read_text()
-    rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
-    given = {row["kernel"]: row["speedup"] for row in rows if row["precision"] == precision}
+    rows = published(name).where(precision=precision)
+    given = {row["kernel"]: row["speedup"] for row in rows}
     return "| the paper | | " + " | ".join(given.get(kernel, "") for kernel in kernels) + " |"
 
 
@@ -317,6 +278,11 @@ def fill(kind, options, argument):
     return quote_code(argument) if kind == "code" else "\n" + make_table(argument) + "\n"
 
 
+def tables_only(kind, options, argument):
+    """As fill, but blocks that do not come from records stay as they are (None)."""
+    return None if kind in ("output", "code") else fill(kind, options, argument)
+
+
 def update(text, fill_block=fill):
     """`text` with its blocks filled, the markers of those that changed, and what went wrong."""
     changed, failed = [], []
@@ -329,11 +295,10 @@ def update(text, fill_block=fill):
             return match[0]
         try:
             new = fill_block(kind, options, argument)
-        except BlockError as error:
+        except (BlockError, RecordError) as error:
             failed.append((marker.strip(), str(error)))
             return match[0]
-        same = masked(new) == masked(old) if kind == "output" else new == old
-        if same:
+        if new is None or (masked(new) == masked(old) if kind == "output" else new == old):
             return match[0]
         changed.append(marker.strip())
         return marker + new + END
@@ -344,12 +309,13 @@ def update(text, fill_block=fill):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if out of date")
+    parser.add_argument("--tables-only", action="store_true", help="run no command, quote no file")
     parser.add_argument("files", nargs="*", type=Path, help="default: every README.md of the tree")
     arguments = parser.parse_args()
     files = arguments.files or sorted([ROOT / "README.md", *ROOT.glob("[0-9][0-9]_*/README.md")])
     status = 0
     for file in files:
-        text, changed, failed = update(file.read_text())
+        text, changed, failed = update(file.read_text(), tables_only if arguments.tables_only else fill)
         name = os.path.relpath(file, ROOT)
         for marker in changed:
             print(f"{name}: {'out of date' if arguments.check else 'updated'}: {marker}")

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Do the papers' numbers agree with each other? Writes published/disagreements.csv.
+
+    python3 plots/check_published.py           write what disagrees
+    python3 plots/check_published.py --check   exit 1 if the file says something else
+
+Where a printed number follows from others (an efficiency from times, a speed-up from times, a mean
+from its column), it is computed again. Every printed number is taken as anything that rounds to it,
+or is cut to it, so that a disagreement is none of rounding. Nothing is mended.
+"""
+
+import csv
+import io
+import sys
+from statistics import mean
+
+from records import PUBLISHED, published
+
+
+class Interval:
+    """All that a printed number may have been: half a unit of its last digit up and down, or a
+    whole one up, for papers that cut digits off."""
+
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+    @classmethod
+    def of(cls, text):
+        digits = len(text.split(".")[1].split("e")[0]) if "." in text else 0
+        unit = 10.0**-digits
+        if "e" in text:
+            unit *= 10.0 ** int(text.split("e")[1])
+        return cls(float(text) - unit / 2, float(text) + unit)
+
+    def over(self, other):
+        return Interval(self.low / other.high, self.high / other.low)
+
+    def times(self, factor):
+        return Interval(self.low * factor, self.high * factor)
+
+    def meets(self, other):
+        return self.low <= other.high and other.low <= self.high
+
+
+def exactly(value):
+    return Interval(value, value)
+
+
+found = []
+
+
+def compare(table, row, column, printed, computed, how):
+    """Notes a number, as text, that nothing in the Interval `computed` can be printed as."""
+    if not Interval.of(printed).meets(computed):
+        middle = (computed.low + computed.high) / 2
+        found.append((table, row, column, printed, f"{middle:.4g}", how))
+
+
+def he_gao():
+    table2 = published("he_gao_2016_table2")
+    sizes = {row["matrix"]: row for row in table2}
+    for row in table2:
+        compare("he_gao_2016_table2", row["matrix"], "nonzeros_a_row", row["nonzeros_a_row"],
+                exactly(int(row["nonzeros"]) / int(row["rows"])), "nonzeros / rows")
+    said = published("he_gao_2016_text")
+    figures = {3: ("7", 2), 4: ("8", 4), 5: ("9", 2), 6: ("10", 4)}
+    for number, (figure, gpus) in figures.items():
+        name = f"he_gao_2016_table{number}"
+        table = published(name)
+        for row in table:
+            if "rows" in row and (row["rows"], row["nonzeros"]) != (
+                    sizes[row["matrix"]]["rows"], sizes[row["matrix"]]["nonzeros"]):
+                found.append((name, row["matrix"], "rows", row["rows"], "", "not those of table 2"))
+            for way in ("I", "II"):
+                computed = Interval.of(row["one_gpu"]).over(Interval.of(row[f"time_{way}"]))
+                compare(name, row["matrix"], f"efficiency_{way}", row[f"efficiency_{way}"],
+                        computed.times(100 / gpus), f"100 * one_gpu / ({gpus} * time)")
+        for way in ("I", "II"):
+            column = [float(row[f"efficiency_{way}"]) for row in table]
+            for what, of in (("max", max), ("mean", mean), ("min", min)):
+                words = said.where(figure=figure, what=f"{what}_efficiency_{way}")[0]
+                compare("he_gao_2016_text", f"section {words['section']}, {gpus} GPUs",
+                        f"{what}_efficiency_{way}", words["value"], exactly(of(column)),
+                        f"{what} of the column of table {number}")
+    # A share of the peak of 144 GB/s (Godwin, table 1; Bylina, table 1). "Exceeds" by what is not said.
+    for row in said.where(what="share_of_peak"):
+        value = said.value(what="max_bandwidth", precision=row["precision"])
+        compare("he_gao_2016_text", f"section {row['section']}", "share_of_peak", row["value"],
+                Interval(100 * value / 144, 100 * (value + 2) / 144), "max_bandwidth / 144 GB/s")
+
+
+PRODUCTS = 1000  # how many the times of tables 4 and 6 must be of
+
+
+def bylina():
+    sizes = {}
+    for number in (2, 3):
+        name = f"bylina_2011_table{number}"
+        for row in published(name):
+            sizes[row["matrix"]] = int(row["nonzeros"])
+            compare(name, row["matrix"], "density", row["density"],
+                    exactly(int(row["nonzeros"]) / int(row["rows"])), "nonzeros / rows")
+    for times, speedups in ((4, 5), (6, 7)):
+        given = {row["matrix"]: row for row in published(f"bylina_2011_table{times}")}
+        for row in published(f"bylina_2011_table{speedups}"):
+            for kernel in ("coo", "csr", "ell", "hyb"):
+                matrix = given[row["matrix"]]
+                compare(f"bylina_2011_table{speedups}", row["matrix"], kernel, row[kernel],
+                        Interval.of(matrix["cpu"]).over(Interval.of(matrix[kernel])),
+                        f"times of table {times}")
+    said = published("bylina_2011_text")
+    rates = {
+        (row["matrix"], kernel): 2e-9 * PRODUCTS * sizes[row["matrix"]] / float(row[kernel])
+        for number in (4, 6) for row in published(f"bylina_2011_table{number}")
+        for kernel in ("cpu", "coo", "csr", "ell", "hyb")
+    }
+    first = [row["matrix"] for row in published("bylina_2011_table2")]
+    peaks = {"cpu": 48.96, "gpu": 1030}  # GFLOP/s in single precision, table 1
+    for what, matrix, kernel, device in (
+            ("max_cpu_utilisation", "shipsec1", "cpu", "cpu"),
+            ("min_cpu_utilisation", "mc2depi", "cpu", "cpu"),
+            ("max_gpu_utilisation", "consph", "csr", "gpu"),
+            ("min_gpu_utilisation", "qcd5_4", "csr", "gpu")):
+        words = said.where(what=what)[0]
+        compare("bylina_2011_text", f"section 5.2, {words['words']}", what, words["value"],
+                exactly(100 * rates[matrix, kernel] / peaks[device]),
+                f"nonzeros, {PRODUCTS} products and times of table 4; peak of table 1")
+    for figure, names in (("10", first), ("12", [m for m, _ in rates if m not in first])):
+        words = said.where(figure=figure, what="max_gflops", precision="f32")[0]
+        best = max(rate for (m, kernel), rate in rates.items() if m in names and kernel != "cpu")
+        if not best >= float(words["value"]):
+            found.append(("bylina_2011_text", f"section 6, figure {figure}", "max_gflops f32",
+                          f"{words['words']} {words['value']}", f"{best:.4g}",
+                          f"nonzeros, {PRODUCTS} products and times"))
+
+
+def lightspmv():
+    for row in published("lightspmv_poster_matrices"):
+        compare("lightspmv_poster_matrices", row["matrix"], "mean", row["mean"],
+                exactly(int(row["nonzeros"]) / int(row["rows"])), "nonzeros / rows")
+    table = published("lightspmv_poster_table")
+    said = published("lightspmv_poster_text")
+    for precision in ("f32", "f64"):
+        for row in table:
+            compare("lightspmv_poster_table", row["matrix"], f"speedup_{precision}",
+                    row[f"speedup_{precision}"],
+                    Interval.of(row[f"warp_{precision}"]).over(
+                        Interval.of(row[f"vector_{precision}"])), "warp / vector")
+        for kernel in ("warp", "vector"):
+            column = [float(row[f"{kernel}_{precision}"]) for row in table]
+            for what, of in (("max", max), ("mean", mean)):
+                words = said.where(rival=kernel, what=what, precision=precision)[0]
+                compare("lightspmv_poster_text", kernel, f"{what} {precision}", words["value"],
+                        exactly(of(column)), "the column of the table")
+
+
+def disagreements():
+    found.clear()
+    he_gao()
+    bylina()
+    lightspmv()
+    out = io.StringIO()
+    out.write("# written by plots/check_published.py: printed numbers that others of the same paper"
+              " contradict\n")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("table", "row", "column", "printed", "computed", "from"))
+    writer.writerows(found)
+    return out.getvalue()
+
+
+def main():
+    path = PUBLISHED / "disagreements.csv"
+    text = disagreements()
+    if "--check" in sys.argv[1:]:
+        if path.read_text() == text:
+            return 0
+        print(f"{path.name} is out of date: run `python3 plots/check_published.py`", file=sys.stderr)
+        return 1
+    path.write_text(text)
+    print(f"{len(found)} disagreements in {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""Where the numbers are: the papers' tables in published/, our measurements in results/DEVICE/.
+
+A record is a line of JSON that `spmv --json FILE` wrote, one for each kernel, matrix and precision.
+Of several of one thing the latest counts. A published table is a CSV file whose first lines say where it comes from: "# paper: ...".
+"""
+
+import csv
+import fnmatch
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "plots" / "results"
+PUBLISHED = ROOT / "plots" / "published"
+COUNTERS = "cpu_backend"  # the "device" whose records hold counters instead of times
+
+
+class RecordError(Exception):
+    """Records that are not there or not to be trusted; the text says which."""
+
+
+# --- Measured -------------------------------------------------------------------------------------
+
+
+def records_in(file):
+    """The records of one file, in its order."""
+    for number, line in enumerate(Path(file).read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise RecordError(f"{Path(file).name}, line {number}: no JSON: {error}") from None
+        if record.get("verified") is not True:
+            raise RecordError(f"{Path(file).name}, line {number}: a record that is not verified")
+        yield record
+
+
+def key_of(record):
+    return record["matrix"]["name"], record["precision"], record["kernel"]
+
+
+def read_records(device, results=None):
+    """The newest record of each matrix, precision and kernel in results/DEVICE, y = A x only."""
+    directory = Path(results or RESULTS) / device
+    files = sorted(directory.glob("*.jsonl"))
+    if not files:
+        raise RecordError(f"no records in {directory}; `make bench` makes them")
+    newest = {}
+    for file in files:
+        for record in records_in(file):
+            # Records of step 10, of several GPUs, name no kernel of this kind.
+            if "kernel" not in record or "gpus" in record:
+                continue
+            if (record.get("alpha", 1), record.get("beta", 0)) != (1, 0):
+                continue
+            key = key_of(record)
+            if key in newest and newest[key].get("time", "") > record.get("time", ""):
+                continue
+            newest.pop(key, None)  # so that the newest also stands last
+            newest[key] = record
+    return list(newest.values())
+
+
+def device_names(results=None):
+    """The devices that there are records of times for."""
+    directories = sorted(Path(results or RESULTS).glob("*/"))
+    return [d.name for d in directories if d.name != COUNTERS and any(d.glob("*.jsonl"))]
+
+
+def on_gpu(record):
+    return "cold_ms" in record
+
+
+def ours(record):
+    """Whether a kernel is one of the steps' as they are now; earlier versions have files of their own."""
+    return record["step"] > 0 and "_version_" not in record["kernel"]
+
+
+def fits(kernel, patterns):
+    return any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
+
+
+def milliseconds(record, state="warm"):
+    return record[f"{state}_ms"]["median"]
+
+
+def gflops(record, state="warm", quartile="median"):
+    return 2e-6 * record["matrix"]["nnz"] / record[f"{state}_ms"][quartile]
+
+
+def floor_share(record, state="warm"):
+    return record[f"floor_{state}_ms"]["median"] / milliseconds(record, state)
+
+
+def bandwidth(record, count="compulsory_bytes", state="warm"):
+    """GB/s of one of the two counts of bytes."""
+    return 1e-6 * record[count] / milliseconds(record, state)
+
+
+def short(name):
+    """A matrix's name up to its first comma."""
+    return name.split(",")[0]
+
+
+def number(value):
+    """Three digits, as the program prints them."""
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+# --- Published ------------------------------------------------------------------------------------
+
+
+class Published(list):
+    """The rows of a table as dictionaries, and in `about` what is said of it."""
+
+    def __init__(self, name, directory=None):
+        path = Path(directory or PUBLISHED) / f"{name}.csv"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        heads = [line[1:].split(":", 1) for line in lines if line.startswith("#")]
+        self.name = name
+        self.about = {head.strip(): text.strip() for head, text in heads}
+        super().__init__(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+    def where(self, **wanted):
+        return [row for row in self if all(row[k] == v for k, v in wanted.items())]
+
+    def value(self, column="value", **wanted):
+        """The one number of `column` in the row that `wanted` describes."""
+        rows = self.where(**wanted)
+        if len(rows) != 1:
+            raise RecordError(f"{self.name}: {len(rows)} rows with {wanted}, not one")
+        return float(rows[0][column])
+
+
+def published(name):
+    return Published(name)
