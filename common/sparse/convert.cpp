@@ -16,6 +16,31 @@ std::vector<Index> counting_offsets(const std::vector<Index>& keys, Index count)
 }  // namespace
 
 template <typename T>
+Index sum_repeated_columns(Csr<T>& csr) {
+  Index kept = 0;  // closes the gaps that merging leaves
+  for (Index row = 0; row < csr.rows; ++row) {
+    const Index row_begin = csr.row_offsets[row];
+    const Index row_end = csr.row_offsets[row + 1];
+    const Index kept_begin = kept;
+    for (Index k = row_begin; k < row_end; ++k) {
+      if (kept > kept_begin && csr.column_indices[kept - 1] == csr.column_indices[k]) {
+        csr.values[kept - 1] += csr.values[k];
+      } else {
+        csr.column_indices[kept] = csr.column_indices[k];
+        csr.values[kept] = csr.values[k];
+        ++kept;
+      }
+    }
+    csr.row_offsets[row] = kept_begin;
+  }
+  csr.row_offsets[csr.rows] = kept;
+  const Index merged = csr.nnz() - kept;
+  csr.column_indices.resize(kept);
+  csr.values.resize(kept);
+  return merged;
+}
+
+template <typename T>
 Csr<T> to_csr(const Coo<T>& coo, Index* duplicates) {
   const std::size_t nnz = coo.values.size();
   std::vector<Index> by_column(nnz);
@@ -41,27 +66,8 @@ Csr<T> to_csr(const Coo<T>& coo, Index* duplicates) {
     }
   }
 
-  // Equal columns of a row are neighbours now: close the gaps that merging them leaves.
-  Index kept = 0;
-  for (Index row = 0; row < csr.rows; ++row) {
-    const Index row_begin = csr.row_offsets[row];
-    const Index row_end = csr.row_offsets[row + 1];
-    const Index kept_begin = kept;
-    for (Index k = row_begin; k < row_end; ++k) {
-      if (kept > kept_begin && csr.column_indices[kept - 1] == csr.column_indices[k]) {
-        csr.values[kept - 1] += csr.values[k];
-      } else {
-        csr.column_indices[kept] = csr.column_indices[k];
-        csr.values[kept] = csr.values[k];
-        ++kept;
-      }
-    }
-    csr.row_offsets[row] = kept_begin;
-  }
-  csr.row_offsets[csr.rows] = kept;
-  csr.column_indices.resize(kept);
-  csr.values.resize(kept);
-  if (duplicates) *duplicates = static_cast<Index>(nnz) - kept;
+  const Index merged = sum_repeated_columns(csr);  // which are neighbours now
+  if (duplicates) *duplicates = merged;
   return csr;
 }
 
@@ -92,6 +98,8 @@ Coo<T> sorted_by_row(const Coo<T>& coo) {
   return sorted;
 }
 
+template Index sum_repeated_columns(Csr<float>&);
+template Index sum_repeated_columns(Csr<double>&);
 template Csr<float> to_csr(const Coo<float>&, Index*);
 template Csr<double> to_csr(const Coo<double>&, Index*);
 template Coo<float> to_coo(const Csr<float>&);

@@ -12,6 +12,11 @@ namespace spmv {
 template <typename T>
 Csr<T> to_csr(const Coo<T>& coo, Index* duplicates = nullptr);
 
+// Adds up the values of a column that stands several times, one after the other, in a row of `csr`.
+// Returns how many entries were merged away.
+template <typename T>
+Index sum_repeated_columns(Csr<T>& csr);
+
 // Row-major triplets of `csr`.
 template <typename T>
 Coo<T> to_coo(const Csr<T>& csr);
@@ -21,6 +26,8 @@ Coo<T> to_coo(const Csr<T>& csr);
 template <typename T>
 Coo<T> sorted_by_row(const Coo<T>& coo);
 
+extern template Index sum_repeated_columns(Csr<float>&);
+extern template Index sum_repeated_columns(Csr<double>&);
 extern template Csr<float> to_csr(const Coo<float>&, Index*);
 extern template Csr<double> to_csr(const Coo<double>&, Index*);
 extern template Coo<float> to_coo(const Csr<float>&);

@@ -11,53 +11,15 @@
 
 #include <fmt/format.h>
 
+#include "sparse/convert.hpp"
+#include "sparse/grid.hpp"
+#include "sparse/pattern_builder.hpp"
 #include "sparse/rng.hpp"
 #include "sparse/specification.hpp"
 #include "sparse/text.hpp"
 
 namespace spmv {
 namespace {
-
-// Collects a pattern row by row, columns ascending.
-class PatternBuilder {
- public:
-  PatternBuilder(const Specification& spec, long long rows, long long cols, double expected_nnz)
-      : spec_(spec) {
-    spec.check_size(static_cast<double>(rows), static_cast<double>(cols), expected_nnz);
-    pattern_.rows = static_cast<Index>(rows);
-    pattern_.cols = static_cast<Index>(cols);
-    pattern_.row_offsets.reserve(static_cast<std::size_t>(rows) + 1);
-    pattern_.row_offsets.push_back(0);
-    pattern_.column_indices.reserve(static_cast<std::size_t>(expected_nnz));
-  }
-
-  void add(long long column) { pattern_.column_indices.push_back(static_cast<Index>(column)); }
-  void add_run(long long first, long long count) {
-    for (long long k = 0; k < count; ++k) add(first + k);
-  }
-  void end_row() {
-    if (pattern_.column_indices.size() > static_cast<std::size_t>(kMaxNonzeros)) {
-      spec_.fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
-                             with_commas(kMaxNonzeros)));
-    }
-    pattern_.row_offsets.push_back(static_cast<Index>(pattern_.column_indices.size()));
-  }
-  // Ends the row that was just added and adds it `copies` - 1 times more: the rows of a block.
-  void end_block_row(long long copies) {
-    const auto begin = static_cast<std::size_t>(pattern_.row_offsets.back());
-    const std::size_t length = pattern_.column_indices.size() - begin;
-    end_row();
-    for (long long copy = 1; copy < copies; ++copy) {
-      for (std::size_t k = 0; k < length; ++k) add(pattern_.column_indices[begin + k]);
-      end_row();
-    }
-  }
-  Pattern take() { return std::move(pattern_); }
-
- private:
-  const Specification& spec_;
-  Pattern pattern_;
-};
 
 // Sorts drawn columns and makes them distinct: one that is taken moves on to the next free column,
 // and those pushed past `end` fill up the free ones before it. Every value that was drawn stays in
@@ -74,62 +36,7 @@ void sort_and_separate(std::vector<Index>& columns, long long end) {
   }
 }
 
-// ---- structured grids -----------------------------------------------------------------------
-
-// A grid of nx * ny * nz points, x fastest. A star couples a point to those one step along an axis,
-// a box also to the diagonal ones. What lies outside the grid is left out.
-Pattern make_stencil(const Specification& spec, long long nx, long long ny, long long nz,
-                     bool box) {
-  const long long dof = spec.get("dof");
-  const double points = static_cast<double>(nx) * static_cast<double>(ny) * static_cast<double>(nz);
-  double couplings = points;
-  if (box) {
-    for (const long long n : {nx, ny, nz})
-      couplings *= n > 0 ? 3.0 - 2.0 / static_cast<double>(n) : 0;
-  } else {
-    for (const long long n : {nx, ny, nz}) {
-      if (n > 0) couplings += 2 * points * (1.0 - 1.0 / static_cast<double>(n));
-    }
-  }
-  const double rows = points * static_cast<double>(dof);
-  const double nnz = couplings * static_cast<double>(dof * dof);
-  spec.check_size(rows, rows, nnz);
-  const auto row_count = static_cast<long long>(rows);
-  PatternBuilder builder(spec, row_count, row_count, nnz);
-
-  for (long long z = 0; z < nz; ++z) {
-    for (long long y = 0; y < ny; ++y) {
-      for (long long x = 0; x < nx; ++x) {
-        for (long long dz = -1; dz <= 1; ++dz) {
-          if (z + dz < 0 || z + dz >= nz) continue;
-          for (long long dy = -1; dy <= 1; ++dy) {
-            if (y + dy < 0 || y + dy >= ny) continue;
-            const long long reach = box || (dz == 0 && dy == 0) ? 1 : 0;
-            if (!box && dz != 0 && dy != 0) continue;
-            const long long begin = std::max(x - reach, 0ll);
-            const long long end = std::min(x + reach + 1, nx);
-            const long long line = ((z + dz) * ny + y + dy) * nx;
-            builder.add_run((line + begin) * dof, (end - begin) * dof);
-          }
-        }
-        builder.end_block_row(dof);
-      }
-    }
-  }
-  return builder.take();
-}
-
-Pattern make_stencil2d(const Specification& spec) {
-  const long long points = spec.get("points");
-  if (points != 5 && points != 9) spec.fail(fmt::format("points must be 5 or 9, not {}", points));
-  return make_stencil(spec, spec.size(0), spec.size(1), 1, points == 9);
-}
-
-Pattern make_stencil3d(const Specification& spec) {
-  const long long points = spec.get("points");
-  if (points != 7 && points != 27) spec.fail(fmt::format("points must be 7 or 27, not {}", points));
-  return make_stencil(spec, spec.size(0), spec.size(1), spec.size(2), points == 27);
-}
+// ---- other grids ----------------------------------------------------------------------------
 
 // The Wilson fermion matrix of lattice QCD without its diagonal: 4 spins x 3 colours at every site
 // of a periodic grid. A step along x or y couples spins {0,3} and {1,2}, along z {0,2} and {1,3};
@@ -717,6 +624,12 @@ constexpr long long kAny = kMaxNonzeros;
 constexpr Key kSeed{"seed", 1, 0, kAny, "another seed, another matrix of the same kind"};
 constexpr Key kDof{"dof", 1, 1, 64,
                    "unknowns at a grid point; every coupling is a dense dof x dof block"};
+constexpr Key kBoundary{"boundary",
+                        0,
+                        0,
+                        3,
+                        "drop, wrap, clamp or constant: what becomes of couplings past the edge",
+                        kBoundaryWords};
 
 }  // namespace
 
@@ -725,12 +638,12 @@ const std::vector<Generator>& all_generators() {
       {"stencil2d",
        "NXxNY",
        "2-D grid, every point coupled to its neighbours",
-       {{"points", 5, 0, 99, "5 (star) or 9 (box)"}, kDof, kSeed},
+       {{"points", 5, 0, 99, "5 (star) or 9 (box)"}, kDof, kBoundary, kSeed},
        make_stencil2d},
       {"stencil3d",
        "NXxNYxNZ",
        "3-D grid, every point coupled to its neighbours",
-       {{"points", 7, 0, 99, "7 (star) or 27 (box)"}, kDof, kSeed},
+       {{"points", 7, 0, 99, "7 (star) or 27 (box)"}, kDof, kBoundary, kSeed},
        make_stencil3d},
       {"lattice",
        "NXxNYxNZxNT",
@@ -825,6 +738,7 @@ Csr<T> generate(const std::string& spec, std::uint64_t memory_limit) {
   csr.values.resize(csr.column_indices.size());
   Rng rng(parsed.seed(), 0xA5A5A5A5ull << 32);
   for (T& value : csr.values) value = signed_unit_value<T>(rng.bits64());
+  if (pattern.repeats) sum_repeated_columns(csr);
   return csr;
 }
 
@@ -833,7 +747,7 @@ std::string generator_help() {
   for (const Generator& generator : all_generators()) {
     help += fmt::format("  {}:{}\n      {}\n", generator.name, generator.sizes, generator.summary);
     for (const Key& key : generator.keys) {
-      const std::string value = key.fallback == kDerived ? "..." : std::to_string(key.fallback);
+      const std::string value = key.fallback == kDerived ? "..." : key.text_of(key.fallback);
       help += fmt::format("      {:<18}{}\n", fmt::format("{}={}", key.name, value), key.meaning);
     }
   }

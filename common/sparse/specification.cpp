@@ -28,6 +28,10 @@ int size_count(const Generator& generator) {
 
 }  // namespace
 
+std::string Key::text_of(long long value) const {
+  return words ? std::string(split(words, ',')[value]) : std::to_string(value);
+}
+
 const Generator* find_generator(std::string_view name) {
   for (const Generator& generator : all_generators()) {
     if (generator.name == name) return &generator;
@@ -75,6 +79,15 @@ long long Specification::parse_number(std::string_view text, const std::string& 
   return number;
 }
 
+long long Specification::parse_word(std::string_view text, const Key& key) const {
+  const std::vector<std::string_view> words = split(key.words, ',');
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end()) {
+    fail(fmt::format("{} must be {}, not '{}'", key.name, fmt::join(words, " or "), text));
+  }
+  return found - words.begin();
+}
+
 void Specification::parse_sizes(std::string_view text) {
   const int expected = size_count(*generator_);
   const std::vector<std::string_view> parts = split(text, 'x');
@@ -104,7 +117,8 @@ void Specification::parse_key(std::string_view text) {
     names += (k ? ", " : "") + std::string(key.name);
     if (key.name != name) continue;
     if (given_[k]) fail(fmt::format("{} is given twice", name));
-    const long long value = parse_number(text.substr(equals + 1), key.name);
+    const std::string_view given = text.substr(equals + 1);
+    const long long value = key.words ? parse_word(given, key) : parse_number(given, key.name);
     if (value < key.low || value > key.high) {
       fail(fmt::format("{} must be between {} and {}, not {}", key.name, key.low, key.high, value));
     }
@@ -120,7 +134,8 @@ std::string Specification::full() const {
   for (std::size_t k = 0; k < values_.size(); ++k) {
     if (given_[k] || values_[k] == kDerived) continue;
     if (full.back() != ':') full += full.find(':') == std::string::npos ? ':' : ',';
-    full += fmt::format("{}={}", generator_->keys[k].name, values_[k]);
+    const Key& key = generator_->keys[k];
+    full += fmt::format("{}={}", key.name, key.text_of(values_[k]));
   }
   return full;
 }

@@ -24,6 +24,10 @@ struct Key {
   long long low;
   long long high;
   const char* meaning;
+  // "drop,wrap": the key takes one of these words, and its value is the word's place, from 0.
+  const char* words = nullptr;
+
+  std::string text_of(long long value) const;
 };
 
 // The positions of the nonzeros; values are filled in last, so that only they depend on T.
@@ -32,6 +36,8 @@ struct Pattern {
   Index cols = 0;
   std::vector<Index> row_offsets;
   std::vector<Index> column_indices;
+  // Whether a column may stand several times, one after the other, in a row: values are then added.
+  bool repeats = false;
 };
 
 class Specification;
@@ -80,6 +86,7 @@ class Specification {
 
  private:
   long long parse_number(std::string_view text, const std::string& what) const;
+  long long parse_word(std::string_view text, const Key& key) const;
   void parse_sizes(std::string_view text);
   void parse_key(std::string_view text);
 

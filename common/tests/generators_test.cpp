@@ -98,6 +98,9 @@ const std::vector<std::string> kAssorted{
     "stencil3d:3x5x7",
     "stencil3d:4x2x3,points=27,dof=2",
     "stencil3d:1x1x6,points=27",
+    "stencil2d:4x6,dof=2,boundary=wrap",
+    "stencil3d:5x4x3,points=27,boundary=constant,dof=2",
+    "stencil3d:2x9x1,boundary=constant",
     "lattice:3x4x3x5",
     "lattice:1x2x1x2",
     "lattice:0x1x1x1",
@@ -330,9 +333,10 @@ TEST_CASE("rmat graphs have hubs and vertices without edges", "[generators]") {
 }
 
 TEST_CASE("a full specification names every default", "[generators]") {
-  CHECK(spmv::full_specification("stencil2d:3x4") == "stencil2d:3x4,points=5,dof=1,seed=1");
+  CHECK(spmv::full_specification("stencil2d:3x4") ==
+        "stencil2d:3x4,points=5,dof=1,boundary=drop,seed=1");
   CHECK(spmv::full_specification("stencil2d:3x4,seed=9,dof=2") ==
-        "stencil2d:3x4,seed=9,dof=2,points=5");
+        "stencil2d:3x4,seed=9,dof=2,points=5,boundary=drop");
   CHECK(spmv::full_specification("rmat:edge_factor=4") ==
         "rmat:edge_factor=4,scale=16,symmetric=0,seed=1");
   CHECK(spmv::full_specification("rmat:") == "rmat:scale=16,edge_factor=16,symmetric=0,seed=1");
@@ -390,10 +394,14 @@ TEST_CASE("a bad specification is refused in one line", "[generators]") {
        "a size = 99999999999999999999 is too large; 32-bit indices end at 2,147,483,647"},
       {"stencil2d:10x10,", "'' is not of the form key=value"},
       {"stencil2d:10x10,9", "'9' is not of the form key=value"},
-      {"stencil2d:10x10,pints=9", "no key is called 'pints'; stencil2d takes points, dof, seed"},
+      {"stencil2d:10x10,pints=9",
+       "no key is called 'pints'; stencil2d takes points, dof, boundary, seed"},
       {"rmat:10x10", "'10x10' is not of the form key=value"},
       {"stencil2d:10x10,points=7", "points must be 5 or 9, not 7"},
       {"stencil3d:10x10x10,points=9", "points must be 7 or 27, not 9"},
+      {"stencil2d:10x10,boundary=open",
+       "boundary must be drop or wrap or clamp or constant, not 'open'"},
+      {"stencil2d:10x10,boundary=", "boundary must be drop or wrap or clamp or constant, not ''"},
       {"stencil2d:10x10,dof=0", "dof must be between 1 and 64, not 0"},
       {"stencil2d:10x10,dof=", "dof must be a whole number, not ''"},
       {"stencil2d:10x10,dof=1.5", "dof must be a whole number, not '1.5'"},
