@@ -130,10 +130,12 @@ MAIN := $(ROOT)/common/harness/main.cpp
 TEST_MAIN := $(ROOT)/common/tests/main.cpp $(ROOT)/common/tests/kernel_suite.cpp
 
 object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
-# What a step calls of Thrust is in thrust.cu, of CUB, which is for GPUs alone, in cub.cu.
-STAGE_FILES := stage.cu stage.cpp $(if $(HAVE_THRUST),thrust.cu) $(if $(filter cuda,$(BACKEND)),cub.cu)
-stage_sources = $(wildcard $(foreach s,$(1),$(addprefix $(ROOT)/$(s)/,$(STAGE_FILES))))
-step_test_sources = $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/test.cu))
+# A step is its .cu and .cpp files; test*.cu are its tests. What it calls of Thrust is in thrust.cu,
+# of CUB, which is for GPUs alone, in cub.cu.
+NO_STAGE := $(if $(HAVE_THRUST),,%/thrust.cu) $(if $(filter cpu,$(BACKEND)),%/cub.cu)
+step_test_sources = $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/test*.cu))
+stage_sources = $(filter-out $(NO_STAGE) $(call step_test_sources,$(1)),\
+  $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/*.cu $(ROOT)/$(s)/*.cpp)))
 common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 
 # All of Catch2 in one file: its own speed does not matter, nor is it what the sanitizers are for.

@@ -2,6 +2,8 @@
 #
 #   make run [MATRIX=...] [PRECISION=f32|f64] [ARGS="..."]   build the step, run and verify it
 #   make test                                                 its tests
+#   make COMMAND [MATRIX=...] [PRECISION=...] [ARGS="..."]    a program of this step's own
+#                                                             (harness/command.hpp), for each of COMMANDS
 include $(dir $(lastword $(MAKEFILE_LIST)))build.mk
 
 STEP := $(notdir $(CURDIR))
@@ -17,13 +19,14 @@ $(TESTS): LIBRARIES += $(TEST_LIBRARIES)
 $(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(call stage_sources,$(STEP)) $(call step_test_sources,$(STEP)))
 	$(link)
 
-.PHONY: run test help clean
-run: $(SPMV)  ## build, run and verify this step
-	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(ARGS)
+.PHONY: run test help clean $(COMMANDS)
+run $(COMMANDS): $(SPMV)  ## build, run and verify this step
+	@$(SPMV) $(filter $(COMMANDS),$@) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(ARGS)
 test: $(TESTS)  ## this step's tests
 	@OMP_WAIT_POLICY=passive $(TESTS)
 help:
 	@echo 'make run [MATRIX=file.mtx.gz|stencil2d:1000x1000|scircuit] [PRECISION=f32|f64] [ARGS=...]'
+	@$(foreach c,$(COMMANDS),echo 'make $(c) [the same]';)
 	@echo 'make test'
 	@echo 'make clean'
 clean:

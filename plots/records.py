@@ -38,8 +38,11 @@ def key_of(record):
     return record["matrix"]["name"], record["precision"], record["kernel"]
 
 
-def read_records(device, results=None):
-    """The newest record of each matrix, precision and kernel in results/DEVICE, y = A x only."""
+def read_records(device, results=None, program=""):
+    """The newest record of each matrix, precision and kernel in results/DEVICE, y = A x only.
+
+    `program` names a step's own program; "": those of plain spmv.
+    """
     directory = Path(results or RESULTS) / device
     files = sorted(directory.glob("*.jsonl"))
     if not files:
@@ -49,6 +52,8 @@ def read_records(device, results=None):
         for record in records_in(file):
             # Records of step 10, of several GPUs, name no kernel of this kind.
             if "kernel" not in record or "gpus" in record:
+                continue
+            if record.get("program", "") != program:
                 continue
             if (record.get("alpha", 1), record.get("beta", 0)) != (1, 0):
                 continue

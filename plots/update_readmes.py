@@ -23,7 +23,7 @@ A block begins with one of these markers on a line of its own and ends with <!--
         best:PATTERN, the fastest that matches, or floor. `column` is one of those in COLUMNS. With
         speedup_of=KERNEL the cells say how many times as fast as the column's kernel KERNEL is,
         with their geometric mean and, with published=NAME, the paper's own figures from
-        plots/published/NAME.csv below.
+        plots/published/NAME.csv below. program=NAME shows the records of a step's own program.
 
 Times differ from run to run and from machine to machine, and so does the processor's name. What is
 written is what was printed, but two outputs that differ only in such things count as the same (see
@@ -168,7 +168,7 @@ def make_table(arguments, results=None):
     """A Markdown table and the line that says what it shows."""
     wanted = dict(word.split("=", 1) for word in arguments.split())
     unknown = set(wanted) - {"device", "kernels", "matrices", "precision", "column"}
-    unknown -= {"speedup_of", "published"}
+    unknown -= {"speedup_of", "published", "program"}
     if unknown:
         raise BlockError(f"unknown: {', '.join(sorted(unknown))}")
     try:
@@ -176,7 +176,7 @@ def make_table(arguments, results=None):
         # A comma within a name is written as a semicolon.
         matrices = [name.replace(";", ",") for name in matrices]
         precision, column = wanted["precision"], wanted["column"]
-        everything = read_records(wanted["device"], results)
+        everything = read_records(wanted["device"], results, wanted.get("program", ""))
     except KeyError as missing:
         raise BlockError(f"a table needs {missing.args[0]}=") from None
     if column not in COLUMNS:

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "harness/command.hpp"
 #include "harness/kernel.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
@@ -105,20 +106,18 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
   return report;
 }
 
-int run(Options& options, const Environment& environment) {
-  fmt::print("backend: {}{} | {}{}\n", environment.backend,
-             environment.reason.empty() ? "" : " (" + environment.reason + ")", environment.device,
-             kGpu ? fmt::format(" | driver {}, CUDA {}, cuSPARSE {}", environment.driver,
-                                environment.cuda, environment.cusparse)
-                  : "");
-  if (options.matrices.empty()) options.matrices = kDefaultMatrices;
-  options.run.measure = !options.verify_only;
+void set_up_backend([[maybe_unused]] const Options& options) {
 #ifndef SPMV_CUDA
   simt::settings().workers = options.workers;
   if (options.schedule == "reverse") simt::settings().schedule = simt::Schedule::kReverse;
   if (options.schedule == "random") simt::settings().schedule = simt::Schedule::kRandom;
   simt::settings().seed = options.run.seed;
 #endif
+}
+
+int run(Options& options, const Environment& environment) {
+  print_environment(std::cout, environment);
+  if (options.matrices.empty()) options.matrices = kDefaultMatrices;
 
   find_kernels(options.kernels);  // complain before a long load
   std::vector<MatrixReport> reports;
@@ -186,6 +185,13 @@ int main_program(int argc, char** argv) {
   info_command->add_option("MATRIX", options.info_matrix, "a file, a generator or a name")
       ->required();
   info_command->add_flag("--sizes", options.sizes, "only rows, columns and nonzeros");
+  std::vector<std::pair<CLI::App*, CommandBody>> programs;  // the steps' own
+  for (const Command& command : commands()) {
+    CLI::App* program = app.add_subcommand(command.name, command.summary);
+    program->fallthrough();  // the options above may stand after its name
+    programs.emplace_back(program, command.declare(*program));
+  }
+  app.require_subcommand(0, 1);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -201,7 +207,15 @@ int main_program(int argc, char** argv) {
     return 0;
   }
   if (info_command->parsed()) return info(options);
-  return run(options, describe_environment(argc, argv));
+  set_up_backend(options);
+  options.run.measure = !options.verify_only;
+  const Environment environment = describe_environment(argc, argv);
+  for (const auto& [program, body] : programs) {
+    if (!program->parsed()) continue;
+    return body({options.matrices, options.precision, options.kernels, options.json, options.run,
+                 load_options(options), environment});
+  }
+  return run(options, environment);
 }
 
 }  // namespace

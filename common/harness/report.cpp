@@ -13,7 +13,8 @@
 #include <ctime>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
+
+#include "harness/records.hpp"
 
 #ifdef SPMV_CUDA
 #include <cusparse.h>
@@ -281,6 +282,15 @@ Environment describe_environment(int argc, char** argv) {
   return e;
 }
 
+void print_environment(std::ostream& out, const Environment& e) {
+  out << "backend: " << e.backend << (e.reason.empty() ? "" : " (" + e.reason + ")") << " | "
+      << e.device;
+  if (!e.cuda.empty()) {
+    out << fmt::format(" | driver {}, CUDA {}, cuSPARSE {}", e.driver, e.cuda, e.cusparse);
+  }
+  out << std::endl;
+}
+
 // --- Screen -------------------------------------------------------------------------------------
 
 void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
@@ -347,48 +357,63 @@ void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, 
 
 // --- Records ------------------------------------------------------------------------------------
 
+nlohmann::ordered_json begin_record(const std::string& program, const KernelInfo& kernel,
+                                    const std::string& choice, const MatrixSource& source,
+                                    Index rows, Index cols, Index nnz, const std::string& precision,
+                                    const Environment& environment) {
+  ordered_json line;
+  if (!program.empty()) line["program"] = program;
+  line["kernel"] = kernel.name;
+  line["step"] = kernel.step;
+  line["format"] = kernel.format;
+  line["choice"] = choice;
+  line["verified"] = true;
+  line["matrix"] = {{"name", source.name},
+                    {"source", to_string(source.origin)},
+                    // Of a file its name: where it lay says nothing.
+                    {"detail", source.origin == MatrixSource::Origin::kFile
+                                   ? source.detail.substr(source.detail.find_last_of('/') + 1)
+                                   : source.detail},
+                    {"rows", rows},
+                    {"cols", cols},
+                    {"nnz", nnz}};
+  line["precision"] = precision;
+  line["backend"] = environment.backend;
+  const bool on_host = kernel.runs_on == RunsOn::kHost;
+  line["device"] = on_host ? environment.processor : environment.device;
+  if (!on_host && !environment.cuda.empty()) {
+    line["driver"] = environment.driver;
+    line["cuda"] = environment.cuda;
+    line["cusparse"] = environment.cusparse;
+  }
+  line["compiler"] = environment.compiler;
+  line["commit"] = environment.commit;
+  line["command"] = environment.command;
+  line["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  return line;
+}
+
+void append_lines(const std::string& path, const std::string& lines) {
+  std::ofstream file(path, std::ios::app);
+  file.write(lines.data(), static_cast<std::streamsize>(lines.size()));
+  file.close();
+  if (!file) throw InputError(path + ": cannot write the records; is the directory there?");
+}
+
 void append_records(const std::string& path, const MatrixReport& report,
                     const Environment& environment) {
   const auto times = [](const Quartiles& q) {
     return ordered_json{
         {"lower", q.lower}, {"median", q.median}, {"upper", q.upper}, {"samples", q.samples}};
   };
-  const std::string now = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   std::string lines;
   for (const Record& record : report.records) {
     if (!record.verified) continue;
-    ordered_json line;
-    line["kernel"] = record.kernel.name;
-    line["step"] = record.kernel.step;
-    line["format"] = record.kernel.format;
-    line["choice"] = record.choice;
-    line["verified"] = true;
-    line["matrix"] = {
-        {"name", report.source.name},
-        {"source", to_string(report.source.origin)},
-        // Of a file its name: where it lay says nothing.
-        {"detail", report.source.origin == MatrixSource::Origin::kFile
-                       ? report.source.detail.substr(report.source.detail.find_last_of('/') + 1)
-                       : report.source.detail},
-        {"rows", report.rows},
-        {"cols", report.cols},
-        {"nnz", report.nnz}};
-    line["precision"] = report.precision;
+    ordered_json line = begin_record("", record.kernel, record.choice, report.source, report.rows,
+                                     report.cols, report.nnz, report.precision, environment);
     line["alpha"] = report.options.alpha;
     line["beta"] = report.options.beta;
     line["seed"] = report.options.seed;
-    line["backend"] = environment.backend;
-    const bool on_host = record.kernel.runs_on == RunsOn::kHost;
-    line["device"] = on_host ? environment.processor : environment.device;
-    if (!on_host && !environment.cuda.empty()) {
-      line["driver"] = environment.driver;
-      line["cuda"] = environment.cuda;
-      line["cusparse"] = environment.cusparse;
-    }
-    line["compiler"] = environment.compiler;
-    line["commit"] = environment.commit;
-    line["command"] = environment.command;
-    line["time"] = now;
     line["compulsory_bytes"] = record.compulsory_bytes;
     line["paper_bytes"] = record.paper_bytes;
     line["setup_ms"] = record.setup_ms;
@@ -423,11 +448,7 @@ void append_records(const std::string& path, const MatrixReport& report,
     }
     lines += line.dump() + '\n';
   }
-  // In one write, so that an interrupted run leaves whole lines.
-  std::ofstream file(path, std::ios::app);
-  file.write(lines.data(), static_cast<std::streamsize>(lines.size()));
-  file.close();
-  if (!file) throw InputError(path + ": cannot write the records; is the directory there?");
+  append_lines(path, lines);
 }
 
 // --- Progress -----------------------------------------------------------------------------------

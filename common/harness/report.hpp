@@ -24,6 +24,9 @@ struct Environment {
 };
 Environment describe_environment(int argc, char** argv);
 
+// The first line of every run.
+void print_environment(std::ostream& out, const Environment& environment);
+
 // All that was measured on one matrix.
 struct MatrixReport {
   MatrixSource source;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "harness/command.hpp"
 #include "harness/kernel.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
@@ -323,4 +324,27 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
   CHECK(lines == 2);
   std::filesystem::remove(path);
   CHECK_THROWS_AS(append_records("/nonexistent/x.jsonl", report, environment), InputError);
+}
+
+TEST_CASE("a step's own program adds its options and gets those of all", "[harness]") {
+  const auto declare = [](CLI::App& app) {
+    auto count = std::make_shared<int>(0);
+    app.add_option("--count", *count);
+    return [count](const CommandArguments& arguments) {
+      return arguments.kernels == "csr_*" ? *count : -1;
+    };
+  };
+  REQUIRE(add_command("test_b", "of a test", declare));
+  REQUIRE(add_command("test_a", "of a test", declare));
+  const auto place = std::find_if(commands().begin(), commands().end(),
+                                  [](const Command& c) { return c.name == "test_a"; });
+  REQUIRE(place != commands().end());
+  CHECK(std::next(place)->name == "test_b");  // by name, not as they came
+
+  CLI::App app;
+  const CommandBody body = place->declare(app);
+  app.parse("--count 3");
+  CommandArguments arguments;
+  arguments.kernels = "csr_*";
+  CHECK(body(arguments) == 3);
 }
