@@ -16,12 +16,12 @@
 #include <cuda_runtime.h>
 
 #include "device/scale.cuh"
+#include "one_pass_cut_rows.cuh"
 #include "one_pass_shares.cuh"
 
 namespace spmv {
 
 inline constexpr int kOnePassThreads = 128;
-inline constexpr int kOnePassStep = 256;  // nonzeros a warp takes at a time
 
 // 16 bytes, which a lane reads from shared memory at once.
 template <typename T>
@@ -29,22 +29,22 @@ struct alignas(16) Pack {
   T value[16 / sizeof(T)];
 };
 
-// At most 64 registers a thread: 8 blocks a multiprocessor.
-template <typename T>
-__global__ void __launch_bounds__(kOnePassThreads, 8)
+template <typename T, int kItems, int kBlocks, bool kAhead>
+__global__ void __launch_bounds__(kOnePassThreads, kBlocks)
     pcsr_one_pass_kernel(int share_count, long long window, const Share* __restrict__ shares,
                          const int* __restrict__ row_offsets,
                          const int* __restrict__ column_indices, const T* __restrict__ values,
-                         T alpha, const T* __restrict__ x, T beta, T* y, T* parts,
+                         T alpha, const T* __restrict__ x, T beta, T* y, Part<T>* parts,
                          unsigned* arrivals) {
   constexpr unsigned kAll = 0xffffffffu;
-  constexpr int kItems = kOnePassStep / 32;  // of a lane
+  constexpr int kStep = 32 * kItems;  // nonzeros a warp takes at a time
   constexpr int kPack = 16 / sizeof(T);
-  // Behind the 8 products of a lane lie 16 bytes of nothing: without them all lanes' products would
+  constexpr int kNever = 0x7fffffff;
+  // Behind the products of a lane lie 16 bytes of nothing: without them all lanes' products would
   // begin in the same few banks.
   constexpr int kStride = kItems + kPack;
   __shared__ __align__(16) T products_of_warps[kOnePassThreads / 32][32 * kStride];
-  __shared__ unsigned row_ends_of_warps[kOnePassThreads / 32][kOnePassStep / 32];
+  __shared__ unsigned row_ends_of_warps[kOnePassThreads / 32][kItems];
   const int warp = threadIdx.x / 32;
   const unsigned lane = threadIdx.x % 32;
   T* products = products_of_warps[warp];
@@ -55,71 +55,90 @@ __global__ void __launch_bounds__(kOnePassThreads, 8)
   const int first_row = shares[s].row & ~kCutRow;
   const int row_end = shares[s + 1].row & ~kCutRow;  // rows before it end in this share
   const int nnz_begin = shares[s].nnz_begin;
-  const int nnz_end = shares[s + 1].nnz_begin;
-  const int nnz = nnz_end - nnz_begin;
+  const int nnz = shares[s + 1].nnz_begin - nnz_begin;
 
-  // Steps are counted from nnz_begin. The first begins before it, with a whole sector.
+  // Nonzeros are counted from nnz_begin. The first step begins before it, with a whole sector.
   int step = (nnz_begin & ~7) - nnz_begin;
   int column[kItems];
-  T value[kItems];
+  T value[kItems], x_now[kItems], value_now[kItems];
+  const auto in_share = [&](int from, int j) {
+    return static_cast<unsigned>(from + 32 * j + lane) < static_cast<unsigned>(nnz);
+  };
   const auto load = [&](int from) {
     const int* columns_here = column_indices + nnz_begin + from + lane;
     const T* values_here = values + nnz_begin + from + lane;
 #pragma unroll
     for (int j = 0; j < kItems; ++j) {
-      if (static_cast<unsigned>(from + 32 * j + lane) >= static_cast<unsigned>(nnz)) continue;
+      if (!in_share(from, j)) continue;
       // Read once: the caches may forget them first, and keep x.
       column[j] = __ldcs(&columns_here[32 * j]);
       value[j] = __ldcs(&values_here[32 * j]);
     }
   };
+  const auto gather = [&](int from) {
+#pragma unroll
+    for (int j = 0; j < kItems; ++j) {
+      if (!in_share(from, j)) continue;
+      x_now[j] = x[column[j]];
+      value_now[j] = value[j];
+    }
+  };
+  // The last nonzero of row + lane + 32 b; of the row before it for an empty row.
+  const auto last_of = [&](int r) {
+    return r < row_end ? row_offsets[r + 1] - nnz_begin - 1 : kNever;
+  };
   load(step);
   int row = first_row;
-  int begin = 0, end = 0;  // of row + lane
-  if (row + static_cast<int>(lane) < row_end) {
-    begin = row_offsets[row + lane], end = row_offsets[row + lane + 1];
+  int last_before = row_offsets[row] - nnz_begin - 1;  // of the row before `row`
+  int last[2] = {last_of(row + lane), last_of(row + 32 + lane)};
+  if (lane < kItems) row_ends[lane] = 0;
+  if (kAhead) {
+    gather(step);
+    load(step + kStep);
   }
-  if (lane < kOnePassStep / 32) row_ends[lane] = 0;
   __syncwarp();
 
   T carry = 0;
   while (true) {
 #pragma unroll
     for (int j = 0; j < kItems; ++j) {
-      const bool in_share =
-          static_cast<unsigned>(step + 32 * j + lane) < static_cast<unsigned>(nnz);
       const unsigned i = 32 * j + lane;
-      products[i + i / kItems * kPack] = in_share ? value[j] * x[column[j]] : T{0};
+      T product = 0;
+      if (in_share(step, j)) product = kAhead ? value_now[j] * x_now[j] : value[j] * x[column[j]];
+      products[i + i / kItems * kPack] = product;
     }
-    const int step_end = min(step + kOnePassStep, nnz);
+    const int step_end = min(step + kStep, nnz);
     const bool last_step = step_end == nnz;
-    if (!last_step) load(step_end);
+    if (!last_step) {
+      if (kAhead) gather(step + kStep);
+      load(step + (kAhead ? 2 : 1) * kStep);
+    }
 
-    // Mark the last product of each row that ends in this step; row + lane is known already.
-    const auto mark = [&](bool in_turn, int its_end) {
-      const int last = its_end - nnz_begin - 1;
-      const bool ends = in_turn && last < step_end;
-      if (ends && last >= step) {
-        const unsigned i = last - step;
+    // Mark the last product of each row that ends in this step.
+    const auto mark = [&](int its_last) {
+      const bool ends = its_last < step_end;
+      if (ends && its_last >= step) {
+        const unsigned i = its_last - step;
         atomicOr(&row_ends[i / 32], 1u << i % 32);
       }
       return __popc(__ballot_sync(kAll, ends));
     };
-    int rows_done = mark(row + static_cast<int>(lane) < row_end, end);
-    for (int in_turn = rows_done; in_turn == 32; rows_done += in_turn) {
+    int rows_done = mark(last[0]);
+    if (rows_done == 32) rows_done += mark(last[1]);
+    for (int in_turn = rows_done; in_turn == 64; rows_done += in_turn) {
       const int r = row + rows_done + lane;
-      in_turn = mark(r < row_end, r < row_end ? row_offsets[r + 1] : 0);
+      const int its_last[2] = {last_of(r), last_of(r + 32)};
+      in_turn = mark(its_last[0]) + mark(its_last[1]);
     }
     const int next_row = row + rows_done;
-    int next_begin = 0, next_end = 0;
-    if (next_row + static_cast<int>(lane) < row_end) {
-      next_begin = row_offsets[next_row + lane], next_end = row_offsets[next_row + lane + 1];
-    }
+    const int next_last_before = row_offsets[next_row] - nnz_begin - 1;
+    const int next_last[2] = {last_of(next_row + lane), last_of(next_row + 32 + lane)};
     __syncwarp();
 
-    // Each lane adds up its 8 products; where a row ends, the sum takes the product's place.
+    // Each lane adds up its products; where a row ends, the sum takes the product's place.
     T* own = &products[lane * kStride];
-    const unsigned own_ends = row_ends[lane * kItems / 32] >> (lane * kItems % 32) & 0xffu;
+    const unsigned own_ends =
+        row_ends[lane * kItems / 32] >> (lane * kItems % 32) & ((1u << kItems) - 1);
     T sum = lane == 0 ? carry : T{0};
 #pragma unroll
     for (int j = 0; j < kItems / kPack; ++j) {
@@ -147,52 +166,39 @@ __global__ void __launch_bounds__(kOnePassThreads, 8)
     carry = __shfl_sync(kAll, sum, 31);
     __syncwarp();
 
-    if (lane < kOnePassStep / 32) row_ends[lane] = 0;
-    for (int q = lane; q < rows_done; q += 32) {
-      if (q >= 32) begin = row_offsets[row + q], end = row_offsets[row + q + 1];
-      const unsigned last = end - 1 - nnz_begin - step;
-      const T total = begin < end ? products[last + last / kItems * kPack] : T{0};
-      if (begin >= nnz_begin) {
+    if (lane < kItems) row_ends[lane] = 0;
+    const auto write = [&](int q, int its_last, int last_before_it) {
+      if (q >= rows_done) return;
+      const unsigned i = its_last - step;
+      const T total = last_before_it < its_last ? products[i + i / kItems * kPack] : T{0};
+      if (last_before_it >= -1) {
         y[row + q] = scale(alpha, total, beta, &y[row + q]);
       } else {
-        parts[2 * s] = total;
+        publish(parts[2LL * s], total);
       }
+    };
+#pragma unroll
+    for (int b = 0; b < 2; ++b) {
+      if (32 * b >= rows_done) break;
+      const int last_of_lane_before = __shfl_up_sync(kAll, last[b], 1);
+      write(32 * b + lane, last[b], lane > 0 ? last_of_lane_before : last_before);
+      last_before = __shfl_sync(kAll, last[b], 31);
+    }
+#pragma unroll 1
+    for (int q = 64 + lane; q < rows_done; q += 32) {
+      write(q, row_offsets[row + q + 1] - nnz_begin - 1, row_offsets[row + q] - nnz_begin - 1);
     }
     if (last_step) break;
-    row = next_row, begin = next_begin, end = next_end;
+    last_before = next_last_before;
+    row = next_row, last[0] = next_last[0], last[1] = next_last[1];
     step = step_end;
     __syncwarp();
   }
 
-  // Rows that are cut: who comes last adds up the parts, in the order of the shares, so that the
-  // bits are the same whoever it is.
-  const bool head = shares[s].row < 0;      // first_row began in an earlier share
-  const bool tail = shares[s + 1].row < 0;  // row_end goes on in the next
-  const bool same_row = head && first_row == row_end;
-  if (tail && lane == 0) parts[2 * s + !same_row] = carry;
-  __syncwarp();
-  for (int side = 0; side < 2; ++side) {
-    if (side == 0 ? !head : !tail || same_row) continue;
-    const int r = side == 0 ? first_row : row_end;
-    const int first = share_of(row_offsets[r], r, window);
-    const int last = share_of(row_offsets[r + 1] - 1, r, window);
-    unsigned arrived = 0;
-    if (lane == 0) {
-      __threadfence();  // the part is there before its arrival is
-      arrived = atomicAdd(&arrivals[first], 1u);
-    }
-    if (__shfl_sync(kAll, arrived, 0) != static_cast<unsigned>(last - first)) continue;
-    __threadfence();
-    T total = 0;
-    for (int p = first + lane; p <= last; p += 32) total += __ldcg(&parts[2 * p + (p == first)]);
-    for (int distance = 16; distance > 0; distance /= 2) {
-      total += __shfl_down_sync(kAll, total, distance);
-    }
-    if (lane == 0) {
-      y[r] = scale(alpha, total, beta, &y[r]);
-      arrivals[first] = 0;  // for the next product
-    }
-  }
+  // The rows that other shares have a part of.
+  const bool same_row = shares[s].row < 0 && first_row == row_end;
+  if (shares[s + 1].row < 0 && lane == 0) publish(parts[2LL * s + !same_row], carry);
+  finish_cut_rows(s, window, shares, row_offsets, alpha, beta, y, parts, arrivals);
 }
 
 }  // namespace spmv

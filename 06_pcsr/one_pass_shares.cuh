@@ -25,15 +25,23 @@ struct alignas(8) Share {
 // Set in Share::row when that row began in an earlier share.
 inline constexpr int kCutRow = static_cast<int>(0x80000000u);
 
+// A share's part of the sum of a cut row, 32 bits and their sign of arrival a word
+// (one_pass_cut_rows.cuh). Zeros: not there yet.
+template <typename T>
+struct alignas(2 * sizeof(T)) Part {
+  unsigned long long word[sizeof(T) / 4];
+};
+
 // The share in which nonzero k of `row` lies, if the row is one that is cut.
 __device__ __forceinline__ int share_of(int k, int row, long long window) {
   return static_cast<int>((static_cast<long long>(k) + row) / window);
 }
 
-// shares: share_count + 1; arrivals: share_count, set to 0 here once and for all.
-static __global__ void find_shares_kernel(int share_count, long long window, int overhang, int rows,
-                                          int nnz, const int* row_offsets, Share* shares,
-                                          unsigned* arrivals) {
+// shares: share_count + 1; parts: two a share, and arrivals: one, set to 0 here once and for all.
+template <typename T>
+__global__ void find_shares_kernel(int share_count, long long window, int overhang, int rows,
+                                   int nnz, const int* row_offsets, Share* shares, Part<T>* parts,
+                                   unsigned* arrivals) {
   const int s = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   const int lane = threadIdx.x % 32;
   if (s > share_count) return;
@@ -58,6 +66,7 @@ static __global__ void find_shares_kernel(int share_count, long long window, int
     return;
   }
   arrivals[s] = 0;
+  parts[2LL * s] = parts[2LL * s + 1] = Part<T>{};
   shares[s] = Share{low, row_offsets[low]};
   if (low == 0) return;
 

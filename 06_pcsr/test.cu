@@ -439,10 +439,13 @@ std::vector<Share> shares_of(const std::vector<int>& offsets, long long window, 
   const auto count = static_cast<int>((rows + 1LL * offsets.back() + window - 1) / window);
   const Buffer<int> row_offsets("row_offsets", offsets);
   Buffer<Share> shares("shares", count + 1);
+  Buffer<Part<float>> parts("parts", 2 * static_cast<std::size_t>(count));
   Buffer<unsigned> arrivals("arrivals", count);
-  device::launch(find_shares_kernel, {dim3(count / 4 + 1), dim3(128)}, count, window, overhang,
-                 rows, offsets.back(), row_offsets.data(), shares.data(), arrivals.data());
+  device::launch(find_shares_kernel<float>, {dim3(count / 4 + 1), dim3(128)}, count, window,
+                 overhang, rows, offsets.back(), row_offsets.data(), shares.data(), parts.data(),
+                 arrivals.data());
   for (const unsigned arrived : arrivals.download()) CHECK(arrived == 0);
+  for (const Part<float>& part : parts.download()) CHECK(part.word[0] == 0);
   return shares.download();
 }
 
@@ -486,11 +489,12 @@ void check_one_pass(const Lengths& lengths, long long window, int overhang) {
   const std::vector<T> y0 = test_vector<T>(host.rows, 2);
   const Buffer<Share> shares("shares", shares_of(host.row_offsets, window, overhang));
   const auto count = static_cast<int>(shares.size()) - 1;
-  Buffer<T> parts("parts", 2 * static_cast<std::size_t>(count));
+  Buffer<Part<T>> parts("parts",
+                        std::vector<Part<T>>(2 * static_cast<std::size_t>(count), Part<T>{}));
   Buffer<unsigned> arrivals("arrivals", std::vector<unsigned>(count));
   for (const T beta : {T{0}, T{2}}) {
     Buffer<T> y("y", y0);
-    device::launch(pcsr_one_pass_kernel<T>,
+    device::launch(pcsr_one_pass_kernel<T, OPK>,
                    {dim3(device::divide_up(count, kOnePassThreads / 32)), dim3(kOnePassThreads)},
                    count, window, shares.data(), a.row_offsets.data(), a.column_indices.data(),
                    a.values.data(), T{3}, x.data(), beta, y.data(), parts.data(), arrivals.data());
@@ -527,7 +531,7 @@ TEST_CASE("PCSR, CSR-Adaptive and one pass give the same bits in every run", "[0
   const Lengths lengths =
       joined({20000, 3, 1500}, joined(random_lengths(900, 30, 9), {9000, 0, 30000}));
   const Csr<float> a = csr_of<float>(lengths);
-  for (const std::string name : {"pcsr_texture", "pcsr", "csr_adaptive", "pcsr_one_pass"}) {
+  for (const std::string name : {"pcsr_texture", "pcsr", "csr_adaptive", "op_8_8", "op_8_8_a", "op_4_10"}) {
     Product<float> product(name, a);
     const std::vector<float> once = product.multiply();
     CHECK(verify(once, product.reference()).ok);

@@ -49,6 +49,15 @@ int resident_blocks(void (*kernel)(Parameters...), int threads, std::size_t shar
   return blocks * multiprocessors;
 }
 
+// Multiprocessors of the current device.
+inline int multiprocessors() {
+  int device = 0;
+  int count = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "device attribute");
+  return count;
+}
+
 // How many groups of `size` are needed for `count`.
 template <typename Integer>
 constexpr Integer divide_up(Integer count, Integer size) {
