@@ -22,6 +22,9 @@
 namespace spmv {
 
 inline constexpr int kOnePassThreads = 128;
+inline constexpr int kOnePassBlocks = 8;      // of a multiprocessor, at 64 registers a thread
+inline constexpr int kOnePassStep = 256;      // nonzeros a warp takes at a time
+inline constexpr int kOnePassOverhang = 512;  // two steps
 
 // 16 bytes, which a lane reads from shared memory at once.
 template <typename T>
@@ -29,7 +32,8 @@ struct alignas(16) Pack {
   T value[16 / sizeof(T)];
 };
 
-template <typename T, int kItems, int kBlocks, bool kAhead>
+template <typename T, int kItems = kOnePassStep / 32, int kBlocks = kOnePassBlocks,
+          bool kAhead = false>
 __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
     pcsr_one_pass_kernel(int share_count, long long window, const Share* __restrict__ shares,
                          const int* __restrict__ row_offsets,
@@ -80,7 +84,7 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
     for (int j = 0; j < kItems; ++j) {
       if (!in_share(from, j)) continue;
       x_now[j] = x[column[j]];
-      value_now[j] = value[j];
+      if (kAhead) value_now[j] = value[j];
     }
   };
   // The last nonzero of row + lane + 32 b; of the row before it for an empty row.
@@ -98,20 +102,32 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
   }
   __syncwarp();
 
-  T carry = 0;
+  T open = 0;           // all lanes together: the sum so far of the row that ends next
+  bool spread = false;  // over more lanes than the first
   while (true) {
+    const int step_end = min(step + kStep, nnz);
+    const bool last_step = step_end == nnz;
+    const bool row_ends_here = __shfl_sync(kAll, last[0], 0) < step_end;
 #pragma unroll
     for (int j = 0; j < kItems; ++j) {
       const unsigned i = 32 * j + lane;
       T product = 0;
       if (in_share(step, j)) product = kAhead ? value_now[j] * x_now[j] : value[j] * x[column[j]];
-      products[i + i / kItems * kPack] = product;
+      if (row_ends_here) {
+        products[i + i / kItems * kPack] = product;
+      } else {
+        open += product;
+      }
     }
-    const int step_end = min(step + kStep, nnz);
-    const bool last_step = step_end == nnz;
     if (!last_step) {
       if (kAhead) gather(step + kStep);
       load(step + (kAhead ? 2 : 1) * kStep);
+    }
+    if (!row_ends_here) {
+      if (last_step) break;
+      spread = true;
+      step = step_end;
+      continue;
     }
 
     // Mark the last product of each row that ends in this step.
@@ -130,16 +146,18 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
       const int its_last[2] = {last_of(r), last_of(r + 32)};
       in_turn = mark(its_last[0]) + mark(its_last[1]);
     }
+
     const int next_row = row + rows_done;
     const int next_last_before = row_offsets[next_row] - nnz_begin - 1;
     const int next_last[2] = {last_of(next_row + lane), last_of(next_row + 32 + lane)};
+    if (spread) open = sum_of_warp(open);
     __syncwarp();
 
     // Each lane adds up its products; where a row ends, the sum takes the product's place.
     T* own = &products[lane * kStride];
     const unsigned own_ends =
         row_ends[lane * kItems / 32] >> (lane * kItems % 32) & ((1u << kItems) - 1);
-    T sum = lane == 0 ? carry : T{0};
+    T sum = lane == 0 ? open : T{0};
 #pragma unroll
     for (int j = 0; j < kItems / kPack; ++j) {
       const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(&own[j * kPack]);
@@ -163,7 +181,9 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
     }
     const T before = __shfl_up_sync(kAll, sum, 1);
     if (own_ends && lane > 0) own[__ffs(own_ends) - 1] += before;
-    carry = __shfl_sync(kAll, sum, 31);
+    open = __shfl_sync(kAll, sum, 31);
+    if (lane > 0) open = 0;
+    spread = false;
     __syncwarp();
 
     if (lane < kItems) row_ends[lane] = 0;
@@ -197,7 +217,10 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
 
   // The rows that other shares have a part of.
   const bool same_row = shares[s].row < 0 && first_row == row_end;
-  if (shares[s + 1].row < 0 && lane == 0) publish(parts[2LL * s + !same_row], carry);
+  if (shares[s + 1].row < 0) {
+    open = sum_of_warp(open);
+    if (lane == 0) publish(parts[2LL * s + !same_row], open);
+  }
   finish_cut_rows(s, window, shares, row_offsets, alpha, beta, y, parts, arrivals);
 }
 

@@ -50,8 +50,17 @@ __device__ __forceinline__ T collect(Part<T>& part) {
   return value;
 }
 
-// Called by the warp of share s when its parts are published: parts[2 s] of the row that began in an
-// earlier share, parts[2 s + 1] of a row that begins here and goes on in the next.
+// The sum over the lanes of a warp, for lane 0.
+template <typename T>
+__device__ __forceinline__ T sum_of_warp(T value) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value += __shfl_down_sync(0xffffffffu, value, distance);
+  }
+  return value;
+}
+
+// Called by the warp of share s when its parts are published: parts[2 s] of the row that began in
+// an earlier share, parts[2 s + 1] of a row that begins here and goes on in the next.
 template <typename T>
 __device__ void finish_cut_rows(int s, long long window, const Share* shares,
                                 const int* row_offsets, T alpha, T beta, T* y, Part<T>* parts,
@@ -80,9 +89,7 @@ __device__ void finish_cut_rows(int s, long long window, const Share* shares,
     for (int p = p_first + lane; p <= p_last; p += 32) {
       total += collect(parts[2LL * p + (p == p_first)]);
     }
-    for (int distance = 16; distance > 0; distance /= 2) {
-      total += __shfl_down_sync(0xffffffffu, total, distance);
-    }
+    total = sum_of_warp(total);
     if (lane == 0) {
       y[row] = scale(alpha, total, beta, &y[row]);
       arrivals[p_first] = 0;  // for the next product

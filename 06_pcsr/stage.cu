@@ -130,14 +130,17 @@ class CsrAdaptive final : public Spmv<T> {
 
 // --- One pass -----------------------------------------------------------------------------------
 
-template <typename T, int kItems, int kBlocks, bool kAhead>
+template <typename T>
 class PcsrOnePass final : public Spmv<T> {
  public:
-  explicit PcsrOnePass(const Problem<T>& problem, int over = 0) : a_(problem.csr), over_(over) {
+  explicit PcsrOnePass(const Problem<T>& problem) : a_(problem.csr) {
     // One share for each warp that the device holds at once, but none with less than a step's work.
     const long long positions = 1LL * a_.rows + a_.nnz;
-    const long long warps = 1LL * kBlocks * device::multiprocessors() * kWarps;
-    window_ = std::max<long long>(device::divide_up(positions, warps), 32 * kItems * 7 / 8);
+    const long long blocks =
+        std::min(device::resident_blocks(pcsr_one_pass_kernel<T>, kOnePassThreads),
+                 kOnePassBlocks * device::multiprocessors());
+    const long long warps = std::max(blocks, 1LL) * kWarps;
+    window_ = std::max<long long>(device::divide_up(positions, warps), kOnePassStep * 7 / 8);
     share_count_ = static_cast<int>(device::divide_up(positions, window_));
     shares_ = device::Buffer<Share>("shares", share_count_ + 1);
     parts_ = device::Buffer<Part<T>>("parts", 2 * static_cast<std::size_t>(share_count_));
@@ -146,17 +149,16 @@ class PcsrOnePass final : public Spmv<T> {
 
   void preprocess(cudaStream_t stream) override {
     if (share_count_ == 0) return;
-    const int overhang = over_ ? static_cast<int>(std::min<long long>(over_ * window_ / 2, 8192)) : kOverhang;
     device::launch(
         find_shares_kernel<T>,
         {dim3(device::divide_up(share_count_ + 1, kWarps)), dim3(kOnePassThreads), 0, stream},
-        share_count_, window_, overhang, a_.rows, a_.nnz, a_.row_offsets.data(), shares_.data(),
-        parts_.data(), arrivals_.data());
+        share_count_, window_, kOnePassOverhang, a_.rows, a_.nnz, a_.row_offsets.data(),
+        shares_.data(), parts_.data(), arrivals_.data());
   }
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
     device::launch(
-        pcsr_one_pass_kernel<T, kItems, kBlocks, kAhead>,
+        pcsr_one_pass_kernel<T>,
         {dim3(device::divide_up(share_count_, kWarps)), dim3(kOnePassThreads), 0, stream},
         share_count_, window_, shares_.data(), a_.row_offsets.data(), a_.column_indices.data(),
         a_.values.data(), alpha, x, beta, y, parts_.data(), arrivals_.data());
@@ -165,25 +167,14 @@ class PcsrOnePass final : public Spmv<T> {
 
  private:
   static constexpr int kWarps = kOnePassThreads / 32;
-  static constexpr int kOverhang = 512;
 
   const device::DeviceCsr<T>& a_;
-  int over_;
   long long window_ = 0;
   int share_count_ = 0;
   device::Buffer<Share> shares_;       // share_count + 1
   device::Buffer<Part<T>> parts_;      // two a share: of the row it ends, of the row it begins
   device::Buffer<unsigned> arrivals_;  // share_count
 };
-template <int kItems, int kBlocks, bool kAhead>
-void add_one(const std::string& name, int over) {
-  add_kernel({.step = 6, .name = name, .format = "CSR", .idea = "x", .source = "x"},
-             [over](const auto& problem) {
-               using T = typename std::decay_t<decltype(problem)>::Value;
-               return std::unique_ptr<Spmv<T>>(new PcsrOnePass<T, kItems, kBlocks, kAhead>(problem, over));
-             });
-}
-
 // --- All of them --------------------------------------------------------------------------------
 
 bool register_all() {
@@ -205,14 +196,12 @@ bool register_all() {
               .idea = "blocks of as many rows as fit in shared memory; long rows apart",
               .source = "Greathouse and Daga 2014; Daga and Greathouse 2015"},
              [](const auto& problem) { return make<CsrAdaptive>(problem); });
-  add_one<8, 8, false>("op_8_8", 0);
-  add_one<8, 8, false>("op_8_8_v4", 4);
-  add_one<8, 8, true>("op_8_8_a", 0);
-  add_one<4, 8, true>("op_4_8_a", 0);
-  add_one<4, 10, true>("op_4_10_a", 0);
-  add_one<4, 10, false>("op_4_10", 0);
-  add_one<16, 5, false>("op_16_5", 0);
-  return true;
+  return add_kernel({.step = 6,
+                     .name = "pcsr_one_pass",
+                     .format = "CSR",
+                     .idea = "products stay in shared memory; equal shares, a segmented scan",
+                     .source = "this repository, from He and Gao 2016"},
+                    [](const auto& problem) { return make<PcsrOnePass>(problem); });
 }
 
 [[maybe_unused]] const bool registered = register_all();

@@ -494,7 +494,7 @@ void check_one_pass(const Lengths& lengths, long long window, int overhang) {
   Buffer<unsigned> arrivals("arrivals", std::vector<unsigned>(count));
   for (const T beta : {T{0}, T{2}}) {
     Buffer<T> y("y", y0);
-    device::launch(pcsr_one_pass_kernel<T, OPK>,
+    device::launch(pcsr_one_pass_kernel<T>,
                    {dim3(device::divide_up(count, kOnePassThreads / 32)), dim3(kOnePassThreads)},
                    count, window, shares.data(), a.row_offsets.data(), a.column_indices.data(),
                    a.values.data(), T{3}, x.data(), beta, y.data(), parts.data(), arrivals.data());
@@ -531,7 +531,7 @@ TEST_CASE("PCSR, CSR-Adaptive and one pass give the same bits in every run", "[0
   const Lengths lengths =
       joined({20000, 3, 1500}, joined(random_lengths(900, 30, 9), {9000, 0, 30000}));
   const Csr<float> a = csr_of<float>(lengths);
-  for (const std::string name : {"pcsr_texture", "pcsr", "csr_adaptive", "op_8_8", "op_8_8_a", "op_4_10"}) {
+  for (const std::string name : {"pcsr_texture", "pcsr", "csr_adaptive", "pcsr_one_pass"}) {
     Product<float> product(name, a);
     const std::vector<float> once = product.multiply();
     CHECK(verify(once, product.reference()).ok);
