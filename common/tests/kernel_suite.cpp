@@ -167,6 +167,13 @@ class Subject {
 
 }  // namespace
 
+// With sanitizers all takes ten times as long.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
 // A matrix meets each schedule in each precision, with alpha and beta in one of the two, turn and
 // turn about: over two schedules, all four products.
 void check_kernels_of_step(int step) {
@@ -176,7 +183,7 @@ void check_kernels_of_step(int step) {
   }
   REQUIRE_FALSE(chosen.empty());
   const std::vector<Named> adversarial = adversarial_matrices();
-  const std::vector<Named> random = random_matrices(300);
+  const std::vector<Named> random = random_matrices(kSanitized ? 60 : 300);
   const auto check = [&chosen](Subject<float>& single, Subject<double>& twice, bool scaled) {
     single.check(chosen, scaled);
     twice.check(chosen, !scaled);
