@@ -17,21 +17,11 @@
 #include <cuda_runtime.h>
 
 #include "device/scale.cuh"
+#include "device/texture.hpp"
 
 namespace spmv {
 
 inline constexpr int kLightThreads = 1024;
-
-// Element `index` of x, by a texture. Textures have no doubles: the two halves come as ints.
-template <typename T>
-__device__ __forceinline__ T fetch_x(cudaTextureObject_t x, int index) {
-  if constexpr (sizeof(T) == 4) {
-    return tex1Dfetch<float>(x, index);
-  } else {
-    const int2 halves = tex1Dfetch<int2>(x, index);
-    return __hiloint2double(halves.y, halves.x);
-  }
-}
 
 // row_counter holds 0 when the kernel starts. Rows and offsets are unsigned here: the counter runs
 // past the last row by what each team asks for in vain, and k past the end of its row.
@@ -63,10 +53,11 @@ __global__ void __launch_bounds__(kLightThreads)
     if (lanes_per_row == 32) {
       // A first step from the border of 32 elements before the row, so that the others are aligned.
       k -= row_begin % 32;
-      if (k >= row_begin && k < row_end) sum += values[k] * fetch_x<T>(x, column_indices[k]);
+      if (k >= row_begin && k < row_end) sum += values[k] * device::fetch<T>(x, column_indices[k]);
       k += 32;
     }
-    for (; k < row_end; k += lanes_per_row) sum += values[k] * fetch_x<T>(x, column_indices[k]);
+    for (; k < row_end; k += lanes_per_row)
+      sum += values[k] * device::fetch<T>(x, column_indices[k]);
 
     for (int distance = lanes_per_row / 2; distance > 0; distance /= 2) {
       sum += __shfl_down_sync(team, sum, distance, lanes_per_row);

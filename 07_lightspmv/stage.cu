@@ -1,7 +1,6 @@
 // Step 07 for the harness.
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <string>
 
 #include "device/launch.hpp"
@@ -25,11 +24,11 @@ class LightSpmv final : public Spmv<T> {
         // No more blocks than the device holds, nor than there are vectors with a row.
         blocks_(std::min(device::resident_blocks(kernel_, kLightThreads),
                          device::divide_up(a_.rows, kLightThreads / lanes_per_row_))),
+        textures_(a_.cols),
         row_counter_("row_counter", 1) {
-    const std::size_t limit = device::LinearTexture<T>::max_elements();
-    if (static_cast<std::size_t>(a_.cols) > limit) {
+    if (!textures_.possible()) {
       throw Unsuitable("x has " + std::to_string(a_.cols) + " elements; a texture has at most " +
-                       std::to_string(limit));
+                       std::to_string(device::LinearTexture<T>::max_elements()));
     }
   }
 
@@ -38,7 +37,7 @@ class LightSpmv final : public Spmv<T> {
                   "clearing the row counter");
     device::launch(kernel_, {dim3(blocks_), dim3(kLightThreads), 0, stream},
                    static_cast<unsigned>(a_.rows), a_.row_offsets.data(), a_.column_indices.data(),
-                   a_.values.data(), alpha, texture_of(x), beta, y, row_counter_.data());
+                   a_.values.data(), alpha, textures_.of(x), beta, y, row_counter_.data());
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }
   std::string choice() const override { return std::to_string(lanes_per_row_) + " lanes a row"; }
@@ -59,21 +58,11 @@ class LightSpmv final : public Spmv<T> {
     }
   }
 
-  // One for each x that was ever multiplied: an older one may be in use by a kernel that runs.
-  cudaTextureObject_t texture_of(const T* x) {
-    if (a_.cols == 0) return 0;
-    auto found = textures_.find(x);
-    if (found == textures_.end()) {
-      found = textures_.emplace(x, device::LinearTexture<T>(x, a_.cols)).first;
-    }
-    return found->second.get();
-  }
-
   const device::DeviceCsr<T>& a_;
   int lanes_per_row_;
   Kernel kernel_;
   int blocks_;
-  std::map<const T*, device::LinearTexture<T>> textures_;
+  device::Textures<T> textures_;
   device::Buffer<unsigned> row_counter_;
 };
 

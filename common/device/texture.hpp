@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <map>
 #include <type_traits>
 #include <utility>
 
@@ -54,5 +55,40 @@ class LinearTexture {
  private:
   cudaTextureObject_t object_ = 0;
 };
+
+// Textures over vectors x of `count` elements: one for each address that was ever asked for, since
+// an older one may be in use by a kernel that runs.
+template <typename T>
+class Textures {
+ public:
+  explicit Textures(std::size_t count) : count_(count) {}
+
+  // Whether a texture may have that many elements.
+  bool possible() const { return count_ <= LinearTexture<T>::max_elements(); }
+
+  cudaTextureObject_t of(const T* x) {
+    if (count_ == 0) return 0;
+    auto found = textures_.find(x);
+    if (found == textures_.end()) {
+      found = textures_.emplace(x, LinearTexture<T>(x, count_)).first;
+    }
+    return found->second.get();
+  }
+
+ private:
+  std::size_t count_;
+  std::map<const T*, LinearTexture<T>> textures_;
+};
+
+// Element `index` of a LinearTexture<T>.
+template <typename T>
+__device__ __forceinline__ T fetch(cudaTextureObject_t texture, int index) {
+  if constexpr (sizeof(T) == 4) {
+    return tex1Dfetch<T>(texture, index);
+  } else {
+    const int2 halves = tex1Dfetch<int2>(texture, index);
+    return __hiloint2double(halves.y, halves.x);
+  }
+}
 
 }  // namespace spmv::device

@@ -1,0 +1,118 @@
+// Step 09 for the harness.
+#include <algorithm>
+#include <string>
+
+#include "cds.cuh"
+#include "cds_matrix.cuh"
+#include "device/launch.hpp"
+#include "device/texture.hpp"
+#include "harness/kernel.hpp"
+
+namespace spmv {
+namespace {
+
+template <typename T>
+class Cds final : public Spmv<T> {
+ public:
+  Cds(const Problem<T>& problem, CdsLayout layout, bool texture) : textures_(problem.csr.cols) {
+    if (texture && !textures_.possible()) {
+      throw Unsuitable("x has " + std::to_string(problem.csr.cols) +
+                       " elements; a texture has at most " +
+                       std::to_string(device::LinearTexture<T>::max_elements()));
+    }
+    texture_ = texture;
+    a_ = to_cds(problem.csr, find_block_diagonals(problem.csr), layout);
+  }
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    if (texture_) {
+      multiply_with(TextureX<T>{textures_.of(x)}, alpha, beta, y, stream);
+    } else {
+      multiply_with(PlainX<T>{x}, alpha, beta, y, stream);
+    }
+  }
+  std::size_t matrix_bytes() const override { return a_.read_bytes(); }
+  std::string choice() const override {
+    return "b = " + std::to_string(a_.diagonals.block) +
+           ", k = " + std::to_string(a_.diagonals.offsets.size());
+  }
+
+ private:
+  template <typename X>
+  void multiply_with(X x, T alpha, T beta, T* y, cudaStream_t stream) {
+    const auto& [block, all_offsets] = a_.diagonals;
+    const auto kernel = choose<X>(block);
+    // More diagonals than a launch takes are left to the next, which adds to what is in y.
+    std::size_t first = 0;
+    do {
+      CdsOffsets offsets;
+      std::fill(std::begin(offsets.at), std::end(offsets.at), kNoDiagonal);
+      offsets.count =
+          static_cast<int>(std::min<std::size_t>(all_offsets.size() - first, kDiagonalsPerLaunch));
+      std::copy_n(all_offsets.begin() + static_cast<std::ptrdiff_t>(first), offsets.count,
+                  offsets.at);
+      device::launch(
+          kernel, {dim3(device::divide_up(a_.rows, kCdsThreads)), dim3(kCdsThreads), 0, stream},
+          static_cast<unsigned>(a_.rows), static_cast<unsigned>(a_.cols / block),
+          static_cast<unsigned>(block), offsets, a_.values.data() + first * block * a_.stride,
+          a_.stride, a_.pitch, alpha, x, first == 0 ? beta : T{1}, y);
+      first += kDiagonalsPerLaunch;
+    } while (first < all_offsets.size());
+  }
+
+  template <typename X>
+  static auto choose(Index block) {
+    switch (block) {
+      case 1:
+        return cds_kernel<1, T, X>;
+      case 2:
+        return cds_kernel<2, T, X>;
+      case 3:
+        return cds_kernel<3, T, X>;
+      case 4:
+        return cds_kernel<4, T, X>;
+      case 5:
+        return cds_kernel<5, T, X>;
+      case 6:
+        return cds_kernel<6, T, X>;
+      case 7:
+        return cds_kernel<7, T, X>;
+      case 8:
+        return cds_kernel<8, T, X>;
+      default:
+        return cds_kernel<0, T, X>;
+    }
+  }
+
+  device::Textures<T> textures_;
+  bool texture_;
+  CdsMatrix<T> a_;
+};
+
+bool register_all() {
+  const std::string paper = "CDS: Godwin, Holewinski and Sadayappan 2012, section 3";
+  add_kernel({.step = 9,
+              .name = "cds",
+              .format = "CDS",
+              .idea = "block diagonals, one thread a row, plain loads of x",
+              .source = paper},
+             [](const auto& problem) { return make<Cds>(problem, CdsLayout::kColumns, false); });
+  add_kernel({.step = 9,
+              .name = "cds_texture",
+              .format = "CDS",
+              .idea = "block diagonals, one thread a row, x by a texture",
+              .source = paper},
+             [](const auto& problem) { return make<Cds>(problem, CdsLayout::kColumns, true); });
+  return add_kernel(
+      {.step = 9,
+       .name = "cds_sliced",
+       .format = "CDS",
+       .idea = "all that a block of threads reads lies together",
+       .source = "after " + paper},
+      [](const auto& problem) { return make<Cds>(problem, CdsLayout::kSlices, false); });
+}
+
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace spmv
