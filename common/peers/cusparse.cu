@@ -11,6 +11,7 @@
 
 #include "device/buffer.hpp"
 #include "harness/kernel.hpp"
+#include "sparse/bsr.hpp"
 
 namespace spmv {
 namespace {
@@ -191,53 +192,14 @@ class CusparseBsr final : public Cusparse<T> {
   explicit CusparseBsr(const Problem<T>& problem)
       : Cusparse<T>(problem, CUSPARSE_SPMV_BSR_ALG1, false) {
     const Csr<T>& a = problem.host.csr;
-    std::vector<std::vector<Index>> block_columns;  // of each block row, ascending
-    for (const Index block : {8, 6, 5, 4, 3, 2}) {
-      if (a.rows % block || a.cols % block) continue;
-      std::int64_t blocks = 0;
-      std::vector<std::vector<Index>> found(a.rows / block);
-      for (Index row = 0; row < a.rows; ++row) {
-        auto& columns = found[row / block];
-        for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
-          const Index column = a.column_indices[k] / block;
-          if (columns.empty() || columns.back() != column) columns.push_back(column);
-        }
-        if ((row + 1) % block == 0) {
-          std::sort(columns.begin(), columns.end());
-          columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-          blocks += static_cast<std::int64_t>(columns.size());
-        }
-      }
-      if (blocks * block * block <= a.nnz() + a.nnz() / 2) {
-        block_ = block;
-        block_columns = std::move(found);
-        break;
-      }
-    }
+    block_ = best_block(a);
     if (block_ == 0) throw Unsuitable("no square block from 2 to 8 stores less than half zeros");
-
-    std::vector<Index> offsets{0};
-    std::vector<Index> columns;
-    for (const auto& row_columns : block_columns) {
-      columns.insert(columns.end(), row_columns.begin(), row_columns.end());
-      offsets.push_back(static_cast<Index>(columns.size()));
-    }
-    std::vector<T> values(columns.size() * block_ * block_, T{0});
-    for (Index row = 0; row < a.rows; ++row) {
-      const auto& row_columns = block_columns[row / block_];
-      for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
-        const Index column = a.column_indices[k];
-        const auto at = std::lower_bound(row_columns.begin(), row_columns.end(), column / block_);
-        const std::size_t block =
-            static_cast<std::size_t>(offsets[row / block_] + (at - row_columns.begin()));
-        values[(block * block_ + row % block_) * block_ + column % block_] = a.values[k];
-      }
-    }
-    offsets_ = device::Buffer<Index>("bsr_offsets", offsets);
-    columns_ = device::Buffer<Index>("bsr_columns", columns);
-    values_ = device::Buffer<T>("bsr_values", values);
+    const Bsr<T> bsr = to_bsr(a, block_);
+    offsets_ = device::Buffer<Index>("bsr_offsets", bsr.row_offsets);
+    columns_ = device::Buffer<Index>("bsr_columns", bsr.column_indices);
+    values_ = device::Buffer<T>("bsr_values", bsr.values);
     check(cusparseCreateBsr(&this->matrix_, a.rows / block_, a.cols / block_,
-                            static_cast<std::int64_t>(columns.size()), block_, block_,
+                            static_cast<std::int64_t>(columns_.size()), block_, block_,
                             offsets_.data(), columns_.data(), values_.data(), CUSPARSE_INDEX_32I,
                             CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, kType<T>,
                             CUSPARSE_ORDER_ROW),
