@@ -26,6 +26,14 @@ inline constexpr int kOnePassBlocks = 8;      // of a multiprocessor, at 64 regi
 inline constexpr int kOnePassStep = 256;      // nonzeros a warp takes at a time
 inline constexpr int kOnePassOverhang = 512;  // two steps
 
+// Of a block.
+template <typename T>
+constexpr std::size_t one_pass_shared_bytes() {
+  constexpr std::size_t padding = 16;
+  return kOnePassThreads * (kOnePassStep / 32 * sizeof(T) + padding) +
+         kOnePassThreads / 32 * (kOnePassStep / 32) * sizeof(unsigned);
+}
+
 // 16 bytes, which a lane reads from shared memory at once.
 template <typename T>
 struct alignas(16) Pack {

@@ -140,6 +140,9 @@ class PcsrOnePass final : public Spmv<T> {
         std::min(device::resident_blocks(pcsr_one_pass_kernel<T>, kOnePassThreads),
                  kOnePassBlocks * device::multiprocessors());
     const long long warps = std::max(blocks, 1LL) * kWarps;
+    // The more of x stays in the L1 cache, the better.
+    device::limit_shared_memory(pcsr_one_pass_kernel<T>, kOnePassBlocks,
+                                one_pass_shared_bytes<T>());
     window_ = std::max<long long>(device::divide_up(positions, warps), kOnePassStep * 7 / 8);
     share_count_ = static_cast<int>(device::divide_up(positions, window_));
     shares_ = device::Buffer<Share>("shares", share_count_ + 1);

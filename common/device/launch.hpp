@@ -58,6 +58,26 @@ inline int multiprocessors() {
   return count;
 }
 
+// Shared memory and L1 cache are one memory. Asks the driver to set no more of it apart for the
+// shared memory of `kernel` than `blocks` blocks of `bytes` each need, so that the cache has the
+// rest.
+template <typename... Parameters>
+void limit_shared_memory(void (*kernel)(Parameters...), int blocks, std::size_t bytes) {
+  int device = 0;
+  int all = 0;
+  int reserved = 0;  // by the driver, in each block
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device),
+        "device attribute");
+  check(cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device),
+        "device attribute");
+  const long long wanted = blocks * (static_cast<long long>(bytes) + reserved);
+  const auto percent = static_cast<int>((100 * wanted + all - 1) / all);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                             percent < 100 ? percent : 100),
+        "shared memory");
+}
+
 // How many groups of `size` are needed for `count`.
 template <typename Integer>
 constexpr Integer divide_up(Integer count, Integer size) {
