@@ -16,7 +16,8 @@ BROKEN := $(OUT)/broken/spmv
 $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.cu)
 	$(link)
 
-.PHONY: help run test data info list build readmes clean format check-format fuzz bench-reader
+.PHONY: help run test data info list build readmes clean format check-format fuzz bench-reader \
+  bench figures report test-plots
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -62,6 +63,20 @@ build: $(SPMV) $(TESTS) $(BROKEN)  ## compile everything, run nothing
 
 readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check: only compare)
 	@python3 plots/update_readmes.py $(ARGS)
+
+# SET=quick|full|shapes, MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/bench.py --help.
+bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds)
+	@python3 plots/bench.py --spmv $(SPMV) --set $(or $(SET),quick) --matrices '$(or $(MATRICES),$(MATRIX))' \
+	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
+
+figures:  ## draw every figure from published and measured records into plots/figures/
+	@python=$$(plots/python.sh) && $$python plots/figures.py $(ARGS)
+
+report:  ## all figures and tables in one HTML file, build/report.html
+	@python=$$(plots/python.sh) && $$python plots/report.py $(ARGS)
+
+test-plots:  ## test the scripts that measure, draw and write tables
+	@python=$$(plots/python.sh) && $$python -m unittest discover -s plots
 
 clean:  ## remove what was built
 	@rm -rf build

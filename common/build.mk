@@ -58,7 +58,7 @@ OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
 # TEST_LIBRARIES, THRUST_INCLUDES) and whether there is an Eigen (EXTRA_DEFINES) and a Thrust
 # (HAVE_THRUST).
-NEEDS_NOTHING := help clean format check-format
+NEEDS_NOTHING := help clean format check-format figures report test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   include $(ROOT)/build/setup-$(BACKEND).mk
 endif

@@ -140,3 +140,69 @@ class Published(list):
 
 def published(name):
     return Published(name)
+
+
+# --- All of it, for figures and tables ------------------------------------------------------------
+
+
+class Data:
+    """What there is to draw: times of one device, counters of the CPU backend, looks of matrices."""
+
+    def __init__(self, device, results=None):
+        results = Path(results or RESULTS)
+        self.directory = device
+        self.times = self._read(device, results)
+        self.counters = self._read(COUNTERS, results)
+        self.shapes = {}
+        if (results / "matrices.jsonl").exists():
+            lines = (results / "matrices.jsonl").read_text(encoding="utf-8").splitlines()
+            self.shapes = {info["matrix"]["name"]: info for info in map(json.loads, lines)}
+        self.refused = set()
+        if (results / device / "skipped.tsv").exists():
+            lines = (results / device / "skipped.tsv").read_text(encoding="utf-8").splitlines()
+            self.refused = {tuple(line.split("\t")[:3]) for line in lines}
+        self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them
+        self.by_matrix = {}  # (name, precision, on a GPU) -> records
+        for (matrix, precision, _), record in self.times.items():
+            self.matrices[matrix] = record["matrix"]
+            self.by_matrix.setdefault((matrix, precision, on_gpu(record)), []).append(record)
+
+    @staticmethod
+    def _read(device, results):
+        try:
+            return {key_of(record): record for record in read_records(device, results)}
+        except RecordError as error:
+            if "no records" not in str(error):
+                raise
+            return {}
+
+    @property
+    def device(self):
+        """The device as it calls itself."""
+        names = [r["device"] for r in self.times.values() if on_gpu(r)]
+        return names[-1] if names else self.directory.replace("_", " ")
+
+    def of(self, matrix, precision, gpu=True):
+        """All records of a matrix."""
+        return self.by_matrix.get((matrix, precision, gpu), [])
+
+    def fastest(self, matrix, precision, patterns, gpu=True):
+        """The record with the least warm time of those whose kernel fits, or None."""
+        fit = [r for r in self.of(matrix, precision, gpu) if fits(r["kernel"], patterns)]
+        return min(fit, key=milliseconds, default=None)
+
+    def is_refused(self, matrix, precision, patterns):
+        return any(m == matrix and p == precision and fits(k, patterns) for m, p, k in self.refused)
+
+    def source(self, matrix):
+        if matrix in self.matrices:
+            return self.matrices[matrix]["source"]
+        return self.shapes.get(matrix, {}).get("matrix", {}).get("source", "")
+
+    def label(self, matrix):
+        """Its name for an axis: short, and with a star if it is a stand-in."""
+        return short(matrix) + ("*" if self.source(matrix) == "stand-in" else "")
+
+    def counters_label(self, matrix):
+        source = next(r["matrix"]["source"] for (m, *_), r in self.counters.items() if m == matrix)
+        return short(matrix) + ("*" if source == "stand-in" else "")

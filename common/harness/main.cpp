@@ -55,6 +55,7 @@ struct Options {
   // info
   std::string info_matrix;
   bool sizes = false;
+  bool info_json = false;
 };
 
 LoadOptions load_options(const Options& options) {
@@ -145,6 +146,8 @@ int info(const Options& options) {
   const Matrix<double> matrix = load_matrix<double>(options.info_matrix, load_options(options));
   if (options.sizes) {
     fmt::print("{}\t{}\t{}\n", matrix.csr.rows, matrix.csr.cols, matrix.csr.nnz());
+  } else if (options.info_json) {
+    print_info_json(std::cout, matrix);
   } else {
     print_info(std::cout, matrix);
   }
@@ -186,6 +189,7 @@ int main_program(int argc, char** argv) {
   info_command->add_option("MATRIX", options.info_matrix, "a file, a generator or a name")
       ->required();
   info_command->add_flag("--sizes", options.sizes, "only rows, columns and nonzeros");
+  info_command->add_flag("--json", options.info_json, "a line of JSON, for the plots");
   std::vector<std::pair<CLI::App*, CommandBody>> programs;  // the steps' own
   for (const Command& command : commands()) {
     CLI::App* program = app.add_subcommand(command.name, command.summary);

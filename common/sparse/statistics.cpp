@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "sparse/catalogue.hpp"
 #include "sparse/text.hpp"
@@ -305,9 +306,42 @@ void print_info(std::ostream& out, const Matrix<T>& matrix, Charset charset) {
   print_picture(out, matrix.csr, charset);
 }
 
+template <typename T>
+void print_info_json(std::ostream& out, const Matrix<T>& matrix) {
+  constexpr Index kCells = 200;
+  const Statistics s = compute_statistics(matrix.csr);
+  const Index lines = std::min(s.rows, kCells), columns = std::min(s.cols, kCells);
+  const std::vector<Index> counts = count_on_grid(matrix.csr, columns, lines);
+  nlohmann::ordered_json cells = nlohmann::ordered_json::array();
+  for (Index line = 0; line < lines; ++line) {
+    for (Index column = 0; column < columns; ++column) {
+      const Index count = counts[line * columns + column];
+      if (count > 0) cells.push_back({line, column, count});
+    }
+  }
+  const nlohmann::ordered_json info{
+      {"matrix",
+       {{"name", matrix.source.name},
+        {"source", to_string(matrix.source.origin)},
+        {"rows", s.rows},
+        {"cols", s.cols},
+        {"nnz", s.nnz}}},
+      {"min_row", s.min_row},
+      {"max_row", s.max_row},
+      {"mean_row", s.mean_row},
+      {"stddev_row", s.stddev_row},
+      {"empty_rows", s.empty_rows},
+      {"bandwidth", s.bandwidth},
+      {"dispersion", s.dispersion},
+      {"picture", {{"lines", lines}, {"columns", columns}, {"cells", cells}}}};
+  out << info.dump() << '\n';
+}
+
 template Statistics compute_statistics(const Csr<float>&);
 template Statistics compute_statistics(const Csr<double>&);
 template void print_info(std::ostream&, const Matrix<float>&, Charset);
 template void print_info(std::ostream&, const Matrix<double>&, Charset);
+template void print_info_json(std::ostream&, const Matrix<float>&);
+template void print_info_json(std::ostream&, const Matrix<double>&);
 
 }  // namespace spmv

@@ -36,9 +36,16 @@ Charset terminal_charset();
 template <typename T>
 void print_info(std::ostream& out, const Matrix<T>& matrix, Charset charset = terminal_charset());
 
+// The same for a program: one line of JSON. `picture` lists the cells of a grid of at most 200 x
+// 200 that hold nonzeros, as [line, column, nonzeros].
+template <typename T>
+void print_info_json(std::ostream& out, const Matrix<T>& matrix);
+
 extern template Statistics compute_statistics(const Csr<float>&);
 extern template Statistics compute_statistics(const Csr<double>&);
 extern template void print_info(std::ostream&, const Matrix<float>&, Charset);
 extern template void print_info(std::ostream&, const Matrix<double>&, Charset);
+extern template void print_info_json(std::ostream&, const Matrix<float>&);
+extern template void print_info_json(std::ostream&, const Matrix<double>&);
 
 }  // namespace spmv

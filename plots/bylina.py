@@ -1,0 +1,137 @@
+"""Bylina, Bylina and Karwacki 2011: storage formats on Markov chains (tables 2 to 7, figures 10 to 12)."""
+
+import style
+from check_published import PRODUCTS
+from records import gflops, milliseconds, published
+from tables import Table, cell
+
+PAPER = "Bylina, Bylina and Karwacki 2011"
+GPU = "Tesla C2050"
+CPU = ["csr_openmp", "eigen_csr"]
+# The paper's formats, as CUSP's kernels multiply them, and the kernel that stands for each here.
+FORMATS = {"coo": ["segscan_shuffle"], "csr": ["csr_vector_shared"], "ell": ["ell", "ell_*"],
+           "hyb": ["hyb", "hyb_*"]}
+COLOURS = [style.GREY, style.ORANGE, style.SKY, style.GREEN, style.BLUE]
+REMARK = ("COO: kernel segscan_shuffle; CSR: csr_vector_shared, a warp a row as in the paper's figure 9; "
+          "CPU: the faster of csr_openmp and Eigen on the host of the GPU.")
+FIRST, MARKOV = (4, 5), (6, 7)  # tables of times and speed-ups
+
+
+def names_of(table):
+    return [row["matrix"] for row in published(f"bylina_2011_table{table}")]
+
+
+def patterns_of(kernel):
+    return CPU if kernel == "cpu" else FORMATS[kernel]
+
+
+def on(kernel):
+    return "CPU, CSR" if kernel == "cpu" else kernel.upper()
+
+
+def picture(number, table, keep, title):
+    """GFLOP/s of the formats: above from the paper's times, below ours, both precisions."""
+
+    def draw(data, gaps):
+        sizes = {row["matrix"]: int(row["nonzeros"])
+                 for row in published(f"bylina_2011_table{2 if table == 4 else 3}")}
+        rows = [row for row in published(f"bylina_2011_table{table}") if keep(sizes[row["matrix"]])]
+        names = [row["matrix"] for row in rows]
+        kernels = ["cpu", *FORMATS]
+        measured = any(data.fastest(m, p, FORMATS[k]) for m in names for p in ("f32", "f64") for k in FORMATS)
+        figure = style.new_figure(11.5, 8.6 if measured else 3.6, f"{PAPER}, figure {number}: {title}")
+        axes = figure.subplots(3 if measured else 1, 1, squeeze=False)[:, 0]
+        style.bars(axes[0], names, [(on(k), [2e-9 * PRODUCTS * sizes[row["matrix"]] / float(row[k]) for row in rows])
+                                    for k in kernels], COLOURS)
+        axes[0].set_title(f"{GPU}, single precision (drawn from the times of table {table}; double precision is lost)")
+        for row, precision in enumerate(("f32", "f64"), 1):
+            series = []
+            for kernel in kernels:
+                records = [gaps.find(on(kernel), m, precision, patterns_of(kernel), kernel != "cpu")
+                           for m in names]
+                series.append((on(kernel), *([r and gflops(r, "warm", q) for r in records]
+                                             for q in ("median", "upper", "lower")),
+                               [r and "cold_ms" in r and gflops(r, "cold") or None for r in records]))
+            if measured:
+                style.bars(axes[row], [data.label(m) for m in names], series, COLOURS)
+                axes[row].set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision")
+        for each in axes:
+            each.set_ylabel("GFLOP/s")
+            each.set_title(each.get_title(), pad=16)
+            style.legend_above(each)
+        said = [f"{w['words']} {w['value']} GFLOP/s" for w in published("bylina_2011_text").where(
+            figure=str(number), what="max_gflops", precision="f64")]
+        if said:
+            gaps.remark(f"Of double precision on the {GPU} the text says: {said[0]}.")
+        gaps.remark(f"The paper does not say of how many products its times are; {PRODUCTS} fit its text.")
+        gaps.remark(REMARK)
+        if measured:
+            gaps.remark("Warm: inputs in the L2 as far as they fit. Bars: medians, lines: quartiles, diamonds: cold.")
+        return figure
+
+    draw.__doc__ = f"GFLOP/s of COO, CSR, ELL and HYB on {title}."
+    return draw
+
+
+def sizes_table(number):
+    def table(data):
+        rows = []
+        for row in published(f"bylina_2011_table{number}"):
+            info = data.shapes.get(row["matrix"])
+            ours = ([str(info["matrix"]["nnz"]), f"{info['min_row']} to {info['max_row']}", f"{info['mean_row']:.2f}",
+                     f"{info['dispersion']:.6f}", info["matrix"]["source"]] if info else ["—"] * 5)
+            rows.append([row["matrix"], row["rows"], row["nonzeros"], f"{row['min']} to {row['max']}",
+                         row["density"], row["dispersion"], *ours])
+        return Table(f"{PAPER}, table {number}: the matrices, and what stands for them here",
+                     ["matrix", "rows", "nonzeros", "in a column", "density", "dispersion", "ours: nonzeros",
+                      "in a row", "density", "dispersion", "source"], rows,
+                     ["A dash: `make bench SET=shapes` looks at those that it can load."])
+
+    return table
+
+
+def times_table(number):
+    def table(data):
+        rows = []
+        for row in published(f"bylina_2011_table{number}"):
+            cells = [row["matrix"]]
+            for kernel in ("cpu", *FORMATS):
+                record = data.fastest(row["matrix"], "f32", patterns_of(kernel), kernel != "cpu")
+                cells += [cell(1e6 * float(row[kernel]) / PRODUCTS), cell(record and 1e3 * milliseconds(record))]
+            rows.append(cells)
+        columns = ["matrix"] + [text for k in ("cpu", *FORMATS)
+                                for text in (f"{on(k)}: {'i7 950' if k == 'cpu' else 'C2050'}",
+                                             "here" if k == "cpu" else data.device)]
+        return Table(f"{PAPER}, table {number}: microseconds a product, single precision", columns, rows,
+                     [f"The paper's seconds are taken to be those of {PRODUCTS} products. Ours: warm.", REMARK,
+                      f"A dash is not measured yet: `{style.COMMAND}`."])
+
+    return table
+
+
+def speedup(data, matrix, kernel):
+    """Times as fast as the CPU beside the GPU, or None."""
+    cpu = data.fastest(matrix, "f32", CPU, gpu=False)
+    gpu = data.fastest(matrix, "f32", FORMATS[kernel])
+    return milliseconds(cpu) / milliseconds(gpu) if cpu and gpu else None
+
+
+def speedups_table(number):
+    def table(data):
+        rows = [[row["matrix"]] + [text for k in FORMATS for text in (row[k], cell(speedup(data, row["matrix"], k)))]
+                for row in published(f"bylina_2011_table{number}")]
+        columns = ["matrix"] + [text for k in FORMATS for text in (f"{on(k)}: C2050", data.device)]
+        return Table(f"{PAPER}, table {number}: times as fast as the CPU, single precision", columns, rows,
+                     [REMARK, f"A dash is not measured yet: `{style.COMMAND}`."])
+
+    return table
+
+
+FIGURES = {
+    "bylina_2011_figure10": picture(10, 4, lambda nnz: True, "the first set of matrices"),
+    "bylina_2011_figure11": picture(11, 6, lambda nnz: nnz <= 200_000, "small Markov matrices"),
+    "bylina_2011_figure12": picture(12, 6, lambda nnz: nnz > 200_000, "bigger Markov matrices"),
+}
+TABLES = {**{f"bylina_2011_table{n}": sizes_table(n) for n in (2, 3)},
+          **{f"bylina_2011_table{n}": times_table(n) for n in (4, 6)},
+          **{f"bylina_2011_table{n}": speedups_table(n) for n in (5, 7)}}

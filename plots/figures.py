@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Draws every figure and writes every table from published and measured records. No GPU.
+
+    make figures                          all, into plots/figures/*.png, *.svg and TABLES.md
+    python3 plots/figures.py ladder       those whose names contain a word
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import bylina
+import godwin
+import he_gao
+import lightspmv
+import ours
+import style
+from records import ROOT, Data, device_names
+
+MODULES = {
+    "Ours": ours,
+    he_gao.PAPER: he_gao,
+    bylina.PAPER: bylina,
+    lightspmv.PAPER: lightspmv,
+    godwin.PAPER: godwin,
+}
+FIGURES = {name: draw for module in MODULES.values() for name, draw in module.FIGURES.items()}
+TABLES = {name: make for module in MODULES.values() for name, make in module.TABLES.items()}
+
+
+def draw(name, data):
+    """The figure, or None where there is nothing to draw, and the notes on it."""
+    gaps = style.Gaps(data)
+    figure = FIGURES[name](data, gaps)
+    notes = gaps.notes()
+    return (style.finish(figure, notes) if figure else None), notes
+
+
+def tables_page(data):
+    """All tables as Markdown."""
+    parts = ["<!-- written by plots/figures.py -->", "# The papers' tables, and ours", ""]
+    for make in TABLES.values():
+        table = make(data)
+        parts += [f"## {table.title}", "", table.markdown()]
+    return "\n".join(parts)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", help="figures whose names contain one of these; default all")
+    parser.add_argument("--device", help="whose records, a directory of plots/results; default NVIDIA_H200")
+    parser.add_argument("--results", type=Path, help="default plots/results")
+    parser.add_argument("--out", type=Path, default=ROOT / "plots" / "figures")
+    arguments = parser.parse_args(argv)
+    names = [n for n in FIGURES if not arguments.names or any(word in n for word in arguments.names)]
+    if not names:
+        print(f"error: no figure is called {' or '.join(arguments.names)}; there are {', '.join(FIGURES)}", file=sys.stderr)
+        return 2
+    data = Data(arguments.device or default_device(arguments.results), arguments.results)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        figure, notes = draw(name, data)
+        if figure is None:
+            print(f"{name}: not drawn. {' '.join(notes)}")
+            continue
+        style.save(figure, arguments.out, name)
+        missing = [note for note in notes if "`make" in note or "ot measured yet" in note]
+        print(f"{name}.png, .svg" + "".join(f"\n    {note}" for note in missing))
+    if not arguments.names:
+        (arguments.out / "TABLES.md").write_text(tables_page(data), encoding="utf-8")
+        print("TABLES.md")
+    return 0
+
+
+def default_device(results=None):
+    names = device_names(results)
+    return "NVIDIA_H200" if "NVIDIA_H200" in names or not names else names[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Godwin, Holewinski and Sadayappan 2012: the column-diagonal format on structured grids (figures 7
+and 8, table 1)."""
+
+import re
+
+import style
+from records import bandwidth, gflops, published
+from tables import Table, cell
+
+PAPER = "Godwin, Holewinski and Sadayappan 2012"
+FORMATS = {"CDS": ["cds", "cds_*"], "DIA": ["dia", "dia_*"], "ELL": ["ell", "ell_*"], "CSR": ["csr_vector"],
+           "best cuSPARSE": ["cusparse_*"]}
+COLOURS = [style.VERMILLION, style.BLUE, style.GREEN, style.GREY, style.BLACK]
+
+
+def grids(data):
+    """{grid: {degrees of freedom: matrix}} of grids that were measured with more than one."""
+    found = {}
+    for name in data.matrices:
+        if name.startswith("stencil"):
+            dof = re.search(r",dof=(\d+)", name)
+            found.setdefault(re.sub(r",dof=\d+", "", name), {})[int(dof[1]) if dof else 1] = name
+    return {grid: dict(sorted(of.items())) for grid, of in sorted(found.items()) if len(of) > 1}
+
+
+def statements(figure):
+    said = published("godwin_2012_text").where(figure=str(figure))
+    return "The paper's figure is lost, and its text gives no numbers. It says:\n" + "\n".join(
+        f"  – {row['kernel']} against {row['than']}, {row['dof']} degrees of freedom: {row['words']}" for row in said)
+
+
+def picture(number, title, unit, value):
+    def draw(data, gaps):
+        every = {grid: of for grid, of in grids(data).items()
+                 if any(data.fastest(m, p, FORMATS["CDS"]) for m in of.values() for p in ("f32", "f64"))}
+        figure = style.new_figure(max(3.1 * len(every), 9), 7.6 if every else 1.7, f"{PAPER}, figure {number}: {title}")
+        if not every:
+            style.words(figure.subplots(), statements(number))
+            gaps.remark(f"No records of CDS on grids with several unknowns a point: `{style.COMMAND} KERNELS='cds*,dia*,ell*,csr_vector,cusparse_*'`.")
+            return figure
+        grid = figure.add_gridspec(3, len(every), height_ratios=[0.55, 1, 1])
+        style.words(figure.add_subplot(grid[0, :]), statements(number))
+        for row, precision in enumerate(("f32", "f64"), 1):
+            for column, (name, of) in enumerate(every.items()):
+                axes = figure.add_subplot(grid[row, column])
+                for (label, patterns), colour, marker in zip(FORMATS.items(), COLOURS, style.MARKERS):
+                    records = {dof: gaps.find(label, m, precision, patterns) for dof, m in of.items()}
+                    there = {dof: r for dof, r in records.items() if r}
+                    axes.plot(list(there), [value(r) for r in there.values()], marker=marker, markersize=4,
+                              linewidth=1.2, color=colour, label=label)
+                axes.set_title(f"{name}, {precision}")
+                axes.set_xlabel("degrees of freedom")
+                axes.set_ylim(bottom=0)
+                axes.set_xticks(list(of))
+                if column == 0:
+                    axes.set_ylabel(unit)
+                    if row == 1:
+                        handles, labels = axes.get_legend_handles_labels()
+        style.legend_below_title(figure, handles, labels)
+        gaps.remark(f"{data.device}, warm.")
+        return figure
+
+    draw.__doc__ = f"{unit} of CDS, DIA, ELL and CSR as degrees of freedom grow."
+    return draw
+
+
+def table1(data):
+    rows = [[row["device"], row["cores"], f"{row['memory']} GB", row["compute"], row["peak_bandwidth"], ""]
+            for row in published("godwin_2012_table1")]
+    copies = [r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r]
+    rows.append([data.device, "", "", "", "", cell(max(copies, default=None))])
+    return Table(f"{PAPER}, table 1: the GPUs", ["device", "cores", "memory", "compute", "peak, GB/s", "a copy, GB/s"],
+                 rows, ["Of our device the bandwidth of a copy is measured."])
+
+
+FIGURES = {
+    "godwin_2012_figure7": picture(7, "speed across degrees of freedom", "GFLOP/s", gflops),
+    "godwin_2012_figure8": picture(8, "bandwidth", "GB/s of compulsory bytes", bandwidth),
+}
+TABLES = {"godwin_2012_table1": table1}

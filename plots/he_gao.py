@@ -1,0 +1,261 @@
+"""He and Gao 2016: PCSR on one GPU (figures 4 to 6, table 2) and on several (tables 3 to 6,
+figures 7 to 10)."""
+
+from statistics import mean
+
+import style
+from multigpu import efficiencies
+from records import gflops, published
+from tables import Table, cell
+
+PAPER = "He and Gao 2016"
+GPU = "Tesla C2050"
+# What the paper compares, and the kernel that stands for it here. cuSPARSE has lost its HYB.
+RIVALS = {
+    "CSR-scalar": ["csr_scalar"],
+    "CSR-vector": ["csr_vector"],
+    "CSRMV": ["cusparse_csr_*"],
+    "HYBMV": ["hyb", "hyb_*"],
+    "CSR-Adaptive": ["csr_adaptive"],
+}
+PCSR = {"PCSR": ["pcsr_texture"]}
+ALGORITHMS = {**RIVALS, **PCSR, "PCSR in one pass (ours)": ["pcsr_one_pass"]}
+COLOURS = [style.GREY, style.SKY, style.GREEN, style.PURPLE, style.ORANGE, style.BLUE, style.VERMILLION]
+REMARK = ("CSRMV: the fastest of cuSPARSE's CSR kernels; HYBMV: kernel hyb of step 08, since cuSPARSE"
+          " has no HYB any more; PCSR: kernel pcsr_texture, as published.")
+WARM = "Warm: inputs in the L2 as far as they fit. Bars: medians, lines: quartiles, diamonds: cold."
+
+
+def matrices():
+    return [row["matrix"] for row in published("he_gao_2016_table2")]
+
+
+def measured(data, gaps, names):
+    """Those of `names` that any algorithm was measured on; the others become a note."""
+    found = [m for m in names if any(
+        data.fastest(m, p, patterns) for p in ("f32", "f64") for patterns in ALGORITHMS.values())]
+    for name in names:
+        if name not in found:
+            gaps.find("PCSR", name, "f64", PCSR["PCSR"])
+    return found
+
+
+def speedups(data, precision, names, patterns):
+    """PCSR over a rival on each matrix that both were measured on."""
+    both = [(data.fastest(m, precision, PCSR["PCSR"]), data.fastest(m, precision, patterns))
+            for m in names]
+    return [gflops(own) / gflops(rival) for own, rival in both if own and rival]
+
+
+def series_of(data, gaps, names, precision, value):
+    """[(label, values, lower, upper, cold)] of all algorithms; value(record, state, quartile)."""
+    series = []
+    for label, patterns in ALGORITHMS.items():
+        records = [gaps.find(label, m, precision, patterns) for m in names]
+        series.append((label, *([r and value(r, state, quartile) for r in records]
+                                for state, quartile in (("warm", "median"), ("warm", "upper"),
+                                                        ("warm", "lower"), ("cold", "median")))))
+    return series
+
+
+def pcsr_of_table3(axes):
+    """The one column of figure 4 that a table gives: PCSR in double precision."""
+    rows = published("he_gao_2016_table3")
+    style.bars(axes, [row["matrix"] for row in rows],
+               [("PCSR, from the times of table 3",
+                 [2e-6 * int(row["nonzeros"]) / float(row["one_gpu"]) for row in rows])],
+               [style.BLUE], 0.6)
+    axes.set_title(f"{GPU}, double precision (figure 4 itself is lost)")
+    axes.set_ylabel("GFLOP/s")
+    style.legend_above(axes)
+    axes.set_title(axes.get_title(), pad=16)
+
+
+def mean_speedups(axes, data, names):
+    """The averages that the text gives of figure 4, beside ours."""
+    said = published("he_gao_2016_speedups")
+    series = []
+    for precision in ("f32", "f64"):
+        theirs = [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS]
+        own = [speedups(data, precision, names, patterns) for patterns in RIVALS.values()]
+        series.append((f"{GPU}, {precision}", theirs))
+        series.append((f"{data.device}, {precision}", [mean(s) if s else None for s in own]))
+    style.bars(axes, list(RIVALS), series, [style.SKY, style.ORANGE, style.BLUE, style.VERMILLION])
+    axes.axhline(1, color=style.BLACK, linewidth=0.7)
+    axes.set_ylabel("PCSR is so many times as fast, on average")
+    axes.set_title("Average speed-ups of PCSR", pad=16)
+    style.legend_above(axes, 4)
+
+
+def figure4(data, gaps):
+    """GFLOP/s of six algorithms in both precisions, and PCSR's average speed-ups."""
+    gaps.remark(REMARK)
+    names = measured(data, gaps, matrices())
+    figure = style.new_figure(13, 9.6 if names else 4, f"{PAPER}, figure 4: performance of all algorithms")
+    grid = figure.add_gridspec(3 if names else 1, 2)
+    pcsr_of_table3(figure.add_subplot(grid[0, 0]))
+    mean_speedups(figure.add_subplot(grid[0, 1]), data, names)
+    for row, precision in enumerate(("f32", "f64") if names else (), 1):
+        axes = figure.add_subplot(grid[row, :])
+        shown = [(label, median, low, high, cold) for label, median, low, high, cold in
+                 series_of(data, gaps, names, precision, gflops)]
+        style.bars(axes, [data.label(m) for m in names], shown, COLOURS)
+        axes.set_ylabel("GFLOP/s")
+        axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=16)
+        style.legend_above(axes)
+    if names:
+        gaps.remark(WARM)
+    return figure
+
+
+def figure5(data, gaps):
+    """Effective bandwidth of six algorithms, and what share of the peak the paper reached."""
+    said = published("he_gao_2016_text")
+    names = measured(data, gaps, matrices())
+    figure = style.new_figure(13, 9.6 if names else 4, f"{PAPER}, figure 5: effective bandwidth")
+    grid = figure.add_gridspec(3 if names else 1, 1)
+    axes = figure.add_subplot(grid[0])
+    peaks = [144.0, 144.0]
+    theirs = [said.value(what="max_bandwidth", precision=p) for p in ("f32", "f64")]
+    style.bars(axes, ["single precision", "double precision"],
+               [("peak of the device", peaks), ("greatest of PCSR: more than", theirs)],
+               [style.GREY, style.BLUE], 0.5)
+    for x, (value, peak) in enumerate(zip(theirs, peaks)):
+        axes.text(x + 0.125, value + 2, f"{100 * value / peak:.0f}% of the peak", ha="center")
+    axes.set_title(f"{GPU} (figure 5 itself is lost: what the text says of it)", pad=16)
+    axes.set_ylabel("GB/s")
+    style.legend_above(axes)
+    copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=None)
+    for row, precision in enumerate(("f32", "f64") if names else (), 1):
+        axes = figure.add_subplot(grid[row])
+
+        def rate(record, state, quartile):
+            return 1e-6 * record["compulsory_bytes"] / record[f"{state}_ms"][quartile]
+
+        series = series_of(data, gaps, names, precision, rate)
+        style.bars(axes, [data.label(m) for m in names], series, COLOURS)
+        if copy:
+            axes.axhline(copy, color=style.BLACK, linewidth=0.8, linestyle="--",
+                         label=f"a copy: {copy:.0f} GB/s")
+        axes.set_ylabel("GB/s")
+        axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=16)
+        style.legend_above(axes)
+    if names:
+        gaps.remark("Bytes: the matrix in the kernel's format and x read once, y written once, PCSR's "
+                    "middle array written and read; repeated reads of x are not counted. A matrix that fits in the L2 may "
+                    "exceed a copy. " + WARM)
+    return figure
+
+
+def figure6(data, gaps):
+    """Where the nonzeros of af_shell9 and cont-300 are."""
+    names = [m for m in ("af_shell9", "cont-300") if "picture" in data.shapes.get(m, {})]
+    if not names:
+        gaps.remark("No picture of af_shell9 and cont-300: `make bench SET=shapes` makes them.")
+        return None
+    figure = style.new_figure(4.2 * len(names), 4.6, f"{PAPER}, figure 6: two matrices")
+    for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names):
+        info = data.shapes[name]
+        picture = info["picture"]
+        dots = [[0.0] * picture["columns"] for _ in range(picture["lines"])]
+        most = max(count for *_, count in picture["cells"])
+        for line, column, count in picture["cells"]:
+            dots[line][column] = 0.35 + 0.65 * count / most
+        axes.imshow(dots, cmap="Greys", vmin=0, vmax=1, interpolation="nearest",
+                    extent=(0, info["matrix"]["cols"], info["matrix"]["rows"], 0))
+        axes.grid(False)
+        axes.ticklabel_format(axis="both", style="plain")
+        axes.locator_params(nbins=4)
+        star = "*" if info["matrix"]["source"] == "stand-in" else ""
+        axes.set_title(f"{name}{star}: {info['matrix']['rows']:,} rows, {info['mean_row']:.1f} a row")
+        for spine in axes.spines.values():
+            spine.set_visible(True)
+    gaps.remark("Each dot is a 200th of the rows by a 200th of the columns, the darker the fuller.")
+    if any(data.shapes[m]["matrix"]["source"] == "stand-in" for m in names):
+        gaps.remark("* stand-in: generated, of the same kind and size, since the file is not here.")
+    return figure
+
+
+# --- Several GPUs ---------------------------------------------------------------------------------
+
+# figure -> table, GPUs, whether x is exchanged.
+PARALLEL = {7: (3, 2, False), 8: (4, 4, False), 9: (5, 2, True), 10: (6, 4, True)}
+
+
+def parallel_figure(number):
+    table, gpus, exchange = PARALLEL[number]
+    words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
+
+    def draw(data, gaps):
+        rows = published(f"he_gao_2016_table{table}")
+        own = efficiencies(data, gpus, exchange)
+        figure = style.new_figure(11, 6.4 if own else 3.6, f"{PAPER}, figure {number}: parallel efficiency {words}")
+        axes = figure.subplots(2 if own else 1, 1, squeeze=False)[:, 0]
+        style.bars(axes[0], [row["matrix"] for row in rows],
+                   [(f"PCSR-{way}", [float(row[f"efficiency_{way}"]) for row in rows])
+                    for way in ("I", "II")], [style.SKY, style.BLUE])
+        axes[0].set_title(f"{gpus} Tesla C2050, double precision (drawn from table {table})", pad=16)
+        if own:
+            names = list(dict.fromkeys(m for m, _ in own))
+            style.bars(axes[1], [data.label(m) for m in names],
+                       [(f"PCSR-{way}", [own.get((m, way), (None,))[0] for m in names])
+                        for way in ("I", "II")], [style.ORANGE, style.VERMILLION])
+            axes[1].set_title(f"{gpus} {data.device}, double precision", pad=16)
+        else:
+            gaps.remark(f"Not measured yet on {gpus} {data.device}: step 10's README names the command.")
+        for each in axes:
+            each.axhline(100, color=style.BLACK, linewidth=0.7)
+            each.set_ylabel("time on one / (GPUs x time), %")
+            style.legend_above(each)
+        gaps.remark("PCSR-I: equal rows a GPU. PCSR-II: equal nonzeros a GPU.")
+        return figure
+
+    draw.__doc__ = f"Parallel efficiency of PCSR-I and PCSR-II {words}."
+    return draw
+
+
+def parallel_table(number):
+    gpus, exchange = next((g, e) for t, g, e in PARALLEL.values() if t == number)
+
+    def table(data):
+        own = efficiencies(data, gpus, exchange)
+        columns = ["matrix", "one GPU, ms"]
+        for way in ("I", "II"):
+            columns += [f"PCSR-{way}, ms", "sd", "efficiency, %", f"{data.device}: ms", "efficiency, %"]
+        rows = []
+        for row in published(f"he_gao_2016_table{number}"):
+            cells = [row["matrix"], row["one_gpu"]]
+            for way in ("I", "II"):
+                ours = own.get((row["matrix"], way), (None, None))
+                cells += [row[f"time_{way}"], row[f"sd_{way}"], row[f"efficiency_{way}"],
+                          cell(ours[1]), cell(ours[0])]
+            rows.append(cells)
+        words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
+        notes = [] if own else [f"Not measured yet on {gpus} {data.device}: step 10's README names the command."]
+        others = [m for m, way in own if way == "II" and m not in {row[0] for row in rows}]
+        for matrix in others:
+            rows.append([data.label(matrix), ""] + [text for way in ("I", "II") for text in (
+                "", "", "", *(cell(v) for v in reversed(own.get((matrix, way), (None, None)))))])
+        return Table(f"{PAPER}, table {number}: PCSR-I and PCSR-II {words}", columns, rows,
+                     [f"Tesla C2050 beside {data.device}, double precision."] + notes)
+
+    return table
+
+
+def table2(data):
+    rows = []
+    for row in published("he_gao_2016_table2"):
+        info = data.shapes.get(row["matrix"])
+        rows.append([row["matrix"], row["rows"], row["nonzeros"], row["nonzeros_a_row"], row["description"],
+                     *([str(info["matrix"]["nnz"]), f"{info['mean_row']:.2f}", str(info["max_row"]),
+                        info["matrix"]["source"]] if info else ["—"] * 4)])
+    return Table(f"{PAPER}, table 2: the matrices, and what stands for them here",
+                 ["matrix", "rows", "nonzeros", "a row", "description", "ours: nonzeros", "a row",
+                  "longest row", "source"], rows,
+                 ["A dash: `make bench SET=shapes` looks at those that it can load."])
+
+
+FIGURES = {"he_gao_2016_figure4": figure4, "he_gao_2016_figure5": figure5, "he_gao_2016_figure6": figure6,
+           **{f"he_gao_2016_figure{n}": parallel_figure(n) for n in PARALLEL}}
+TABLES = {"he_gao_2016_table2": table2,
+          **{f"he_gao_2016_table{n}": parallel_table(n) for n in (3, 4, 5, 6)}}

@@ -1,0 +1,274 @@
+"""Figures that no paper has: roofline, ladder, coalescing, speed-up over cuSPARSE, break-even."""
+
+import math
+from statistics import geometric_mean
+
+import style
+from records import floor_share, gflops, milliseconds, on_gpu, ours
+
+STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
+         6: "06 PCSR", 7: "07 LightSpMV", 8: "08 ELL, HYB, DIA, SELL", 9: "09 CDS", 0: "cuSPARSE"}
+COLOURS = {2: style.GREY, 3: style.SKY, 4: style.YELLOW, 5: style.PURPLE, 6: style.BLUE, 7: style.GREEN,
+           8: style.ORANGE, 9: style.VERMILLION, 0: style.BLACK}
+# A kind of matrix, and names to look for; the one with most steps measured is shown.
+KINDS = {
+    "2-D grid": ["stencil2d:2000x2000", "stencil2d:1000x1000"],
+    "3-D grid, 27 points": ["stencil3d:100x100x100,points=27", "stencil3d:128x128x128,points=27"],
+    "finite elements": ["fem:100000,block=3"],
+    "circuit": ["G3_circuit"],
+    "few long rows": ["powerlaw:1000000x1000000,nnz=12000000"],
+    "web graph": ["cnr-2000"],
+}
+
+
+def compared(record):
+    """Our kernels and cuSPARSE's; not earlier versions of ours."""
+    return ours(record) or record["kernel"].startswith("cusparse_")
+
+
+def by_step(data, matrix, precision):
+    """{step: fastest record}; 0 is cuSPARSE."""
+    best = {}
+    for record in data.of(matrix, precision):
+        if compared(record):
+            step = record["step"]
+            if step not in best or milliseconds(record) < milliseconds(best[step]):
+                best[step] = record
+    return dict(sorted(best.items(), key=lambda item: item[0] or 99))
+
+
+def roofline(data, gaps):
+    """GFLOP/s of the best kernel of each step over operations a byte, under the bandwidth of a copy."""
+    copies = [r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r]
+    if not copies:
+        gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
+        return None
+    figure = style.new_figure(11, 4.9, f"Roofline: the best kernel of each step on each matrix, {data.device}, warm")
+    for axes, precision in zip(figure.subplots(1, 2, sharey=True), ("f32", "f64")):
+        points = {}
+        for name in data.matrices:
+            for step, record in by_step(data, name, precision).items():
+                points.setdefault(step, []).append(
+                    (2 * record["matrix"]["nnz"] / record["compulsory_bytes"], gflops(record)))
+        for (step, at), marker in zip(sorted(points.items()), style.MARKERS):
+            axes.plot([x for x, _ in at], [y for _, y in at], marker, color=COLOURS[step], markersize=4.5,
+                      alpha=0.8, markeredgecolor="white", markeredgewidth=0.4, label=STEPS[step])
+        xs = [x for at in points.values() for x, _ in at] or [0.1]
+        edge = [min(xs) * 0.8, max(xs) * 1.25]
+        axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1,
+                  label=f"a copy: {max(copies):.0f} GB/s")
+        axes.set(xscale="log", yscale="log", xlabel="operations a compulsory byte", title=precision)
+        axes.grid(True, which="major", axis="both")
+        axes.set_xticks([tick for tick in (0.05, 0.1, 0.2, 0.5, 1) if edge[0] <= tick <= edge[1]])
+        axes.set_xticks([], minor=True)
+        axes.xaxis.set_major_formatter("{x:g}")
+    figure.axes[0].set_ylabel("GFLOP/s")
+    figure.axes[0].yaxis.set_major_formatter("{x:g}")
+    figure.axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    gaps.remark("Compulsory bytes: the matrix in the kernel's format and x read once, y written once. "
+                "A matrix that fits in the L2 may lie above the line.")
+    return figure
+
+
+def ladder(data, gaps):
+    """GFLOP/s and share of the floor, step by step, on each kind of matrix."""
+    found = {kind: max(names, key=lambda name: len(by_step(data, name, "f64"))) for kind, names in KINDS.items()}
+    found = {kind: name if by_step(data, name, "f64") else None for kind, name in found.items()}
+    for kind, name in found.items():
+        if name is None:
+            gaps.find("any step", KINDS[kind][0], "f64", ["csr_*"])
+    found = {kind: name for kind, name in found.items() if name}
+    if not found:
+        return None
+    columns = min(3, len(found))
+    lines = math.ceil(len(found) / columns)
+    figure = style.new_figure(4 * columns, 2.9 * lines + 0.6,
+                              f"The ladder: the best kernel of each step, {data.device}, f64, warm")
+    every = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for axes, (kind, name) in zip(every, found.items()):
+        best = by_step(data, name, "f64")
+        floor = next((gflops(r) / floor_share(r) for r in best.values() if r["format"] == "CSR"), None)
+        for x, (step, record) in enumerate(best.items()):
+            low, high = gflops(record, "warm", "upper"), gflops(record, "warm", "lower")
+            axes.bar(x, gflops(record), 0.75, color=COLOURS[step],
+                     yerr=[[max(gflops(record) - low, 0)], [max(high - gflops(record), 0)]],
+                     error_kw={"elinewidth": 0.7})
+            axes.text(x, 1.01 * gflops(record), f"{100 * floor_share(record):.0f}%", ha="center", va="bottom", fontsize=7,
+                      zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})
+        if floor:
+            axes.axhline(floor, color=style.BLACK, linewidth=0.8, linestyle="--")
+        axes.set_xticks(range(len(best)))
+        axes.set_xticklabels([STEPS[s][:2] if s else "cu" for s in best])
+        axes.set_title(f"{kind}: {data.label(name)}")
+        axes.set_ylabel("GFLOP/s")
+        axes.margins(y=0.12)
+    for axes in every[len(found):]:
+        axes.axis("off")
+    steps = sorted({s for name in found.values() for s in by_step(data, name, "f64")} - {0})
+    gaps.remark("Steps: " + ", ".join(STEPS[s] for s in steps) + "; cu: the best of cuSPARSE. Percent: of the "
+                "floor (dashed), which streams values and column indices and gathers x, but knows no rows; "
+                "another format may be faster than that.")
+    missing = [STEPS[s] for s in (8, 9) if s not in steps]
+    if missing:
+        gaps.remark(f"No records of {' and '.join(missing)}: `{style.COMMAND}`.")
+    return figure
+
+
+# --- Counters -------------------------------------------------------------------------------------
+
+PARTS = {"matrix": style.BLUE, "x": style.ORANGE, "between kernels": style.PURPLE, "y": style.GREEN}
+
+
+def traffic(record):
+    """{part: (bytes moved, bytes of the fewest sectors)} in global memory."""
+    requests = [t for t in record["traffic"] if t["space"] == "global"]
+    written = {t["array"] for t in requests if t["access"] != "load"}
+    sums = {part: [0, 0] for part in PARTS}
+    for t in requests:
+        array = t["array"]
+        part = array if array in ("x", "y") else "between kernels" if array in written else "matrix"
+        sums[part][0] += 32 * t["sectors"]
+        sums[part][1] += 32 * t["ideal_sectors"]
+    return sums
+
+
+def coalescing(data, gaps):
+    """Bytes that each kernel's requests touch over those that one product needs: no GPU."""
+    names = list(dict.fromkeys(m for m, p, _ in data.counters if p == "f64"))
+    if not names:
+        gaps.remark("No counters yet: `make bench BACKEND=cpu` makes them, with no GPU.")
+        return None
+    names = names[:4]
+    kernels = list(dict.fromkeys(
+        k for (m, p, k), r in sorted(data.counters.items(), key=lambda item: item[1]["step"])
+        if p == "f64" and m in names and ours(r) and r.get("traffic")))
+    figure = style.new_figure(11.5, 1.3 + 0.2 * len(kernels),
+                              "Coalescing: bytes moved for each byte needed, counted on the CPU backend, f64")
+    for column, (axes, name) in enumerate(zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names)):
+        most = 0
+        needed = min(r["compulsory_bytes"] for (m, p, _), r in data.counters.items()
+                     if (m, p) == (name, "f64") and r["format"] == "CSR")
+        for line, kernel in enumerate(kernels):
+            record = data.counters.get((name, "f64", kernel))
+            if record is None:
+                continue
+            left = 0
+            for part, (moved, _) in traffic(record).items():
+                width = moved / needed
+                axes.barh(line, width, 0.78, left=left, color=PARTS[part], label=part if line == 0 else None)
+                left += width
+            ideal = sum(fewest for _, fewest in traffic(record).values()) / needed
+            axes.plot([ideal, ideal], [line - 0.39, line + 0.39], color=style.BLACK, linewidth=1.2,
+                      label="fewest for the same requests" if line == 0 else None)
+            most = max(most, left)
+        axes.axvline(1, color=style.GREY, linewidth=0.8, zorder=0)
+        axes.set_title(f"{data.counters_label(name)}")
+        axes.grid(True, axis="x")
+        axes.grid(False, axis="y")
+        axes.set_xlim(0, most * 1.03)
+        axes.set_ylim(len(kernels) - 0.4, -0.6)
+    figure.axes[0].set_yticks(range(len(kernels)))
+    figure.axes[0].set_yticklabels(kernels)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    style.legend_below_title(figure, handles, labels)
+    gaps.remark("Moved: 32 bytes for each sector that the requests of all warps touch, before any cache. Needed: CSR "
+                "and x read once, y written once. Between kernels: arrays that a kernel writes and reads again, "
+                "and counters. Black: the fewest sectors that could hold what each request uses.")
+    return figure
+
+
+# --- Beside cuSPARSE ------------------------------------------------------------------------------
+
+
+def rivals(data, matrix, precision):
+    return [r for r in data.of(matrix, precision) if r["kernel"].startswith("cusparse_")]
+
+
+def speedup(data, gaps):
+    """Our best kernel over the best of cuSPARSE, by matrix, sorted."""
+    figure_rows = {}
+    for precision in ("f32", "f64"):
+        for name in data.matrices:
+            best = by_step(data, name, precision)
+            steps = [r for s, r in best.items() if s]
+            # A sweep that measured one kernel of cuSPARSE knows no best of them.
+            if steps and 0 in best and len(rivals(data, name, precision)) >= 4:
+                own = min(steps, key=milliseconds)
+                figure_rows.setdefault(precision, []).append((milliseconds(best[0]) / milliseconds(own), name, own, best[0]))
+    if not figure_rows:
+        gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
+        return None
+    longest = max(map(len, figure_rows.values()))
+    figure = style.new_figure(12, 1.4 + 0.165 * longest, f"Our best kernel against the best of cuSPARSE, {data.device}, warm")
+    for axes, (precision, rows) in zip(figure.subplots(1, len(figure_rows), squeeze=False)[0], figure_rows.items()):
+        rows.sort(key=lambda row: row[0])
+        for y, (ratio, name, own, rival) in enumerate(rows):
+            low = rival["warm_ms"]["lower"] / own["warm_ms"]["upper"]
+            high = rival["warm_ms"]["upper"] / own["warm_ms"]["lower"]
+            axes.plot([1, ratio], [y, y], color=COLOURS[own["step"]], linewidth=2.2, solid_capstyle="butt")
+            axes.errorbar(ratio, y, xerr=[[ratio - low], [high - ratio]], fmt="o", markersize=4,
+                          color=COLOURS[own["step"]], ecolor=style.BLACK, elinewidth=0.7)
+            axes.annotate(own["kernel"], (max(ratio, high, 1), y), xytext=(5, 0), textcoords="offset points", va="center", fontsize=6.5, color="#444444")
+        axes.axvline(1, color=style.BLACK, linewidth=0.8)
+        axes.set_yticks(range(len(rows)))
+        axes.set_yticklabels([data.label(name) for _, name, *_ in rows], fontsize=7)
+        mean = geometric_mean([row[0] for row in rows])
+        axes.set_title(f"{precision}: geometric mean {mean:.2f} over {len(rows)} matrices")
+        axes.set_xlabel("times as fast as the best of cuSPARSE's kernels")
+        axes.grid(True, axis="x")
+        axes.grid(False, axis="y")
+        axes.set_ylim(-0.8, len(rows) - 0.2)
+        edge = max(row[0] for row in rows)
+        axes.set_xlim(0, edge * 1.45)
+    gaps.remark("cuSPARSE: the fastest of CSR and COO algorithms, with and without preprocess, and of sliced ELL and block CSR where they "
+                "were measured. Colours: steps as in the ladder. Lines: quartiles.")
+    return figure
+
+
+def break_even(data, gaps):
+    """After how many products a kernel's setup and preprocess are won back against CSR that needs none."""
+    base = "cusparse_csr_alg1"
+    found, never, kernels = {}, {}, {}
+    for record in data.times.values():
+        if record["precision"] != "f64" or not on_gpu(record) or not compared(record):
+            continue
+        rival = data.times.get((record["matrix"]["name"], "f64", base))
+        if rival is None or record["kernel"] == base:
+            continue
+        name = record["kernel"]
+        kernels[name] = record["step"]
+        gain = milliseconds(rival) - milliseconds(record)
+        cost = record["setup_ms"] + record["preprocess_ms"]
+        if gain > 0:
+            found.setdefault(name, []).append(max(cost / gain, 0.1))
+        else:
+            never[name] = never.get(name, 0) + 1
+    if not kernels:
+        gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
+        return None
+    order = sorted(kernels, key=lambda k: (kernels[k] or 99))
+    figure = style.new_figure(10, 1.5 + 0.2 * len(order), f"Break-even: products after which setup and preprocess pay off, {data.device}, f64, warm")
+    axes = figure.subplots()
+    most = max((max(v) for v in found.values()), default=1)
+    for y, name in enumerate(order):
+        values = sorted(found.get(name, []))
+        colour = COLOURS[kernels[name]]
+        axes.plot(values, [y] * len(values), "o", color=colour, markersize=4, alpha=0.75, markeredgecolor="white", markeredgewidth=0.4)
+        if values:
+            axes.plot([values[len(values) // 2]], [y], "|", color=style.BLACK, markersize=11, markeredgewidth=1.6)
+        axes.text(most * 2.2, y, f"{len(values)} of {len(values) + never.get(name, 0)}", va="center", fontsize=7)
+    axes.text(most * 2.2, -1, "pays off on", va="center", fontsize=7)
+    axes.set(xscale="log", xlabel=f"products (0.1 and less: at once), against {base}, which needs no setup")
+    axes.set_xlim(0.07, most * 1.8)
+    axes.set_yticks(range(len(order)))
+    axes.set_yticklabels(order)
+    axes.set_ylim(len(order) - 0.3, -1.6)
+    axes.grid(True, axis="x")
+    axes.grid(False, axis="y")
+    gaps.remark("A dot a matrix on which the kernel is the faster one; the black line is their median. Setup is the conversion from "
+                "CSR that is already on the device to the kernel's format; colours: steps as in the ladder.")
+    return figure
+
+
+FIGURES = {"roofline": roofline, "ladder": ladder, "coalescing": coalescing, "speedup": speedup, "break_even": break_even}
+TABLES = {}

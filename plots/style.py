@@ -1,0 +1,175 @@
+"""How all figures look: colours that everybody can tell apart, bars, notes, files."""
+
+import io
+import re
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib.figure import Figure  # noqa: E402
+
+# Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999"
+CYCLE = [BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GREY, BLACK]
+MARKERS = "osD^vP*Xd<>hp8"
+COMMAND = "make bench SET=full"
+
+matplotlib.rcParams.update({
+    "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 7.5,
+    "xtick.labelsize": 7.5, "ytick.labelsize": 7.5, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.axisbelow": True, "axes.grid": True, "axes.grid.axis": "y",
+    "grid.color": "#dddddd", "grid.linewidth": 0.6, "legend.frameon": False,
+    "figure.dpi": 100, "savefig.dpi": 100, "svg.fonttype": "none", "svg.hashsalt": "spmv",
+})
+
+
+def new_figure(width, height, title):
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    return figure
+
+
+class Gaps:
+    """What a figure would show and has no record of; ends as a note below it."""
+
+    def __init__(self, data):
+        self.data, self.asked, self.remarks = data, {}, []
+
+    def find(self, series, matrix, precision, patterns, gpu=True):
+        """The fastest record, noted as missing where there is none."""
+        record = self.data.fastest(matrix, precision, patterns, gpu)
+        refused = record is None and self.data.is_refused(matrix, precision, patterns)
+        state = "refused" if refused else "missing" if record is None else "there"
+        self.asked.setdefault((series, ",".join(patterns)), {})[matrix, precision] = state
+        return record
+
+    def remark(self, text):
+        if text not in self.remarks:
+            self.remarks.append(text)
+
+    def notes(self):
+        lines = list(self.remarks)
+        everything = {matrix for of in self.asked.values() for matrix, _ in of}
+        shown = {matrix for of in self.asked.values() for (matrix, _), state in of.items() if state == "there"}
+        if any(self.data.source(matrix) == "stand-in" for matrix in shown):
+            lines.append("* stand-in: generated, of the same kind and size, since the file is not here.")
+        if everything and not shown:
+            lines.append(f"Not measured yet on {self.data.device}: `{COMMAND}` makes the records.")
+            return lines
+        if everything - shown:
+            lines.append(f"Not measured yet: {listed(sorted(everything - shown))}; `{COMMAND}`.")
+        for (series, patterns), of in self.asked.items():
+            refused = sorted({matrix for (matrix, _), state in of.items() if state == "refused"})
+            if refused:
+                lines.append(f"Refused by {series}: {listed(refused)}.")
+            missing = {}  # the precisions -> the matrices that lack them
+            for matrix in sorted(shown):
+                lacks = [p for p in ("f32", "f64") if of.get((matrix, p)) == "missing"]
+                lacks = " " if len(lacks) == len({p for _, p in of}) else "".join(f" {p} " for p in lacks)
+                missing.setdefault(lacks, []).append(matrix)
+            for lacks, names in missing.items():
+                if lacks:
+                    lines.append(f"No{lacks}record of {series} on {listed(names)}; `{COMMAND} KERNELS='{patterns}'`.")
+        return lines
+
+
+def short_name(name):
+    return name.split(",")[0]
+
+
+def listed(names, most=6):
+    names = [short_name(name) for name in names]
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def finish(figure, notes):
+    """Puts the notes below a figure, each on lines that fit."""
+    width = int(figure.get_figwidth() * 17)
+    lines = []
+    for note in notes:
+        line = ""
+        for word in note.split(" "):
+            if line and len(line) + len(word) > width:
+                lines.append(line)
+                line = "  "
+            line += (" " if line.strip() else "") + word
+        lines.append(line)
+    if lines:
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=7.5, color="#333333")
+    return figure
+
+
+def bars(axes, groups, series, colours=None, width=0.84, least=5):
+    """Bars in groups. `series`: [(label, values)] or [(label, values, lower, upper, marks)], where
+    None is a bar that is not there, lower and upper are quartiles, and marks are small diamonds. There
+    is room for `least` groups."""
+    each = width / len(series)
+    for s, (label, values, *more) in enumerate(series):
+        if all(value is None for value in values):
+            continue  # a note below the figure says so
+        at = [g - width / 2 + (s + 0.5) * each for g in range(len(groups))]
+        there = [i for i, value in enumerate(values) if value is not None]
+        colour = (colours or CYCLE)[s]
+        errors = None
+        if more and more[0]:
+            low, high = more[0], more[1]
+            errors = [[max(values[i] - low[i], 0) for i in there],
+                      [max(high[i] - values[i], 0) for i in there]]
+        axes.bar([at[i] for i in there], [values[i] for i in there], each * 0.92, label=label,
+                 color=colour, yerr=errors, error_kw={"elinewidth": 0.7, "ecolor": BLACK})
+        if len(more) > 2 and more[2]:
+            marks = [i for i in there if more[2][i] is not None]
+            axes.plot([at[i] for i in marks], [more[2][i] for i in marks], "D", markersize=2.4,
+                      color="white", markeredgecolor=BLACK, markeredgewidth=0.5)
+    axes.set_xticks(range(len(groups)))
+    room = 16 * axes.get_subplotspec().get_position(axes.figure).width * axes.figure.get_figwidth()
+    long = max(map(len, groups), default=0) * len(groups) > room
+    axes.set_xticklabels(groups, rotation=35 if long else 0, ha="right" if long else "center",
+                         rotation_mode="anchor")
+    if not axes.containers:
+        axes.text(0.5, 0.5, "not measured yet", ha="center", transform=axes.transAxes)
+    margin = max(least - len(groups), 0) / 2  # a few bars do not become walls
+    axes.set_xlim(-0.6 - margin, len(groups) - 0.4 + margin)
+    return axes
+
+
+def legend_above(axes, columns=8):
+    """A legend between title and picture, where no bar can be."""
+    if not axes.get_legend_handles_labels()[0]:
+        return
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncol=columns, borderaxespad=0.2,
+                columnspacing=1.2, handlelength=1.2)
+
+
+def legend_below_title(figure, handles, labels):
+    """A legend of the whole figure on a line of its own."""
+    title = figure._suptitle
+    title.set_text(title.get_text() + "\n")
+    y = 1 - 0.27 / figure.get_figheight()
+    figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.005, y), ncol=len(labels),
+                  borderaxespad=0, columnspacing=1.5)
+
+
+def words(axes, text):
+    """Axes that hold words where a picture is lost."""
+    axes.axis("off")
+    axes.text(0, 1, text, va="top", ha="left", fontsize=8, linespacing=1.5, transform=axes.transAxes)
+
+
+def save(figure, directory, name):
+    """NAME.png and NAME.svg, the same bytes on every run."""
+    figure.savefig(directory / f"{name}.png", metadata={"Software": None})
+    (directory / f"{name}.svg").write_text(svg(figure), encoding="utf-8")
+
+
+def svg(figure):
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    text = text[text.index("<svg"):]
+    # Names made from numbers that differ in their last digits from run to run become counts.
+    names = {}
+    text = re.sub(r"\b[pmh][0-9a-f]{10}\b", lambda m: names.setdefault(m[0], f"{m[0][0]}{len(names)}"), text)
+    return re.sub(r"[ \t]+$", "", re.sub(r"(\d\.\d\d)\d+", r"\1", text), flags=re.MULTILINE)

@@ -1,0 +1,256 @@
+"""python3 plots/test_figures.py: every figure and table, from two small sets of records and from none."""
+
+import json
+import tempfile
+import unittest
+import xml.dom.minidom
+from pathlib import Path
+
+import figures
+import he_gao
+import ours
+import style
+from records import COUNTERS, Data, gflops, published
+from test_update_readmes import record
+
+GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=2", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
+KERNELS = {  # name: (step, format, milliseconds in f64)
+    "csr_scalar": (2, "CSR", 0.08), "csr_vector": (3, "CSR", 0.04), "csr_vector_shared": (3, "CSR", 0.05),
+    "atomic_coo_warp": (4, "COO", 0.045), "segscan_shuffle": (5, "COO", 0.05), "pcsr_texture": (6, "CSR", 0.06),
+    "csr_adaptive": (6, "CSR", 0.03), "pcsr_one_pass": (6, "CSR", 0.025), "lightspmv_vector": (7, "CSR", 0.09),
+    "lightspmv_warp": (7, "CSR", 0.07), "ell": (8, "ELL", 0.02), "hyb": (8, "HYB", 0.022), "dia": (8, "DIA", 0.03),
+    "sell": (8, "SELL", 0.021), "cds": (9, "CDS", 0.01), "cusparse_csr_alg1": (0, "CSR", 0.035),
+    "cusparse_csr_alg1_pre": (0, "CSR", 0.034), "cusparse_csr_alg2_pre": (0, "CSR", 0.05),
+    "cusparse_coo_alg1": (0, "COO", 0.06), "cusparse_coo_alg2": (0, "COO", 0.055),
+}
+
+
+def timed(kernel, matrix, precision, nnz, **changes):
+    step, form, warm = KERNELS[kernel]
+    warm *= (1 if precision == "f64" else 0.7) * nnz / 5000
+    result = record(kernel, matrix, warm, step=step, format=form, precision=precision, **changes)
+    result["matrix"].update(nnz=nnz, source="stand-in" if matrix == "cant" else "file")
+    result["warm_ms"].update(lower=warm * 0.98, upper=warm * 1.03)
+    return result
+
+
+def on_host(kernel, matrix, precision):
+    result = record(kernel, matrix, 0.5, step=1, precision=precision, device="Some CPU")
+    for field in ("cold_ms", "cuda", "cusparse", "driver"):
+        del result[field]
+    result["matrix"]["source"] = "stand-in" if matrix == "cant" else "file"
+    return result
+
+
+def counted(kernel, matrix):
+    step, form, _ = KERNELS[kernel]
+    result = record(kernel, matrix, 1, step=step, format=form, device="Some CPU")
+    for field in ("cold_ms", "warm_ms", "cuda"):
+        del result[field]
+    result["traffic"] = [{"array": array, "space": "global", "access": access, "requests": 10, "lanes": 320,
+                          "sectors": sectors, "ideal_sectors": 100, "bytes_used": 3200}
+                         for array, access, sectors in (("values", "load", 1250), ("x", "load", 2500),
+                                                        ("v", "store", 125), ("v", "load", 125), ("y", "store", 250))]
+    return result
+
+
+def all_matrices():
+    tables = ("he_gao_2016_table2", "bylina_2011_table2", "bylina_2011_table3", "lightspmv_poster_matrices")
+    return {row["matrix"]: int(row["nonzeros"]) for table in tables for row in published(table)}
+
+
+def large_set(directory):
+    """All kernels on all matrices, one refusal, counters and looks."""
+    kinds = {names[0]: 7000 for names in ours.KINDS.values()}
+    everything = {**all_matrices(), **dict.fromkeys(GRIDS, 9000), **kinds}
+    write(directory / "GPU" / "a.jsonl", [
+        timed(kernel, matrix, precision, nnz) for matrix, nnz in everything.items()
+        for precision in ("f32", "f64") for kernel in KERNELS if (matrix, kernel) != ("rajat24", "hyb")])
+    write(directory / "GPU" / "b.jsonl", [on_host(kernel, m, p) for m in all_matrices() for p in ("f32", "f64") for kernel in ("csr_openmp", "eigen_csr")])
+    (directory / "GPU" / "skipped.tsv").write_text("rajat24\tf64\thyb\ttoo wide\nrajat24\tf32\thyb\ttoo wide\n")
+    write(directory / COUNTERS / "c.jsonl", [counted(k, m) for m in ("one", "two") for k in KERNELS])
+    write(directory / "matrices.jsonl", [
+        {"matrix": {"name": name, "source": "stand-in", "rows": 4, "cols": 4, "nnz": 5}, "min_row": 1, "max_row": 2,
+         "mean_row": 1.25, "dispersion": 0.1, "picture": {"lines": 2, "columns": 2, "cells": [[0, 0, 3], [1, 1, 2]]}}
+        for name in ("af_shell9", "cont-300", "cant")])
+
+
+def small_set(directory):
+    """Three kernels on two matrices, as after an interrupted run."""
+    write(directory / "GPU" / "a.jsonl", [timed(k, m, "f64", 5000) for k in ("csr_scalar", "pcsr_texture", "cusparse_csr_alg1")
+                                          for m in ("G3_circuit", "cant")])
+
+
+def write(path, records):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(r) + "\n" for r in records))
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.sets = {}
+        for name, fill in (("large", large_set), ("small", small_set), ("none", lambda directory: None)):
+            with tempfile.TemporaryDirectory() as directory:
+                fill(Path(directory))
+                cls.sets[name] = Data("GPU", directory)
+
+    drawn = {}
+
+    def draw(self, name, which="large"):
+        if (name, which) not in self.drawn:
+            self.drawn[name, which] = figures.draw(name, self.sets[which])
+        return self.drawn[name, which]
+
+    def series(self, figure):
+        """{axes title: {series: heights or points}}"""
+        found = {}
+        for axes in figure.axes:
+            of = found.setdefault(axes.get_title().split(",")[0], {})
+            for container in axes.containers:
+                if hasattr(container, "patches"):
+                    of[container.get_label()] = [patch.get_height() for patch in container.patches]
+            for line in axes.get_lines():
+                if not line.get_label().startswith("_"):
+                    of[line.get_label()] = list(line.get_ydata())
+        return found
+
+
+class Everywhere(Case):
+    def test_no_picture_is_empty_and_none_is_missing(self):
+        for which in self.sets:
+            for name in figures.FIGURES:
+                with self.subTest(f"{name}, {which}"):
+                    figure, notes = self.draw(name, which)
+                    if figure is None:
+                        self.assertNotEqual(which, "large")
+                        self.assertRegex(" ".join(notes), "`make bench.*`")
+                        continue
+                    for axes in figure.axes:
+                        self.assertTrue(axes.patches or axes.lines or axes.images or axes.texts or not axes.axison)
+
+    def test_what_is_missing_is_named_with_its_command(self):
+        _, notes = self.draw("he_gao_2016_figure4", "small")
+        self.assertIn("No record of CSR-vector on G3_circuit; `make bench SET=full KERNELS='csr_vector'`.", notes)
+        self.assertIn("No f32 record of PCSR on G3_circuit; `make bench SET=full KERNELS='pcsr_texture'`.", notes)
+        self.assertTrue(any(note.startswith("Not measured yet: 2cubes_sphere, ") for note in notes))
+        _, notes = self.draw("bylina_2011_figure12", "none")
+        self.assertIn("Not measured yet on GPU: `make bench SET=full` makes the records.", notes)
+
+    def test_with_all_records_nothing_is_missing(self):
+        for name in figures.FIGURES:
+            _, notes = self.draw(name)
+            if name not in {f"he_gao_2016_figure{n}" for n in (7, 8, 9, 10)}:
+                self.assertEqual([n for n in notes if "ot measured yet" in n or " record of " in n], [], name)
+
+    def test_refusals_and_stand_ins_are_named(self):
+        self.assertIn("Refused by HYBMV: rajat24.", self.draw("he_gao_2016_figure4")[1])
+        figure, notes = self.draw("bylina_2011_figure10")
+        self.assertIn("cant*", [text.get_text() for text in figure.axes[1].get_xticklabels()])
+        self.assertTrue(any(note.startswith("* stand-in") for note in notes))
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for name in ("ladder", "he_gao_2016_figure6"):
+                figure, _ = self.draw(name)
+                style.save(figure, Path(directory), name)
+                first = (Path(directory) / f"{name}.svg").read_text()
+                xml.dom.minidom.parseString(first)
+                self.assertTrue((Path(directory) / f"{name}.png").read_bytes().startswith(b"\x89PNG"))
+                style.save(figures.draw(name, self.sets["large"])[0], Path(directory), name)
+                self.assertEqual(first, (Path(directory) / f"{name}.svg").read_text())
+
+
+class Series(Case):
+    def test_pcsr_figure_4(self):
+        found = self.series(self.draw("he_gao_2016_figure4")[0])
+        self.assertEqual(set(found["Some GPU"]), set(he_gao.ALGORITHMS))
+        rates = found["Some GPU"]["PCSR in one pass (ours)"]
+        self.assertEqual(len(rates), 26)
+        first = self.sets["large"].times["epb2", "f64", "pcsr_one_pass"]
+        self.assertAlmostEqual(rates[0], gflops(first))
+        self.assertEqual(len(found["Some GPU"]["HYBMV"]), 25)  # one is refused
+        self.assertAlmostEqual(found["Tesla C2050"]["PCSR, from the times of table 3"][0], 2e-6 * 1647264 / 0.4444)
+        means = found["Average speed-ups of PCSR"]
+        self.assertEqual(means["Tesla C2050, f32"], [4.24, 2.18, 1.62, 1.22, 1.05])
+        self.assertAlmostEqual(means["Some GPU, f64"][0], 0.08 / 0.06)
+
+    def test_pcsr_figure_5(self):
+        found = self.series(self.draw("he_gao_2016_figure5")[0])
+        self.assertEqual(found["Tesla C2050 (figure 5 itself is lost: what the text says of it)"]["greatest of PCSR: more than"], [128, 108])
+        self.assertEqual(set(found["Some GPU"]), {*he_gao.ALGORITHMS, "a copy: 4000 GB/s"})
+
+    def test_parallel_efficiency(self):
+        for figure, table in ((7, 3), (8, 4), (9, 5), (10, 6)):
+            found = list(self.series(self.draw(f"he_gao_2016_figure{figure}")[0]).values())[0]
+            for way in ("I", "II"):
+                self.assertEqual(found[f"PCSR-{way}"], [float(r[f"efficiency_{way}"]) for r in published(f"he_gao_2016_table{table}")])
+
+    def test_markov(self):
+        counts = {10: 8, 11: 5, 12: 7}
+        for figure, count in counts.items():
+            axes = self.draw(f"bylina_2011_figure{figure}")[0].axes
+            self.assertEqual(len(axes), 3)
+            for each in axes:
+                heights = {c.get_label(): c.patches for c in each.containers if hasattr(c, "patches")}
+                if "double" not in each.get_title() or "C2050" in each.get_title():
+                    self.assertEqual(set(heights), {"CPU, CSR", "COO", "CSR", "ELL", "HYB"})
+                self.assertTrue(all(len(patches) == count for patches in heights.values()))
+        found = self.series(self.draw("bylina_2011_figure10")[0])
+        self.assertAlmostEqual(found["Tesla C2050"]["HYB"][0], 2e-9 * 1000 * 2034917 / 0.316862)
+
+    def test_lightspmv(self):
+        found = self.series(self.draw("lightspmv_levels")[0])
+        self.assertEqual(found["Tesla K40c"]["warp, f32"][:2], [14.7, 11.4])
+        self.assertEqual(len(found["Some GPU"]["warp"]), 14)
+        found = self.series(self.draw("lightspmv_speedups")[0])
+        self.assertEqual(found["At most"]["Tesla K40c, f64"], [13.87, 2.63, 1.79])
+        self.assertAlmostEqual(found["On average"]["Some GPU, f64"][0], 0.08 / 0.07)
+
+    def test_cds(self):
+        for name in ("godwin_2012_figure7", "godwin_2012_figure8"):
+            figure, _ = self.draw(name)
+            drawn = [axes for axes in figure.axes if axes.lines]
+            self.assertEqual(len(drawn), 4)  # two grids, two precisions
+            for axes in drawn:
+                self.assertEqual([line.get_label() for line in axes.lines], ["CDS", "DIA", "ELL", "CSR", "best cuSPARSE"])
+                self.assertEqual(len(axes.lines[0].get_xdata()), 2)
+
+    def test_ours(self):
+        found = self.series(self.draw("roofline")[0])
+        self.assertEqual(set(found["f64"]), {ours.STEPS[s] for s in (0, 2, 3, 4, 5, 6, 7, 8, 9)} | {"a copy: 4000 GB/s"})
+        figure, _ = self.draw("ladder")
+        self.assertEqual([t.get_text() for t in figure.axes[0].get_xticklabels()],
+                         ["02", "03", "04", "05", "06", "07", "08", "09", "cu"])
+        figure, _ = self.draw("coalescing")
+        kernels = [t.get_text() for t in figure.axes[0].get_yticklabels()]
+        self.assertEqual(set(kernels), {k for k, (step, *_) in KERNELS.items() if step})
+        # 32 bytes for each of 1250 + 2500 + 250 + 250 sectors, of 80000 needed.
+        last = [p for p in figure.axes[0].patches if abs(p.get_y() + p.get_height() / 2) < 0.1]
+        self.assertAlmostEqual(sum(p.get_width() for p in last), 32 * 4250 / 80000)
+        figure, _ = self.draw("speedup")
+        self.assertEqual(len(figure.axes[0].get_yticklabels()), len(self.sets["large"].matrices))
+        self.assertIn("geometric mean 3.40", figure.axes[1].get_title())  # cds against csr_alg1_pre
+        figure, _ = self.draw("break_even")
+        self.assertIn("ell", [t.get_text() for t in figure.axes[0].get_yticklabels()])
+
+    def test_tables(self):
+        for which in self.sets:
+            page = figures.tables_page(self.sets[which])
+            for name in figures.TABLES:
+                table = figures.TABLES[name](self.sets[which])
+                self.assertIn(f"## {table.title}", page)
+                self.assertTrue(table.rows)
+        table = figures.TABLES["bylina_2011_table5"](self.sets["large"])
+        cant = next(row for row in table.rows if row[0] == "cant")
+        warm = self.sets["large"].times["cant", "f32", "ell"]["warm_ms"]["median"]
+        self.assertEqual(cant[table.columns.index("ELL: C2050") + 1], f"{0.5 / warm:.2f}")
+
+
+class CommandLine(unittest.TestCase):
+    def test_a_name_that_is_not_there(self):
+        self.assertEqual(figures.main(["no such figure"]), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
