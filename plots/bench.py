@@ -158,7 +158,7 @@ class Store:
         for directory in {RESULTS / device, self.directory}:
             for file in directory.glob("*.jsonl"):
                 self.done |= {(r["matrix"]["name"], r["precision"], r["kernel"])
-                              for r in records_in(file) if "kernel" in r and "gpus" not in r}
+                              for r in records_in(file) if "kernel" in r and not r.get("program")}
             if (directory / "skipped.tsv").exists():
                 lines = (directory / "skipped.tsv").read_text().splitlines()
                 self.done |= {tuple(line.split("\t")[:3]) for line in lines}

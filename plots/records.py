@@ -50,10 +50,7 @@ def read_records(device, results=None, program=""):
     newest = {}
     for file in files:
         for record in records_in(file):
-            # Records of step 10, of several GPUs, name no kernel of this kind.
-            if "kernel" not in record or "gpus" in record:
-                continue
-            if record.get("program", "") != program:
+            if record.get("program", "") != program or "kernel" not in record:
                 continue
             if (record.get("alpha", 1), record.get("beta", 0)) != (1, 0):
                 continue
