@@ -25,7 +25,7 @@ inline constexpr int kChunk = 1024;
 
 // chunk_begins[c], for c up to and including `chunks`: chunk c would begin at nonzero kChunk * c;
 // it begins where the row of the nonzero before that one ends. One thread a chunk.
-__global__ void inline move_chunks_kernel(int nnz, int chunks, const int* row_indices,
+static __global__ void move_chunks_kernel(int nnz, int chunks, const int* row_indices,
                                           int* chunk_begins) {
   const int chunk = blockIdx.x * blockDim.x + threadIdx.x;
   if (chunk > chunks) return;

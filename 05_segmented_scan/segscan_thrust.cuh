@@ -10,11 +10,9 @@
 #include <thrust/iterator/discard_iterator.h>
 #include <thrust/iterator/permutation_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
-#include <thrust/iterator/zip_iterator.h>
 #include <thrust/reduce.h>
 #include <thrust/sort.h>
 #include <thrust/transform.h>
-#include <thrust/tuple.h>
 #include <thrust/unique.h>
 
 #include "sparse/matrix.hpp"
@@ -51,9 +49,9 @@ struct ThrustSegscan {
         values(coo.values),
         rows_with_nonzeros(values.size()),
         sums(coo.rows) {
-    thrust::sort_by_key(
-        row_indices.begin(), row_indices.end(),
-        thrust::make_zip_iterator(thrust::make_tuple(column_indices.begin(), values.begin())));
+    thrust::device_vector<int> rows = row_indices;
+    thrust::stable_sort_by_key(rows.begin(), rows.end(), column_indices.begin());
+    thrust::stable_sort_by_key(row_indices.begin(), row_indices.end(), values.begin());
     rows_with_nonzeros.erase(
         thrust::unique_copy(row_indices.begin(), row_indices.end(), rows_with_nonzeros.begin()),
         rows_with_nonzeros.end());
