@@ -23,6 +23,8 @@ struct Problem {
   using Value = T;
   const Matrix<T>& host;
   const device::DeviceCsr<T>& csr;
+  // Formats that pad refuse a matrix of which they would store more entries for each nonzero.
+  double padding_limit = 3;
 };
 
 // A kernel set up for one matrix A (rows x cols). The constructor converts from CSR to the storage

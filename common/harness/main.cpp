@@ -51,6 +51,7 @@ struct Options {
   bool list = false;
   bool catalogue = false;
   bool verify_only = false;
+  double padding_limit = 3;
   RunOptions run;
   // info
   std::string info_matrix;
@@ -86,7 +87,7 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
   const Matrix<T> matrix = load_matrix<T>(spec, load_options(options));
   print_notes(matrix.source.name, matrix.duplicates, matrix.explicit_zeros, matrix.non_finite);
   const device::DeviceCsr<T> csr(matrix.csr);
-  const Problem<T> problem{matrix, csr};
+  const Problem<T> problem{matrix, csr, options.padding_limit};
   const Bench<T> bench(problem, options.run);
 
   MatrixReport report;
@@ -172,6 +173,9 @@ int main_program(int argc, char** argv) {
   app.add_option("--alpha", options.run.alpha, "factor of A x");
   app.add_option("--beta", options.run.beta, "factor of y");
   app.add_option("--seed", options.run.seed, "of x and of the random schedule");
+  app.add_option("--padding-limit", options.padding_limit,
+                 "most entries that a padded format may store for each nonzero")
+      ->check(CLI::PositiveNumber);
   app.add_option("--json", options.json, "append a record a kernel to this file (JSON Lines)");
   app.add_option("--complex", options.complex_part,
                  "what to take of a complex matrix: refuse, real or magnitude")

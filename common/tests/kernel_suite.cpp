@@ -136,7 +136,8 @@ Matrix<T> as_matrix(const Named& named) {
 template <typename T>
 class Subject {
  public:
-  explicit Subject(const Named& named) : matrix_(as_matrix<T>(named)), csr_(matrix_.csr) {}
+  Subject(const Named& named, double padding_limit)
+      : matrix_(as_matrix<T>(named)), csr_(matrix_.csr), problem_{matrix_, csr_, padding_limit} {}
 
   void check(const std::vector<const Kernel*>& chosen, bool scaled) {
     std::optional<Bench<T>>& bench = benches_[scaled];
@@ -161,7 +162,7 @@ class Subject {
  private:
   Matrix<T> matrix_;
   device::DeviceCsr<T> csr_;
-  Problem<T> problem_{matrix_, csr_};
+  Problem<T> problem_;
   std::optional<Bench<T>> benches_[2];
 };
 
@@ -176,7 +177,7 @@ constexpr bool kSanitized = false;
 
 // A matrix meets each schedule in each precision, with alpha and beta in one of the two, turn and
 // turn about: over two schedules, all four products.
-void check_kernels_of_step(int step) {
+void check_kernels_of_step(int step, double padding_limit) {
   std::vector<const Kernel*> chosen;
   for (const Kernel& kernel : kernels()) {
     if (kernel.info.step == step) chosen.push_back(&kernel);
@@ -191,8 +192,8 @@ void check_kernels_of_step(int step) {
 #ifdef SPMV_CUDA
   for (const auto* matrices : {&adversarial, &random}) {
     for (const Named& named : *matrices) {
-      Subject<float> single(named);
-      Subject<double> twice(named);
+      Subject<float> single(named, padding_limit);
+      Subject<double> twice(named, padding_limit);
       for (const bool scaled : {false, true}) check(single, twice, scaled);
     }
   }
@@ -201,8 +202,8 @@ void check_kernels_of_step(int step) {
   constexpr simt::Schedule kSchedules[] = {simt::Schedule::kForward, simt::Schedule::kReverse,
                                            simt::Schedule::kRandom};
   for (std::size_t m = 0; m < adversarial.size(); ++m) {
-    Subject<float> single(adversarial[m]);
-    Subject<double> twice(adversarial[m]);
+    Subject<float> single(adversarial[m], padding_limit);
+    Subject<double> twice(adversarial[m], padding_limit);
     for (std::size_t s = 0; s < 3; ++s) {
       simt::settings().schedule = kSchedules[s];
       check(single, twice, (m + s) % 2);
@@ -210,8 +211,8 @@ void check_kernels_of_step(int step) {
   }
   // The random matrices are dealt out to the schedules.
   for (std::size_t m = 0; m < random.size(); ++m) {
-    Subject<float> single(random[m]);
-    Subject<double> twice(random[m]);
+    Subject<float> single(random[m], padding_limit);
+    Subject<double> twice(random[m], padding_limit);
     simt::settings().schedule = kSchedules[m % 3];
     check(single, twice, m % 2);
   }

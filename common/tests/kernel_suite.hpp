@@ -8,6 +8,8 @@ namespace spmv::test {
 // nonzeros in numbers around those of warps, blocks and tiles, more columns than rows) and on 300
 // random ones. On the CPU backend the former meet all three schedules, the latter one each. Made of
 // assertions: call it from a TEST_CASE.
-void check_kernels_of_step(int step);
+//
+// Formats that pad are tried where they store no more than `padding_limit` entries a nonzero.
+void check_kernels_of_step(int step, double padding_limit = 3);
 
 }  // namespace spmv::test

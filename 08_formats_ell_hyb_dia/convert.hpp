@@ -1,0 +1,56 @@
+// What the conversions of step 08 share: launches, a scan, layout.
+#pragma once
+
+#include "device/csr.hpp"
+#include "device/launch.hpp"
+#include "padding.hpp"
+#include "scan.cuh"
+
+namespace spmv {
+
+inline constexpr int kConvertThreads = 128;
+
+// Kernels with a thread for each of `count`.
+inline device::Shape threads_for(std::size_t count) {
+  return {dim3(static_cast<unsigned>(
+              device::divide_up(count, static_cast<std::size_t>(kConvertThreads)))),
+          dim3(kConvertThreads)};
+}
+
+template <typename Element>
+void fill_with_zero(device::Buffer<Element>& buffer) {
+  if (buffer.size() == 0) return;
+  device::check(cudaMemset(buffer.data(), 0, buffer.bytes()), "clearing device memory");
+}
+
+// begins[k] = counts[0] + ... + counts[k - 1], for k from 0 to count: count + 1 of them.
+template <typename Count, typename Sum>
+void exclusive_scan(const Count* counts, long long count, Sum* begins) {
+  const long long tiles = count / kScanTile + 1;
+  const device::Shape shape{dim3(static_cast<unsigned>(tiles)), dim3(kScanThreads)};
+  device::Buffer<Sum> tile_sums, tile_begins;
+  if (tiles > 1) {
+    tile_sums = device::Buffer<Sum>("tile_sums", tiles);
+    tile_begins = device::Buffer<Sum>("tile_begins", tiles + 1);
+    device::launch(tile_sums_kernel<Count, Sum>, shape, count, counts, tile_sums.data());
+    exclusive_scan(tile_sums.data(), tiles, tile_begins.data());
+  }
+  device::launch(scan_tiles_kernel<Count, Sum>, shape, count, counts, tile_begins.data(), begins);
+}
+
+// The element at `index`, which is waited for.
+template <typename Element>
+Element read_one(const device::Buffer<Element>& buffer, std::size_t index) {
+  Element element;
+  device::check(
+      cudaMemcpy(&element, buffer.data() + index, sizeof(Element), cudaMemcpyDeviceToHost),
+      "copying from the device");
+  return element;
+}
+
+// Elements from the beginning of one row or diagonal to that of the next: whole sectors.
+inline std::size_t pitch_for(Index rows) {
+  return device::divide_up(static_cast<std::size_t>(rows), std::size_t{32}) * 32;
+}
+
+}  // namespace spmv

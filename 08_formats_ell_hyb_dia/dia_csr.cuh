@@ -1,0 +1,65 @@
+// Step 08, beyond the paper: the dense diagonals as diagonals, the rest as CSR, in one kernel.
+//
+// DIA stores a whole diagonal for the sake of one nonzero, CSR a column for every value of a
+// diagonal that needs none. A Markov chain has both: a few diagonals on which nearly every state
+// has a transition, and jumps, one or two a row, on hundreds of others. Here each nonzero is where
+// it costs fewer bytes. The rest is short, so that the thread that owns the row adds it up as step
+// 02 does, and y is written once.
+//
+// What is left of the indices is small as well: a column is stored as its distance from the row, a
+// row's end as its distance from where the block's rest begins, and both in 16 bits if they fit.
+//
+//   thread   owns one row: its elements of the diagonals, then its rest
+//   warp     owns 32 neighbouring rows
+//   block    owns kDiaCsrRows neighbouring rows, which find their rest from one offset
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "device/scale.cuh"
+
+namespace spmv {
+
+inline constexpr unsigned kDiaCsrRows = 128;  // threads of a block
+
+// End and Distance: unsigned short and short, or int. rest_ends is null if there is no rest.
+template <typename T, typename End, typename Distance>
+__global__ void dia_csr_kernel(unsigned rows, unsigned cols, int diagonals, std::size_t pitch,
+                               const int* __restrict__ offsets, const T* __restrict__ values,
+                               const int* __restrict__ block_begins,
+                               const End* __restrict__ rest_ends,
+                               const Distance* __restrict__ rest_distances,
+                               const T* __restrict__ rest_values, T alpha, const T* __restrict__ x,
+                               T beta, T* y) {
+  const unsigned row = blockIdx.x * kDiaCsrRows + threadIdx.x;
+  if (row >= rows) return;
+  int rest_begin = 0, rest_end = 0;
+  if (rest_ends) {
+    const int block_begin = block_begins[blockIdx.x];
+    rest_begin = block_begin + (threadIdx.x > 0 ? static_cast<int>(rest_ends[row - 1]) : 0);
+    rest_end = block_begin + static_cast<int>(rest_ends[row]);
+  }
+
+  T sum = 0;
+  std::size_t place = row;
+  for (int first = 0; first < diagonals; first += 4) {
+    // Four at a time, whose loads are under way together.
+    T value[4], x_value[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i, place += pitch) {
+      const unsigned column = first + i < diagonals ? row + offsets[first + i] : cols;
+      const bool inside = column < cols;
+      value[i] = inside ? values[place] : T{0};
+      x_value[i] = inside ? x[column] : T{0};
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum += value[i] * x_value[i];
+  }
+#pragma unroll 2
+  for (int k = rest_begin; k < rest_end; ++k) {
+    sum += rest_values[k] * x[row + rest_distances[k]];
+  }
+  y[row] = scale(alpha, sum, beta, &y[row]);
+}
+
+}  // namespace spmv

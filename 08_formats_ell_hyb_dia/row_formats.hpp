@@ -1,0 +1,143 @@
+// The formats of step 08 that go by rows, each made on the device from a CSR matrix there.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "convert.hpp"
+#include "convert_rows.cuh"
+#include "device/coo.hpp"
+
+namespace spmv {
+
+template <typename T>
+int longest_row(const device::DeviceCsr<T>& a) {
+  device::Buffer<int> longest("longest_row", 1);
+  fill_with_zero(longest);
+  device::launch(longest_row_kernel, threads_for(a.rows), a.rows, a.row_offsets.data(),
+                 longest.data());
+  return read_one(longest, 0);
+}
+
+// The first `width` nonzeros of each row.
+template <typename T>
+struct Ell {
+  Index rows;
+  int width;
+  std::size_t pitch;
+  device::Buffer<Index> columns;  // width * pitch
+  device::Buffer<T> values;       // width * pitch
+
+  // Refuses to store more than `limit` entries for each nonzero.
+  Ell(const device::DeviceCsr<T>& a, int its_width,
+      double limit = std::numeric_limits<double>::infinity())
+      : rows(a.rows), width(its_width), pitch(pitch_for(rows)) {
+    check_padding("ELL", stored(), a.nnz, limit);
+    check_memory("ELL", static_cast<double>(pitch) * width * (sizeof(Index) + sizeof(T)));
+    columns = device::Buffer<Index>("columns", pitch * width);
+    values = device::Buffer<T>("values", pitch * width);
+    device::launch(csr_to_ell_kernel<T>, threads_for(rows), rows, a.row_offsets.data(),
+                   a.column_indices.data(), a.values.data(), width, pitch, columns.data(),
+                   values.data());
+  }
+  double stored() const { return static_cast<double>(rows) * width; }
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(rows) * width * (sizeof(Index) + sizeof(T));
+  }
+};
+
+// The nonzeros of each row behind its first `skipped`, as triplets in the order of the rows.
+template <typename T>
+device::DeviceCoo<T> coo_from(const device::DeviceCsr<T>& a, int skipped) {
+  device::DeviceCoo<T> coo;
+  coo.rows = a.rows;
+  coo.cols = a.cols;
+  if (a.rows == 0) return coo;
+  device::Buffer<Index> lengths("lengths", a.rows);
+  device::Buffer<Index> begins("coo_begins", static_cast<std::size_t>(a.rows) + 1);
+  device::launch(remainders_kernel, threads_for(a.rows), a.rows, a.row_offsets.data(), skipped,
+                 lengths.data());
+  exclusive_scan(lengths.data(), a.rows, begins.data());
+  coo.nnz = read_one(begins, a.rows);
+  check_memory("COO", static_cast<double>(coo.nnz) * (2 * sizeof(Index) + sizeof(T)));
+  coo.row_indices = device::Buffer<Index>("row_indices", coo.nnz);
+  coo.column_indices = device::Buffer<Index>("column_indices", coo.nnz);
+  coo.values = device::Buffer<T>("values", coo.nnz);
+  device::launch(csr_to_coo_kernel<T>, threads_for(a.rows), a.rows, a.row_offsets.data(),
+                 a.column_indices.data(), a.values.data(), skipped, begins.data(),
+                 coo.row_indices.data(), coo.column_indices.data(), coo.values.data());
+  return coo;
+}
+
+// --- HYB ----------------------------------------------------------------------------------------
+
+// CUSP's rule for the width of the ELL part. Column j of it serves the rows of more than j nonzeros
+// and is padding for all others. CUSP takes ELL to be three times as fast as COO, so that the
+// column is worth storing while a third of the rows use it, and not to be worth a launch for fewer
+// than 4096 rows. histogram[n] is the number of rows of n nonzeros, of its length or more for the
+// last.
+inline int hyb_width(const std::vector<int>& histogram, Index rows) {
+  constexpr double kRelativeSpeed = 3;
+  constexpr Index kBreakEven = 4096;
+  Index longer = rows;  // rows of more than `width` nonzeros
+  for (int width = 0; width < static_cast<int>(histogram.size()); ++width) {
+    longer -= histogram[width];
+    if (kRelativeSpeed * longer < rows || longer < kBreakEven) return width;
+  }
+  return static_cast<int>(histogram.size()) - 1;
+}
+
+template <typename T>
+int hyb_width(const device::DeviceCsr<T>& a) {
+  // 4096 rows of more nonzeros than this would be more than 2^31.
+  constexpr int kLongest = 1 << 19;
+  const int bins = std::min(longest_row(a), kLongest) + 1;
+  device::Buffer<int> histogram("row_histogram", bins);
+  fill_with_zero(histogram);
+  device::launch(row_histogram_kernel, threads_for(a.rows), a.rows, a.row_offsets.data(), bins,
+                 histogram.data());
+  return hyb_width(histogram.download(), a.rows);
+}
+
+// --- Sliced ELL ---------------------------------------------------------------------------------
+
+enum class Rows { kAsTheyStand, kSortedInWindows };
+
+template <typename T>
+struct SlicedEll {
+  Index rows;
+  device::Buffer<long long> slice_begins;  // slices + 1, in columns of kSlice elements
+  device::Buffer<unsigned char> places;    // of the rows in their windows; none if not sorted
+  device::Buffer<Index> columns;           // stored
+  device::Buffer<T> values;                // stored
+
+  SlicedEll(const device::DeviceCsr<T>& a, Rows order, double limit) : rows(a.rows) {
+    const Index slices = device::divide_up(rows, static_cast<Index>(kSlice));
+    if (order == Rows::kSortedInWindows) {
+      const Index windows = device::divide_up(rows, static_cast<Index>(kWindow));
+      places = device::Buffer<unsigned char>("places", rows);
+      device::launch(sort_windows_kernel, {dim3(windows), dim3(kWindow)}, rows,
+                     a.row_offsets.data(), places.data());
+    }
+    if (slices == 0) return;
+    device::Buffer<int> widths("slice_widths", slices);
+    slice_begins = device::Buffer<long long>("slice_begins", static_cast<std::size_t>(slices) + 1);
+    device::launch(slice_widths_kernel, threads_for(rows), rows, a.row_offsets.data(),
+                   places.data(), widths.data());
+    exclusive_scan(widths.data(), slices, slice_begins.data());
+    const auto stored = static_cast<std::size_t>(read_one(slice_begins, slices)) * kSlice;
+    check_padding("sliced ELL", static_cast<double>(stored), a.nnz, limit);
+    check_memory("sliced ELL", static_cast<double>(stored) * (sizeof(Index) + sizeof(T)));
+    columns = device::Buffer<Index>("columns", stored);
+    values = device::Buffer<T>("values", stored);
+    device::launch(csr_to_sell_kernel<T>, threads_for(rows), rows, a.row_offsets.data(),
+                   a.column_indices.data(), a.values.data(), slice_begins.data(), places.data(),
+                   columns.data(), values.data());
+  }
+  std::size_t bytes() const {
+    return slice_begins.bytes() + places.bytes() + columns.bytes() + values.bytes();
+  }
+};
+
+}  // namespace spmv

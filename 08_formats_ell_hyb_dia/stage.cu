@@ -1,0 +1,251 @@
+// Step 08 for the harness.
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "../02_csr_scalar/csr_scalar.cuh"
+#include "../05_segmented_scan/segscan_shuffle.cuh"
+#include "dia.cuh"
+#include "diagonal_formats.hpp"
+#include "ell.cuh"
+#include "harness/kernel.hpp"
+#include "row_formats.hpp"
+#include "sell.cuh"
+
+namespace spmv {
+namespace {
+
+constexpr int kThreads = 128;
+
+device::Shape thread_a_row(Index rows, cudaStream_t stream) {
+  return {dim3(device::divide_up(rows, kThreads)), dim3(kThreads), 0, stream};
+}
+
+std::string percent(double part, double whole) {
+  return std::to_string(std::lround(100 * part / whole)) + "%";
+}
+
+template <typename T>
+void launch_ell(const Ell<T>& a, T alpha, const T* x, T beta, T* y, cudaStream_t stream) {
+  device::launch(ell_kernel<T>, thread_a_row(a.rows, stream), a.rows, a.width, a.pitch,
+                 a.columns.data(), a.values.data(), alpha, x, beta, y);
+}
+
+// --- CSR, ELL, HYB and COO ----------------------------------------------------------------------
+
+template <typename T>
+class CsrSpmv final : public Spmv<T> {
+ public:
+  explicit CsrSpmv(const Problem<T>& problem) : a_(problem.csr) {}
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    device::launch(csr_scalar_kernel<T>, thread_a_row(a_.rows, stream), a_.rows,
+                   a_.row_offsets.data(), a_.column_indices.data(), a_.values.data(), alpha, x,
+                   beta, y);
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes(); }
+
+ private:
+  const device::DeviceCsr<T>& a_;
+};
+
+template <typename T>
+class EllSpmv final : public Spmv<T> {
+ public:
+  explicit EllSpmv(const Problem<T>& problem)
+      : a_(problem.csr, longest_row(problem.csr), problem.padding_limit), nnz_(problem.csr.nnz) {}
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    launch_ell(a_, alpha, x, beta, y, stream);
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes(); }
+  std::string choice() const override { return padding_text(a_.stored(), nnz_); }
+
+ private:
+  Ell<T> a_;
+  Index nnz_;
+};
+
+// The ELL part writes all of y; what step 05 makes of the triplets is added to it. Neither uses
+// atomics, so that the bits are the same in every run. Without a width CUSP's rule chooses it; with
+// width 0 it is COO.
+template <typename T>
+class HybSpmv final : public Spmv<T> {
+ public:
+  HybSpmv(const Problem<T>& problem, std::optional<int> its_width)
+      : chosen_(!its_width),
+        ell_(problem.csr, chosen_ ? hyb_width(problem.csr) : *its_width),
+        coo_(coo_from(problem.csr, ell_.width)),
+        nnz_(problem.csr.nnz),
+        tiles_(device::divide_up(coo_.nnz, kTile)),
+        carries_("carries", tiles_) {}
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    launch_ell(ell_, alpha, x, beta, y, stream);
+    device::launch(segscan_shuffle_kernel<T>, {dim3(tiles_), dim3(32 * kWarps), 0, stream},
+                   static_cast<unsigned>(coo_.nnz), coo_.row_indices.data(),
+                   coo_.column_indices.data(), coo_.values.data(), alpha, x, T{1}, y,
+                   carries_.data());
+    device::launch(add_carries_kernel<T>,
+                   {dim3(device::divide_up(tiles_, kThreads / 32)), dim3(kThreads), 0, stream},
+                   coo_.nnz, tiles_, coo_.row_indices.data(), carries_.data(), alpha, y);
+  }
+  std::size_t matrix_bytes() const override { return ell_.bytes() + coo_.bytes(); }
+  std::string choice() const override {
+    if (nnz_ == 0 || !chosen_) return "";
+    return "width " + std::to_string(ell_.width) + ", " + percent(coo_.nnz, nnz_) + " in COO, " +
+           padding_text(ell_.stored() + coo_.nnz, nnz_);
+  }
+
+ private:
+  bool chosen_;
+  Ell<T> ell_;
+  device::DeviceCoo<T> coo_;
+  Index nnz_;
+  int tiles_;
+  device::Buffer<T> carries_;
+};
+
+// --- Sliced ELL ---------------------------------------------------------------------------------
+
+template <typename T>
+class SellSpmv final : public Spmv<T> {
+ public:
+  SellSpmv(const Problem<T>& problem, Rows order)
+      : a_(problem.csr, order, problem.padding_limit), nnz_(problem.csr.nnz) {}
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    device::launch(sell_kernel<T>, thread_a_row(a_.rows, stream), a_.rows, a_.slice_begins.data(),
+                   a_.places.data(), a_.columns.data(), a_.values.data(), alpha, x, beta, y);
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes(); }
+  std::string choice() const override {
+    return padding_text(static_cast<double>(a_.values.size()), nnz_);
+  }
+
+ private:
+  SlicedEll<T> a_;
+  Index nnz_;
+};
+
+// --- Diagonals ----------------------------------------------------------------------------------
+
+template <typename T>
+class DiaSpmv final : public Spmv<T> {
+ public:
+  explicit DiaSpmv(const Problem<T>& problem)
+      : a_(problem.csr, problem.padding_limit), nnz_(problem.csr.nnz) {}
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    device::launch(dia_kernel<T>, thread_a_row(a_.rows, stream), a_.rows, a_.cols,
+                   static_cast<int>(a_.offsets.size()), a_.pitch, a_.offsets.data(),
+                   a_.values.data(), alpha, x, beta, y);
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes(); }
+  std::string choice() const override {
+    if (nnz_ == 0) return "";
+    return std::to_string(a_.offsets.size()) + " diagonals, " + padding_text(a_.stored(), nnz_);
+  }
+
+ private:
+  Dia<T> a_;
+  Index nnz_;
+};
+
+template <typename T>
+class DiaCsrSpmv final : public Spmv<T> {
+ public:
+  explicit DiaCsrSpmv(const Problem<T>& problem) : a_(problem.csr), nnz_(problem.csr.nnz) {}
+
+  void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
+    if (a_.wide.values.size() > 0) {
+      multiply_with(a_.wide, alpha, x, beta, y, stream);
+    } else {
+      multiply_with(a_.narrow, alpha, x, beta, y, stream);
+    }
+  }
+  std::size_t matrix_bytes() const override { return a_.bytes(); }
+  std::string choice() const override {
+    if (nnz_ == 0) return "";
+    std::string text = std::to_string(a_.offsets.size()) + " diagonals, ";
+    if (a_.rest_nonzeros() > 0) {
+      text += percent(static_cast<double>(a_.rest_nonzeros()), nnz_) + " in CSR of " +
+              (a_.wide.values.size() > 0 ? "32" : "16") + " bits, ";
+    }
+    return text + padding_text(a_.stored(), nnz_);
+  }
+
+ private:
+  template <typename End, typename Distance>
+  void multiply_with(const Rest<T, End, Distance>& rest, T alpha, const T* x, T beta, T* y,
+                     cudaStream_t stream) {
+    device::launch(dia_csr_kernel<T, End, Distance>,
+                   {dim3(device::divide_up(static_cast<unsigned>(a_.rows), kDiaCsrRows)),
+                    dim3(kDiaCsrRows), 0, stream},
+                   a_.rows, a_.cols, static_cast<int>(a_.offsets.size()), a_.pitch,
+                   a_.offsets.data(), a_.values.data(), rest.block_begins.data(), rest.ends.data(),
+                   rest.distances.data(), rest.values.data(), alpha, x, beta, y);
+  }
+
+  DiaCsr<T> a_;
+  Index nnz_;
+};
+
+// --- All of them --------------------------------------------------------------------------------
+
+bool register_all() {
+  const std::string paper = "Bylina, Bylina and Karwacki 2011, section ";
+  add_kernel({.step = 8,
+              .name = "csr",
+              .format = "CSR",
+              .idea = "one thread a row, as in step 02",
+              .source = paper + "3.2 and figure 8"},
+             [](const auto& problem) { return make<CsrSpmv>(problem); });
+  add_kernel({.step = 8,
+              .name = "coo",
+              .format = "COO",
+              .idea = "triplets, summed by step 05's scan by shuffles",
+              .source = paper + "3.1"},
+             [](const auto& problem) { return make<HybSpmv>(problem, 0); });
+  add_kernel({.step = 8,
+              .name = "ell",
+              .format = "ELL",
+              .idea = "rows padded to the longest, stored column by column",
+              .source = paper + "3.3; Bell and Garland 2009"},
+             [](const auto& problem) { return make<EllSpmv>(problem); });
+  add_kernel({.step = 8,
+              .name = "hyb",
+              .format = "HYB",
+              .idea = "ELL as wide as a third of the rows use it, the rest as COO",
+              .source = paper + "3.4; Bell and Garland 2009"},
+             [](const auto& problem) { return make<HybSpmv>(problem, std::nullopt); });
+  add_kernel({.step = 8,
+              .name = "dia",
+              .format = "DIA",
+              .idea = "whole diagonals, no columns",
+              .source = "Bell and Garland 2009"},
+             [](const auto& problem) { return make<DiaSpmv>(problem); });
+  add_kernel({.step = 8,
+              .name = "sell",
+              .format = "SELL",
+              .idea = "ELL of 32 rows at a time",
+              .source = "Monakov, Lokhmotov and Avetisyan 2010"},
+             [](const auto& problem) { return make<SellSpmv>(problem, Rows::kAsTheyStand); });
+  add_kernel({.step = 8,
+              .name = "sell_sorted",
+              .format = "SELL",
+              .idea = "the same, rows sorted by length among 256",
+              .source = "Kreutzer and others 2014, SELL-C-sigma"},
+             [](const auto& problem) { return make<SellSpmv>(problem, Rows::kSortedInWindows); });
+  return add_kernel({.step = 8,
+                     .name = "dia_csr",
+                     .format = "DIA+CSR",
+                     .idea = "dense diagonals as such, the rest as CSR of short indices",
+                     .source = "this repository, for the open question of " + paper + "6"},
+                    [](const auto& problem) { return make<DiaCsrSpmv>(problem); });
+}
+
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace spmv

@@ -1,0 +1,388 @@
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "diagonal_formats.hpp"
+#include "harness/run.hpp"
+#include "row_formats.hpp"
+#include "sparse/convert.hpp"
+#include "sparse/generators.hpp"
+#include "sparse/rng.hpp"
+#include "tests/catch.hpp"
+#include "tests/kernel_suite.hpp"
+#include "tests/schedules.hpp"
+
+using namespace spmv;
+
+namespace {
+
+constexpr double kAnyPadding = std::numeric_limits<double>::infinity();
+
+// --- Back from each format to CSR ---------------------------------------------------------------
+
+template <typename T>
+Coo<T> empty_coo(Index rows, Index cols) {
+  Coo<T> coo;
+  coo.rows = rows;
+  coo.cols = cols;
+  return coo;
+}
+
+template <typename T>
+void add(Coo<T>& coo, Index row, Index column, T value) {
+  coo.row_indices.push_back(row);
+  coo.column_indices.push_back(column);
+  coo.values.push_back(value);
+}
+
+template <typename T>
+void add(Coo<T>& coo, const Ell<T>& ell) {
+  const auto columns = ell.columns.download();
+  const auto values = ell.values.download();
+  for (Index row = 0; row < ell.rows; ++row) {
+    for (int j = 0; j < ell.width; ++j) {
+      const std::size_t place = j * ell.pitch + row;
+      if (columns[place] != kNoColumn) add(coo, row, columns[place], values[place]);
+    }
+  }
+}
+
+template <typename T>
+void add(Coo<T>& coo, const device::DeviceCoo<T>& part) {
+  const auto rows = part.row_indices.download();
+  const auto columns = part.column_indices.download();
+  const auto values = part.values.download();
+  CHECK(std::is_sorted(rows.begin(), rows.end()));
+  for (std::size_t k = 0; k < values.size(); ++k) add(coo, rows[k], columns[k], values[k]);
+}
+
+template <typename T>
+void add(Coo<T>& coo, const SlicedEll<T>& sell) {
+  const auto begins = sell.slice_begins.download();
+  const auto places = sell.places.download();
+  const auto columns = sell.columns.download();
+  const auto values = sell.values.download();
+  std::vector<bool> seen(sell.rows);
+  for (Index slot = 0; slot < sell.rows; ++slot) {
+    const Index row =
+        static_cast<Index>(row_of_slot(slot, places.empty() ? nullptr : places.data()));
+    REQUIRE(row < sell.rows);
+    CHECK_FALSE(seen[row]);
+    seen[row] = true;
+    for (long long c = begins[slot / kSlice]; c < begins[slot / kSlice + 1]; ++c) {
+      const std::size_t place = c * kSlice + slot % kSlice;
+      if (columns[place] != kNoColumn) add(coo, row, columns[place], values[place]);
+    }
+  }
+}
+
+// Of a value that is 0 a diagonal does not know whether it was stored.
+template <typename T>
+void add_diagonals(Coo<T>& coo, const device::Buffer<int>& its_offsets,
+                   const device::Buffer<T>& its_values, std::size_t pitch) {
+  const auto offsets = its_offsets.download();
+  const auto values = its_values.download();
+  CHECK(std::is_sorted(offsets.begin(), offsets.end()));
+  REQUIRE(values.size() == offsets.size() * pitch);
+  for (std::size_t d = 0; d < offsets.size(); ++d) {
+    for (Index row = 0; row < coo.rows; ++row) {
+      const T value = values[d * pitch + row];
+      if (value != T{0}) add(coo, row, row + offsets[d], value);
+    }
+  }
+}
+
+template <typename T, typename End, typename Distance>
+void add(Coo<T>& coo, const Rest<T, End, Distance>& rest) {
+  const auto block_begins = rest.block_begins.download();
+  const auto ends = rest.ends.download();
+  const auto distances = rest.distances.download();
+  const auto values = rest.values.download();
+  Index k = 0;
+  for (Index row = 0; row < static_cast<Index>(ends.size()); ++row) {
+    for (const Index end = block_begins[row / kDiaCsrRows] + ends[row]; k < end; ++k) {
+      add(coo, row, row + distances[k], values[k]);
+    }
+  }
+  CHECK(k == static_cast<Index>(values.size()));
+}
+
+template <typename T>
+bool same(const Csr<T>& a, const Csr<T>& b) {
+  return a.rows == b.rows && a.cols == b.cols && a.row_offsets == b.row_offsets &&
+         a.column_indices == b.column_indices && a.values == b.values;
+}
+
+// Every format of `a`, and back.
+template <typename T>
+void check_conversions(const Csr<T>& a) {
+  const device::DeviceCsr<T> csr(a);
+  const auto check = [&](const std::string& format, const std::function<void(Coo<T>&)>& fill) {
+    CAPTURE(format, a.rows, a.cols, a.nnz());
+    Coo<T> coo = empty_coo<T>(a.rows, a.cols);
+    fill(coo);
+    CHECK(same(to_csr(coo), a));
+  };
+  check("COO", [&](Coo<T>& coo) { add(coo, coo_from(csr, 0)); });
+  check("ELL", [&](Coo<T>& coo) { add(coo, Ell<T>(csr, longest_row(csr), kAnyPadding)); });
+  for (const int width : {1, 3}) {
+    check("HYB of width " + std::to_string(width), [&](Coo<T>& coo) {
+      add(coo, Ell<T>(csr, width));
+      add(coo, coo_from(csr, width));
+    });
+  }
+  check("SELL", [&](Coo<T>& coo) { add(coo, SlicedEll<T>(csr, Rows::kAsTheyStand, kAnyPadding)); });
+  check("sorted SELL",
+        [&](Coo<T>& coo) { add(coo, SlicedEll<T>(csr, Rows::kSortedInWindows, kAnyPadding)); });
+  check("DIA", [&](Coo<T>& coo) {
+    const Dia<T> dia(csr, kAnyPadding);
+    add_diagonals(coo, dia.offsets, dia.values, dia.pitch);
+  });
+  check("DIA+CSR", [&](Coo<T>& coo) {
+    const DiaCsr<T> dia(csr);
+    add_diagonals(coo, dia.offsets, dia.values, dia.pitch);
+    add(coo, dia.narrow);
+    add(coo, dia.wide);
+  });
+}
+
+// Rows of 0 to `longest` nonzeros in random columns, and on each of `diagonals` a nonzero in nine
+// rows of ten.
+template <typename T>
+Csr<T> random_matrix(Index rows, Index cols, Index longest, const std::vector<Index>& diagonals,
+                     std::uint64_t seed) {
+  Rng rng(seed);
+  const auto below = [&](Index n) { return static_cast<Index>(rng.below(std::max<Index>(n, 1))); };
+  Coo<T> coo = empty_coo<T>(rows, cols);
+  std::map<std::pair<Index, Index>, T> entries;
+  for (Index row = 0; row < rows; ++row) {
+    for (Index left = cols > 0 ? below(longest + 1) : 0; left > 0; --left) {
+      entries[{row, below(cols)}] = signed_unit_value<T>(rng.bits64());
+    }
+    for (const Index offset : diagonals) {
+      const Index column = row + offset;
+      if (column < 0 || column >= cols || below(10) == 0) continue;
+      entries[{row, column}] = signed_unit_value<T>(rng.bits64());
+    }
+  }
+  for (const auto& [place, value] : entries) add(coo, place.first, place.second, value);
+  return to_csr(coo);
+}
+
+template <typename T>
+Matrix<T> matrix_of(Csr<T> csr) {
+  Matrix<T> matrix;
+  matrix.csr = std::move(csr);
+  return matrix;
+}
+
+template <typename T>
+Record run(const std::string& kernel, const Matrix<T>& matrix, double padding_limit = 3) {
+  const device::DeviceCsr<T> csr(matrix.csr);
+  const Problem<T> problem{matrix, csr, padding_limit};
+  RunOptions options;
+  options.measure = false;
+  options.alpha = 0.75;
+  options.beta = -0.5;
+  return Bench<T>(problem, options).run(*find_kernels(kernel).front());
+}
+
+}  // namespace
+
+TEST_CASE("step 08: every kernel is right on every matrix", "[08]") {
+  test::check_kernels_of_step(8, 10);
+}
+
+TEST_CASE("step 08: from CSR to every format and back", "[08]") {
+  for (int i = 0; i < 300; ++i) {
+    Rng rng(77 + static_cast<std::uint64_t>(i));
+    const auto rows = static_cast<Index>(rng.below(i % 10 == 0 ? 300 : 40));
+    const auto cols = static_cast<Index>(rng.below(i % 7 == 0 ? 300 : 50));
+    const auto longest = static_cast<Index>(rng.below(i % 3 == 0 ? 20 : 4));
+    const std::vector<Index> diagonals =
+        i % 2 == 0 ? std::vector<Index>{}
+                   : std::vector<Index>{-7, -1, 0, static_cast<Index>(i % 30)};
+    CAPTURE(i);
+    if (i % 4 < 2) {
+      check_conversions(random_matrix<float>(rows, cols, longest, diagonals, rng.bits64()));
+    } else {
+      check_conversions(random_matrix<double>(rows, cols, longest, diagonals, rng.bits64()));
+    }
+  }
+}
+
+TEST_CASE("step 08: the scan over several tiles", "[08]") {
+  for (const int count : {0, 1, kScanTile - 1, kScanTile, kScanTile + 1, 5 * kScanTile + 7}) {
+    Rng rng(5);
+    std::vector<int> counts(count);
+    for (int& n : counts) n = static_cast<int>(rng.below(100));
+    std::vector<long long> expected{0};
+    for (const int n : counts) expected.push_back(expected.back() + n);
+    const device::Buffer<int> on_device("counts", counts);
+    device::Buffer<long long> begins("begins", expected.size());
+    exclusive_scan(on_device.data(), count, begins.data());
+    CHECK(begins.download() == expected);
+  }
+}
+
+TEST_CASE("step 08: CUSP's rule for the width of HYB", "[08]") {
+  const auto width = [](std::vector<int> histogram) {
+    Index rows = 0;
+    for (const int n : histogram) rows += n;
+    return hyb_width(histogram, rows);
+  };
+  CHECK(hyb_width({0}, 0) == 0);
+  CHECK(width({0, 0, 0, 0, 5000}) == 4);     // all alike
+  CHECK(width({0, 0, 0, 0, 4095}) == 0);     // too few rows for any
+  CHECK(width({0, 0, 20000, 10000}) == 3);   // a third goes on
+  CHECK(width({0, 0, 20001, 9999}) == 2);    // less than a third does
+  CHECK(width({0, 8000, 0, 0, 4096}) == 4);  // a third, and 4096 rows
+  CHECK(width({0, 8000, 0, 0, 4095}) == 1);  // fewer than 4096
+  CHECK(width({20000, 0, 0, 9999}) == 0);    // most rows are empty
+}
+
+TEST_CASE("step 08: HYB with both of its parts", "[08]") {
+  // So many rows that 4500 of them have more than two nonzeros.
+  const Csr<double> a = random_matrix<double>(9000, 500, 5, {}, 3);
+  const device::DeviceCsr<double> csr(a);
+  const int width = hyb_width(csr);
+  CHECK(width == 3);
+  const Matrix<double> matrix = matrix_of(a);
+  test::under_every_schedule([&] {
+    const Record record = run("hyb", matrix);
+    INFO(record.failure);
+    CHECK(record.verified);
+    CHECK(record.choice.find("width 3, ") == 0);
+  });
+}
+
+TEST_CASE("step 08: padding is counted, and refused before it is stored", "[08]") {
+  // 99 rows of 1 and one of 101: 100 x 101 places for 200 nonzeros.
+  Coo<double> coo = empty_coo<double>(100, 101);
+  for (Index row = 0; row < 99; ++row) add(coo, row, row, 1.0);
+  for (Index column = 0; column < 101; ++column) add(coo, 99, column, 1.0);
+  const Matrix<double> matrix = matrix_of(to_csr(coo));
+
+  Record record = run("ell", matrix);
+  CHECK(record.unsuitable);
+  CHECK(record.failure.find("10100 entries for 200 nonzeros, 50.5 for each, and the limit is 3; "
+                            "--padding-limit 51") != std::string::npos);
+  record = run("ell", matrix, 51);
+  CHECK(record.verified);
+  CHECK(record.choice == "padding 50.50x");
+
+  // 101 diagonals.
+  record = run("dia", matrix);
+  CHECK(record.unsuitable);
+  CHECK(record.failure.find("10100 entries for 200 nonzeros") != std::string::npos);
+  record = run("dia", matrix, 51);
+  CHECK(record.verified);
+  CHECK(record.choice == "101 diagonals, padding 50.50x");
+
+  // Three slices of width 1 and one of 101; sorted, the long row is in the first one.
+  record = run("sell", matrix, 16);
+  CHECK(record.unsuitable);
+  CHECK(record.failure.find("3328 entries") != std::string::npos);
+  CHECK(run("sell", matrix, 18).choice == "padding 16.64x");
+  CHECK(run("sell_sorted", matrix, 18).choice == "padding 16.64x");
+
+  // The main diagonal as such, the long row as CSR; nothing is padded but two places.
+  record = run("dia_csr", matrix);
+  CHECK(record.verified);
+  CHECK(record.choice == "1 diagonals, 50% in CSR of 16 bits, padding 1.00x");
+}
+
+TEST_CASE("step 08: rows alike after sorting need no padding", "[08]") {
+  // In each slice one row of 9 among rows of 1.
+  Coo<float> coo = empty_coo<float>(1024, 1024);
+  for (Index row = 0; row < 1024; ++row) {
+    for (Index j = 0; j < (row % 32 == 5 ? 9 : 1); ++j) add(coo, row, (row + 50 * j) % 1024, 1.0f);
+  }
+  const device::DeviceCsr<float> csr(to_csr(coo));
+  CHECK(SlicedEll<float>(csr, Rows::kAsTheyStand, 100).columns.size() == 9 * 1024);
+  // In a window of 256 one slice of 9, seven of 1.
+  CHECK(SlicedEll<float>(csr, Rows::kSortedInWindows, 100).columns.size() == (9 + 7) * 128);
+}
+
+TEST_CASE("step 08: sizes past 2^31 are refused with their figure", "[08]") {
+  // A row of 40,000 among 100,000: 4 10^9 places. Only the offsets say so, which is what counts.
+  Csr<double> a;
+  a.rows = 100000;
+  a.cols = 40000;
+  a.row_offsets.assign(a.rows + 1, 40000);
+  a.row_offsets[0] = 0;
+  for (Index column = 0; column < a.cols; ++column) {
+    a.column_indices.push_back(column);
+    a.values.push_back(1);
+  }
+  const Matrix<double> matrix = matrix_of(a);
+  const Record ell = run("ell", matrix);
+  CHECK(ell.unsuitable);
+  CHECK(ell.failure.find("4000000000 entries for 40000 nonzeros, 100000.0") != std::string::npos);
+  const Record dia = run("dia", matrix);
+  CHECK(dia.unsuitable);
+  CHECK(dia.failure.find("4000000000 entries") != std::string::npos);
+  CHECK_THROWS_AS(check_memory("ELL", 1e19), Unsuitable);
+}
+
+TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
+  const auto format_of = [](const Csr<double>& a) {
+    return DiaCsr<double>(device::DeviceCsr<double>(a));
+  };
+  // Full diagonals: no rest, 8 bytes a nonzero.
+  const DiaCsr<double> full = format_of(generate<double>("banded:500,bandwidth=2"));
+  CHECK(full.offsets.download() == std::vector<int>{-2, -1, 0, 1, 2});
+  CHECK_FALSE(full.has_rest());
+  CHECK(full.stored() == 2500);
+
+  // One full diagonal and a few nonzeros far from it, which a distance of 16 bits reaches or not.
+  for (const Index far : {1000, kNear, kNear + 1, 39000}) {
+    Coo<double> coo = empty_coo<double>(40000, 40000);
+    for (Index row = 0; row < coo.rows; ++row) add(coo, row, row, 1.0);
+    for (Index row = 0; row < 500; ++row) add(coo, row, far + row / 2, 2.0);
+    const Csr<double> a = to_csr(coo);
+    const DiaCsr<double> format = format_of(a);
+    CAPTURE(far);
+    CHECK(format.offsets.download() == std::vector<int>{0});
+    CHECK(format.narrow.values.size() == (far <= kNear ? 500u : 0u));
+    CHECK(format.wide.values.size() == (far <= kNear ? 0u : 500u));
+    const Record record = run("dia_csr", matrix_of(a));
+    INFO(record.failure);
+    CHECK(record.verified);
+  }
+
+  // A rest of more than 65535 in one block of rows: its ends need more than 16 bits.
+  Coo<double> coo = empty_coo<double>(64, 30000);
+  for (Index row = 0; row < 64; ++row) {
+    for (Index j = 0; j < 1100; ++j) add(coo, row, (row * 131 + j * 27) % 30000, 1.0 + j);
+  }
+  const Csr<double> a = to_csr(coo);
+  const DiaCsr<double> format = format_of(a);
+  CHECK(format.narrow.values.size() == 0);
+  CHECK(format.wide.values.size() > 65535);
+  CHECK(run("dia_csr", matrix_of(a)).verified);
+}
+
+TEMPLATE_TEST_CASE("step 08: the same bits in every run", "[08]", float, double) {
+  const Matrix<TestType> matrix =
+      matrix_of(random_matrix<TestType>(700, 700, 9, {-50, -1, 0, 2}, 11));
+  const device::DeviceCsr<TestType> csr(matrix.csr);
+  const Problem<TestType> problem{matrix, csr, 1000};
+  const device::Buffer<TestType> x("x", test_vector<TestType>(matrix.csr.cols, 1));
+  const std::vector<TestType> y0 = test_vector<TestType>(matrix.csr.rows, 2);
+  for (const Kernel* kernel : find_kernels("coo,ell,hyb,dia,sell,sell_sorted,dia_csr")) {
+    CAPTURE(kernel->info.name);
+    const auto product = [&] {
+      const auto spmv = kernel->set_up(problem);
+      device::Buffer<TestType> y("y", y0);
+      spmv->multiply(TestType{0.75}, x.data(), TestType{-0.5}, y.data(), nullptr);
+      device::check(cudaDeviceSynchronize(), kernel->info.name);
+      return y.download();
+    };
+    const std::vector<TestType> first = product();
+    test::under_every_schedule([&] { CHECK(compare_bits(product(), first).rows == 0); });
+  }
+}
