@@ -8,13 +8,13 @@
 
 namespace spmv {
 
-inline constexpr int kConvertThreads = 128;
+inline constexpr int kFormatThreads = 128;
 
 // Kernels with a thread for each of `count`.
 inline device::Shape threads_for(std::size_t count) {
   return {dim3(static_cast<unsigned>(
-              device::divide_up(count, static_cast<std::size_t>(kConvertThreads)))),
-          dim3(kConvertThreads)};
+              device::divide_up(count, static_cast<std::size_t>(kFormatThreads)))),
+          dim3(kFormatThreads)};
 }
 
 template <typename Element>

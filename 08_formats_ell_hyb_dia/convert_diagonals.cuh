@@ -66,13 +66,13 @@ __global__ void inline weigh_cut_kernel(unsigned diagonals, const int* counts, u
 }
 
 // kept[d] = 1 for a diagonal that is stored as such, else 0.
-__global__ void inline mark_diagonals_kernel(unsigned diagonals, const int* counts, unsigned rows,
+__global__ void inline keep_diagonals_kernel(unsigned diagonals, const int* counts, unsigned rows,
                                              Cut cut, unsigned char* kept) {
   const unsigned diagonal = blockIdx.x * blockDim.x + threadIdx.x;
   if (diagonal < diagonals) kept[diagonal] = is_kept(diagonal, counts[diagonal], rows, cut);
 }
 
-// places[d], the number of marked diagonals before d, becomes -1 for those that are not marked;
+// places[d], the number of kept diagonals before d, becomes -1 for those that are not kept;
 // offsets receives the others' column - row.
 __global__ void inline place_diagonals_kernel(unsigned diagonals, const unsigned char* kept,
                                               unsigned rows, int* places, int* offsets) {
@@ -85,7 +85,7 @@ __global__ void inline place_diagonals_kernel(unsigned diagonals, const unsigned
   }
 }
 
-// The nonzeros of marked diagonals to their places in `dia`, which was 0 before.
+// The nonzeros of kept diagonals to their places in `dia`, which was 0 before.
 template <typename T>
 __global__ void csr_to_dia_kernel(unsigned rows, const int* row_offsets, const int* column_indices,
                                   const T* values, const int* places, std::size_t pitch, T* dia) {
@@ -97,7 +97,7 @@ __global__ void csr_to_dia_kernel(unsigned rows, const int* row_offsets, const i
   }
 }
 
-// How many nonzeros of each row are on no marked diagonal.
+// How many nonzeros of each row are on no kept diagonal.
 __global__ void inline rest_lengths_kernel(unsigned rows, const int* row_offsets,
                                            const int* column_indices, const int* places,
                                            int* lengths) {

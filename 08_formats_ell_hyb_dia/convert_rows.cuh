@@ -76,14 +76,14 @@ __global__ void csr_to_coo_kernel(unsigned rows, const int* row_offsets, const i
   }
 }
 
-// places[window * kWindow + i] becomes the place in its window of the row that is the i-th when the
-// longest come first; rows of one length keep their order. A block a window, a thread a row: its
-// rank is the number of rows that go before it.
+// places[window * kSortWindow + i] becomes the place in its window of the row that is the i-th when
+// the longest come first; rows of one length keep their order. A block a window, a thread a row:
+// its rank is the number of rows that go before it.
 __global__ void inline sort_windows_kernel(unsigned rows, const int* row_offsets,
                                            unsigned char* places) {
-  __shared__ int lengths[kWindow];
-  const unsigned window_begin = blockIdx.x * kWindow;
-  const unsigned in_window = min(kWindow, rows - window_begin);
+  __shared__ int lengths[kSortWindow];
+  const unsigned window_begin = blockIdx.x * kSortWindow;
+  const unsigned in_window = min(kSortWindow, rows - window_begin);
   const unsigned own = threadIdx.x;
   if (own < in_window) {
     lengths[own] = row_offsets[window_begin + own + 1] - row_offsets[window_begin + own];

@@ -51,7 +51,7 @@ class Diagonals {
     places.of_diagonals = device::Buffer<int>("diagonal_places", count_ + 1);
     places.offsets = device::Buffer<int>("offsets", static_cast<std::size_t>(weight.diagonals));
     device::Buffer<unsigned char> kept("kept_diagonals", count_);
-    device::launch(mark_diagonals_kernel, threads_for(count_), count_, counts_.data(), a_.rows, cut,
+    device::launch(keep_diagonals_kernel, threads_for(count_), count_, counts_.data(), a_.rows, cut,
                    kept.data());
     exclusive_scan(kept.data(), static_cast<long long>(count_), places.of_diagonals.data());
     device::launch(place_diagonals_kernel, threads_for(count_), count_, kept.data(), a_.rows,

@@ -115,9 +115,9 @@ struct SlicedEll {
   SlicedEll(const device::DeviceCsr<T>& a, Rows order, double limit) : rows(a.rows) {
     const Index slices = device::divide_up(rows, static_cast<Index>(kSlice));
     if (order == Rows::kSortedInWindows) {
-      const Index windows = device::divide_up(rows, static_cast<Index>(kWindow));
+      const Index windows = device::divide_up(rows, static_cast<Index>(kSortWindow));
       places = device::Buffer<unsigned char>("places", rows);
-      device::launch(sort_windows_kernel, {dim3(windows), dim3(kWindow)}, rows,
+      device::launch(sort_windows_kernel, {dim3(windows), dim3(kSortWindow)}, rows,
                      a.row_offsets.data(), places.data());
     }
     if (slices == 0) return;

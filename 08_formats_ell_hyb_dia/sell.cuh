@@ -18,11 +18,11 @@
 namespace spmv {
 
 inline constexpr unsigned kSlice = 32;
-inline constexpr unsigned kWindow = 256;  // so that a place in it fits a byte
+inline constexpr unsigned kSortWindow = 256;  // so that a place in it fits a byte
 
 // The row that stands in slot `slot`. Without `places` the rows stand as they are.
 __device__ __forceinline__ unsigned row_of_slot(unsigned slot, const unsigned char* places) {
-  return places ? slot / kWindow * kWindow + places[slot] : slot;
+  return places ? slot / kSortWindow * kSortWindow + places[slot] : slot;
 }
 
 // Slice s owns columns slice_begins[s] up to slice_begins[s + 1], each of 32 elements.

@@ -9,7 +9,7 @@
 namespace spmv {
 
 void check_padding(const std::string& format, double stored, Index nnz, double limit) {
-  if (stored == 0 || stored <= limit * nnz) return;
+  if (!(stored > limit * nnz)) return;  // nor if it is infinity by 0
   throw Unsuitable(fmt::format(
       "{} would store {:.0f} entries for {} nonzeros, {:.1f} for each, and the limit is {:g}; "
       "--padding-limit {:.0f} allows it",
