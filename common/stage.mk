@@ -13,10 +13,11 @@ MATRIX_FOUND := $(firstword $(wildcard $(MATRIX) $(PWD)/$(MATRIX)) $(MATRIX))
 SPMV := $(OUT)/$(STEP)/spmv
 TESTS := $(OUT)/$(STEP)/tests
 
-$(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP)))
+# NEEDS: other steps whose kernels this one uses.
+$(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $(NEEDS)))
 	$(link)
 $(TESTS): LIBRARIES += $(TEST_LIBRARIES)
-$(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(call stage_sources,$(STEP)) $(call step_test_sources,$(STEP)))
+$(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(call stage_sources,$(STEP) $(NEEDS)) $(call step_test_sources,$(STEP)))
 	$(link)
 
 .PHONY: run test help clean $(COMMANDS)

@@ -77,6 +77,10 @@ class Buffer {
 class Stream {
  public:
   Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
+  // See cudaDeviceGetStreamPriorityRange.
+  explicit Stream(int priority) {
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority), "stream");
+  }
   Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
     std::swap(stream_, other.stream_);
@@ -99,6 +103,12 @@ class Stream {
 class Event {
  public:
   Event() { check(cudaEventCreate(&event_), "event"); }
+  // One without a time, which costs less, for other streams to wait for.
+  static Event untimed() {
+    Event event(nullptr);
+    check(cudaEventCreateWithFlags(&event.event_, cudaEventDisableTiming), "event");
+    return event;
+  }
   Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
   Event& operator=(Event&& other) noexcept {
     std::swap(event_, other.event_);
@@ -109,6 +119,14 @@ class Event {
   }
 
   void record(const Stream& stream) { check(cudaEventRecord(event_, stream.get()), "event"); }
+  // Also in a graph: each launch of it sets the time anew. For no other stream to wait for.
+  void record_time(const Stream& stream) {
+    check(cudaEventRecordWithFlags(event_, stream.get(), cudaEventRecordExternal), "event");
+  }
+  // What `stream`, of any device, is asked for from now on waits for the point last recorded.
+  void hold(const Stream& stream) const {
+    check(cudaStreamWaitEvent(stream.get(), event_, 0), "waiting for an event");
+  }
   // Milliseconds from `start` to this event; waits until both are reached.
   double milliseconds_since(const Event& start) const {
     check(cudaEventSynchronize(event_), "waiting for an event");
@@ -118,6 +136,7 @@ class Event {
   }
 
  private:
+  explicit Event(cudaEvent_t event) : event_(event) {}
   cudaEvent_t event_ = nullptr;
 };
 

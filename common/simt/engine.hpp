@@ -28,6 +28,8 @@ struct Settings {
   std::uint64_t seed = 1;                  // for Schedule::kRandom
   unsigned workers = 0;                    // threads of the host; 0: one a core; 1 while profiling
   int devices = 1;                         // what cudaGetDeviceCount says
+  bool peer_access = true;                 // between any two of them
+  bool late_streams = false;               // see runtime.hpp
   double spin_limit_seconds = 10;          // a block that only polls for longer is a deadlock
 };
 Settings& settings();

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,7 +35,20 @@ class Block;
 cudaError_t set_error(cudaError_t error);
 int current_device();
 bool is_device(int device);
+
+// --- Streams ------------------------------------------------------------------------------------
+
 bool is_stream(cudaStream_t stream);
+// -1 if there is no such stream, nor for the default stream, which each device has.
+int device_of_stream(cudaStream_t stream);
+// Whether what `stream` is asked for is not to be done at once: it is captured, or late.
+bool is_deferred(cudaStream_t stream);
+// Does `work` now, or keeps it for later.
+cudaError_t enqueue(cudaStream_t stream, std::function<cudaError_t()> work);
+// Does what is late, of a stream, of a device, or all of it; returns the first error.
+cudaError_t finish_stream(cudaStream_t stream);
+cudaError_t finish_device(int device);
+cudaError_t finish_all();
 
 // --- Memory -------------------------------------------------------------------------------------
 
@@ -52,6 +66,12 @@ struct Allocation {
 // The allocation that holds `address`, or the nearest one at or below it if none does (a hint for
 // the report, see contains()); null if there is none. Valid until it is freed.
 const Allocation* find_allocation(std::uintptr_t address);
+// The pinned host memory that holds `address`, which kernels may use as they use a device's.
+struct PinnedRange {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;  // 0: there is none
+};
+PinnedRange find_pinned(std::uintptr_t address);
 // Whether a kernel on `device` may use memory of `owner`.
 bool can_reach(int device, int owner);
 

@@ -116,6 +116,15 @@ const Allocation* find_allocation(std::uintptr_t address) {
   return &std::prev(it)->second;
 }
 
+PinnedRange find_pinned(std::uintptr_t address) {
+  Heap& h = heap();
+  const std::shared_lock lock(h.mutex);
+  const auto after = h.pinned.upper_bound(address);
+  if (after == h.pinned.begin()) return {};
+  const auto& [begin, bytes] = *std::prev(after);
+  return address - begin < bytes ? PinnedRange{begin, bytes} : PinnedRange{};
+}
+
 bool can_reach(int device, int owner) {
   if (device == owner) return true;
   Heap& h = heap();
@@ -171,6 +180,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 
 cudaError_t cudaFree(void* pointer) {
   if (!pointer) return cudaSuccess;
+  simt::finish_all();
   simt::Heap& h = heap();
   const std::unique_lock lock(h.mutex);
   const auto it = h.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
@@ -201,6 +211,7 @@ cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
 
 cudaError_t cudaFreeHost(void* pointer) {
   if (!pointer) return cudaSuccess;
+  simt::finish_all();
   simt::Heap& h = heap();
   const std::unique_lock lock(h.mutex);
   if (h.pinned.erase(reinterpret_cast<std::uintptr_t>(pointer)) == 0)
@@ -216,17 +227,6 @@ cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
   return cudaSuccess;
 }
 
-namespace {
-
-bool is_pinned(std::uintptr_t address) {
-  simt::Heap& h = heap();
-  const std::shared_lock lock(h.mutex);
-  const auto it = h.pinned.upper_bound(address);
-  return it != h.pinned.begin() && address - std::prev(it)->first < std::prev(it)->second;
-}
-
-}  // namespace
-
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   if (!attributes) return simt::set_error(cudaErrorInvalidValue);
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
@@ -234,7 +234,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   void* const p = const_cast<void*>(pointer);
   if (allocation && allocation->contains(address)) {
     *attributes = {cudaMemoryTypeDevice, allocation->device, p, nullptr};
-  } else if (is_pinned(address)) {
+  } else if (simt::find_pinned(address).bytes > 0) {
     *attributes = {cudaMemoryTypeHost, simt::current_device(), p, p};
   } else {
     *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, p};
@@ -266,8 +266,9 @@ int device_of(const void* pointer) {
 
 }  // namespace
 
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  if (bytes == 0) return cudaSuccess;
+namespace {
+
+cudaError_t check_copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (!to || !from) return simt::set_error(cudaErrorInvalidValue);
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
     return simt::set_error(cudaErrorInvalidMemcpyDirection);
@@ -285,21 +286,53 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
       return simt::set_error(cudaErrorInvalidValue);
     }
   }
+  return cudaSuccess;
+}
+
+void copy(void* to, const void* from, std::size_t bytes) {
   const DeviceMemoryAccess access;
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(from));
   std::memmove(to, from, bytes);
-  return cudaSuccess;
+}
+
+// Host memory that is not pinned: CUDA reads or writes it before the call returns.
+bool is_pageable(const void* pointer) {
+  return place_of(pointer, 1) == Place::kHost &&
+         simt::find_pinned(reinterpret_cast<std::uintptr_t>(pointer)).bytes == 0;
+}
+
+}  // namespace
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  if (bytes == 0) return cudaSuccess;
+  const cudaError_t error = check_copy(to, from, bytes, kind);
+  if (error == cudaSuccess) copy(to, from, bytes);
+  return error;
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   if (!simt::is_stream(stream)) return simt::set_error(cudaErrorInvalidResourceHandle);
-  return cudaMemcpy(to, from, bytes, kind);
+  if (bytes == 0) return cudaSuccess;
+  if (const cudaError_t error = check_copy(to, from, bytes, kind); error != cudaSuccess) {
+    return error;
+  }
+  if (is_pageable(to) || is_pageable(from)) {
+    if (const cudaError_t error = simt::finish_stream(stream); error != cudaSuccess) return error;
+    copy(to, from, bytes);
+    return cudaSuccess;
+  }
+  return simt::enqueue(stream, [=] {
+    copy(to, from, bytes);
+    return cudaSuccess;
+  });
 }
 
-cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
-                           std::size_t bytes) {
+namespace {
+
+cudaError_t check_peers(void* to, int to_device, const void* from, int from_device,
+                        std::size_t bytes) {
   if (!simt::is_device(to_device) || !simt::is_device(from_device)) {
     return simt::set_error(cudaErrorInvalidDevice);
   }
@@ -307,14 +340,24 @@ cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_d
   if (device_of(to) != to_device || device_of(from) != from_device) {
     return simt::set_error(cudaErrorInvalidValue);
   }
-  // Copies between devices need no peer access: without it CUDA stages them through the host.
-  return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+  return cudaSuccess;
+}
+
+}  // namespace
+
+// Copies between devices need no peer access: without it CUDA stages them through the host.
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
+                           std::size_t bytes) {
+  const cudaError_t error = check_peers(to, to_device, from, from_device, bytes);
+  return error != cudaSuccess ? error : cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
 }
 
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
                                 std::size_t bytes, cudaStream_t stream) {
   if (!simt::is_stream(stream)) return simt::set_error(cudaErrorInvalidResourceHandle);
-  return cudaMemcpyPeer(to, to_device, from, from_device, bytes);
+  const cudaError_t error = check_peers(to, to_device, from, from_device, bytes);
+  return error != cudaSuccess ? error
+                              : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
@@ -328,7 +371,9 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   if (!simt::is_stream(stream)) return simt::set_error(cudaErrorInvalidResourceHandle);
-  return cudaMemset(to, value, bytes);
+  if (bytes == 0) return cudaSuccess;
+  if (place_of(to, bytes) != Place::kDevice) return simt::set_error(cudaErrorInvalidValue);
+  return simt::enqueue(stream, [=] { return cudaMemset(to, value, bytes); });
 }
 
 // --- Peers --------------------------------------------------------------------------------------
@@ -338,7 +383,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
   if (!simt::is_device(device) || !simt::is_device(peer)) {
     return simt::set_error(cudaErrorInvalidDevice);
   }
-  *can_access = device != peer;
+  *can_access = device != peer && simt::settings().peer_access;
   return cudaSuccess;
 }
 
@@ -346,6 +391,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   if (flags != 0) return simt::set_error(cudaErrorInvalidValue);
   const int device = simt::current_device();
   if (!simt::is_device(peer) || peer == device) return simt::set_error(cudaErrorInvalidDevice);
+  if (!simt::settings().peer_access) return simt::set_error(cudaErrorPeerAccessUnsupported);
   simt::Heap& h = heap();
   const std::unique_lock lock(h.mutex);
   const bool added = h.peers.insert({device, peer}).second;

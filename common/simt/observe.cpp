@@ -201,6 +201,7 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
     add_tally(instruction, Space::kGlobal, allocation->name);
     return;
   }
+  if (const PinnedRange pinned = find_pinned(address); is_in(pinned.begin, pinned.bytes)) return;
   // The lane's arguments, and what the program keeps for itself.
   if (is_in(reinterpret_cast<std::uintptr_t>(grid_->arguments), grid_->argument_bytes)) return;
   if (is_builtin_variable(address) || is_program_storage(address)) {

@@ -1,12 +1,12 @@
-// Devices, streams, events, errors and launches.
+// Devices, errors and launches.
 #include "simt/runtime.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <set>
+#include <vector>
 
 #include "simt/internal.hpp"
 
@@ -24,40 +24,34 @@ constexpr unsigned kThreadsPerBlock = 1024;
 constexpr std::size_t kSharedPerMultiprocessor = 228 * 1024;
 constexpr std::size_t kReservedSharedPerBlock = 1024;
 
-struct Handles {
+struct Attributes {
   std::mutex mutex;
-  std::map<cudaStream_t, int> streams;  // the device of each
-  struct Event {
-    int device = 0;
-    bool timed = true;
-    bool recorded = false;
-    std::chrono::steady_clock::time_point time;
-  };
-  std::map<cudaEvent_t, Event> events;
   std::map<const void*, std::size_t> max_dynamic_shared;  // by kernel
-  std::uintptr_t next = 1;
 };
 
-Handles& handles() {
-  static Handles& instance = *new Handles;
+Attributes& attributes() {
+  static Attributes& instance = *new Attributes;
   return instance;
-}
-
-// -1 if there is no such stream.
-int device_of_stream(cudaStream_t stream) {
-  Handles& h = handles();
-  const std::lock_guard lock(h.mutex);
-  const auto it = h.streams.find(stream);
-  return it == h.streams.end() ? -1 : it->second;
 }
 
 // Bytes of shared memory, static and dynamic, that a block of `kernel` may have.
 std::size_t shared_limit(const void* kernel) {
-  Handles& h = handles();
-  const std::lock_guard lock(h.mutex);
-  const auto it = h.max_dynamic_shared.find(kernel);
-  return it == h.max_dynamic_shared.end() ? kDefaultSharedBytes
+  Attributes& a = attributes();
+  const std::lock_guard lock(a.mutex);
+  const auto it = a.max_dynamic_shared.find(kernel);
+  return it == a.max_dynamic_shared.end() ? kDefaultSharedBytes
                                           : static_shared_bytes(kernel) + it->second;
+}
+
+cudaError_t run(const Grid& grid) {
+  switch (run_grid(grid)) {
+    case Outcome::kDone:
+      return cudaSuccess;
+    case Outcome::kIllegalAddress:
+      return set_error(cudaErrorIllegalAddress);
+    default:
+      return set_error(cudaErrorLaunchFailure);
+  }
 }
 
 }  // namespace
@@ -71,9 +65,6 @@ int current_device() {
 }
 bool is_device(int device) {
   return device >= 0 && device < settings().devices;
-}
-bool is_stream(cudaStream_t stream) {
-  return !stream || device_of_stream(stream) >= 0;
 }
 
 cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*body)(const void*),
@@ -94,16 +85,20 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   if (static_shared_bytes(kernel) + config->dynamicSmemBytes > shared_limit(kernel)) {
     return set_error(cudaErrorInvalidValue);
   }
-  const Grid run{kernel,           grid, block,     config->dynamicSmemBytes,
+  const Grid now{kernel,           grid, block,     config->dynamicSmemBytes,
                  current_device(), body, arguments, argument_bytes};
-  switch (run_grid(run)) {
-    case Outcome::kDone:
-      return cudaSuccess;
-    case Outcome::kIllegalAddress:
-      return set_error(cudaErrorIllegalAddress);
-    default:
-      return set_error(cudaErrorLaunchFailure);
-  }
+  if (!is_deferred(config->stream)) return run(now);
+  // The arguments, which a kernel gets as bytes, are gone by then.
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  auto kept = std::make_shared<std::vector<Line>>(argument_bytes / sizeof(Line) + 1);
+  std::memcpy(kept->data(), arguments, argument_bytes);
+  return enqueue(config->stream, [now, kept] {
+    Grid later = now;
+    later.arguments = kept->data();
+    return run(later);
+  });
 }
 
 cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {
@@ -113,9 +108,9 @@ cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int v
       static_cast<std::size_t>(value) + static_shared_bytes(kernel) > kMaxSharedBytes) {
     return set_error(cudaErrorInvalidValue);
   }
-  Handles& h = handles();
-  const std::lock_guard lock(h.mutex);
-  h.max_dynamic_shared[kernel] = static_cast<std::size_t>(value);
+  Attributes& a = attributes();
+  const std::lock_guard lock(a.mutex);
+  a.max_dynamic_shared[kernel] = static_cast<std::size_t>(value);
   return cudaSuccess;
 }
 
@@ -136,7 +131,6 @@ cudaError_t blocks_per_multiprocessor(int* blocks, const void* kernel, int block
 
 }  // namespace simt
 
-using simt::handles;
 using simt::set_error;
 
 // --- Errors -------------------------------------------------------------------------------------
@@ -174,6 +168,18 @@ constexpr ErrorText kErrors[] = {
      "peer access has not been enabled"},
     {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureMerge, "cudaErrorStreamCaptureMerge",
+     "operation would result in a merge of separate capture sequences"},
+    {cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched",
+     "capture was not ended in the same stream as it began"},
+    {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
+     "capturing stream has unjoined work"},
+    {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
+     "dependency created on uncaptured work in another stream"},
+    {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
+     "operation not permitted on an event last recorded in a capturing stream"},
 };
 
 const ErrorText& text_of(cudaError_t error) {
@@ -299,10 +305,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return cudaSuccess;
+  return set_error(simt::finish_device(simt::current_device()));
 }
 
 cudaError_t cudaDeviceReset() {
+  simt::finish_device(simt::current_device());
   simt::last_error = cudaSuccess;
   return cudaSuccess;
 }
@@ -316,99 +323,5 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaDriverGetVersion(int* version) {
   if (!version) return set_error(cudaErrorInvalidValue);
   *version = 0;  // CUDA's answer where no driver is installed
-  return cudaSuccess;
-}
-
-// --- Streams and events -------------------------------------------------------------------------
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  if (!stream || flags > cudaStreamNonBlocking) return set_error(cudaErrorInvalidValue);
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  *stream = reinterpret_cast<cudaStream_t>(h.next++);
-  h.streams[*stream] = simt::current_device();
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  return h.streams.erase(stream) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return simt::is_stream(stream) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
-}
-
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return cudaStreamSynchronize(stream);
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-  if (flags != 0) return set_error(cudaErrorInvalidValue);
-  auto& h = handles();
-  if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
-  const std::lock_guard lock(h.mutex);
-  return h.events.contains(event) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  if (!event || flags > 7) return set_error(cudaErrorInvalidValue);
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  *event = reinterpret_cast<cudaEvent_t>(h.next++);
-  h.events[*event] = {simt::current_device(), !(flags & cudaEventDisableTiming), false, {}};
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return cudaEventCreateWithFlags(event, cudaEventDefault);
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  return h.events.erase(event) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  auto& h = handles();
-  const int device = stream ? simt::device_of_stream(stream) : simt::current_device();
-  const std::lock_guard lock(h.mutex);
-  const auto it = h.events.find(event);
-  if (it == h.events.end() || it->second.device != device) {
-    return set_error(cudaErrorInvalidResourceHandle);
-  }
-  it->second.recorded = true;
-  it->second.time = std::chrono::steady_clock::now();
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  return h.events.contains(event) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return cudaEventQuery(event);
-}
-
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
-  if (!milliseconds) return set_error(cudaErrorInvalidValue);
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  const auto from = h.events.find(start);
-  const auto to = h.events.find(stop);
-  if (from == h.events.end() || to == h.events.end() || !from->second.recorded ||
-      !to->second.recorded || !from->second.timed || !to->second.timed) {
-    return set_error(cudaErrorInvalidResourceHandle);
-  }
-  *milliseconds =
-      std::chrono::duration<float, std::milli>(to->second.time - from->second.time).count();
   return cudaSuccess;
 }

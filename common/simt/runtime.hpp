@@ -1,7 +1,8 @@
 // The part of the CUDA runtime API that a host program calls, over memory and cores of this
 // machine.
 //
-// Work on a stream is done when it is asked for, which is one of the orders that CUDA allows.
+// Work on a stream is done when it is asked for, which is one of the orders that CUDA allows; with
+// Settings::late_streams it is done when something waits for it, in an order drawn at random.
 // Every function checks its arguments and returns the error that CUDA documents for them. Device
 // memory is memory of its own, filled with NaN when it is allocated; in the instrumented build the
 // host cannot touch it, nor a kernel touch the host's.
@@ -36,6 +37,12 @@ enum cudaError_t {
   cudaErrorPeerAccessNotEnabled = 705,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotSupported = 801,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureMerge = 902,
+  cudaErrorStreamCaptureUnmatched = 903,
+  cudaErrorStreamCaptureUnjoined = 904,
+  cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorCapturedEvent = 907,
 };
 
 enum cudaMemcpyKind {
@@ -48,11 +55,16 @@ enum cudaMemcpyKind {
 
 using cudaStream_t = struct CUstream_st*;
 using cudaEvent_t = struct CUevent_st*;
+using cudaGraph_t = struct CUgraph_st*;
+using cudaGraphExec_t = struct CUgraphExec_st*;
+using cudaGraphNode_t = struct CUgraphNode_st*;
 
 inline constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1,
                           cudaEventDisableTiming = 2;
-inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1;
+inline constexpr unsigned cudaEventRecordDefault = 0, cudaEventRecordExternal = 1;
+inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
+                          cudaHostAllocMapped = 2;
 
 // The device that is modelled: an H200's figures, the same on every machine, so that a grid chosen
 // from them, and what it is counted to do, is the same everywhere.
@@ -163,11 +175,17 @@ template <typename T>
 cudaError_t cudaMallocHost(T** pointer, std::size_t bytes) {
   return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes);
 }
+template <typename T>
+cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned flags) {
+  return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
+}
 
 // --- Streams and events -------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
@@ -176,9 +194,35 @@ cudaError_t cudaEventCreate(cudaEvent_t* event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+// cudaEventRecordExternal: in a capture, a piece of the graph that sets the event's time.
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop);
+
+// --- Graphs -------------------------------------------------------------------------------------
+
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal = 0,
+  cudaStreamCaptureModeThreadLocal = 1,
+  cudaStreamCaptureModeRelaxed = 2,
+};
+enum cudaStreamCaptureStatus {
+  cudaStreamCaptureStatusNone = 0,
+  cudaStreamCaptureStatusActive = 1,
+};
+
+// What streams are asked for from here on is not done but kept, with the order that streams and
+// events give it. A stream that waits for an event of a stream that is captured is captured, too.
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long flags = 0);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
 // --- Textures -----------------------------------------------------------------------------------
 

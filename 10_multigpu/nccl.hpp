@@ -1,0 +1,86 @@
+// Step 10: NCCL, where the build has found it (HAVE_NCCL).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <string>
+#include <vector>
+
+#include "harness/kernel.hpp"
+
+#ifdef HAVE_NCCL
+#include <nccl.h>
+#endif
+
+namespace spmv::multigpu {
+
+#ifdef HAVE_NCCL
+inline constexpr bool kHaveNccl = true;
+
+inline void check_nccl(ncclResult_t result, const char* what) {
+  if (result != ncclSuccess) {
+    throw device::DeviceError(std::string(what) + ": NCCL: " + ncclGetErrorString(result));
+  }
+}
+
+// The GPUs that talk to each other, or those of them that this process has.
+class Nccl {
+ public:
+  // One process with all devices.
+  explicit Nccl(const std::vector<int>& devices) : communicators_(devices.size()) {
+    check_nccl(
+        ncclCommInitAll(communicators_.data(), static_cast<int>(devices.size()), devices.data()),
+        "ncclCommInitAll");
+  }
+  // One process a device. `id` is rank 0's make_id().
+  Nccl(int ranks, int rank, const ncclUniqueId& id) : communicators_(1) {
+    check_nccl(ncclCommInitRank(communicators_.data(), ranks, id, rank), "ncclCommInitRank");
+  }
+  Nccl(const Nccl&) = delete;
+  Nccl& operator=(const Nccl&) = delete;
+  ~Nccl() {
+    for (ncclComm_t communicator : communicators_) ncclCommDestroy(communicator);
+  }
+
+  // Between begin() and end() stand the sends and receives that meet each other.
+  static void begin() { check_nccl(ncclGroupStart(), "ncclGroupStart"); }
+  static void end() { check_nccl(ncclGroupEnd(), "ncclGroupEnd"); }
+
+  template <typename T>
+  void send(int from, int to, const T* data, std::size_t count, cudaStream_t stream) {
+    check_nccl(ncclSend(data, count, type<T>(), to, communicators_[from], stream), "ncclSend");
+  }
+  template <typename T>
+  void receive(int to, int from, T* data, std::size_t count, cudaStream_t stream) {
+    check_nccl(ncclRecv(data, count, type<T>(), from, communicators_[to], stream), "ncclRecv");
+  }
+
+ private:
+  template <typename T>
+  static constexpr ncclDataType_t type() {
+    return sizeof(T) == 4 ? ncclFloat32 : ncclFloat64;
+  }
+  std::vector<ncclComm_t> communicators_;
+};
+
+#else
+inline constexpr bool kHaveNccl = false;
+
+// Stands where it would, and says that it is not there.
+class Nccl {
+ public:
+  explicit Nccl(const std::vector<int>&) {
+    throw InputError(
+        "--exchange nccl: this program was built without NCCL; use packed, or install libnccl-dev "
+        "and build again");
+  }
+  static void begin() {}
+  static void end() {}
+  template <typename T>
+  void send(int, int, const T*, std::size_t, cudaStream_t) {}
+  template <typename T>
+  void receive(int, int, T*, std::size_t, cudaStream_t) {}
+};
+#endif
+
+}  // namespace spmv::multigpu

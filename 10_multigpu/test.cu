@@ -1,0 +1,348 @@
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/devices.hpp"
+#include "harness/kernel.hpp"
+#include "harness/verify.hpp"
+#include "machine.cuh"
+#include "part.hpp"
+#include "partition.hpp"
+#include "sparse/convert.hpp"
+#include "sparse/generators.hpp"
+#include "sparse/rng.hpp"
+#include "tests/catch.hpp"
+
+#ifndef SPMV_CUDA
+#include "simt/engine.hpp"
+#endif
+
+namespace spmv::multigpu {
+namespace {
+
+using Cuts = std::vector<Index>;
+
+// GPUs of this machine, or as many as a test wants; on the CPU backend with work on streams done as
+// late, and in as odd an order, as events allow.
+class Gpus {
+ public:
+  Gpus() {
+#ifndef SPMV_CUDA
+    simt::settings().devices = 16;
+    simt::settings().late_streams = true;
+#else
+    cudaGetDeviceCount(&count_);
+#endif
+  }
+  ~Gpus() {
+#ifndef SPMV_CUDA
+    simt::settings() = saved_;
+#endif
+  }
+  bool has(int count) const {
+    return count <= count_;
+  }
+
+ private:
+  int count_ = 16;
+#ifndef SPMV_CUDA
+  simt::Settings saved_ = simt::settings();
+#endif
+};
+
+std::vector<long long> nonzeros_before(const std::vector<Index>& row_offsets) {
+  return {row_offsets.begin(), row_offsets.end()};
+}
+
+template <typename T>
+std::vector<Part<T>> parts_of(const Csr<T>& a, Partition partition, int count, Exchange exchange) {
+  const Cuts cuts = cut(partition, nonzeros_before(a.row_offsets), count);
+  std::vector<Csr<T>> slices;
+  for (int p = 0; p < count; ++p) slices.push_back(slice_of(a, cuts[p], cuts[p + 1]));
+  return prepare(slices, cuts, exchange);
+}
+
+template <typename T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+template <typename T>
+Csr<T> square(Index n, const std::string& kind) {
+  Coo<T> coo;
+  coo.rows = coo.cols = n;
+  Rng rng(static_cast<std::uint64_t>(n) + kind.size());
+  const auto add = [&](Index row, Index column) {
+    coo.row_indices.push_back(row);
+    coo.column_indices.push_back(column);
+    coo.values.push_back(signed_unit_value<T>(rng.bits64()));
+  };
+  for (Index row = 0; row < n; ++row) {
+    if (kind == "a full row among empty ones") {
+      for (Index column = 0; column < n && row == n / 3; ++column) add(row, column);
+    } else if (kind == "an arrow") {  // a full row, a full column, the diagonal
+      add(row, row);
+      if (row != 0) add(row, 0);
+      for (Index column = 1; column < n && row == 0; ++column) add(row, column);
+    } else if (kind == "blocks of one part each") {
+      add(row, row);
+    } else if (kind == "far away") {  // each part needs another one, and none of its own
+      add(row, n - 1 - row);
+    }
+  }
+  return to_csr(coo);
+}
+
+template <typename T>
+std::vector<std::pair<std::string, Csr<T>>> matrices() {
+  std::vector<std::pair<std::string, Csr<T>>> all;
+  for (const char* spec : {"stencil2d:17x9", "stencil3d:5x4x3,points=27", "banded:70,bandwidth=20",
+                           "powerlaw:140x140,nnz=900", "diagonal:1", "stencil2d:0x0"}) {
+    all.emplace_back(spec, generate<T>(spec));
+  }
+  for (const char* kind :
+       {"a full row among empty ones", "an arrow", "blocks of one part each", "far away"}) {
+    all.emplace_back(kind, square<T>(61, kind));
+  }
+  all.emplace_back("five rows", square<T>(5, "an arrow"));
+  all.emplace_back("all rows empty", square<T>(9, "nothing"));
+  return all;
+}
+
+// The product of step `steps` from the x of the step before, which is read back too, is verified.
+template <typename T>
+void check_last_step(Machine<T>& machine, const Csr<T>& a, int steps) {
+  const std::vector<T> before = machine.x_of(steps - 1);
+  const T factor = static_cast<T>(1 / power_of_norm(machine.squares_after(steps - 1)));
+  const Verdict verdict = verify(machine.x_of(steps), make_reference(a, factor, before, T{0}, {}));
+  INFO(verdict.describe());
+  CHECK(verdict.ok);
+}
+
+}  // namespace
+
+TEST_CASE("cuts: equal rows, equal nonzeros, more parts than rows", "[10]") {
+  const std::vector<long long> even{0, 2, 4, 6, 8};
+  CHECK(cut(Partition::kRows, even, 2) == Cuts{0, 2, 4});
+  CHECK(cut(Partition::kNonzeros, even, 2) == Cuts{0, 2, 4});
+  CHECK(cut(Partition::kRows, even, 3) == Cuts{0, 1, 2, 4});
+  CHECK(cut(Partition::kNonzeros, even, 1) == Cuts{0, 4});
+
+  const std::vector<long long> skewed{0, 90, 91, 92, 93, 94};
+  CHECK(cut(Partition::kRows, skewed, 2) == Cuts{0, 2, 5});
+  CHECK(cut(Partition::kNonzeros, skewed, 2) == Cuts{0, 1, 5});
+  CHECK(cut(Partition::kNonzeros, {0, 1, 2, 92}, 2) == Cuts{0, 2, 3});
+  CHECK(cut(Partition::kNonzeros, {0, 0, 0, 0}, 2).back() == 3);
+
+  // Parts without rows; every row in one part, whatever the number of parts.
+  for (const Partition partition : {Partition::kRows, Partition::kNonzeros}) {
+    for (int parts = 1; parts <= 9; ++parts) {
+      const Cuts cuts = cut(partition, skewed, parts);
+      CHECK(cuts.size() == static_cast<std::size_t>(parts) + 1);
+      CHECK(cuts.front() == 0);
+      CHECK(cuts.back() == 5);
+      CHECK(std::is_sorted(cuts.begin(), cuts.end()));
+    }
+    CHECK(cut(partition, {0}, 3) == Cuts{0, 0, 0, 0});
+  }
+
+  // More nonzeros than 32 bits count.
+  const long long huge = 1LL << 33;
+  CHECK(cut(Partition::kNonzeros, {0, huge, 2 * huge, 3 * huge, 4 * huge}, 4) ==
+        Cuts{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("parts: what stands where", "[10]") {
+  // Rows 0 to 3 in two parts. Row 1 needs column 2, row 2 needs column 1; 0 and 3 are interior.
+  Coo<double> coo;
+  coo.rows = coo.cols = 4;
+  coo.row_indices = {0, 1, 1, 1, 2, 2, 3};
+  coo.column_indices = {0, 0, 1, 2, 1, 3, 3};
+  coo.values = {1, 2, 3, 4, 5, 6, 7};
+  const Csr<double> a = to_csr(coo);
+  const auto parts = parts_of(a, Partition::kRows, 2, Exchange::kPacked);
+  CHECK(parts[0].order == Cuts{0, 1});
+  CHECK(parts[1].order == Cuts{1, 0});  // row 3, then row 2
+  CHECK(parts[0].interior.values == std::vector<double>{1});
+  CHECK(parts[0].boundary.values == std::vector<double>{2, 3, 4});
+  REQUIRE(parts[0].needs.size() == 1);
+  CHECK(parts[0].needs[0].owner == 1);
+  CHECK(parts[0].needs[0].places.empty());  // one entry is side by side with itself
+  CHECK(parts[0].needs[0].first == 1);      // row 2 is the second of part 1
+  CHECK(parts[0].boundary.column_indices == Cuts{0, 1, parts[0].needs[0].ghost});
+  CHECK(parts[0].remote_cols == 1);
+  CHECK(parts[1].interior.column_indices == Cuts{0});
+  CHECK(parts[1].boundary.column_indices == Cuts{parts[1].needs[0].ghost, 0});
+
+  const auto whole = parts_of(a, Partition::kRows, 2, Exchange::kParts);
+  CHECK(whole[0].needs[0].count == 2);
+  CHECK(whole[0].boundary.column_indices == Cuts{0, 1, whole[0].needs[0].ghost + 1});
+  const auto loads = parts_of(a, Partition::kRows, 2, Exchange::kLoads);
+  CHECK(loads[0].needs.empty());
+  CHECK(loads[0].boundary.column_indices == Cuts{0, 1, 3});
+  const auto none = parts_of(a, Partition::kRows, 2, Exchange::kNone);
+  CHECK(none[1].interior.column_indices == Cuts{1, 3, 3});
+
+  // A part alone comes to the same, but for the places, which only the owner knows.
+  const Part<double> alone = prepare_alone(slice_of(a, 0, 2), {0, 2, 4}, 0);
+  CHECK(alone.boundary.column_indices == parts[0].boundary.column_indices);
+  CHECK(alone.needs[0].places == Cuts{0});
+}
+
+TEMPLATE_TEST_CASE("a product on several GPUs has the bits of one", "[10]", float, double) {
+  using T = TestType;
+  const Gpus gpus;
+  auto all = matrices<T>();
+  all.emplace_back("wide", generate<T>("random:40x90,nnz_per_row=7"));
+  all.emplace_back("tall", generate<T>("random:90x40,nnz_per_row=7"));
+  for (const auto& [name, a] : all) {
+    const std::vector<T> x = test_vector<T>(a.cols, 7);
+    const Reference reference = make_reference(a, T{1}, x, T{0}, {});
+    std::vector<T> of_one;
+    for (const int count : {1, 2, 3, 4, 7}) {
+      if (!gpus.has(count)) continue;
+      for (const Partition partition : {Partition::kRows, Partition::kNonzeros}) {
+        for (const char* kernel : {"pcsr", "pcsr_one_pass"}) {
+          CAPTURE(name, count, static_cast<int>(partition), kernel);
+          Machine<T> machine(parts_of(a, partition, count, Exchange::kNone),
+                             *find_kernels(kernel)[0], {});
+          machine.start(x);
+          for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {
+            machine.run(2, drive);
+            const std::vector<T> y = machine.x_of(2);
+            CHECK(verify(y, reference).ok);
+            if (std::string(kernel) != "pcsr") continue;
+            if (of_one.empty()) of_one = y;
+            CHECK(same_bits(y, of_one));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("an iteration on several GPUs has the bits of one", "[10]", float, double) {
+  using T = TestType;
+  const Gpus gpus;
+  constexpr int kSteps = 3;
+  for (const auto& [name, a] : matrices<T>()) {
+    if (sizeof(T) == 4 && name.find(':') != std::string::npos) continue;  // it differs in no index
+    const std::vector<T> x = test_vector<T>(a.cols, 3);
+    std::vector<T> of_one;
+    for (const int count : {1, 2, 3, 4, 7}) {
+      if (!gpus.has(count)) continue;
+      for (const Partition partition : {Partition::kRows, Partition::kNonzeros}) {
+        for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kLoads}) {
+          CAPTURE(name, count, static_cast<int>(partition), static_cast<int>(exchange));
+          Machine<T> machine(parts_of(a, partition, count, exchange), *find_kernels("pcsr")[0],
+                             {exchange, true});
+          // Each way to drive them takes its turn.
+          const Drive drive = std::array{Drive::kLoop, Drive::kThreads,
+                                         Drive::kGraph}[(count + static_cast<int>(exchange)) % 3];
+          machine.start(x);
+          machine.run(kSteps, drive);
+          check_last_step(machine, a, kSteps);
+          const std::vector<T> result = machine.x_of(kSteps);
+          if (of_one.empty()) of_one = result;
+          CHECK(same_bits(result, of_one));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("one pass: the same bits by every way, run and drive", "[10]") {
+  const Gpus gpus;
+  for (const char* spec : {"stencil3d:6x5x7,points=27", "powerlaw:200x200,nnz=2000"}) {
+    const Csr<double> a = generate<double>(spec);
+    const std::vector<double> x = test_vector<double>(a.cols, 3);
+    for (const int count : {2, 4}) {
+      if (!gpus.has(count)) continue;
+      std::vector<double> first;
+      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
+        Machine<double> machine(parts_of(a, Partition::kNonzeros, count, exchange),
+                                *find_kernels("pcsr_one_pass")[0], {exchange, true});
+        for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {
+          CAPTURE(spec, count, static_cast<int>(exchange), static_cast<int>(drive));
+          machine.start(x);
+          machine.run(11, drive);  // a graph of ten steps, and one more
+          check_last_step(machine, a, 11);
+          if (first.empty()) first = machine.x_of(11);
+          CHECK(same_bits(machine.x_of(11), first));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("one pass: an iteration by every way is right", "[10]") {
+  const Gpus gpus;
+  for (const auto& [name, a] : matrices<double>()) {
+    for (const int count : {2, 5}) {
+      if (!gpus.has(count)) continue;
+      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kLoads}) {
+        CAPTURE(name, count, static_cast<int>(exchange));
+        Machine<double> machine(parts_of(a, Partition::kNonzeros, count, exchange),
+                                *find_kernels("pcsr_one_pass")[0], {exchange, true});
+        machine.start(test_vector<double>(a.cols, 3));
+        machine.run(1, Drive::kGraph);
+        check_last_step(machine, a, 1);
+        CHECK(machine.time_each(1).size() == static_cast<std::size_t>(count));
+      }
+    }
+  }
+}
+
+TEST_CASE("without peer access entries of x go through the host", "[10]") {
+  const Gpus gpus;
+  if (!gpus.has(3)) return;
+  const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
+  const std::vector<double> x = test_vector<double>(a.cols, 3);
+  std::vector<double> with_peers;
+  for (const bool peers : {true, false}) {
+    for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
+      for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {
+        Machine<double> machine(parts_of(a, Partition::kRows, 3, exchange),
+                                *find_kernels("pcsr")[0], {exchange, peers});
+        CHECK(machine.remark().empty() == peers);
+        machine.start(x);
+        machine.run(4, drive);
+        check_last_step(machine, a, 4);
+        if (with_peers.empty()) with_peers = machine.x_of(4);
+        CHECK(same_bits(machine.x_of(4), with_peers));
+      }
+    }
+  }
+  CHECK_THROWS_AS(Machine<double>(parts_of(a, Partition::kRows, 3, Exchange::kLoads),
+                                  *find_kernels("pcsr")[0], {Exchange::kLoads, false}),
+                  Unsuitable);
+}
+
+#ifndef SPMV_CUDA
+TEST_CASE("devices that have no peer access", "[10]") {
+  const Gpus gpus;
+  simt::settings().peer_access = false;
+  const Csr<double> a = generate<double>("stencil2d:9x9");
+  Machine<double> machine(parts_of(a, Partition::kRows, 2, Exchange::kPacked),
+                          *find_kernels("pcsr_one_pass")[0], {Exchange::kPacked, true});
+  CHECK(machine.remark().find("GPUs 0 and 1") != std::string::npos);
+  machine.start(test_vector<double>(a.cols, 3));
+  machine.run(5, Drive::kGraph);
+  check_last_step(machine, a, 5);
+}
+#endif
+
+TEST_CASE("the norm is a power of two", "[10]") {
+  CHECK(power_of_norm(0) == 1);
+  CHECK(power_of_norm(std::numeric_limits<double>::quiet_NaN()) == 1);
+  CHECK(power_of_norm(std::numeric_limits<double>::infinity()) == 1);
+  CHECK(power_of_norm(1) == 1);
+  CHECK(power_of_norm(3.99) == 1);
+  CHECK(power_of_norm(4) == 2);
+  CHECK(power_of_norm(1e-6) == 1.0 / 1024);
+}
+
+}  // namespace spmv::multigpu

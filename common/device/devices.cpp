@@ -1,0 +1,42 @@
+#include "device/devices.hpp"
+
+#include "sparse/matrix.hpp"
+
+#ifndef SPMV_CUDA
+#include "simt/engine.hpp"
+#endif
+
+namespace spmv::device {
+
+void require_devices(int wanted, const std::string& option) {
+#ifndef SPMV_CUDA
+  if (wanted > simt::settings().devices) simt::settings().devices = wanted;
+#endif
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "counting devices");
+  if (wanted <= count) return;
+  std::string names;
+  for (int device = 0; device < count; ++device) {
+    cudaDeviceProp properties;
+    check(cudaGetDeviceProperties(&properties, device), "device properties");
+    names += (device ? ", " : "") + std::to_string(device) + " " + properties.name;
+  }
+  throw InputError(option + ": there are not so many GPUs, but " + std::to_string(count) + ": " +
+                   names);
+}
+
+bool enable_peer_access(int device, int peer) {
+  int can = 0;
+  check(cudaDeviceCanAccessPeer(&can, device, peer), "asking for peer access");
+  if (!can) return false;
+  const OnDevice on(device);
+  const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
+  if (error == cudaErrorPeerAccessAlreadyEnabled) {
+    cudaGetLastError();  // it is what was wanted, and no later check shall find it
+    return true;
+  }
+  check(error, "peer access of device " + std::to_string(device) + " to " + std::to_string(peer));
+  return true;
+}
+
+}  // namespace spmv::device

@@ -1,0 +1,67 @@
+// Several devices: how many there are, which one is meant, which may use whose memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "device/error.hpp"
+
+namespace spmv::device {
+
+// Throws InputError, naming `option`, unless there are `wanted` devices; the text says which there
+// are. On the CPU backend there are as many as are wanted.
+void require_devices(int wanted, const std::string& option);
+
+// Makes `device` the current one of this thread, as long as this object lives.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    check(cudaGetDevice(&before_), "device");
+    check(cudaSetDevice(device), "choosing device " + std::to_string(device));
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() { cudaSetDevice(before_); }
+
+ private:
+  int before_ = 0;
+};
+
+// Lets kernels and copies of `device` use the memory of `peer`. False: it cannot be.
+bool enable_peer_access(int device, int peer);
+
+// `count` elements of pinned host memory, which copies need to run beside kernels, and which
+// kernels of every device may use.
+template <typename T>
+class Pinned {
+ public:
+  Pinned() = default;
+  explicit Pinned(std::size_t count) : count_(count) {
+    if (count == 0) return;
+    check(cudaHostAlloc(&data_, count * sizeof(T), cudaHostAllocPortable | cudaHostAllocMapped),
+          "allocating " + std::to_string(count * sizeof(T)) + " bytes of pinned memory");
+  }
+  Pinned(Pinned&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  Pinned& operator=(Pinned&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  ~Pinned() {
+    if (data_) cudaFreeHost(data_);
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t size() const { return count_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+}  // namespace spmv::device

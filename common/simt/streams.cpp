@@ -1,0 +1,490 @@
+// Streams, events and graphs: what is to be done, and after what.
+//
+// Normally a stream's work is done when it is asked for. Two things defer it: a capture, which
+// makes a graph of it, and Settings::late_streams. Late work waits until something waits for it,
+// and then any piece whose predecessors are done may be next, whatever it is: a kernel that is not
+// told to wait for the data it reads is found out.
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "simt/internal.hpp"
+#include "simt/runtime.hpp"
+
+namespace simt {
+namespace {
+
+using Work = std::function<cudaError_t()>;
+
+// Late work.
+struct Late {
+  int device = 0;
+  Work work;  // empty: nothing but a meeting of others
+  std::vector<std::shared_ptr<Late>> after;
+  bool done = false;
+};
+using LatePtr = std::shared_ptr<Late>;
+
+// Work of a graph.
+struct Node {
+  int device = 0;
+  Work work;
+  std::vector<std::size_t> after;  // in the graph
+};
+using Nodes = std::vector<Node>;
+
+struct Capture {
+  cudaStream_t origin = nullptr;
+  Nodes nodes;
+};
+// Where a stream stands in a capture, or stood when an event was recorded in it.
+struct Position {
+  std::shared_ptr<Capture> capture;  // null: none
+  std::vector<std::size_t> after;    // what is next comes after these
+};
+
+struct Stream {
+  int device = 0;
+  LatePtr last;
+  Position position;
+};
+struct Event {
+  int device = 0;
+  bool timed = true;
+  bool recorded = false;
+  std::chrono::steady_clock::time_point time;
+  LatePtr late;
+  Position position;
+};
+
+struct Handles {
+  std::mutex mutex;
+  std::map<cudaStream_t, Stream> streams;
+  std::map<cudaEvent_t, Event> events;
+  std::map<cudaGraph_t, std::shared_ptr<Nodes>> graphs;
+  std::map<cudaGraphExec_t, std::shared_ptr<Nodes>> executables;
+  std::uintptr_t next = 1;
+  std::vector<LatePtr> late;  // not done yet
+  std::uint64_t draws = 0;
+  std::mutex running;  // late work is done by one thread of the host at a time
+
+  template <typename Handle>
+  Handle make() {
+    return reinterpret_cast<Handle>(next++);
+  }
+};
+
+Handles& handles() {
+  static Handles& instance = *new Handles;
+  return instance;
+}
+
+Stream* find(Handles& h, cudaStream_t stream) {
+  const auto it = h.streams.find(stream);
+  return it == h.streams.end() ? nullptr : &it->second;
+}
+Event* find(Handles& h, cudaEvent_t event) {
+  const auto it = h.events.find(event);
+  return it == h.events.end() ? nullptr : &it->second;
+}
+
+LatePtr add_late(Handles& h, int device, Work work, std::vector<LatePtr> after) {
+  std::erase_if(after, [](const LatePtr& late) { return !late || late->done; });
+  h.late.push_back(std::make_shared<Late>(Late{device, std::move(work), std::move(after), false}));
+  return h.late.back();
+}
+
+void merge(std::vector<std::size_t>& into, const std::vector<std::size_t>& from) {
+  for (const std::size_t node : from) {
+    if (std::find(into.begin(), into.end(), node) == into.end()) into.push_back(node);
+  }
+}
+
+// Does late work, drawn at random from what may be next, until `wanted` has nothing left.
+template <typename Wanted>
+cudaError_t finish(const Wanted& wanted) {
+  Handles& h = handles();
+  const std::lock_guard one_at_a_time(h.running);
+  cudaError_t first_error = cudaSuccess;
+  while (true) {
+    LatePtr next;
+    {
+      const std::lock_guard lock(h.mutex);
+      if (std::none_of(h.late.begin(), h.late.end(), wanted)) return first_error;
+      std::vector<LatePtr> ready;
+      for (const LatePtr& late : h.late) {
+        if (std::all_of(late->after.begin(), late->after.end(),
+                        [](const LatePtr& before) { return before->done; })) {
+          ready.push_back(late);
+        }
+      }
+      std::uint64_t draw = (settings().seed + ++h.draws) * 0x9e3779b97f4a7c15u;
+      draw ^= draw >> 32;
+      next = ready[draw % ready.size()];
+    }
+    const cudaError_t error = next->work ? next->work() : cudaSuccess;
+    if (first_error == cudaSuccess) first_error = error;
+    const std::lock_guard lock(h.mutex);
+    next->done = true;
+    next->after.clear();
+    std::erase(h.late, next);
+  }
+}
+
+// Whether every one of `nodes` is one of `ends` or comes before one of them.
+bool lie_before(const Nodes& graph, std::vector<std::size_t> ends,
+                const std::vector<std::size_t>& nodes) {
+  std::vector<bool> reached(graph.size(), false);
+  while (!ends.empty()) {
+    const std::size_t node = ends.back();
+    ends.pop_back();
+    if (reached[node]) continue;
+    reached[node] = true;
+    ends.insert(ends.end(), graph[node].after.begin(), graph[node].after.end());
+  }
+  return std::all_of(nodes.begin(), nodes.end(), [&](std::size_t node) { return reached[node]; });
+}
+
+}  // namespace
+
+int device_of_stream(cudaStream_t stream) {
+  Handles& h = handles();
+  const std::lock_guard lock(h.mutex);
+  const Stream* const found = find(h, stream);
+  return found ? found->device : -1;
+}
+
+bool is_stream(cudaStream_t stream) {
+  return !stream || device_of_stream(stream) >= 0;
+}
+
+bool is_deferred(cudaStream_t stream) {
+  if (!stream) return false;
+  Handles& h = handles();
+  const std::lock_guard lock(h.mutex);
+  const Stream* const found = find(h, stream);
+  return found && (found->position.capture || settings().late_streams);
+}
+
+cudaError_t enqueue(cudaStream_t stream, Work work) {
+  if (!is_deferred(stream)) return work();
+  Handles& h = handles();
+  const std::lock_guard lock(h.mutex);
+  Stream& s = *find(h, stream);
+  if (s.position.capture) {
+    Nodes& nodes = s.position.capture->nodes;
+    nodes.push_back({s.device, std::move(work), std::move(s.position.after)});
+    s.position.after = {nodes.size() - 1};
+  } else {
+    s.last = add_late(h, s.device, std::move(work), {s.last});
+  }
+  return cudaSuccess;
+}
+
+cudaError_t finish_stream(cudaStream_t stream) {
+  Handles& h = handles();
+  LatePtr last;
+  {
+    const std::lock_guard lock(h.mutex);
+    if (const Stream* const found = find(h, stream)) last = found->last;
+  }
+  return last ? finish([&](const LatePtr& late) { return late == last; }) : cudaSuccess;
+}
+cudaError_t finish_device(int device) {
+  return finish([device](const LatePtr& late) { return late->device == device; });
+}
+cudaError_t finish_all() {
+  return finish([](const LatePtr&) { return true; });
+}
+
+}  // namespace simt
+
+using simt::handles;
+using simt::set_error;
+
+// --- Streams ------------------------------------------------------------------------------------
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  if (!stream || flags > cudaStreamNonBlocking) return set_error(cudaErrorInvalidValue);
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  *stream = h.make<cudaStream_t>();
+  h.streams[*stream].device = simt::current_device();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least) *least = 0;
+  if (greatest) *greatest = 0;  // CUDA's answer where there are no priorities
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  return h.streams.erase(stream) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (!stream) return cudaSuccess;
+  {
+    auto& h = handles();
+    const std::lock_guard lock(h.mutex);
+    const auto* const found = find(h, stream);
+    if (!found) return set_error(cudaErrorInvalidResourceHandle);
+    if (found->position.capture) return set_error(cudaErrorStreamCaptureUnsupported);
+  }
+  return set_error(simt::finish_stream(stream));
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return cudaStreamSynchronize(stream);
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  if (flags != 0) return set_error(cudaErrorInvalidValue);
+  if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  auto* const s = find(h, stream);
+  const auto* const e = find(h, event);
+  if (!e) return set_error(cudaErrorInvalidResourceHandle);
+  if (!s) return e->position.capture ? set_error(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
+  if (e->position.capture) {
+    if (s->position.capture && s->position.capture != e->position.capture) {
+      return set_error(cudaErrorStreamCaptureMerge);
+    }
+    s->position.capture = e->position.capture;
+    simt::merge(s->position.after, e->position.after);
+  } else if (s->position.capture) {
+    return set_error(cudaErrorStreamCaptureIsolation);
+  } else if (e->late && !e->late->done) {
+    s->last = add_late(h, s->device, {}, {s->last, e->late});
+  }
+  return cudaSuccess;
+}
+
+// --- Events -------------------------------------------------------------------------------------
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  if (!event || flags > 7) return set_error(cudaErrorInvalidValue);
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  *event = h.make<cudaEvent_t>();
+  h.events[*event].device = simt::current_device();
+  h.events[*event].timed = !(flags & cudaEventDisableTiming);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  return h.events.erase(event) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  if (flags > cudaEventRecordExternal) return set_error(cudaErrorInvalidValue);
+  const bool is_external = flags == cudaEventRecordExternal;
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  auto* const s = find(h, stream);
+  auto* const e = find(h, event);
+  const int device = s ? s->device : stream ? -1 : simt::current_device();
+  if (!e || e->device != device) return set_error(cudaErrorInvalidResourceHandle);
+  e->recorded = true;
+  e->position = {};
+  e->late = nullptr;
+  const auto mark = [event] {
+    auto& all = handles();
+    const std::lock_guard mark_lock(all.mutex);
+    if (auto* const marked = find(all, event)) marked->time = std::chrono::steady_clock::now();
+    return cudaSuccess;
+  };
+  if (s && s->position.capture) {
+    if (is_external) {
+      simt::Nodes& nodes = s->position.capture->nodes;
+      nodes.push_back({s->device, mark, std::move(s->position.after)});
+      s->position.after = {nodes.size() - 1};
+    } else {
+      e->recorded = false;  // it is a place in a graph, and no point in time
+      e->position = s->position;
+    }
+    return cudaSuccess;
+  }
+  if (s && simt::settings().late_streams) {
+    s->last = add_late(h, s->device, mark, {s->last});
+    e->late = s->last;
+  } else {
+    e->time = std::chrono::steady_clock::now();
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  simt::LatePtr wanted;
+  {
+    auto& h = handles();
+    const std::lock_guard lock(h.mutex);
+    const auto* const e = find(h, event);
+    if (!e) return set_error(cudaErrorInvalidResourceHandle);
+    if (e->position.capture) return set_error(cudaErrorCapturedEvent);
+    wanted = e->late;
+  }
+  if (!wanted) return cudaSuccess;
+  return set_error(simt::finish([&](const simt::LatePtr& late) { return late == wanted; }));
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return cudaEventSynchronize(event);
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+  if (!milliseconds) return set_error(cudaErrorInvalidValue);
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  const auto* const from = find(h, start);
+  const auto* const to = find(h, stop);
+  if (!from || !to || !from->recorded || !to->recorded || !from->timed || !to->timed) {
+    return set_error(cudaErrorInvalidResourceHandle);
+  }
+  const auto is_late = [](const auto* event) { return event->late && !event->late->done; };
+  if (is_late(from) || is_late(to)) return set_error(cudaErrorNotReady);
+  *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+  return cudaSuccess;
+}
+
+// --- Graphs -------------------------------------------------------------------------------------
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed) {
+    return set_error(cudaErrorInvalidValue);
+  }
+  if (!stream) return set_error(cudaErrorStreamCaptureUnsupported);
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  auto* const s = find(h, stream);
+  if (!s) return set_error(cudaErrorInvalidResourceHandle);
+  if (s->position.capture) return set_error(cudaErrorInvalidValue);
+  s->position.capture = std::make_shared<simt::Capture>();
+  s->position.capture->origin = stream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  if (!graph) return set_error(cudaErrorInvalidValue);
+  *graph = nullptr;
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  auto* const s = find(h, stream);
+  if (!s) return set_error(cudaErrorInvalidResourceHandle);
+  const auto capture = s->position.capture;
+  if (!capture) return set_error(cudaErrorInvalidValue);
+  if (capture->origin != stream) return set_error(cudaErrorStreamCaptureUnmatched);
+  const auto ends = s->position.after;
+  bool joined = true;
+  for (auto& [handle, other] : h.streams) {
+    if (other.position.capture != capture) continue;
+    joined = joined && lie_before(capture->nodes, ends, other.position.after);
+    other.position = {};
+  }
+  for (auto& [handle, event] : h.events) {
+    if (event.position.capture == capture) event.position = {};
+  }
+  if (!joined) return set_error(cudaErrorStreamCaptureUnjoined);
+  *graph = h.make<cudaGraph_t>();
+  h.graphs[*graph] = std::make_shared<simt::Nodes>(std::move(capture->nodes));
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  if (!status) return set_error(cudaErrorInvalidValue);
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  const auto* const s = find(h, stream);
+  if (stream && !s) return set_error(cudaErrorInvalidResourceHandle);
+  *status = s && s->position.capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  const auto it = h.graphs.find(graph);
+  if (it == h.graphs.end() || !count) return set_error(cudaErrorInvalidValue);
+  if (nodes) return set_error(cudaErrorNotSupported);
+  *count = it->second->size();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long flags) {
+  if (!executable || flags != 0) return set_error(cudaErrorInvalidValue);
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  const auto it = h.graphs.find(graph);
+  if (it == h.graphs.end()) return set_error(cudaErrorInvalidValue);
+  *executable = h.make<cudaGraphExec_t>();
+  h.executables[*executable] = it->second;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
+  std::shared_ptr<simt::Nodes> nodes;
+  {
+    auto& h = handles();
+    const std::lock_guard lock(h.mutex);
+    const auto it = h.executables.find(executable);
+    if (it == h.executables.end()) return set_error(cudaErrorInvalidValue);
+    nodes = it->second;
+    auto* const s = find(h, stream);
+    if (s && s->position.capture) return set_error(cudaErrorNotSupported);  // a graph in a graph
+    if (s && simt::settings().late_streams) {
+      std::vector<simt::LatePtr> late;
+      for (const simt::Node& node : *nodes) {
+        std::vector<simt::LatePtr> after{s->last};
+        for (const std::size_t before : node.after) after.push_back(late[before]);
+        late.push_back(add_late(h, node.device, node.work, std::move(after)));
+      }
+      late.push_back(s->last);
+      s->last = add_late(h, s->device, {}, std::move(late));
+      return cudaSuccess;
+    }
+  }
+  for (const simt::Node& node : *nodes) {
+    const cudaError_t error = node.work();
+    if (error != cudaSuccess) return set_error(error);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  return h.graphs.erase(graph) ? cudaSuccess : set_error(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  auto& h = handles();
+  const std::lock_guard lock(h.mutex);
+  return h.executables.erase(executable) ? cudaSuccess : set_error(cudaErrorInvalidValue);
+}

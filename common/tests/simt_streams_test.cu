@@ -1,0 +1,231 @@
+// Streams whose work is late, events, graphs.
+#include <string>
+#include <vector>
+
+#include "device/devices.hpp"
+#include "tests/simt_test.hpp"
+
+namespace simt_test {
+
+__global__ void add_kernel(int* value, int summand) {
+  *value += summand;
+}
+__global__ void copy_value_kernel(const int* from, int* to) {
+  *to = *from;
+}
+
+namespace {
+
+using spmv::device::Event;
+using spmv::device::Pinned;
+using spmv::device::Stream;
+
+void check_error(cudaError_t expected, cudaError_t got) {
+  CHECK(std::string(cudaGetErrorName(got)) == cudaGetErrorName(expected));
+  CHECK(cudaGetLastError() == expected);
+}
+
+}  // namespace
+
+TEST_CASE("late streams: nothing is done before something waits for it", "[simt]") {
+  const ScopedSettings restore;
+  simt::settings().late_streams = true;
+  Buffer<int> value("value", std::vector<int>{1});
+  const Stream stream;
+  launch(add_kernel, {1, 1, 0, stream.get()}, value.data(), 10);
+  CHECK(value.download() == std::vector<int>{1});  // the default stream waits for no other
+  launch(add_kernel, {1, 1, 0, stream.get()}, value.data(), 100);
+  stream.synchronize();
+  CHECK(value.download() == std::vector<int>{111});
+
+  Pinned<int> pinned(1);
+  pinned.data()[0] = 5;
+  CHECK(cudaMemcpyAsync(value.data(), pinned.data(), 4, cudaMemcpyHostToDevice, stream.get()) ==
+        cudaSuccess);
+  pinned.data()[0] = 6;  // too early: the copy has not read it
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(value.download() == std::vector<int>{6});
+  int pageable = 7;
+  CHECK(cudaMemcpyAsync(value.data(), &pageable, 4, cudaMemcpyDefault, stream.get()) ==
+        cudaSuccess);
+  pageable = 8;  // not too early
+  CHECK(value.download() == std::vector<int>{7});
+  CHECK(cudaMemsetAsync(value.data(), 0, 4, stream.get()) == cudaSuccess);
+  launch(add_kernel, {1, 1, 0, stream.get()}, pinned.data(), 1);  // kernels may use pinned memory
+  Buffer<int>("freeing memory waits for everything", 1) = {};
+  CHECK(value.download() == std::vector<int>{0});
+  CHECK(pinned.data()[0] == 7);
+}
+
+TEST_CASE("late streams: an order comes from events alone", "[simt]") {
+  const ScopedSettings restore;
+  simt::settings().late_streams = true;
+  Buffer<int> from("from", 1);
+  Buffer<int> to("to", 1);
+  int early = 0;
+  for (int seed = 0; seed < 40; ++seed) {
+    simt::settings().seed = static_cast<std::uint64_t>(seed);
+    const bool with_event = seed % 2 == 0;
+    from.upload({1});
+    const Stream first, second;
+    Event written;
+    launch(add_kernel, {1, 1, 0, first.get()}, from.data(), 1);
+    written.record(first);
+    if (with_event) written.hold(second);
+    launch(copy_value_kernel, {1, 1, 0, second.get()}, from.data(), to.data());
+    second.synchronize();
+    const int got = to.download()[0];
+    if (with_event) CHECK(got == 2);
+    early += got == 1;
+    first.synchronize();
+    CHECK(cudaEventSynchronize(nullptr) == cudaErrorInvalidResourceHandle);
+    cudaGetLastError();
+  }
+  CHECK(early > 4);
+  CHECK(early < 16);
+}
+
+TEST_CASE("late streams: times and errors come with the work", "[simt]") {
+  const ScopedSettings restore;
+  simt::settings().late_streams = true;
+  const Stream stream;
+  Event begin, end;
+  begin.record(stream);
+  end.record(stream);
+  cudaEvent_t raw_begin = nullptr, raw_end = nullptr;
+  REQUIRE(cudaEventCreate(&raw_begin) == cudaSuccess);
+  REQUIRE(cudaEventCreate(&raw_end) == cudaSuccess);
+  REQUIRE(cudaEventRecord(raw_begin, stream.get()) == cudaSuccess);
+  REQUIRE(cudaEventRecord(raw_end, stream.get()) == cudaSuccess);
+  float milliseconds = -1;
+  check_error(cudaErrorNotReady, cudaEventElapsedTime(&milliseconds, raw_begin, raw_end));
+  CHECK(end.milliseconds_since(begin) >= 0);
+  stream.synchronize();
+  CHECK(cudaEventElapsedTime(&milliseconds, raw_begin, raw_end) == cudaSuccess);
+  CHECK(milliseconds >= 0);
+  cudaEventDestroy(raw_begin);
+  cudaEventDestroy(raw_end);
+
+  if (!simt::is_instrumented()) return;
+  simt::set_quiet_reports(true);
+  launch(add_kernel, {1, 1, 0, stream.get()}, static_cast<int*>(nullptr), 1);
+  check_error(cudaErrorIllegalAddress, cudaStreamSynchronize(stream.get()));
+  simt::set_quiet_reports(false);
+  CHECK(contains(simt::take_report(), "null"));
+}
+
+TEST_CASE("graphs: what is captured is done at each launch", "[simt]") {
+  const ScopedSettings restore;
+  simt::settings().devices = 2;
+  for (const bool late : {false, true}) {
+    simt::settings().late_streams = late;
+    CAPTURE(late);
+    Buffer<int> value("value", std::vector<int>{0});
+    Buffer<int> copied("copied", std::vector<int>{0});
+    const Stream origin;
+    Event fork, done;
+    Event timed, timed_too;
+    cudaSetDevice(1);
+    Buffer<int> there("there", std::vector<int>{0});
+    const Stream other;
+    Event join;
+    cudaSetDevice(0);
+
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusActive;
+    CHECK(cudaStreamIsCapturing(origin.get(), &status) == cudaSuccess);
+    CHECK(status == cudaStreamCaptureStatusNone);
+    REQUIRE(cudaStreamBeginCapture(origin.get(), cudaStreamCaptureModeRelaxed) == cudaSuccess);
+    CHECK(cudaStreamIsCapturing(origin.get(), &status) == cudaSuccess);
+    CHECK(status == cudaStreamCaptureStatusActive);
+    timed.record_time(origin);
+    launch(add_kernel, {1, 1, 0, origin.get()}, value.data(), 1);
+    fork.record(origin);
+    fork.hold(other);
+    CHECK(cudaMemcpyAsync(there.data(), value.data(), 4, cudaMemcpyDefault, other.get()) ==
+          cudaSuccess);
+    cudaSetDevice(1);
+    launch(add_kernel, {1, 1, 0, other.get()}, there.data(), 100);
+    join.record(other);
+    cudaSetDevice(0);
+    join.hold(origin);
+    CHECK(cudaMemcpyAsync(copied.data(), there.data(), 4, cudaMemcpyDefault, origin.get()) ==
+          cudaSuccess);
+    timed_too.record_time(origin);
+    check_error(cudaErrorStreamCaptureUnsupported, cudaStreamSynchronize(origin.get()));
+    cudaGraph_t graph = nullptr;
+    REQUIRE(cudaStreamEndCapture(origin.get(), &graph) == cudaSuccess);
+    CHECK(value.download() == std::vector<int>{0});  // nothing is done yet
+    std::size_t nodes = 0;
+    CHECK(cudaGraphGetNodes(graph, nullptr, &nodes) == cudaSuccess);
+    CHECK(nodes == 6);
+
+    cudaGraphExec_t executable = nullptr;
+    REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+    CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+    for (int launches = 1; launches <= 3; ++launches) {
+      CHECK(cudaGraphLaunch(executable, origin.get()) == cudaSuccess);
+      launch(add_kernel, {1, 1, 0, origin.get()}, copied.data(), 1000);
+      origin.synchronize();
+      CHECK(value.download() == std::vector<int>{launches});
+      CHECK(copied.download() == std::vector<int>{1100 + launches});
+      CHECK(timed_too.milliseconds_since(timed) >= 0);
+    }
+    CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
+    check_error(cudaErrorInvalidValue, cudaGraphLaunch(executable, origin.get()));
+    check_error(cudaErrorInvalidValue, cudaGraphDestroy(graph));
+    check_error(cudaErrorInvalidValue, cudaGraphInstantiate(&executable, graph, 0));
+  }
+}
+
+TEST_CASE("graphs: what CUDA refuses to capture", "[simt]") {
+  Buffer<int> value("value", std::vector<int>{0});
+  const Stream first, second;
+  Event event, before;
+  cudaGraph_t graph = nullptr;
+  check_error(cudaErrorStreamCaptureUnsupported,
+              cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal));
+  check_error(cudaErrorInvalidValue, cudaStreamEndCapture(first.get(), &graph));
+
+  // A stream that joined, with work that nothing waits for.
+  before.record(second);
+  REQUIRE(cudaStreamBeginCapture(first.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
+  check_error(cudaErrorInvalidValue,
+              cudaStreamBeginCapture(first.get(), cudaStreamCaptureModeGlobal));
+  CHECK_THROWS_AS(before.hold(first), spmv::device::DeviceError);  // from outside
+  event.record(first);
+  event.hold(second);
+  launch(add_kernel, {1, 1, 0, second.get()}, value.data(), 1);
+  check_error(cudaErrorStreamCaptureUnmatched, cudaStreamEndCapture(second.get(), &graph));
+  check_error(cudaErrorStreamCaptureUnjoined, cudaStreamEndCapture(first.get(), &graph));
+  CHECK(graph == nullptr);
+
+  // Both are streams as before, and an event of a capture that is over holds nobody up.
+  event.hold(first);
+  launch(add_kernel, {1, 1, 0, second.get()}, value.data(), 1);
+  CHECK(value.download() == std::vector<int>{1});
+
+  // Two captures do not meet.
+  REQUIRE(cudaStreamBeginCapture(first.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
+  REQUIRE(cudaStreamBeginCapture(second.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
+  event.record(first);
+  CHECK_THROWS_AS(event.hold(second), spmv::device::DeviceError);
+  for (const Stream* stream : {&first, &second}) {
+    CHECK(cudaStreamEndCapture(stream->get(), &graph) == cudaSuccess);
+    CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  }
+}
+
+TEST_CASE("devices without peer access", "[simt]") {
+  const ScopedSettings restore;
+  simt::settings().devices = 2;
+  simt::settings().peer_access = false;
+  CHECK(!spmv::device::enable_peer_access(0, 1));
+  check_error(cudaErrorPeerAccessUnsupported, cudaDeviceEnablePeerAccess(1, 0));
+  simt::settings().peer_access = true;
+  CHECK(spmv::device::enable_peer_access(0, 1));
+  CHECK(spmv::device::enable_peer_access(0, 1));  // again
+  CHECK(cudaGetLastError() == cudaSuccess);
+  CHECK(cudaDeviceDisablePeerAccess(1) == cudaSuccess);
+}
+
+}  // namespace simt_test
