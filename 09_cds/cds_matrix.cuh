@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -84,11 +85,12 @@ inline std::uint64_t count_bits(const std::vector<unsigned>& marks) {
   return count;
 }
 
-// The block diagonals in which `a` takes the fewest bytes; of several the largest blocks. Throws
-// Unsuitable where that is more than `most_zeros` zeros for each nonzero. Beside the matrix it
-// takes a bit for each row and column.
+// The block diagonals in which `a` takes the fewest bytes; of several the largest blocks, up to
+// `largest`. Throws Unsuitable where that is more than `most_zeros` zeros for each nonzero. Beside
+// the matrix it takes a bit for each row and column.
 template <typename T>
-BlockDiagonals find_block_diagonals(const device::DeviceCsr<T>& a, double most_zeros = 3) {
+BlockDiagonals find_block_diagonals(const device::DeviceCsr<T>& a, double most_zeros = 3,
+                                    Index largest = std::numeric_limits<Index>::max()) {
   const auto refuse_above_limit = [&](const std::string& prefix, double columns) {
     const double stored = columns * a.rows;
     const double most = (1 + most_zeros) * a.nnz;
@@ -107,7 +109,8 @@ BlockDiagonals find_block_diagonals(const device::DeviceCsr<T>& a, double most_z
 
   std::uint64_t columns = lines;
   const Index common = std::gcd(a.rows, a.cols);
-  for (Index b = 2; b <= common && static_cast<std::uint64_t>(b) <= columns; ++b) {
+  for (Index b = 2; b <= std::min(common, largest) && static_cast<std::uint64_t>(b) <= columns;
+       ++b) {
     const auto wide = static_cast<std::uint64_t>(b);
     if (common % b != 0 || device::divide_up(lines, 2 * wide - 1) * wide > columns) continue;
     std::vector<unsigned> marks_of_b = mark_diagonals(a, b);

@@ -1,5 +1,6 @@
 // Step 09 for the harness.
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "cds.cuh"
@@ -14,14 +15,16 @@ namespace {
 template <typename T>
 class Cds final : public Spmv<T> {
  public:
-  Cds(const Problem<T>& problem, CdsLayout layout, bool texture) : textures_(problem.csr.cols) {
+  // largest_block: 1 makes it the format DIA.
+  Cds(const Problem<T>& problem, CdsLayout layout, bool texture, Index largest_block)
+      : textures_(problem.csr.cols) {
     if (texture && !textures_.possible()) {
       throw Unsuitable("x has " + std::to_string(problem.csr.cols) +
                        " elements; a texture has at most " +
                        std::to_string(device::LinearTexture<T>::max_elements()));
     }
     texture_ = texture;
-    a_ = to_cds(problem.csr, find_block_diagonals(problem.csr), layout);
+    a_ = to_cds(problem.csr, find_block_diagonals(problem.csr, 3, largest_block), layout);
   }
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
@@ -91,25 +94,21 @@ class Cds final : public Spmv<T> {
 
 bool register_all() {
   const std::string paper = "CDS: Godwin, Holewinski and Sadayappan 2012, section 3";
-  add_kernel({.step = 9,
-              .name = "cds",
-              .format = "CDS",
-              .idea = "block diagonals, one thread a row, plain loads of x",
-              .source = paper},
-             [](const auto& problem) { return make<Cds>(problem, CdsLayout::kColumns, false); });
-  add_kernel({.step = 9,
-              .name = "cds_texture",
-              .format = "CDS",
-              .idea = "block diagonals, one thread a row, x by a texture",
-              .source = paper},
-             [](const auto& problem) { return make<Cds>(problem, CdsLayout::kColumns, true); });
-  return add_kernel(
-      {.step = 9,
-       .name = "cds_sliced",
-       .format = "CDS",
-       .idea = "all that a block of threads reads lies together",
-       .source = "after " + paper},
-      [](const auto& problem) { return make<Cds>(problem, CdsLayout::kSlices, false); });
+  const auto add = [](const std::string& name, const std::string& idea, const std::string& source,
+                      CdsLayout layout, bool texture, Index largest_block) {
+    return add_kernel(
+        {.step = 9, .name = name, .format = "CDS", .idea = idea, .source = source},
+        [=](const auto& problem) { return make<Cds>(problem, layout, texture, largest_block); });
+  };
+  constexpr Index kAny = std::numeric_limits<Index>::max();
+  add("cds_b1", "diagonals, one thread a row: the format DIA", paper + ".2", CdsLayout::kColumns,
+      false, 1);
+  add("cds_texture", "block diagonals, one thread a row, x by a texture", paper,
+      CdsLayout::kColumns, true, kAny);
+  add("cds", "block diagonals, one thread a row, plain loads of x", paper, CdsLayout::kColumns,
+      false, kAny);
+  return add("cds_sliced", "what a block of threads reads lies together", "after " + paper,
+             CdsLayout::kSlices, false, kAny);
 }
 
 [[maybe_unused]] const bool registered = register_all();

@@ -13,6 +13,10 @@ a table of its own.
 each array and of all, divided by the nonzeros of the matrix. --shared prints the arrays in shared
 memory, with the passes in which the 32 banks serve them: without conflicts 1 a request, 2 if its
 elements have 8 bytes.
+
+--needed and --moved print a line a matrix and a column a kernel: the bytes that a product must read
+and write in the kernel's format, A, x and y once each, and those of the sectors that it asks for,
+divided by the nonzeros.
 """
 
 import argparse
@@ -82,14 +86,38 @@ def print_bytes(records):
         print(form.format(record["kernel"], *cells, f"{sum(bytes_of.values()):.1f}"))
 
 
+def print_by_matrix(records, bytes_of):
+    kernels = list(dict.fromkeys(record["kernel"] for record in records))
+    matrices = list(dict.fromkeys(record["matrix"]["name"] for record in records))
+    cells = {
+        (r["matrix"]["name"], r["kernel"]): f"{bytes_of(r) / max(r['matrix']['nnz'], 1):.1f}"
+        for r in records
+    }
+    width = max(len(matrix) for matrix in ["bytes a nonzero", *matrices])
+    form = f"{{:<{width}}}" + "".join(f" {{:>{max(len(kernel), 6)}}}" for kernel in kernels)
+    print_title(form.format("bytes a nonzero", *kernels))
+    for matrix in matrices:
+        print(form.format(matrix, *(cells.get((matrix, kernel), "-") for kernel in kernels)))
+
+
+def sector_bytes(record):
+    return sum(32 * t["sectors"] for t in record["traffic"] if t["space"] == "global")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--bytes", action="store_true", help="bytes a nonzero, a line a kernel")
     choice.add_argument("--shared", action="store_true", help="shared memory and its banks")
+    choice.add_argument("--needed", action="store_true", help="bytes that a product must move")
+    choice.add_argument("--moved", action="store_true", help="bytes that it asks for")
     arguments = parser.parse_args()
     records = [json.loads(line) for line in sys.stdin if line.startswith("{")]
+    if arguments.needed:
+        return print_by_matrix(records, lambda record: record["compulsory_bytes"])
     records = [record for record in records if record.get("traffic")]
+    if arguments.moved:
+        return print_by_matrix(records, sector_bytes)
     show = print_bytes if arguments.bytes else print_shared if arguments.shared else print_requests
     matrices = list(dict.fromkeys(record["matrix"]["name"] for record in records))
     for matrix in matrices:
