@@ -76,7 +76,7 @@ report:  ## all figures and tables in one HTML file, build/report.html
 	@python=$$(plots/python.sh) && $$python plots/report.py $(ARGS)
 
 test-plots:  ## test the scripts that measure, draw and write tables
-	@python=$$(plots/python.sh) && $$python -m unittest discover -s plots
+	@python=$$(plots/python.sh) && $$python plots/run_tests.py
 
 clean:  ## remove what was built
 	@rm -rf build

@@ -3,11 +3,6 @@
 import io
 import re
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib.figure import Figure  # noqa: E402
-
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999"
@@ -15,16 +10,22 @@ CYCLE = [BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GREY, BLACK]
 MARKERS = "osD^vP*Xd<>hp8"
 COMMAND = "make bench SET=full"
 
-matplotlib.rcParams.update({
+LOOK = {
     "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 7.5,
     "xtick.labelsize": 7.5, "ytick.labelsize": 7.5, "axes.spines.top": False,
     "axes.spines.right": False, "axes.axisbelow": True, "axes.grid": True, "axes.grid.axis": "y",
     "grid.color": "#dddddd", "grid.linewidth": 0.6, "legend.frameon": False,
     "figure.dpi": 100, "savefig.dpi": 100, "svg.fonttype": "none", "svg.hashsalt": "spmv",
-})
+}
 
 
 def new_figure(width, height, title):
+    import matplotlib  # not above: tables of the READMEs need no Matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update(LOOK)
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     return figure

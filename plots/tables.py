@@ -6,26 +6,31 @@ from records import number
 
 
 class Table:
-    """`rows` are lists of texts; `notes` stand below."""
+    """`rows` are lists of texts, in the first columns, `words`, of words and not of numbers; `notes`
+    stand below."""
 
-    def __init__(self, title, columns, rows, notes=()):
+    def __init__(self, title, columns, rows, notes=(), words=1):
         self.title, self.columns, self.rows, self.notes = title, columns, rows, list(notes)
+        self.words = words
         for row in rows:
             assert len(row) == len(columns), (title, row)
 
     def markdown(self):
         lines = ["| " + " | ".join(self.columns) + " |",
-                 "| :--- |" + " ---: |" * (len(self.columns) - 1)]
+                 "|" + " :--- |" * self.words + " ---: |" * (len(self.columns) - self.words)]
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
         return "\n".join(lines + [""] + [f"{note}  " for note in self.notes]).rstrip() + "\n"
 
     def html(self):
-        head = "".join(f"<th>{escape(c)}</th>" for c in self.columns)
-        body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>\n"
-                       for row in self.rows)
-        notes = "".join(f"<p class=note>{escape(note)}</p>" for note in self.notes)
-        return (f"<table class=sortable><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-                f"{notes}")
+        def line(cells, tag):
+            return "".join(f"<{tag}{'' if c < self.words else ' class=number'}>{escape(text)}</{tag}>"
+                           for c, text in enumerate(cells))
+
+        body = "".join(f"<tr>{line(row, 'td')}</tr>\n" for row in self.rows)
+        notes = "".join(f"<p class=note>{escape(note)}</p>\n" for note in self.notes)
+        size = "wide tall" if len(self.rows) > 30 else "wide"
+        return (f"<div class='{size}'><table><thead><tr>{line(self.columns, 'th')}</tr></thead>\n"
+                f"<tbody>{body}</tbody></table></div>\n{notes}")
 
 
 def cell(value):

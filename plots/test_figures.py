@@ -1,14 +1,19 @@
 """python3 plots/test_figures.py: every figure and table, from two small sets of records and from none."""
 
+import contextlib
+import io
 import json
+import re
 import tempfile
 import unittest
 import xml.dom.minidom
 from pathlib import Path
 
+import claims
 import figures
 import he_gao
 import ours
+import report
 import style
 from records import COUNTERS, Data, gflops, published
 from test_update_readmes import record
@@ -177,7 +182,7 @@ class Series(Case):
 
     def test_pcsr_figure_5(self):
         found = self.series(self.draw("he_gao_2016_figure5")[0])
-        self.assertEqual(found["Tesla C2050 (figure 5 itself is lost: what the text says of it)"]["greatest of PCSR: more than"], [128, 108])
+        self.assertEqual(found["Tesla C2050 (figure 5 itself is lost: what the text says of it)"]["greatest of PCSR: more than, and percent of the peak"], [128, 108])
         self.assertEqual(set(found["Some GPU"]), {*he_gao.ALGORITHMS, "a copy: 4000 GB/s"})
 
     def test_parallel_efficiency(self):
@@ -247,9 +252,30 @@ class Series(Case):
         self.assertEqual(cant[table.columns.index("ELL: C2050") + 1], f"{0.5 / warm:.2f}")
 
 
+class Report(Case):
+    def test_claims(self):
+        none = claims.claims_table(self.sets["none"])
+        self.assertEqual({row[3] for row in none.rows}, {"not measured yet"})
+        ours_of = {row[1]: row[3] for row in claims.claims_table(self.sets["large"]).rows}
+        self.assertEqual(ours_of["times as fast as CSR-scalar, f32 and f64"], "1.33 and 1.33 (26 of 26 matrices)")
+        self.assertEqual(ours_of["times as fast as DIA"], "3.00 at 1, 3.00 at 3 degrees of freedom")
+        self.assertEqual(ours_of["the best of COO, CSR, ELL and HYB"], "up to: ELL on 5; above: ELL on 7")
+
+    def test_page(self):
+        page = report.page(self.sets["small"])
+        names = re.findall(r'\bid="([^"]+)"', page)
+        self.assertEqual(len(names), len(set(names)))
+        for wanted in re.findall(r'(?:href="|url\()#([^")]+)', page):
+            self.assertIn(wanted, names)
+        self.assertNotRegex(page, r'(src|href)="(?!#|data:)')
+        self.assertIn("<code>make figures ARGS=he_gao_2016_figure4</code>", page)
+
+
 class CommandLine(unittest.TestCase):
     def test_a_name_that_is_not_there(self):
-        self.assertEqual(figures.main(["no such figure"]), 2)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(figures.main(["no such figure"]), 2)
+        self.assertIn("no figure is called no such figure; there are roofline", said.getvalue())
 
 
 if __name__ == "__main__":

@@ -25,6 +25,9 @@ A block begins with one of these markers on a line of its own and ends with <!--
         with their geometric mean and, with published=NAME, the paper's own figures from
         plots/published/NAME.csv below. program=NAME shows the records of a step's own program.
 
+    <!-- claims: device=NVIDIA_H200 -->
+        The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py).
+
 Times differ from run to run and from machine to machine, and so does the processor's name. What is
 written is what was printed, but two outputs that differ only in such things count as the same (see
 masked()), and the block keeps its text.
@@ -39,11 +42,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from records import ROOT, RecordError, bandwidth, floor_share, gflops, milliseconds, number
+import claims
+from records import ROOT, Data, RecordError, bandwidth, floor_share, gflops, milliseconds, number
 from records import published, read_records, short
 
 BLOCK = re.compile(
-    r"^<!-- (output|code|table)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
+    r"^<!-- (output|code|table|claims)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
 )
 END = "<!-- end -->"
 
@@ -262,6 +266,13 @@ def make_table(arguments, results=None):
     return "\n".join([caption, ""] + lines) + "\n"
 
 
+def make_claims(arguments, results=None):
+    match = re.fullmatch(r"device=(\S+)", arguments)
+    if not match:
+        raise BlockError("claims need device=DEVICE and nothing else")
+    return claims.claims_table(Data(match[1], results)).markdown()
+
+
 # --- READMEs --------------------------------------------------------------------------------------
 
 
@@ -275,7 +286,9 @@ def fill(kind, options, argument):
         return run_command(argument, int(known[1] or 0), known[2] and known.group(2, 3))
     if options:
         raise BlockError(f"what is '{options.strip()}'?")
-    return quote_code(argument) if kind == "code" else "\n" + make_table(argument) + "\n"
+    if kind == "code":
+        return quote_code(argument)
+    return "\n" + (make_claims(argument) if kind == "claims" else make_table(argument)) + "\n"
 
 
 def tables_only(kind, options, argument):
@@ -290,7 +303,7 @@ def update(text, fill_block=fill):
     def replace(match):
         kind, options, argument, old = match.groups()
         marker = match[0][: match.start(4) - match.start()]
-        if re.search(r"^<!-- (output|code|table)\b", old, re.MULTILINE):
+        if re.search(r"^<!-- (output|code|table|claims)\b", old, re.MULTILINE):
             failed.append((marker.strip(), f"no {END} before the next block"))
             return match[0]
         try:

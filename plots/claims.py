@@ -1,0 +1,191 @@
+"""Do the papers' claims hold? Each headline claim, the paper's number, ours, and why it moved.
+
+The numbers come from plots/published and from records; the sentences on why are written by hand and
+say what the kernels do, so that they stand whatever the next measurement shows.
+"""
+
+from statistics import mean
+
+import bylina
+import godwin
+import he_gao
+import lightspmv
+from multigpu import efficiencies
+from records import bandwidth, gflops, milliseconds, number, published
+from tables import Table
+
+NOT_YET = "not measured yet"
+PRECISIONS = ("f32", "f64")
+LARGE = 200e6  # bytes: four times the L2 of an H100 or H200
+
+
+def both(texts, note=""):
+    """One text of two precisions, or None if there is neither."""
+    if not any(texts):
+        return None
+    return " and ".join(text or "—" for text in texts) + (f" ({note})" if note else "")
+
+
+# --- PCSR -----------------------------------------------------------------------------------------
+
+
+def pcsr_over(rival):
+    said = published("he_gao_2016_speedups")
+    theirs = " and ".join(f"{said.value('speedup', rival=rival, precision=p):g}" for p in PRECISIONS)
+
+    def ours(data):
+        names = he_gao.matrices()
+        found = [he_gao.speedups(data, p, names, he_gao.RIVALS[rival]) for p in PRECISIONS]
+        return both([number(mean(f)) if f else None for f in found],
+                    f"{max(map(len, found))} of {len(names)} matrices")
+
+    return theirs, ours
+
+
+def pcsr_bandwidth():
+    said = published("he_gao_2016_text")
+    theirs = " and ".join(f"{said.value(what='share_of_peak', precision=p):.0f}%" for p in PRECISIONS)
+
+    def ours(data):
+        shares = []
+        for p in PRECISIONS:
+            found = [bandwidth(r) / r["copy_gb_per_s"] for r in data.times.values()
+                     if r["kernel"] == "pcsr_texture" and r["precision"] == p and r["compulsory_bytes"] > LARGE]
+            shares.append(f"{100 * max(found):.0f}%" if found else None)
+        return both(shares, "of a copy, matrices of over 200 MB")
+
+    return theirs, ours
+
+
+def pcsr_parallel(figure):
+    _, gpus, exchange = he_gao.PARALLEL[figure]
+    theirs = f"{published('he_gao_2016_text').value(what='mean_efficiency_II', figure=str(figure)):.1f}%"
+
+    def ours(data):
+        found = [percent for (_, way), (percent, _) in efficiencies(data, gpus, exchange).items() if way == "II"]
+        return f"{mean(found):.1f}% (at most {max(found):.1f}%, {len(found)} matrices)" if found else None
+
+    return theirs, ours
+
+
+# --- LightSpMV ------------------------------------------------------------------------------------
+
+
+def light_over(rival):
+    said = published("lightspmv_poster_text")
+
+    def value(what, precision):
+        return f"{said.value(rival=rival, what=what, precision=precision):g}"
+
+    theirs = " and ".join(f"{value('mean', p)} (at most {value('max', p)})" for p in PRECISIONS)
+
+    def ours(data):
+        found = [list(lightspmv.speedups(data, p, rival).values()) for p in PRECISIONS]
+        return both([f"{number(mean(f))} (at most {number(max(f))})" if f else None for f in found],
+                    f"{max(map(len, found))} of {len(lightspmv.matrices())} matrices")
+
+    return theirs, ours
+
+
+# --- Markov chains --------------------------------------------------------------------------------
+
+
+def markov_best():
+    limit = published("bylina_2011_text").value(what="csr_best_up_to_rows")
+    theirs = f"CSR up to {limit:,.0f} rows, HYB above"
+
+    def ours(data):
+        texts = []
+        for size, keep in (("up to", lambda rows: rows <= limit), ("above", lambda rows: rows > limit)):
+            wins = {}
+            for row in published("bylina_2011_table3"):
+                if keep(int(row["rows"])):
+                    of = {k: data.fastest(row["matrix"], "f32", p) for k, p in bylina.FORMATS.items()}
+                    # Without all four formats there is no best of them.
+                    if all(of.values()):
+                        best = min(of, key=lambda k: milliseconds(of[k])).upper()
+                        wins[best] = wins.get(best, 0) + 1
+            if wins:
+                order = sorted(wins, key=wins.get, reverse=True)
+                texts.append(f"{size}: " + ", ".join(f"{k} on {wins[k]}" for k in order))
+        return "; ".join(texts) or None
+
+    return theirs, ours
+
+
+def markov_speedup():
+    words = published("bylina_2011_text").where(figure="12", what="max_speedup")[0]
+
+    def ours(data):
+        found = [speedup for row in published("bylina_2011_table3") for kernel in bylina.FORMATS
+                 if (speedup := bylina.speedup(data, row["matrix"], kernel))]
+        return f"{number(max(found))} times" if found else None
+
+    return f"{words['words']} {words['value']} times", ours
+
+
+# --- CDS ------------------------------------------------------------------------------------------
+
+
+def cds_over(rival, theirs):
+    def ours(data):
+        ratios = {}
+        for of in godwin.grids(data).values():
+            for dof, matrix in of.items():
+                pair = [data.fastest(matrix, "f64", godwin.FORMATS[k]) for k in ("CDS", rival)]
+                if all(pair):
+                    ratios.setdefault(dof, []).append(gflops(pair[0]) / gflops(pair[1]))
+        if not ratios:
+            return None
+        ends = sorted({min(ratios), max(ratios)})
+        return ", ".join(f"{number(mean(ratios[dof]))} at {dof}" for dof in ends) + " degrees of freedom"
+
+    return theirs, ours
+
+
+# --- All of them ----------------------------------------------------------------------------------
+
+# (paper, claim, (the paper's number, function of Data to ours), why)
+CLAIMS = [
+    ("PCSR", "times as fast as CSR-scalar, f32 and f64", pcsr_over("CSR-scalar"),
+     "a C2050 has little cache for a warp's scattered loads; now the L1 serves a sector that was asked for before, and "
+     "PCSR's middle array doubles what must move"),
+    ("PCSR", "times as fast as CSR-vector", pcsr_over("CSR-vector"),
+     "csr_vector takes 2 to 32 lanes by the mean length of a row, and has no middle array"),
+    ("PCSR", "times as fast as cuSPARSE's CSR", pcsr_over("CSRMV"),
+     "cuSPARSE has since got balanced algorithms that read CSR once, as the one-pass PCSR of step 06 does"),
+    ("PCSR", "times as fast as cuSPARSE's HYB", pcsr_over("HYBMV"),
+     "cuSPARSE dropped HYB; step 08's stands for it"),
+    ("PCSR", "times as fast as CSR-Adaptive", pcsr_over("CSR-Adaptive"),
+     "both stage products in shared memory; CSR-Adaptive needs no middle array, but one more array of block limits"),
+    ("PCSR", "greatest share of the peak bandwidth", pcsr_bandwidth(),
+     "ours is a share of what a copy reaches, the paper's of the data sheet; the middle array streams, the gathers of x do not"),
+    ("PCSR", "mean efficiency of PCSR-II on 2 GPUs, no communication", pcsr_parallel(7),
+     "a product takes tens of microseconds now, and launching on every GPU and waiting for all is part of it"),
+    ("PCSR", "the same on 4 GPUs", pcsr_parallel(8), "as above, with twice the launches"),
+    ("PCSR", "with communication, 2 GPUs", pcsr_parallel(9),
+     "NVLink for PCI Express, but products have become faster by more than links have"),
+    ("PCSR", "with communication, 4 GPUs", pcsr_parallel(10), "as above"),
+    ("LightSpMV", "times as fast as CUSP's CSR-Scalar, f32 and f64", light_over("CSR-Scalar"),
+     "the caches again; and one counter for all warps is asked by many more of them"),
+    ("LightSpMV", "times as fast as CUSP's CSR-Vector", light_over("CSR-Vector"),
+     "fetching rows costs an atomic and a wait that fixed rows do not; step 07 shows what more counters give back"),
+    ("LightSpMV", "times as fast as cuSPARSE's CSR", light_over("cuSPARSE"),
+     "cuSPARSE has had balanced algorithms since; LightSpMV leaves a long row to one vector"),
+    ("Markov chains", "the best of COO, CSR, ELL and HYB", markov_best(),
+     "rows of these chains are short and alike: ELL wastes little, and HYB's second kernel costs a launch"),
+    ("Markov chains", "speed-up over the CPU, f32", markov_speedup(),
+     "both memory systems have grown; the CPU is the host of the GPU with all its cores, not a desktop"),
+    ("CDS", "times as fast as DIA", cds_over("DIA", "the same at 1 degree of freedom, ever better above"),
+     "a block of b x b entries lies on 2b - 1 diagonals, and DIA stores them whole"),
+    ("CDS", "times as fast as ELLPACK", cds_over("ELL", "better in most cases"),
+     "CDS reads no column indices, which are a third of ELLPACK's bytes in f64 and half in f32"),
+    ("CDS", "times as fast as CSR", cds_over("CSR", "better in all cases"),
+     "no column indices, and coalesced whatever the length of a row; csr_vector stands for PETSc's"),
+]
+
+
+def claims_table(data):
+    rows = [[paper, claim, theirs, ours(data) or NOT_YET, why] for paper, claim, (theirs, ours), why in CLAIMS]
+    return Table("Do the claims hold?", ["paper", "claim", "there", f"here: {data.device}", "why it moved"], rows,
+                 ["Warm times; averages are arithmetic means, as the papers' are."], words=5)
