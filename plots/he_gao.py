@@ -15,7 +15,7 @@ RIVALS = {
     "CSR-scalar": ["csr_scalar"],
     "CSR-vector": ["csr_vector"],
     "CSRMV": ["cusparse_csr_*"],
-    "HYBMV": ["hyb", "hyb_*"],
+    "HYBMV": ["hyb"],
     "CSR-Adaptive": ["csr_adaptive"],
 }
 PCSR = {"PCSR": ["pcsr_texture"]}
