@@ -28,6 +28,7 @@ __global__ void csr_vector_kernel(int rows, const int* row_offsets, const int* c
   const int lane = thread % lanes_per_row;
   if (row >= rows) return;
 
+  // exercise: begin
   const int row_begin = row_offsets[row];
   const int row_end = row_offsets[row + 1];
   T sum = 0;
@@ -41,6 +42,7 @@ __global__ void csr_vector_kernel(int rows, const int* row_offsets, const int* c
     sum += __shfl_down_sync(0xffffffffu, sum, distance, lanes_per_row);
   }
   if (lane == 0) y[row] = scale(alpha, sum, beta, &y[row]);
+  // exercise: end
 }
 
 }  // namespace spmv

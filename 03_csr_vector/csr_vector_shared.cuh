@@ -30,6 +30,7 @@ __global__ void csr_vector_shared_kernel(int rows, const int* row_offsets,
   const int lane = thread % 32;
   if (row >= rows) return;
 
+  // exercise: begin
   const int row_begin = row_offsets[row];
   const int row_end = row_offsets[row + 1];
   partial_sums[threadIdx.x] = 0;
@@ -44,6 +45,7 @@ __global__ void csr_vector_shared_kernel(int rows, const int* row_offsets,
     __syncwarp();
   }
   if (lane == 0) y[row] = scale(alpha, partial_sums[threadIdx.x], beta, &y[row]);
+  // exercise: end
 }
 
 }  // namespace spmv

@@ -26,10 +26,12 @@ template <typename T>
 __global__ void atomic_coo_kernel(unsigned nnz, const int* row_indices, const int* column_indices,
                                   const T* values, T alpha, const T* x, T* y) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  // exercise: begin
   unsigned k = thread / 32 * 32 * kShare + thread % 32;
   for (unsigned i = 0; i < kShare && k < nnz; ++i, k += 32) {
     atomicAdd(&y[row_indices[k]], alpha * (values[k] * x[column_indices[k]]));
   }
+  // exercise: end
 }
 
 }  // namespace spmv

@@ -26,6 +26,7 @@ __global__ void atomic_coo_sorted_kernel(unsigned nnz, const int* row_indices,
                                          const T* x, T* y) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   unsigned k = thread / stride * stride * kShare + thread % stride;
+  // exercise: begin
   int row = -1;  // of `sum`; none yet
   T sum = 0;
   for (unsigned i = 0; i < kShare && k < nnz; ++i, k += stride) {
@@ -38,6 +39,7 @@ __global__ void atomic_coo_sorted_kernel(unsigned nnz, const int* row_indices,
     sum += values[k] * x[column_indices[k]];
   }
   if (row >= 0) atomicAdd(&y[row], alpha * sum);
+  // exercise: end
 }
 
 }  // namespace spmv

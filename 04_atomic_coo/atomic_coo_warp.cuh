@@ -23,6 +23,7 @@ __global__ void atomic_coo_warp_kernel(unsigned nnz, const int* row_indices,
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned lane = thread % 32;
   const unsigned warp_begin = thread / 32 * 32 * kShare;
+  // exercise: begin
   // All lanes stay in the loop, since all must be there to shuffle.
   for (unsigned i = 0; i < kShare && warp_begin + 32 * i < nnz; ++i) {
     const unsigned k = warp_begin + 32 * i + lane;
@@ -39,6 +40,7 @@ __global__ void atomic_coo_warp_kernel(unsigned nnz, const int* row_indices,
     const bool first_of_row = (lanes_of_row & ((1u << lane) - 1)) == 0;
     if (first_of_row && row >= 0) atomicAdd(&y[row], alpha * sum);
   }
+  // exercise: end
 }
 
 }  // namespace spmv

@@ -57,6 +57,7 @@ __global__ void segscan_block_kernel(const int* chunk_begins, const int* row_ind
   if (thread == 0) carry = 0;
   __syncthreads();  // the compiler may let every thread read it, and only then choose
 
+  // exercise: begin
   for (unsigned turn = chunk_begins[blockIdx.x]; turn < chunk_end; turn += kBlockThreads) {
     const unsigned k = turn + thread;
     const int row = k < chunk_end ? row_indices[k] : -1;
@@ -88,6 +89,7 @@ __global__ void segscan_block_kernel(const int* chunk_begins, const int* row_ind
     if (thread == kBlockThreads - 1) carry = row_ends ? T{0} : sum;
     __syncthreads();
   }
+  // exercise: end
 }
 
 }  // namespace spmv

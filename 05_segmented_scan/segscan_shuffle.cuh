@@ -52,6 +52,7 @@ __global__ void segscan_shuffle_kernel(unsigned nnz, const int* row_indices,
   const int first_row = __shfl_sync(kAll, rows[0], 0);
   const int open_row = first_row == row_before ? first_row : -1;
 
+  // exercise: begin
   T carry = 0;  // of the row that goes on from the turn before; 0 if none does
   for (int turn = 0; turn < kTurns; ++turn) {
     const int row = rows[turn];
@@ -97,6 +98,7 @@ __global__ void segscan_shuffle_kernel(unsigned nnz, const int* row_indices,
     }
     carries[blockIdx.x] = open_sum;
   }
+  // exercise: end
 }
 
 // Adds to y what the tiles before the one in which a row ends have of it. A warp a tile; the warp

@@ -91,6 +91,7 @@ __global__ void csr_adaptive_kernel(const int* block_rows, const int* row_offset
   const int stream_rows = end_row - first_row - (last_is_long ? 1 : 0);
   const int begin = row_offsets[first_row];
   const int count = row_offsets[first_row + stream_rows] - begin;
+  // exercise: begin
   for (int j = tid; j < count; j += threads) {
     products[j] = values[begin + j] * x[column_indices[begin + j]];
   }
@@ -123,6 +124,7 @@ __global__ void csr_adaptive_kernel(const int* block_rows, const int* row_offset
     const T total = sum_of_block<threads>(sum, products);
     if (tid == 0) y[end_row - 1] = scale(alpha, total, beta, &y[end_row - 1]);
   }
+  // exercise: end
 }
 
 // Adds up what the blocks left of each shared row: a warp a row.

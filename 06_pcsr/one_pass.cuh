@@ -110,6 +110,7 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
   }
   __syncwarp();
 
+  // exercise: begin
   T open = 0;           // all lanes together: the sum so far of the row that ends next
   bool spread = false;  // over more lanes than the first
   while (true) {
@@ -230,6 +231,7 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
     if (lane == 0) publish(parts[2LL * s + !same_row], open);
   }
   finish_cut_rows(s, window, shares, row_offsets, alpha, beta, y, parts, arrivals);
+  // exercise: end
 }
 
 }  // namespace spmv

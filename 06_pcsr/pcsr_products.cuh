@@ -25,11 +25,13 @@ template <typename T>
 __global__ void pcsr_products_kernel(int nnz, const int* __restrict__ column_indices,
                                      const T* __restrict__ values, const T* __restrict__ x,
                                      T* __restrict__ middle) {
+  // exercise: begin
   const unsigned threads = blockDim.x * gridDim.x;        // (02)
   unsigned k = threadIdx.x + blockIdx.x * blockDim.x;     // (01)
   for (; k < static_cast<unsigned>(nnz); k += threads) {  // (03), (05)
     middle[k] = values[k] * x[column_indices[k]];         // (04)
   }
+  // exercise: end
 }
 
 // Element `index` of x through the texture units.
@@ -49,11 +51,13 @@ template <typename T>
 __global__ void pcsr_products_texture_kernel(int nnz, const int* __restrict__ column_indices,
                                              const T* __restrict__ values, cudaTextureObject_t x,
                                              T* __restrict__ middle) {
+  // exercise: begin
   const unsigned threads = blockDim.x * gridDim.x;           // (02)
   unsigned k = threadIdx.x + blockIdx.x * blockDim.x;        // (01)
   for (; k < static_cast<unsigned>(nnz); k += threads) {     // (03), (05)
     middle[k] = values[k] * fetch<T>(x, column_indices[k]);  // (04)
   }
+  // exercise: end
 }
 
 }  // namespace spmv

@@ -32,6 +32,7 @@ __global__ void pcsr_sums_kernel(int rows, const int* row_offsets, const T* midd
   const int first_row = blockIdx.x * threads;       // (03), less tid
   const int rows_here = min(threads, rows - first_row);
 
+  // exercise: begin
   // First stage: the block's row offsets. Threads past the last row get an empty one.
   ptr_s[tid] = row_offsets[first_row + min(tid, rows_here)];          // (05)
   if (tid == 0) ptr_s[threads] = row_offsets[first_row + rows_here];  // (06)
@@ -57,6 +58,7 @@ __global__ void pcsr_sums_kernel(int rows, const int* row_offsets, const T* midd
     for (int j = row_s; j < row_e; ++j) sum += v_s[j];  // (24) to (26)
   }
   if (tid < rows_here) y[first_row + tid] = scale(alpha, sum, beta, &y[first_row + tid]);  // (29)
+  // exercise: end
 }
 
 }  // namespace spmv

@@ -35,6 +35,7 @@ __global__ void __launch_bounds__(kLightThreads)
   // The lanes of the team, as a mask. Other teams of the warp may be anywhere in the loop.
   const unsigned team = 0xffffffffu >> (32 - lanes_per_fetch)
                                            << threadIdx.x % 32 / lanes_per_fetch * lanes_per_fetch;
+  // exercise: begin
   while (true) {
     unsigned row = 0;
     if (lane_of_team == 0) row = atomicAdd(row_counter, lanes_per_fetch / lanes_per_row);
@@ -64,6 +65,7 @@ __global__ void __launch_bounds__(kLightThreads)
     }
     if (lane == 0 && row < rows) y[row] = scale(alpha, sum, beta, &y[row]);
   }
+  // exercise: end
 }
 
 }  // namespace spmv

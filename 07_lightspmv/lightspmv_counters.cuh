@@ -34,6 +34,7 @@ __device__ __forceinline__ T sum_of_row(unsigned row_begin, unsigned row_end,
                                         const int* __restrict__ column_indices,
                                         const T* __restrict__ values, const T* __restrict__ x) {
   T sum = 0;
+  // exercise: begin
   unsigned k = row_begin + threadIdx.x % lanes;
   if (lanes == 32) {
     k -= row_begin % 32;
@@ -44,6 +45,7 @@ __device__ __forceinline__ T sum_of_row(unsigned row_begin, unsigned row_end,
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
     sum += __shfl_xor_sync(0xffffffffu, sum, distance);
   }
+  // exercise: end
   return sum;
 }
 
@@ -69,6 +71,7 @@ __global__ void __launch_bounds__(kCountersThreads)
   const unsigned in_vain = (gridDim.x + kCounters - 1 - id) / kCounters * (blockDim.x / 32);
   const unsigned last_ticket = with_chunk + in_vain - 1;
 
+  // exercise: begin
   unsigned chunk = warp;
   do {
     unsigned ticket = 0;
@@ -94,6 +97,7 @@ __global__ void __launch_bounds__(kCountersThreads)
     }
     chunk = warps + __shfl_sync(0xffffffffu, ticket, 0) * kCounters + id;
   } while (chunk < chunks);
+  // exercise: end
 }
 
 }  // namespace spmv

@@ -67,6 +67,7 @@ __global__ void __launch_bounds__(kCdsThreads, 4)
   const unsigned block_row = row / block;
   const T* value = values + blockIdx.x * pitch + threadIdx.x;
   T sum = 0;
+  // exercise: begin
   for (int first = 0; first < offsets.count; first += kTogether) {
     for (unsigned column = 0; column < block; column += kColumns) {
       T a[kTogether][kColumns] = {};
@@ -92,6 +93,7 @@ __global__ void __launch_bounds__(kCdsThreads, 4)
     }
     value += kTogether * block * stride;
   }
+  // exercise: end
   y[row] = scale(alpha, sum, beta, &y[row]);
 }
 

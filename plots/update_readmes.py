@@ -14,7 +14,7 @@ A block begins with one of these markers on a line of its own and ends with <!--
 
     <!-- code: 02_csr_scalar/csr_scalar.cuh /T sum = 0/ /^  }/ -->
         The lines of a file from the first that matches one pattern to the next that matches the
-        other.
+        other, without the marks of exercises (common/coursework/exercises.py).
 
     <!-- table: device=NVIDIA_H200 kernels=csr_scalar,best:cusparse_* matrices=G3_circuit
          precision=f64 column=gflops -->
@@ -127,6 +127,7 @@ def quote_code(arguments):
         raise BlockError("a code block needs FILE /START/ /END/")
     path, start, end = match.groups()
     lines = (ROOT / path).read_text().splitlines()
+    lines = [line for line in lines if not re.fullmatch(r" *// exercise: (begin|end)", line)]
     first = next((i for i, line in enumerate(lines) if re.search(start, line)), None)
     if first is None:
         raise BlockError(f"no line of {path} matches /{start}/")
