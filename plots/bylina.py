@@ -59,7 +59,7 @@ def picture(number, table, keep, title):
             each.set_ylabel("GFLOP/s")
             each.set_title(each.get_title(), pad=16)
             style.legend_above(each)
-        said = [f"{w['words']} {w['value']} GFLOP/s" for w in published("bylina_2011_text").where(
+        said = [f"{w['value']} GFLOP/s ({w['words']})" for w in published("bylina_2011_text").where(
             figure=str(number), what="max_gflops", precision="f64")]
         if said:
             gaps.remark(f"Of double precision on the {GPU} the text says: {said[0]}.")

@@ -38,7 +38,7 @@ def picture(number, title, unit, value):
             style.words(figure.subplots(), statements(number))
             gaps.remark(f"No records of CDS on grids with several unknowns a point: `{style.COMMAND} KERNELS='cds*,dia*,ell*,csr_vector,cusparse_*'`.")
             return figure
-        grid = figure.add_gridspec(3, len(every), height_ratios=[0.55, 1, 1])
+        grid = figure.add_gridspec(3, len(every), height_ratios=[0.4, 1, 1])
         style.words(figure.add_subplot(grid[0, :]), statements(number))
         for row, precision in enumerate(("f32", "f64"), 1):
             for column, (name, of) in enumerate(every.items()):

@@ -82,7 +82,7 @@ def mean_speedups(axes, data, names):
         series.append((f"{data.device}, {precision}", [mean(s) if s else None for s in own]))
     style.bars(axes, list(RIVALS), series, [style.SKY, style.ORANGE, style.BLUE, style.VERMILLION])
     axes.axhline(1, color=style.BLACK, linewidth=0.7)
-    axes.set_ylabel("PCSR is so many times as fast, on average")
+    axes.set_ylabel("times as fast")
     axes.set_title("Average speed-ups of PCSR", pad=16)
     style.legend_above(axes, 4)
 
@@ -91,7 +91,7 @@ def figure4(data, gaps):
     """GFLOP/s of six algorithms in both precisions, and PCSR's average speed-ups."""
     gaps.remark(REMARK)
     names = measured(data, gaps, matrices())
-    figure = style.new_figure(13, 9.6 if names else 4, f"{PAPER}, figure 4: performance of all algorithms")
+    figure = style.new_figure(max(13, 0.62 * len(names)), 9.6 if names else 4, f"{PAPER}, figure 4: performance of all algorithms")
     grid = figure.add_gridspec(3 if names else 1, 2)
     pcsr_of_table3(figure.add_subplot(grid[0, 0]))
     mean_speedups(figure.add_subplot(grid[0, 1]), data, names)
@@ -112,7 +112,7 @@ def figure5(data, gaps):
     """Effective bandwidth of six algorithms, and what share of the peak the paper reached."""
     said = published("he_gao_2016_text")
     names = measured(data, gaps, matrices())
-    figure = style.new_figure(13, 9.6 if names else 4, f"{PAPER}, figure 5: effective bandwidth")
+    figure = style.new_figure(max(13, 0.62 * len(names)), 9.6 if names else 4, f"{PAPER}, figure 5: effective bandwidth")
     grid = figure.add_gridspec(3 if names else 1, 1)
     axes = figure.add_subplot(grid[0])
     peaks = [144.0, 144.0]

@@ -197,8 +197,10 @@ class Data:
         return self.shapes.get(matrix, {}).get("matrix", {}).get("source", "")
 
     def label(self, matrix):
-        """Its name for an axis: short, and with a star if it is a stand-in."""
-        return short(matrix) + ("*" if self.source(matrix) == "stand-in" else "")
+        """Its name for an axis: as short as tells it from others, with a star if it is a stand-in."""
+        alike = [name for name in self.matrices if short(name) == short(matrix)]
+        name = matrix if len(alike) > 1 else short(matrix)
+        return name + ("*" if self.source(matrix) == "stand-in" else "")
 
     def counters_label(self, matrix):
         source = next(r["matrix"]["source"] for (m, *_), r in self.counters.items() if m == matrix)
