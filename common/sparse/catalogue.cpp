@@ -5,7 +5,8 @@ namespace {
 
 constexpr unsigned kMarkovAndLight = kMarkov | kLightSpmv;
 constexpr const char* kLowerTriangle = "the Markov paper counts one triangle";
-constexpr const char* kOwnChain = "made by the Markov paper's authors; file not published";
+constexpr const char* kOwnChain =
+    "the paper's model and sizes; it prints neither its rates nor its order of states";
 
 }  // namespace
 
@@ -103,55 +104,33 @@ const std::vector<CatalogueEntry>& catalogue() {
       {"shipsec1", "DNVS", "", 140874, 140874, 7813404, 4245228, kMarkovAndLight, 11, -1,
        "structural FEM", "fem:23479,block=6,nnz=7813404,max_row=102,spread=5,reach=800", false,
        kLowerTriangle},
-      // Table 3: transition matrices of a wireless node's queue.
-      {"m_2.1K", "", "", 2160, 2160, 11232, 0, kMarkov, -1, 8, "Markov chain",
-       "powerlaw:2160x2160,nnz=11232,min_row=5,max_row=8,empty=0,local=100,bandwidth=260,diagonal="
-       "1",
-       false, kOwnChain},
-      {"m_2.3K", "", "", 2337, 2337, 11143, 0, kMarkov, -1, 6, "Markov chain",
-       "powerlaw:2337x2337,nnz=11143,min_row=3,max_row=6,empty=0,local=100,bandwidth=183,diagonal="
-       "1",
-       false, kOwnChain},
-      {"m_3K", "", "", 3016, 3016, 13194, 0, kMarkov, -1, 12, "Markov chain",
-       "powerlaw:3016x3016,nnz=13194,min_row=3,max_row=12,empty=0,local=100,bandwidth=468,diagonal="
-       "1",
-       false, kOwnChain},
-      {"m_14K", "", "", 14256, 14256, 89856, 0, kMarkov, -1, 10, "Markov chain",
-       "powerlaw:14256x14256,nnz=89856,min_row=6,max_row=10,empty=0,local=100,bandwidth=1392,"
-       "diagonal=1",
-       false, kOwnChain},
-      {"m_40K", "", "", 40385, 40385, 182743, 0, kMarkov, -1, 28, "Markov chain",
-       "powerlaw:40385x40385,nnz=182743,min_row=3,max_row=28,empty=0,local=100,bandwidth=4582,"
-       "diagonal=1",
-       false, kOwnChain},
-      {"m_50K", "", "", 50225, 50225, 283430, 0, kMarkov, -1, 21, "Markov chain",
-       "powerlaw:50225x50225,nnz=283430,min_row=4,max_row=21,empty=0,local=100,bandwidth=6671,"
-       "diagonal=1",
-       false, kOwnChain},
-      {"m_68K", "", "", 68117, 68117, 273159, 0, kMarkov, -1, 68, "Markov chain",
-       "powerlaw:68117x68117,nnz=273159,min_row=3,max_row=68,empty=0,local=100,bandwidth=11722,"
-       "diagonal=1",
-       false, kOwnChain},
-      {"m_130K", "", "", 129921, 129921, 644727, 0, kMarkov, -1, 12, "Markov chain",
-       "powerlaw:129921x129921,nnz=644727,min_row=3,max_row=12,empty=0,local=100,bandwidth=3576,"
-       "diagonal=1",
-       false, kOwnChain},
-      {"m_650K", "", "", 649611, 649611, 2994421, 0, kMarkov, -1, 84, "Markov chain",
-       "powerlaw:649611x649611,nnz=2994421,min_row=3,max_row=84,empty=0,local=100,bandwidth=58809,"
-       "diagonal=1",
-       false, kOwnChain},
-      {"m_1M", "", "", 1034273, 1034273, 4660479, 0, kMarkov, -1, 132, "Markov chain",
-       "powerlaw:1034273x1034273,nnz=4660479,min_row=3,max_row=132,empty=0,local=100,bandwidth="
-       "112142,diagonal=1",
-       false, kOwnChain},
-      {"m_2.6M", "", "", 2595296, 2595296, 11951234, 0, kMarkov, -1, 164, "Markov chain",
-       "powerlaw:2595296x2595296,nnz=11951234,min_row=3,max_row=164,empty=0,local=100,bandwidth="
-       "232949,diagonal=1",
-       false, kOwnChain},
-      {"m_3.7M", "", "", 3690141, 3690141, 17745419, 0, kMarkov, -1, 100, "Markov chain",
-       "powerlaw:3690141x3690141,nnz=17745419,min_row=3,max_row=100,empty=0,local=100,bandwidth="
-       "177333,diagonal=1",
-       false, kOwnChain},
+      // Table 3: wireless nodes that share a channel. Its longest columns are rows of the rates,
+      // not
+      // of their transpose.
+      {"m_2.1K", "", "", 2160, 2160, 11232, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=1,m=1,W=1,nodes=4,states=all", true, kOwnChain},
+      {"m_2.3K", "", "", 2337, 2337, 11143, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=8,m=1,W=1,nodes=2,states=all", true, kOwnChain},
+      {"m_3K", "", "", 3016, 3016, 13194, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=3,m=2,W=2,nodes=2,states=all", true, kOwnChain},
+      {"m_14K", "", "", 14256, 14256, 89856, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=1,m=1,W=1,nodes=5,states=all", true, kOwnChain},
+      {"m_40K", "", "", 40385, 40385, 182743, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=4,m=3,W=3,nodes=2,states=all", true, kOwnChain},
+      {"m_50K", "", "", 50225, 50225, 283430, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=2,m=2,W=2,nodes=3,states=all", true, kOwnChain},
+      {"m_68K", "", "", 68117, 68117, 273159, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=2,m=4,W=4,nodes=2,states=all", true, kOwnChain},
+      {"m_130K", "", "", 129921, 129921, 644727, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=20,m=2,W=2,nodes=2,states=all", true, kOwnChain},
+      {"m_650K", "", "", 649611, 649611, 2994421, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=5,m=4,W=5,nodes=2,states=all", true, kOwnChain},
+      {"m_1M", "", "", 1034273, 1034273, 4660479, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=4,m=4,W=8,nodes=2,states=all", true, kOwnChain},
+      {"m_2.6M", "", "", 2595296, 2595296, 11951234, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=5,m=5,W=5,nodes=2,states=all", true, kOwnChain},
+      {"m_3.7M", "", "", 3690141, 3690141, 17745419, 0, kMarkov, -1, -1, "Markov chain",
+       "wlan:C=10,m=4,W=6,nodes=2,states=all", true, kOwnChain},
 
       // Liu, Gonzalez-Dominguez and Schmidt, poster.
       {"webbase-1M", "Williams", "", 1000005, 1000005, 3105536, 0, kLightSpmv, 25, -1, "web graph",

@@ -9,6 +9,7 @@
 // and its nonzeros within 1 % (powerlaw, dense: exactly); where the standard deviation of the row
 // length or its maximum is known, it comes within a factor of 1.5 of the former and of 1.25 of the
 // latter. common/tests/catalogue_test.cpp holds every stand-in of up to 3 million nonzeros to that.
+// The Markov paper's own chains are wlan's, which has their rows and nonzeros exactly.
 // The CDS paper names no matrices: its structured grids are stencil2d and stencil3d, with dof= and
 // boundary=.
 #pragma once

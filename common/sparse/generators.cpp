@@ -17,6 +17,7 @@
 #include "sparse/rng.hpp"
 #include "sparse/specification.hpp"
 #include "sparse/text.hpp"
+#include "sparse/wlan.hpp"
 
 namespace spmv {
 namespace {
@@ -631,6 +632,10 @@ constexpr Key kBoundary{"boundary",
                         "drop, wrap, clamp or constant: what becomes of couplings past the edge",
                         kBoundaryWords};
 
+constexpr Key rate(const char* name, long long fallback, const char* meaning) {
+  return {name, fallback, 1, 1'000'000 * kRateUnit, meaning, nullptr, kRateDecimals};
+}
+
 }  // namespace
 
 const std::vector<Generator>& all_generators() {
@@ -711,6 +716,22 @@ const std::vector<Generator>& all_generators() {
          "how far apart the first and the last of them are (side by side)"},
         kSeed},
        make_kkt},
+      {"wlan",
+       "",
+       "Markov chain of wireless nodes that share a channel: its rates, transposed",
+       {{"C", 10, 1, 1'000'000, "packets that a node can hold"},
+        {"m", 3, 0, 20, "failures after which waits grow no longer"},
+        {"W", 8, 1, 1 << 20, "slots of the first wait; after k failures 2^k W"},
+        rate("lambda", 200'000, "rate of packets that arrive at a node"),
+        rate("mu", 1'000'000, "rate at which a packet is sent"),
+        {"p", kDerived, 0, kRateUnit - 1,
+         "chance that another device has the channel (0.1; 0 if nodes > 1)", nullptr,
+         kRateDecimals},
+        rate("eta", 4'000'000, "rate of slots"),
+        {"nodes", 1, 1, 16, "that share the channel"},
+        {"freeze", 0, 0, 1, "1: a wait stands still while another node sends"},
+        {"states", 0, 0, 1, "reachable or all: from the empty system", kWlanStates}},
+       make_wlan},
       {"dense", "ROWSxCOLS", "every position is a nonzero", {kSeed}, make_dense},
       {"diagonal", "N", "the diagonal and nothing else", {kSeed}, make_diagonal},
   };
@@ -735,6 +756,10 @@ Csr<T> generate(const std::string& spec, std::uint64_t memory_limit) {
   csr.cols = pattern.cols;
   csr.row_offsets = std::move(pattern.row_offsets);
   csr.column_indices = std::move(pattern.column_indices);
+  if (!pattern.values.empty()) {
+    csr.values.assign(pattern.values.begin(), pattern.values.end());
+    return csr;
+  }
   csr.values.resize(csr.column_indices.size());
   Rng rng(parsed.seed(), 0xA5A5A5A5ull << 32);
   for (T& value : csr.values) value = signed_unit_value<T>(rng.bits64());

@@ -1,6 +1,7 @@
 #include "sparse/specification.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -29,7 +30,13 @@ int size_count(const Generator& generator) {
 }  // namespace
 
 std::string Key::text_of(long long value) const {
-  return words ? std::string(split(words, ',')[value]) : std::to_string(value);
+  if (words) return std::string(split(words, ',')[value]);
+  if (decimals == 0) return std::to_string(value);
+  std::string digits = fmt::format("{:0{}}", value, decimals + 1);
+  digits.insert(digits.size() - decimals, ".");
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits;
 }
 
 const Generator* find_generator(std::string_view name) {
@@ -79,6 +86,23 @@ long long Specification::parse_number(std::string_view text, const std::string& 
   return number;
 }
 
+long long Specification::parse_decimal(std::string_view text, const Key& key) const {
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::string whole(text.substr(0, point));
+  std::string fraction(text.substr(std::min(point + 1, text.size())));
+  const std::string digits = whole + fraction;
+  const bool number = !digits.empty() && std::all_of(digits.begin(), digits.end(),
+                                                     [](char c) { return c >= '0' && c <= '9'; });
+  if (!number || fraction.size() > static_cast<std::size_t>(key.decimals) || whole.size() > 9) {
+    fail(
+        fmt::format("{} must be a number such as 0.25, with up to {} digits after the point, not "
+                    "'{}'",
+                    key.name, key.decimals, text));
+  }
+  fraction.resize(key.decimals, '0');
+  return parse_number(whole.empty() ? fraction : whole + fraction, key.name);
+}
+
 long long Specification::parse_word(std::string_view text, const Key& key) const {
   const std::vector<std::string_view> words = split(key.words, ',');
   const auto found = std::find(words.begin(), words.end(), text);
@@ -118,9 +142,12 @@ void Specification::parse_key(std::string_view text) {
     if (key.name != name) continue;
     if (given_[k]) fail(fmt::format("{} is given twice", name));
     const std::string_view given = text.substr(equals + 1);
-    const long long value = key.words ? parse_word(given, key) : parse_number(given, key.name);
+    const long long value = key.words      ? parse_word(given, key)
+                            : key.decimals ? parse_decimal(given, key)
+                                           : parse_number(given, key.name);
     if (value < key.low || value > key.high) {
-      fail(fmt::format("{} must be between {} and {}, not {}", key.name, key.low, key.high, value));
+      fail(fmt::format("{} must be between {} and {}, not {}", key.name, key.text_of(key.low),
+                       key.text_of(key.high), key.text_of(value)));
     }
     values_[k] = value;
     given_[k] = true;
@@ -140,7 +167,16 @@ std::string Specification::full() const {
   return full;
 }
 
-void Specification::check_size(double rows, double cols, double nnz) const {
+double Specification::real(std::string_view key, double derived) const {
+  const long long value = get(key);
+  if (value == kDerived) return derived;
+  for (const Key& known : generator_->keys) {
+    if (known.name == key) return static_cast<double>(value) / std::pow(10.0, known.decimals);
+  }
+  return derived;
+}
+
+void Specification::check_size(double rows, double cols, double nnz, double more_bytes) const {
   // One less, since row offsets are one more than the rows.
   constexpr auto kMaxSize = static_cast<double>(kMaxNonzeros - 1);
   const auto refuse_above = [this](double limit, double count, const char* what) {
@@ -154,7 +190,7 @@ void Specification::check_size(double rows, double cols, double nnz) const {
   refuse_above(kMaxSize, cols, "columns");
   refuse_above(static_cast<double>(kMaxNonzeros), nnz, "nonzeros");
   const double bytes = nnz * static_cast<double>(sizeof(Index) + value_bytes_) +
-                       (rows + 1) * static_cast<double>(sizeof(Index));
+                       (rows + 1) * static_cast<double>(sizeof(Index)) + more_bytes;
   if (bytes > static_cast<double>(memory_limit_)) {
     fail(fmt::format("needs {:.1f} MB of memory; {:.1f} MB are available", bytes / 1e6,
                      static_cast<double>(memory_limit_) / 1e6));

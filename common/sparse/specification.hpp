@@ -26,9 +26,15 @@ struct Key {
   const char* meaning;
   // "drop,wrap": the key takes one of these words, and its value is the word's place, from 0.
   const char* words = nullptr;
+  // A number with a point and up to so many digits after it; the key's value, as fallback, low and
+  // high, is in units of the last of them.
+  int decimals = 0;
 
   std::string text_of(long long value) const;
 };
+
+inline constexpr int kRateDecimals = 6;
+inline constexpr long long kRateUnit = 1'000'000;
 
 // The positions of the nonzeros; values are filled in last, so that only they depend on T.
 struct Pattern {
@@ -36,6 +42,7 @@ struct Pattern {
   Index cols = 0;
   std::vector<Index> row_offsets;
   std::vector<Index> column_indices;
+  std::vector<double> values;  // where they follow from the positions; else empty: they are drawn
   // Whether a column may stand several times, one after the other, in a row: values are then added.
   bool repeats = false;
 };
@@ -78,14 +85,18 @@ class Specification {
     const long long value = get(key);
     return value == kDerived ? derived : value;
   }
+  // Of a key with decimals.
+  double real(std::string_view key, double derived = 0) const;
 
-  // Throws unless a matrix of this size can be indexed with 32 bits and held in memory.
-  void check_size(double rows, double cols, double nnz) const;
+  // Throws unless a matrix of this size can be indexed with 32 bits and held in memory, with
+  // `more_bytes` that making it takes.
+  void check_size(double rows, double cols, double nnz, double more_bytes = 0) const;
 
   [[noreturn]] void fail(const std::string& what) const { throw InputError(text_ + ": " + what); }
 
  private:
   long long parse_number(std::string_view text, const std::string& what) const;
+  long long parse_decimal(std::string_view text, const Key& key) const;
   long long parse_word(std::string_view text, const Key& key) const;
   void parse_sizes(std::string_view text);
   void parse_key(std::string_view text);

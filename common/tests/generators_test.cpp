@@ -372,8 +372,8 @@ TEST_CASE("the help lists every generator, no line over 100 columns", "[generato
 
 TEST_CASE("a bad specification is refused in one line", "[generators]") {
   const std::string generators =
-      "stencil2d, stencil3d, lattice, triangle, random, banded, powerlaw, rmat, fem, kkt, dense, "
-      "diagonal";
+      "stencil2d, stencil3d, lattice, triangle, random, banded, powerlaw, rmat, fem, kkt, wlan, "
+      "dense, diagonal";
   const std::vector<std::pair<std::string, std::string>> bad{
       {"", "no generator is called ''; there are " + generators},
       {"stencil4d:10x10", "no generator is called 'stencil4d'; there are " + generators},

@@ -1,0 +1,252 @@
+#include "sparse/wlan.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace spmv {
+namespace {
+
+struct Rates {
+  double arrival = 0, service = 0, slot = 0;
+  double taken = 0;  // probability that a device outside of the model has the channel
+};
+
+// One node: its states, numbered lexicographically, and how it moves.
+class Node {
+ public:
+  Node(Index capacity, int max_failures, Index window, const Rates& rates, bool freezes)
+      : capacity_(capacity), window_(window), rates_(rates), freezes_(freezes) {
+    for (int k = 0; k <= max_failures; ++k) {
+      looks_.push_back(static_cast<Index>(phases_.size()));
+      phases_.push_back({k, 0});
+      if (k == 0) phases_.push_back({0, kSending});
+      for (Index slots = 1; slots <= window << k; ++slots) phases_.push_back({k, slots});
+    }
+    size_ = static_cast<Index>(phases_.size());
+    sending_before_.assign(static_cast<std::size_t>(states()) + 1, 0);
+    for (Index state = 0; state < states(); ++state) {
+      const bool sending = state > 0 && (state - 1) % size_ == kSendingPhase;
+      sending_before_[state + 1] = sending_before_[state] + (sending ? 1 : 0);
+    }
+  }
+
+  Index states() const { return 1 + capacity_ * size_; }
+  Index sending_states() const { return capacity_; }
+  bool sends(Index state) const { return sending_before(state + 1) != sending_before(state); }
+  // How many of the states before `state` are sending ones.
+  Index sending_before(Index state) const { return sending_before_[state]; }
+
+  // Calls move(next state, rate) for each move out of `state`, while another node sends or not.
+  template <typename Move>
+  void for_each_move(Index state, bool another_sends, Move&& move) const {
+    if (state == 0) {
+      move(1, rates_.arrival);
+      return;
+    }
+    const Index level =
+        state - 1 - (state - 1) % size_;  // states before those with as many packets
+    const Index phase = state - 1 - level;
+    const auto [k, slots] = phases_[phase];
+    if (level + size_ < states() - 1) move(state + size_, rates_.arrival);
+    if (slots == kSending) {
+      move(level == 0 ? 0 : level - size_ + 1, rates_.service);
+    } else if (slots > 1) {
+      if (!(freezes_ && another_sends)) move(state - 1, rates_.slot);
+    } else if (slots == 1) {
+      const bool last = k + 1 == static_cast<int>(looks_.size());
+      if (!(freezes_ && another_sends)) move(1 + level + looks_[last ? k : k + 1], rates_.slot);
+    } else {
+      const double taken = another_sends ? 1 : rates_.taken;
+      if (taken < 1) move(1 + level + kSendingPhase, rates_.slot * (1 - taken));
+      if (taken > 0) {
+        const Index draws = window_ << k;
+        const Index first = 1 + level + phase + (k == 0 ? kSendingPhase : 0) + 1;
+        for (Index draw = 0; draw < draws; ++draw) move(first + draw, rates_.slot * taken / draws);
+      }
+    }
+  }
+
+ private:
+  static constexpr Index kSending = -1;
+  static constexpr Index kSendingPhase = 1;  // right after that of looking for the first time
+  struct Phase {
+    int k;
+    Index slots;  // 0: looks at the channel
+  };
+
+  Index capacity_, window_;
+  Rates rates_;
+  bool freezes_;
+  Index size_ = 0;             // states with a given number of packets, more than 0
+  std::vector<Phase> phases_;  // those states
+  std::vector<Index> looks_;   // of each k: the phase that looks at the channel
+  std::vector<Index> sending_before_;
+};
+
+// All nodes together: one of them sends, or none. States are numbered lexicographically.
+class Network {
+ public:
+  Network(const Node& node, int nodes) : node_(node), free_(nodes), taken_(nodes), state_(nodes) {
+    const Index sending = node.sending_states();
+    const Index others = node.states() - sending;
+    long long free = 1, taken = 1;
+    for (int rest = 0; rest < nodes; ++rest) {
+      free_[rest] = free;
+      taken_[rest] = taken;
+      free = others * free + sending * taken;
+      taken *= others;
+    }
+    states_ = static_cast<Index>(free);
+  }
+
+  Index states() const { return states_; }
+
+  // Calls move(next state, rate) for each move out of the state of number `number`.
+  template <typename Move>
+  void for_each_move(Index number, Move&& move) {
+    unpack(number);
+    int sending = 0;
+    for (const Index state : state_) sending += node_.sends(state);
+    for (Index& state : state_) {
+      const Index before = state;
+      const bool another = sending > (node_.sends(before) ? 1 : 0);
+      node_.for_each_move(before, another, [&](Index next, double rate) {
+        state = next;
+        move(pack(), rate);
+      });
+      state = before;
+    }
+  }
+
+ private:
+  // In how many ways the first node of `rest` + 1, before which one sends or none, can be in a
+  // state before `state`, and the rest anywhere.
+  long long ways_before(Index state, int rest, bool channel_taken) const {
+    const long long sending = node_.sending_before(state), others = state - sending;
+    return channel_taken ? others * taken_[rest] : others * free_[rest] + sending * taken_[rest];
+  }
+
+  Index pack() const {
+    long long number = 0;
+    bool taken = false;
+    int rest = static_cast<int>(state_.size());
+    for (const Index state : state_) {
+      number += ways_before(state, --rest, taken);
+      taken |= node_.sends(state);
+    }
+    return static_cast<Index>(number);
+  }
+
+  void unpack(long long number) {
+    bool taken = false;
+    int rest = static_cast<int>(state_.size());
+    for (Index& state : state_) {
+      --rest;
+      Index low = 0, high = node_.states();  // the last state with no more ways before it
+      while (high - low > 1) {
+        const Index middle = low + (high - low) / 2;
+        (ways_before(middle, rest, taken) <= number ? low : high) = middle;
+      }
+      number -= ways_before(low, rest, taken);
+      state = low;
+      taken |= node_.sends(low);
+    }
+  }
+
+  const Node& node_;
+  std::vector<long long> free_, taken_;  // states of so many nodes, of which one may send or none
+  std::vector<Index> state_;             // of each node; where for_each_move() works
+  Index states_ = 0;
+};
+
+// Throws unless the chain fits; of unreachable states and frozen waits it may hold fewer.
+void check_size(const Specification& spec, double window, double nodes, double taken) {
+  const auto capacity = static_cast<double>(spec.get("C"));
+  const auto looks = static_cast<double>(spec.get("m") + 1);
+  const double waits = window * (std::exp2(looks) - 1);
+  const double others = capacity * (waits + looks) + 1;  // states of a node that is not sending
+  const auto silent = [&](double count) { return std::pow(others, count); };
+  const auto all = [&](double count) {
+    return silent(count) + count * capacity * silent(count - 1);
+  };
+  const double states = all(nodes);
+  const double full =
+      (waits + looks) * all(nodes - 1) + silent(nodes - 1);  // a node with C packets
+  // Of one node: arrivals, moves when it is not idle, and more than one where a wait is drawn.
+  const double draws = (waits - looks) * (all(nodes - 1) - silent(nodes - 1)) +
+                       (taken > 0 ? waits * silent(nodes - 1) : 0);
+  const double moves = (states - full) + (states - all(nodes - 1)) + capacity * draws;
+  const double nonzeros = states + nodes * moves;
+  // Rates are doubles before they are values, and states that are to be found are marked.
+  spec.check_size(states, states, nonzeros, nonzeros * sizeof(double) + states * 6 * sizeof(Index));
+}
+
+}  // namespace
+
+Pattern make_wlan(const Specification& spec) {
+  const auto nodes = static_cast<int>(spec.get("nodes"));
+  const Rates rates{spec.real("lambda"), spec.real("mu"), spec.real("eta"),
+                    spec.real("p", nodes == 1 ? 0.1 : 0)};
+  check_size(spec, static_cast<double>(spec.get("W")), nodes, rates.taken);
+  const Node node(static_cast<Index>(spec.get("C")), static_cast<int>(spec.get("m")),
+                  static_cast<Index>(spec.get("W")), rates, spec.get("freeze") == 1);
+  Network network(node, nodes);
+
+  // The number in the matrix of each state, or -1.
+  std::vector<Index> numbers(network.states(), -1);
+  Index count = network.states();
+  const bool all = spec.get("states") == 1;
+  if (!all) {
+    std::vector<Index> found{0};  // the empty system
+    numbers[0] = 0;
+    while (!found.empty()) {
+      const Index state = found.back();
+      found.pop_back();
+      network.for_each_move(state, [&](Index next, double) {
+        if (numbers[next] >= 0) return;
+        numbers[next] = 0;
+        found.push_back(next);
+      });
+    }
+  }
+  count = 0;
+  for (Index& number : numbers) {
+    if (all || number >= 0) number = count++;
+  }
+
+  // Row j of the transpose holds the moves into j. States are passed in ascending order twice, to
+  // count and to fill, so that columns ascend in each row.
+  Pattern pattern;
+  pattern.rows = pattern.cols = count;
+  pattern.row_offsets.assign(static_cast<std::size_t>(count) + 1, 0);
+  const auto for_each_number = [&](auto&& visit) {
+    for (Index state = 0; state < network.states(); ++state) {
+      if (numbers[state] >= 0) visit(state, numbers[state]);
+    }
+  };
+  for_each_number([&](Index state, Index number) {
+    ++pattern.row_offsets[number + 1];
+    network.for_each_move(state,
+                          [&](Index next, double) { ++pattern.row_offsets[numbers[next] + 1]; });
+  });
+  for (Index row = 0; row < count; ++row) pattern.row_offsets[row + 1] += pattern.row_offsets[row];
+  pattern.column_indices.resize(pattern.row_offsets[count]);
+  pattern.values.resize(pattern.row_offsets[count]);
+  std::vector<Index> ends(pattern.row_offsets.begin(), pattern.row_offsets.end() - 1);
+  for_each_number([&](Index state, Index number) {
+    const Index diagonal = ends[number]++;
+    double rate_out = 0;
+    network.for_each_move(state, [&](Index next, double rate) {
+      const Index at = ends[numbers[next]]++;
+      pattern.column_indices[at] = number;
+      pattern.values[at] = rate;
+      rate_out += rate;
+    });
+    pattern.column_indices[diagonal] = number;
+    pattern.values[diagonal] = -rate_out;
+  });
+  return pattern;
+}
+
+}  // namespace spmv
