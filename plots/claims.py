@@ -10,7 +10,7 @@ import bylina
 import godwin
 import he_gao
 import lightspmv
-from multigpu import efficiencies
+from multigpu import efficiencies, percent
 from records import bandwidth, gflops, milliseconds, number, published
 from tables import Table
 
@@ -62,7 +62,7 @@ def pcsr_parallel(figure):
     theirs = f"{published('he_gao_2016_text').value(what='mean_efficiency_II', figure=str(figure)):.1f}%"
 
     def ours(data):
-        found = [percent for (_, way), (percent, _) in efficiencies(data, gpus, exchange).items() if way == "II"]
+        found = [percent(r) for (_, way), r in efficiencies(data, gpus, exchange).items() if way == "II"]
         return f"{mean(found):.1f}% (at most {max(found):.1f}%, {len(found)} matrices)" if found else None
 
     return theirs, ours

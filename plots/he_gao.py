@@ -4,7 +4,7 @@ figures 7 to 10)."""
 from statistics import mean
 
 import style
-from multigpu import efficiencies
+from multigpu import efficiencies, percent
 from records import gflops, published
 from tables import Table, cell
 
@@ -198,7 +198,7 @@ def parallel_figure(number):
         if own:
             names = list(dict.fromkeys(m for m, _ in own))
             style.bars(axes[1], [data.label(m) for m in names],
-                       [(f"PCSR-{way}", [own.get((m, way), (None,))[0] for m in names])
+                       [(f"PCSR-{way}", [percent(own[m, way]) if (m, way) in own else None for m in names])
                         for way in ("I", "II")], [style.ORANGE, style.VERMILLION])
             axes[1].set_title(f"{gpus} {data.device}, double precision", pad=16)
         else:
@@ -219,25 +219,26 @@ def parallel_table(number):
 
     def table(data):
         own = efficiencies(data, gpus, exchange)
-        columns = ["matrix", "one GPU, ms"]
-        for way in ("I", "II"):
-            columns += [f"PCSR-{way}, ms", "sd", "efficiency, %", f"{data.device}: ms", "efficiency, %"]
-        rows = []
-        for row in published(f"he_gao_2016_table{number}"):
-            cells = [row["matrix"], row["one_gpu"]]
-            for way in ("I", "II"):
-                ours = own.get((row["matrix"], way), (None, None))
-                cells += [row[f"time_{way}"], row[f"sd_{way}"], row[f"efficiency_{way}"],
-                          cell(ours[1]), cell(ours[0])]
-            rows.append(cells)
-        words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
-        notes = [] if own else [f"Not measured yet on {gpus} {data.device}: step 10's README names the command."]
-        others = [m for m, way in own if way == "II" and m not in {row[0] for row in rows}]
-        for matrix in others:
+
+        def ours(matrix, way):
+            r = own.get((matrix, way))
+            return [cell(r["best_step_ms"]), cell(r["busy_deviation_ms"]), f"{percent(r):.2f}"] if r else ["—"] * 3
+
+        heads = ["ms", "sd", "efficiency, %"]
+        columns = ["matrix", "C2050: one GPU, ms"] + [
+            f"{where}, PCSR-{way}: {head}" if head == "ms" else head
+            for way in ("I", "II") for where in ("C2050", data.device) for head in heads]
+        rows, theirs = [], published(f"he_gao_2016_table{number}")
+        for row in theirs:
+            rows.append([row["matrix"], row["one_gpu"]] + [text for way in ("I", "II") for text in (
+                row[f"time_{way}"], row[f"sd_{way}"], row[f"efficiency_{way}"], *ours(row["matrix"], way))])
+        for matrix in dict.fromkeys(m for m, _ in own if not theirs.where(matrix=m)):
             rows.append([data.label(matrix), ""] + [text for way in ("I", "II") for text in (
-                "", "", "", *(cell(v) for v in reversed(own.get((matrix, way), (None, None)))))])
-        return Table(f"{PAPER}, table {number}: PCSR-I and PCSR-II {words}", columns, rows,
-                     [f"Tesla C2050 beside {data.device}, double precision."] + notes)
+                "", "", "", *ours(matrix, way))])
+        words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
+        notes = ["Double precision. Ours: the fastest way of launching" + (" and of exchanging x." if exchange else "."),
+                 f"A dash is not measured yet on {gpus} {data.device}: step 10's README names the command."]
+        return Table(f"{PAPER}, table {number}: PCSR-I and PCSR-II {words}", columns, rows, notes)
 
     return table
 

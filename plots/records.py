@@ -54,7 +54,8 @@ def read_records(device, results=None, program=""):
                 continue
             if (record.get("alpha", 1), record.get("beta", 0)) != (1, 0):
                 continue
-            key = key_of(record)
+            # Programs of several GPUs measure a kernel in several ways.
+            key = key_of(record) + tuple(record.get(k) for k in ("gpus", "partition", "exchange", "steps"))
             if key in newest and newest[key].get("time", "") > record.get("time", ""):
                 continue
             newest.pop(key, None)  # so that the newest also stands last
@@ -150,6 +151,7 @@ class Data:
         self.directory = device
         self.times = self._read(device, results)
         self.counters = self._read(COUNTERS, results)
+        self.multigpu = list(self._read(device, results, "multigpu").values())
         self.shapes = {}
         if (results / "matrices.jsonl").exists():
             lines = (results / "matrices.jsonl").read_text(encoding="utf-8").splitlines()
@@ -165,9 +167,10 @@ class Data:
             self.by_matrix.setdefault((matrix, precision, on_gpu(record)), []).append(record)
 
     @staticmethod
-    def _read(device, results):
+    def _read(device, results, program=""):
         try:
-            return {key_of(record): record for record in read_records(device, results)}
+            records = read_records(device, results, program)
+            return dict(enumerate(records)) if program else {key_of(record): record for record in records}
         except RecordError as error:
             if "no records" not in str(error):
                 raise
