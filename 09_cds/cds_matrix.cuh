@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -86,26 +87,25 @@ inline std::uint64_t count_bits(const std::vector<unsigned>& marks) {
 }
 
 // The block diagonals in which `a` takes the fewest bytes; of several the largest blocks, up to
-// `largest`. Throws Unsuitable where that is more than `most_zeros` zeros for each nonzero. Beside
-// the matrix it takes a bit for each row and column.
+// `largest`. Throws Unsuitable where that is more than `limit` values for each nonzero. Beside the
+// matrix it takes a bit for each row and column.
 template <typename T>
-BlockDiagonals find_block_diagonals(const device::DeviceCsr<T>& a, double most_zeros = 3,
+BlockDiagonals find_block_diagonals(const device::DeviceCsr<T>& a, double limit,
                                     Index largest = std::numeric_limits<Index>::max()) {
-  const auto refuse_above_limit = [&](const std::string& prefix, double columns) {
+  const auto check_limit = [&](const std::string& prefix, double columns) {
     const double stored = columns * a.rows;
-    const double most = (1 + most_zeros) * a.nnz;
-    if (stored <= most) return;
-    throw Unsuitable("its block diagonals would take " + prefix +
-                     std::to_string(static_cast<std::uint64_t>(stored)) + " values for " +
-                     std::to_string(a.nnz) + " nonzeros; " +
-                     std::to_string(static_cast<std::uint64_t>(most)) + " are the most allowed");
+    if (stored <= limit * a.nnz) return;
+    const auto whole = [](double number) { return std::to_string(std::llround(number)); };
+    throw Unsuitable("block diagonals would take " + prefix + whole(stored) + " values for " +
+                     std::to_string(a.nnz) + " nonzeros; to store them all the same, give " +
+                     "--padding-limit " + whole(std::ceil(stored / a.nnz)));
   };
   Index block = 1;
   std::vector<unsigned> marks = mark_diagonals(a, block);
   const std::uint64_t lines = count_bits(marks);  // diagonals, in the usual sense
   // A diagonal of b x b blocks covers 2 b - 1 of them and has b columns. So whatever b is, a column
   // is stored for every two.
-  refuse_above_limit("at least ", static_cast<double>(lines) / 2);
+  check_limit("at least ", static_cast<double>(lines) / 2);
 
   std::uint64_t columns = lines;
   const Index common = std::gcd(a.rows, a.cols);
@@ -120,7 +120,7 @@ BlockDiagonals find_block_diagonals(const device::DeviceCsr<T>& a, double most_z
     block = b;
     marks = std::move(marks_of_b);
   }
-  refuse_above_limit("", static_cast<double>(columns));
+  check_limit("", static_cast<double>(columns));
 
   BlockDiagonals found{block, {}};
   found.offsets.reserve(columns / static_cast<std::uint64_t>(block));

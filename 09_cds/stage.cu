@@ -24,7 +24,8 @@ class Cds final : public Spmv<T> {
                        std::to_string(device::LinearTexture<T>::max_elements()));
     }
     texture_ = texture;
-    a_ = to_cds(problem.csr, find_block_diagonals(problem.csr, 3, largest_block), layout);
+    a_ = to_cds(problem.csr,
+                find_block_diagonals(problem.csr, problem.padding_limit, largest_block), layout);
   }
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {

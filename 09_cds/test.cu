@@ -51,7 +51,7 @@ void check_same(const Csr<T>& a, const Csr<T>& b) {
 }
 
 // There and back in both layouts, and the products of all kernels, which refuse the matrix where it
-// stores more than four values a nonzero. Returns whether they took it.
+// stores more than three values a nonzero. Returns whether they took it.
 template <typename T>
 bool check_conversions_and_products(const Matrix<T>& matrix, const RunOptions& options) {
   const device::DeviceCsr<T> a(matrix.csr);
@@ -61,7 +61,7 @@ bool check_conversions_and_products(const Matrix<T>& matrix, const RunOptions& o
   }
   const auto fits = [&a](const BlockDiagonals& diagonals) {
     return diagonals.columns() * static_cast<std::uint64_t>(a.rows) <=
-           4 * static_cast<std::uint64_t>(a.nnz);
+           3 * static_cast<std::uint64_t>(a.nnz);
   };
   const bool single_fits = fits(find_block_diagonals(a, 1e6, 1));
   const Problem<T> problem{matrix, a};
@@ -77,9 +77,9 @@ bool check_conversions_and_products(const Matrix<T>& matrix, const RunOptions& o
 }
 
 template <typename T>
-std::string refusal(const Csr<T>& a, double most_zeros = 3) {
+std::string refusal(const Csr<T>& a, double limit = 3) {
   try {
-    find_block_diagonals(device::DeviceCsr<T>(a), most_zeros);
+    find_block_diagonals(device::DeviceCsr<T>(a), limit);
   } catch (const Unsuitable& reason) {
     return reason.what();
   }
@@ -159,12 +159,12 @@ TEST_CASE("step 09: blocks and diagonals of structured grids are found", "[09]")
 TEST_CASE("step 09: a dense matrix is one block, and many diagonals take several launches",
           "[09]") {
   const device::DeviceCsr<double> square(generate<double>("dense:30x30"));
-  CHECK(find_block_diagonals(square).block == 30);
-  CHECK(find_block_diagonals(square).offsets == std::vector<Index>{0});
+  CHECK(find_block_diagonals(square, 3).block == 30);
+  CHECK(find_block_diagonals(square, 3).offsets == std::vector<Index>{0});
 
   Matrix<double> matrix;
   matrix.csr = generate<double>("dense:311x307");
-  CHECK(find_block_diagonals(device::DeviceCsr<double>(matrix.csr)).offsets.size() == 617);
+  CHECK(find_block_diagonals(device::DeviceCsr<double>(matrix.csr), 3).offsets.size() == 617);
   RunOptions options;
   options.measure = false;
   options.beta = 2;
@@ -181,14 +181,15 @@ TEST_CASE("step 09: what is no block diagonal is refused with the figure", "[09]
     a.row_offsets.push_back(a.nnz());
   }
   CHECK(refusal(a) ==
-        "its block diagonals would take at least 200 values for 20 nonzeros; 80 are the most "
-        "allowed");
+        "block diagonals would take at least 200 values for 20 nonzeros; to store them all the "
+        "same, give --padding-limit 10");
   // The bound lets that pass; the best there is, 20 x 20 blocks on one diagonal, does not.
-  CHECK(refusal(a, 9) ==
-        "its block diagonals would take 400 values for 20 nonzeros; 200 are the most allowed");
-  CHECK(refusal(a, 19) == "");
+  CHECK(refusal(a, 10) ==
+        "block diagonals would take 400 values for 20 nonzeros; to store them all the same, give "
+        "--padding-limit 20");
+  CHECK(refusal(a, 20) == "");
   const Csr<double> graph = generate<double>("powerlaw:500x500");
-  CHECK(refusal(graph).find("its block diagonals would take at least ") == 0);
+  CHECK(refusal(graph).find("block diagonals would take at least ") == 0);
 }
 
 TEST_CASE("step 09: a nonzero that is zero does not come back; empty matrices do", "[09]") {
@@ -199,7 +200,7 @@ TEST_CASE("step 09: a nonzero that is zero does not come back; empty matrices do
   a.values = {1, 0, 2};
   const device::DeviceCsr<float> on_device(a);
   const Csr<float> back =
-      to_csr(to_cds(on_device, find_block_diagonals(on_device), CdsLayout::kColumns));
+      to_csr(to_cds(on_device, find_block_diagonals(on_device, 3), CdsLayout::kColumns));
   CHECK(back.row_offsets == std::vector<Index>{0, 1, 2});
   CHECK(back.column_indices == std::vector<Index>{0, 1});
   CHECK(back.values == std::vector<float>{1, 2});
@@ -210,7 +211,7 @@ TEST_CASE("step 09: a nonzero that is zero does not come back; empty matrices do
     empty.row_offsets.assign(static_cast<std::size_t>(rows) + 1, 0);
     const device::DeviceCsr<float> e(empty);
     for (const CdsLayout layout : {CdsLayout::kColumns, CdsLayout::kSlices}) {
-      check_same(to_csr(to_cds(e, find_block_diagonals(e), layout)), empty);
+      check_same(to_csr(to_cds(e, find_block_diagonals(e, 3), layout)), empty);
     }
   }
 }
