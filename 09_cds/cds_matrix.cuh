@@ -98,7 +98,8 @@ BlockDiagonals find_block_diagonals(const device::DeviceCsr<T>& a, double limit,
     const auto whole = [](double number) { return std::to_string(std::llround(number)); };
     throw Unsuitable("block diagonals would take " + prefix + whole(stored) + " values for " +
                      std::to_string(a.nnz) + " nonzeros; to store them all the same, give " +
-                     "--padding-limit " + whole(std::ceil(stored / a.nnz)));
+                     "--padding-limit " + whole(std::ceil(stored / a.nnz)) +
+                     (prefix.empty() ? "" : " or more"));
   };
   Index block = 1;
   std::vector<unsigned> marks = mark_diagonals(a, block);

@@ -182,7 +182,7 @@ TEST_CASE("step 09: what is no block diagonal is refused with the figure", "[09]
   }
   CHECK(refusal(a) ==
         "block diagonals would take at least 200 values for 20 nonzeros; to store them all the "
-        "same, give --padding-limit 10");
+        "same, give --padding-limit 10 or more");
   // The bound lets that pass; the best there is, 20 x 20 blocks on one diagonal, does not.
   CHECK(refusal(a, 10) ==
         "block diagonals would take 400 values for 20 nonzeros; to store them all the same, give "
