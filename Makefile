@@ -17,7 +17,7 @@ $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.c
 	$(link)
 
 .PHONY: help run test data info list build readmes clean format check-format fuzz bench-reader \
-  bench figures report test-plots
+  bench figures report test-plots handout grade
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -77,6 +77,15 @@ report:  ## all figures and tables in one HTML file, build/report.html
 
 test-plots:  ## test the scripts that measure, draw and write tables
 	@python=$$(plots/python.sh) && $$python plots/run_tests.py
+
+# For instructors: common/coursework/README.md.
+handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bodies taken out
+	@python3 common/coursework/handout.py '$(STEP)' $(OUTPUT)
+
+grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1)
+	@$(MAKE) -C '$(or $(STEP),$(error give STEP=03_csr_vector, say))' BACKEND=cpu build-check
+	@python3 common/coursework/grade.py '$(STEP)' '$(or $(SUBMISSIONS),$(error give SUBMISSIONS=a directory))' \
+	  $(if $(OUTPUT),--output '$(OUTPUT)') $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(ARGS)
 
 clean:  ## remove what was built
 	@rm -rf build

@@ -40,6 +40,7 @@ __global__ void dia_csr_kernel(unsigned rows, unsigned cols, int diagonals, std:
     rest_end = block_begin + static_cast<int>(rest_ends[row]);
   }
 
+  // exercise: begin
   T sum = 0;
   std::size_t place = row;
   for (int first = 0; first < diagonals; first += 4) {
@@ -60,6 +61,7 @@ __global__ void dia_csr_kernel(unsigned rows, unsigned cols, int diagonals, std:
     sum += rest_values[k] * x[row + rest_distances[k]];
   }
   y[row] = scale(alpha, sum, beta, &y[row]);
+  // exercise: end
 }
 
 }  // namespace spmv

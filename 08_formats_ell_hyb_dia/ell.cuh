@@ -27,6 +27,7 @@ __global__ void ell_kernel(unsigned rows, int width, std::size_t pitch, const in
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
 
+  // exercise: begin
   T sum = 0;
   std::size_t place = row;
 #pragma unroll 4
@@ -35,6 +36,7 @@ __global__ void ell_kernel(unsigned rows, int width, std::size_t pitch, const in
     if (column != kNoColumn) sum += values[place] * x[column];
   }
   y[row] = scale(alpha, sum, beta, &y[row]);
+  // exercise: end
 }
 
 }  // namespace spmv

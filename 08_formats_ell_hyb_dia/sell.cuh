@@ -33,6 +33,7 @@ __global__ void sell_kernel(unsigned rows, const long long* slice_begins,
   const unsigned slot = blockIdx.x * blockDim.x + threadIdx.x;
   if (slot >= rows) return;  // slots without a row are the last ones
 
+  // exercise: begin
   const long long begin = slice_begins[slot / kSlice];
   const int width = static_cast<int>(slice_begins[slot / kSlice + 1] - begin);
   std::size_t place = static_cast<std::size_t>(begin) * kSlice + slot % kSlice;
@@ -44,6 +45,7 @@ __global__ void sell_kernel(unsigned rows, const long long* slice_begins,
   }
   const unsigned row = row_of_slot(slot, places);
   y[row] = scale(alpha, sum, beta, &y[row]);
+  // exercise: end
 }
 
 }  // namespace spmv

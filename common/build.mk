@@ -58,7 +58,7 @@ OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
 # TEST_LIBRARIES, THRUST_INCLUDES) and whether there is an Eigen (EXTRA_DEFINES) and a Thrust
 # (HAVE_THRUST).
-NEEDS_NOTHING := help clean format check-format figures report test-plots
+NEEDS_NOTHING := help clean handout grade format check-format figures report test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   include $(ROOT)/build/setup-$(BACKEND).mk
 endif
@@ -127,7 +127,9 @@ COMMON_SOURCES := $(filter-out %/fuzz_% %_benchmark.cpp,\
 TEST_SOURCES := $(filter-out $(if $(filter cuda,$(BACKEND)),$(wildcard $(ROOT)/common/tests/simt_*.cu)),\
   $(wildcard $(ROOT)/common/tests/*_test.cpp $(ROOT)/common/tests/*_test.cu))
 MAIN := $(ROOT)/common/harness/main.cpp
-TEST_MAIN := $(ROOT)/common/tests/main.cpp $(ROOT)/common/tests/kernel_suite.cpp
+TEST_MAIN := $(ROOT)/common/tests/main.cpp \
+  $(addprefix $(ROOT)/common/tests/kernel_,suite.cpp matrices.cpp)
+COURSEWORK_SOURCES := $(wildcard $(ROOT)/common/coursework/*.cpp)
 
 object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
 # A step is its .cu and .cpp files; test*.cu are its tests. What it calls of Thrust is in thrust.cu,

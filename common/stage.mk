@@ -1,7 +1,10 @@
 # A step's Makefile: `include ../common/stage.mk`.
 #
 #   make run [MATRIX=...] [PRECISION=f32|f64] [ARGS="..."]   build the step, run and verify it
+#   make run KERNEL=mine.cuh                                  my kernel beside the one it is instead of
 #   make test                                                 its tests
+#   make check                                                is it right, safe, and does it ask little of
+#                                                             memory? (coursework/exercise.ini)
 #   make COMMAND [MATRIX=...] [PRECISION=...] [ARGS="..."]    a program of this step's own
 #                                                             (harness/command.hpp), for each of COMMANDS
 include $(dir $(lastword $(MAKEFILE_LIST)))build.mk
@@ -19,15 +22,24 @@ $(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $(
 $(TESTS): LIBRARIES += $(TEST_LIBRARIES)
 $(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(call stage_sources,$(STEP) $(NEEDS)) $(call step_test_sources,$(STEP)))
 	$(link)
+# The program that `make check` asks, built apart from asking it.
+CHECK := $(OUT)/$(STEP)/check
+$(CHECK): $(common_objects) $(call object,$(MAIN) $(COURSEWORK_SOURCES) $(ROOT)/common/tests/kernel_matrices.cpp $(call stage_sources,$(STEP)))
+	$(link)
 
-.PHONY: run test help clean $(COMMANDS)
+.PHONY: run test check build-check help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
 	@$(SPMV) $(filter $(COMMANDS),$@) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(ARGS)
 test: $(TESTS)  ## this step's tests
 	@OMP_WAIT_POLICY=passive $(TESTS)
+check: $(CHECK)  ## is it right, safe, and does it ask little of memory?
+	@python3 $(ROOT)/common/coursework/check.py $(CHECK) $(ROOT)/$(STEP) $(ARGS)
+build-check: $(CHECK)
+	@:
 help:
 	@echo 'make run [MATRIX=file.mtx.gz|stencil2d:1000x1000|scircuit] [PRECISION=f32|f64] [ARGS=...]'
 	@$(foreach c,$(COMMANDS),echo 'make $(c) [the same]';)
+	@echo 'make check'
 	@echo 'make test'
 	@echo 'make clean'
 clean:

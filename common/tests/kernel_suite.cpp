@@ -3,17 +3,15 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/kernel.hpp"
 #include "harness/run.hpp"
 #include "sparse/convert.hpp"
-#include "sparse/rng.hpp"
 #include "tests/catch.hpp"
+#include "tests/kernel_matrices.hpp"
 
 #ifndef SPMV_CUDA
 #include "simt/engine.hpp"
@@ -22,112 +20,17 @@
 namespace spmv::test {
 namespace {
 
-// A rows x cols matrix whose row r has length(r) nonzeros in ascending random columns; the triplets
-// stand in random order.
-Coo<double> build(Index rows, Index cols, std::uint64_t seed,
-                  const std::function<Index(Index)>& length) {
-  Coo<double> coo;
-  coo.rows = rows;
-  coo.cols = cols;
-  Rng rng(seed);
-  for (Index row = 0; row < rows; ++row) {
-    Index left = std::min(length(row), cols);
-    // Each column is taken with the chance that makes the number come out exactly.
-    for (Index column = 0; column < cols && left > 0; ++column) {
-      if (static_cast<Index>(rng.below(static_cast<std::uint64_t>(cols - column))) >= left)
-        continue;
-      coo.row_indices.push_back(row);
-      coo.column_indices.push_back(column);
-      coo.values.push_back(signed_unit_value<double>(rng.bits64()));
-      --left;
-    }
-  }
-  for (Index k = coo.nnz(); k > 1; --k) {
-    const auto other = static_cast<Index>(rng.below(static_cast<std::uint64_t>(k)));
-    std::swap(coo.row_indices[k - 1], coo.row_indices[other]);
-    std::swap(coo.column_indices[k - 1], coo.column_indices[other]);
-    std::swap(coo.values[k - 1], coo.values[other]);
-  }
-  return coo;
-}
-
-using Named = std::pair<std::string, Coo<double>>;
-
-std::vector<Named> adversarial_matrices() {
-  std::vector<Named> matrices;
-  const auto add = [&](const std::string& name, Index rows, Index cols,
-                       const std::function<Index(Index)>& length) {
-    matrices.emplace_back(name, build(rows, cols, matrices.size() + 1, length));
-  };
-  const auto all = [](Index n) { return [n](Index) { return n; }; };
-  add("0 x 0", 0, 0, all(0));
-  add("0 x 5", 0, 5, all(0));
-  add("5 x 0", 5, 0, all(0));
-  add("1 x 1", 1, 1, all(1));
-  add("1 x 1, empty", 1, 1, all(0));
-  add("one row of 5000", 1, 5000, all(5000));
-  add("one column of 1500", 1500, 1, all(1));
-  add("all rows empty", 600, 10, all(0));
-  add("first row alone", 600, 100, [](Index r) { return r == 0 ? 7 : 0; });
-  add("last row alone", 600, 100, [](Index r) { return r == 599 ? 7 : 0; });
-  add("one full row among empty ones", 500, 4099, [](Index r) { return r == 333 ? 4099 : 0; });
-  add("one full row among rows of 1", 500, 4099, [](Index r) { return r == 333 ? 4099 : 1; });
-  add("two full rows side by side", 40, 3001, [](Index r) { return r == 7 || r == 8 ? 3001 : 2; });
-  add("rows of 0 and 1 in turn", 1025, 1025, [](Index r) { return r % 2; });
-  add("wide", 33, 10000, all(9));
-  add("tall", 4001, 33, all(3));
-  // Around the sizes of warps, blocks and tiles: as the length of rows, as the number of rows, and
-  // as the number of nonzeros.
-  for (const Index size : {32, 64, 128, 256, 512, 1024, 2048}) {
-    for (const Index n : {size - 1, size, size + 1}) {
-      add("rows of " + std::to_string(n), std::clamp(3000 / n, 3, 35), n + 50, all(n));
-      add(std::to_string(n) + " rows", n, 50, all(n < 1000 ? 5 : 1));
-      add(std::to_string(n) + " nonzeros", n / 15 + 1, 50,
-          [n](Index r) { return std::min<Index>(15, n - 15 * r); });
-    }
-  }
-  add("lengths 0 to 99", 100, 100, [](Index r) { return r; });
-  add("lengths 99 to 0", 100, 100, [](Index r) { return 99 - r; });
-  add("a row of 2048 at each 100th", 500, 2500, [](Index r) { return r % 100 ? 1 : 2048; });
-  return matrices;
-}
-
-std::vector<Named> random_matrices(int count) {
-  std::vector<Named> matrices;
-  for (int i = 0; i < count; ++i) {
-    Rng rng(1000 + static_cast<std::uint64_t>(i));
-    const auto rows = static_cast<Index>(1 + rng.below(i % 10 == 0 ? 400 : 90));
-    const auto cols = static_cast<Index>(1 + rng.below(i % 7 == 0 ? 900 : 120));
-    const std::uint64_t longest = 1 + rng.below(static_cast<std::uint64_t>(cols));
-    const std::uint64_t kind = rng.below(4);
-    matrices.emplace_back("random " + std::to_string(i),
-                          build(rows, cols, 5000 + static_cast<std::uint64_t>(i), [&](Index) {
-                            switch (kind) {
-                              case 0:
-                                return static_cast<Index>(rng.below(longest + 1));
-                              case 1:
-                                return static_cast<Index>(rng.below(8));
-                              case 2:
-                                return rng.below(20) == 0 ? static_cast<Index>(longest) : Index{0};
-                              default:
-                                return static_cast<Index>(rng.below(rng.below(longest + 1) + 1));
-                            }
-                          }));
-  }
-  return matrices;
-}
-
 template <typename T>
-Matrix<T> as_matrix(const Named& named) {
+Matrix<T> as_matrix(const NamedMatrix& named) {
   Matrix<T> matrix;
-  const Coo<double>& coo = named.second;
+  const Coo<double>& coo = named.triplets;
   matrix.coo.rows = coo.rows;
   matrix.coo.cols = coo.cols;
   matrix.coo.row_indices = coo.row_indices;
   matrix.coo.column_indices = coo.column_indices;
   matrix.coo.values.assign(coo.values.begin(), coo.values.end());
   matrix.csr = to_csr(matrix.coo);
-  matrix.source.name = named.first;
+  matrix.source.name = named.name;
   return matrix;
 }
 
@@ -136,7 +39,7 @@ Matrix<T> as_matrix(const Named& named) {
 template <typename T>
 class Subject {
  public:
-  Subject(const Named& named, double padding_limit)
+  Subject(const NamedMatrix& named, double padding_limit)
       : matrix_(as_matrix<T>(named)), csr_(matrix_.csr), problem_{matrix_, csr_, padding_limit} {}
 
   void check(const std::vector<const Kernel*>& chosen, bool scaled) {
@@ -183,15 +86,15 @@ void check_kernels_of_step(int step, double padding_limit) {
     if (kernel.info.step == step) chosen.push_back(&kernel);
   }
   REQUIRE_FALSE(chosen.empty());
-  const std::vector<Named> adversarial = adversarial_matrices();
-  const std::vector<Named> random = random_matrices(kSanitized ? 60 : 300);
+  const std::vector<NamedMatrix> adversarial = adversarial_matrices();
+  const std::vector<NamedMatrix> random = random_matrices(kSanitized ? 60 : 300);
   const auto check = [&chosen](Subject<float>& single, Subject<double>& twice, bool scaled) {
     single.check(chosen, scaled);
     twice.check(chosen, !scaled);
   };
 #ifdef SPMV_CUDA
   for (const auto* matrices : {&adversarial, &random}) {
-    for (const Named& named : *matrices) {
+    for (const NamedMatrix& named : *matrices) {
       Subject<float> single(named, padding_limit);
       Subject<double> twice(named, padding_limit);
       for (const bool scaled : {false, true}) check(single, twice, scaled);

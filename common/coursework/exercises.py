@@ -1,0 +1,230 @@
+"""Exercises: what is taken out of a step's kernels, and what is asked of whoever puts it back.
+
+A kernel's source has marks, on lines of their own:
+
+    // exercise: begin
+    ...what is taken out...
+    // exercise: end
+
+and the step has an exercise.ini. Its section [step] tells of the step; every other section is an
+exercise, or, named [EXERCISE: NAME], a target of one: a counter of the CPU backend with a limit.
+"""
+
+import configparser
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BEGIN = re.compile(r"\s*// exercise: begin\s*")
+END = re.compile(r"\s*// exercise: end\s*")
+TODO = "TODO (exercise"
+
+
+class ExerciseError(Exception):
+    """An exercise.ini or a mark that makes no sense; the text says where and why."""
+
+
+@dataclass
+class Target:
+    """`counter` of `kernel` on `matrix`, over loads (or `access`) of `array`, is within its limit."""
+
+    name: str
+    kernel: str
+    matrix: str
+    counter: str
+    array: str
+    access: str
+    at_most: float | None
+    at_least: float | None
+    points: int
+    reason: str
+
+    def met(self, value):
+        return value is not None and (
+            value <= self.at_most if self.at_most is not None else value >= self.at_least
+        )
+
+    def limit(self):
+        return f"at most {self.at_most:g}" if self.at_most is not None else f"at least {self.at_least:g}"
+
+
+@dataclass
+class Exercise:
+    name: str
+    files: list
+    kernels: list  # names or patterns, as --kernel takes them
+    level: str
+    task: str
+    hints: list  # one text for each hole
+    correct: int  # points
+    safe: int
+    targets: list = field(default_factory=list)
+
+    def points(self):
+        return self.correct + self.safe + sum(target.points for target in self.targets)
+
+
+@dataclass
+class Step:
+    directory: str
+    title: str
+    goal: str
+    matrices: list  # that its kernels are tried on, besides those of every step
+    left_out: list  # files that a handout does without
+    exercises: list
+
+
+def paragraphs(text):
+    """The text of an option, without the indentation of its lines; a blank line is a single '|'."""
+    lines = [line.strip() for line in text.strip().splitlines()]
+    return "\n".join("" if line == "|" else line for line in lines)
+
+
+def words(text):
+    return text.replace(",", " ").split()
+
+
+def read_target(name, section):
+    at_most, at_least = section.getfloat("at_most"), section.getfloat("at_least")
+    if (at_most is None) == (at_least is None):
+        raise ExerciseError(f"[{section.name}]: give at_most or at_least")
+    if section["counter"] not in COUNTERS:
+        raise ExerciseError(f"[{section.name}]: counter is one of {', '.join(COUNTERS)}")
+    return Target(
+        name, section["kernel"], section["matrix"], section["counter"], section.get("array", ""),
+        section.get("access", "load"), at_most, at_least, section.getint("points"),
+        paragraphs(section["reason"]).replace("\n", " "),
+    )  # fmt: skip
+
+
+def read_step(directory):
+    """The Step of a directory with an exercise.ini."""
+    directory = Path(directory)
+    path = directory / "exercise.ini"
+    parser = configparser.ConfigParser(interpolation=None, default_section="")
+    try:
+        if not parser.read(path, encoding="utf-8"):
+            raise ExerciseError(f"{directory.name} has no exercise.ini, and so no exercise")
+        exercises, targets = {}, []
+        for name in parser.sections():
+            section = parser[name]
+            if name == "step":
+                continue
+            if ": " in name:
+                targets.append((name.split(": ")[0], read_target(name.split(": ")[1], section)))
+                continue
+            hints = [paragraphs(section[key]) for key in section if key.startswith("hints")]
+            exercises[name] = Exercise(
+                name, words(section["files"]), words(section["kernels"]), section["level"],
+                paragraphs(section["task"]), hints, section.getint("correct"), section.getint("safe"),
+            )  # fmt: skip
+        for exercise, target in targets:
+            exercises[exercise].targets.append(target)
+        step = parser["step"]
+        return Step(
+            directory.name, step["title"], paragraphs(step["goal"]), words(step.get("matrices", "")),
+            words(step.get("left_out", "")), list(exercises.values()),
+        )  # fmt: skip
+    except (configparser.Error, KeyError, ValueError, TypeError) as error:
+        raise ExerciseError(f"{path}: {error}") from None
+
+
+# --- Holes ----------------------------------------------------------------------------------------
+
+
+def split(text, name="the text"):
+    """[kept, taken out, kept, taken out, ..., kept] as lists of lines, the marks in none of them."""
+    parts, inside = [[]], False
+    for number, line in enumerate(text.splitlines(), 1):
+        if BEGIN.fullmatch(line) or END.fullmatch(line):
+            if bool(BEGIN.fullmatch(line)) == inside:
+                raise ExerciseError(f"{name}:{number}: a mark that begins or ends nothing")
+            inside = not inside
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    if inside:
+        raise ExerciseError(f"{name}: '// exercise: begin' without its end")
+    return parts
+
+
+def without_marks(text):
+    return "".join(line + "\n" for part in split(text) for line in part)
+
+
+def taken_out(text, name="the text"):
+    """The lines that are taken out."""
+    return [line for part in split(text, name)[1::2] for line in part]
+
+
+def with_holes(text, exercise, hints, name="the text"):
+    """The text with a TODO in place of what is taken out. `hints`: an iterator over the holes' hints."""
+    parts = split(text, name)
+    lines = list(parts[0])
+    for hole, kept in zip(parts[1::2], parts[2::2]):
+        code = [line for line in hole if line.strip() and not line.startswith("#")]
+        indent = min(len(line) - len(line.lstrip()) for line in code)
+        try:
+            hint = next(hints)
+        except StopIteration:
+            raise ExerciseError(f"{name}: more holes than hints in [{exercise}]") from None
+        comment = [f"{TODO} {exercise}): write this.", *hint.splitlines()]
+        lines += [f"{'':{indent}}// {line}".rstrip() for line in comment]
+        lines += kept
+    return "".join(line + "\n" for line in lines)
+
+
+# --- Counters -------------------------------------------------------------------------------------
+
+
+def ratio(above, below):
+    """A counter: the sum of one field over that of another, of the requests of the target's array."""
+    return lambda rows, record: (
+        sum(row[above] for row in rows) / sum(row[below] for row in rows)
+        if sum(row[below] for row in rows)
+        else None
+    )
+
+
+def per_nonzero(field_name, factor=1):
+    return lambda rows, record: (
+        factor * sum(row[field_name] for row in rows) / record["matrix"]["nnz"] if rows else None
+    )
+
+
+# What a target may ask of the rows of a record's "traffic" that are about its array.
+COUNTERS = {
+    "sectors a request": ratio("sectors", "requests"),
+    "lanes a request": ratio("lanes", "requests"),
+    "lanes on one address": ratio("lanes", "addresses"),
+    "bank passes a request": ratio("bank_passes", "requests"),
+    "bytes a nonzero": per_nonzero("sectors", 32),
+    "lanes a nonzero": per_nonzero("lanes"),
+}
+
+
+def counter(target, record):
+    """The target's value in a record, or None where the kernel did nothing of the kind."""
+    space = "shared" if target.counter == "bank passes a request" else "global"
+    rows = [
+        row
+        for row in record["traffic"]
+        if row["space"] == space
+        and row["access"] == target.access
+        and (not target.array or row["array"] == target.array)
+    ]
+    return COUNTERS[target.counter](rows, record)
+
+
+def worst_line(target, record):
+    """'file:line' of what asks for most that it need not have, if the record knows lines."""
+    rows = [
+        row
+        for row in record.get("lines", [])
+        if row["access"] == target.access and (not target.array or row["array"] == target.array)
+    ]
+    if not rows:
+        return None
+    row = max(rows, key=lambda row: row.get("sectors", 0) - row.get("ideal_sectors", 0))
+    return f"{Path(row['file']).name}:{row['line']}"

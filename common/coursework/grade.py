@@ -1,0 +1,343 @@
+#!/usr/bin/env python3
+"""Grades what students hand in.
+
+    grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--jobs N] [--trusted]
+
+SUBMISSIONS is a directory with a directory or a tarball for each student. Of each the kernels of the
+step's exercises are taken, by their names, and nothing else: harness, tests and seeds are those of
+this repository. Each is compiled and run in a clean copy of the handout, in a sandbox (sandbox.py),
+with the points of the step's exercise.ini. Written to DIR (build/grades/STEP): grades.csv, and a
+page STUDENT.md for each. `make grade` has built what does not change.
+"""
+
+import argparse
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from check import Ending, Result, explain, judge, read_lines, verdict_on_target
+from exercises import ROOT, TODO, ExerciseError, read_step
+from handout import write_handout
+from sandbox import Limits, Sandbox, SandboxError
+
+BACKEND = "cpu"  # the one that counts, and that every machine has
+LARGEST_FILE = 1 << 20
+BUILD_LIMITS = Limits(seconds=120, output=256 << 20)
+RUN_LIMITS = Limits(seconds=60)
+
+
+# --- Submissions ----------------------------------------------------------------------------------
+
+
+def best(paths, step, name):
+    """Of the paths that end in `name` the one to take: in a directory of the step's name, else the
+    shortest."""
+    found = [path for path in paths if Path(path).name == name]
+    inside = [path for path in found if Path(path).parent.name == step.directory]
+    return min(inside or found, key=lambda path: (len(Path(path).parts), str(path)), default=None)
+
+
+def read_submission(path, step):
+    """{name: bytes} of the exercises' files that are there. Nothing is unpacked to disk, no link is
+    followed."""
+    names = [name for exercise in step.exercises for name in exercise.files]
+    files = {}
+    if path.is_dir():
+        paths = [
+            Path(top) / name
+            for top, _, members in os.walk(path)
+            for name in members
+            if not (Path(top) / name).is_symlink()
+        ]
+        for name in names:
+            found = best(paths, step, name)
+            if found and found.is_file() and found.stat().st_size <= LARGEST_FILE:
+                files[name] = found.read_bytes()
+        return files
+    with tarfile.open(path) as tar:
+        members = {member.name: member for member in tar if member.isfile()}
+        for name in names:
+            found = best(members, step, name)
+            if found and members[found].size <= LARGEST_FILE:
+                files[name] = tar.extractfile(members[found]).read()
+    return files
+
+
+def submissions_in(directory):
+    """(student, path), sorted. What is neither a directory nor a tarball is passed over."""
+    found = []
+    for path in sorted(directory.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            found.append((path.name, path))
+        elif re.search(r"\.(tar(\.\w+)?|tgz)$", path.name):
+            found.append((re.sub(r"\.(tar(\.\w+)?|tgz)$", "", path.name), path))
+    return found
+
+
+# --- What a kernel may call -----------------------------------------------------------------------
+
+# A kernel cannot call functions of the host: nvcc refuses to compile that. g++ does not know of the
+# difference, so what the kernels' object file calls is compared with what the right one calls, and
+# with what a GPU has: warp operations and atomics (simt), mathematics, printf and assert.
+DEVICE = re.compile(
+    r"simt::(?!settings|start_profile|stop_profile|take_report|set_quiet|name_allocation|run_grid)"
+    r"|__tsan_|__assert_fail$|(printf|puts|putchar|__printf_chk)$"
+    r"|(sqrt|fabs|fma|fmin|fmax|floor|ceil|rint|round|exp|exp2|log|log2|pow|hypot|sin|cos|ldexp)f?$"
+)
+# What an object may define for all others: templates and inline functions of these.
+DEFINED = re.compile(r"(void |\w+ )*(const )?(spmv::|std::|simt::|cuda|guard variable|typeinfo|vtable|DW\.ref|__gnu_cxx::)")
+
+
+def symbols(object_file):
+    """(called, defined for others) names of an object file."""
+    done = subprocess.run(["nm", "-C", str(object_file)], capture_output=True, text=True, check=True)
+    called, defined = set(), set()
+    for line in done.stdout.splitlines():
+        kind, name = re.match(r"[0-9a-f ]{16} (\S) (.*)", line).groups()
+        if kind in "Uw":
+            called.add(name)
+        elif kind.isupper() or kind in "uvw":
+            defined.add(name)
+    return called, defined
+
+
+def forbidden(object_file, reference):
+    """Functions that an object calls, or puts in place of the harness's, and that no kernel may."""
+    called, defined = symbols(object_file)
+    right_called, right_defined = reference
+    words = {name for name in called - right_called if not DEVICE.match(name)}
+    words |= {name for name in defined - right_defined if not DEFINED.match(name)}
+    return sorted(name.split("(")[0] for name in words)
+
+
+def assembly(files):
+    """Where a file has what its object does not show: instructions, or words that hide them."""
+    for name, data in files.items():
+        found = re.search(r"\b(asm|__asm|__asm__)\b|##|%:%:|\\u", data.decode("utf-8", "replace"))
+        if found:
+            return f"{name} has '{found[0]}'"
+    return None
+
+
+# --- Grading --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Grade:
+    student: str
+    remark: str = ""  # why nothing could be run
+    log: str = ""  # of the compiler
+    results: list = field(default_factory=list)
+    points: dict = field(default_factory=dict)  # exercise -> (correct, safe, targets)
+
+    def total(self):
+        return sum(sum(points) for points in self.points.values())
+
+
+def points_of(result):
+    """(correct, safe, targets): what the rubric gives for a Result."""
+    exercise = result.exercise
+    correct = exercise.correct * result.right // result.tried if result.tried else 0
+    if not result.counts():
+        return correct, 0, 0
+    safe = 0 if result.unsafe() else exercise.safe
+    return correct, safe, sum(target.points for target, value, _ in result.targets if target.met(value))
+
+
+class Grader:
+    def __init__(self, step, kit, reference, sandbox, seed, visible=()):
+        """kit: the handout with all that does not change built. reference: symbols() of the right
+        kernels' object."""
+        self.step, self.kit, self.reference = step, kit, reference
+        self.sandbox, self.seed, self.visible = sandbox, seed, visible
+
+    def grade(self, student, path):
+        grade = Grade(student)
+        for exercise in self.step.exercises:
+            grade.points[exercise.name] = (0, 0, 0)
+        with tempfile.TemporaryDirectory(prefix="grade-") as scratch:
+            try:
+                files = read_submission(path, self.step)
+                if not files:
+                    grade.remark = "no file of the exercises is in it"
+                elif assembly(files):
+                    grade.remark = f"{assembly(files)}: no assembly, and nothing that hides words"
+                else:
+                    self.build_and_run(grade, files, Path(scratch))
+            except (OSError, tarfile.TarError, EOFError) as error:
+                grade.remark = f"cannot be read: {error}"
+        return grade
+
+    def build_and_run(self, grade, files, scratch):
+        course, out = scratch / "course", scratch / "out"
+        shutil.copytree(self.kit, course)
+        out.mkdir()
+        for name, data in files.items():
+            (course / self.step.directory / name).write_bytes(data)
+        scratch.chmod(0o755)
+        self.sandbox.own(course)
+        self.sandbox.own(out)
+        status, log = self.sandbox.run(
+            ["make", "-j2", "-C", f"/course/{self.step.directory}", f"BACKEND={BACKEND}", "build-check"],
+            course, writable=True, visible=self.visible, limits=BUILD_LIMITS,
+        )  # fmt: skip
+        log = re.sub(r"^make.*\n|^  (compile|link) .*\n", "", log, flags=re.MULTILINE)
+        built = course / "build" / BACKEND / self.step.directory
+        if status != 0:
+            grade.remark = "it does not compile" if status else "compiling it took too long"
+            grade.log = "\n".join(log.splitlines()[:40])
+            return
+        words = forbidden(built / "stage.cu.o", self.reference)
+        if words:
+            grade.remark = f"a kernel cannot call functions of the host, as nvcc would say: {', '.join(words[:5])}"
+            return
+
+        def run(arguments, limit_s):
+            results = out / "results.jsonl"
+            results.unlink(missing_ok=True)
+            status, text = self.sandbox.run(
+                [f"/course/build/{BACKEND}/{self.step.directory}/check", *arguments, "--json", "/out/results.jsonl"],
+                course, out=out, visible=self.visible, limits=RUN_LIMITS,
+            )  # fmt: skip
+            lines = read_lines(results.read_text(errors="replace")) if results.exists() else []
+            return Ending(status, lines, text[-2000:])
+
+        for exercise in self.step.exercises:
+            texts = [files.get(name, b"").decode("utf-8", "replace") for name in exercise.files]
+            if any(f"{TODO} {exercise.name})" in text or not text for text in texts):
+                grade.results.append(Result(exercise, ended="not handed in"))
+                continue
+            result = judge(self.step, exercise, run, self.seed, every=True)
+            grade.results.append(result)
+            grade.points[exercise.name] = points_of(result)
+
+
+# --- Reports --------------------------------------------------------------------------------------
+
+
+def page(grade, step):
+    """A student's feedback, in Markdown."""
+    most = sum(exercise.points() for exercise in step.exercises)
+    lines = [f"# {step.title}: {grade.student}", "", f"**{grade.total()} of {most} points.**", ""]
+    if grade.remark:
+        lines += [f"Nothing was run: {grade.remark}.", ""]
+        if grade.log:
+            lines += ["```text", grade.log, "```", ""]
+    for result in grade.results:
+        exercise = result.exercise
+        correct, safe, targets = grade.points[exercise.name]
+        of_targets = exercise.points() - exercise.correct - exercise.safe
+        lines += [
+            f"## {exercise.name}", "",
+            f"Right: {correct} of {exercise.correct} ({result.right} of {result.tried} matrices). "
+            f"Safe: {safe} of {exercise.safe}. Targets: {targets} of {of_targets}.", "",
+        ]  # fmt: skip
+        text = "  not handed in, or still with its TODO" if result.ended == "not handed in" else explain(result)
+        lines += ["```text", text, "```", ""]
+    return "\n".join(lines)
+
+
+def remark_on(grade):
+    """A few words for the table."""
+    if grade.remark:
+        return grade.remark
+    words = []
+    for result in grade.results:
+        missed = [t.name for t, v, _ in result.targets if result.counts() and not t.met(v)]
+        if result.ended == "not handed in":
+            words.append(f"{result.exercise.name}: not handed in")
+        elif result.unsafe():
+            words.append(f"{result.exercise.name}: {result.unsafe().splitlines()[0]}")
+        elif not result.all_right():
+            words.append(f"{result.exercise.name}: wrong on {result.tried - result.right} of {result.tried} matrices")
+        elif missed:
+            words.append(f"{result.exercise.name}: missed {', '.join(missed)}")
+    return "; ".join(words)
+
+
+def write_reports(grades, step, output):
+    output.mkdir(parents=True, exist_ok=True)
+    names = [exercise.name for exercise in step.exercises]
+    with open(output / "grades.csv", "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["student", "points", "of", *names, "remark"])
+        most = sum(exercise.points() for exercise in step.exercises)
+        for grade in grades:
+            points = [sum(grade.points[name]) for name in names]
+            table.writerow([grade.student, grade.total(), most, *points, remark_on(grade)])
+    for grade in grades:
+        (output / f"{grade.student}.md").write_text(page(grade, step), encoding="utf-8")
+
+
+def print_table(grades, step):
+    width = max([len(grade.student) for grade in grades] + [7])
+    names = [exercise.name for exercise in step.exercises]
+    heading = f"{'student':<{width}}  points  " + "  ".join(names) + "  remark"
+    print(heading + "\n" + "-" * len(heading))
+    for grade in grades:
+        cells = "  ".join(f"{sum(grade.points[name]):>{len(name)}}" for name in names)
+        print(f"{grade.student:<{width}}  {grade.total():>6}  {cells}  {remark_on(grade)[:100]}")
+
+
+# --- The kit --------------------------------------------------------------------------------------
+
+
+def make_kit(step, directory):
+    """A handout with the repository's objects, which are newer than their sources: make has nothing
+    to do but the step. Returns the kit and the symbols of the right kernels."""
+    built = ROOT / "build" / BACKEND
+    reference = built / step.directory / "stage.cu.o"
+    if not reference.exists():
+        raise ExerciseError(f"{reference} is not there; call make grade, which builds it")
+    write_handout(step, directory)
+    kit = directory / step.directory
+    for path in [*(built / "common").rglob("*.o")]:
+        place = kit / path.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    shutil.copyfile(ROOT / f"build/setup-{BACKEND}.mk", kit / f"build/setup-{BACKEND}.mk")
+    return kit, symbols(reference)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("step")
+    parser.add_argument("submissions", type=Path)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--seed", type=int, default=20120)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--trusted", action="store_true", help="without a sandbox")
+    options = parser.parse_args()
+    try:
+        step = read_step(ROOT / options.step.strip("/"))
+        if not options.submissions.is_dir():
+            raise ExerciseError(f"{options.submissions} is no directory of submissions")
+        found = submissions_in(options.submissions)
+        if not found:
+            raise ExerciseError(f"{options.submissions} holds no directory and no tarball")
+        sandbox = Sandbox(options.trusted)
+        with tempfile.TemporaryDirectory(prefix="kit-") as directory:
+            kit, reference = make_kit(step, Path(directory))
+            grader = Grader(step, kit, reference, sandbox, options.seed, [ROOT / ".deps"])
+            with ThreadPoolExecutor(max(options.jobs, 1)) as pool:
+                grades = list(pool.map(lambda one: grader.grade(*one), found))
+    except (ExerciseError, SandboxError, OSError) as error:
+        sys.exit(f"error: {error}")
+    output = options.output or ROOT / "build" / "grades" / step.directory
+    write_reports(grades, step, output)
+    print_table(grades, step)
+    print(f"\n{output}/grades.csv, and a page for each student beside it")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""Writes what students get of a step: handout.py STEP [OUTPUT]
+
+OUTPUT/STEP, which must not be there unless this script wrote it, and OUTPUT/STEP.tar.gz hold the
+step with its kernels' bodies taken out, all that is needed to build, test and check it, and a
+README.md that is the assignment. OUTPUT is handouts/ unless it is given.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from exercises import ROOT, ExerciseError, read_step, split, taken_out, with_holes, without_marks
+
+# Of common/, what a step needs. Tests of the repository itself are not among it.
+COMMON = [
+    "build.mk", "stage.mk", "setup.sh", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
+    "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/kernel_*",
+    "coursework/*.?pp", "coursework/check.py", "coursework/exercises.py",
+]  # fmt: skip
+LICENSE = ["LICENSE"]
+
+MAKEFILE = """\
+# {title}. README.md is the assignment.
+#
+#   make check   is it right, is it safe, does it ask little of memory?
+#   make test    the step's tests
+#   make run     the kernels on three matrices, or on MATRIX=...
+.PHONY: check test run
+.DEFAULT_GOAL := check
+check test run:
+\t@$(MAKE) --no-print-directory -C {step} $@
+"""
+
+STEP_MAKEFILE = """\
+include ../common/stage.mk
+# A kernel that is still to be written uses nothing.
+WARNINGS += -Wno-unused
+"""
+
+TEST = """\
+#include "tests/catch.hpp"
+#include "tests/kernel_suite.hpp"
+
+TEST_CASE("every kernel is right on every matrix", "[{number:02}]") {{
+  spmv::test::check_kernels_of_step({number}, 10);
+}}
+"""
+
+# Lines that say nothing of a solution, wherever they stand.
+IDIOMS = {
+    "const int row = blockIdx.x * blockDim.x + threadIdx.x;",
+    "for (int distance = 16; distance > 0; distance /= 2) {",
+    "sum += __shfl_down_sync(0xffffffffu, sum, distance);",
+}
+
+
+# --- What goes in ---------------------------------------------------------------------------------
+
+
+def files_of(step):
+    """{path in the handout: text or None for a copy of the repository's file}."""
+    files = {path: None for path in LICENSE}
+    for pattern in COMMON:
+        found = [p for p in (ROOT / "common").glob(pattern) if p.is_file()]
+        if not found:
+            raise ExerciseError(f"common/{pattern}: no such file")
+        files.update((str(p.relative_to(ROOT)), None) for p in found)
+
+    holes = {}  # file -> (exercise, its hints, those left for later files)
+    for exercise in step.exercises:
+        hints = iter(exercise.hints)
+        for name in exercise.files:
+            holes[name] = (exercise.name, hints)
+    directory = ROOT / step.directory
+    number = int(step.directory[:2])
+    for path in sorted(directory.iterdir()):
+        if path.suffix not in (".cuh", ".cu", ".cpp", ".hpp") or path.name in step.left_out:
+            continue
+        name = f"{step.directory}/{path.name}"
+        text = path.read_text(encoding="utf-8")
+        if path.name.startswith("test"):
+            continue
+        if path.name in holes:
+            text = with_holes(text, *holes[path.name], name=name)
+        elif taken_out(text, name):
+            raise ExerciseError(f"{name} has marks, but is in no exercise")
+        files[name] = text
+        for other in re.findall(r'#include "\.\./([^"]+)"', text):  # a kernel of an earlier step
+            files[other] = without_marks((ROOT / other).read_text(encoding="utf-8"))
+    files[f"{step.directory}/Makefile"] = STEP_MAKEFILE
+    files[f"{step.directory}/test.cu"] = TEST.format(number=number)
+    ini = (directory / "exercise.ini").read_text(encoding="utf-8")
+    files[f"{step.directory}/exercise.ini"] = ini
+    files["Makefile"] = MAKEFILE.format(title=step.title, step=step.directory)
+    files["README.md"] = assignment(step, files)
+    return files
+
+
+def questions(step):
+    """The list under "## Questions" of the step's README."""
+    text = (ROOT / step.directory / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"^## Questions\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return found[1].strip() if found else ""
+
+
+def assignment(step, files):
+    lines = [f"# {step.title}", "", step.goal, "", "## What to write", ""]
+    for number, exercise in enumerate(step.exercises, 1):
+        names = ", ".join(f"`{step.directory}/{name}`" for name in exercise.files)
+        lines += [f"### Exercise {number}, {exercise.level}: {exercise.name}", "", exercise.task, ""]
+        lines += [f"In {names}, where it says `TODO`; hints stand there.", ""]
+    lines += [
+        "The comment at the top of each file says what a thread, a warp and a block own, and is the",
+        "contract. Change nothing else: what you hand in are these files alone.", "",
+        "## How to test", "",
+        "You need Linux, make, g++ 11 or later and Python 3.9 or later, and no GPU. Missing libraries are",
+        "fetched by the first build. It compiles the harness, which takes a minute or two on two cores;",
+        "after that only your kernels are compiled.", "",
+        "    make check                  is it right, is it safe, does it ask little of memory?",
+        "    make run                    the kernels on three matrices, with what they ask of memory",
+        "    make run MATRIX=dense:9x5   on a matrix of your choice (or a file.mtx)",
+        "    make test                   more matrices, in every precision and order", "",
+        "A wrong result is shown on the smallest matrix found on which it is wrong. Memory that is not",
+        "yours, and lanes that wait for others in vain, are reported by kernel and line. With nvcc and a",
+        "GPU the same commands run there (`BACKEND=cpu` goes back).", "",
+        "## How it is graded", "",
+        "On other matrices of the same kinds, in both precisions, with and without alpha and beta, and",
+        "with blocks, warps and lanes running forward, in reverse and at random. A kernel may call what",
+        "the GPU has, and no function of the host. Points for safety and targets are given for a kernel",
+        "that is right on at least half of the matrices.", "",
+    ]  # fmt: skip
+    for exercise in step.exercises:
+        lines += [f"| {exercise.name} | points |", "| :--- | ---: |"]
+        lines += [f"| right: the share of matrices on which it is | {exercise.correct} |"]
+        lines += [f"| safe: no error of memory, no race, nobody waits in vain | {exercise.safe} |"]
+        for target in exercise.targets:
+            lines += [f"| {describe(target)} | {target.points} |"]
+        lines += [""]
+    lines += ["## Questions", "", questions(step), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def describe(target):
+    what = {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[target.access]
+    return f"{target.counter}, {what} {target.array}: {target.limit()} (`{target.kernel}` on `{target.matrix}`)"
+
+
+# --- What must not go in --------------------------------------------------------------------------
+
+
+def squeezed(line):
+    """A line without comment and blanks, so that formatting hides nothing."""
+    return re.sub(r"\s+", "", line.split("//")[0])
+
+
+def solution_lines(step):
+    """Each line that is taken out and says something -> where it stands."""
+    lines = {}
+    for exercise in step.exercises:
+        for name in exercise.files:
+            path = ROOT / step.directory / name
+            parts = split(path.read_text(encoding="utf-8"), name)
+            kept = {squeezed(line) for part in parts[::2] for line in part}
+            for line in (line for part in parts[1::2] for line in part):
+                short = squeezed(line)
+                if len(short) >= 24 and line.strip() not in IDIOMS and short not in kept:
+                    lines[short] = f"{step.directory}/{name}: {line.strip()}"
+    return lines
+
+
+def leaks(tarball, step):
+    """The lines of the solution that are in a tarball: (where there, where from)."""
+    lines = solution_lines(step)
+    if not lines:
+        raise ExerciseError(f"{step.directory}: nothing is taken out")
+    found = []
+    with tarfile.open(tarball) as tar:
+        for member in tar:
+            if not member.isfile():
+                continue
+            text = tar.extractfile(member).read().decode("utf-8", "replace")
+            for number, line in enumerate(text.splitlines(), 1):
+                short = re.sub(r"\s+", "", line)  # also what is commented out
+                found += [(f"{member.name}:{number}", lines[s]) for s in lines if s in short]
+    return found
+
+
+# --- Writing --------------------------------------------------------------------------------------
+
+
+def plain(info):
+    """The same tarball from anyone, at any time."""
+    info.uid = info.gid = info.mtime = 0
+    info.uname = info.gname = ""
+    info.mode = 0o755 if info.mode & 0o100 else 0o644
+    return info
+
+
+def write_handout(step, output):
+    """Writes directory and tarball; returns the tarball's path."""
+    directory = Path(output) / step.directory
+    tarball = directory.with_name(step.directory + ".tar.gz")
+    # All of it is made before anything that was there is touched.
+    files = files_of(step)
+    if directory.exists():
+        if not (directory / "common/coursework/check.py").exists() or (directory / ".git").exists():
+            raise ExerciseError(f"{directory} is there and no handout; give another place with OUTPUT=")
+        shutil.rmtree(directory)
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text is None:
+            shutil.copy(ROOT / name, path)
+        else:
+            path.write_text(text, encoding="utf-8")
+    with tarfile.open(tarball, "w:gz", format=tarfile.GNU_FORMAT) as tar:
+        for name in sorted(files):
+            tar.add(directory / name, f"{step.directory}/{name}", filter=plain)
+    found = leaks(tarball, step)
+    if found:
+        tarball.unlink()
+        shutil.rmtree(directory)
+        raise ExerciseError("\n".join(["the handout would give the solution away:"] + [
+            f"  {place} has {line}" for place, line in found]))  # fmt: skip
+    return tarball
+
+
+def main():
+    if not 2 <= len(sys.argv) <= 3:
+        sys.exit(__doc__)
+    output = Path(sys.argv[2]) if len(sys.argv) == 3 else ROOT / "handouts"
+    try:
+        step = read_step(ROOT / sys.argv[1].strip("/"))
+        tarball = write_handout(step, output)
+    except (ExerciseError, OSError) as error:
+        sys.exit(f"error: {error}")
+    size = tarball.stat().st_size / 1e3
+    print(f"{tarball.parent / step.directory}/ and {tarball} ({size:.0f} kB)")
+    for exercise in step.exercises:
+        print(f"  {exercise.level:8} {exercise.name}: {', '.join(exercise.files)}")
+
+
+if __name__ == "__main__":
+    main()
