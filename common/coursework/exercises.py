@@ -72,6 +72,7 @@ class Step:
     goal: str
     matrices: list  # that its kernels are tried on, besides those of every step
     left_out: list  # files that a handout does without
+    given: list  # lines that are taken out and stand elsewhere too, since they give nothing away
     exercises: list
 
 
@@ -124,7 +125,8 @@ def read_step(directory):
         step = parser["step"]
         return Step(
             directory.name, step["title"], paragraphs(step["goal"]), words(step.get("matrices", "")),
-            words(step.get("left_out", "")), list(exercises.values()),
+            words(step.get("left_out", "")), paragraphs(step.get("given", "")).splitlines(),
+            list(exercises.values()),
         )  # fmt: skip
     except (configparser.Error, KeyError, ValueError, TypeError) as error:
         raise ExerciseError(f"{path}: {error}") from None

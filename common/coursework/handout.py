@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes what students get of a step: handout.py STEP [OUTPUT]
 
-OUTPUT/STEP, which must not be there unless this script wrote it, and OUTPUT/STEP.tar.gz hold the
-step with its kernels' bodies taken out, all that is needed to build, test and check it, and a
-README.md that is the assignment. OUTPUT is handouts/ unless it is given.
+OUTPUT/STEP, which must not be there yet, and OUTPUT/STEP.tar.gz hold the step with its kernels'
+bodies taken out, all that is needed to build, test and check it, and a README.md that is the
+assignment. OUTPUT is handouts/ unless it is given.
 """
 
 import re
@@ -35,8 +35,8 @@ check test run:
 \t@$(MAKE) --no-print-directory -C {step} $@
 """
 
+# Behind the step's own.
 STEP_MAKEFILE = """\
-include ../common/stage.mk
 # A kernel that is still to be written uses nothing.
 WARNINGS += -Wno-unused
 """
@@ -50,12 +50,12 @@ TEST_CASE("every kernel is right on every matrix", "[{number:02}]") {{
 }}
 """
 
-# Lines that say nothing of a solution, wherever they stand.
-IDIOMS = {
+# Lines that say nothing of a solution, wherever they stand. A step may have more (`given`).
+IDIOMS = [
     "const int row = blockIdx.x * blockDim.x + threadIdx.x;",
     "for (int distance = 16; distance > 0; distance /= 2) {",
     "sum += __shfl_down_sync(0xffffffffu, sum, distance);",
-}
+]
 
 
 # --- What goes in ---------------------------------------------------------------------------------
@@ -91,7 +91,8 @@ def files_of(step):
         files[name] = text
         for other in re.findall(r'#include "\.\./([^"]+)"', text):  # a kernel of an earlier step
             files[other] = without_marks((ROOT / other).read_text(encoding="utf-8"))
-    files[f"{step.directory}/Makefile"] = STEP_MAKEFILE
+    makefile = (directory / "Makefile").read_text(encoding="utf-8")
+    files[f"{step.directory}/Makefile"] = makefile + STEP_MAKEFILE
     files[f"{step.directory}/test.cu"] = TEST.format(number=number)
     ini = (directory / "exercise.ini").read_text(encoding="utf-8")
     files[f"{step.directory}/exercise.ini"] = ini
@@ -102,7 +103,8 @@ def files_of(step):
 
 def questions(step):
     """The list under "## Questions" of the step's README."""
-    text = (ROOT / step.directory / "README.md").read_text(encoding="utf-8")
+    readme = ROOT / step.directory / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.exists() else ""
     found = re.search(r"^## Questions\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     return found[1].strip() if found else ""
 
@@ -160,6 +162,7 @@ def squeezed(line):
 def solution_lines(step):
     """Each line that is taken out and says something -> where it stands."""
     lines = {}
+    idioms = {squeezed(line) for line in [*IDIOMS, *step.given]}
     for exercise in step.exercises:
         for name in exercise.files:
             path = ROOT / step.directory / name
@@ -167,7 +170,7 @@ def solution_lines(step):
             kept = {squeezed(line) for part in parts[::2] for line in part}
             for line in (line for part in parts[1::2] for line in part):
                 short = squeezed(line)
-                if len(short) >= 24 and line.strip() not in IDIOMS and short not in kept:
+                if len(short) >= 24 and short not in idioms and short not in kept:
                     lines[short] = f"{step.directory}/{name}: {line.strip()}"
     return lines
 
@@ -204,12 +207,9 @@ def write_handout(step, output):
     """Writes directory and tarball; returns the tarball's path."""
     directory = Path(output) / step.directory
     tarball = directory.with_name(step.directory + ".tar.gz")
-    # All of it is made before anything that was there is touched.
     files = files_of(step)
-    if directory.exists():
-        if not (directory / "common/coursework/check.py").exists() or (directory / ".git").exists():
-            raise ExerciseError(f"{directory} is there and no handout; give another place with OUTPUT=")
-        shutil.rmtree(directory)
+    if directory.exists():  # someone may have worked there
+        raise ExerciseError(f"{directory} is there; remove it, or give another place with OUTPUT=")
     for name, text in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
