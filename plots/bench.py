@@ -197,6 +197,12 @@ def measure(spmv, matrix, precision, kernels, store, seconds):
             + (f", {wrong} FAILED" if wrong else ""))
 
 
+def looks_in(file):
+    """{matrix: its line}"""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return {json.loads(line)["matrix"]["name"]: line for line in lines}
+
+
 def shape(spmv, matrix, file, seconds):
     child = Child([spmv, "info", "--json", matrix], seconds)
     if child.why is not None:
@@ -204,8 +210,8 @@ def shape(spmv, matrix, file, seconds):
     line = json.loads(child.out)
     if matrix not in ("af_shell9", "cont-300"):  # those of the PCSR paper's figure 6
         del line["picture"]
-    with open(file, "a", encoding="utf-8") as out:
-        out.write(json.dumps(line, separators=(",", ":")) + "\n")
+    every = {**looks_in(file), matrix: json.dumps(line, separators=(",", ":"))}
+    file.write_text("".join(f"{text}\n" for text in every.values()), encoding="utf-8")
     return f"{line['matrix']['nnz']} nonzeros, {line['matrix']['source']}"
 
 
@@ -300,8 +306,7 @@ def plan(arguments, store, gpu):
 def run(arguments):
     if arguments.set == "shapes":
         file = arguments.results / "matrices.jsonl"
-        there = {json.loads(line)["matrix"]["name"] for line in file.read_text().splitlines()} \
-            if file.exists() and not arguments.fresh else set()
+        there = {} if arguments.fresh else looks_in(file)
         sizes = matrices_of("shapes", False)
         names = names_in(arguments.matrices) or sizes
         todo = [(name, "", [], sizes.get(name, 1)) for name in names if name not in there]

@@ -46,8 +46,12 @@ def picture(number, title, unit, value):
                 for (label, patterns), colour, marker in zip(FORMATS.items(), COLOURS, style.MARKERS):
                     records = {dof: gaps.find(label, m, precision, patterns) for dof, m in of.items()}
                     there = {dof: r for dof, r in records.items() if r}
-                    axes.plot(list(there), [value(r) for r in there.values()], marker=marker, markersize=4,
-                              linewidth=1.2, color=colour, label=label)
+                    rates = [value(r) for r in there.values()]
+                    axes.plot(list(there), rates, marker=marker, markersize=4, linewidth=1.2, color=colour, label=label)
+                    times = [r["warm_ms"] for r in there.values()]
+                    axes.errorbar(list(there), rates, fmt="none", ecolor=colour, elinewidth=0.8, yerr=[
+                        [rate * (1 - t["median"] / t["upper"]) for rate, t in zip(rates, times)],
+                        [rate * (t["median"] / t["lower"] - 1) for rate, t in zip(rates, times)]])
                 axes.set_title(f"{name}, {precision}")
                 axes.set_xlabel("degrees of freedom")
                 axes.set_ylim(bottom=0)
@@ -57,7 +61,7 @@ def picture(number, title, unit, value):
                     if row == 1:
                         handles, labels = axes.get_legend_handles_labels()
         style.legend_below_title(figure, handles, labels)
-        gaps.remark(f"{data.device}, warm.")
+        gaps.remark(f"{data.device}, warm; lines up and down: quartiles.")
         return figure
 
     draw.__doc__ = f"{unit} of CDS, DIA, ELL and CSR as degrees of freedom grow."

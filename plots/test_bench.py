@@ -116,6 +116,8 @@ class Bench(unittest.TestCase):
         self.assertEqual(["picture" in line for line in lines], [False, True])
         _, said, _ = self.run_bench("--set", "shapes", "--matrices", "cant,cont-300")
         self.assertIn("0 matrices", said)
+        self.run_bench("--set", "shapes", "--matrices", "cant", "--fresh")
+        self.assertEqual(len((self.root / "matrices.jsonl").read_text().splitlines()), 2)
 
     def test_wrong_names(self):
         self.assertEqual(self.run_bench("--kernels", "nothing*")[0], 2)
