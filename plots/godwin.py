@@ -8,7 +8,7 @@ from records import bandwidth, gflops, published
 from tables import Table, cell
 
 PAPER = "Godwin, Holewinski and Sadayappan 2012"
-FORMATS = {"CDS": ["cds", "cds_*"], "DIA": ["dia"], "ELL": ["ell"], "CSR": ["csr_vector"],
+FORMATS = {"CDS": ["cds", "cds_texture", "cds_sliced"], "DIA": ["dia"], "ELL": ["ell"], "CSR": ["csr_vector"],
            "best cuSPARSE": ["cusparse_*"]}
 COLOURS = [style.VERMILLION, style.BLUE, style.GREEN, style.GREY, style.BLACK]
 
