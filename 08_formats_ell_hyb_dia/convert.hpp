@@ -8,13 +8,13 @@
 
 namespace spmv {
 
-inline constexpr int kFormatThreads = 128;
-
-// Kernels with a thread for each of `count`.
+// Kernels with a thread for each of `count`, in blocks of 128 or, if that is enough, one smaller
+// one.
 inline device::Shape threads_for(std::size_t count) {
-  return {dim3(static_cast<unsigned>(
-              device::divide_up(count, static_cast<std::size_t>(kFormatThreads)))),
-          dim3(kFormatThreads)};
+  const std::size_t threads = count < 128 ? device::divide_up(count, std::size_t{32}) * 32 : 128;
+  if (count == 0) return {dim3(0), dim3(32)};
+  return {dim3(static_cast<unsigned>(device::divide_up(count, threads))),
+          dim3(static_cast<unsigned>(threads))};
 }
 
 template <typename Element>

@@ -17,7 +17,7 @@ __device__ __forceinline__ unsigned diagonal_of(unsigned row, int column, unsign
 }
 
 // counts[d] becomes the number of nonzeros on diagonal d.
-__global__ void inline count_diagonals_kernel(unsigned rows, const int* row_offsets,
+static __global__ void count_diagonals_kernel(unsigned rows, const int* row_offsets,
                                               const int* column_indices, int* counts) {
   constexpr unsigned kNone = 0xffffffffu;
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
@@ -49,7 +49,7 @@ __device__ __forceinline__ bool is_kept(unsigned diagonal, int count, unsigned r
 }
 
 // How many diagonals a cut keeps, and how many nonzeros are on them: kept[0] and kept[1].
-__global__ void inline weigh_cut_kernel(unsigned diagonals, const int* counts, unsigned rows,
+static __global__ void weigh_cut_kernel(unsigned diagonals, const int* counts, unsigned rows,
                                         Cut cut, unsigned long long* kept) {
   const unsigned diagonal = blockIdx.x * blockDim.x + threadIdx.x;
   const int count = diagonal < diagonals ? counts[diagonal] : 0;
@@ -66,7 +66,7 @@ __global__ void inline weigh_cut_kernel(unsigned diagonals, const int* counts, u
 }
 
 // kept[d] = 1 for a diagonal that is stored as such, else 0.
-__global__ void inline keep_diagonals_kernel(unsigned diagonals, const int* counts, unsigned rows,
+static __global__ void keep_diagonals_kernel(unsigned diagonals, const int* counts, unsigned rows,
                                              Cut cut, unsigned char* kept) {
   const unsigned diagonal = blockIdx.x * blockDim.x + threadIdx.x;
   if (diagonal < diagonals) kept[diagonal] = is_kept(diagonal, counts[diagonal], rows, cut);
@@ -74,7 +74,7 @@ __global__ void inline keep_diagonals_kernel(unsigned diagonals, const int* coun
 
 // places[d], the number of kept diagonals before d, becomes -1 for those that are not kept;
 // offsets receives the others' column - row.
-__global__ void inline place_diagonals_kernel(unsigned diagonals, const unsigned char* kept,
+static __global__ void place_diagonals_kernel(unsigned diagonals, const unsigned char* kept,
                                               unsigned rows, int* places, int* offsets) {
   const unsigned diagonal = blockIdx.x * blockDim.x + threadIdx.x;
   if (diagonal >= diagonals) return;
@@ -98,7 +98,7 @@ __global__ void csr_to_dia_kernel(unsigned rows, const int* row_offsets, const i
 }
 
 // How many nonzeros of each row are on no kept diagonal.
-__global__ void inline rest_lengths_kernel(unsigned rows, const int* row_offsets,
+static __global__ void rest_lengths_kernel(unsigned rows, const int* row_offsets,
                                            const int* column_indices, const int* places,
                                            int* lengths) {
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
@@ -111,7 +111,7 @@ __global__ void inline rest_lengths_kernel(unsigned rows, const int* row_offsets
 }
 
 // *longest, which was 0 before, becomes the longest rest of kDiaCsrRows rows.
-__global__ void inline longest_block_rest_kernel(unsigned rows, unsigned block_rows,
+static __global__ void longest_block_rest_kernel(unsigned rows, unsigned block_rows,
                                                  const int* rest_begins, int* longest) {
   const unsigned block = blockIdx.x * blockDim.x + threadIdx.x;
   if (block > (rows - 1) / block_rows) return;

@@ -18,7 +18,7 @@ __device__ __forceinline__ int max_of_warp(int value) {
 }
 
 // *longest, which was 0 before, becomes the length of the longest row.
-__global__ void inline longest_row_kernel(unsigned rows, const int* row_offsets, int* longest) {
+static __global__ void longest_row_kernel(unsigned rows, const int* row_offsets, int* longest) {
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   const int length = row < rows ? row_offsets[row + 1] - row_offsets[row] : 0;
   const int of_warp = max_of_warp(length);
@@ -26,7 +26,7 @@ __global__ void inline longest_row_kernel(unsigned rows, const int* row_offsets,
 }
 
 // histogram[n] becomes the number of rows of n nonzeros, and of `bins - 1` or more for the last.
-__global__ void inline row_histogram_kernel(unsigned rows, const int* row_offsets, int bins,
+static __global__ void row_histogram_kernel(unsigned rows, const int* row_offsets, int bins,
                                             int* histogram) {
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   int bin = -1;
@@ -54,7 +54,7 @@ __global__ void csr_to_ell_kernel(unsigned rows, const int* row_offsets, const i
 }
 
 // How many nonzeros each row has behind its first `skipped`.
-__global__ void inline remainders_kernel(unsigned rows, const int* row_offsets, int skipped,
+static __global__ void remainders_kernel(unsigned rows, const int* row_offsets, int skipped,
                                          int* remainders) {
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row < rows) remainders[row] = max(row_offsets[row + 1] - row_offsets[row] - skipped, 0);
@@ -79,7 +79,7 @@ __global__ void csr_to_coo_kernel(unsigned rows, const int* row_offsets, const i
 // places[window * kSortWindow + i] becomes the place in its window of the row that is the i-th when
 // the longest come first; rows of one length keep their order. A block a window, a thread a row:
 // its rank is the number of rows that go before it.
-__global__ void inline sort_windows_kernel(unsigned rows, const int* row_offsets,
+static __global__ void sort_windows_kernel(unsigned rows, const int* row_offsets,
                                            unsigned char* places) {
   __shared__ int lengths[kSortWindow];
   const unsigned window_begin = blockIdx.x * kSortWindow;
@@ -98,7 +98,7 @@ __global__ void inline sort_windows_kernel(unsigned rows, const int* row_offsets
 }
 
 // A warp a slice.
-__global__ void inline slice_widths_kernel(unsigned rows, const int* row_offsets,
+static __global__ void slice_widths_kernel(unsigned rows, const int* row_offsets,
                                            const unsigned char* places, int* widths) {
   const unsigned slot = blockIdx.x * blockDim.x + threadIdx.x;
   int length = 0;

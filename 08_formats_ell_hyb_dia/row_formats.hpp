@@ -109,8 +109,9 @@ struct SlicedEll {
   Index rows;
   device::Buffer<long long> slice_begins;  // slices + 1, in columns of kSlice elements
   device::Buffer<unsigned char> places;    // of the rows in their windows; none if not sorted
-  device::Buffer<Index> columns;           // stored
-  device::Buffer<T> values;                // stored
+  device::Buffer<Index> columns;           // 32 for each column of a slice
+  device::Buffer<T> values;                // as many
+  std::size_t stored = 0;                  // of them, those of a row
 
   SlicedEll(const device::DeviceCsr<T>& a, Rows order, double limit) : rows(a.rows) {
     const Index slices = device::divide_up(rows, static_cast<Index>(kSlice));
@@ -126,17 +127,22 @@ struct SlicedEll {
     device::launch(slice_widths_kernel, threads_for(rows), rows, a.row_offsets.data(),
                    places.data(), widths.data());
     exclusive_scan(widths.data(), slices, slice_begins.data());
-    const auto stored = static_cast<std::size_t>(read_one(slice_begins, slices)) * kSlice;
+    const long long end = read_one(slice_begins, slices);
+    const long long last_width = end - read_one(slice_begins, slices - 1);
+    const auto places_in_all = static_cast<std::size_t>(end) * kSlice;
+    // The last slice may have fewer rows than 32; what lies beside them is never read.
+    stored =
+        places_in_all - static_cast<std::size_t>(last_width) * (kSlice - 1 - (rows - 1) % kSlice);
     check_padding("sliced ELL", static_cast<double>(stored), a.nnz, limit);
-    check_memory("sliced ELL", static_cast<double>(stored) * (sizeof(Index) + sizeof(T)));
-    columns = device::Buffer<Index>("columns", stored);
-    values = device::Buffer<T>("values", stored);
+    check_memory("sliced ELL", static_cast<double>(places_in_all) * (sizeof(Index) + sizeof(T)));
+    columns = device::Buffer<Index>("columns", places_in_all);
+    values = device::Buffer<T>("values", places_in_all);
     device::launch(csr_to_sell_kernel<T>, threads_for(rows), rows, a.row_offsets.data(),
                    a.column_indices.data(), a.values.data(), slice_begins.data(), places.data(),
                    columns.data(), values.data());
   }
   std::size_t bytes() const {
-    return slice_begins.bytes() + places.bytes() + columns.bytes() + values.bytes();
+    return slice_begins.bytes() + places.bytes() + stored * (sizeof(Index) + sizeof(T));
   }
 };
 

@@ -120,7 +120,7 @@ class SellSpmv final : public Spmv<T> {
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }
   std::string choice() const override {
-    return padding_text(static_cast<double>(a_.values.size()), nnz_);
+    return padding_text(static_cast<double>(a_.stored), nnz_);
   }
 
  private:

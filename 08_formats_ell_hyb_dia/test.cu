@@ -282,12 +282,13 @@ TEST_CASE("step 08: padding is counted, and refused before it is stored", "[08]"
   CHECK(record.verified);
   CHECK(record.choice == "101 diagonals, padding 50.50x");
 
-  // Three slices of width 1 and one of 101; sorted, the long row is in the first one.
-  record = run("sell", matrix, 16);
+  // Three slices of 32 rows and width 1, one of 4 rows and width 101. Sorted, the long row is in
+  // the first slice.
+  CHECK(run("sell", matrix).choice == "padding 2.50x");
+  record = run("sell_sorted", matrix, 16);
   CHECK(record.unsuitable);
-  CHECK(record.failure.find("3328 entries") != std::string::npos);
-  CHECK(run("sell", matrix, 18).choice == "padding 16.64x");
-  CHECK(run("sell_sorted", matrix, 18).choice == "padding 16.64x");
+  CHECK(record.failure.find("3300 entries") != std::string::npos);
+  CHECK(run("sell_sorted", matrix, 17).choice == "padding 16.50x");
 
   // The main diagonal as such, the long row as CSR; nothing is padded but two places.
   record = run("dia_csr", matrix);
@@ -339,7 +340,7 @@ TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
   CHECK(full.stored() == 2500);
 
   // One full diagonal and a few nonzeros far from it, which a distance of 16 bits reaches or not.
-  for (const Index far : {1000, kNear, kNear + 1, 39000}) {
+  for (const Index far : {kNear, kNear + 1}) {
     Coo<double> coo = empty_coo<double>(40000, 40000);
     for (Index row = 0; row < coo.rows; ++row) add(coo, row, row, 1.0);
     for (Index row = 0; row < 500; ++row) add(coo, row, far + row / 2, 2.0);
