@@ -150,6 +150,11 @@ COLUMNS = {
     "gb_per_s": ("GB/s of compulsory bytes, warm", bandwidth, True),
     "of_floor": ("percent of the floor's speed, warm", lambda r: 100 * floor_share(r), True),
     "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
+    "setup_products": (
+        "products that take as long as setup and preprocess",
+        lambda r: (r["setup_ms"] + r["preprocess_ms"]) / r["warm_ms"]["median"],
+        False,
+    ),
 }
 
 
