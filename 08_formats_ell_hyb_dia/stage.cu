@@ -25,6 +25,10 @@ std::string percent(double part, double whole) {
   return std::to_string(std::lround(100 * part / whole)) + "%";
 }
 
+std::string diagonals_text(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " diagonal, " : " diagonals, ");
+}
+
 template <typename T>
 void launch_ell(const Ell<T>& a, T alpha, const T* x, T beta, T* y, cudaStream_t stream) {
   device::launch(ell_kernel<T>, thread_a_row(a.rows, stream), a.rows, a.width, a.pitch,
@@ -119,9 +123,7 @@ class SellSpmv final : public Spmv<T> {
                    a_.places.data(), a_.columns.data(), a_.values.data(), alpha, x, beta, y);
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }
-  std::string choice() const override {
-    return padding_text(static_cast<double>(a_.stored), nnz_);
-  }
+  std::string choice() const override { return padding_text(static_cast<double>(a_.stored), nnz_); }
 
  private:
   SlicedEll<T> a_;
@@ -144,7 +146,7 @@ class DiaSpmv final : public Spmv<T> {
   std::size_t matrix_bytes() const override { return a_.bytes(); }
   std::string choice() const override {
     if (nnz_ == 0) return "";
-    return std::to_string(a_.offsets.size()) + " diagonals, " + padding_text(a_.stored(), nnz_);
+    return diagonals_text(a_.offsets.size()) + padding_text(a_.stored(), nnz_);
   }
 
  private:
@@ -167,7 +169,7 @@ class DiaCsrSpmv final : public Spmv<T> {
   std::size_t matrix_bytes() const override { return a_.bytes(); }
   std::string choice() const override {
     if (nnz_ == 0) return "";
-    std::string text = std::to_string(a_.offsets.size()) + " diagonals, ";
+    std::string text = diagonals_text(a_.offsets.size());
     if (a_.rest_nonzeros() > 0) {
       text += percent(static_cast<double>(a_.rest_nonzeros()), nnz_) + " in CSR of " +
               (a_.wide.values.size() > 0 ? "32" : "16") + " bits, ";

@@ -293,7 +293,7 @@ TEST_CASE("step 08: padding is counted, and refused before it is stored", "[08]"
   // The main diagonal as such, the long row as CSR; nothing is padded but two places.
   record = run("dia_csr", matrix);
   CHECK(record.verified);
-  CHECK(record.choice == "1 diagonals, 50% in CSR of 16 bits, padding 1.00x");
+  CHECK(record.choice == "1 diagonal, 50% in CSR of 16 bits, padding 1.00x");
 }
 
 TEST_CASE("step 08: rows alike after sorting need no padding", "[08]") {
