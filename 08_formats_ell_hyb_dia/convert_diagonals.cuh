@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 
 #include "convert_rows.cuh"
+#include "dia_csr.cuh"
 
 namespace spmv {
 
@@ -110,27 +111,34 @@ static __global__ void rest_lengths_kernel(unsigned rows, const int* row_offsets
   lengths[row] = length;
 }
 
-// *longest, which was 0 before, becomes the longest rest of kDiaCsrRows rows.
-static __global__ void longest_block_rest_kernel(unsigned rows, unsigned block_rows,
-                                                 const int* rest_begins, int* longest) {
-  const unsigned block = blockIdx.x * blockDim.x + threadIdx.x;
-  if (block > (rows - 1) / block_rows) return;
-  const unsigned first = block * block_rows;
-  const unsigned last = min(first + (block_rows - 1), rows - 1);
-  atomicMax(longest, rest_begins[last + 1] - rest_begins[first]);
+// Of groups of kRestRows rows: where the rest of each begins, in begins[group]; and in found[0] and
+// found[1], which were 0 before, the longest rest of a group and the number of groups that have
+// one.
+static __global__ void rest_groups_kernel(unsigned rows, unsigned groups, const int* rest_begins,
+                                          int* begins, int* found) {
+  const unsigned group = blockIdx.x * blockDim.x + threadIdx.x;
+  int length = 0;
+  if (group < groups) {
+    const unsigned first = group * kRestRows;
+    const unsigned last = min(first + (kRestRows - 1), rows - 1);
+    length = rest_begins[last + 1] - rest_begins[first];
+    begins[group] = rest_begins[first];
+    if (group == groups - 1) begins[groups] = rest_begins[rows];
+  }
+  const int longest = max_of_warp(length);
+  const unsigned with_rest = __ballot_sync(0xffffffffu, length > 0);
+  if (threadIdx.x % 32 != 0 || with_rest == 0) return;
+  atomicMax(&found[0], longest);
+  atomicAdd(&found[1], __popc(with_rest));
 }
 
-// The rest of each row, from rest_begins[row] on. A block has block_rows threads.
+// The rest of each row, from rest_begins[row] on.
 template <typename T, typename End, typename Distance>
 __global__ void csr_to_rest_kernel(unsigned rows, const int* row_offsets, const int* column_indices,
                                    const T* values, const int* places, const int* rest_begins,
-                                   int* block_begins, End* rest_ends, Distance* rest_distances,
-                                   T* rest_values) {
+                                   End* rest_ends, Distance* rest_distances, T* rest_values) {
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
-  const int block_begin = rest_begins[row - threadIdx.x];
-  if (threadIdx.x == 0) block_begins[blockIdx.x] = block_begin;
-  rest_ends[row] = static_cast<End>(rest_begins[row + 1] - block_begin);
   int at = rest_begins[row];
   for (int k = row_offsets[row]; k < row_offsets[row + 1]; ++k) {
     if (places[diagonal_of(row, column_indices[k], rows)] >= 0) continue;
@@ -138,6 +146,7 @@ __global__ void csr_to_rest_kernel(unsigned rows, const int* row_offsets, const 
     rest_values[at] = values[k];
     ++at;
   }
+  rest_ends[row] = static_cast<End>(at - rest_begins[row - row % kRestRows]);
 }
 
 }  // namespace spmv

@@ -7,11 +7,12 @@
 // 02 does, and y is written once.
 //
 // What is left of the indices is small as well: a column is stored as its distance from the row, a
-// row's end as its distance from where the block's rest begins, and both in 16 bits if they fit.
+// row's end as its distance from where the rest of its 32 rows begins, each in as few bytes as will
+// hold them all. 32 rows without a rest read no ends.
 //
 //   thread   owns one row: its elements of the diagonals, then its rest
-//   warp     owns 32 neighbouring rows
-//   block    owns kDiaCsrRows neighbouring rows, which find their rest from one offset
+//   warp     owns 32 neighbouring rows, which find their rest from one offset
+//   block    nothing of its own
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,24 +21,27 @@
 
 namespace spmv {
 
-inline constexpr unsigned kDiaCsrRows = 128;  // threads of a block
+inline constexpr unsigned kRestRows = 32;
 
-// End and Distance: unsigned short and short, or int. rest_ends is null if there is no rest.
+// End: an integer of 1, 2 or 4 bytes; Distance: of 2 or 4. group_begins is null if no row has a
+// rest.
 template <typename T, typename End, typename Distance>
 __global__ void dia_csr_kernel(unsigned rows, unsigned cols, int diagonals, std::size_t pitch,
                                const int* __restrict__ offsets, const T* __restrict__ values,
-                               const int* __restrict__ block_begins,
+                               const int* __restrict__ group_begins,
                                const End* __restrict__ rest_ends,
                                const Distance* __restrict__ rest_distances,
                                const T* __restrict__ rest_values, T alpha, const T* __restrict__ x,
                                T beta, T* y) {
-  const unsigned row = blockIdx.x * kDiaCsrRows + threadIdx.x;
+  const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
   int rest_begin = 0, rest_end = 0;
-  if (rest_ends) {
-    const int block_begin = block_begins[blockIdx.x];
-    rest_begin = block_begin + (threadIdx.x > 0 ? static_cast<int>(rest_ends[row - 1]) : 0);
-    rest_end = block_begin + static_cast<int>(rest_ends[row]);
+  if (group_begins) {
+    const int begin = group_begins[row / kRestRows];
+    if (begin < group_begins[row / kRestRows + 1]) {
+      rest_begin = begin + (row % kRestRows > 0 ? static_cast<int>(rest_ends[row - 1]) : 0);
+      rest_end = begin + static_cast<int>(rest_ends[row]);
+    }
   }
 
   // exercise: begin

@@ -1,9 +1,12 @@
 // The formats of step 08 that go by diagonals, each made on the device from a CSR matrix there.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "convert.hpp"
 #include "convert_diagonals.cuh"
@@ -104,29 +107,19 @@ struct Dia {
 
 // --- Diagonals and CSR --------------------------------------------------------------------------
 
-// CSR of what is on no diagonal that is kept; columns and ends as dia_csr_kernel wants them.
+// CSR of what is on no diagonal that is kept, as dia_csr_kernel wants it.
 template <typename T, typename End, typename Distance>
 struct Rest {
-  device::Buffer<int> block_begins;
+  device::Buffer<int> group_begins;  // groups + 1
   device::Buffer<End> ends;
   device::Buffer<Distance> distances;
   device::Buffer<T> values;
+  std::size_t groups_with_rest = 0;
 
-  Rest() = default;
-  Rest(const device::DeviceCsr<T>& a, const device::Buffer<int>& places,
-       const device::Buffer<int>& begins, std::size_t nonzeros)
-      : block_begins("block_begins", device::divide_up(static_cast<unsigned>(a.rows), kDiaCsrRows)),
-        ends("rest_ends", a.rows),
-        distances("rest_distances", nonzeros),
-        values("rest_values", nonzeros) {
-    device::launch(csr_to_rest_kernel<T, End, Distance>,
-                   {dim3(static_cast<unsigned>(block_begins.size())), dim3(kDiaCsrRows)}, a.rows,
-                   a.row_offsets.data(), a.column_indices.data(), a.values.data(), places.data(),
-                   begins.data(), block_begins.data(), ends.data(), distances.data(),
-                   values.data());
-  }
+  // What a product reads of it.
   std::size_t bytes() const {
-    return block_begins.bytes() + ends.bytes() + distances.bytes() + values.bytes();
+    return group_begins.bytes() + groups_with_rest * kRestRows * sizeof(End) + distances.bytes() +
+           values.bytes();
   }
 };
 
@@ -139,83 +132,108 @@ class DiaCsr {
   std::size_t pitch;
   device::Buffer<int> offsets;
   device::Buffer<T> values;
-  Rest<T, unsigned short, short> narrow;  // at most one of the two has nonzeros
-  Rest<T, int, int> wide;
+  std::variant<Rest<T, unsigned char, short>, Rest<T, unsigned short, short>, Rest<T, int, short>,
+               Rest<T, unsigned char, int>, Rest<T, unsigned short, int>, Rest<T, int, int>>
+      rest;
 
   explicit DiaCsr(const device::DeviceCsr<T>& a)
       : rows(a.rows), cols(a.cols), pitch(pitch_for(rows)) {
-    if (rows == 0) return;
+    if (a.nnz == 0) return;
     const Diagonals<T> diagonals(a);
     // Three ways: all diagonals and no rest; a rest of 16-bit distances, for which all diagonals
     // that are far from the main one must be kept; a rest of any distances.
     const Way all = weigh(diagonals, a.nnz, {}, 0);
     const Way near = weigh(diagonals, a.nnz, {least(sizeof(short)), 1}, sizeof(short));
     const Way any = weigh(diagonals, a.nnz, {least(sizeof(int)), least(sizeof(int))}, sizeof(int));
-    const Way& without_limits = all.bytes <= any.bytes ? all : any;
-    const bool prefers_near = near.bytes < without_limits.bytes;
-    if (!prefers_near || !store<unsigned short>(a, diagonals, near)) {
-      store<int>(a, diagonals, without_limits);
+    const Way& best = all.bytes <= std::min(near.bytes, any.bytes) ? all
+                      : near.bytes <= any.bytes                    ? near
+                                                                   : any;
+    check_memory("DIA+CSR", best.kept.diagonals * static_cast<double>(pitch) * sizeof(T) +
+                                best.rest * (sizeof(T) + sizeof(int)) + 3.0 * rows * sizeof(int));
+    auto places = diagonals.place(best.cut, best.kept);
+    values = diagonal_values(a, pitch, places);
+    if (best.rest > 0 && best.index_bytes == sizeof(short)) {
+      store_rest<short>(a, places.of_diagonals, static_cast<std::size_t>(best.rest));
+    } else if (best.rest > 0) {
+      store_rest<int>(a, places.of_diagonals, static_cast<std::size_t>(best.rest));
     }
+    offsets = std::move(places.offsets);
   }
-  bool has_rest() const { return rest_nonzeros() > 0; }
-  std::size_t rest_nonzeros() const { return narrow.values.size() + wide.values.size(); }
+  std::size_t rest_nonzeros() const {
+    return std::visit([](const auto& its) { return its.values.size(); }, rest);
+  }
+  // Bytes of a column's distance and of a row's end.
+  std::size_t distance_bytes() const {
+    return std::visit([](const auto& its) { return sizeof(*its.distances.data()); }, rest);
+  }
+  std::size_t end_bytes() const {
+    return std::visit([](const auto& its) { return sizeof(*its.ends.data()); }, rest);
+  }
   double stored() const {
     return static_cast<double>(rows) * offsets.size() + static_cast<double>(rest_nonzeros());
   }
   std::size_t bytes() const {
-    return rows * offsets.size() * sizeof(T) + offsets.bytes() + narrow.bytes() + wide.bytes();
+    return rows * offsets.size() * sizeof(T) + offsets.bytes() +
+           std::visit([](const auto& its) { return its.bytes(); }, rest);
   }
 
  private:
   struct Way {
     Cut cut;
     typename Diagonals<T>::Weight kept;
-    double rest = 0;   // nonzeros
-    double bytes = 0;  // of both parts
+    std::size_t index_bytes = 0;  // of the rest
+    double rest = 0;              // nonzeros
+    double bytes = 0;             // of both parts
   };
   Way weigh(const Diagonals<T>& diagonals, Index nnz, Cut cut, std::size_t index_bytes) const {
-    Way way{cut, diagonals.weigh(cut)};
+    Way way{cut, diagonals.weigh(cut), index_bytes};
     way.rest = nnz - way.kept.nonzeros;
-    way.bytes = way.kept.diagonals * rows * sizeof(T);
-    if (way.rest > 0) way.bytes += way.rest * (sizeof(T) + index_bytes) + 1.0 * rows * index_bytes;
+    way.bytes = way.kept.diagonals * rows * sizeof(T) + way.rest * (sizeof(T) + index_bytes);
+    if (way.rest > 0) way.bytes += rows;  // their ends, a byte each as a rule
     return way;
   }
   // Nonzeros from which on a diagonal costs less whole than with an index for each of them.
   int least(std::size_t index_bytes) const {
     return static_cast<int>(std::ceil(1.0 * rows * sizeof(T) / (sizeof(T) + index_bytes)));
   }
-  // False, with nothing stored, if the rest of a block is too long for `End`.
-  template <typename End>
-  bool store(const device::DeviceCsr<T>& a, const Diagonals<T>& diagonals, const Way& way) {
-    auto places = diagonals.place(way.cut, way.kept);
-    if (way.rest > 0) {
-      device::Buffer<int> lengths("lengths", rows);
-      device::Buffer<int> begins("rest_begins", static_cast<std::size_t>(rows) + 1);
-      device::launch(rest_lengths_kernel, threads_for(rows), rows, a.row_offsets.data(),
-                     a.column_indices.data(), places.of_diagonals.data(), lengths.data());
-      exclusive_scan(lengths.data(), rows, begins.data());
-      if (longest_block_rest(begins) > static_cast<int>(std::numeric_limits<End>::max())) {
-        return false;
-      }
-      const auto nonzeros = static_cast<std::size_t>(way.rest);
-      if constexpr (std::is_same_v<End, int>) {
-        wide = {a, places.of_diagonals, begins, nonzeros};
-      } else {
-        narrow = {a, places.of_diagonals, begins, nonzeros};
-      }
+
+  // Where each row's rest begins decides how many bytes its end takes.
+  template <typename Distance>
+  void store_rest(const device::DeviceCsr<T>& a, const device::Buffer<int>& places,
+                  std::size_t nonzeros) {
+    device::Buffer<int> lengths("lengths", rows);
+    device::Buffer<int> begins("rest_begins", static_cast<std::size_t>(rows) + 1);
+    device::launch(rest_lengths_kernel, threads_for(rows), rows, a.row_offsets.data(),
+                   a.column_indices.data(), places.data(), lengths.data());
+    exclusive_scan(lengths.data(), rows, begins.data());
+
+    const unsigned groups = device::divide_up(static_cast<unsigned>(rows), kRestRows);
+    device::Buffer<int> group_begins("group_begins", static_cast<std::size_t>(groups) + 1);
+    device::Buffer<int> found("found", 2);
+    fill_with_zero(found);
+    device::launch(rest_groups_kernel, threads_for(groups), rows, groups, begins.data(),
+                   group_begins.data(), found.data());
+    const std::vector<int> longest_and_groups = found.download();
+    const auto store = [&]<typename End>(End) {
+      Rest<T, End, Distance> its;
+      its.group_begins = std::move(group_begins);
+      its.groups_with_rest = longest_and_groups[1];
+      its.ends = device::Buffer<End>("rest_ends", rows);
+      its.distances = device::Buffer<Distance>("rest_distances", nonzeros);
+      its.values = device::Buffer<T>("rest_values", nonzeros);
+      device::launch(csr_to_rest_kernel<T, End, Distance>, threads_for(rows), rows,
+                     a.row_offsets.data(), a.column_indices.data(), a.values.data(), places.data(),
+                     begins.data(), its.ends.data(), its.distances.data(), its.values.data());
+      rest = std::move(its);
+    };
+    const int longest = longest_and_groups[0];
+    if (longest <= std::numeric_limits<unsigned char>::max()) {
+      store(static_cast<unsigned char>(0));
+    } else if (longest <= std::numeric_limits<unsigned short>::max()) {
+      store(static_cast<unsigned short>(0));
+    } else {
+      store(0);
     }
-    check_memory("DIA+CSR", way.kept.diagonals * static_cast<double>(pitch) * sizeof(T));
-    values = diagonal_values(a, pitch, places);
-    offsets = std::move(places.offsets);
-    return true;
-  }
-  int longest_block_rest(const device::Buffer<int>& begins) const {
-    device::Buffer<int> longest("longest_block_rest", 1);
-    fill_with_zero(longest);
-    const unsigned blocks = device::divide_up(static_cast<unsigned>(rows), kDiaCsrRows);
-    device::launch(longest_block_rest_kernel, threads_for(blocks), rows, kDiaCsrRows, begins.data(),
-                   longest.data());
-    return read_one(longest, 0);
   }
 };
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "../02_csr_scalar/csr_scalar.cuh"
 #include "../05_segmented_scan/segscan_shuffle.cuh"
@@ -160,11 +161,7 @@ class DiaCsrSpmv final : public Spmv<T> {
   explicit DiaCsrSpmv(const Problem<T>& problem) : a_(problem.csr), nnz_(problem.csr.nnz) {}
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
-    if (a_.wide.values.size() > 0) {
-      multiply_with(a_.wide, alpha, x, beta, y, stream);
-    } else {
-      multiply_with(a_.narrow, alpha, x, beta, y, stream);
-    }
+    std::visit([&](const auto& rest) { multiply_with(rest, alpha, x, beta, y, stream); }, a_.rest);
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }
   std::string choice() const override {
@@ -172,7 +169,7 @@ class DiaCsrSpmv final : public Spmv<T> {
     std::string text = diagonals_text(a_.offsets.size());
     if (a_.rest_nonzeros() > 0) {
       text += percent(static_cast<double>(a_.rest_nonzeros()), nnz_) + " in CSR of " +
-              (a_.wide.values.size() > 0 ? "32" : "16") + " bits, ";
+              std::to_string(8 * a_.distance_bytes()) + " bits, ";
     }
     return text + padding_text(a_.stored(), nnz_);
   }
@@ -181,11 +178,9 @@ class DiaCsrSpmv final : public Spmv<T> {
   template <typename End, typename Distance>
   void multiply_with(const Rest<T, End, Distance>& rest, T alpha, const T* x, T beta, T* y,
                      cudaStream_t stream) {
-    device::launch(dia_csr_kernel<T, End, Distance>,
-                   {dim3(device::divide_up(static_cast<unsigned>(a_.rows), kDiaCsrRows)),
-                    dim3(kDiaCsrRows), 0, stream},
-                   a_.rows, a_.cols, static_cast<int>(a_.offsets.size()), a_.pitch,
-                   a_.offsets.data(), a_.values.data(), rest.block_begins.data(), rest.ends.data(),
+    device::launch(dia_csr_kernel<T, End, Distance>, thread_a_row(a_.rows, stream), a_.rows,
+                   a_.cols, static_cast<int>(a_.offsets.size()), a_.pitch, a_.offsets.data(),
+                   a_.values.data(), rest.group_begins.data(), rest.ends.data(),
                    rest.distances.data(), rest.values.data(), alpha, x, beta, y);
   }
 

@@ -97,17 +97,19 @@ void add_diagonals(Coo<T>& coo, const device::Buffer<int>& its_offsets,
 
 template <typename T, typename End, typename Distance>
 void add(Coo<T>& coo, const Rest<T, End, Distance>& rest) {
-  const auto block_begins = rest.block_begins.download();
+  if (rest.values.size() == 0) return;
+  const auto group_begins = rest.group_begins.download();
   const auto ends = rest.ends.download();
   const auto distances = rest.distances.download();
   const auto values = rest.values.download();
   Index k = 0;
   for (Index row = 0; row < static_cast<Index>(ends.size()); ++row) {
-    for (const Index end = block_begins[row / kDiaCsrRows] + ends[row]; k < end; ++k) {
+    for (const Index end = group_begins[row / kRestRows] + ends[row]; k < end; ++k) {
       add(coo, row, row + distances[k], values[k]);
     }
   }
   CHECK(k == static_cast<Index>(values.size()));
+  CHECK(k == group_begins.back());
 }
 
 template <typename T>
@@ -144,8 +146,7 @@ void check_conversions(const Csr<T>& a) {
   check("DIA+CSR", [&](Coo<T>& coo) {
     const DiaCsr<T> dia(csr);
     add_diagonals(coo, dia.offsets, dia.values, dia.pitch);
-    add(coo, dia.narrow);
-    add(coo, dia.wide);
+    std::visit([&](const auto& rest) { add(coo, rest); }, dia.rest);
   });
 }
 
@@ -336,7 +337,7 @@ TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
   // Full diagonals: no rest, 8 bytes a nonzero.
   const DiaCsr<double> full = format_of(generate<double>("banded:500,bandwidth=2"));
   CHECK(full.offsets.download() == std::vector<int>{-2, -1, 0, 1, 2});
-  CHECK_FALSE(full.has_rest());
+  CHECK(full.rest_nonzeros() == 0);
   CHECK(full.stored() == 2500);
 
   // One full diagonal and a few nonzeros far from it, which a distance of 16 bits reaches or not.
@@ -348,23 +349,32 @@ TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
     const DiaCsr<double> format = format_of(a);
     CAPTURE(far);
     CHECK(format.offsets.download() == std::vector<int>{0});
-    CHECK(format.narrow.values.size() == (far <= kNear ? 500u : 0u));
-    CHECK(format.wide.values.size() == (far <= kNear ? 0u : 500u));
+    CHECK(format.rest_nonzeros() == 500);
+    CHECK(format.distance_bytes() == (far <= kNear ? 2 : 4));
+    CHECK(format.end_bytes() == 1);
+    // The diagonal; for each of 1250 groups where it begins; the ends of the 16 that have a rest.
+    CHECK(format.bytes() ==
+          40000 * 8 + 4 + 1251 * 4 + 16 * 32 + 500 * (8 + format.distance_bytes()));
     const Record record = run("dia_csr", matrix_of(a));
     INFO(record.failure);
     CHECK(record.verified);
   }
 
-  // A rest of more than 65535 in one block of rows: its ends need more than 16 bits.
-  Coo<double> coo = empty_coo<double>(64, 30000);
-  for (Index row = 0; row < 64; ++row) {
-    for (Index j = 0; j < 1100; ++j) add(coo, row, (row * 131 + j * 27) % 30000, 1.0 + j);
+  // The rest of 32 rows is as long as a byte holds, as 16 bits hold, and longer.
+  for (const Index length : {255, 256, 65535, 65536}) {
+    Coo<double> coo = empty_coo<double>(64, 30000);
+    for (Index j = 0; j < length; ++j) {
+      const Index row = j % 32;
+      add(coo, row, (row * 131 + j / 32 * 13) % 30000, 1.0 + j);
+    }
+    const Csr<double> a = to_csr(coo);
+    const DiaCsr<double> format = format_of(a);
+    CAPTURE(length);
+    CHECK(format.rest_nonzeros() == static_cast<std::size_t>(length));
+    CHECK(format.end_bytes() == (length < 256 ? 1 : length < 65536 ? 2 : 4));
+    check_conversions(a);
+    CHECK(run("dia_csr", matrix_of(a)).verified);
   }
-  const Csr<double> a = to_csr(coo);
-  const DiaCsr<double> format = format_of(a);
-  CHECK(format.narrow.values.size() == 0);
-  CHECK(format.wide.values.size() > 65535);
-  CHECK(run("dia_csr", matrix_of(a)).verified);
 }
 
 TEMPLATE_TEST_CASE("step 08: the same bits in every run", "[08]", float, double) {
