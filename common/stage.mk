@@ -1,7 +1,7 @@
 # A step's Makefile: `include ../common/stage.mk`.
 #
 #   make run [MATRIX=...] [PRECISION=f32|f64] [ARGS="..."]   build the step, run and verify it
-#   make run KERNEL=mine.cuh                                  my kernel beside the one it is instead of
+#   make run KERNEL=path/to/mine.cuh [the same]               my version of a kernel beside the step's
 #   make test                                                 its tests
 #   make check                                                is it right, safe, and does it ask little of
 #                                                             memory? (coursework/exercise.ini)
@@ -16,15 +16,23 @@ MATRIX_FOUND := $(firstword $(wildcard $(MATRIX) $(PWD)/$(MATRIX)) $(MATRIX))
 SPMV := $(OUT)/$(STEP)/spmv
 TESTS := $(OUT)/$(STEP)/tests
 
+# A student's kernel beside the step's: a copy of the step around it (coursework/mine.py).
+ifneq ($(KERNEL),)
+  SPMV := $(OUT)/$(STEP)/spmv-mine
+  MINE := $(shell python3 $(ROOT)/common/coursework/mine.py $(CURDIR) \
+    '$(firstword $(wildcard $(KERNEL) $(PWD)/$(KERNEL)) $(KERNEL))' $(ROOT)/build/mine)
+  $(if $(MINE),,$(error KERNEL=$(KERNEL) cannot be used))
+endif
+
 # NEEDS: other steps whose kernels this one uses.
-$(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $(NEEDS)))
+$(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $(NEEDS)) $(MINE))
 	$(link)
 $(TESTS): LIBRARIES += $(TEST_LIBRARIES)
 $(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(call stage_sources,$(STEP) $(NEEDS)) $(call step_test_sources,$(STEP)))
 	$(link)
 # The program that `make check` asks, built apart from asking it.
 CHECK := $(OUT)/$(STEP)/check
-$(CHECK): $(common_objects) $(call object,$(MAIN) $(COURSEWORK_SOURCES) $(ROOT)/common/tests/kernel_matrices.cpp $(call stage_sources,$(STEP)))
+$(CHECK): $(common_objects) $(call object,$(MAIN) $(COURSEWORK_SOURCES) $(ROOT)/common/tests/kernel_matrices.cpp $(call stage_sources,$(STEP) $(NEEDS)))
 	$(link)
 
 .PHONY: run test check build-check help clean $(COMMANDS)
@@ -39,6 +47,7 @@ build-check: $(CHECK)
 help:
 	@echo 'make run [MATRIX=file.mtx.gz|stencil2d:1000x1000|scircuit] [PRECISION=f32|f64] [ARGS=...]'
 	@$(foreach c,$(COMMANDS),echo 'make $(c) [the same]';)
+	@echo 'make run KERNEL=path/to/mine.cuh [the same]'
 	@echo 'make check'
 	@echo 'make test'
 	@echo 'make clean'

@@ -7,6 +7,7 @@ exercise (of those named) is right, safe and within its targets, 1 if not.
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -104,12 +105,14 @@ def tidy(report):
 
 def how_it_ended(ending, trying):
     on = f" on '{trying}'" if trying else ""
-    if ending.status is None:
+    if ending.status is None or ending.status == -signal.SIGXCPU:
         return f"it did not end{on}: a loop that no thread leaves?"
+    if ending.status == -signal.SIGXFSZ:
+        return f"it printed or wrote more than it may{on}"
     if ending.status < 0:
         return f"it ended with signal {-ending.status}{on}" + (
             ": memory that is not there, or more than 128 KiB of stack in a thread"
-            if ending.status == -11
+            if ending.status == -signal.SIGSEGV
             else ""
         )
     return f"the program ended before the tests were over{on}, with status {ending.status}: {ending.errors.strip()[-300:]}"
@@ -119,7 +122,7 @@ def judge(step, exercise, run, seed=1, random=40, every=False, limit_s=LIMIT_S, 
     """Runs an exercise's kernels. `every`: go on after the first wrong result."""
     result = Result(exercise)
     arguments = ["check", "--kernel", ",".join(exercise.kernels), "--seed", str(seed)]
-    arguments += ["--random", str(random)] + (["--all"] if every else [])
+    arguments += ["--random", str(random), "--workers", "2"] + (["--all"] if every else [])
     for matrix in step.matrices:
         arguments += ["--matrix", matrix]
     ending = run(arguments, limit_s)

@@ -156,8 +156,8 @@ def points_of(result):
 
 class Grader:
     def __init__(self, step, kit, reference, sandbox, seed, visible=()):
-        """kit: the handout with all that does not change built. reference: symbols() of the right
-        kernels' object."""
+        """kit: the handout with all that does not change built. reference: the symbols() of the
+        objects of the right kernels."""
         self.step, self.kit, self.reference = step, kit, reference
         self.sandbox, self.seed, self.visible = sandbox, seed, visible
 
@@ -188,7 +188,7 @@ class Grader:
         self.sandbox.own(course)
         self.sandbox.own(out)
         status, log = self.sandbox.run(
-            ["make", "-j2", "-C", f"/course/{self.step.directory}", f"BACKEND={BACKEND}", "build-check"],
+            ["make", "-C", f"/course/{self.step.directory}", f"BACKEND={BACKEND}", "build-check"],
             course, writable=True, visible=self.visible, limits=BUILD_LIMITS,
         )  # fmt: skip
         log = re.sub(r"^make.*\n|^  (compile|link) .*\n", "", log, flags=re.MULTILINE)
@@ -197,7 +197,7 @@ class Grader:
             grade.remark = "it does not compile" if status else "compiling it took too long"
             grade.log = "\n".join(log.splitlines()[:40])
             return
-        words = forbidden(built / "stage.cu.o", self.reference)
+        words = [w for path in sorted(built.glob("*.o")) for w in forbidden(path, self.reference[path.name])]
         if words:
             grade.remark = f"a kernel cannot call functions of the host, as nvcc would say: {', '.join(words[:5])}"
             return
@@ -294,19 +294,18 @@ def print_table(grades, step):
 
 def make_kit(step, directory):
     """A handout with the repository's objects, which are newer than their sources: make has nothing
-    to do but the step. Returns the kit and the symbols of the right kernels."""
+    to do but the step. Returns the kit, and the symbols of each object of the right kernels."""
     built = ROOT / "build" / BACKEND
-    reference = built / step.directory / "stage.cu.o"
-    if not reference.exists():
-        raise ExerciseError(f"{reference} is not there; call make grade, which builds it")
+    if not (built / step.directory / "check").exists():
+        raise ExerciseError(f"{built / step.directory}/check is not there; make grade builds it")
     write_handout(step, directory)
     kit = directory / step.directory
-    for path in [*(built / "common").rglob("*.o")]:
+    for path in (built / "common").rglob("*.o"):
         place = kit / path.relative_to(ROOT)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
     shutil.copyfile(ROOT / f"build/setup-{BACKEND}.mk", kit / f"build/setup-{BACKEND}.mk")
-    return kit, symbols(reference)
+    return kit, {path.name: symbols(path) for path in (built / step.directory).glob("*.o")}
 
 
 def main():

@@ -6,9 +6,9 @@ bodies taken out, all that is needed to build, test and check it, and a README.m
 assignment. OUTPUT is handouts/ unless it is given.
 """
 
+import gzip
 import re
 import shutil
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -20,6 +20,7 @@ COMMON = [
     "build.mk", "stage.mk", "setup.sh", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
     "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/kernel_*",
     "coursework/*.?pp", "coursework/check.py", "coursework/exercises.py",
+    "coursework/mine.py",
 ]  # fmt: skip
 LICENSE = ["LICENSE"]
 
@@ -217,9 +218,10 @@ def write_handout(step, output):
             shutil.copy(ROOT / name, path)
         else:
             path.write_text(text, encoding="utf-8")
-    with tarfile.open(tarball, "w:gz", format=tarfile.GNU_FORMAT) as tar:
-        for name in sorted(files):
-            tar.add(directory / name, f"{step.directory}/{name}", filter=plain)
+    with open(tarball, "wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as file:
+        with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
+            for name in sorted(files):
+                tar.add(directory / name, f"{step.directory}/{name}", filter=plain)
     found = leaks(tarball, step)
     if found:
         tarball.unlink()

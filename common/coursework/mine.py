@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""For `make run KERNEL=mine.cuh`: mine.py STEP_DIRECTORY MINE OUTPUT
+
+Copies what of a step includes the kernel that MINE is a version of to OUTPUT/STEP, with MINE in its
+place and all of it in a namespace of its own, so that both versions fit into one program. MINE has
+the name of one of the step's files, or defines the same kernels. Prints the sources to compile.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from exercises import ExerciseError, read_step
+
+KERNEL = re.compile(r"\b(\w+_kernel)\s*\(")
+INCLUDE = re.compile(r'^#include "([^"/]+|\.\./[^"]+)"', re.MULTILINE)
+NAMESPACE = re.compile(r"\bnamespace\s+spmv\s*\{")
+
+
+def replaced_file(directory, mine, text):
+    """The file of the step that `mine` is a version of."""
+    if (directory / mine.name).exists():
+        return directory / mine.name
+    defined = set(KERNEL.findall(text))
+    for path in sorted(directory.glob("*.cuh")):
+        if defined & set(KERNEL.findall(path.read_text(encoding="utf-8"))):
+            return path
+    names = ", ".join(path.name for path in sorted(directory.glob("*.cuh")))
+    raise ExerciseError(f"{mine} is a version of no file of {directory.name}, which has {names}")
+
+
+def included(path, found):
+    """Adds to `found` the path and all that it includes from the steps."""
+    path = path.resolve()
+    if path in found or not path.exists():
+        return found
+    found.add(path)
+    for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        included(path.parent / name, found)
+    return found
+
+
+def write_if_new(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def patterns(directory, name):
+    """The kernels that a file is for, or all of the step's."""
+    try:
+        for exercise in read_step(directory).exercises:
+            if name in exercise.files:
+                return ",".join(exercise.kernels)
+    except ExerciseError:
+        pass
+    return "*"
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    directory, mine, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2]), Path(sys.argv[3])
+    try:
+        text = mine.read_text(encoding="utf-8")
+        if not NAMESPACE.search(text):
+            raise ExerciseError(f"{mine} has no 'namespace spmv {{', in which its kernels have to be")
+        old = replaced_file(directory, mine, text)
+        for source in sorted(directory.glob("*.cu")):
+            files = included(source, set())
+            if old not in files or source.name.startswith("test"):
+                continue
+            for path in files:
+                body = text if path == old else path.read_text(encoding="utf-8")
+                body = NAMESPACE.sub("namespace spmv::mine {", body)
+                if path == source.resolve():
+                    body = f'#define MINE_KERNELS "{patterns(directory, old.name)}"\n' + (
+                        f'#include "coursework/mine.hpp"\n#line 1 "{source.name}"\n{body}'
+                    )
+                write_if_new(output / path.relative_to(directory.parent), body)
+            print(output / directory.name / source.name)
+    except OSError as error:
+        sys.exit(f"error: {error.filename}: {error.strerror}; give KERNEL= a .cuh")
+    except (ExerciseError, UnicodeError) as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()
