@@ -12,7 +12,8 @@ CPU = ["csr_openmp", "eigen_csr"]
 FORMATS = {"coo": ["coo", "segscan_shuffle"], "csr": ["csr_vector_shared"], "ell": ["ell"],
            "hyb": ["hyb"]}
 COLOURS = [style.GREY, style.ORANGE, style.SKY, style.GREEN, style.BLUE]
-REMARK = ("COO: kernel coo of step 08 or segscan_shuffle of step 05; CSR: csr_vector_shared, a warp a row as in the paper's figure 9; "
+REMARK = ("COO: kernel coo of step 08 or segscan_shuffle of step 05; CSR: csr_vector_shared, a warp a row as "
+          "in the paper's figure 9; "
           "CPU: the faster of csr_openmp and Eigen on the host of the GPU.")
 FIRST, MARKOV = (4, 5), (6, 7)  # tables of times and speed-ups
 

@@ -36,7 +36,8 @@ def picture(number, title, unit, value):
         figure = style.new_figure(max(3.1 * len(every), 9), 7.6 if every else 1.7, f"{PAPER}, figure {number}: {title}")
         if not every:
             style.words(figure.subplots(), statements(number))
-            gaps.remark(f"No records of CDS on grids with several unknowns a point: `{style.COMMAND} KERNELS='cds*,dia*,ell*,csr_vector,cusparse_*'`.")
+            gaps.remark("No records of CDS on grids with several unknowns a point: "
+                        f"`{style.COMMAND} KERNELS='cds*,dia*,ell*,csr_vector,cusparse_*'`.")
             return figure
         grid = figure.add_gridspec(3, len(every), height_ratios=[0.4, 1, 1])
         style.words(figure.add_subplot(grid[0, :]), statements(number))

@@ -91,7 +91,8 @@ def figure4(data, gaps):
     """GFLOP/s of six algorithms in both precisions, and PCSR's average speed-ups."""
     gaps.remark(REMARK)
     names = measured(data, gaps, matrices())
-    figure = style.new_figure(max(13, 0.62 * len(names)), 9.6 if names else 4, f"{PAPER}, figure 4: performance of all algorithms")
+    figure = style.new_figure(max(13, 0.62 * len(names)), 9.6 if names else 4,
+                              f"{PAPER}, figure 4: performance of all algorithms")
     grid = figure.add_gridspec(3 if names else 1, 2)
     pcsr_of_table3(figure.add_subplot(grid[0, 0]))
     mean_speedups(figure.add_subplot(grid[0, 1]), data, names)

@@ -69,8 +69,10 @@ def speedup_chart(data, gaps):
     for axes, what, of in zip(figure.subplots(1, 2), ("mean", "max"), (mean, max)):
         series = []
         for precision in ("f32", "f64"):
-            series.append((f"{GPU}, {precision}", [said.value(rival=r, what=what, precision=precision) for r in RIVALS]))
-            series.append((f"{data.device}, {precision}", [of(own[precision, r]) if own[precision, r] else None for r in RIVALS]))
+            theirs = [said.value(rival=r, what=what, precision=precision) for r in RIVALS]
+            series.append((f"{GPU}, {precision}", theirs))
+            series.append((f"{data.device}, {precision}",
+                           [of(own[precision, r]) if own[precision, r] else None for r in RIVALS]))
         style.bars(axes, list(RIVALS), series, [style.SKY, style.ORANGE, style.BLUE, style.VERMILLION], least=3)
         axes.axhline(1, color=style.BLACK, linewidth=0.7)
         axes.set_title({"mean": "On average", "max": "At most"}[what], pad=28)

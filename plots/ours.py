@@ -194,12 +194,14 @@ def speedup(data, gaps):
             # A sweep that measured one kernel of cuSPARSE knows no best of them.
             if steps and 0 in best and len(rivals(data, name, precision)) >= 4:
                 own = min(steps, key=milliseconds)
-                figure_rows.setdefault(precision, []).append((milliseconds(best[0]) / milliseconds(own), name, own, best[0]))
+                ratio = milliseconds(best[0]) / milliseconds(own)
+                figure_rows.setdefault(precision, []).append((ratio, name, own, best[0]))
     if not figure_rows:
         gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
         return None
     longest = max(map(len, figure_rows.values()))
-    figure = style.new_figure(12, 1.4 + 0.165 * longest, f"Our best kernel against the best of cuSPARSE, {data.device}, warm")
+    figure = style.new_figure(12, 1.4 + 0.165 * longest,
+                              f"Our best kernel against the best of cuSPARSE, {data.device}, warm")
     for axes, (precision, rows) in zip(figure.subplots(1, len(figure_rows), squeeze=False)[0], figure_rows.items()):
         rows.sort(key=lambda row: row[0])
         for y, (ratio, name, own, rival) in enumerate(rows):
@@ -208,7 +210,8 @@ def speedup(data, gaps):
             axes.plot([1, ratio], [y, y], color=COLOURS[own["step"]], linewidth=2.2, solid_capstyle="butt")
             axes.errorbar(ratio, y, xerr=[[ratio - low], [high - ratio]], fmt="o", markersize=4,
                           color=COLOURS[own["step"]], ecolor=style.BLACK, elinewidth=0.7)
-            axes.annotate(own["kernel"], (max(ratio, high, 1), y), xytext=(5, 0), textcoords="offset points", va="center", fontsize=6.5, color="#444444")
+            axes.annotate(own["kernel"], (max(ratio, high, 1), y), xytext=(5, 0), textcoords="offset points",
+                          va="center", fontsize=6.5, color="#444444")
         axes.axvline(1, color=style.BLACK, linewidth=0.8)
         axes.set_yticks(range(len(rows)))
         axes.set_yticklabels([data.label(name) for _, name, *_ in rows], fontsize=7)
@@ -220,8 +223,8 @@ def speedup(data, gaps):
         axes.set_ylim(-0.8, len(rows) - 0.2)
         edge = max(row[0] for row in rows)
         axes.set_xlim(0, edge * 1.45)
-    gaps.remark("cuSPARSE: the fastest of CSR and COO algorithms, with and without preprocess, and of sliced ELL and block CSR where they "
-                "were measured. Colours: steps as in the ladder. Lines: quartiles.")
+    gaps.remark("cuSPARSE: the fastest of CSR and COO algorithms, with and without preprocess, and of sliced ELL "
+                "and block CSR where they were measured. Colours: steps as in the ladder. Lines: quartiles.")
     return figure
 
 
@@ -247,13 +250,15 @@ def break_even(data, gaps):
         gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
         return None
     order = sorted(kernels, key=lambda k: (kernels[k] or 99))
-    figure = style.new_figure(10, 1.5 + 0.2 * len(order), f"Break-even: products after which setup and preprocess pay off, {data.device}, f64, warm")
+    figure = style.new_figure(10, 1.5 + 0.2 * len(order), "Break-even: products after which setup and preprocess "
+                              f"pay off, {data.device}, f64, warm")
     axes = figure.subplots()
     most = max((max(v) for v in found.values()), default=1)
     for y, name in enumerate(order):
         values = sorted(found.get(name, []))
         colour = COLOURS[kernels[name]]
-        axes.plot(values, [y] * len(values), "o", color=colour, markersize=4, alpha=0.75, markeredgecolor="white", markeredgewidth=0.4)
+        axes.plot(values, [y] * len(values), "o", color=colour, markersize=4, alpha=0.75,
+                  markeredgecolor="white", markeredgewidth=0.4)
         if values:
             axes.plot([values[len(values) // 2]], [y], "|", color=style.BLACK, markersize=11, markeredgewidth=1.6)
         axes.text(most * 2.2, y, f"{len(values)} of {len(values) + never.get(name, 0)}", va="center", fontsize=7)
@@ -265,8 +270,8 @@ def break_even(data, gaps):
     axes.set_ylim(len(order) - 0.3, -1.6)
     axes.grid(True, axis="x")
     axes.grid(False, axis="y")
-    gaps.remark("A dot a matrix on which the kernel is the faster one; the black line is their median. Setup is the conversion from "
-                "CSR that is already on the device to the kernel's format; colours: steps as in the ladder.")
+    gaps.remark("A dot a matrix on which the kernel is the faster one; the black line is their median. Setup "
+                "is the conversion from CSR that is already on the device to the kernel's format; colours: steps as in the ladder.")
     return figure
 
 

@@ -1,7 +1,8 @@
 """Where the numbers are: the papers' tables in published/, our measurements in results/DEVICE/.
 
 A record is a line of JSON that `spmv --json FILE` wrote, one for each kernel, matrix and precision.
-Of several of one thing the latest counts. A published table is a CSV file whose first lines say where it comes from: "# paper: ...".
+Of several of one thing the latest counts. A published table is a CSV file whose first lines say where
+it comes from: "# paper: ...".
 """
 
 import csv

@@ -118,8 +118,9 @@ def measurements(data):
     rows = []
     for r in data.times.values():
         if on_gpu(r):
-            rows.append([short(r["matrix"]["name"]), r["precision"], r["kernel"], r["choice"], cell(r["setup_ms"] + r["preprocess_ms"]),
-                         cell(1e3 * r["warm_ms"]["median"]), cell(1e3 * r["warm_ms"]["lower"]), cell(1e3 * r["warm_ms"]["upper"]),
+            setup = r["setup_ms"] + r["preprocess_ms"]
+            warm = [cell(1e3 * r["warm_ms"][q]) for q in ("median", "lower", "upper")]
+            rows.append([short(r["matrix"]["name"]), r["precision"], r["kernel"], r["choice"], cell(setup), *warm,
                          cell(1e3 * r["cold_ms"]["median"]), cell(gflops(r)), r["commit"]])
     return Table("All measurements", ["matrix", "precision", "kernel", "choice", "setup ms", "warm us", "lower", "upper",
                                       "cold us", "GFLOP/s", "commit"], rows, words=4)
