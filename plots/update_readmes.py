@@ -155,6 +155,9 @@ COLUMNS = {
         lambda r: (r["setup_ms"] + r["preprocess_ms"]) / r["warm_ms"]["median"],
         False,
     ),
+    # Of records of an iteration, with program=.
+    "total_ms": ("milliseconds of all steps", lambda r: r["total_ms"], False),
+    "step_us": ("microseconds a step", lambda r: 1e3 * r["total_ms"] / r["steps"], False),
 }
 
 

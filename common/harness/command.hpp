@@ -35,6 +35,7 @@ struct CommandArguments {
   std::string precision;              // --precision: "f32" or "f64"
   std::string kernels;                // --kernel, for find_kernels(); "*" if it was not given
   std::string json;                   // --json; empty: no records
+  double padding_limit = 3;           // --padding-limit
   RunOptions run;                     // --alpha, --beta, --seed, --verify-only
   LoadOptions load;                   // --complex, and with COO kept
   Environment environment;

@@ -221,8 +221,8 @@ int main_program(int argc, char** argv) {
   const Environment environment = describe_environment(argc, argv);
   for (const auto& [program, body] : programs) {
     if (!program->parsed()) continue;
-    return body({options.matrices, options.precision, options.kernels, options.json, options.run,
-                 load_options(options), environment});
+    return body({options.matrices, options.precision, options.kernels, options.json,
+                 options.padding_limit, options.run, load_options(options), environment});
   }
   return run(options, environment);
 }

@@ -15,6 +15,7 @@
 #include <limits>
 
 #include "harness/records.hpp"
+#include "harness/table.hpp"
 
 #ifdef SPMV_CUDA
 #include <cusparse.h>
@@ -49,38 +50,6 @@ std::string processor_name() {
 
 // --- Tables -------------------------------------------------------------------------------------
 
-// Text columns to the left, numbers to the right, widths from the content.
-class Table {
- public:
-  explicit Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-
-  void print(std::ostream& out, std::size_t left_columns) const {
-    std::vector<std::size_t> widths(rows_[0].size(), 0);
-    for (const auto& row : rows_) {
-      for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-    }
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      std::string line;
-      for (std::size_t c = 0; c < rows_[r].size(); ++c) {
-        const std::string cell = c < left_columns ? fmt::format("{:<{}}", rows_[r][c], widths[c])
-                                                  : fmt::format("{:>{}}", rows_[r][c], widths[c]);
-        line += (c ? "  " : "") + cell;
-      }
-      line.erase(line.find_last_not_of(' ') + 1);
-      out << line << '\n';
-      if (r == 0) {
-        std::size_t total = 0;
-        for (const std::size_t width : widths) total += width + 2;
-        out << std::string(total - 2, '-') << '\n';
-      }
-    }
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
-
 std::string step_name(const KernelInfo& kernel) {
   return kernel.step ? fmt::format("{:02}", kernel.step) : std::string("--");
 }
@@ -96,14 +65,6 @@ std::string status(const Record& record) {
 
 double gflops(const Record& record, double milliseconds) {
   return record.flops / milliseconds / 1e6;
-}
-
-std::string number(double value) {
-  if (!std::isfinite(value)) return "-";
-  if (value == 0) return "0";
-  const int digits =
-      std::clamp(2 - static_cast<int>(std::floor(std::log10(std::fabs(value)))), 0, 4);
-  return fmt::format("{:.{}f}", value, std::min(digits, 3));
 }
 
 // Sums of a kernel's traffic with global memory, by what it is part of.

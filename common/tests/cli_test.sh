@@ -55,6 +55,18 @@ expect 'several matrices end with a summary' 0 'verified:$' \
 expect 'stand-ins are named' 0 'stand-in' env SPMV_DATA="$scratch" "$spmv" -m epb2 -k csr_scalar
 expect 'info' 0 'onzeros' "$spmv" info stencil2d:20x20
 
+# --- Programs of steps -----------------------------------------------------------------------------
+
+expect 'the end of a chain' 0 '^02 +csr_scalar +[0-9]+ ' "$spmv" stationary -k csr_scalar \
+  -m wlan:C=2,m=1,W=2 --json "$scratch/chains.jsonl"
+expect 'its record' 0 '"program":"stationary","kernel":"csr_scalar".*"verified":true' \
+  cat "$scratch/chains.jsonl"
+expect 'a chain at a time, from a state' 0 'at time 2, from state 3' "$spmv" transient --time 2 \
+  --start 3 -p f32 -k csr_scalar -m wlan:C=2,m=1,W=2
+expect 'no answer in so few steps' 1 'FAILED: no answer after 9 steps' "$spmv" stationary \
+  -k csr_scalar -m wlan:C=2,m=1,W=2 --max-steps 9 --json "$scratch/early.jsonl"
+holds 'what has no answer leaves no record' test ! -s "$scratch/early.jsonl"
+
 # --- What is wrong is found ------------------------------------------------------------------------
 
 expect 'the right one of them' 0 'right' "$broken" -k right -m stencil2d:30x30
@@ -93,6 +105,14 @@ bad 'no such matrix' '^error: .*scircuit' "$spmv" -m scircut
 bad 'no such kernel' '^error: .*csr_scalar' "$spmv" -k csr_scaler -m diagonal:2
 bad 'no such precision' '^error: ' "$spmv" -p f16 -m diagonal:2
 bad 'no such option' '^error: .*--help' "$spmv" --fast
+bad 'no chain' '^error: stencil2d:5x5: entry .* rates' "$spmv" stationary -m stencil2d:5x5
+bad 'a tolerance that f32 cannot meet' '^error: --tolerance 1e-10: f32 cannot' "$spmv" stationary \
+  -p f32 --tolerance 1e-10 -m wlan:C=2,m=1,W=2
+bad 'a time that takes too many steps' '^error: --time: .*--max-steps' "$spmv" transient --time 1e9 \
+  -k csr_scalar -m wlan:C=2,m=1,W=2
+bad 'a state that is not there' '^error: --start 99: .* states 0 to ' "$spmv" transient \
+  --start 99 -m wlan:C=2,m=1,W=2
+bad 'two programs at once' '^error: ' "$spmv" stationary transient
 bad 'records that cannot be written' '^error: ' "$spmv" -m diagonal:2 -k csr_scalar \
   --json "$scratch/no/such/place.jsonl"
 printf '%%%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 3 4\n' >"$scratch/z.mtx"

@@ -1,0 +1,89 @@
+// Markov chains in continuous time: what becomes of a distribution of states, soon and in the end.
+//
+// A chain is given by Q', the transpose of its transition rates: off the diagonal no entry is
+// negative, and every column adds up to 0. Uniformization looks at it at random moments, `rate` of
+// them in a unit of time, at which it may also stay where it is: P = I + Q / rate is a matrix of
+// probabilities, and to move a distribution by one moment is one product with P'.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/kernel.hpp"
+#include "sparse/load.hpp"
+
+namespace spmv {
+
+template <typename T>
+struct Uniformized {
+  Matrix<T> matrix;  // P', with the name and source of Q'
+  double rate = 0;   // a little more than the largest rate out of a state: P has a full diagonal
+  double error = 0;  // what rounding may add to or take from a distribution's sum in a step
+};
+
+// Throws InputError, naming the column, if `rates` is not a chain.
+template <typename T>
+Uniformized<T> uniformize(const Matrix<T>& rates);
+
+// P(first), P(first + 1), ... of the Poisson distribution, which add up to 1 after the tails, of
+// less than `tolerance` together, were cut off. What Fox and Glynn (1988) do: from the mode
+// outwards, since e^-mean is 0 to a computer.
+struct PoissonWeights {
+  long long first = 0;
+  std::vector<double> weights;
+};
+PoissonWeights poisson_weights(double mean, double tolerance);
+
+// One kernel's way to a distribution.
+template <typename T>
+struct MarkovRun {
+  std::vector<T> distribution;
+  long long steps = 0;
+  bool converged = true;
+  double change = 0;  // of the last step: the sum of |P' x - x|
+  double setup_ms = 0, preprocess_ms = 0;
+  double milliseconds = 0;  // of the iteration, with its checks
+  std::string choice;
+};
+
+struct MarkovOptions {
+  double tolerance = 1e-10;
+  long long max_steps = 1'000'000;
+  int check_every = 50;  // steps
+  // Called at each check, with the steps taken and the last change.
+  std::function<void(long long, double)> progress = [](long long, double) {};
+};
+
+// The distribution that no step changes any more: from all states being alike, until a step changes
+// it by no more than the tolerance.
+template <typename T>
+MarkovRun<T> stationary(const Kernel& kernel, const Problem<T>& uniformized,
+                        const MarkovOptions& options);
+
+// The distribution after a time in which `mean` moments pass on average, from state `start`. Throws
+// InputError when that takes more than options.max_steps.
+template <typename T>
+MarkovRun<T> transient(const Kernel& kernel, const Problem<T>& uniformized, double mean,
+                       Index start, const MarkovOptions& options);
+
+// What can be said against a result, worked out by the host in double precision. No bound is tuned:
+// each follows from the tolerance and from what rounding may do in so many steps.
+struct MarkovVerdict {
+  std::string failure;   // empty: nothing
+  double sum_error = 0;  // |sum - 1|
+  double residual = 0;   // the sum of |Q' x|, over the rate
+  double distance = -1;  // from the dense solution: the sum of differences; -1: too many states
+};
+template <typename T>
+MarkovVerdict judge_stationary(const MarkovRun<T>& run, const Matrix<T>& rates,
+                               const Uniformized<T>& uniformized, const MarkovOptions& options);
+template <typename T>
+MarkovVerdict judge_transient(const MarkovRun<T>& run, const Matrix<T>& rates,
+                              const Uniformized<T>& uniformized, double mean, Index start,
+                              const MarkovOptions& options);
+
+// The largest chain that is also solved as a dense matrix.
+inline constexpr Index kDenseStates = 300;
+
+}  // namespace spmv

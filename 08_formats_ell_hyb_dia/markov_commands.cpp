@@ -1,0 +1,290 @@
+// `spmv stationary` and `spmv transient`: the workload of step 08, with every kernel asked for.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "harness/command.hpp"
+#include "harness/records.hpp"
+#include "harness/table.hpp"
+#include "markov.hpp"
+
+namespace spmv {
+namespace {
+
+#ifdef SPMV_CUDA
+constexpr bool kGpu = true;
+constexpr const char* kDefaultChain = "m_3.7M";
+#else
+constexpr bool kGpu = false;
+constexpr const char* kDefaultChain = "wlan:C=4,m=2,W=4";
+#endif
+
+struct ChainOptions {
+  double tolerance = 0;  // 0: kDefault...
+  long long max_steps = 1'000'000;
+  int check_every = 50;
+  double time = 10;
+  Index start = 0;
+};
+
+// One kernel's result on one chain.
+template <typename T>
+struct Outcome {
+  KernelInfo kernel;
+  MarkovRun<T> run;
+  MarkovVerdict verdict;
+  std::string unsuitable;
+  double step_bytes = 0;  // the product's: P' and x read once, the new x written once
+
+  bool good() const { return unsuitable.empty() && verdict.failure.empty(); }
+};
+
+template <typename T>
+class Workload {
+ public:
+  Workload(const std::string& name, const ChainOptions& own, const CommandArguments& arguments,
+           const std::string& spec)
+      : name_(name), own_(own), arguments_(arguments), rates_(load(spec, arguments)) {
+    options_.tolerance = own.tolerance > 0 ? own.tolerance : sizeof(T) == 4 ? 1e-5 : 1e-10;
+    options_.max_steps = own.max_steps;
+    options_.check_every = own.check_every;
+    const double least = 4 * static_cast<double>(std::numeric_limits<T>::epsilon());
+    if (options_.tolerance < least) {
+      throw InputError(fmt::format("--tolerance {:g}: {} cannot tell less than {:.1e}",
+                                   options_.tolerance, arguments.precision, least));
+    }
+    uniformized_ = uniformize(rates_);
+    if (own.start < 0 || own.start >= rates_.csr.rows) {
+      throw InputError(
+          fmt::format("--start {}: {} has states 0 to {}", own.start, spec, rates_.csr.rows - 1));
+    }
+  }
+
+  // 0 or 1, as main() does.
+  int run() {
+    const Matrix<T>& p = uniformized_.matrix;
+    const device::DeviceCsr<T> csr(p.csr);
+    const Problem<T> problem{p, csr, arguments_.padding_limit};
+    RunOptions verify_only = arguments_.run;
+    verify_only.alpha = 1;
+    verify_only.beta = 0;
+    verify_only.measure = false;
+    const Bench<T> bench(problem, verify_only);
+    std::vector<Outcome<T>> outcomes;
+    {
+      Progress progress;
+      for (const Kernel* kernel : find_kernels(arguments_.kernels)) {
+        outcomes.push_back(run(*kernel, problem, bench, progress));
+      }
+    }
+    print(outcomes);
+    if (!arguments_.json.empty()) append(outcomes);
+    for (const Outcome<T>& outcome : outcomes) {
+      if (outcome.unsuitable.empty() && !outcome.good()) return 1;
+    }
+    return 0;
+  }
+
+ private:
+  static Matrix<T> load(const std::string& spec, const CommandArguments& arguments) {
+    LoadOptions options = arguments.load;
+    options.keep_coo = false;
+    return load_matrix<T>(spec, options);
+  }
+
+  bool is_stationary() const { return name_ == "stationary"; }
+  double mean() const { return own_.time * uniformized_.rate; }
+
+  Outcome<T> run(const Kernel& kernel, const Problem<T>& problem, const Bench<T>& bench,
+                 Progress& progress) {
+    Outcome<T> outcome;
+    outcome.kernel = kernel.info;
+    options_.progress = [&](long long steps, double change) {
+      progress.show(fmt::format("{} of {}: {}: step {}{}", name_, rates_.source.name,
+                                kernel.info.name, steps,
+                                is_stationary() ? fmt::format(", change {:.1e}", change) : ""));
+    };
+    try {
+      const Record product = bench.run(kernel);  // no iteration with a product that is wrong
+      if (product.unsuitable) outcome.unsuitable = product.failure;
+      if (!product.verified) {
+        outcome.verdict.failure = product.failure;
+        return outcome;
+      }
+      outcome.step_bytes = product.compulsory_bytes;
+      if (is_stationary()) {
+        outcome.run = stationary(kernel, problem, options_);
+        outcome.verdict = judge_stationary(outcome.run, rates_, uniformized_, options_);
+      } else {
+        outcome.run = transient(kernel, problem, mean(), own_.start, options_);
+        outcome.verdict =
+            judge_transient(outcome.run, rates_, uniformized_, mean(), own_.start, options_);
+      }
+    } catch (const device::DeviceError& error) {
+      outcome.verdict.failure = error.what();
+    }
+    return outcome;
+  }
+
+  void print(const std::vector<Outcome<T>>& outcomes) const {
+    const Csr<T>& q = rates_.csr;
+    fmt::print("\n{} ({}): {} states, {} nonzeros, {}\n", rates_.source.name,
+               to_string(rates_.source.origin), q.rows, q.nnz(), arguments_.precision);
+    if (is_stationary()) {
+      fmt::print(
+          "Stationary distribution: x = P' x with P = I + Q / {:.4g}, until a step changes "
+          "x by no more than {:.1g},\nlooked at every {} steps.\n",
+          uniformized_.rate, options_.tolerance, options_.check_every);
+    } else {
+      fmt::print(
+          "Distribution at time {:g}, from state {}: {:.1f} moments of P = I + Q / {:.4g} on "
+          "average, tails below {:.1g} cut off.\n",
+          own_.time, own_.start, mean(), uniformized_.rate, options_.tolerance);
+    }
+    fmt::print("{}residual: sum of |Q' x| over {:.4g}.{}\n",
+               kGpu
+                   ? "step: a product and what goes with it, checks included. "
+                   : "MB a step: P' and x read once, the new x written once; in all, of all steps. "
+                     "ms: of this CPU.\n",
+               uniformized_.rate,
+               q.rows <= kDenseStates ? " off: sum of the differences from a dense solution." : "");
+
+    double slowest = 0;
+    for (const Outcome<T>& o : outcomes) {
+      if (o.good() && timed(o)) slowest = std::max(slowest, o.run.milliseconds);
+    }
+    Table table({"step", "kernel", "steps", kGpu ? "setup ms" : "MB a step",
+                 kGpu ? "us a step" : "MB in all", "ms", "times as fast", "residual", "sum - 1",
+                 "off"});
+    for (const Outcome<T>& o : outcomes) {
+      std::vector<std::string> row{o.kernel.step ? fmt::format("{:02}", o.kernel.step) : "--",
+                                   o.run.choice.empty()
+                                       ? o.kernel.name
+                                       : fmt::format("{} ({})", o.kernel.name, o.run.choice)};
+      if (o.good()) {
+        const auto steps = static_cast<double>(o.run.steps);
+        row.push_back(std::to_string(o.run.steps));
+        row.push_back(number(kGpu ? o.run.setup_ms + o.run.preprocess_ms : o.step_bytes / 1e6));
+        row.push_back(number(kGpu ? 1e3 * o.run.milliseconds / std::max(steps, 1.0)
+                                  : steps * o.step_bytes / 1e6));
+        row.push_back(timed(o) ? number(o.run.milliseconds) : "");
+        row.push_back(timed(o) ? fmt::format("{:.2f}", slowest / o.run.milliseconds) : "");
+        row.push_back(is_stationary() ? fmt::format("{:.0e}", o.verdict.residual) : "");
+        row.push_back(fmt::format("{:.0e}", o.verdict.sum_error));
+        row.push_back(o.verdict.distance < 0 ? "" : fmt::format("{:.0e}", o.verdict.distance));
+      } else {
+        row.push_back(o.unsuitable.empty() ? "WRONG" : "unsuitable");
+      }
+      row.resize(10);
+      table.add(std::move(row));
+    }
+    table.print(std::cout, 2);
+    std::cout.flush();
+    for (const Outcome<T>& o : outcomes) {
+      if (o.good()) continue;
+      fmt::print("{} {}: {}\n", o.kernel.name,
+                 o.unsuitable.empty() ? "FAILED" : "does not suit this matrix",
+                 o.unsuitable.empty() ? o.verdict.failure : o.unsuitable);
+    }
+    print_likeliest(outcomes);
+  }
+
+  // A simulated GPU's time says nothing.
+  static bool timed(const Outcome<T>& o) { return kGpu || o.kernel.runs_on == RunsOn::kHost; }
+
+  void print_likeliest(const std::vector<Outcome<T>>& outcomes) const {
+    for (const Outcome<T>& o : outcomes) {
+      if (!o.good()) continue;
+      const std::vector<T>& x = o.run.distribution;
+      std::vector<Index> order(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) order[i] = static_cast<Index>(i);
+      const std::size_t count = std::min<std::size_t>(3, x.size());
+      std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count),
+                        order.end(), [&x](Index a, Index b) { return x[a] > x[b]; });
+      fmt::print("Likeliest:");
+      for (std::size_t i = 0; i < count; ++i) {
+        fmt::print("{} state {} with {:.4f}", i ? "," : "", order[i],
+                   static_cast<double>(x[order[i]]));
+      }
+      fmt::print("\n");
+      return;
+    }
+  }
+
+  void append(const std::vector<Outcome<T>>& outcomes) const {
+    std::string lines;
+    for (const Outcome<T>& o : outcomes) {
+      if (!o.good()) continue;
+      nlohmann::ordered_json line = begin_record(name_, o.kernel, o.run.choice, rates_.source,
+                                                 rates_.csr.rows, rates_.csr.cols, rates_.csr.nnz(),
+                                                 arguments_.precision, arguments_.environment);
+      line["tolerance"] = options_.tolerance;
+      if (!is_stationary()) {
+        line["chain_time"] = own_.time;
+        line["start"] = own_.start;
+      }
+      line["rate"] = uniformized_.rate;
+      line["steps"] = o.run.steps;
+      line["check_every"] = options_.check_every;
+      if (is_stationary()) line["residual"] = o.verdict.residual;
+      line["sum_error"] = o.verdict.sum_error;
+      if (o.verdict.distance >= 0) line["distance_from_dense"] = o.verdict.distance;
+      line["compulsory_bytes"] = o.step_bytes;
+      if (timed(o)) {
+        line["setup_ms"] = o.run.setup_ms;
+        line["preprocess_ms"] = o.run.preprocess_ms;
+        line["total_ms"] = o.run.milliseconds;
+      }
+      lines += line.dump() + '\n';
+    }
+    append_lines(arguments_.json, lines);
+  }
+
+  std::string name_;
+  ChainOptions own_;
+  const CommandArguments& arguments_;
+  Matrix<T> rates_;
+  Uniformized<T> uniformized_;
+  MarkovOptions options_;
+};
+
+CommandBody declare(CLI::App& app, const std::string& name) {
+  auto own = std::make_shared<ChainOptions>();
+  app.footer("--matrix is the transpose of a chain's rates; wlan: makes some.");
+  app.add_option("--tolerance", own->tolerance,
+                 name == "stationary" ? "largest change in the last step; 0: 1e-10, in f32 1e-5"
+                                      : "probability that is cut off; 0: 1e-10, in f32 1e-5")
+      ->check(CLI::Range(0.0, 0.1));
+  app.add_option("--max-steps", own->max_steps, "products after which to give up")
+      ->check(CLI::Range(1LL, 1'000'000'000'000LL));
+  if (name == "stationary") {
+    app.add_option("--check-every", own->check_every, "steps between two looks at the change")
+        ->check(CLI::Range(1, 1'000'000));
+  } else {
+    app.add_option("--time", own->time, "when")->check(CLI::Range(0.0, 1e12));
+    app.add_option("--start", own->start, "state at time 0, counted from 0");
+  }
+  return [own, name](const CommandArguments& arguments) {
+    find_kernels(arguments.kernels);  // complain before a long load
+    print_environment(std::cout, arguments.environment);
+    std::vector<std::string> matrices = arguments.matrices;
+    if (matrices.empty()) matrices.emplace_back(kDefaultChain);
+    int status = 0;
+    for (const std::string& spec : matrices) {
+      status |= arguments.precision == "f32" ? Workload<float>(name, *own, arguments, spec).run()
+                                             : Workload<double>(name, *own, arguments, spec).run();
+    }
+    return status;
+  };
+}
+
+[[maybe_unused]] const bool registered =
+    add_command("stationary", "where a Markov chain ends: its stationary distribution",
+                [](CLI::App& app) { return declare(app, "stationary"); }) &&
+    add_command("transient", "where a Markov chain is at a given time",
+                [](CLI::App& app) { return declare(app, "transient"); });
+
+}  // namespace
+}  // namespace spmv
