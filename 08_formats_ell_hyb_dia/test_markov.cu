@@ -197,13 +197,11 @@ TEST_CASE("every format comes to the dense solution, in both precisions", "[08][
     }
   };
   check(float{}, "wlan:C=2,m=1,W=2");
-  check(double{}, "wlan:C=2,m=1,W=2");
-  check(double{}, "wlan:C=1,m=1,W=1,nodes=2");
-  check(double{}, "wlan:C=2,m=1,W=1,nodes=2,states=all");  // most of which nothing leads to
+  check(double{}, "wlan:C=1,m=1,W=1,nodes=2,states=all");  // most of which nothing leads to
 }
 
 TEST_CASE("what is wrong with a distribution is found", "[08][markov]") {
-  const Subject<double> subject(queue<double>(50, 1, 1.2));
+  const Subject<double> subject(queue<double>(20, 1, 1.5));
   const MarkovRun<double> right = subject.end(kernel_named("csr"));
   REQUIRE(subject.judge_end(right).failure.empty());
   const auto failure_when = [&](auto&& spoil) {
@@ -220,7 +218,7 @@ TEST_CASE("what is wrong with a distribution is found", "[08][markov]") {
             "state 7 has probability nan"));
   CHECK(has(failure_when([](X& x) { x[0] += 1e-9; }), "sum is off"));
   CHECK(has(failure_when([](X& x) { std::swap(x[0], x[1]); }), "residual"));
-  CHECK(has(failure_when([](X& x) { x.assign(50, 0.02); }), "residual"));
+  CHECK(has(failure_when([](X& x) { x.assign(20, 0.05); }), "residual"));
 
   MarkovRun<double> early = subject.at(kernel_named("csr"), 1, 0);
   CHECK(subject.judge_at(early, 1, 0).failure.empty());
