@@ -143,13 +143,15 @@ class Workload {
           "average, tails below {:.1g} cut off.\n",
           own_.time, own_.start, mean(), uniformized_.rate, options_.tolerance);
     }
-    fmt::print("{}residual: sum of |Q' x| over {:.4g}.{}\n",
+    fmt::print("{}\n{}{}\n",
                kGpu
-                   ? "step: a product and what goes with it, checks included. "
-                   : "MB a step: P' and x read once, the new x written once; in all, of all steps. "
-                     "ms: of this CPU.\n",
-               uniformized_.rate,
-               q.rows <= kDenseStates ? " off: sum of the differences from a dense solution." : "");
+                   ? "step: a product and what goes with it, checks included."
+                   : "MB a step: P' and x read once, the new x written once; in all: of all steps. "
+                     "ms: of this CPU.",
+               is_stationary()
+                   ? fmt::format("residual: the sum of |Q' x| over {:.4g}. ", uniformized_.rate)
+                   : "",
+               q.rows <= kDenseStates ? "off: the sum of differences from a dense solution." : "");
 
     double slowest = 0;
     for (const Outcome<T>& o : outcomes) {
