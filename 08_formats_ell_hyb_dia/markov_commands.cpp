@@ -143,23 +143,31 @@ class Workload {
           "average, tails below {:.1g} cut off.\n",
           own_.time, own_.start, mean(), uniformized_.rate, options_.tolerance);
     }
-    fmt::print("{}\n{}{}\n",
-               kGpu
-                   ? "step: a product and what goes with it, checks included."
-                   : "MB a step: P' and x read once, the new x written once; in all: of all steps. "
-                     "ms: of this CPU.",
-               is_stationary()
-                   ? fmt::format("residual: the sum of |Q' x| over {:.4g}. ", uniformized_.rate)
-                   : "",
-               q.rows <= kDenseStates ? "off: the sum of differences from a dense solution." : "");
+    std::vector<std::string> legend{
+        kGpu ? "step: a product and what goes with it, checks included."
+             : "MB a step: P' and x read once, the new x written once; ms: of this CPU."};
+    if (is_stationary()) {
+      legend.push_back(fmt::format("residual: the sum of |Q' x| over {:.4g}.", uniformized_.rate));
+    }
+    if (q.rows <= kDenseStates) {
+      legend.emplace_back("off: the sum of differences from a dense solution.");
+    }
+    fmt::print("{}\n", fmt::join(legend, "\n"));
 
     double slowest = 0;
     for (const Outcome<T>& o : outcomes) {
       if (o.good() && timed(o)) slowest = std::max(slowest, o.run.milliseconds);
     }
-    Table table({"step", "kernel", "steps", kGpu ? "setup ms" : "MB a step",
-                 kGpu ? "us a step" : "MB in all", "ms", "times as fast", "residual", "sum - 1",
-                 "off"});
+    std::vector<std::string> header{"step", "kernel", "steps"};
+    const std::vector<std::string> per_step =
+        kGpu ? std::vector<std::string>{"setup ms", "us a step"}
+             : std::vector<std::string>{"MB a step", "MB in all"};
+    header.insert(header.end(), per_step.begin(), per_step.end());
+    if (slowest > 0) header.insert(header.end(), {"ms", "times as fast"});
+    if (is_stationary()) header.emplace_back("residual");
+    header.emplace_back("sum - 1");
+    if (q.rows <= kDenseStates) header.emplace_back("off");
+    Table table(header);
     for (const Outcome<T>& o : outcomes) {
       std::vector<std::string> row{o.kernel.step ? fmt::format("{:02}", o.kernel.step) : "--",
                                    o.run.choice.empty()
@@ -171,15 +179,17 @@ class Workload {
         row.push_back(number(kGpu ? o.run.setup_ms + o.run.preprocess_ms : o.step_bytes / 1e6));
         row.push_back(number(kGpu ? 1e3 * o.run.milliseconds / std::max(steps, 1.0)
                                   : steps * o.step_bytes / 1e6));
-        row.push_back(timed(o) ? number(o.run.milliseconds) : "");
-        row.push_back(timed(o) ? fmt::format("{:.2f}", slowest / o.run.milliseconds) : "");
-        row.push_back(is_stationary() ? fmt::format("{:.0e}", o.verdict.residual) : "");
+        if (slowest > 0) {
+          row.push_back(timed(o) ? number(o.run.milliseconds) : "");
+          row.push_back(timed(o) ? fmt::format("{:.2f}", slowest / o.run.milliseconds) : "");
+        }
+        if (is_stationary()) row.push_back(fmt::format("{:.0e}", o.verdict.residual));
         row.push_back(fmt::format("{:.0e}", o.verdict.sum_error));
         row.push_back(o.verdict.distance < 0 ? "" : fmt::format("{:.0e}", o.verdict.distance));
       } else {
         row.push_back(o.unsuitable.empty() ? "WRONG" : "unsuitable");
       }
-      row.resize(10);
+      row.resize(header.size());
       table.add(std::move(row));
     }
     table.print(std::cout, 2);

@@ -18,8 +18,8 @@ def main():
         command = [sys.argv[1], "info", "--json", row["matrix"]]
         info = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
         print(
-            f"{row['matrix']:<10} {row['rows']:>14} {info['rows']:>8} {row['nonzeros']:>17} "
-            f"{info['nnz']:>9} {float(row['dispersion']):>19.4f} {info['dispersion']:>7.4f}"
+            f"{row['matrix']:<10} {row['rows']:>14} {info['matrix']['rows']:>8} {row['nonzeros']:>17} "
+            f"{info['matrix']['nnz']:>9} {float(row['dispersion']):>19.4f} {info['dispersion']:>7.4f}"
         )
 
 
