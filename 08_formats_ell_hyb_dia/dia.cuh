@@ -7,8 +7,8 @@
 // takes its formats.)
 //
 //   thread   owns one row
-//   warp     owns 32 neighbouring rows; every request of it is for neighbouring elements, x
-//   included block    nothing of its own
+//   warp     owns 32 neighbouring rows; each of its requests is for neighbouring elements, of x too
+//   block    nothing of its own
 #pragma once
 
 #include <cuda_runtime.h>

@@ -11,7 +11,7 @@
 namespace spmv {
 
 // Sets bit c + block_rows - 1 - r of `marks` for each block (r, c) that has a nonzero.
-__global__ inline void mark_diagonals_kernel(unsigned rows, unsigned block, unsigned block_rows,
+static __global__ void mark_diagonals_kernel(unsigned rows, unsigned block, unsigned block_rows,
                                              const int* row_offsets, const int* column_indices,
                                              unsigned* marks) {
   const unsigned row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
