@@ -91,6 +91,7 @@ class HybSpmv final : public Spmv<T> {
                    static_cast<unsigned>(coo_.nnz), coo_.row_indices.data(),
                    coo_.column_indices.data(), coo_.values.data(), alpha, x, T{1}, y,
                    carries_.data());
+    if (tiles_ < 2) return;  // nothing to carry
     device::launch(add_carries_kernel<T>,
                    {dim3(device::divide_up(tiles_, kThreads / 32)), dim3(kThreads), 0, stream},
                    coo_.nnz, tiles_, coo_.row_indices.data(), carries_.data(), alpha, y);
