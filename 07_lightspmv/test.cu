@@ -70,8 +70,9 @@ simt::AccessCounts counts_of(const std::string& kernel, const Matrix<T>& matrix,
   device::Buffer<T> x("x", test_vector<T>(csr.cols, 1)), y("y", csr.rows);
   simt::start_profile();
   spmv->multiply(1, x.data(), 0, y.data(), nullptr);
+  const simt::Profile profile = simt::stop_profile();
   simt::AccessCounts sum;
-  for (const auto& [key, counts] : simt::stop_profile()) {
+  for (const auto& [key, counts] : profile.accesses) {
     if (key.access == access && key.array == array) sum += counts;
   }
   return sum;

@@ -91,10 +91,14 @@ ifeq ($(BACKEND),cpu)
   ifeq ($(COUNT),1)
     DEFINES += -DSIMT_INSTRUMENTED
     # The compiler announces every load and store; simt counts them. One optimisation level for
-    # all, so that the counts are the same everywhere.
+    # all, so that the counts are the same everywhere. And every basic block, laid out in the order
+    # of the source, by which simt tells where lanes wait for each other.
     DEVICE_FLAGS += -O1 -fsanitize=thread
     ifeq ($(findstring clang,$(CXX)),)
+      DEVICE_FLAGS += -fsanitize-coverage=trace-pc -fno-reorder-blocks
       DEVICE_FLAGS += --param tsan-instrument-func-entry-exit=0
+    else
+      DEVICE_FLAGS += -fsanitize-coverage=trace-pc,no-prune
     endif
   endif
   ifeq ($(SANITIZE),1)

@@ -33,7 +33,9 @@ constexpr bool kMeasuresOneProduct = true;
 // Sums a profile, which tells instructions apart, by array.
 std::vector<Traffic> by_array(const simt::Profile& profile) {
   std::map<std::tuple<std::string, simt::Space, simt::Access>, simt::AccessCounts> sums;
-  for (const auto& [key, counts] : profile) sums[{key.array, key.space, key.access}] += counts;
+  for (const auto& [key, counts] : profile.accesses) {
+    if (key.space != simt::Space::kNone) sums[{key.array, key.space, key.access}] += counts;
+  }
   std::vector<Traffic> traffic;
   for (const auto& [key, counts] : sums) {
     const auto& [array, space, access] = key;

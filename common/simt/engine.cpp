@@ -15,6 +15,7 @@
 
 #include "simt/builtins.hpp"
 #include "simt/internal.hpp"
+#include "sparse/rng.hpp"
 
 #ifdef SIMT_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
@@ -24,6 +25,7 @@
 namespace simt {
 
 constinit thread_local Lane* current_lane = nullptr;
+constinit thread_local Trail* current_trail = nullptr;
 
 // The built-in variables are constants to a lane, but not to the scheduler: the linker knows these
 // by the names under which builtins.hpp declares them.
@@ -48,11 +50,8 @@ constexpr std::size_t kGuardBytes = 4096;
 constexpr int kMaxGuards = 16384;
 constexpr unsigned kPollsBeforeYield = 256;
 
-std::uint64_t mix(std::uint64_t x) {  // splitmix64
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
+std::uint64_t mix(std::uint64_t x) {
+  return spmv::mix64(x + spmv::kGoldenGamma);
 }
 
 template <typename T>
@@ -214,6 +213,7 @@ void Block::fiber_main(transfer_t transfer) {
 void Block::enter(Lane& lane) {
   lane.state = Lane::State::kRunning;
   current_lane = &lane;
+  current_trail = observer_.trail(lane);
   thread_index = lane.thread;
 }
 
@@ -231,6 +231,7 @@ void Block::resume(Lane& lane) {
   fiber.context = jump_fcontext(fiber.context, &fiber).fctx;
   scheduler_switch_.arrive();
   current_lane = nullptr;
+  current_trail = nullptr;
 }
 
 void Block::suspend(Lane& lane) {
@@ -289,7 +290,7 @@ void Block::start_grid(GridState& state) {
   for (SharedVariable& variable : shared_) {
     if (variable.dynamic) variable.bytes = state.grid().dynamic_shared_bytes;
   }
-  observer_.start(state.grid(), shared_);
+  observer_.start(state.grid(), shared_, static_cast<unsigned>(count));
 }
 
 void Block::end_grid() {
@@ -331,6 +332,8 @@ void Block::run(std::uint64_t block_number) {
     std::memset(shared_address(variable.offset), 0xff, variable.bytes);  // NaN, or -1
   }
 
+  observer_.start_block(block_number == 0);
+
   std::chrono::steady_clock::time_point polling_since{};
   while (live_ > 0) {
     const std::uint64_t events_before = events_;
@@ -359,6 +362,7 @@ void Block::run(std::uint64_t block_number) {
       return;
     }
   }
+  observer_.end_block();
 }
 
 Lane* Block::next_unstarted(Warp& warp) {
@@ -383,7 +387,7 @@ bool Block::run_warp(Warp& warp) {
       if (state_->failed()) return true;
     }
   } while (meet(warp));
-  if (ran && observer_.counting()) observer_.converge(~0u);
+  if (ran && observer_.counting()) observer_.line_up(warp.first_lane / kWarpSize);
   return ran;
 }
 
@@ -411,6 +415,7 @@ std::uint64_t Block::collective(Lane& lane, const CollectiveRequest& request) {
              "; it must be 1, 2, 4, 8, 16 or 32",
          lane.pc);
   }
+  observer_.meet(lane, Access::kWarpOperation, name_of(request.kind), lane.pc);
   warps_[lane.warp].pending |= bit;
   lane.state = Lane::State::kAtCollective;
   suspend(lane);
@@ -435,15 +440,12 @@ bool Block::meet(Warp& warp) {
     rest &= ~mask;
   }
   if (completed) ++events_;
-  if (!observer_.counting()) return completed != 0;
-  for (unsigned rest = completed; rest;) {
-    const void* const pc = lanes[std::countr_zero(rest)].pc;
-    unsigned together = 0;
-    for (unsigned i = rest; i; i &= i - 1) {
-      if (lanes[std::countr_zero(i)].pc == pc) together |= i & -i;
-    }
-    observer_.converge(together | ~warp.live);
-    rest &= ~together;
+  // All that run on meet in one place: what comes before it and after it is counted apart.
+  if (observer_.counting() && completed && completed == warp.live) {
+    const void* const pc = lanes[std::countr_zero(completed)].pc;
+    unsigned rest = completed;
+    while (rest && lanes[std::countr_zero(rest)].pc == pc) rest &= rest - 1;
+    if (!rest) observer_.line_up(warp.first_lane / kWarpSize);
   }
   return completed != 0;
 }
@@ -482,6 +484,7 @@ void Block::complete(Warp& warp, unsigned mask) {
 
   switch (kind) {
     case Collective::kSyncWarp:
+      observer_.warp_synchronized(warp.first_lane / kWarpSize, mask);
       break;
     case Collective::kShuffle:
     case Collective::kShuffleUp:
@@ -553,6 +556,7 @@ void Block::complete(Warp& warp, unsigned mask) {
 int Block::barrier(Lane& lane, Barrier kind, int predicate) {
   lane.barrier = kind;
   lane.predicate = predicate;
+  observer_.meet(lane, Access::kBarrier, "__syncthreads", lane.pc);
   lane.state = Lane::State::kAtBarrier;
   ++at_barrier_;
   suspend(lane);
@@ -571,6 +575,14 @@ void Block::try_release_barrier() {
       report(lane, "waits at another kind of __syncthreads than " + describe(*first), lane.pc);
       return;
     }
+    // (A compiler may make two calls of one.)
+    if (lane.pc != first->pc && source_line(lane.pc) != source_line(first->pc)) {
+      report(lane,
+             "waits at another __syncthreads than " + describe(*first) +
+                 ": a barrier in divergent code",
+             lane.pc);
+      return;
+    }
     count += lane.predicate != 0;
   }
   int result = 0;
@@ -584,6 +596,7 @@ void Block::try_release_barrier() {
   }
   at_barrier_ = 0;
   ++events_;
+  observer_.block_synchronized();
 }
 
 void Block::yield(Lane& lane) {
@@ -601,8 +614,12 @@ void Block::polled(Lane& lane, const void* pc) {
 
 // --- Failing ------------------------------------------------------------------------------------
 
+std::string Block::name_of_thread(unsigned number) const {
+  return "thread " + to_text(lanes_[number].thread);
+}
+
 std::string Block::describe(const Lane& lane) const {
-  std::string text = "thread " + to_text(lane.thread);
+  std::string text = name_of_thread(static_cast<unsigned>(&lane - lanes_.data()));
   switch (lane.state) {
     case Lane::State::kAtCollective:
       text += " waits at " + std::string(name_of(lane.request.kind)) + " with mask " +
@@ -660,6 +677,10 @@ void Block::report_deadlock() {
   std::string text = "kernel " + function_name(grid().kernel) + ", block " + to_text(index_) +
                      ": deadlock: " + describe(*waiting);
   if (missing) text += ", but " + describe(*missing);
+  const auto at_barrier = [](const Lane* lane) {
+    return lane && lane->state == Lane::State::kAtBarrier;
+  };
+  if (at_barrier(waiting) || at_barrier(missing)) text += "; a barrier in divergent code";
   state_->fail(Outcome::kFailed, text);
 }
 

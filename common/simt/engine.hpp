@@ -31,6 +31,9 @@ struct Settings {
   bool peer_access = true;                 // between any two of them
   bool late_streams = false;               // see runtime.hpp
   double spin_limit_seconds = 10;          // a block that only polls for longer is a deadlock
+  // Instrumented build: what ends a kernel, beside accesses out of bounds.
+  bool check_uninitialised = true;  // reads of global or shared memory that nobody has written
+  bool check_races = true;          // on shared memory
 };
 Settings& settings();
 

@@ -1,6 +1,7 @@
 // What the parts of simt know of each other. Not for use outside simt.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
@@ -52,6 +53,31 @@ cudaError_t finish_all();
 
 // --- Memory -------------------------------------------------------------------------------------
 
+// Which bytes of an array have been written. Threads of the host may use one at the same time.
+class WrittenBytes {
+ public:
+  explicit WrittenBytes(std::size_t bytes)
+      : words_(std::make_unique<std::atomic<std::uint64_t>[]>(bytes / 64 + 1)) {}
+  // Whether all of `count` bytes from `offset` on are.
+  bool all(std::size_t offset, std::size_t count) const {
+    if (offset % 64 + count > 64) return all_slow(offset, count);
+    const std::uint64_t mask = bits(offset % 64, count);
+    return (words_[offset / 64].load(std::memory_order_relaxed) & mask) == mask;
+  }
+  void add(std::size_t offset, std::size_t count) {
+    if (!all(offset, count)) add_slow(offset, count);
+  }
+
+ private:
+  static std::uint64_t bits(std::size_t first, std::size_t count) {
+    return (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
+  }
+  bool all_slow(std::size_t offset, std::size_t count) const;
+  void add_slow(std::size_t offset, std::size_t count);
+
+  std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+};
+
 struct Allocation {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
@@ -59,6 +85,7 @@ struct Allocation {
   int device = 0;
   std::string name;
   bool open = false;
+  std::shared_ptr<WrittenBytes> written;  // instrumented build
 
   bool contains(std::uintptr_t address) const { return address - begin < bytes; }
 };
@@ -154,17 +181,54 @@ extern constinit thread_local Lane* current_lane;
 
 // --- Observation --------------------------------------------------------------------------------
 
-// Checks every access of a block's lanes, collects those of one warp at a time and counts them when
-// its lanes converge.
+// A lane's trail: the basic blocks that it entered, and its accesses, in order.
+struct Step {
+  std::uint32_t place;     // of the instruction, in the executable
+  std::uint32_t tally;     // Observer::tallies_[tally - 1] if it is an access, else 0
+  std::uintptr_t address;  // of what is accessed
+};
+using Trail = std::vector<Step>;
+// Of the running lane, if its steps are to be counted.
+extern constinit thread_local Trail* current_trail;
+
+// Accesses to four bytes of shared memory that the next one may race with. Times are those of
+// Observer::Warp; epochs go on at each barrier.
+struct Accesses {
+  static constexpr std::uint16_t kSeveral = 0xffff;
+
+  std::uint32_t epoch = 0;
+  std::uint32_t time = 0;
+  std::uint32_t lanes = 0;  // of `warp`
+  std::uint16_t warp = 0;   // or kSeveral
+  std::uint8_t bytes = 0;   // which of the four, as bits
+  bool atomic = false;
+  const void* pc = nullptr;
+};
+struct SharedWord {
+  Accesses writes;  // the last one, or the last atomic ones
+  Accesses reads;
+  std::uint32_t block = 0;   // stamp of the block that `written` is about
+  std::uint8_t written = 0;  // bytes, as bits
+};
+
+// Checks every access of a block's lanes, and counts them, a warp at a time.
 class Observer {
  public:
   // `shared`: the shared variables of the grid's kernel; must live until the next start().
-  void start(const Grid& grid, const std::vector<SharedVariable>& shared);
+  void start(const Grid& grid, const std::vector<SharedVariable>& shared, unsigned threads);
+  void start_block(bool is_first);
+  void end_block();
   void access(Lane& lane, std::uintptr_t address, unsigned size, Access access, const void* pc);
-  // The lanes in `mask` of the running warp have converged; see profile.hpp.
-  void converge(unsigned mask);
-  void merge_into(Profile& profile) const;
+  // `lane` is at a barrier or warp operation.
+  void meet(Lane& lane, Access access, const char* name, const void* pc);
+  // Lanes of a warp have done with __syncwarp, all threads of the block with a barrier.
+  void warp_synchronized(unsigned warp, unsigned mask);
+  void block_synchronized();
+  // Counts what the lanes of `warp` have done since the last call; lineup.cpp.
+  void line_up(unsigned warp);
+  void end_grid(Profile& profile);
   bool counting() const { return counting_; }
+  Trail* trail(const Lane& lane) { return counting_ ? &trails_[lane.id] : nullptr; }
 
  private:
   // What one instruction did to one array.
@@ -175,10 +239,12 @@ class Observer {
     Space space;
     const std::string* array;
     std::uintptr_t begin, end;
-    Tally* next;                                            // of the same instruction
-    unsigned pending = 0;                                   // lanes that have addresses
-    std::vector<std::uintptr_t> addresses[kWarpSize] = {};  // since they converged; 0 for none
+    Tally* next;  // of the same instruction
+    std::uint32_t number;
+    WrittenBytes* written;  // global memory
+    SharedWord* words;      // shared memory
     AccessCounts counts = {};
+    std::vector<RequestSample> samples = {};
   };
   struct Instruction {
     const void* pc = nullptr;
@@ -189,24 +255,50 @@ class Observer {
     Tally* tally = nullptr;             // of that array; null if it is not one to count
     Tally* tallies = nullptr;           // of all arrays that it has touched
   };
+  // Which accesses of lane a lane b knows to be over: those at times before known[b][a].
+  struct Warp {
+    std::uint32_t time = 1;
+    std::array<std::array<std::uint32_t, kWarpSize>, kWarpSize> known = {};
+    std::uint64_t requests = 0;  // of the running block
+  };
   Instruction& find_instruction(const void* pc, unsigned size, Access access);
   void grow();
   void classify(Lane& lane, Instruction& instruction, std::uintptr_t address);
   [[noreturn]] void reject(Lane& lane, const Instruction& instruction, std::uintptr_t address);
-  void add_tally(Instruction& instruction, Space space, const std::string& array);
-  static void count(Tally& tally);
+  Tally* add_tally(Instruction& instruction, Space space, const std::string& array);
+  void check_global(Lane& lane, const Tally& tally, std::uintptr_t address);
+  void check_shared(Lane& lane, const Tally& tally, std::uintptr_t address);
+  [[noreturn]] void report_uninitialised(Lane& lane, const Tally& tally, std::uintptr_t address);
+  [[noreturn]] void report_race(Lane& lane, const Tally& tally, std::uintptr_t address,
+                                const char* did, unsigned other, const void* other_pc);
+  unsigned unordered(const Lane& lane, const Accesses& earlier) const;
+  void join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, bool atomic,
+            const void* pc) const;
+  void count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
+             unsigned warp);
 
   const Grid* grid_ = nullptr;
   const std::vector<SharedVariable>* shared_ = nullptr;
-  bool counting_ = false;
+  bool counting_ = false, check_uninitialised_ = false, check_races_ = false;
   std::vector<Instruction> table_;  // by hash of pc; its size is a power of two
   std::size_t instructions_ = 0;
   std::deque<Tally> tallies_;
-  std::vector<Tally*> touched_;  // those that have addresses
+  std::deque<std::string> operations_;  // names of meetings
+
+  std::vector<Warp> warps_;
+  std::vector<std::vector<SharedWord>> words_;  // of each shared variable
+  std::uint32_t epoch_ = 0, block_ = 0;
+
+  Trail trails_[kWarpSize];
+  bool is_first_block_ = false;
+  std::vector<std::uint64_t> lane_work_;  // accesses of each thread of the block
+  KernelCounts kernel_;
+  CacheModel* caches_ = nullptr;
 };
 
 // Profile that is being taken, if any; see start_profile().
 bool profile_active();
+CacheModel* profile_caches();
 void add_to_profile(Observer& observer);
 
 // --- Blocks -------------------------------------------------------------------------------------
@@ -254,6 +346,7 @@ class Block {
   const Grid& grid() const { return state_->grid(); }
   uint3 index() const { return index_; }
   Observer& observer() { return observer_; }
+  std::string name_of_thread(unsigned number) const;
   // Whether `address` lies on the stack of any of the block's threads.
   bool on_a_stack(std::uintptr_t address) const {
     return address - reinterpret_cast<std::uintptr_t>(stacks_) < stack_count_ * kStackBytes;

@@ -108,6 +108,24 @@ void DeviceMemoryAccess::open(std::uintptr_t address) {
   if (allocation.contains(address) && !allocation.open) set_open(allocation, true);
 }
 
+bool WrittenBytes::all_slow(std::size_t offset, std::size_t count) const {
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t piece = std::min(count - done, 64 - (offset + done) % 64);
+    if (!all(offset + done, piece)) return false;
+    done += piece;
+  }
+  return true;
+}
+
+void WrittenBytes::add_slow(std::size_t offset, std::size_t count) {
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t piece = std::min(count - done, 64 - (offset + done) % 64);
+    words_[(offset + done) / 64].fetch_or(bits((offset + done) % 64, piece),
+                                          std::memory_order_relaxed);
+    done += piece;
+  }
+}
+
 const Allocation* find_allocation(std::uintptr_t address) {
   Heap& h = heap();
   const std::shared_lock lock(h.mutex);
@@ -169,8 +187,11 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 #endif
 
   const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
-  Allocation allocation{begin, bytes, mapped_bytes, simt::current_device(), "unnamed", true};
-  if (simt::is_instrumented()) simt::set_open(allocation, false);
+  Allocation allocation{begin, bytes, mapped_bytes, simt::current_device(), "unnamed", true, {}};
+  if (simt::is_instrumented()) {
+    allocation.written = std::make_shared<simt::WrittenBytes>(bytes);
+    simt::set_open(allocation, false);
+  }
   simt::Heap& h = heap();
   const std::unique_lock lock(h.mutex);
   h.allocations.emplace(begin, std::move(allocation));
@@ -268,6 +289,28 @@ int device_of(const void* pointer) {
 
 namespace {
 
+// Notes that the host wrote `bytes` bytes; of what it copied `from` device memory, those that had
+// been written there.
+void mark_written(void* to, std::size_t bytes, const void* from) {
+  const Allocation* const target = find_allocation(reinterpret_cast<std::uintptr_t>(to));
+  if (!target || !target->written || device_of(to) < 0) return;
+  const std::size_t offset = reinterpret_cast<std::uintptr_t>(to) - target->begin;
+  const Allocation* source = nullptr;
+  if (from) source = find_allocation(reinterpret_cast<std::uintptr_t>(from));
+  if (!source) {
+    target->written->add(offset, bytes);
+    return;
+  }
+  const std::size_t source_offset = reinterpret_cast<std::uintptr_t>(from) - source->begin;
+  if (source->written->all(source_offset, bytes)) {
+    target->written->add(offset, bytes);
+    return;
+  }
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (source->written->all(source_offset + i, 1)) target->written->add(offset + i, 1);
+  }
+}
+
 cudaError_t check_copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (!to || !from) return simt::set_error(cudaErrorInvalidValue);
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
@@ -294,6 +337,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(from));
   std::memmove(to, from, bytes);
+  mark_written(to, bytes, device_of(from) >= 0 ? from : nullptr);
 }
 
 // Host memory that is not pinned: CUDA reads or writes it before the call returns.
@@ -366,6 +410,7 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   const DeviceMemoryAccess access;
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
   std::memset(to, value, bytes);
+  mark_written(to, bytes, nullptr);
   return cudaSuccess;
 }
 

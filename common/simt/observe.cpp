@@ -1,8 +1,8 @@
-// Counting what warps ask of memory, and checking that they may.
+// Watching what the lanes of a block do: every access is checked, and what is to be counted is
+// noted in the lane's trail.
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <mutex>
 
 #include "simt/builtins.hpp"
 #include "simt/internal.hpp"
@@ -11,9 +11,10 @@
 namespace simt {
 namespace {
 
-std::mutex profile_mutex;
-bool profiling = false;
-Profile profile;
+std::uint32_t place_of(const void* pc) {
+  static const std::uintptr_t base = executable_address();
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc) - base);
+}
 
 template <typename T>
 bool within(const T& variable, std::uintptr_t address) {
@@ -25,61 +26,7 @@ bool is_builtin_variable(std::uintptr_t address) {
          within(gridDim, address);
 }
 
-// Rounds in which 32 banks of 4 bytes serve a warp's accesses of `size` bytes to shared memory; 0
-// stands for a lane that takes no part. Lanes that want the same word share it. Wider accesses are
-// served half a warp or a quarter of it at a time.
-unsigned bank_passes(const std::uintptr_t (&addresses)[kWarpSize], unsigned size) {
-  const unsigned words = std::max(1u, size / 4);
-  const unsigned group = kWarpSize / words;
-  const auto base = reinterpret_cast<std::uintptr_t>(shared_address(0));
-  unsigned passes = 0;
-  for (unsigned first = 0; first < kWarpSize; first += group) {
-    std::uintptr_t wanted[kWarpSize];
-    unsigned n = 0;
-    for (unsigned lane = first; lane < first + group; ++lane) {
-      if (!addresses[lane]) continue;
-      for (unsigned w = 0; w < words; ++w) wanted[n++] = (addresses[lane] - base) / 4 + w;
-    }
-    std::sort(wanted, wanted + n);
-    unsigned load[kWarpSize] = {};
-    unsigned most = 0;
-    for (unsigned i = 0; i < n; ++i) {
-      if (i > 0 && wanted[i] == wanted[i - 1]) continue;
-      most = std::max(most, ++load[wanted[i] % kWarpSize]);
-    }
-    passes += most;
-  }
-  return passes;
-}
-
 }  // namespace
-
-const char* to_string(Access access) {
-  switch (access) {
-    case Access::kLoad:
-      return "load";
-    case Access::kStore:
-      return "store";
-    default:
-      return "atomic";
-  }
-}
-
-const char* to_string(Space space) {
-  return space == Space::kGlobal ? "global" : "shared";
-}
-
-AccessCounts& AccessCounts::operator+=(const AccessCounts& other) {
-  requests += other.requests;
-  lanes += other.lanes;
-  bytes_used += other.bytes_used;
-  sectors += other.sectors;
-  ideal_sectors += other.ideal_sectors;
-  passes += other.passes;
-  addresses += other.addresses;
-  max_same_address = std::max(max_same_address, other.max_same_address);
-  return *this;
-}
 
 bool is_instrumented() {
 #ifdef SIMT_INSTRUMENTED
@@ -89,37 +36,46 @@ bool is_instrumented() {
 #endif
 }
 
-void start_profile() {
-  const std::lock_guard lock(profile_mutex);
-  profiling = is_instrumented();
-  profile.clear();
-}
-
-Profile stop_profile() {
-  const std::lock_guard lock(profile_mutex);
-  profiling = false;
-  return std::exchange(profile, {});
-}
-
-bool profile_active() {
-  return profiling;
-}
-
-void add_to_profile(Observer& observer) {
-  const std::lock_guard lock(profile_mutex);
-  observer.merge_into(profile);
-}
-
-// --- Observer -----------------------------------------------------------------------------------
-
-void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared) {
+void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared,
+                     unsigned threads) {
+  if (!is_instrumented()) return;
   grid_ = &grid;
   shared_ = &shared;
   counting_ = profile_active();
+  check_uninitialised_ = settings().check_uninitialised;
+  check_races_ = settings().check_races;
   table_.assign(std::max<std::size_t>(table_.size(), 64), {});
   instructions_ = 0;
   tallies_.clear();
-  touched_.clear();
+  operations_.clear();
+  words_.clear();
+  words_.resize(shared.size());
+  warps_.assign((threads + kWarpSize - 1) / kWarpSize, {});
+  lane_work_.assign(threads, 0);
+  kernel_ = {};
+  for (Trail& trail : trails_) trail.clear();
+  caches_ = counting_ ? profile_caches() : nullptr;
+  if (caches_) {
+    caches_->start_grid(threads, static_shared_bytes(grid.kernel) + grid.dynamic_shared_bytes);
+  }
+}
+
+void Observer::start_block(bool is_first) {
+  ++epoch_;
+  ++block_;
+  is_first_block_ = is_first;
+  if (caches_) caches_->start_block();
+}
+
+void Observer::end_block() {
+  if (!counting_) return;
+  std::uint64_t requests = 0;
+  for (Warp& warp : warps_) {
+    requests += warp.requests;
+    kernel_.warps.add(std::exchange(warp.requests, 0));
+  }
+  kernel_.blocks.add(requests);
+  for (std::uint64_t& work : lane_work_) kernel_.lanes.add(std::exchange(work, 0));
 }
 
 Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size, Access access) {
@@ -157,19 +113,169 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   if (address < instruction.begin || address + size > instruction.end) {
     classify(lane, instruction, address);
   }
-  if (!instruction.tally) return;
-  if (counting_) {
-    Tally& tally = *instruction.tally;
-    if (!tally.pending) touched_.push_back(&tally);
-    tally.pending |= 1u << lane.id;
-    tally.addresses[lane.id].push_back(address);
+  const Tally* const tally = instruction.tally;
+  if (!tally) return;
+  if (tally->written) {
+    check_global(lane, *tally, address);
+  } else {
+    check_shared(lane, *tally, address);
   }
+  if (current_trail) current_trail->push_back({place_of(pc), tally->number, address});
   if (access == Access::kLoad && address == instruction.last) {
     lane.block->polled(lane, pc);
   } else if (access != Access::kAtomic) {
     lane.polls = 0;
     instruction.last = address;
   }
+}
+
+void Observer::meet(Lane& lane, Access access, const char* name, const void* pc) {
+  if (!counting_) return;
+  Instruction& instruction = find_instruction(pc, 0, access);
+  if (!instruction.tally) {
+    instruction.tally = add_tally(instruction, Space::kNone, operations_.emplace_back(name));
+  }
+  trails_[lane.id].push_back({place_of(pc), instruction.tally->number, 0});
+}
+
+// --- What may not be ----------------------------------------------------------------------------
+
+void Observer::check_global(Lane& lane, const Tally& tally, std::uintptr_t address) {
+  const std::size_t offset = address - tally.begin;
+  if (tally.access == Access::kStore) {
+    tally.written->add(offset, tally.size);
+  } else if (!tally.written->all(offset, tally.size) && check_uninitialised_) {
+    report_uninitialised(lane, tally, address);
+  }
+}
+
+// Two accesses race if they touch the same byte, one of them writes, not both are atomic, they are
+// of different threads, and nothing orders them: no barrier of the block, no __syncwarp of both.
+// (CUDA promises that of no other operation.)
+void Observer::check_shared(Lane& lane, const Tally& tally, std::uintptr_t address) {
+  const bool reads = tally.access != Access::kStore;
+  const bool writes = tally.access != Access::kLoad;
+  const bool atomic = tally.access == Access::kAtomic;
+  const std::size_t begin = address - tally.begin;
+  const std::size_t end = begin + tally.size;
+  for (std::size_t w = begin / 4; 4 * w < end; ++w) {
+    SharedWord& word = tally.words[w];
+    const std::size_t first = std::max(begin, 4 * w) - 4 * w;
+    const std::size_t last = std::min(end, 4 * w + 4) - 4 * w;
+    const auto bytes = static_cast<std::uint8_t>((1u << last) - (1u << first));
+    if (word.block != block_) word.block = block_, word.written = 0;
+    if (reads && check_uninitialised_ && (word.written & bytes) != bytes) {
+      report_uninitialised(lane, tally, address);
+    }
+    if (writes) word.written |= bytes;
+    if (!check_races_) continue;
+
+    const auto races_with = [&](const Accesses& earlier, const char* did) {
+      if (earlier.epoch != epoch_ || !(earlier.bytes & bytes)) return;
+      const unsigned others = unordered(lane, earlier);
+      if (!others) return;
+      const unsigned other = earlier.warp == Accesses::kSeveral
+                                 ? Accesses::kSeveral
+                                 : earlier.warp * kWarpSize + std::countr_zero(others);
+      report_race(lane, tally, address, did, other, earlier.pc);
+    };
+    if (!(atomic && word.writes.atomic)) races_with(word.writes, "wrote");
+    if (writes) races_with(word.reads, "read");
+    if (!writes) {
+      join(lane, word.reads, bytes, false, tally.pc);
+    } else {
+      if (!(atomic && word.writes.atomic))
+        word.writes.epoch = 0;  // this one stands for those before
+      join(lane, word.writes, bytes, atomic, tally.pc);
+    }
+  }
+}
+
+// The lanes of earlier accesses in this epoch that `lane` cannot know to be over; not itself.
+unsigned Observer::unordered(const Lane& lane, const Accesses& earlier) const {
+  if (earlier.warp != lane.warp) return earlier.lanes;
+  const auto& known = warps_[lane.warp].known[lane.id];
+  unsigned found = 0;
+  for (unsigned rest = earlier.lanes & ~(1u << lane.id); rest; rest &= rest - 1) {
+    if (earlier.time >= known[std::countr_zero(rest)]) found |= rest & -rest;
+  }
+  return found;
+}
+
+// Adds an access of `lane` to earlier ones of its kind. Those that it knows to be over need not be
+// kept: who must wait for them must wait for this one. Of the others the oldest time stands for
+// all, so that nothing is reported that is no race.
+void Observer::join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, bool atomic,
+                    const void* pc) const {
+  // (Accesses to other bytes of the word are forgotten.)
+  const bool is_first = earlier.epoch != epoch_ || earlier.bytes != bytes;
+  const unsigned kept = is_first ? 0 : unordered(lane, earlier);
+  if (!is_first && earlier.warp != lane.warp) {
+    earlier.warp = Accesses::kSeveral;
+  } else {
+    if (!kept) earlier.time = warps_[lane.warp].time;
+    earlier.warp = static_cast<std::uint16_t>(lane.warp);
+  }
+  earlier.lanes = kept | 1u << lane.id;
+  earlier.bytes = bytes;
+  earlier.epoch = epoch_;
+  earlier.atomic = atomic;
+  earlier.pc = pc;
+}
+
+void Observer::warp_synchronized(unsigned warp_number, unsigned mask) {
+  if (!is_instrumented()) return;
+  Warp& warp = warps_[warp_number];
+  ++warp.time;
+  std::array<std::uint32_t, kWarpSize> joined = {};
+  for (unsigned rest = mask; rest; rest &= rest - 1) {
+    const auto& known = warp.known[std::countr_zero(rest)];
+    for (unsigned i = 0; i < kWarpSize; ++i) joined[i] = std::max(joined[i], known[i]);
+  }
+  for (unsigned rest = mask; rest; rest &= rest - 1) joined[std::countr_zero(rest)] = warp.time;
+  for (unsigned rest = mask; rest; rest &= rest - 1) warp.known[std::countr_zero(rest)] = joined;
+}
+
+void Observer::block_synchronized() {
+  if (!is_instrumented()) return;
+  ++epoch_;
+  ++kernel_.barriers;
+}
+
+namespace {
+
+constexpr const char* kVerbs[] = {"reads ", "writes ", "updates "};
+
+std::string verb(Access access) {
+  return kVerbs[static_cast<int>(access)];
+}
+
+}  // namespace
+
+void Observer::report_uninitialised(Lane& lane, const Tally& tally, std::uintptr_t address) {
+  const bool shared = tally.space == Space::kShared;
+  lane.block->fail(
+      lane,
+      verb(tally.access) + std::to_string(tally.size) + " bytes, " +
+          std::to_string(address - tally.begin) + " bytes into " + (shared ? "shared '" : "'") +
+          *tally.array + "', that nobody has written" +
+          (shared ? " since the block started (or not yet, if a barrier is missing)" : ""),
+      tally.pc);
+}
+
+void Observer::report_race(Lane& lane, const Tally& tally, std::uintptr_t address, const char* did,
+                           unsigned other, const void* other_pc) {
+  std::string what = "race: " + verb(tally.access) + std::to_string(tally.size) + " bytes, " +
+                     std::to_string(address - tally.begin) + " bytes into shared '" + *tally.array +
+                     "', which ";
+  what +=
+      other == Accesses::kSeveral ? "threads of other warps" : lane.block->name_of_thread(other);
+  const std::string line = source_line(other_pc);
+  what += std::string(" ") + did + (line.empty() ? "" : " at " + line) + ", with no " +
+          (other != Accesses::kSeveral && other / kWarpSize == lane.warp ? "__syncwarp"
+                                                                         : "__syncthreads") +
+          " between";
+  lane.block->fail(lane, std::move(what), tally.pc);
 }
 
 // Finds what `address` is part of, or reports that the kernel may not touch it.
@@ -190,7 +296,9 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   }
   for (const SharedVariable& variable : *shared_) {
     if (is_in(reinterpret_cast<std::uintptr_t>(shared_address(variable.offset)), variable.bytes)) {
-      add_tally(instruction, Space::kShared, variable.name);
+      std::vector<SharedWord>& words = words_[&variable - shared_->data()];
+      words.resize((variable.bytes + 3) / 4);
+      add_tally(instruction, Space::kShared, variable.name)->words = words.data();
       return;
     }
   }
@@ -198,7 +306,7 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   if (allocation && can_reach(grid_->device, allocation->device) &&
       is_in(allocation->begin, allocation->bytes)) {
     DeviceMemoryAccess::open(address);
-    add_tally(instruction, Space::kGlobal, allocation->name);
+    add_tally(instruction, Space::kGlobal, allocation->name)->written = allocation->written.get();
     return;
   }
   if (const PinnedRange pinned = find_pinned(address); is_in(pinned.begin, pinned.bytes)) return;
@@ -225,9 +333,8 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
   const Allocation* const allocation = find_allocation(address);
   const std::uintptr_t past = allocation ? address - allocation->begin : 0;
 
-  constexpr const char* kVerbs[] = {"reads ", "writes ", "updates "};
-  std::string what = kVerbs[static_cast<int>(instruction.access)] +
-                     std::to_string(instruction.size) + " bytes at an address that is ";
+  std::string what =
+      verb(instruction.access) + std::to_string(instruction.size) + " bytes at an address that is ";
   const auto into = [&](std::uintptr_t offset, const std::string& name, std::size_t bytes) {
     what += std::to_string(offset) + " bytes into " + name + ", which has " + std::to_string(bytes);
   };
@@ -249,81 +356,14 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
   lane.block->fail(lane, std::move(what), instruction.pc, Outcome::kIllegalAddress);
 }
 
-void Observer::add_tally(Instruction& instruction, Space space, const std::string& array) {
-  instruction.tallies = &tallies_.emplace_back(
-      Tally{instruction.pc, instruction.size, instruction.access, space, &array, instruction.begin,
-            instruction.end, instruction.tallies});
+Observer::Tally* Observer::add_tally(Instruction& instruction, Space space,
+                                     const std::string& array) {
+  tallies_.push_back({instruction.pc, instruction.size, instruction.access, space, &array,
+                      instruction.begin, instruction.end, instruction.tallies,
+                      static_cast<std::uint32_t>(tallies_.size() + 1), nullptr, nullptr});
+  instruction.tallies = &tallies_.back();
   instruction.tally = instruction.tallies;
-}
-
-void Observer::converge(unsigned mask) {
-  std::erase_if(touched_, [mask](Tally* tally) {
-    if (tally->pending & ~mask) {
-      // Others may yet take part in these requests; the lanes in `mask` go on in step.
-      std::size_t longest = 0;
-      for (unsigned rest = mask; rest; rest &= rest - 1) {
-        longest = std::max(longest, tally->addresses[std::countr_zero(rest)].size());
-      }
-      for (unsigned rest = mask; rest && longest; rest &= rest - 1) {
-        tally->addresses[std::countr_zero(rest)].resize(longest, 0);
-      }
-      return false;
-    }
-    count(*tally);
-    return true;
-  });
-}
-
-// Counts the requests of a tally whose lanes have converged, and empties it.
-void Observer::count(Tally& tally) {
-  std::size_t requests = 0;
-  for (const auto& addresses : tally.addresses) requests = std::max(requests, addresses.size());
-  AccessCounts& counts = tally.counts;
-  counts.requests += requests;
-  for (std::size_t k = 0; k < requests; ++k) {
-    std::uintptr_t of_lane[kWarpSize];
-    std::uintptr_t sorted[kWarpSize];
-    unsigned lanes = 0;
-    for (unsigned id = 0; id < kWarpSize; ++id) {
-      const auto& addresses = tally.addresses[id];
-      of_lane[id] = k < addresses.size() ? addresses[k] : 0;
-      if (of_lane[id]) sorted[lanes++] = of_lane[id];
-    }
-    counts.lanes += lanes;
-    if (tally.space == Space::kShared) counts.passes += bank_passes(of_lane, tally.size);
-    // Lanes mostly walk upwards, so that the addresses are sorted as they are.
-    if (!std::is_sorted(sorted, sorted + lanes)) std::sort(sorted, sorted + lanes);
-    std::uint64_t bytes = 0, sectors = 0;
-    std::uintptr_t end = 0, sectors_end = 0;  // of what is counted so far
-    unsigned same = 0;
-    for (unsigned i = 0; i < lanes; ++i) {
-      const std::uintptr_t begin = sorted[i];
-      same = i > 0 && begin == sorted[i - 1] ? same + 1 : 1;
-      if (tally.access == Access::kAtomic) {
-        counts.max_same_address = std::max<std::uint64_t>(counts.max_same_address, same);
-      }
-      if (same > 1) continue;
-      ++counts.addresses;
-      bytes += begin + tally.size - std::max(begin, end);
-      end = begin + tally.size;
-      const std::uintptr_t last_sector = (end - 1) / kSectorBytes;
-      sectors += last_sector + 1 - std::max(begin / kSectorBytes, sectors_end);
-      sectors_end = last_sector + 1;
-    }
-    counts.bytes_used += bytes;
-    if (tally.space == Space::kGlobal) {
-      counts.sectors += sectors;
-      counts.ideal_sectors += (bytes + kSectorBytes - 1) / kSectorBytes;
-    }
-  }
-  for (auto& addresses : tally.addresses) addresses.clear();
-  tally.pending = 0;
-}
-
-void Observer::merge_into(Profile& merged) const {
-  for (const Tally& tally : tallies_) {
-    merged[{grid_->kernel, *tally.array, tally.space, tally.access, tally.pc}] += tally.counts;
-  }
+  return instruction.tally;
 }
 
 }  // namespace simt
@@ -358,6 +398,12 @@ extern "C" {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 void __tsan_init() {}
+// At the start of each basic block.
+void __sanitizer_cov_trace_pc() {
+  if (simt::current_trail) {
+    simt::current_trail->push_back({simt::place_of(__builtin_return_address(0)), 0, 0});
+  }
+}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}

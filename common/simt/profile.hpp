@@ -1,47 +1,62 @@
 // What the warps of a kernel asked of memory, counted as the hardware would.
 //
-// The instrumented build calls simt at every load and store of the kernels' sources. simt lines the
-// lanes of a warp up: the k-th time that one instruction is executed since the lanes last converged
-// (at a warp operation, a barrier or the start) is one *request*, whichever lanes take part. Of a
-// request to global memory it counts the lanes, the distinct bytes, and the 32-byte sectors that
-// hold them, which is what the memory system moves.
+// The instrumented build calls simt at every load, store and basic block of the kernels' sources.
+// Each lane leaves a trail of these; simt lines the trails of a warp up (lineup.cpp), and one step
+// in which one or more lanes execute an access together is one *request*. Of a request to global
+// memory it counts the lanes, the distinct bytes, and the 32-byte sectors and 128-byte lines that
+// hold them; of one to shared memory the passes over the banks.
 //
 // The counts do not depend on the host, the number of its threads or its speed. They say nothing of
-// caches or time.
+// time.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
+
+#include "simt/cache_model.hpp"
+#include "simt/engine.hpp"
 
 namespace simt {
 
 inline constexpr unsigned kSectorBytes = 32;
+inline constexpr unsigned kLineBytes = 128;
+inline constexpr unsigned kBankBytes = 4;
 
-enum class Access : std::uint8_t { kLoad, kStore, kAtomic };
-enum class Space : std::uint8_t { kGlobal, kShared };
+// The last two are no accesses: they count how often warps met, and with how many lanes.
+enum class Access : std::uint8_t { kLoad, kStore, kAtomic, kBarrier, kWarpOperation };
+enum class Space : std::uint8_t { kGlobal, kShared, kNone };
 
 const char* to_string(Access access);  // "load", ...
 const char* to_string(Space space);    // "global", ...
 
 struct AccessCounts {
   std::uint64_t requests = 0;
-  std::uint64_t lanes = 0;          // that took part, over all requests
-  std::uint64_t bytes_used = 0;     // distinct bytes, over all requests
-  std::uint64_t sectors = 0;        // touched (global)
-  std::uint64_t ideal_sectors = 0;  // that the bytes used would fill if they lay together (global)
-  // That the 32 banks need (shared): without conflicts 1 a request, 2 if of 8 bytes, 4 if of 16.
+  std::uint64_t lanes = 0;       // that took part, over all requests
+  std::uint64_t bytes_used = 0;  // distinct bytes, over all requests
+  // Global memory.
+  std::uint64_t sectors = 0;        // touched
+  std::uint64_t ideal_sectors = 0;  // that the bytes used would fill if they lay together
+  std::uint64_t lines = 0;
+  std::uint64_t ideal_lines = 0;
+  // Shared memory: rounds in which the banks serve the lanes, and those that the size of the
+  // elements alone asks for: 1 a request, 2 if of 8 bytes, 4 if of 16. The rest are conflicts.
   std::uint64_t passes = 0;
-  std::uint64_t addresses = 0;  // distinct ones, over all requests: lanes / addresses share one
+  std::uint64_t ideal_passes = 0;
+  std::uint64_t addresses = 0;         // distinct ones, over all requests
   std::uint64_t max_same_address = 0;  // most lanes of a request on one address (atomics)
+  // By the model of the caches (cache_model.hpp), if one was asked for.
+  std::uint64_t l2_sectors = 0;    // that went on to the L2
+  std::uint64_t dram_sectors = 0;  // read from DRAM
 
   AccessCounts& operator+=(const AccessCounts& other);
 };
 
 struct AccessKey {
   const void* kernel;  // function address
-  std::string array;   // the buffer's or __shared__ variable's name
+  std::string array;  // the buffer's or __shared__ variable's name; the operation's if Space::kNone
   Space space;
   Access access;
   const void* pc;  // the instruction
@@ -49,14 +64,53 @@ struct AccessKey {
   auto operator<=>(const AccessKey&) const = default;
 };
 
-using Profile = std::map<AccessKey, AccessCounts>;
+// How work was spread over `parts` equals: accesses of a lane, requests of a warp or of a block.
+struct Spread {
+  std::uint64_t parts = 0;
+  std::uint64_t total = 0;
+  std::uint64_t most = 0;
+
+  void add(std::uint64_t work);
+  Spread& operator+=(const Spread& other);
+  // How many times the average the busiest has; 1 is even, 0 if there is no work.
+  double unevenness() const;
+};
+
+// All launches of one kernel together.
+struct KernelCounts {
+  std::uint64_t launches = 0;
+  Spread lanes, warps, blocks;
+  std::uint64_t barriers = 0;            // a block's threads met
+  std::uint64_t dram_write_sectors = 0;  // by the model of the caches; see cache_model.hpp
+
+  KernelCounts& operator+=(const KernelCounts& other);
+};
+
+// One of the first requests of the first warp of the first block to an array.
+struct RequestSample {
+  static constexpr std::int64_t kInactive = -1;
+
+  unsigned size = 0;                // bytes a lane
+  std::int64_t offsets[kWarpSize];  // into the array, a lane; or kInactive
+};
+inline constexpr std::size_t kSamples = 8;
+
+struct Profile {
+  std::map<AccessKey, AccessCounts> accesses;
+  std::map<AccessKey, std::vector<RequestSample>> samples;  // global and shared, up to kSamples
+  std::map<const void*, KernelCounts> kernels;              // by function address
+  std::vector<const void*> order;                           // kernels, as first launched
+
+  bool empty() const { return accesses.empty() && kernels.empty(); }
+};
 
 // True if kernels were built with instrumentation; without it profiles are empty.
 bool is_instrumented();
 
-// Counts what kernels do between the two calls. One thread of the host runs them, block after
-// block: where blocks compete for their work, what each one does is then the same in every run.
-void start_profile();
+// Counts what kernels do between the two calls; with a `gpu` also what its caches would let
+// through. One thread of the host runs them, block after block: where blocks compete for their
+// work, what each one does is then the same in every run.
+void start_profile(const Gpu* gpu = nullptr);
 Profile stop_profile();
 
 }  // namespace simt

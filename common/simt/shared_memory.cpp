@@ -209,24 +209,57 @@ std::string function_name(const void* pc) {
   return function ? demangle(function->mangled) : "?";
 }
 
-std::string source_line(const void* pc) {
-  char command[128];
-  // The call ends before the address it returns to, hence - 1.
-  std::snprintf(command, sizeof command, "addr2line -i -e /proc/%d/exe 0x%zx 2>/dev/null", getpid(),
-                reinterpret_cast<std::uintptr_t>(pc) - load_address() - 1);
-  std::string found;
-  if (FILE* pipe = popen(command, "r")) {
-    // The innermost function comes first; the kernel's own line is the first outside of simt.
-    char line[1024];
-    while (std::fgets(line, sizeof line, pipe)) {
-      std::string text(line);
-      if (!found.empty() || text.starts_with("??") || text.find("/simt/") != text.npos) continue;
-      text = text.substr(text.find_last_of('/') + 1);
-      found = text.substr(0, text.find_first_of(" \n"));
+std::uintptr_t executable_address() {
+  return load_address();
+}
+
+std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs) {
+  static std::mutex mutex;
+  static std::map<const void*, SourceLine> known;
+  const std::lock_guard lock(mutex);
+  std::vector<const void*> unknown;
+  for (const void* const pc : pcs) {
+    if (known.try_emplace(pc).second) unknown.push_back(pc);
+  }
+  constexpr std::size_t kAtOnce = 1000;
+  for (std::size_t first = 0; first < unknown.size(); first += kAtOnce) {
+    const std::size_t end = std::min(first + kAtOnce, unknown.size());
+    std::string command = "addr2line -a -i -e /proc/" + std::to_string(getpid()) + "/exe";
+    for (std::size_t i = first; i < end; ++i) {
+      // The call ends before the address it returns to, hence - 1.
+      char address[32];
+      std::snprintf(address, sizeof address, " 0x%zx",
+                    reinterpret_cast<std::uintptr_t>(unknown[i]) - load_address() - 1);
+      command += address;
+    }
+    FILE* const pipe = popen((command + " 2>/dev/null").c_str(), "r");
+    if (!pipe) break;
+    // For each address a line with it, then lines from the innermost function outwards. The
+    // kernel's own is the first outside of simt.
+    SourceLine* found = nullptr;
+    char buffer[4096];
+    for (std::size_t i = first; std::fgets(buffer, sizeof buffer, pipe);) {
+      const std::string text(buffer, std::strcspn(buffer, "\n"));
+      if (text.starts_with("0x") && i < end) {
+        found = &known[unknown[i++]];
+      } else if (found && found->file.empty() && !text.starts_with("??") &&
+                 text.find("/simt/") == text.npos) {
+        const std::size_t colon = text.find_last_of(':');
+        found->file = text.substr(0, colon);
+        found->line = static_cast<unsigned>(std::strtoul(text.c_str() + colon + 1, nullptr, 10));
+      }
     }
     pclose(pipe);
   }
-  return found;
+  std::vector<SourceLine> lines;
+  for (const void* const pc : pcs) lines.push_back(known[pc]);
+  return lines;
+}
+
+std::string source_line(const void* pc) {
+  const SourceLine source = find_sources({pc}).front();
+  if (source.file.empty()) return {};
+  return source.file.substr(source.file.find_last_of('/') + 1) + ":" + std::to_string(source.line);
 }
 
 }  // namespace simt

@@ -38,7 +38,18 @@ bool is_program_storage(std::uintptr_t address);
 
 // Demangled name of the function that holds `pc`; "?" if there is none.
 std::string function_name(const void* pc);
-// "file.cuh:31" for an address in this executable, by addr2line; "" without debug information.
+// Where the executable was loaded: subtracted from an address it gives the one in the file.
+std::uintptr_t executable_address();
+
+struct SourceLine {
+  std::string file;  // its path; empty without debug information
+  unsigned line = 0;
+};
+// The lines that the calls which return to `pcs` stand in, in the kernels' own sources (functions
+// of simt are inlined into them), by addr2line. Answers are kept; new addresses are asked for
+// together.
+std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs);
+// "file.cuh:31" for one of them; "" without debug information.
 std::string source_line(const void* pc);
 
 }  // namespace simt

@@ -63,7 +63,7 @@ __global__ void atomic_kernel(int* to, int offset) {
 
 TEST_CASE("accesses past an array's ends are reported", "[simt]") {
   if (lacks_instrumentation()) return;
-  const Buffer<float> x("x", 100);
+  const Buffer<float> x("x", std::vector<float>(100));
   Buffer<float> y("y", 256);
   check_report(
       failure_of(read_kernel, {1, 128}, x.data(), 0, y.data()),
@@ -133,7 +133,7 @@ LINE(kDynamicLine, 3);
 __global__ void dynamic_overrun_kernel(float* out) {
   extern __shared__ float dynamic_floats[];
   dynamic_floats[threadIdx.x] = 2;
-  out[threadIdx.x] = dynamic_floats[0];
+  out[threadIdx.x] = dynamic_floats[threadIdx.x];
 }
 
 TEST_CASE("accesses past shared arrays are reported", "[simt]") {
@@ -243,6 +243,236 @@ TEST_CASE("lanes that wait in vain are reported", "[simt]") {
     check_report(failure_of(other_barrier_kernel, {1, 64}, ints.data()),
                  {"thread (40,0,0): waits at another kind of __syncthreads than thread (0,0,0)"});
   });
+}
+
+// --- What nobody has written --------------------------------------------------------------------
+
+LINE(kCopyLine, 2);
+__global__ void copy_kernel(const double* from, double* to) {
+  to[threadIdx.x] = from[threadIdx.x];
+}
+
+__global__ void count_kernel(int* counter) {
+  atomicAdd(counter, 1);
+}
+
+LINE(kFirstSumLine, 5);
+__global__ void first_sum_kernel(int written, float* out) {
+  __shared__ float sums[40];
+  if (static_cast<int>(threadIdx.x) < written) sums[threadIdx.x] = 1;
+  __syncthreads();
+  out[threadIdx.x] = sums[threadIdx.x];
+}
+
+__global__ void bytes_kernel(unsigned char* bytes, int* out) {
+  bytes[threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) *out = *reinterpret_cast<const int*>(bytes);
+}
+
+TEST_CASE("reads of what nobody has written are reported", "[simt]") {
+  if (lacks_instrumentation()) return;
+  Buffer<double> from("from", 100), to("to", 100);
+  check_report(failure_of(copy_kernel, {1, 100}, from.data(), to.data()),
+               {"cudaErrorLaunchFailure", "kernel simt_test::copy_kernel(double const*, double*)",
+                place(kCopyLine),
+                "block (0,0,0), thread (0,0,0): reads 8 bytes, 0 bytes into "
+                "'from', that nobody has written"});
+  // Written by the host, by a memset, by a kernel, by a copy of what was written.
+  from.upload(std::vector<double>(100, 1));
+  CHECK(failure_of(copy_kernel, {1, 70}, from.data(), to.data()).empty());
+  Buffer<double> again("again", 100), last("last", 100);
+  CHECK(cudaMemset(again.data(), 0, 50 * 8) == cudaSuccess);
+  CHECK(failure_of(copy_kernel, {1, 50}, again.data(), last.data()).empty());
+  check_report(failure_of(copy_kernel, {1, 51}, again.data(), last.data()),
+               {"thread (50,0,0): reads 8 bytes, 400 bytes into 'again', that nobody has written"});
+  CHECK(cudaMemcpy(again.data(), to.data(), 800, cudaMemcpyDeviceToDevice) == cudaSuccess);
+  CHECK(failure_of(copy_kernel, {1, 70}, again.data(), last.data()).empty());
+  check_report(failure_of(copy_kernel, {1, 71}, again.data(), last.data()),
+               {"thread (70,0,0)", "560 bytes into 'again'"});
+  Buffer<int> counter("counter", 1);
+  check_report(failure_of(count_kernel, {1, 1}, counter.data()),
+               {"updates 4 bytes, 0 bytes into 'counter', that nobody has written"});
+
+  // A word of which three bytes were written.
+  Buffer<unsigned char> bytes("bytes", 64);
+  Buffer<int> out("out", 1);
+  CHECK(failure_of(bytes_kernel, {1, 4}, bytes.data(), out.data()).empty());
+  Buffer<unsigned char> three("three", 64);
+  check_report(failure_of(bytes_kernel, {1, 3}, three.data(), out.data()),
+               {"reads 4 bytes, 0 bytes into 'three', that nobody has written"});
+
+  // Shared memory is new in each block.
+  Buffer<float> sums("sums", 40);
+  CHECK(failure_of(first_sum_kernel, {3, 40}, 40, sums.data()).empty());
+  check_report(failure_of(first_sum_kernel, {3, 40}, 33, sums.data()),
+               {place(kFirstSumLine),
+                "thread (33,0,0): reads 4 bytes, 132 bytes into shared 'sums', "
+                "that nobody has written since the block started"});
+
+  const ScopedSettings restore;
+  simt::settings().check_uninitialised = false;
+  CHECK(failure_of(count_kernel, {1, 1}, Buffer<int>("unwritten", 1).data()).empty());
+}
+
+// --- Races --------------------------------------------------------------------------------------
+
+enum class Order { kNothing, kSyncWarp, kShuffle, kSyncThreads };
+
+__device__ __forceinline__ void wait(Order order) {
+  if (order == Order::kSyncWarp) __syncwarp();
+  if (order == Order::kShuffle) __shfl_sync(~0u, 1, 0);
+  if (order == Order::kSyncThreads) __syncthreads();
+}
+
+// Each thread writes its cell and reads the one `distance` on.
+LINE(kExchangeWriteLine, 6);
+LINE(kExchangeReadLine, 7);
+__global__ void exchange_kernel(Order order, int distance, int* out) {
+  __shared__ int cells[64];
+  cells[threadIdx.x] = 0;
+  __syncthreads();
+  cells[threadIdx.x] = threadIdx.x;
+  wait(order);
+  out[threadIdx.x] = cells[(threadIdx.x + distance) % 64];
+}
+
+// All read cell 0, then thread 5 writes it.
+__global__ void overwrite_kernel(Order order, int* out) {
+  __shared__ int cell;
+  if (threadIdx.x == 0) cell = 1;
+  __syncthreads();
+  out[threadIdx.x] = cell;
+  wait(order);
+  if (threadIdx.x == 5) cell = 2;
+}
+
+__global__ void both_write_kernel(int* out) {
+  __shared__ int cell;
+  if (threadIdx.x % 32 == 3) cell = threadIdx.x;
+  __syncthreads();
+  *out = cell;
+}
+
+// A tree of sums as it was written before Volta.
+__global__ void tree_kernel(Order order, float* out) {
+  __shared__ float sums[32];
+  sums[threadIdx.x] = 1;
+  __syncthreads();
+  for (int distance = 16; distance > 0; distance /= 2) {
+    if (static_cast<int>(threadIdx.x) < distance) sums[threadIdx.x] += sums[threadIdx.x + distance];
+    wait(order);
+  }
+  if (threadIdx.x == 0) *out = sums[0];
+}
+
+// Pairs of lanes exchange their cells; each pair waits for itself alone.
+__global__ void pairs_kernel(unsigned distance, int* out) {
+  __shared__ int cells[32];
+  const unsigned mask = 3u << threadIdx.x / 2 * 2;
+  for (int i = 0; i < 3; ++i) {
+    cells[threadIdx.x] = i;
+    __syncwarp(mask);
+    out[threadIdx.x] = cells[threadIdx.x ^ distance];
+    __syncwarp(mask);
+  }
+}
+
+__global__ void count_in_shared_kernel(bool read_early, int* out) {
+  __shared__ int count;
+  __shared__ unsigned char flags[64];
+  if (threadIdx.x == 0) count = 0;
+  flags[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd(&count, 1);
+  if (flags[threadIdx.x] == 0) flags[threadIdx.x] = 1;  // neighbours in a word are not one address
+  if (read_early && threadIdx.x == 63) out[1] = count;
+  __syncthreads();
+  if (threadIdx.x == 0) out[0] = count + flags[63];
+}
+
+TEST_CASE("races on shared memory are reported", "[simt]") {
+  if (lacks_instrumentation()) return;
+  Buffer<int> out("out", 64);
+  Buffer<float> sum("sum", 1);
+  under_every_schedule([&] {
+    for (const Order order : {Order::kNothing, Order::kShuffle}) {
+      const std::string report = failure_of(exchange_kernel, {1, 64}, order, 1, out.data());
+      check_report(report, {"kernel simt_test::exchange_kernel", "race: ", "into shared 'cells'",
+                            ", with no __sync", "simt_failure_test.cu:"});
+    }
+    CHECK(failure_of(exchange_kernel, {1, 64}, Order::kSyncThreads, 1, out.data()).empty());
+    CHECK(failure_of(exchange_kernel, {1, 64}, Order::kNothing, 0, out.data()).empty());
+    CHECK(contains(failure_of(exchange_kernel, {1, 64}, Order::kSyncWarp, 32, out.data()),
+                   "with no __syncthreads between"));
+
+    check_report(failure_of(overwrite_kernel, {1, 32}, Order::kNothing, out.data()),
+                 {"race: ", "bytes, 0 bytes into shared 'cell'", "with no __syncwarp between"});
+    CHECK(contains(failure_of(overwrite_kernel, {1, 32}, Order::kShuffle, out.data()), "race: "));
+    CHECK(failure_of(overwrite_kernel, {1, 32}, Order::kSyncWarp, out.data()).empty());
+    CHECK(contains(failure_of(overwrite_kernel, {1, 64}, Order::kSyncWarp, out.data()),
+                   "with no __syncthreads between"));
+    CHECK(failure_of(overwrite_kernel, {1, 64}, Order::kSyncThreads, out.data()).empty());
+
+    check_report(failure_of(both_write_kernel, {1, 64}, out.data()),
+                 {"race: writes 4 bytes", "wrote at"});
+    CHECK(failure_of(both_write_kernel, {2, 32}, out.data()).empty());
+
+    check_report(failure_of(tree_kernel, {1, 32}, Order::kNothing, sum.data()),
+                 {"race: ", "into shared 'sums'", "with no __syncwarp between"});
+    CHECK(contains(failure_of(tree_kernel, {1, 32}, Order::kShuffle, sum.data()), "race: "));
+    CHECK(failure_of(tree_kernel, {1, 32}, Order::kSyncWarp, sum.data()).empty());
+    CHECK(sum.download()[0] == 32);
+
+    CHECK(failure_of(pairs_kernel, {1, 32}, 1u, out.data()).empty());
+    CHECK(contains(failure_of(pairs_kernel, {1, 32}, 2u, out.data()), "race: "));
+
+    CHECK(failure_of(count_in_shared_kernel, {1, 64}, false, out.data()).empty());
+    CHECK(out.download()[0] == 65);
+    CHECK(contains(failure_of(count_in_shared_kernel, {1, 64}, true, out.data()), "race: "));
+  });
+
+  // Who, where, what and with whom, in full.
+  const ScopedSettings restore;
+  simt::settings().workers = 1;
+  check_report(failure_of(exchange_kernel, {1, 64}, Order::kNothing, 1, out.data()),
+               {place(kExchangeWriteLine),
+                "block (0,0,0), thread (1,0,0): race: writes 4 bytes, 4 bytes into shared "
+                "'cells', which thread (0,0,0) read" +
+                    place(kExchangeReadLine) + " with no __syncwarp between"});
+  simt::settings().check_races = false;
+  CHECK(failure_of(both_write_kernel, {1, 64}, out.data()).empty());
+}
+
+// --- Barriers in divergent code -----------------------------------------------------------------
+
+__global__ void two_barriers_kernel(int* out) {
+  if (threadIdx.x < 40) {
+    __syncthreads();
+    out[threadIdx.x] = 1;
+  } else {
+    __syncthreads();
+    out[threadIdx.x] = 2;
+  }
+}
+
+__global__ void one_barrier_kernel(int rows, int* out) {
+  if (static_cast<int>(threadIdx.x) >= rows) return;  // who has returned is not waited for
+  for (int i = 0; i < 3; ++i) __syncthreads();
+  out[threadIdx.x] = 1;
+}
+
+TEST_CASE("a barrier in divergent code is reported", "[simt]") {
+  Buffer<int> out("out", 64);
+  check_report(failure_of(two_barriers_kernel, {1, 64}, out.data()),
+               {"kernel simt_test::two_barriers_kernel(int*)",
+                "thread (40,0,0): waits at another __syncthreads than thread (0,0,0)",
+                "a barrier in divergent code"});
+  CHECK(failure_of(two_barriers_kernel, {1, 40}, out.data()).empty());
+  CHECK(failure_of(one_barrier_kernel, {1, 64}, 50, out.data()).empty());
+  // One that some threads never reach, since they wait at a warp operation.
+  check_report(failure_of(missing_lane_kernel, {1, 32}),
+               {"deadlock", "a barrier in divergent code"});
 }
 
 TEST_CASE("misuse of warp operations is reported", "[simt]") {

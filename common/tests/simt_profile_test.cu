@@ -1,5 +1,6 @@
 // CUDA on the CPU: the counts of what kernels ask of memory, on patterns whose counts are known;
 // and how quick it all is.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -35,7 +36,7 @@ Profile profile_of(void (*kernel)(Parameters...), const Shape& shape, Arguments&
 // The counts of all accesses of one kind to one array.
 AccessCounts counts(const Profile& profile, const std::string& array, Access access) {
   AccessCounts sum;
-  for (const auto& [key, value] : profile) {
+  for (const auto& [key, value] : profile.accesses) {
     if (key.array == array && key.access == access) sum += value;
   }
   return sum;
@@ -64,7 +65,7 @@ __global__ void strided_kernel(int threads, int stride, int offset, const T* in,
 
 template <typename T>
 AccessCounts strided(int threads, int stride, int offset) {
-  const Buffer<T> in("in", 10000);
+  const Buffer<T> in("in", std::vector<T>(10000));
   Buffer<T> out("out", 64);
   const Profile profile =
       profile_of(strided_kernel<T>, {2, 32}, threads, stride, offset, in.data(), out.data());
@@ -75,7 +76,7 @@ AccessCounts strided(int threads, int stride, int offset) {
       counts(profile, "out", Access::kStore),
       {requests, static_cast<std::uint64_t>(threads), bytes, (bytes + 31) / 32, (bytes + 31) / 32});
   CHECK(counts(profile, "out", Access::kLoad).requests == 0);
-  CHECK(profile.size() == 2);
+  CHECK(profile.accesses.size() == 2);
   return counts(profile, "in", Access::kLoad);
 }
 
@@ -142,10 +143,10 @@ __global__ void vectors_profile_kernel(const float4* quads, const double2* pairs
 
 TEST_CASE("vectors are one request, structures several", "[simt]") {
   if (cannot_count()) return;
-  const Buffer<float4> quads("quads", 32);
-  const Buffer<double2> pairs("pairs", 32);
+  const Buffer<float4> quads("quads", std::vector<float4>(32, make_float4(1, 2, 3, 4)));
+  const Buffer<double2> pairs("pairs", std::vector<double2>(32, make_double2(1, 2)));
   const Buffer<int2> ints("ints", std::vector<int2>(32, make_int2(1, 2)));
-  const Buffer<double4> fours("fours", 32);
+  const Buffer<double4> fours("fours", std::vector<double4>(32, make_double4(1, 2, 3, 4)));
   Buffer<float4> quads_out("quads_out", 32);
   Buffer<double2> pairs_out("pairs_out", 32);
   Buffer<int2> ints_out("ints_out", 32);
@@ -163,8 +164,8 @@ TEST_CASE("vectors are one request, structures several", "[simt]") {
   check_global(counts(profile, "fours", Access::kLoad), {2, 64, 1024, 64, 32});
   check_global(counts(profile, "fours_out", Access::kStore), {2, 64, 1024, 64, 32});
 
-  const Buffer<Twelve> twelve("twelve", 32);
-  const Buffer<Wide> wide("wide", 32);
+  const Buffer<Twelve> twelve("twelve", std::vector<Twelve>(32));
+  const Buffer<Wide> wide("wide", std::vector<Wide>(32));
   Buffer<Twelve> twelve_out("twelve_out", 32);
   Buffer<Wide> wide_out("wide_out", 32);
 #if defined(__clang__) && __clang_major__ < 16
@@ -233,7 +234,7 @@ __global__ void two_arrays_kernel(const float* a, const float* b, float* out) {
 
 TEST_CASE("lanes are lined up as the hardware would", "[simt]") {
   if (cannot_count()) return;
-  const Buffer<float> in("in", 1024), other("other", 1024);
+  const Buffer<float> in("in", std::vector<float>(1024)), other("other", std::vector<float>(1024));
   Buffer<float> out("out", 64);
 
   // As many requests as the longest lane has; 6 lanes of length 0, 7 of 1 and of 2, 6 of 3 and 4.
@@ -265,6 +266,192 @@ TEST_CASE("lanes are lined up as the hardware would", "[simt]") {
       profile_of(two_arrays_kernel, {1, 32}, in.data(), other.data(), out.data());
   check_global(counts(profile, "in", Access::kLoad), {1, 8, 32, 1, 1});
   check_global(counts(profile, "other", Access::kLoad), {1, 24, 96, 3, 3});
+}
+
+// --- Lanes that wait ----------------------------------------------------------------------------
+
+// Lane i loads in turns 0 to 7 of which bit i % 8 of `turns` is set.
+__global__ void skipping_kernel(const int* turns, const float* in, float* out) {
+  const int lane = threadIdx.x;
+  const int mine = turns[lane];
+  float sum = 0;
+  for (int turn = 0; turn < 8; ++turn) {
+    if (!(mine >> turn & 1)) continue;
+    sum += in[32 * turn + lane];
+  }
+  out[lane] = sum;
+}
+
+// Rows of in[], one after the other, with no meeting between them; each lane `rows` of them.
+__global__ void rows_kernel(int rows, const int* lengths, const float* in, float* out) {
+  const int lane = threadIdx.x;
+  for (int row = 0; row < rows; ++row) {
+    float sum = 0;
+    for (int k = 0; k < lengths[32 * row + lane]; ++k) {
+      sum += in[32 * k + lane];
+      if (sum > 1e30f) break;
+    }
+    out[32 * row + lane] = sum;
+  }
+}
+
+TEST_CASE("lanes wait for each other behind loops and branches", "[simt]") {
+  if (cannot_count()) return;
+  const Buffer<float> in("in", std::vector<float>(1024));
+  Buffer<float> out("out", 1024);
+  Random random(7);
+  std::vector<int> turns(32), lengths(10 * 32);
+  for (int& t : turns) t = static_cast<int>(random.below(256)) & 0xef;  // nobody in turn 4
+  for (int& length : lengths) length = static_cast<int>(random.below(20));
+
+  const Buffer<int> device_turns("turns", turns);
+  AccessCounts got =
+      counts(profile_of(skipping_kernel, {1, 32}, device_turns.data(), in.data(), out.data()), "in",
+             Access::kLoad);
+  std::uint64_t lanes = 0;
+  for (const int t : turns) lanes += static_cast<std::uint64_t>(__builtin_popcount(t));
+  CHECK(got.requests == 7);
+  CHECK(got.lanes == lanes);
+
+  // Each row lasts as long as its longest lane.
+  const Buffer<int> device_lengths("lengths", lengths);
+  std::uint64_t requests = 0;
+  lanes = 0;
+  for (int row = 0; row < 10; ++row) {
+    int longest = 0;
+    for (int lane = 0; lane < 32; ++lane) {
+      longest = std::max(longest, lengths[32 * row + lane]);
+      lanes += static_cast<std::uint64_t>(lengths[32 * row + lane]);
+    }
+    requests += static_cast<std::uint64_t>(longest);
+  }
+  under_every_schedule([&] {
+    const Profile profile =
+        profile_of(rows_kernel, {1, 32}, 10, device_lengths.data(), in.data(), out.data());
+    got = counts(profile, "in", Access::kLoad);
+    CHECK(got.requests == requests);
+    CHECK(got.lanes == lanes);
+    check_global(counts(profile, "out", Access::kStore), {10, 320, 1280, 40, 40});
+  });
+}
+
+// --- Kernels as a whole -------------------------------------------------------------------------
+
+__global__ void uneven_kernel(const float* in, float* out) {
+  __shared__ float sums[64];
+  float sum = 0;
+  // Only thread 0 of block 1 has work.
+  for (int k = 0; blockIdx.x == 1 && threadIdx.x == 0 && k < 100; ++k) sum += in[k];
+  sum += __shfl_xor_sync(~0u, sum, 1);
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  out[threadIdx.x] = sums[63 - threadIdx.x];
+}
+
+TEST_CASE("meetings, and how work is spread", "[simt]") {
+  if (cannot_count()) return;
+  const Buffer<float> in("in", std::vector<float>(100));
+  Buffer<float> out("out", 64);
+  const Profile profile = profile_of(uneven_kernel, {4, 64}, in.data(), out.data());
+  REQUIRE(profile.kernels.size() == 1);
+  const simt::KernelCounts& kernel = profile.kernels.begin()->second;
+  CHECK(profile.order == std::vector<const void*>{profile.kernels.begin()->first});
+  CHECK(kernel.launches == 1);
+  CHECK(kernel.barriers == 4);
+  CHECK(kernel.blocks.parts == 4);
+  CHECK(kernel.warps.parts == 8);
+  CHECK(kernel.lanes.parts == 256);
+  // 3 accesses of everybody, 100 of one.
+  CHECK(kernel.lanes.total == 3 * 256 + 100);
+  CHECK(kernel.lanes.most == 103);
+  CHECK(kernel.warps.total == 3 * 8 + 100);
+  CHECK(kernel.warps.most == 103);
+  CHECK(kernel.blocks.most == 106);
+  CHECK(kernel.blocks.unevenness() == Approx(106.0 * 4 / 124));
+
+  const AccessCounts barrier = counts(profile, "__syncthreads", Access::kBarrier);
+  CHECK(barrier.requests == 8);
+  CHECK(barrier.lanes == 256);
+  CHECK(barrier.sectors == 0);
+  CHECK(counts(profile, "__shfl_xor_sync", Access::kWarpOperation).requests == 8);
+
+  const auto sample =
+      std::find_if(profile.samples.begin(), profile.samples.end(), [](const auto& entry) {
+        return entry.first.array == "sums" && entry.first.access == Access::kLoad;
+      });
+  REQUIRE(sample != profile.samples.end());
+  REQUIRE(sample->second.size() == 1);
+  CHECK(sample->second[0].size == 4);
+  CHECK(sample->second[0].offsets[0] == 63 * 4);
+  CHECK(sample->second[0].offsets[31] == 32 * 4);
+  // Thread 0 of block 0 asked for nothing of in[].
+  for (const auto& [key, samples] : profile.samples) CHECK(key.array != "in");
+}
+
+TEST_CASE("lines of 128 bytes", "[simt]") {
+  if (cannot_count()) return;
+  const Buffer<float> in("in", std::vector<float>(10000));
+  Buffer<float> out("out", 64);
+  struct Case {
+    int stride, offset;
+    std::uint64_t lines, ideal_lines;
+  };
+  for (const Case& c :
+       {Case{1, 0, 2, 2}, {1, 1, 4, 2}, {2, 0, 4, 2}, {32, 0, 64, 2}, {0, 3, 2, 2}}) {
+    const AccessCounts got = counts(
+        profile_of(strided_kernel<float>, {2, 32}, 64, c.stride, c.offset, in.data(), out.data()),
+        "in", Access::kLoad);
+    CAPTURE(c.stride, c.offset);
+    CHECK(got.lines == c.lines);
+    CHECK(got.ideal_lines == c.ideal_lines);
+  }
+}
+
+// --- Caches -------------------------------------------------------------------------------------
+
+__global__ void twice_kernel(int n, const float* in, float* out) {
+  float sum = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) sum += in[i];
+  }
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+TEST_CASE("the model of the caches", "[simt]") {
+  if (cannot_count()) return;
+  // Two multiprocessors of one block each; an L1 of 64 sectors, an L2 of 256.
+  const simt::Gpu small{"small", "small", 2, 32, 1, 2048, 1024, false, 8192};
+  const auto cached = [&](int blocks, int n) {
+    const Buffer<float> in("in", std::vector<float>(n));
+    Buffer<float> out("out", static_cast<std::size_t>(32 * blocks));
+    simt::start_profile(&small);
+    launch(twice_kernel, {static_cast<unsigned>(blocks), 32}, n, in.data(), out.data());
+    return simt::stop_profile();
+  };
+  const auto check = [&](int blocks, int n, std::uint64_t l2, std::uint64_t dram) {
+    CAPTURE(blocks, n);
+    const Profile profile = cached(blocks, n);
+    const AccessCounts got = counts(profile, "in", Access::kLoad);
+    CHECK(got.sectors == static_cast<std::uint64_t>(2 * blocks * n / 8));
+    CHECK(got.l2_sectors == l2);
+    CHECK(got.dram_sectors == dram);
+    // What was stored is written once, in the end.
+    CHECK(profile.kernels.begin()->second.dram_write_sectors ==
+          static_cast<std::uint64_t>(4 * blocks));
+    CHECK(counts(profile, "out", Access::kStore).dram_sectors == 0);
+  };
+  check(1, 512, 64, 64);             // the second round is in the L1
+  check(2, 512, 128, 64);            // each L1 asks once, the L2 has it the second time
+  check(3, 512, 128, 64);            // the third block follows the first, and finds its L1
+  check(1, 1024, 2 * 128, 128);      // a round is twice the L1, which then has nothing of use
+  check(1, 4096, 2 * 512, 2 * 512);  // and twice the L2
+  check(2, 4096, 4 * 512, 2 * 512);  // two blocks in step share what is in the L2
+
+  CHECK(simt::find_gpu("h200") == &simt::kGpus[0]);
+  CHECK(simt::find_gpu("none") == nullptr);
+  simt::start_profile();
+  launch(twice_kernel, {1, 1}, 0, nullptr, Buffer<float>("out", 1).data());
+  for (const auto& [key, c] : simt::stop_profile().accesses) CHECK(c.l2_sectors == 0);
 }
 
 // --- Atomics ------------------------------------------------------------------------------------
@@ -303,6 +490,8 @@ __global__ void banks_kernel(int stride, T* out) {
 
 TEST_CASE("passes over the banks of shared memory", "[simt]") {
   if (cannot_count()) return;
+  const ScopedSettings restore;
+  simt::settings().check_races = false;  // at stride 0 all lanes write to one place
   Buffer<float> floats("floats", 32);
   Buffer<double> doubles("doubles", 32);
   struct Case {
@@ -345,14 +534,15 @@ __global__ void compete_kernel(int rows, int* next, const float* in, float* out)
 TEST_CASE("a profile is the same in every run", "[simt]") {
   if (cannot_count()) return;
   const ScopedSettings restore;
-  const Buffer<float> in("in", 1000);
+  const Buffer<float> in("in", std::vector<float>(1000));
   Buffer<float> out("out", std::vector<float>(1000));
   std::vector<std::vector<std::uint64_t>> profiles;
   const auto add = [&] {
     Buffer<int> next("next", std::vector<int>(1));
     profiles.emplace_back();
-    for (const auto& [key, c] :
-         profile_of(compete_kernel, {20, 64}, 500, next.data(), in.data(), out.data())) {
+    const Profile profile =
+        profile_of(compete_kernel, {20, 64}, 500, next.data(), in.data(), out.data());
+    for (const auto& [key, c] : profile.accesses) {
       for (const std::uint64_t n : {c.requests, c.lanes, c.bytes_used, c.sectors, c.passes}) {
         profiles.back().push_back(n);
       }
@@ -369,7 +559,7 @@ TEST_CASE("a profile is the same in every run", "[simt]") {
 
 TEST_CASE("profiles hold what happens between start and stop", "[simt]") {
   if (cannot_count()) return;
-  const Buffer<float> in("in", 64);
+  const Buffer<float> in("in", std::vector<float>(64));
   Buffer<float> out("out", 64);
   const auto run = [&] { launch(strided_kernel<float>, {2, 32}, 64, 1, 0, in.data(), out.data()); };
   run();
@@ -389,7 +579,7 @@ TEST_CASE("profiles hold what happens between start and stop", "[simt]") {
   run();
   const Profile one = simt::stop_profile();
   CHECK(counts(one, "in", Access::kLoad).requests == 2);
-  for (const auto& [key, value] : one) {
+  for (const auto& [key, value] : one.accesses) {
     CHECK(contains(simt::function_name(key.kernel), "strided_kernel<float>"));
     CHECK(contains(simt::source_line(key.pc), "simt_profile_test.cu:"));
     CHECK(key.space == Space::kGlobal);

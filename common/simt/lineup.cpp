@@ -1,0 +1,272 @@
+// From the trails of a warp's lanes to the requests of the warp.
+//
+// A trail is a list of places in the program. A GPU executes an instruction for all lanes of a warp
+// that stand at it; those that are further on wait where paths meet again. Here the lanes whose
+// next place is the first in the program go on together, again and again: lanes that have left a
+// loop or skipped a branch wait behind it for those that have not. (That is right where the
+// compiler lays out blocks in the order of the source, for which build.mk asks it.)
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <mutex>
+
+#include "simt/internal.hpp"
+#include "simt/profile.hpp"
+
+namespace simt {
+namespace {
+
+std::mutex profile_mutex;
+bool profiling = false;
+Profile profile;
+std::unique_ptr<CacheModel> caches;
+
+struct Passes {
+  unsigned needed, ideal;
+};
+
+// Rounds in which 32 banks of 4 bytes serve a warp's accesses of `size` bytes to shared memory; 0
+// stands for a lane that takes no part. Lanes that want the same word share it. Wider accesses are
+// served half a warp or a quarter of it at a time.
+Passes bank_passes(const std::uintptr_t (&addresses)[kWarpSize], unsigned size) {
+  const unsigned words = std::max(1u, size / kBankBytes);
+  const unsigned group = kWarpSize / words;
+  const auto base = reinterpret_cast<std::uintptr_t>(shared_address(0));
+  Passes passes{0, 0};
+  for (unsigned first = 0; first < kWarpSize; first += group) {
+    std::uintptr_t wanted[kWarpSize];
+    unsigned n = 0;
+    for (unsigned lane = first; lane < first + group; ++lane) {
+      if (!addresses[lane]) continue;
+      for (unsigned w = 0; w < words; ++w) wanted[n++] = (addresses[lane] - base) / kBankBytes + w;
+    }
+    std::sort(wanted, wanted + n);
+    unsigned load[kWarpSize] = {};
+    unsigned most = 0;
+    for (unsigned i = 0; i < n; ++i) {
+      if (i > 0 && wanted[i] == wanted[i - 1]) continue;
+      most = std::max(most, ++load[wanted[i] % kWarpSize]);
+    }
+    passes.needed += most;
+    passes.ideal += most > 0;
+  }
+  return passes;
+}
+
+}  // namespace
+
+const char* to_string(Access access) {
+  constexpr const char* kNames[] = {"load", "store", "atomic", "barrier", "warp operation"};
+  return kNames[static_cast<int>(access)];
+}
+
+const char* to_string(Space space) {
+  constexpr const char* kNames[] = {"global", "shared", "none"};
+  return kNames[static_cast<int>(space)];
+}
+
+// --- Profile ------------------------------------------------------------------------------------
+
+AccessCounts& AccessCounts::operator+=(const AccessCounts& other) {
+  requests += other.requests;
+  lanes += other.lanes;
+  bytes_used += other.bytes_used;
+  sectors += other.sectors;
+  ideal_sectors += other.ideal_sectors;
+  lines += other.lines;
+  ideal_lines += other.ideal_lines;
+  passes += other.passes;
+  ideal_passes += other.ideal_passes;
+  addresses += other.addresses;
+  max_same_address = std::max(max_same_address, other.max_same_address);
+  l2_sectors += other.l2_sectors;
+  dram_sectors += other.dram_sectors;
+  return *this;
+}
+
+void Spread::add(std::uint64_t work) {
+  ++parts;
+  total += work;
+  most = std::max(most, work);
+}
+
+Spread& Spread::operator+=(const Spread& other) {
+  parts += other.parts;
+  total += other.total;
+  most = std::max(most, other.most);
+  return *this;
+}
+
+double Spread::unevenness() const {
+  if (total == 0) return 0;
+  return static_cast<double>(most) * static_cast<double>(parts) / static_cast<double>(total);
+}
+
+KernelCounts& KernelCounts::operator+=(const KernelCounts& other) {
+  launches += other.launches;
+  lanes += other.lanes;
+  warps += other.warps;
+  blocks += other.blocks;
+  barriers += other.barriers;
+  dram_write_sectors += other.dram_write_sectors;
+  return *this;
+}
+
+void start_profile(const Gpu* gpu) {
+  const std::lock_guard lock(profile_mutex);
+  profiling = is_instrumented();
+  profile = {};
+  caches = gpu && profiling ? std::make_unique<CacheModel>(*gpu) : nullptr;
+}
+
+Profile stop_profile() {
+  const std::lock_guard lock(profile_mutex);
+  profiling = false;
+  // What is left in the L2 goes to DRAM after the last kernel; it is that one's.
+  if (caches && !profile.order.empty()) {
+    profile.kernels[profile.order.back()].dram_write_sectors += caches->take_written(true);
+  }
+  caches = nullptr;
+  return std::exchange(profile, {});
+}
+
+bool profile_active() {
+  return profiling;
+}
+
+CacheModel* profile_caches() {
+  return caches.get();
+}
+
+void add_to_profile(Observer& observer) {
+  const std::lock_guard lock(profile_mutex);
+  observer.end_grid(profile);
+}
+
+void Observer::end_grid(Profile& merged) {
+  if (caches_) {
+    caches_->finish_grid();
+    kernel_.dram_write_sectors = caches_->take_written(false);
+  }
+  kernel_.launches = 1;
+  if (!merged.kernels.contains(grid_->kernel)) merged.order.push_back(grid_->kernel);
+  merged.kernels[grid_->kernel] += kernel_;
+  for (Tally& tally : tallies_) {
+    const AccessKey key{grid_->kernel, *tally.array, tally.space, tally.access, tally.pc};
+    merged.accesses[key] += tally.counts;
+    if (tally.samples.empty()) continue;
+    auto& samples = merged.samples[key];
+    if (samples.empty()) samples = std::move(tally.samples);
+  }
+}
+
+// --- Lining up ----------------------------------------------------------------------------------
+
+void Observer::line_up(unsigned warp) {
+  constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
+  // Of the lanes that have a trail: where they are, and where on it.
+  std::uint32_t places[kWarpSize];
+  const Step* steps[kWarpSize];
+  const Step* ends[kWarpSize];
+  unsigned ids[kWarpSize];
+  unsigned lanes = 0;
+  for (unsigned id = 0; id < kWarpSize; ++id) {
+    const Trail& trail = trails_[id];
+    if (trail.empty()) continue;
+    places[lanes] = trail.front().place;
+    steps[lanes] = trail.data();
+    ends[lanes] = trail.data() + trail.size();
+    ids[lanes++] = id;
+  }
+  while (lanes > 0) {
+    const std::uint32_t place = *std::min_element(places, places + lanes);
+    if (place == kNowhere) break;
+    unsigned together = 0;
+    for (unsigned i = 0; i < lanes; ++i) together |= (places[i] == place ? 1u : 0u) << i;
+    // One instruction may reach several arrays: each gets a request of its own.
+    while (together) {
+      const std::uint32_t tally = steps[std::countr_zero(together)]->tally;
+      std::uintptr_t addresses[kWarpSize] = {};
+      unsigned mask = 0;
+      for (unsigned rest = together; rest; rest &= rest - 1) {
+        const auto i = static_cast<unsigned>(std::countr_zero(rest));
+        if (steps[i]->tally != tally) continue;
+        addresses[ids[i]] = steps[i]->address;
+        mask |= 1u << ids[i];
+        together &= ~(1u << i);
+        ++steps[i];
+        places[i] = steps[i] == ends[i] ? kNowhere : steps[i]->place;
+      }
+      if (tally) count(tallies_[tally - 1], addresses, mask, warp);
+    }
+  }
+  for (Trail& trail : trails_) trail.clear();
+}
+
+// Counts one request of the lanes in `mask`.
+void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
+                     unsigned warp) {
+  AccessCounts& counts = tally.counts;
+  ++counts.requests;
+  const auto lanes = static_cast<unsigned>(std::popcount(mask));
+  counts.lanes += lanes;
+  if (tally.space == Space::kNone) return;
+
+  ++warps_[warp].requests;
+  std::uintptr_t sorted[kWarpSize];
+  unsigned n = 0;
+  for (unsigned rest = mask; rest; rest &= rest - 1) {
+    const auto id = static_cast<unsigned>(std::countr_zero(rest));
+    ++lane_work_[warp * kWarpSize + id];
+    sorted[n++] = addresses[id];
+  }
+  if (is_first_block_ && warp == 0 && tally.samples.size() < kSamples) {
+    RequestSample& sample = tally.samples.emplace_back();
+    sample.size = tally.size;
+    for (unsigned id = 0; id < kWarpSize; ++id) {
+      sample.offsets[id] = mask >> id & 1 ? static_cast<std::int64_t>(addresses[id] - tally.begin)
+                                          : RequestSample::kInactive;
+    }
+  }
+  // Lanes mostly walk upwards, so that the addresses are sorted as they are.
+  if (!std::is_sorted(sorted, sorted + n)) std::sort(sorted, sorted + n);
+
+  std::uint64_t sectors[2 * kWarpSize];  // an access of up to 16 bytes may straddle two
+  unsigned sector_count = 0;
+  std::uint64_t bytes = 0, lines = 0;
+  std::uintptr_t end = 0, lines_end = 0, sectors_end = 0;  // of what is counted so far
+  std::uint64_t same = 0;
+  for (unsigned i = 0; i < n; ++i) {
+    const std::uintptr_t begin = sorted[i];
+    same = i > 0 && begin == sorted[i - 1] ? same + 1 : 1;
+    if (tally.access == Access::kAtomic) {
+      counts.max_same_address = std::max(counts.max_same_address, same);
+    }
+    if (same > 1) continue;
+    ++counts.addresses;
+    bytes += begin + tally.size - std::max(begin, end);
+    end = begin + tally.size;
+    const std::uintptr_t last_sector = (end - 1) / kSectorBytes;
+    for (std::uint64_t s = std::max(begin / kSectorBytes, sectors_end); s <= last_sector; ++s) {
+      sectors[sector_count++] = s;
+    }
+    sectors_end = last_sector + 1;
+    const std::uintptr_t last_line = (end - 1) / kLineBytes;
+    lines += last_line + 1 - std::max(begin / kLineBytes, lines_end);
+    lines_end = last_line + 1;
+  }
+  counts.bytes_used += bytes;
+  if (tally.space == Space::kShared) {
+    const Passes passes = bank_passes(addresses, tally.size);
+    counts.passes += passes.needed;
+    counts.ideal_passes += passes.ideal;
+    return;
+  }
+  counts.sectors += sector_count;
+  counts.ideal_sectors += (bytes + kSectorBytes - 1) / kSectorBytes;
+  counts.lines += lines;
+  counts.ideal_lines += (bytes + kLineBytes - 1) / kLineBytes;
+  if (caches_) caches_->request(warp, tally.access, sectors, sector_count, counts);
+}
+
+}  // namespace simt
