@@ -161,13 +161,17 @@ def words(axes, text):
 
 def save(figure, directory, name):
     """NAME.png, of 256 colours, and NAME.svg: the same bytes on every run."""
+    save_png(figure, directory, name)
+    (directory / f"{name}.svg").write_text(svg(figure), encoding="utf-8")
+
+
+def save_png(figure, directory, name):
     from PIL import Image  # Matplotlib brings it
 
     out = io.BytesIO()
     figure.savefig(out, format="png")
     image = Image.open(out).convert("RGB").quantize(256)
     image.save(directory / f"{name}.png", optimize=True)
-    (directory / f"{name}.svg").write_text(svg(figure), encoding="utf-8")
 
 
 def svg(figure):

@@ -16,6 +16,7 @@
 #include "sparse/statistics.hpp"
 
 #ifndef SPMV_CUDA
+#include "simt/cache_model.hpp"
 #include "simt/engine.hpp"
 #endif
 
@@ -109,6 +110,15 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
   return report;
 }
 
+// Those whose caches the CPU backend has a model of.
+std::vector<std::string> gpu_names() {
+  std::vector<std::string> names;
+#ifndef SPMV_CUDA
+  for (const simt::Gpu& gpu : simt::kGpus) names.emplace_back(gpu.name);
+#endif
+  return names;
+}
+
 void set_up_backend([[maybe_unused]] const Options& options) {
 #ifndef SPMV_CUDA
   simt::settings().workers = options.workers;
@@ -182,6 +192,10 @@ int main_program(int argc, char** argv) {
       ->check(CLI::IsMember({"refuse", "real", "magnitude"}));
   app.add_flag("--verify-only", options.verify_only, "measure and count nothing");
   if (!kGpu) {
+    app.add_flag("--profile", options.run.profile,
+                 "show what each source line asks of memory, and the first requests of a warp");
+    app.add_option("--gpu", options.run.gpu, "whose caches --profile models")
+        ->check(CLI::IsMember(gpu_names()));
     app.add_option("--schedule", options.schedule,
                    "order of blocks, warps and lanes: forward, reverse or random")
         ->check(CLI::IsMember({"forward", "reverse", "random"}));

@@ -99,10 +99,6 @@ std::string ratio(double a, double b) {
 std::string percent(double a, double b) {
   return b == 0 ? "-" : fmt::format("{:.0f}%", 100 * a / b);
 }
-double sectors_a_request(const Traffic& t) {
-  return t.requests ? static_cast<double>(t.sectors) / static_cast<double>(t.requests) : NAN;
-}
-
 void print_cpu_table(std::ostream& out, const MatrixReport& report) {
   Table table({"step", "kernel", "needed MB", "moved MB", "used", "matrix", "x", "stores", "lanes",
                "GFLOP/s"});
@@ -284,6 +280,11 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
           record.difference->max_of_bound);
     }
   }
+  for (const Record& record : report.records) {
+    if (record.profile.empty()) continue;
+    out << fmt::format("\n=== {}\n", label(record));
+    print_profile(out, record.profile);
+  }
 }
 
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
@@ -394,19 +395,8 @@ void append_records(const std::string& path, const MatrixReport& report,
                             {"max_ulps", record.difference->max_ulps},
                             {"max_of_bound", record.difference->max_of_bound}};
     }
-    for (const Traffic& t : record.traffic) {
-      line["traffic"].push_back({{"array", t.array},
-                                 {"space", t.space},
-                                 {"access", t.access},
-                                 {"requests", t.requests},
-                                 {"lanes", t.lanes},
-                                 {"bytes_used", t.bytes_used},
-                                 {"sectors", t.sectors},
-                                 {"ideal_sectors", t.ideal_sectors},
-                                 {"bank_passes", t.bank_passes},
-                                 {"max_same_address", t.max_same_address},
-                                 {"addresses", t.addresses}});
-    }
+    for (const Traffic& t : record.traffic) line["traffic"].push_back(to_json(t));
+    add_profile(line, record.profile);
     lines += line.dump() + '\n';
   }
   append_lines(path, lines);

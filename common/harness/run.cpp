@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <map>
-#include <tuple>
 
 #ifndef SPMV_CUDA
 #include "simt/engine.hpp"
@@ -29,22 +27,6 @@ class Stopwatch {
 constexpr bool kMeasuresOneProduct = false;
 #else
 constexpr bool kMeasuresOneProduct = true;
-
-// Sums a profile, which tells instructions apart, by array.
-std::vector<Traffic> by_array(const simt::Profile& profile) {
-  std::map<std::tuple<std::string, simt::Space, simt::Access>, simt::AccessCounts> sums;
-  for (const auto& [key, counts] : profile.accesses) {
-    if (key.space != simt::Space::kNone) sums[{key.array, key.space, key.access}] += counts;
-  }
-  std::vector<Traffic> traffic;
-  for (const auto& [key, counts] : sums) {
-    const auto& [array, space, access] = key;
-    traffic.push_back({array, to_string(space), to_string(access), counts.requests, counts.lanes,
-                       counts.bytes_used, counts.sectors, counts.ideal_sectors, counts.passes,
-                       counts.max_same_address, counts.addresses});
-  }
-  return traffic;
-}
 
 bool uses_atomics(const Record& record) {
   return std::any_of(record.traffic.begin(), record.traffic.end(),
@@ -109,9 +91,12 @@ void Bench<T>::measure(Spmv<T>& spmv, Record& record) const {
   record.warm = time_warm(stream_, launch);
   record.cold = time_cold(stream_, launch);
 #else
-  simt::start_profile();
+  const simt::Gpu* const gpu = options_.profile ? simt::find_gpu(options_.gpu) : nullptr;
+  simt::start_profile(gpu);
   spmv.multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream_.get());
-  record.traffic = by_array(simt::stop_profile());
+  const simt::Profile profile = simt::stop_profile();
+  record.traffic = traffic_by_array(profile);
+  if (gpu) record.profile = make_profile(profile, gpu->full_name);
 #endif
 }
 

@@ -8,6 +8,7 @@
 
 #include "harness/kernel.hpp"
 #include "harness/measure.hpp"
+#include "harness/profile.hpp"
 #include "harness/verify.hpp"
 
 namespace spmv {
@@ -17,21 +18,10 @@ struct RunOptions {
   double beta = 0;
   std::uint64_t seed = 1;
   bool measure = true;  // off: verify only
-};
-
-// What a kernel asked of one array.
-struct Traffic {
-  std::string array;                   // "values", "x", ...
-  std::string space;                   // "global", "shared"
-  std::string access;                  // "load", "store", "atomic"
-  std::uint64_t requests = 0;          // of a warp
-  std::uint64_t lanes = 0;             // that took part in them
-  std::uint64_t bytes_used = 0;        // distinct bytes a request, summed
-  std::uint64_t sectors = 0;           // of 32 bytes, global memory only
-  std::uint64_t ideal_sectors = 0;     // the fewest that could hold the bytes used
-  std::uint64_t bank_passes = 0;       // shared memory only
-  std::uint64_t max_same_address = 0;  // lanes of a request, atomics only
-  std::uint64_t addresses = 0;         // distinct ones a request, summed
+  // CPU backend: profiles, with a model of the caches of the GPU of this name
+  // (simt/cache_model.hpp).
+  bool profile = false;
+  std::string gpu = "h200";
 };
 
 struct Record {
@@ -52,6 +42,7 @@ struct Record {
   std::optional<Quartiles> warm;  // GPU, or a kernel that runs on the host
   std::optional<Quartiles> cold;  // GPU
   std::vector<Traffic> traffic;   // CPU backend
+  Profile profile;                // CPU backend, if asked for
   // Between the first product and one after the measured ones. On the CPU backend, for a kernel
   // that uses atomics, the first one's blocks, warps and lanes ran in another order.
   std::optional<Difference> difference;

@@ -149,10 +149,11 @@ void CacheModel::serve(Cache& l1, Warp& warp) {
   const Request& request = warp.requests[warp.next_request++];
   for (std::uint32_t i = 0; i < request.count; ++i) {
     const std::uint64_t sector = warp.sectors[warp.next_sector++];
-    if (request.access == Access::kLoad && l1.touch(sector, false)) continue;
+    const bool loads = request.access == Access::kLoad || request.access == Access::kTexture;
+    if (loads && l1.touch(sector, false)) continue;
     ++request.counts->l2_sectors;
     // A sector that is stored is taken to be overwritten as a whole, in the end: it is not read.
-    const bool found = l2_->touch(sector, request.access != Access::kLoad);
+    const bool found = l2_->touch(sector, !loads);
     if (!found && request.access != Access::kStore) ++request.counts->dram_sectors;
   }
 }

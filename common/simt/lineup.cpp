@@ -56,7 +56,7 @@ Passes bank_passes(const std::uintptr_t (&addresses)[kWarpSize], unsigned size) 
 }  // namespace
 
 const char* to_string(Access access) {
-  constexpr const char* kNames[] = {"load", "store", "atomic", "barrier", "warp operation"};
+  constexpr const char* kNames[] = {"load", "store", "atomic", "load", "barrier", "warp operation"};
   return kNames[static_cast<int>(access)];
 }
 
@@ -79,6 +79,8 @@ AccessCounts& AccessCounts::operator+=(const AccessCounts& other) {
   ideal_passes += other.ideal_passes;
   addresses += other.addresses;
   max_same_address = std::max(max_same_address, other.max_same_address);
+  texture_requests += other.texture_requests;
+  texture_sectors += other.texture_sectors;
   l2_sectors += other.l2_sectors;
   dram_sectors += other.dram_sectors;
   return *this;
@@ -152,7 +154,13 @@ void Observer::end_grid(Profile& merged) {
   if (!merged.kernels.contains(grid_->kernel)) merged.order.push_back(grid_->kernel);
   merged.kernels[grid_->kernel] += kernel_;
   for (Tally& tally : tallies_) {
-    const AccessKey key{grid_->kernel, *tally.array, tally.space, tally.access, tally.pc};
+    const bool is_texture = tally.access == Access::kTexture;
+    if (is_texture) {
+      tally.counts.texture_requests = tally.counts.requests;
+      tally.counts.texture_sectors = tally.counts.sectors;
+    }
+    const AccessKey key{grid_->kernel, *tally.array, tally.space,
+                        is_texture ? Access::kLoad : tally.access, tally.pc};
     merged.accesses[key] += tally.counts;
     if (tally.samples.empty()) continue;
     auto& samples = merged.samples[key];

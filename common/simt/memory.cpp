@@ -532,6 +532,6 @@ void simt::texture_fetch(unsigned long long texture, int index, void* element,
   if (index < 0 || static_cast<std::size_t>(index) >= t.elements) return;
   const std::uintptr_t address = t.begin + static_cast<std::size_t>(index) * size;
   Lane& lane = *current_lane;
-  lane.block->observer().access(lane, address, static_cast<unsigned>(size), Access::kLoad, pc);
+  lane.block->observer().access(lane, address, static_cast<unsigned>(size), Access::kTexture, pc);
   std::memcpy(element, reinterpret_cast<const void*>(address), size);
 }

@@ -244,9 +244,8 @@ void Observer::block_synchronized() {
 
 namespace {
 
-constexpr const char* kVerbs[] = {"reads ", "writes ", "updates "};
-
 std::string verb(Access access) {
+  constexpr const char* kVerbs[] = {"reads ", "writes ", "updates ", "reads "};
   return kVerbs[static_cast<int>(access)];
 }
 

@@ -26,7 +26,8 @@ inline constexpr unsigned kLineBytes = 128;
 inline constexpr unsigned kBankBytes = 4;
 
 // The last two are no accesses: they count how often warps met, and with how many lanes.
-enum class Access : std::uint8_t { kLoad, kStore, kAtomic, kBarrier, kWarpOperation };
+// (A fetch from a texture is counted as a load, and once more on its own.)
+enum class Access : std::uint8_t { kLoad, kStore, kAtomic, kTexture, kBarrier, kWarpOperation };
 enum class Space : std::uint8_t { kGlobal, kShared, kNone };
 
 const char* to_string(Access access);  // "load", ...
@@ -47,6 +48,9 @@ struct AccessCounts {
   std::uint64_t ideal_passes = 0;
   std::uint64_t addresses = 0;         // distinct ones, over all requests
   std::uint64_t max_same_address = 0;  // most lanes of a request on one address (atomics)
+  // Those of the above that are loads through the texture units.
+  std::uint64_t texture_requests = 0;
+  std::uint64_t texture_sectors = 0;
   // By the model of the caches (cache_model.hpp), if one was asked for.
   std::uint64_t l2_sectors = 0;    // that went on to the L2
   std::uint64_t dram_sectors = 0;  // read from DRAM

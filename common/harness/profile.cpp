@@ -1,0 +1,414 @@
+#include "harness/profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#ifndef SPMV_CUDA
+#include "simt/profile.hpp"
+#include "simt/shared_memory.hpp"
+#endif
+
+namespace spmv {
+
+using nlohmann::ordered_json;
+
+double sectors_a_request(const Traffic& t) {
+  return t.requests ? static_cast<double>(t.sectors) / static_cast<double>(t.requests) : NAN;
+}
+
+std::string short_kernel_name(const std::string& function) {
+  const std::size_t at = function.find("_kernel");
+  if (at == std::string::npos) return function;
+  std::size_t begin = function.find_last_of(": ", at);
+  begin = begin == std::string::npos ? 0 : begin + 1;
+  std::size_t end = function.find_first_of("<(", at);
+  if (end == std::string::npos) return function.substr(begin);
+  if (function[end] == '<') {
+    int depth = 0;
+    do {
+      depth += (function[end] == '<') - (function[end] == '>');
+    } while (++end < function.size() && depth > 0);
+  }
+  return function.substr(begin, end - begin);
+}
+
+// --- From simt ----------------------------------------------------------------------------------
+
+#ifndef SPMV_CUDA
+namespace {
+
+void add(Traffic& to, const simt::AccessCounts& counts) {
+  to.requests += counts.requests;
+  to.lanes += counts.lanes;
+  to.bytes_used += counts.bytes_used;
+  to.sectors += counts.sectors;
+  to.ideal_sectors += counts.ideal_sectors;
+  to.bank_passes += counts.passes;
+  to.max_same_address = std::max(to.max_same_address, counts.max_same_address);
+  to.addresses += counts.addresses;
+  to.lines += counts.lines;
+  to.ideal_lines += counts.ideal_lines;
+  to.ideal_bank_passes += counts.ideal_passes;
+  to.texture_requests += counts.texture_requests;
+  to.texture_sectors += counts.texture_sectors;
+  to.l2_sectors += counts.l2_sectors;
+  to.dram_sectors += counts.dram_sectors;
+}
+
+simt::SourceLine source_of(const void* pc) {
+  simt::SourceLine source = simt::find_sources({pc}).front();
+  const std::string root = std::string(SPMV_SOURCE_DIR) + "/";
+  if (source.file.starts_with(root)) source.file = source.file.substr(root.size());
+  return source;
+}
+
+std::string name_of(const void* kernel) {
+  return short_kernel_name(simt::function_name(kernel));
+}
+
+}  // namespace
+
+std::vector<Traffic> traffic_by_array(const simt::Profile& profile) {
+  std::map<std::tuple<std::string, simt::Space, simt::Access>, Traffic> sums;
+  for (const auto& [key, counts] : profile.accesses) {
+    if (key.space == simt::Space::kNone) continue;
+    Traffic& sum = sums[{key.array, key.space, key.access}];
+    sum.array = key.array;
+    sum.space = to_string(key.space);
+    sum.access = to_string(key.access);
+    add(sum, counts);
+  }
+  std::vector<Traffic> traffic;
+  for (auto& [key, sum] : sums) traffic.push_back(std::move(sum));
+  return traffic;
+}
+
+Profile make_profile(const simt::Profile& profile, const std::string& gpu) {
+  std::vector<const void*> pcs;
+  for (const auto& [key, counts] : profile.accesses) pcs.push_back(key.pc);
+  simt::find_sources(pcs);  // all at once
+
+  Profile result;
+  result.gpu = gpu;
+  std::map<const void*, std::size_t> order;
+  for (const void* const kernel : profile.order) {
+    order.emplace(kernel, order.size());
+    const simt::KernelCounts& k = profile.kernels.at(kernel);
+    result.kernels.push_back({name_of(kernel),
+                              k.launches,
+                              k.blocks.parts,
+                              k.warps.parts,
+                              k.lanes.parts,
+                              k.barriers,
+                              {k.lanes.unevenness(), k.warps.unevenness(), k.blocks.unevenness()},
+                              k.dram_write_sectors});
+  }
+  // By kernel, then in the order of the source.
+  std::map<std::tuple<std::size_t, std::string, unsigned, std::string, simt::Access>, LineTraffic>
+      sums;
+  for (const auto& [key, counts] : profile.accesses) {
+    const simt::SourceLine source = source_of(key.pc);
+    LineTraffic& sum =
+        sums[{order.at(key.kernel), source.file, source.line, key.array, key.access}];
+    sum.kernel = name_of(key.kernel);
+    sum.file = source.file;
+    sum.line = source.line;
+    sum.traffic.array = key.array;
+    sum.traffic.space = to_string(key.space);
+    sum.traffic.access = to_string(key.access);
+    add(sum.traffic, counts);
+  }
+  for (auto& [key, sum] : sums) result.lines.push_back(std::move(sum));
+
+  for (const void* const kernel : profile.order) {
+    for (const auto& [key, samples] : profile.samples) {
+      if (key.kernel != kernel) continue;
+      const simt::SourceLine source = source_of(key.pc);
+      FirstRequest first{name_of(kernel), key.array,   to_string(key.space), to_string(key.access),
+                         source.file,     source.line, samples.front().size, {}};
+      for (const simt::RequestSample& sample : samples) {
+        first.requests.emplace_back(std::begin(sample.offsets), std::end(sample.offsets));
+      }
+      result.first_requests.push_back(std::move(first));
+    }
+  }
+  return result;
+}
+#endif
+
+// --- As text ------------------------------------------------------------------------------------
+
+namespace {
+
+std::string short_array(const std::string& array) {
+  return array.substr(array.rfind(':') + 1);  // without a namespace
+}
+
+std::vector<std::string> read_lines(const std::string& file) {
+  std::ifstream in(file.starts_with("/") ? file : std::string(SPMV_SOURCE_DIR) + "/" + file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
+// The functions that hold the lines, as first and last line (from 1 on): from the declaration that
+// begins at the margin above, with what belongs to it, to the next brace at the margin.
+std::vector<std::pair<unsigned, unsigned>> functions_with(const std::vector<std::string>& text,
+                                                          const std::set<unsigned>& lines) {
+  const auto begins_at_margin = [&](std::size_t i) {
+    return !text[i].empty() && text[i][0] != ' ' && text[i][0] != '}' && text[i][0] != '#' &&
+           !text[i].starts_with("//");
+  };
+  std::vector<std::pair<unsigned, unsigned>> found;
+  for (const unsigned line : lines) {
+    if (line == 0 || line > text.size()) continue;
+    if (!found.empty() && line <= found.back().second) continue;
+    std::size_t first = line - 1;
+    while (first > 0 && !begins_at_margin(first)) --first;
+    while (first > 0 && begins_at_margin(first - 1) && text[first - 1].back() != ';') --first;
+    std::size_t last = line - 1;
+    while (last + 1 < text.size() && !text[last].starts_with("}")) ++last;
+    found.emplace_back(first + 1, last + 1);
+  }
+  return found;
+}
+
+std::string ratio(double a, double b, const char* nothing = "") {
+  return b == 0 ? nothing : fmt::format("{:.2f}", a / b);
+}
+
+constexpr const char* kColumns = "{:>9} {:>6} {:>9} {:>7}  {:<24}";
+
+std::string describe(const Traffic& t) {
+  const auto n = static_cast<double>(t.requests);
+  std::string what = t.access + " " + short_array(t.array);
+  std::string asked, fewest;
+  if (t.space == "global") {
+    asked = ratio(static_cast<double>(t.sectors), n);
+    fewest = ratio(static_cast<double>(t.ideal_sectors), n);
+  } else if (t.space == "shared") {
+    asked = ratio(static_cast<double>(t.bank_passes), n);
+    fewest = ratio(static_cast<double>(t.ideal_bank_passes), n);
+    what = t.access + " shared " + short_array(t.array);
+  } else {
+    what = short_array(t.array);
+  }
+  return fmt::format(kColumns, t.requests, fmt::format("{:.1f}", static_cast<double>(t.lanes) / n),
+                     asked, fewest, what);
+}
+
+void print_source(std::ostream& out, const std::vector<const LineTraffic*>& lines) {
+  std::map<std::string, std::map<unsigned, std::vector<const Traffic*>>> files;
+  for (const LineTraffic* line : lines) files[line->file][line->line].push_back(&line->traffic);
+  const std::string none = fmt::format(kColumns, "", "", "", "", "");
+  for (const auto& [file, by_line] : files) {
+    const std::vector<std::string> text =
+        file.empty() ? std::vector<std::string>{} : read_lines(file);
+    out << fmt::format(kColumns, "requests", "lanes", "a request", "fewest", "")
+        << (file.empty() ? "(no debug information)" : file) << '\n';
+    std::set<unsigned> touched;
+    for (const auto& [line, traffic] : by_line) touched.insert(line);
+    if (text.empty()) {
+      for (const auto& [line, traffic] : by_line) {
+        for (const Traffic* t : traffic) out << describe(*t) << fmt::format("{:>4}\n", line);
+      }
+    }
+    for (const auto& [first, last] : functions_with(text, touched)) {
+      for (unsigned line = first; line <= last; ++line) {
+        const std::string source = fmt::format("{:>4}  {}", line, text[line - 1]);
+        const auto it = by_line.find(line);
+        if (it == by_line.end()) {
+          out << none << source << '\n';
+          continue;
+        }
+        bool is_first = true;
+        for (const Traffic* t : it->second) {
+          const std::string row = describe(*t) + (std::exchange(is_first, false) ? source : "");
+          out << row.substr(0, row.find_last_not_of(' ') + 1) << '\n';
+        }
+      }
+    }
+  }
+}
+
+// Lanes against addresses: a line a request, a column as many bytes as it takes.
+void print_requests(std::ostream& out, const FirstRequest& first) {
+  constexpr std::int64_t kWidth = 96;
+  constexpr std::size_t kShown = 4;
+  constexpr const char* kLanes = "0123456789abcdefghijklmnopqrstuv";
+  const std::size_t shown = std::min(first.requests.size(), kShown);
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max(), end = 0;
+  for (std::size_t r = 0; r < shown; ++r) {
+    for (const std::int64_t offset : first.requests[r]) {
+      if (offset < 0) continue;
+      begin = std::min(begin, offset);
+      end = std::max(end, offset + first.size);
+    }
+  }
+  std::int64_t column = first.size;
+  begin -= begin % 32;
+  while ((end - begin + column - 1) / column > kWidth) column *= 2;
+  out << fmt::format("{} {}{}, {}:{}; from byte {} on, a column is {} bytes\n", first.access,
+                     first.space == "shared" ? "shared " : "", short_array(first.array),
+                     first.file.substr(first.file.rfind('/') + 1), first.line, begin, column);
+  for (std::size_t r = 0; r < shown; ++r) {
+    std::string row(static_cast<std::size_t>((end - begin + column - 1) / column), '.');
+    for (std::size_t lane = 0; lane < first.requests[r].size(); ++lane) {
+      const std::int64_t offset = first.requests[r][lane];
+      if (offset < 0) continue;
+      char& cell = row[static_cast<std::size_t>((offset - begin) / column)];
+      cell = cell == '.' ? kLanes[lane] : '*';
+    }
+    out << "  " << row << '\n';
+  }
+}
+
+std::string megabytes(double sectors) {
+  const double mb = sectors * 32 / 1e6;
+  return fmt::format("{:.{}f} MB", mb, mb < 1 ? 3 : mb < 100 ? 2 : 0);
+}
+
+}  // namespace
+
+void print_profile(std::ostream& out, const Profile& profile) {
+  for (const KernelProfile& kernel : profile.kernels) {
+    std::vector<const LineTraffic*> lines;
+    Traffic sum;
+    std::uint64_t atomics = 0, most_on_one = 0, loaded = 0, conflicts = 0;
+    for (const LineTraffic& line : profile.lines) {
+      if (line.kernel != kernel.kernel) continue;
+      lines.push_back(&line);
+      const Traffic& t = line.traffic;
+      conflicts += t.bank_passes - t.ideal_bank_passes;
+      if (t.space != "global") continue;
+      sum.requests += t.requests;
+      sum.lanes += t.lanes;
+      sum.sectors += t.sectors;
+      sum.ideal_sectors += t.ideal_sectors;
+      sum.bytes_used += t.bytes_used;
+      sum.lines += t.lines;
+      sum.ideal_lines += t.ideal_lines;
+      sum.l2_sectors += t.l2_sectors;
+      sum.dram_sectors += t.dram_sectors;
+      if (t.access == "load") loaded += t.sectors;
+      if (t.access == "atomic") {
+        atomics += t.lanes;
+        most_on_one = std::max(most_on_one, t.max_same_address);
+      }
+    }
+    const auto sectors = static_cast<double>(sum.sectors);
+    out << fmt::format("\n{}: {} launch{} of {} blocks of {} threads\n", kernel.kernel,
+                       kernel.launches, kernel.launches == 1 ? "" : "es",
+                       kernel.blocks / std::max<std::uint64_t>(kernel.launches, 1),
+                       kernel.threads / std::max<std::uint64_t>(kernel.blocks, 1));
+    if (sum.requests > 0) {
+      out << fmt::format(
+          "  global memory: {} requests of {:.1f} lanes, {} asked for, {:.0f}% of it used; {} "
+          "sectors and {} lines of 128 bytes for each that could do\n",
+          sum.requests, static_cast<double>(sum.lanes) / static_cast<double>(sum.requests),
+          megabytes(sectors), 100 * static_cast<double>(sum.bytes_used) / (32 * sectors),
+          ratio(sectors, static_cast<double>(sum.ideal_sectors), "-"),
+          ratio(static_cast<double>(sum.lines), static_cast<double>(sum.ideal_lines), "-"));
+      out << fmt::format(
+          "  caches of an {}, a model: {} of loads and stores reach the L2, {} are read from DRAM, "
+          "{} are written\n",
+          profile.gpu, megabytes(static_cast<double>(sum.l2_sectors)),
+          megabytes(static_cast<double>(sum.dram_sectors)),
+          megabytes(static_cast<double>(kernel.dram_write_sectors)));
+    }
+    if (atomics > 0) {
+      out << fmt::format("  atomics: {}, at most {} lanes of a request on one address\n", atomics,
+                         most_on_one);
+    }
+    if (kernel.barriers > 0 || conflicts > 0) {
+      out << fmt::format(
+          "  barriers: {}; bank conflicts of shared memory: {} passes more than needed\n",
+          kernel.barriers, conflicts);
+    }
+    out << fmt::format(
+        "  busiest over average: {:.2f} of lanes (accesses), {:.2f} of warps, {:.2f} of blocks "
+        "(requests)\n\n",
+        kernel.unevenness.lanes, kernel.unevenness.warps, kernel.unevenness.blocks);
+    print_source(out, lines);
+    bool is_first = true;
+    for (const FirstRequest& first : profile.first_requests) {
+      if (first.kernel != kernel.kernel) continue;
+      if (std::exchange(is_first, false)) {
+        out << "\nThe first requests of the first warp: lanes 0 to v where their bytes lie, * "
+               "several\n";
+      }
+      print_requests(out, first);
+    }
+  }
+}
+
+// --- As JSON ------------------------------------------------------------------------------------
+
+ordered_json to_json(const Traffic& t) {
+  return {{"array", t.array},
+          {"space", t.space},
+          {"access", t.access},
+          {"requests", t.requests},
+          {"lanes", t.lanes},
+          {"bytes_used", t.bytes_used},
+          {"sectors", t.sectors},
+          {"ideal_sectors", t.ideal_sectors},
+          {"bank_passes", t.bank_passes},
+          {"max_same_address", t.max_same_address},
+          {"addresses", t.addresses},
+          {"lines", t.lines},
+          {"ideal_lines", t.ideal_lines},
+          {"ideal_bank_passes", t.ideal_bank_passes},
+          {"texture_requests", t.texture_requests},
+          {"texture_sectors", t.texture_sectors}};
+}
+
+void add_profile(ordered_json& record, const Profile& profile) {
+  if (profile.empty()) return;
+  const auto with_model = [](const Traffic& traffic) {
+    ordered_json json = to_json(traffic);
+    json["model_l2_sectors"] = traffic.l2_sectors;
+    json["model_dram_sectors"] = traffic.dram_sectors;
+    return json;
+  };
+  record["model_gpu"] = profile.gpu;
+  for (const KernelProfile& k : profile.kernels) {
+    record["kernels"].push_back({{"kernel", k.kernel},
+                                 {"launches", k.launches},
+                                 {"blocks", k.blocks},
+                                 {"warps", k.warps},
+                                 {"threads", k.threads},
+                                 {"barriers", k.barriers},
+                                 {"uneven_lanes", k.unevenness.lanes},
+                                 {"uneven_warps", k.unevenness.warps},
+                                 {"uneven_blocks", k.unevenness.blocks},
+                                 {"model_dram_write_sectors", k.dram_write_sectors}});
+  }
+  for (const LineTraffic& line : profile.lines) {
+    ordered_json json{{"kernel", line.kernel}, {"file", line.file}, {"line", line.line}};
+    json.update(with_model(line.traffic));
+    if (line.traffic.space == "global") json["sectors_a_request"] = sectors_a_request(line.traffic);
+    record["lines"].push_back(std::move(json));
+  }
+  for (const FirstRequest& first : profile.first_requests) {
+    record["first_requests"].push_back({{"kernel", first.kernel},
+                                        {"file", first.file},
+                                        {"line", first.line},
+                                        {"array", first.array},
+                                        {"space", first.space},
+                                        {"access", first.access},
+                                        {"size", first.size},
+                                        {"offsets", first.requests}});
+  }
+}
+
+}  // namespace spmv

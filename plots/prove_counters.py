@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+"""The counters of the CPU backend beside those of a GPU, for every kernel of the steps.
+
+    python3 plots/prove_counters.py measure --device NVIDIA_H200   on a machine with that GPU and ncu
+    python3 plots/prove_counters.py count --device NVIDIA_H200     anywhere: the CPU backend's counts
+    python3 plots/prove_counters.py compare --device NVIDIA_H200   table, and a figure if asked for
+
+`measure` runs the CUDA build under Nsight Compute, one multiply of each kernel a matrix and
+precision, and keeps what ncu printed (plots/results/DEVICE/ncu/*.csv). `count` runs the CPU backend
+on the same matrices and keeps the sums of each CUDA function (counted.json beside it). `compare`
+reads both, and needs no GPU: --figure FILE.png draws them. A CUDA function is told from others by
+its name with its template arguments; several launches of one are added up.
+
+Limits: requests and sectors a request of global loads and stores within 5% of the hardware's, their
+median within 1%; bank conflicts within 10%. What lies outside is listed with its reason.
+"""
+
+import argparse
+import csv
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from records import RESULTS, ROOT
+
+# Six kinds, of about 10^5 nonzeros: many small launches are what ncu takes its time for.
+MATRICES = [
+    "stencil2d:150x150",
+    "stencil3d:16x16x16,points=27",
+    "fem:800,block=3",
+    "powerlaw:15000x15000,nnz=100000",
+    "rmat:scale=13",
+    "dense:300x300",
+]
+PRECISIONS = ["f32", "f64"]
+# What there is of each: the counter here, and the metrics of ncu whose sum it must be.
+COUNTERS = {
+    "load requests": ["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"],
+    "load sectors": ["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"],
+    "store requests": ["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"],
+    "store sectors": ["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"],
+    "atomic requests": ["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
+                        "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"],
+    "texture requests": ["l1tex__t_requests_pipe_tex_mem_texture.sum"],
+    "texture sectors": ["l1tex__t_sectors_pipe_tex_mem_texture.sum"],
+    "bank conflicts, loads": ["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"],
+    "bank conflicts, stores": ["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"],
+    "shared loads": ["smsp__inst_executed_op_shared_ld.sum"],
+    "shared stores": ["smsp__inst_executed_op_shared_st.sum"],
+    "DRAM bytes read": ["dram__bytes_read.sum"],
+    "DRAM bytes written": ["dram__bytes_write.sum"],
+}
+# What is compared: (name, numerator, denominator or None, share that it may differ by).
+QUANTITIES = [
+    ("load requests", "load requests", None, 0.05),
+    ("sectors a load", "load sectors", "load requests", 0.05),
+    ("store requests", "store requests", None, 0.05),
+    ("sectors a store", "store sectors", "store requests", 0.05),
+    ("texture requests", "texture requests", None, 0.05),
+    ("sectors a fetch", "texture sectors", "texture requests", 0.05),
+    ("atomic requests", "atomic requests", None, 0.05),
+    ("conflicts of loads", "bank conflicts, loads", None, 0.10),
+    ("conflicts of stores", "bank conflicts, stores", None, 0.10),
+]
+# A count below this is too small to speak of shares: one more or less is nothing.
+LEAST = 64
+# Why a function may be outside, where neither count nor code can tell.
+REASONS = [
+    (r"^lightspmv_", "which warp gets which rows is decided while it runs, and other warps ask for other "
+                     "sectors; each asks the counter once in vain, and the GPU holds other numbers of them"),
+    (r"^(pcsr_products|pcsr_sums)", "the number of blocks depends on how many the device holds at once"),
+]
+
+
+def file_name(matrix, precision):
+    return re.sub(r"[^A-Za-z0-9]+", "_", matrix) + f"_{precision}"
+
+
+def function_name(text):
+    """csr_vector_kernel<2,double>, however ncu, the linker or a compiler writes it."""
+    text = re.sub(r"\((?:int|unsigned int|bool|long long)\)", "", text)
+    found = re.search(r"(\w*_kernel\w*)(<)?", text)
+    if not found:
+        return None
+    name = found[1]
+    if found[2]:
+        depth, end = 0, found.end(1)
+        while end < len(text):
+            depth += (text[end] == "<") - (text[end] == ">")
+            end += 1
+            if depth == 0:
+                break
+        name = text[found.start(1):end]
+    name = name.replace("true", "1").replace("false", "0").replace("spmv::", "").replace(" ", "")
+    return re.sub(r"(?<=[<,]\d)(\d*)u?l*(?=[,>])", r"\1", re.sub(r"\b(\d+)u(?:l*)\b", r"\1", name))
+
+
+# --- On a GPU -------------------------------------------------------------------------------------
+
+
+def tool_output(command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def measure(arguments):
+    directory = arguments.directory
+    directory.mkdir(parents=True, exist_ok=True)
+    chip = tool_output(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]).strip()
+    known = tool_output([arguments.ncu, "--query-metrics"])
+    wanted = [metric for metrics in COUNTERS.values() for metric in metrics]
+    metrics = [m for m in wanted if not known or re.search(rf"^{m.rsplit('.', 1)[0]}\b", known, re.MULTILINE)]
+    metrics = metrics or wanted  # a list that names none of them is another tool's
+    for metric in sorted(set(wanted) - set(metrics)):
+        print(f"this GPU (compute capability {chip}) has no {metric}: it is left out")
+    loads_in_code(arguments)
+    started = time.monotonic()
+    for matrix in arguments.matrices:
+        for precision in PRECISIONS:
+            target = directory / f"{file_name(matrix, precision)}.csv"
+            if target.exists() and not arguments.fresh:
+                continue
+            if time.monotonic() - started > arguments.seconds:
+                sys.exit(f"stopped after {arguments.seconds} s; call again to go on")
+            done = subprocess.run(
+                [arguments.ncu, "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
+                 "--kernel-name-base", "demangled", "--kernel-name", "regex:_kernel", "--metrics", ",".join(metrics),
+                 str(arguments.spmv or ROOT / "build/cuda/spmv"), "--matrix", matrix, "--precision", precision,
+                 "--kernel", arguments.kernels, "--verify-only"],
+                capture_output=True, text=True)
+            lines = done.stdout.splitlines()
+            first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+            if done.returncode != 0 or first is None:
+                print(done.stdout[-2000:], done.stderr[-2000:], sep="\n")
+                sys.exit(f"{matrix} {precision}: ncu ended with {done.returncode}")
+            table = [line for line in lines[first:] if line.startswith('"')]
+            target.write_text("\n".join(table) + "\n", encoding="utf-8")
+            print(f"{target.name}: {len(table) - 2} launches, {time.monotonic() - started:.0f} s", flush=True)
+
+
+def loads_in_code(arguments):
+    """How many instructions that load from global memory each function has: more than its source means
+    that the compiler has unrolled a loop."""
+    sass = tool_output([arguments.cuobjdump, "-sass", str(arguments.spmv or ROOT / "build/cuda/spmv")])
+    counts, function = {}, None
+    for line in sass.splitlines():
+        if "Function :" in line:
+            function = line.split(":", 1)[1].strip()
+        elif function and re.search(r"\bLDG\b", line):
+            counts[function] = counts.get(function, 0) + 1
+    if counts:
+        names = subprocess.run(["c++filt"], input="\n".join(counts), capture_output=True, text=True).stdout.splitlines()
+        named = {function_name(n): c for n, c in zip(names, counts.values()) if "spmv::" in n and function_name(n)}
+        (arguments.directory / "loads_in_code.json").write_text(json.dumps(named, indent=0, sort_keys=True) + "\n")
+
+
+# --- Anywhere -------------------------------------------------------------------------------------
+
+
+def count(arguments):
+    spmv = str(arguments.spmv or ROOT / "build/cpu/spmv")
+    runs = {}
+    for matrix in arguments.matrices:
+        for precision in PRECISIONS:
+            with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+                subprocess.run([spmv, "--matrix", matrix, "--precision", precision, "--kernel", arguments.kernels,
+                                "--profile", "--gpu", arguments.gpu, "--json", file.name],
+                               check=True, stdout=subprocess.DEVNULL)
+                records = [json.loads(line) for line in Path(file.name).read_text().splitlines()]
+            functions = {}
+            for record in records:
+                for kernel in record.get("kernels", []):
+                    sums = functions.setdefault(function_name(kernel["kernel"]), {"launches": 0, "sites": 0})
+                    sums["launches"] += kernel["launches"]
+                    add = lambda name, value: sums.__setitem__(name, sums.get(name, 0) + value)  # noqa: E731
+                    add("DRAM bytes written", 32 * kernel["model_dram_write_sectors"])
+                    sites = set()
+                    for line in record["lines"]:
+                        if line["kernel"] != kernel["kernel"]:
+                            continue
+                        space, access = line["space"], line["access"]
+                        if space == "global" and access == "load":
+                            add("texture requests", line["texture_requests"])
+                            add("texture sectors", line["texture_sectors"])
+                            add("load requests", line["requests"] - line["texture_requests"])
+                            add("load sectors", line["sectors"] - line["texture_sectors"])
+                            sites.add((line["file"], line["line"], line["array"]))
+                        elif space == "global":
+                            add(f"{access} requests", line["requests"])
+                            add(f"{access} sectors", line["sectors"])
+                        elif space == "shared" and access != "atomic":
+                            add(f"bank conflicts, {access}s", line["bank_passes"] - line["ideal_bank_passes"])
+                            add(f"shared {access}s", line["requests"])
+                        if space == "global":
+                            add("DRAM bytes read", 32 * line["model_dram_sectors"])
+                    sums["sites"] = max(sums["sites"], len(sites))
+            runs[file_name(matrix, precision)] = functions
+            print(f"{matrix} {precision}: {len(functions)} functions", flush=True)
+    arguments.directory.mkdir(parents=True, exist_ok=True)
+    (arguments.directory / "counted.json").write_text(json.dumps(runs, indent=1, sort_keys=True) + "\n")
+
+
+# --- From what both left --------------------------------------------------------------------------
+
+
+def read_ncu(path):
+    """{function: {counter: sum over its launches}}"""
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))[1:]  # the second line has units
+    functions = {}
+    for row in rows:
+        name = function_name(row["Kernel Name"])
+        sums = functions.setdefault(name, {"launches": 0})
+        sums["launches"] += 1
+        for counter, metrics in COUNTERS.items():
+            there = [row[m] for m in metrics if row.get(m) not in (None, "")]
+            if there:
+                sums[counter] = sums.get(counter, 0) + sum(float(v.replace(",", "")) for v in there)
+    return functions
+
+
+def reason_for(function, counted, loads):
+    for pattern, text in REASONS:
+        if re.search(pattern, function):
+            return text
+    if loads.get(function, 0) > counted["sites"] > 0:
+        return (f"the compiler unrolled or doubled loops: {loads[function]} load instructions for "
+                f"{counted['sites']} in the source, which lanes of different lengths go through in another order")
+    return "not explained"
+
+
+def compare(arguments):
+    directory = arguments.directory
+    runs = json.loads((directory / "counted.json").read_text())
+    path = directory / "loads_in_code.json"
+    loads = json.loads(path.read_text()) if path.exists() else {}
+    found = []  # quantity, run, function, counted, measured, allowed
+    functions, missing = set(), []
+    for run, counted_functions in runs.items():
+        if not (directory / f"{run}.csv").exists():
+            missing.append(run)
+            continue
+        measured_functions = read_ncu(directory / f"{run}.csv")
+        for function, counted in counted_functions.items():
+            measured = measured_functions.get(function)
+            if measured is None:
+                missing.append(f"{function} in {run}")
+                continue
+            functions.add(function)
+            share = counted["launches"] / measured["launches"]
+            for name, top, bottom, allowed in QUANTITIES:
+                if top not in measured or (bottom and not measured.get(bottom)):
+                    continue
+                ours, theirs = counted.get(top, 0), measured[top] * share
+                if bottom:
+                    if not counted.get(bottom):
+                        continue
+                    ours, theirs = ours / counted[bottom], measured[top] / measured[bottom]
+                elif max(ours, theirs) < LEAST:
+                    continue
+                found.append((name, run, function, ours, theirs, allowed))
+    if not found:
+        sys.exit(f"nothing to compare in {directory}; `measure` on a GPU and `count` make the records")
+
+    def deviation(ours, theirs):
+        return ours / theirs - 1 if theirs else float("inf")
+
+    print(f"{len(functions)} CUDA functions, {len(runs)} runs (matrix and precision)")
+    form = "{:<20} {:>7} {:>8} {:>11} {:>9} {:>9}"
+    print(form.format("quantity", "values", "allowed", "median off", "within", "worst"))
+    for name, *_, allowed in QUANTITIES:
+        offs = [deviation(o, t) for n, _, _, o, t, _ in found if n == name]
+        if offs:
+            median = statistics.median(abs(off) for off in offs)
+            within = sum(abs(off) <= allowed for off in offs)
+            print(form.format(name, len(offs), f"{allowed:.0%}", f"{median:.2%}", f"{within / len(offs):.1%}",
+                              f"{max(offs, key=abs):+.1%}"))
+    outside = {}
+    for name, run, function, ours, theirs, allowed in found:
+        if abs(deviation(ours, theirs)) > allowed:
+            outside.setdefault(function, []).append((name, run, deviation(ours, theirs)))
+    if outside:
+        print("\nOutside:")
+    for function, cases in sorted(outside.items()):
+        worst = max(cases, key=lambda case: abs(case[2]))
+        any_run = next(run for run in runs if function in runs[run])
+        print(f"{function}: {len(cases)} values, at most {worst[2]:+.1%} ({worst[0]}, {worst[1]}): "
+              f"{reason_for(function, runs[any_run][function], loads)}")
+    for what in missing:
+        print(f"not measured: {what}")
+    if arguments.figure:
+        draw(found, arguments)
+
+
+def draw(found, arguments):
+    import style
+
+    names = [name for name, *_ in QUANTITIES if any(f[0] == name for f in found)]
+    columns = min(len(names), 4)
+    rows = -(-len(names) // columns)
+    figure = style.new_figure(2.9 * columns, 2.8 * rows + 0.6,
+                              f"Counted on the CPU backend, measured with ncu on an {arguments.device.replace('_', ' ')}")
+    grid = figure.subplots(rows, columns, squeeze=False).flat
+    for axes, name in zip(grid, names):
+        points = [(theirs, ours, allowed) for n, _, _, ours, theirs, allowed in found if n == name]
+        allowed = points[0][2]
+        good = [p for p in points if p[0] and abs(p[1] / p[0] - 1) <= allowed]
+        for some, colour, label in ((good, style.BLUE, f"within {allowed:.0%}"),
+                                    ([p for p in points if p not in good], style.VERMILLION, "outside")):
+            if some:
+                axes.plot([p[0] for p in some], [p[1] for p in some], "o", markersize=3, color=colour, alpha=0.6,
+                          markeredgewidth=0, label=label)
+        low = min(min(p[:2]) for p in points if min(p[:2]) > 0) if any(min(p[:2]) > 0 for p in points) else 1
+        high = max(max(p[:2]) for p in points)
+        axes.plot([low, high], [low, high], color=style.GREY, linewidth=0.8, zorder=0)
+        if high > 20 * low:
+            axes.set_xscale("symlog")
+            axes.set_yscale("symlog")
+        axes.set_title(name)
+        axes.set_xlabel("measured")
+        axes.set_ylabel("counted")
+        axes.legend(loc="upper left", markerscale=1.5)
+    for axes in list(grid):
+        axes.axis("off")
+    style.finish(figure, ["A point a CUDA function, matrix and precision."])
+    style.save_png(figure, arguments.figure.parent, arguments.figure.stem)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["measure", "count", "compare"])
+    parser.add_argument("--device", required=True, help="directory of plots/results: NVIDIA_H200")
+    parser.add_argument("--results", type=Path, default=RESULTS, help=argparse.SUPPRESS)
+    parser.add_argument("--matrices", nargs="*", default=MATRICES)
+    parser.add_argument("--kernels", default=None, help="names or patterns; default: all of the steps'")
+    parser.add_argument("--gpu", default="h200", help="count: whose caches are modelled")
+    parser.add_argument("--spmv", type=Path, help="the program; default: build/cuda/spmv or build/cpu/spmv")
+    parser.add_argument("--ncu", default="ncu")
+    parser.add_argument("--cuobjdump", default="cuobjdump")
+    parser.add_argument("--seconds", type=float, default=600, help="measure: start nothing new after these")
+    parser.add_argument("--fresh", action="store_true", help="measure again what has been")
+    parser.add_argument("--figure", type=Path, help="compare: draw it to this PNG")
+    arguments = parser.parse_args()
+    arguments.directory = arguments.results / arguments.device / "ncu"
+    if arguments.kernels is None and arguments.what != "compare":
+        arguments.kernels = own_kernels(arguments)
+    {"measure": measure, "count": count, "compare": compare}[arguments.what](arguments)
+
+
+def own_kernels(arguments):
+    """Those of the steps that run on the device; Thrust's and CUB's are not ours to count."""
+    build = "cuda" if arguments.what == "measure" else "cpu"
+    spmv = str(arguments.spmv or ROOT / f"build/{build}/spmv")
+    listing = subprocess.run([spmv, "--list"], check=True, capture_output=True, text=True).stdout
+    names = re.findall(r"^(0[2-9])  (\S+)", listing, re.MULTILINE)
+    return ",".join(name for _, name in names if not re.search("thrust|cub", name))
+
+
+if __name__ == "__main__":
+    main()
