@@ -17,17 +17,18 @@ $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.c
 	$(link)
 
 .PHONY: help run test data info list build readmes clean format check-format fuzz bench-reader \
-  bench figures report test-plots handout grade
+  counting-cost bench figures report test-plots handout grade
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo '  MATRIX=path.mtx.gz | stencil2d:1000x1000 | scircuit   PRECISION=f32 | f64'
 	@echo "  ARGS=\"--kernel 'csr_*' --json out.jsonl\"               BACKEND=cpu | cuda"
+	@echo '  PROFILE=1: what each line of a kernel asks of memory  (BACKEND=cpu)'
 	@echo '  make -C 03_csr_vector run                              one step alone'
 
 run: $(SPMV)  ## run and verify every step on MATRIX, or on three matrices that tell them apart
-	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(ARGS)
+	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
 
 # The steps' tests, which carry their numbers as tags, run beside all others ([.] are hidden tests,
 # which other tests call): that takes two thirds of the time on two cores.
@@ -52,6 +53,10 @@ list: $(SPMV)  ## the kernels and the papers they come from
 
 fuzz:  ## feed the reader broken files for SECONDS (60; needs clang)
 	@bash common/tests/fuzz.sh $(or $(SECONDS),60)
+
+counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting, kernel by kernel
+	@$(MAKE) BACKEND=cpu COUNT=0 $(ROOT)/build/cpu-uncounted/spmv
+	@python3 common/tests/counting_cost.py $(ROOT)/build/cpu/spmv $(ROOT)/build/cpu-uncounted/spmv $(ARGS)
 
 READER := $(OUT)/read_benchmark
 $(READER): $(call object,$(ROOT)/common/tests/read_benchmark.cpp $(wildcard $(ROOT)/common/sparse/*.cpp))

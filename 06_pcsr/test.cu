@@ -235,6 +235,7 @@ Wrong wrong_in_print(int rows, int piece_size) {
 }
 
 TEST_CASE("Algorithm 3 as it is printed is wrong", "[06]") {
+  [[maybe_unused]] const test::Unchecked unchecked;
   // Line 15: a block loads what lies before position nlen. The first finds its products there if
   // they are one piece; the second and third do not.
   CHECK(wrong_in_print<false>(32, 1024).rows == 0);

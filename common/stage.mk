@@ -1,6 +1,7 @@
 # A step's Makefile: `include ../common/stage.mk`.
 #
 #   make run [MATRIX=...] [PRECISION=f32|f64] [ARGS="..."]   build the step, run and verify it
+#   make run PROFILE=1 [...]                                  and what each line asks of memory
 #   make run KERNEL=path/to/mine.cuh [the same]               my version of a kernel beside the step's
 #   make test                                                 its tests
 #   make check                                                is it right, safe, and does it ask little of
@@ -37,7 +38,7 @@ $(CHECK): $(common_objects) $(call object,$(MAIN) $(COURSEWORK_SOURCES) $(ROOT)/
 
 .PHONY: run test check build-check help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
-	@$(SPMV) $(filter $(COMMANDS),$@) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(ARGS)
+	@$(SPMV) $(filter $(COMMANDS),$@) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
 test: $(TESTS)  ## this step's tests
 	@OMP_WAIT_POLICY=passive $(TESTS)
 check: $(CHECK)  ## is it right, safe, and does it ask little of memory?
@@ -45,7 +46,7 @@ check: $(CHECK)  ## is it right, safe, and does it ask little of memory?
 build-check: $(CHECK)
 	@:
 help:
-	@echo 'make run [MATRIX=file.mtx.gz|stencil2d:1000x1000|scircuit] [PRECISION=f32|f64] [ARGS=...]'
+	@echo 'make run [MATRIX=file.mtx.gz|stencil2d:1000x1000|scircuit] [PRECISION=f32|f64] [PROFILE=1] [ARGS=...]'
 	@$(foreach c,$(COMMANDS),echo 'make $(c) [the same]';)
 	@echo 'make run KERNEL=path/to/mine.cuh [the same]'
 	@echo 'make check'

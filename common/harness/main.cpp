@@ -18,6 +18,7 @@
 #ifndef SPMV_CUDA
 #include "simt/cache_model.hpp"
 #include "simt/engine.hpp"
+#include "simt/profile.hpp"
 #endif
 
 namespace spmv {
@@ -121,6 +122,9 @@ std::vector<std::string> gpu_names() {
 
 void set_up_backend([[maybe_unused]] const Options& options) {
 #ifndef SPMV_CUDA
+  if (options.run.profile && !simt::is_instrumented()) {
+    throw InputError("--profile: this program does not count; build it with COUNT=1, as make does");
+  }
   simt::settings().workers = options.workers;
   if (options.schedule == "reverse") simt::settings().schedule = simt::Schedule::kReverse;
   if (options.schedule == "random") simt::settings().schedule = simt::Schedule::kRandom;

@@ -224,10 +224,11 @@ void print_source(std::ostream& out, const std::vector<const LineTraffic*>& line
     }
     for (const auto& [first, last] : functions_with(text, touched)) {
       for (unsigned line = first; line <= last; ++line) {
-        const std::string source = fmt::format("{:>4}  {}", line, text[line - 1]);
+        std::string source = fmt::format("{:>4}  {}", line, text[line - 1]);
+        source.erase(source.find_last_not_of(' ') + 1);
         const auto it = by_line.find(line);
         if (it == by_line.end()) {
-          out << none << source << '\n';
+          if (source.find("// exercise: ") == std::string::npos) out << none << source << '\n';
           continue;
         }
         bool is_first = true;
@@ -257,9 +258,9 @@ void print_requests(std::ostream& out, const FirstRequest& first) {
   std::int64_t column = first.size;
   begin -= begin % 32;
   while ((end - begin + column - 1) / column > kWidth) column *= 2;
-  out << fmt::format("{} {}{}, {}:{}; from byte {} on, a column is {} bytes\n", first.access,
+  out << fmt::format("{} {}{}, {}:{}; a column is {} bytes, the first is byte {}\n", first.access,
                      first.space == "shared" ? "shared " : "", short_array(first.array),
-                     first.file.substr(first.file.rfind('/') + 1), first.line, begin, column);
+                     first.file.substr(first.file.rfind('/') + 1), first.line, column, begin);
   for (std::size_t r = 0; r < shown; ++r) {
     std::string row(static_cast<std::size_t>((end - begin + column - 1) / column), '.');
     for (std::size_t lane = 0; lane < first.requests[r].size(); ++lane) {

@@ -32,7 +32,7 @@ struct Traffic {
   std::uint64_t ideal_bank_passes = 0;  // without conflicts
   std::uint64_t texture_requests = 0;   // of the above, those by textures
   std::uint64_t texture_sectors = 0;
-  std::uint64_t l2_sectors = 0;         // by the model of the caches, with --profile
+  std::uint64_t l2_sectors = 0;  // by the model of the caches, with --profile
   std::uint64_t dram_sectors = 0;
 };
 double sectors_a_request(const Traffic& traffic);  // NaN if there were no requests

@@ -241,6 +241,7 @@ class Observer {
     std::uintptr_t begin, end;
     Tally* next;  // of the same instruction
     std::uint32_t number;
+    std::uint32_t place;    // of the instruction
     WrittenBytes* written;  // global memory
     SharedWord* words;      // shared memory
     AccessCounts counts = {};
@@ -261,6 +262,10 @@ class Observer {
     std::array<std::array<std::uint32_t, kWarpSize>, kWarpSize> known = {};
     std::uint64_t requests = 0;  // of the running block
   };
+  std::size_t slot_of(const void* pc) const {
+    const auto key = reinterpret_cast<std::uintptr_t>(pc);
+    return (key ^ key >> 6) & (table_.size() - 1);
+  }
   Instruction& find_instruction(const void* pc, unsigned size, Access access);
   void grow();
   void classify(Lane& lane, Instruction& instruction, std::uintptr_t address);

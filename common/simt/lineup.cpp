@@ -25,10 +25,10 @@ struct Passes {
   unsigned needed, ideal;
 };
 
-// Rounds in which 32 banks of 4 bytes serve a warp's accesses of `size` bytes to shared memory; 0
-// stands for a lane that takes no part. Lanes that want the same word share it. Wider accesses are
-// served half a warp or a quarter of it at a time.
-Passes bank_passes(const std::uintptr_t (&addresses)[kWarpSize], unsigned size) {
+// Rounds in which 32 banks of 4 bytes serve the accesses of the lanes in `mask`, of `size` bytes
+// each, to shared memory. Lanes that want the same word share it. Wider accesses are served half a
+// warp or a quarter of it at a time.
+Passes bank_passes(const std::uintptr_t (&addresses)[kWarpSize], unsigned mask, unsigned size) {
   const unsigned words = std::max(1u, size / kBankBytes);
   const unsigned group = kWarpSize / words;
   const auto base = reinterpret_cast<std::uintptr_t>(shared_address(0));
@@ -37,7 +37,7 @@ Passes bank_passes(const std::uintptr_t (&addresses)[kWarpSize], unsigned size) 
     std::uintptr_t wanted[kWarpSize];
     unsigned n = 0;
     for (unsigned lane = first; lane < first + group; ++lane) {
-      if (!addresses[lane]) continue;
+      if (!(mask >> lane & 1)) continue;
       for (unsigned w = 0; w < words; ++w) wanted[n++] = (addresses[lane] - base) / kBankBytes + w;
     }
     std::sort(wanted, wanted + n);
@@ -187,23 +187,29 @@ void Observer::line_up(unsigned warp) {
     ids[lanes++] = id;
   }
   while (lanes > 0) {
-    const std::uint32_t place = *std::min_element(places, places + lanes);
+    // Mostly all are at the same place.
+    std::uint32_t place = places[0], differ = 0;
+    for (unsigned i = 1; i < lanes; ++i) differ |= places[i] ^ place;
+    unsigned together = lanes == kWarpSize ? ~0u : (1u << lanes) - 1;
+    if (differ) {
+      place = *std::min_element(places, places + lanes);
+      together = 0;
+      for (unsigned i = 0; i < lanes; ++i) together |= (places[i] == place ? 1u : 0u) << i;
+    }
     if (place == kNowhere) break;
-    unsigned together = 0;
-    for (unsigned i = 0; i < lanes; ++i) together |= (places[i] == place ? 1u : 0u) << i;
     // One instruction may reach several arrays: each gets a request of its own.
     while (together) {
       const std::uint32_t tally = steps[std::countr_zero(together)]->tally;
-      std::uintptr_t addresses[kWarpSize] = {};
+      std::uintptr_t addresses[kWarpSize];
       unsigned mask = 0;
       for (unsigned rest = together; rest; rest &= rest - 1) {
         const auto i = static_cast<unsigned>(std::countr_zero(rest));
-        if (steps[i]->tally != tally) continue;
-        addresses[ids[i]] = steps[i]->address;
+        const Step& step = *steps[i];
+        if (step.tally != tally) continue;
+        addresses[ids[i]] = step.address;
         mask |= 1u << ids[i];
         together &= ~(1u << i);
-        ++steps[i];
-        places[i] = steps[i] == ends[i] ? kNowhere : steps[i]->place;
+        places[i] = ++steps[i] == ends[i] ? kNowhere : steps[i]->place;
       }
       if (tally) count(tallies_[tally - 1], addresses, mask, warp);
     }
@@ -265,7 +271,7 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
   }
   counts.bytes_used += bytes;
   if (tally.space == Space::kShared) {
-    const Passes passes = bank_passes(addresses, tally.size);
+    const Passes passes = bank_passes(addresses, mask, tally.size);
     counts.passes += passes.needed;
     counts.ideal_passes += passes.ideal;
     return;

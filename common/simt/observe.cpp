@@ -11,9 +11,10 @@
 namespace simt {
 namespace {
 
+// Instructions in the order in which they stand in the executable.
+const std::uintptr_t executable_begin = executable_address();
 std::uint32_t place_of(const void* pc) {
-  static const std::uintptr_t base = executable_address();
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc) - base);
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc) - executable_begin);
 }
 
 template <typename T>
@@ -80,8 +81,7 @@ void Observer::end_block() {
 
 Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size, Access access) {
   const std::size_t last_slot = table_.size() - 1;
-  const auto key = reinterpret_cast<std::uintptr_t>(pc);
-  for (std::size_t slot = (key ^ key >> 6) & last_slot;; slot = (slot + 1) & last_slot) {
+  for (std::size_t slot = slot_of(pc);; slot = (slot + 1) & last_slot) {
     Instruction& instruction = table_[slot];
     if (instruction.pc == pc && instruction.size == size) return instruction;
     if (instruction.pc) continue;
@@ -109,7 +109,9 @@ void Observer::grow() {
 void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access access,
                       const void* pc) {
   if (!is_instrumented()) return;
-  Instruction& instruction = find_instruction(pc, size, access);
+  Instruction& guess = table_[slot_of(pc)];
+  Instruction& instruction =
+      guess.pc == pc && guess.size == size ? guess : find_instruction(pc, size, access);
   if (address < instruction.begin || address + size > instruction.end) {
     classify(lane, instruction, address);
   }
@@ -120,7 +122,7 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   } else {
     check_shared(lane, *tally, address);
   }
-  if (current_trail) current_trail->push_back({place_of(pc), tally->number, address});
+  if (current_trail) current_trail->push_back({tally->place, tally->number, address});
   if (access == Access::kLoad && address == instruction.last) {
     lane.block->polled(lane, pc);
   } else if (access != Access::kAtomic) {
@@ -135,7 +137,7 @@ void Observer::meet(Lane& lane, Access access, const char* name, const void* pc)
   if (!instruction.tally) {
     instruction.tally = add_tally(instruction, Space::kNone, operations_.emplace_back(name));
   }
-  trails_[lane.id].push_back({place_of(pc), instruction.tally->number, 0});
+  trails_[lane.id].push_back({instruction.tally->place, instruction.tally->number, 0});
 }
 
 // --- What may not be ----------------------------------------------------------------------------
@@ -359,7 +361,8 @@ Observer::Tally* Observer::add_tally(Instruction& instruction, Space space,
                                      const std::string& array) {
   tallies_.push_back({instruction.pc, instruction.size, instruction.access, space, &array,
                       instruction.begin, instruction.end, instruction.tallies,
-                      static_cast<std::uint32_t>(tallies_.size() + 1), nullptr, nullptr});
+                      static_cast<std::uint32_t>(tallies_.size() + 1), place_of(instruction.pc),
+                      nullptr, nullptr});
   instruction.tallies = &tallies_.back();
   instruction.tally = instruction.tallies;
   return instruction.tally;

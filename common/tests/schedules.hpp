@@ -1,4 +1,4 @@
-// Tests that run a kernel more than once.
+// How tests run kernels: more than once, or unchecked.
 #pragma once
 
 #include "tests/catch.hpp"
@@ -29,5 +29,20 @@ void under_every_schedule(Check&& check) {
   }
 #endif
 }
+
+// While one of these lives, the CPU backend lets kernels read what nobody has written, and race:
+// for kernels that are wrong on purpose.
+struct Unchecked {
+#ifndef SPMV_CUDA
+  Unchecked() {
+    simt::settings().check_uninitialised = false;
+    simt::settings().check_races = false;
+  }
+  ~Unchecked() {
+    simt::settings() = saved;
+  }
+  simt::Settings saved = simt::settings();
+#endif
+};
 
 }  // namespace spmv::test

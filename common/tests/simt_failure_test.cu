@@ -118,8 +118,9 @@ TEST_CASE("pointers that are no device memory are reported", "[simt]") {
                {place(kReadLine), "reads 4 bytes"});
   float* pinned = nullptr;
   REQUIRE(cudaMallocHost(&pinned, 256) == cudaSuccess);
-  check_report(failure_of(read_kernel, {1, 64}, pinned, 0, y.data()), {"neither device memory"});
+  CHECK(failure_of(read_kernel, {1, 64}, pinned, 0, y.data()).empty());  // the device may use it
   cudaFreeHost(pinned);
+  check_report(failure_of(read_kernel, {1, 64}, pinned, 0, y.data()), {"neither device memory"});
 }
 
 LINE(kStaticLine, 4);
