@@ -91,7 +91,7 @@ def submissions_in(directory):
 # with what a GPU has: warp operations and atomics (simt), mathematics, printf and assert.
 DEVICE = re.compile(
     r"simt::(?!settings|start_profile|stop_profile|take_report|set_quiet|name_allocation|run_grid)"
-    r"|__tsan_|__assert_fail$|(printf|puts|putchar|__printf_chk)$"
+    r"|__tsan_|__sanitizer_cov_trace_pc$|__assert_fail$|(printf|puts|putchar|__printf_chk)$"
     r"|(sqrt|fabs|fma|fmin|fmax|floor|ceil|rint|round|exp|exp2|log|log2|pow|hypot|sin|cos|ldexp)f?$"
 )
 # What an object may define for all others: templates and inline functions of these.
