@@ -1,6 +1,8 @@
 # SpMV on GPUs in ten steps. `make help` lists what there is to do.
 include common/build.mk
 
+include 10_multigpu/mpi/mpi.mk
+
 PRECISION ?= f64
 SPMV := $(OUT)/spmv
 TESTS := $(OUT)/tests
@@ -34,12 +36,13 @@ run: $(SPMV)  ## run and verify every step on MATRIX, or on three matrices that 
 # which other tests call): that takes two thirds of the time on two cores.
 STEP_TAGS := $(foreach s,$(STEPS),[$(firstword $(subst _, ,$(s)))])
 COMMA := ,
-test: $(TESTS) $(SPMV) $(BROKEN)  ## all tests
+test: $(TESTS) $(SPMV) $(BROKEN) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
 	@$(TESTS) '$(subst $() ,$(COMMA),$(STEP_TAGS))' >$(OUT)/steps.log 2>&1 & steps=$$!; \
 	  trap "kill $$steps; exit 130" INT TERM; status=0; \
 	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' || status=1; \
 	  bash common/tests/cli_test.sh $(SPMV) $(BROKEN) || status=1; \
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
+	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
 
 data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some)
@@ -64,7 +67,7 @@ $(READER): $(call object,$(ROOT)/common/tests/read_benchmark.cpp $(wildcard $(RO
 bench-reader: $(READER)  ## how fast files are read, beside SciPy
 	@python3 common/tests/read_benchmark.py $(READER) $(MATRIX)
 
-build: $(SPMV) $(TESTS) $(BROKEN)  ## compile everything, run nothing
+build: $(SPMV) $(TESTS) $(BROKEN) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
 
 readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check: only compare)
 	@python3 plots/update_readmes.py $(ARGS)

@@ -1,9 +1,10 @@
-#include "machine.cuh"
+#include "machine.hpp"
 
 #include <exception>
 #include <utility>
 
 #include "device/devices.hpp"
+#include "gpu.cuh"
 
 namespace spmv::multigpu {
 namespace {
@@ -62,7 +63,7 @@ void Crew::run(const std::function<void(int)>& work) {
 template <typename T>
 Machine<T>::Machine(std::vector<Part<T>> parts, const Kernel& kernel, const Setup& setup)
     : exchange_(setup.exchange), gpus_(parts.size()) {
-  const int count = size();
+  const int count = static_cast<int>(parts.size());
   for (const Part<T>& part : parts) {
     cuts_.push_back(part.first_row);
     rows_ += part.rows();
@@ -152,6 +153,12 @@ Machine<T>::~Machine() {
 }
 
 // --- One step -----------------------------------------------------------------------------------
+
+template <typename T>
+const T* Machine<T>::source(const Transfer& transfer, int k) {
+  Gpu<T>& owner = *gpus_[transfer.owner];
+  return (transfer.packed ? owner.packed() : owner.x(k)) + transfer.offset;
+}
 
 // GPU p's x may be read by others from here on.
 template <typename T>
@@ -407,7 +414,7 @@ std::vector<T> Machine<T>::x_of(int k) {
 }
 
 template <typename T>
-double Machine<T>::squares_after(int k) {
+double Machine<T>::squares_of(int k) {
   const device::OnDevice on(0);
   std::vector<double> sums_of_parts(gpus_.size());
   device::check(cudaMemcpy(sums_of_parts.data(), sums(0, k), gpus_.size() * sizeof(double),
@@ -416,6 +423,11 @@ double Machine<T>::squares_after(int k) {
   double squares = 0;
   for (const double sum : sums_of_parts) squares += sum;
   return squares;
+}
+
+template <typename T>
+double Machine<T>::factor_of(int k) {
+  return exchange_ == Exchange::kNone ? 1 : 1 / power_of_norm(squares_of(k));
 }
 
 template class Machine<float>;

@@ -3,10 +3,12 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
-#include "harness/kernel.hpp"
+#include "device/error.hpp"
+#include "sparse/matrix.hpp"
 
 #ifdef HAVE_NCCL
 #include <nccl.h>
@@ -33,7 +35,13 @@ class Nccl {
         "ncclCommInitAll");
   }
   // One process a device. `id` is rank 0's make_id().
-  Nccl(int ranks, int rank, const ncclUniqueId& id) : communicators_(1) {
+  using Id = ncclUniqueId;
+  static Id make_id() {
+    Id id{};
+    check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    return id;
+  }
+  Nccl(int ranks, int rank, const Id& id) : communicators_(1) {
     check_nccl(ncclCommInitRank(communicators_.data(), ranks, id, rank), "ncclCommInitRank");
   }
   Nccl(const Nccl&) = delete;
@@ -54,6 +62,10 @@ class Nccl {
   void receive(int to, int from, T* data, std::size_t count, cudaStream_t stream) {
     check_nccl(ncclRecv(data, count, type<T>(), from, communicators_[to], stream), "ncclRecv");
   }
+  // Of one process a device: everybody gets everybody's number.
+  void all_gather(const double* own, double* all, cudaStream_t stream) {
+    check_nccl(ncclAllGather(own, all, 1, ncclFloat64, communicators_[0], stream), "ncclAllGather");
+  }
 
  private:
   template <typename T>
@@ -69,17 +81,24 @@ inline constexpr bool kHaveNccl = false;
 // Stands where it would, and says that it is not there.
 class Nccl {
  public:
-  explicit Nccl(const std::vector<int>&) {
-    throw InputError(
-        "--exchange nccl: this program was built without NCCL; use packed, or install libnccl-dev "
-        "and build again");
-  }
+  using Id = std::array<char, 128>;
+  static Id make_id() { return {}; }
+  explicit Nccl(const std::vector<int>&) { fail(); }
+  Nccl(int, int, const Id&) { fail(); }
   static void begin() {}
   static void end() {}
   template <typename T>
   void send(int, int, const T*, std::size_t, cudaStream_t) {}
   template <typename T>
   void receive(int, int, T*, std::size_t, cudaStream_t) {}
+  void all_gather(const double*, double*, cudaStream_t) {}
+
+ private:
+  [[noreturn]] static void fail() {
+    throw InputError(
+        "--exchange nccl: this program was built without NCCL; use packed, or install libnccl-dev "
+        "and build again");
+  }
 };
 #endif
 

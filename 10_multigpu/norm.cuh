@@ -13,15 +13,16 @@
 
 #include <cuda_runtime.h>
 
+#include "gpus.hpp"
+
 namespace spmv::multigpu {
 
 inline constexpr int kNormThreads = 256;
-inline constexpr int kNormGpus = 16;
 
 // Where a GPU's sum goes: one place for each GPU that wants to read it.
 struct SumPlaces {
   int count;
-  double* place[kNormGpus];
+  double* place[kMaxGpus];
 };
 
 // block_sums: an element a block. arrivals: 0 before, and again after.

@@ -11,13 +11,6 @@ namespace {
 
 constexpr Index kAligned = 32;  // elements: whole sectors, whatever the precision
 
-template <typename V>
-void resize_large(std::vector<V>& v, std::size_t n) {
-  v.reserve(n);
-  prefer_large_pages(v.data(), n * sizeof(V));
-  v.resize(n);
-}
-
 // The rows of `a` that `rows` names, each column made new_column(column).
 template <typename T, typename NewColumn>
 Csr<T> take_rows(const Csr<T>& a, const Index* rows, Index count, Index cols,

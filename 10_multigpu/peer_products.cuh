@@ -10,9 +10,9 @@
 
 #include <cuda_runtime.h>
 
-namespace spmv::multigpu {
+#include "gpus.hpp"
 
-inline constexpr int kMaxGpus = 16;  // of one host
+namespace spmv::multigpu {
 
 // Part p of x holds the entries from cuts[p] up to, but not including, cuts[p + 1].
 template <typename T>

@@ -7,7 +7,8 @@
 #include "device/devices.hpp"
 #include "harness/kernel.hpp"
 #include "harness/verify.hpp"
-#include "machine.cuh"
+#include "machine.hpp"
+#include "norm.cuh"
 #include "part.hpp"
 #include "partition.hpp"
 #include "sparse/convert.hpp"
@@ -116,7 +117,7 @@ std::vector<std::pair<std::string, Csr<T>>> matrices() {
 template <typename T>
 void check_last_step(Machine<T>& machine, const Csr<T>& a, int steps) {
   const std::vector<T> before = machine.x_of(steps - 1);
-  const T factor = static_cast<T>(1 / power_of_norm(machine.squares_after(steps - 1)));
+  const T factor = static_cast<T>(machine.factor_of(steps - 1));
   const Verdict verdict = verify(machine.x_of(steps), make_reference(a, factor, before, T{0}, {}));
   INFO(verdict.describe());
   CHECK(verdict.ok);

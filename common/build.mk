@@ -56,8 +56,8 @@ endif
 OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
 
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
-# TEST_LIBRARIES, THRUST_INCLUDES) and whether there is an Eigen (EXTRA_DEFINES) and a Thrust
-# (HAVE_THRUST).
+# TEST_LIBRARIES, THRUST_INCLUDES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen and
+# an NCCL (EXTRA_DEFINES), a Thrust and an MPI (HAVE_THRUST, HAVE_MPI).
 NEEDS_NOTHING := help clean handout grade format check-format figures report test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   include $(ROOT)/build/setup-$(BACKEND).mk
@@ -115,7 +115,7 @@ else
     $(INCLUDES) -Xcompiler "-Wall -Wextra -Wshadow $(OPENMP)" -MMD -MP \
     $(if $(filter native,$(CUDA_ARCHS)),-arch=native,\
       $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)))
-  LIBRARIES += -L$(CUDA_HOME)/lib64 -lcusparse -lcudart
+  LIBRARIES += -L$(CUDA_HOME)/lib64 $(NCCL_LIBRARIES) -lcusparse -lcudart
   LINK = $(CXX) $(OPENMP) -Wl,-rpath,$(CUDA_HOME)/lib64
 endif
 

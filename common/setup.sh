@@ -48,12 +48,21 @@ need fmt libfmt-dev "$(header fmt/format.h)" '' 'everything is printed with it'
 need Catch2 catch2 "$(header catch2/catch.hpp)" '' 'the tests are written with it'
 need Eigen libeigen3-dev "$(header Eigen/Sparse)" '' 'without it there is no CPU library to compare with; the rest works'
 
+if [ "$mode" != local ]; then  # it is no library alone: mpirun comes with it
+  need MPI 'libopenmpi-dev openmpi-bin' '#define OMPI_SKIP_MPICXX
+    #include <mpi.h>
+    int mpi = MPI_Init(nullptr, nullptr);' -lmpi 'without it step 10 has no mpirun; the rest works'
+fi
+
 # Where a library may be beside the compiler's own places, and which Catch2 it is: version 3 has to
 # be linked, version 2 is a header.
 look_around() {
   includes=() libraries=()
   local path
   for path in "$deps"/usr/include{/eigen3,,/*-linux-gnu*} /usr{/local,}/include/eigen3; do
+    [ -d "$path" ] && includes+=(-isystem "$path")
+  done
+  for path in /usr/lib/*-linux-gnu*/openmpi/include; do
     [ -d "$path" ] && includes+=(-isystem "$path")
   done
   for path in "$deps"/usr/lib{,/*-linux-gnu*}; do
@@ -155,7 +164,7 @@ download() {  # PACKAGE...: and those that hold the files of a package that only
 
 get() {  # NAME...
   local packages=() name
-  for name; do packages+=("${package[$name]}"); done
+  for name; do packages+=(${package[$name]}); done
   as_root=() apt_options=()
   if ! command -v apt-get >/dev/null; then
     say "this system has no apt-get: install the libraries below in its own way"
@@ -169,7 +178,7 @@ get() {  # NAME...
     as_root=(sudo -n)
     install_packages "${packages[@]}"
   else
-    unpack_packages "${packages[@]}"
+    [ "${packages[*]}" = "${package[MPI]}" ] || unpack_packages ${packages[*]/#*openmpi*/}
   fi || say "that failed: $(grep -m 1 '^[EW]:' "$scratch/errors")"
 }
 
@@ -189,24 +198,45 @@ if [ ${#missing[@]} -gt 0 ] && [ "$mode" != none ]; then
   look_for_missing
 fi
 
-eigen=-DHAVE_EIGEN have_thrust=yes required='' packages=()
+eigen=-DHAVE_EIGEN have_thrust=yes have_mpi=yes required='' packages=()
 for name in "${missing[@]}"; do
   say "$name is missing: ${purpose[$name]}"
-  packages+=("${package[$name]}")
+  packages+=(${package[$name]})
   case $name in
     Eigen) eigen= ;;
     Thrust) have_thrust= ;;
+    MPI) have_mpi= ;;
     *) required=yes ;;
   esac
 done
 [ ${#missing[@]} = 0 ] || say "to have it: apt-get install ${packages[*]}"
 [ -z "$required" ] || exit 1
+command -v mpirun >/dev/null || have_mpi=
+[ "$mode" != local ] || have_mpi=
+
+# NCCL comes with no package of every system, and is not installed here.
+nccl=()
+if [ "$backend" = cuda ]; then
+  cuda=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  cuda=${cuda%/bin/nvcc}
+  if compiles '#include <nccl.h>
+    int main() { ncclUniqueId id; return ncclGetUniqueId(&id); }' -isystem "$cuda/include" \
+    "${libraries[@]}" -L"$cuda/lib64" -lnccl -lcudart -o "$scratch/probe"; then
+    nccl=(-lnccl)
+    eigen+=' -DHAVE_NCCL'
+  else
+    say 'NCCL is missing: without it step 10 has no --exchange nccl; the rest works (libnccl-dev)'
+  fi
+fi
 
 # Paths in the checkout are written with $(ROOT), so that it can be moved.
 mkdir -p "$(dirname "$output")"
 cat >"$output.$$" <<END && mv "$output.$$" "$output"
 EXTRA_INCLUDES := ${includes[*]//$deps/\$(ROOT)/.deps}
 EXTRA_LIBRARIES := ${libraries[*]//$deps/\$(ROOT)/.deps}
+NCCL_LIBRARIES := ${nccl[*]}
+MPI_LIBRARIES := ${link[MPI]:-}
+HAVE_MPI := $have_mpi
 EXTRA_DEFINES := $eigen
 TEST_LIBRARIES := ${link[Catch2]}
 THRUST_INCLUDES := ${thrust[*]}

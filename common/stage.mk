@@ -25,6 +25,7 @@ ifneq ($(KERNEL),)
   $(if $(MINE),,$(error KERNEL=$(KERNEL) cannot be used))
 endif
 
+# RUN: the step's own program that `make run` stands for, if not the table of its kernels.
 # NEEDS: other steps whose kernels this one uses.
 $(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $(NEEDS)) $(MINE))
 	$(link)
@@ -38,9 +39,9 @@ $(CHECK): $(common_objects) $(call object,$(MAIN) $(COURSEWORK_SOURCES) $(ROOT)/
 
 .PHONY: run test check build-check help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
-	@$(SPMV) $(filter $(COMMANDS),$@) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
+	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
 test: $(TESTS)  ## this step's tests
-	@OMP_WAIT_POLICY=passive $(TESTS)
+	@OMP_WAIT_POLICY=passive $(TESTS)$(if $(after_test), && $(after_test))
 check: $(CHECK)  ## is it right, safe, and does it ask little of memory?
 	@python3 $(ROOT)/common/coursework/check.py $(CHECK) $(ROOT)/$(STEP) $(ARGS)
 build-check: $(CHECK)

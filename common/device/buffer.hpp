@@ -127,6 +127,7 @@ class Event {
   void hold(const Stream& stream) const {
     check(cudaStreamWaitEvent(stream.get(), event_, 0), "waiting for an event");
   }
+  void synchronize() const { check(cudaEventSynchronize(event_), "waiting for an event"); }
   // Milliseconds from `start` to this event; waits until both are reached.
   double milliseconds_since(const Event& start) const {
     check(cudaEventSynchronize(event_), "waiting for an event");

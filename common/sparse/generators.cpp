@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <numeric>
 #include <string_view>
@@ -13,11 +15,16 @@
 
 #include "sparse/convert.hpp"
 #include "sparse/grid.hpp"
+#include "sparse/memory.hpp"
 #include "sparse/pattern_builder.hpp"
 #include "sparse/rng.hpp"
 #include "sparse/specification.hpp"
 #include "sparse/text.hpp"
 #include "sparse/wlan.hpp"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 namespace spmv {
 namespace {
@@ -54,7 +61,7 @@ Pattern make_lattice(const Specification& spec) {
 
   std::vector<Index> columns;
   std::array<long long, 4> at{};
-  for (long long site = 0; site * kSite < row_count; ++site) {
+  for (long long site = builder.begin(kSite); site < builder.end(kSite); ++site) {
     long long remainder = site;
     for (int axis = 0; axis < 4; ++axis) {
       at[axis] = remainder % extent[axis];
@@ -112,7 +119,7 @@ Pattern make_triangle(const Specification& spec) {
 Pattern make_dense(const Specification& spec) {
   const long long rows = spec.size(0), cols = spec.size(1);
   PatternBuilder builder(spec, rows, cols, static_cast<double>(rows) * static_cast<double>(cols));
-  for (long long row = 0; row < rows; ++row) {
+  for (long long row = builder.begin(); row < builder.end(); ++row) {
     builder.add_run(0, cols);
     builder.end_row();
   }
@@ -122,7 +129,7 @@ Pattern make_dense(const Specification& spec) {
 Pattern make_diagonal(const Specification& spec) {
   const long long n = spec.size(0);
   PatternBuilder builder(spec, n, n, static_cast<double>(n));
-  for (long long row = 0; row < n; ++row) {
+  for (long long row = builder.begin(); row < builder.end(); ++row) {
     builder.add(row);
     builder.end_row();
   }
@@ -136,7 +143,7 @@ Pattern make_random(const Specification& spec) {
     spec.fail(fmt::format("nnz_per_row = {} does not fit in {} columns", length, cols));
   PatternBuilder builder(spec, rows, cols, static_cast<double>(rows) * static_cast<double>(length));
   std::vector<Index> columns(length);
-  for (long long row = 0; row < rows; ++row) {
+  for (long long row = builder.begin(); row < builder.end(); ++row) {
     Rng rng(spec.seed(), row);
     for (Index& column : columns) column = static_cast<Index>(rng.below(cols));
     sort_and_separate(columns, cols);
@@ -154,7 +161,7 @@ Pattern make_banded(const Specification& spec) {
       spec, n, n,
       static_cast<double>(n) * static_cast<double>(std::min(length, 2 * bandwidth + 1)));
   std::vector<Index> columns;
-  for (long long row = 0; row < n; ++row) {
+  for (long long row = builder.begin(); row < builder.end(); ++row) {
     const long long begin = std::max(row - bandwidth, 0ll);
     const long long end = std::min(row + bandwidth + 1, n);
     if (length >= end - begin) {
@@ -330,7 +337,7 @@ Pattern make_powerlaw(const Specification& spec) {
   for (long long k = rows - 1; k > 0; --k) std::swap(lengths[k], lengths[shuffle.below(k + 1)]);
 
   std::vector<Index> columns;
-  for (long long row = 0; row < rows; ++row) {
+  for (long long row = builder.begin(); row < builder.end(); ++row) {
     Rng rng(spec.seed(), row);
     const long long length = lengths[row];
     const long long centre = row * cols / rows;
@@ -370,9 +377,12 @@ Pattern make_rmat(const Specification& spec) {
   const double placed = static_cast<double>(edges) * (symmetric ? 2 : 1);
   spec.check_size(static_cast<double>(n), static_cast<double>(n), placed);
 
-  const auto for_each_edge = [&](const auto& visit) {
+  // From several threads at once.
+  const long long first_row = spec.first_row(), end_row = spec.end_row(n);
+  const auto for_each_entry = [&](const auto& visit) {
+#pragma omp parallel for schedule(static) if (edges > 100000)
     for (long long edge = 0; edge < edges; ++edge) {
-      Rng rng(spec.seed(), edge);
+      Rng rng(spec.seed(), static_cast<std::uint64_t>(edge));
       std::uint64_t bits = 0;
       Index row = 0, column = 0;
       for (int level = 0; level < scale; ++level) {
@@ -384,30 +394,49 @@ Pattern make_rmat(const Specification& spec) {
         row = 2 * row + down;
         column = 2 * column + right;
       }
-      visit(row, column);
-      if (symmetric && row != column) visit(column, row);
+      if (row >= first_row && row < end_row) visit(row - first_row, column);
+      if (symmetric && row != column && column >= first_row && column < end_row) {
+        visit(column - first_row, row);
+      }
     }
   };
 
   Pattern pattern;
   pattern.rows = pattern.cols = static_cast<Index>(n);
-  std::vector<Index> next(n + 1, 0);
-  for_each_edge([&](Index row, Index) { ++next[row + 1]; });
+  const long long rows = end_row - first_row;
+  std::vector<Index> next(rows + 1, 0);
+  for_each_entry([&](long long row, Index) {
+    std::atomic_ref(next[row + 1]).fetch_add(1, std::memory_order_relaxed);
+  });
+  if (std::accumulate(next.begin(), next.end(), 0LL) > kMaxNonzeros) {
+    spec.fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
+                          with_commas(kMaxNonzeros)));
+  }
   std::partial_sum(next.begin(), next.end(), next.begin());
-  pattern.column_indices.resize(next[n]);
-  for_each_edge([&](Index row, Index column) { pattern.column_indices[next[row]++] = column; });
+  pattern.column_indices.resize(next[rows]);
+  for_each_entry([&](long long row, Index column) {
+    const Index place = std::atomic_ref(next[row]).fetch_add(1, std::memory_order_relaxed);
+    pattern.column_indices[place] = column;
+  });
 
-  // next[row] is now the end of `row`. Merge duplicates within each row and close the gaps.
-  pattern.row_offsets.assign(n + 1, 0);
+  // next[row] is now the end of `row`, whose columns are in any order, some twice.
+  const auto begin_of = [&](long long row) {
+    return pattern.column_indices.begin() + (row ? next[row - 1] : 0);
+  };
+  pattern.row_offsets.assign(rows + 1, 0);
+#pragma omp parallel for schedule(dynamic, 1024) if (edges > 100000)
+  for (long long row = 0; row < rows; ++row) {
+    std::sort(begin_of(row), begin_of(row + 1));
+    const auto end = std::unique(begin_of(row), begin_of(row + 1));
+    pattern.row_offsets[row + 1] = static_cast<Index>(end - begin_of(row));
+  }
+  // Close the gaps.
   auto kept = pattern.column_indices.begin();
-  for (long long row = 0; row < n; ++row) {
-    const auto begin = pattern.column_indices.begin() + (row ? next[row - 1] : 0);
-    const auto end = pattern.column_indices.begin() + next[row];
-    std::sort(begin, end);
-    kept = std::copy(begin, std::unique(begin, end), kept);
+  for (long long row = 0; row < rows; ++row) {
+    kept = std::copy(begin_of(row), begin_of(row) + pattern.row_offsets[row + 1], kept);
     pattern.row_offsets[row + 1] = static_cast<Index>(kept - pattern.column_indices.begin());
   }
-  pattern.column_indices.resize(pattern.row_offsets[n]);
+  pattern.column_indices.resize(pattern.row_offsets[rows]);
   return pattern;
 }
 
@@ -540,7 +569,7 @@ Pattern make_fem(const Specification& spec) {
 
   PatternBuilder builder(spec, nodes * block, nodes * block, 1.01 * static_cast<double>(nnz));
   const std::size_t count = mesh.offsets().size();
-  for (long long node = 0; node < nodes; ++node) {
+  for (long long node = builder.begin(block); node < builder.end(block); ++node) {
     for (std::size_t k = count; k-- > 0;) {
       const long long other = node - mesh.offsets()[k];
       if (other >= 0 && mesh.coupled(other, k)) builder.add_run(other * block, block);
@@ -659,7 +688,8 @@ const std::vector<Generator>& all_generators() {
        "SIDE",
        "Markov chain on the states x + y < SIDE, up to 4 nonzeros a row",
        {kSeed},
-       make_triangle},
+       make_triangle,
+       false},
       {"random",
        "ROWSxCOLS",
        "uniformly random columns, all rows of the same length",
@@ -694,7 +724,8 @@ const std::vector<Generator>& all_generators() {
         {"edge_factor", 16, 0, 4096, "edges drawn per row"},
         {"symmetric", 0, 0, 1, "1: every edge both ways"},
         kSeed},
-       make_rmat},
+       make_rmat,
+       false},
       {"fem",
        "NODES",
        "finite elements: dense blocks over a mesh, symmetric structure",
@@ -715,7 +746,8 @@ const std::vector<Generator>& all_generators() {
         {"reach", kDerived, 1, kAny,
          "how far apart the first and the last of them are (side by side)"},
         kSeed},
-       make_kkt},
+       make_kkt,
+       false},
       {"wlan",
        "",
        "Markov chain of wireless nodes that share a channel: its rates, transposed",
@@ -731,7 +763,8 @@ const std::vector<Generator>& all_generators() {
         {"nodes", 1, 1, 16, "that share the channel"},
         {"freeze", 0, 0, 1, "1: a wait stands still while another node sends"},
         {"states", 0, 0, 1, "reachable or all: from the empty system", kWlanStates}},
-       make_wlan},
+       make_wlan,
+       false},
       {"dense", "ROWSxCOLS", "every position is a nonzero", {kSeed}, make_dense},
       {"diagonal", "N", "the diagonal and nothing else", {kSeed}, make_diagonal},
   };
@@ -747,12 +780,84 @@ std::string full_specification(const std::string& spec) {
   return Specification(spec, 0, std::numeric_limits<std::uint64_t>::max()).full();
 }
 
+namespace {
+
+// Of a generator that always makes all rows, those from `first` up to `end`.
+Pattern only_these(Pattern pattern, long long first, long long end) {
+  if (static_cast<long long>(pattern.row_offsets.size()) - 1 == end - first) return pattern;
+  std::vector<Index>& offsets = pattern.row_offsets;
+  const Index from = offsets[first], to = offsets[end];
+  const auto cut = [&](auto& array) {
+    if (array.empty()) return;
+    array.erase(array.begin() + to, array.end());
+    array.erase(array.begin(), array.begin() + from);
+  };
+  cut(pattern.column_indices);
+  cut(pattern.values);
+  offsets.erase(offsets.begin() + end + 1, offsets.end());
+  offsets.erase(offsets.begin(), offsets.begin() + first);
+  for (Index& offset : offsets) offset -= from;
+  return pattern;
+}
+
+// The rows [first, end) of what `spec` describes, made by all cores where that is of use.
+Pattern make_rows(const Specification& spec, long long first, long long end, bool of_whole) {
+  constexpr long long kWorthwhile = 20000;  // rows
+  constexpr int kMostThreads = 64;
+  int threads = 1;
+#ifdef _OPENMP
+  threads = std::min(omp_get_max_threads(), kMostThreads);
+#endif
+  const long long rows = end - first;
+  if (!spec.generator().by_rows || rows < kWorthwhile) threads = 1;
+  std::vector<Pattern> pieces(threads);
+  std::vector<std::exception_ptr> errors(threads);
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+  for (int k = 0; k < threads; ++k) {
+    try {
+      Specification piece = spec;
+      piece.only_rows(first + rows * k / threads, first + rows * (k + 1) / threads, of_whole);
+      pieces[k] = piece.generator().make(piece);
+    } catch (...) {
+      errors[k] = std::current_exception();
+    }
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  if (threads == 1) return only_these(std::move(pieces[0]), first, end);
+
+  Pattern all;
+  all.rows = pieces[0].rows;
+  all.cols = pieces[0].cols;
+  all.repeats = pieces[0].repeats;
+  std::vector<std::size_t> before{0};
+  for (const Pattern& piece : pieces) before.push_back(before.back() + piece.column_indices.size());
+  if (before.back() > static_cast<std::size_t>(kMaxNonzeros)) {
+    spec.fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
+                          with_commas(kMaxNonzeros)));
+  }
+  all.row_offsets.resize(static_cast<std::size_t>(rows) + 1);
+  resize_large(all.column_indices, before.back());
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+  for (int k = 0; k < threads; ++k) {
+    const Pattern& piece = pieces[k];
+    std::copy(piece.column_indices.begin(), piece.column_indices.end(),
+              all.column_indices.begin() + static_cast<std::ptrdiff_t>(before[k]));
+    const long long first_of_piece = rows * k / threads;
+    for (std::size_t row = 1; row < piece.row_offsets.size(); ++row) {
+      all.row_offsets[static_cast<std::size_t>(first_of_piece) + row] =
+          static_cast<Index>(before[k]) + piece.row_offsets[row];
+    }
+  }
+  return all;
+}
+
+// Value k of the matrix is the k-th draw, whoever makes it.
 template <typename T>
-Csr<T> generate(const std::string& spec, std::uint64_t memory_limit) {
-  const Specification parsed(spec, sizeof(T), memory_limit);
-  Pattern pattern = parsed.generator().make(parsed);
+Csr<T> with_values(Pattern pattern, const Specification& spec, long long nonzeros_before) {
   Csr<T> csr;
-  csr.rows = pattern.rows;
+  csr.rows = static_cast<Index>(pattern.row_offsets.size()) - 1;
   csr.cols = pattern.cols;
   csr.row_offsets = std::move(pattern.row_offsets);
   csr.column_indices = std::move(pattern.column_indices);
@@ -760,11 +865,56 @@ Csr<T> generate(const std::string& spec, std::uint64_t memory_limit) {
     csr.values.assign(pattern.values.begin(), pattern.values.end());
     return csr;
   }
-  csr.values.resize(csr.column_indices.size());
-  Rng rng(parsed.seed(), 0xA5A5A5A5ull << 32);
-  for (T& value : csr.values) value = signed_unit_value<T>(rng.bits64());
+  resize_large(csr.values, csr.column_indices.size());
+  constexpr long long kTurn = 1 << 16;
+  const auto count = static_cast<long long>(csr.values.size());
+#pragma omp parallel for schedule(static) if (count > 4 * kTurn)
+  for (long long turn = 0; turn < (count + kTurn - 1) / kTurn; ++turn) {
+    Rng rng(spec.seed(), 0xA5A5A5A5ull << 32);
+    rng.skip(static_cast<std::uint64_t>(nonzeros_before + turn * kTurn));
+    for (long long k = turn * kTurn; k < std::min((turn + 1) * kTurn, count); ++k) {
+      csr.values[k] = signed_unit_value<T>(rng.bits64());
+    }
+  }
   if (pattern.repeats) sum_repeated_columns(csr);
   return csr;
+}
+
+}  // namespace
+
+template <typename T>
+Csr<T> generate(const std::string& spec, std::uint64_t memory_limit) {
+  const Specification parsed(spec, sizeof(T), memory_limit);
+  Specification sizes = parsed;
+  sizes.only_rows(0, 0, true);
+  const bool by_rows = parsed.generator().by_rows;
+  const long long rows = by_rows ? parsed.generator().make(sizes).rows : 0;
+  return with_values<T>(
+      by_rows ? make_rows(parsed, 0, rows, true) : parsed.generator().make(parsed), parsed, 0);
+}
+
+GeneratedRows::GeneratedRows(const std::string& spec, std::size_t value_bytes)
+    : spec_(std::make_unique<Specification>(spec, value_bytes, available_memory())) {
+  Specification sizes = *spec_;
+  sizes.only_rows(0, 0, false);
+  const Pattern empty = sizes.generator().make(sizes);
+  rows_ = empty.rows;
+  cols_ = empty.cols;
+}
+GeneratedRows::~GeneratedRows() = default;
+
+std::vector<Index> GeneratedRows::lengths(Index first, Index end) const {
+  const Pattern pattern = make_rows(*spec_, first, end, false);
+  std::vector<Index> lengths(static_cast<std::size_t>(end - first));
+  for (std::size_t row = 0; row < lengths.size(); ++row) {
+    lengths[row] = pattern.row_offsets[row + 1] - pattern.row_offsets[row];
+  }
+  return lengths;
+}
+
+template <typename T>
+Csr<T> GeneratedRows::rows(Index first, Index end, long long nonzeros_before) const {
+  return with_values<T>(make_rows(*spec_, first, end, false), *spec_, nonzeros_before);
 }
 
 std::string generator_help() {
@@ -781,5 +931,7 @@ std::string generator_help() {
 
 template Csr<float> generate(const std::string&, std::uint64_t);
 template Csr<double> generate(const std::string&, std::uint64_t);
+template Csr<float> GeneratedRows::rows(Index, Index, long long) const;
+template Csr<double> GeneratedRows::rows(Index, Index, long long) const;
 
 }  // namespace spmv

@@ -6,13 +6,18 @@
 // of wlan are the rates of a Markov chain instead (wlan.hpp).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "sparse/matrix.hpp"
 #include "sparse/memory.hpp"
 
 namespace spmv {
+
+class Specification;
 
 // True when `spec` starts with "name:" where name is a generator, whether or not the rest is good.
 bool is_generator(const std::string& spec);
@@ -26,10 +31,33 @@ std::string full_specification(const std::string& spec);
 template <typename T>
 Csr<T> generate(const std::string& spec, std::uint64_t memory_limit = available_memory());
 
+// The same matrix by rows: some can be made without the others, and the matrix may have more
+// nonzeros than 32 bits count, as long as what is made at a time has not.
+class GeneratedRows {
+ public:
+  // Values will be of `value_bytes` each.
+  GeneratedRows(const std::string& spec, std::size_t value_bytes);
+  ~GeneratedRows();
+
+  Index rows() const { return rows_; }
+  Index cols() const { return cols_; }
+  // How many nonzeros each of the rows [first, end) has, before any that coincide are added up.
+  std::vector<Index> lengths(Index first, Index end) const;
+  // The rows [first, end), before which there are `nonzeros_before` nonzeros, as lengths() counts.
+  template <typename T>
+  Csr<T> rows(Index first, Index end, long long nonzeros_before) const;
+
+ private:
+  std::unique_ptr<Specification> spec_;
+  Index rows_ = 0, cols_ = 0;
+};
+
 // Every generator with its keys and their defaults, a few lines each, for --help.
 std::string generator_help();
 
 extern template Csr<float> generate(const std::string&, std::uint64_t);
 extern template Csr<double> generate(const std::string&, std::uint64_t);
+extern template Csr<float> GeneratedRows::rows(Index, Index, long long) const;
+extern template Csr<double> GeneratedRows::rows(Index, Index, long long) const;
 
 }  // namespace spmv

@@ -73,8 +73,8 @@ Pattern make_grid(const Specification& spec, const Point& extent, int axes, bool
   };
   std::vector<long long> neighbours;
   Point at{};
-  for (long long row = 0; row < row_count; row += dof) {
-    const long long point = row / dof;
+  for (long long point = builder.begin(dof); point < builder.end(dof); ++point) {
+    const long long row = point * dof;
     at = {point % extent[0], point / extent[0] % extent[1], point / extent[0] / extent[1]};
     bool at_edge = false;
     for (int axis = 0; axis < axes; ++axis) {

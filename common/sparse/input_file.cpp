@@ -153,4 +153,77 @@ TextBuffer inflate_gzip(std::string_view compressed, const std::string& name, st
   }
 }
 
+// --- In pieces ----------------------------------------------------------------------------------
+
+struct TextInPieces::Inflater {
+  z_stream stream{};
+  bool ended = false;
+  Inflater() {
+    if (::inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  }
+  ~Inflater() { ::inflateEnd(&stream); }
+};
+
+namespace {
+constexpr std::size_t kPieceBytes = std::size_t{1} << 23;
+}
+
+TextInPieces::TextInPieces(const std::filesystem::path& path)
+    : name_(path.string()), file_(path, std::size_t{1} << 40), rest_(file_.view()) {
+  if (is_gzip(rest_)) inflater_ = std::make_unique<Inflater>();
+}
+TextInPieces::~TextInPieces() = default;
+
+// Puts more of the text behind what there is. False: there is no more.
+bool TextInPieces::fill() {
+  if (inflater_ ? inflater_->ended : rest_.empty()) return false;
+  const std::size_t had = text_.size();
+  if (!inflater_) {
+    text_ += rest_.substr(0, kPieceBytes);
+    rest_.remove_prefix(text_.size() - had);
+    return true;
+  }
+  text_.resize(had + kPieceBytes);
+  z_stream& stream = inflater_->stream;
+  const std::size_t offered = std::min(rest_.size(), kPieceBytes);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest_.data()));
+  stream.avail_in = static_cast<uInt>(offered);
+  stream.next_out = reinterpret_cast<Bytef*>(text_.data() + had);
+  stream.avail_out = static_cast<uInt>(kPieceBytes);
+  const int status = ::inflate(&stream, Z_NO_FLUSH);
+  text_.resize(had + kPieceBytes - stream.avail_out);
+  rest_.remove_prefix(offered - stream.avail_in);
+  if (status == Z_STREAM_END) {
+    inflater_->ended = rest_.find_first_not_of('\0') == std::string_view::npos;
+    if (!inflater_->ended && !is_gzip(rest_)) {
+      fail_in_file(name_,
+                   "something that is not gzip follows the compressed text; fetch the file again");
+    }
+    ::inflateReset(&stream);
+  } else if (status == Z_MEM_ERROR) {
+    throw std::bad_alloc();
+  } else if (status != Z_OK && status != Z_BUF_ERROR) {
+    fail_in_file(name_, "the gzip data are corrupt; fetch the file again");
+  } else if (rest_.empty() && stream.avail_out != 0) {
+    fail_in_file(name_, "the gzip data end too early; the file is cut short, fetch it again");
+  }
+  return true;
+}
+
+std::string_view TextInPieces::next(std::size_t at_least) {
+  text_.erase(0, used_);
+  used_ = 0;
+  while (true) {
+    const std::size_t end = text_.rfind('\n') + 1;  // npos + 1 is 0
+    if (end > 0 && text_.size() >= at_least) {
+      used_ = end;
+      return std::string_view(text_).substr(0, used_);
+    }
+    if (fill()) continue;
+    if (!text_.empty() && text_.back() != '\n') text_ += '\n';
+    used_ = text_.size();
+    return text_;
+  }
+}
+
 }  // namespace spmv

@@ -61,4 +61,26 @@ bool is_gzip(std::string_view content);
 // when the text takes more or is damaged.
 TextBuffer inflate_gzip(std::string_view compressed, const std::string& name, std::size_t limit);
 
+// The text of a file, gzip or not, a few megabytes at a time, so that no more of it is in memory.
+class TextInPieces {
+ public:
+  explicit TextInPieces(const std::filesystem::path& path);
+  ~TextInPieces();
+
+  // The next whole lines, valid until the next call; the last line gets an end if it has none.
+  // Empty: there are no more. `at_least` bytes, if there are as many.
+  std::string_view next(std::size_t at_least = 0);
+
+ private:
+  bool fill();
+
+  std::string name_;
+  InputFile file_;
+  std::string_view rest_;  // of the file
+  struct Inflater;
+  std::unique_ptr<Inflater> inflater_;
+  std::string text_;
+  std::size_t used_ = 0;  // of text_, by the pieces so far
+};
+
 }  // namespace spmv

@@ -44,31 +44,6 @@ std::vector<fs::path> candidate_files(const CatalogueEntry& entry) {
   return files;
 }
 
-template <typename T>
-Matrix<T> from_file(const fs::path& path, std::string name, const LoadOptions& options) {
-  Matrix<T> matrix;
-  matrix.coo = read_matrix_market<T>(path, options).coo;
-  matrix.csr = to_csr(matrix.coo, &matrix.duplicates);
-  for (const T value : matrix.coo.values) {
-    matrix.explicit_zeros += value == T{0};
-    matrix.non_finite += !std::isfinite(value);
-  }
-  if (!options.keep_coo) matrix.coo = {};
-  matrix.source = {std::move(name), MatrixSource::Origin::kFile, path.string()};
-  return matrix;
-}
-
-template <typename T>
-Matrix<T> from_generator(const std::string& spec, std::string name, MatrixSource::Origin origin,
-                         const LoadOptions& options) {
-  Matrix<T> matrix;
-  matrix.csr = options.memory_limit_bytes ? generate<T>(spec, options.memory_limit_bytes)
-                                          : generate<T>(spec);
-  if (options.keep_coo) matrix.coo = to_coo(matrix.csr);
-  matrix.source = {std::move(name), origin, full_specification(spec)};
-  return matrix;
-}
-
 }  // namespace
 
 const char* to_string(MatrixSource::Origin origin) {
@@ -88,18 +63,17 @@ fs::path data_directory() {
   return chosen && *chosen ? fs::path(chosen) : fs::path(SPMV_SOURCE_DIR) / "data";
 }
 
-template <typename T>
-Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
+MatrixSource find_matrix(const std::string& spec) {
   using Origin = MatrixSource::Origin;
   if (spec.empty())
     throw InputError("no matrix given; name a file, a generator or a matrix of the papers");
-  if (is_generator(spec)) return from_generator<T>(spec, spec, Origin::kGenerated, options);
+  if (is_generator(spec)) return {spec, Origin::kGenerated, full_specification(spec)};
   const CatalogueEntry* entry = find_in_catalogue(spec);
   std::error_code not_a_file;
   if (!entry && (looks_like_a_path(spec) || fs::is_regular_file(spec, not_a_file))) {
     fs::path stem = fs::path(spec).filename();
     while (stem.extension() == ".gz" || stem.extension() == ".mtx") stem = stem.stem();
-    return from_file<T>(spec, stem.string(), options);
+    return {stem.string(), Origin::kFile, spec};
   }
   if (!entry && spec.find(':') != std::string::npos) {
     full_specification(spec);  // throws, and says which generators there are
@@ -111,10 +85,31 @@ Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
                      "matrix of the papers" + suggestion(spec, names));
   }
   for (const fs::path& file : candidate_files(*entry)) {
-    if (fs::is_regular_file(file)) return from_file<T>(file, entry->name, options);
+    if (fs::is_regular_file(file)) return {entry->name, Origin::kFile, file.string()};
   }
-  return from_generator<T>(entry->source, entry->name,
-                           entry->exact ? Origin::kGenerated : Origin::kStandIn, options);
+  return {entry->name, entry->exact ? Origin::kGenerated : Origin::kStandIn,
+          full_specification(entry->source)};
+}
+
+template <typename T>
+Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
+  Matrix<T> matrix;
+  matrix.source = find_matrix(spec);
+  if (matrix.source.origin != MatrixSource::Origin::kFile) {
+    const std::string& generator = matrix.source.detail;
+    matrix.csr = options.memory_limit_bytes ? generate<T>(generator, options.memory_limit_bytes)
+                                            : generate<T>(generator);
+    if (options.keep_coo) matrix.coo = to_coo(matrix.csr);
+    return matrix;
+  }
+  matrix.coo = read_matrix_market<T>(matrix.source.detail, options).coo;
+  matrix.csr = to_csr(matrix.coo, &matrix.duplicates);
+  for (const T value : matrix.coo.values) {
+    matrix.explicit_zeros += value == T{0};
+    matrix.non_finite += !std::isfinite(value);
+  }
+  if (!options.keep_coo) matrix.coo = {};
+  return matrix;
 }
 
 template <typename T>

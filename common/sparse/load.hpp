@@ -63,6 +63,10 @@ Coo<T> triplets_of(const Matrix<T>& matrix);
 // environment variable SPMV_DATA, else data/ in the repository.
 std::filesystem::path data_directory();
 
+// Where the matrix that `spec` names comes from, and in `detail` the path or the generator's
+// specification. Throws InputError when it names none.
+MatrixSource find_matrix(const std::string& spec);
+
 // `spec` is a path (.mtx, .mtx.gz), a generator ("stencil2d:1000x1000"), or a catalogue name
 // ("scircuit": data/scircuit.mtx[.gz] if `make data` fetched it, else its stand-in).
 // Throws InputError when it is none of these or cannot be read.

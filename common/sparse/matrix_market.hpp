@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sparse/load.hpp"
 #include "sparse/matrix.hpp"
@@ -42,6 +43,15 @@ template <typename T>
 MatrixMarketFile<T> parse_matrix_market(std::string_view content, const std::string& name,
                                         const LoadOptions& options = {});
 
+// The rows [first, end) of a file, row `first` being 0 in what is returned; otherwise as
+// read_matrix_market() would have them. The file is gone through from its beginning to its end, a
+// few megabytes at a time, and no more is kept than these rows. lengths, if not null: how many
+// entries each row of the file has, mirrored ones included.
+template <typename T>
+Coo<T> read_matrix_market_rows(const std::filesystem::path& path, Index first, Index end,
+                               const LoadOptions& options = {},
+                               std::vector<Index>* lengths = nullptr);
+
 // Writes coordinate real general, 1-based, with enough digits that reading gives the same bits
 // (of a NaN, only the sign). `comment` may have several lines. Writes beside `path` and renames,
 // so that a failure leaves no partial file. A name that ends in .gz is compressed. Throws
@@ -58,6 +68,10 @@ extern template MatrixMarketFile<float> parse_matrix_market(std::string_view, co
                                                             const LoadOptions&);
 extern template MatrixMarketFile<double> parse_matrix_market(std::string_view, const std::string&,
                                                              const LoadOptions&);
+extern template Coo<float> read_matrix_market_rows(const std::filesystem::path&, Index, Index,
+                                                   const LoadOptions&, std::vector<Index>*);
+extern template Coo<double> read_matrix_market_rows(const std::filesystem::path&, Index, Index,
+                                                    const LoadOptions&, std::vector<Index>*);
 extern template void write_matrix_market(const std::filesystem::path&, const Coo<float>&,
                                          const std::string&);
 extern template void write_matrix_market(const std::filesystem::path&, const Coo<double>&,

@@ -444,6 +444,83 @@ MatrixMarketFile<T> read_matrix_market(const std::filesystem::path& path,
   return parse_matrix_market<T>(file.view(), path.string(), options);
 }
 
+template <typename T>
+Coo<T> read_matrix_market_rows(const std::filesystem::path& path, Index first, Index end,
+                               const LoadOptions& options, std::vector<Index>* lengths) {
+  constexpr std::size_t kHeaderBytes = std::size_t{1} << 22;
+  const std::string name = path.string();
+  TextInPieces pieces(path);
+  std::string_view text = pieces.next(kHeaderBytes);
+  const Layout layout = read_header(text, name, options);
+  Coo<T> kept;
+  kept.rows = end - first;
+  kept.cols = layout.header.cols;
+  if (lengths) lengths->assign(layout.header.rows, 0);
+  const auto keep = [&](Index row, Index column, T value) {
+    if (lengths) ++(*lengths)[row];
+    if (row < first || row >= end) return;
+    kept.row_indices.push_back(row - first);
+    kept.column_indices.push_back(column);
+    kept.values.push_back(value);
+    if (kept.values.size() > static_cast<std::size_t>(kMaxNonzeros)) {
+      fail_in_file(name, fmt::format("rows {} to {} have more than {} nonzeros; use more parts",
+                                     first + 1, end, kMaxNonzeros));
+    }
+  };
+  const bool negate =
+      layout.is_skew && !(layout.is_complex && options.complex_part == ComplexPart::kMagnitude);
+  const auto keep_with_mirror = [&](Index row, Index column, T value) {
+    keep(row, column, value);
+    if (layout.is_mirrored && row != column) keep(column, row, negate ? -value : value);
+  };
+
+  auto lines_before =
+      static_cast<std::size_t>(std::count(text.begin(), text.begin() + layout.body_begin, '\n'));
+  text.remove_prefix(layout.body_begin);
+  std::size_t entries = 0;
+  Index array_row = layout.is_skew ? 1 : 0, array_column = 0;
+  for (bool is_first = true; is_first || !text.empty(); is_first = false, text = pieces.next()) {
+    Coo<T> some;
+    some.rows = layout.header.rows;
+    some.cols = layout.header.cols;
+    const std::size_t count = count_entries(text);
+    some.row_indices.resize(count);
+    some.column_indices.resize(count);
+    some.values.resize(count);
+    Piece piece{text};
+    parse_piece(layout, options.complex_part, piece, some);
+    if (piece.fault) {
+      const auto line = std::count(text.data(), piece.fault->where, '\n');
+      fail_in_file(name, lines_before + static_cast<std::size_t>(line) + 1, piece.fault->what);
+    }
+    entries += count;
+    if (entries > layout.stored_entries()) break;
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!layout.is_array) {
+        keep_with_mirror(some.row_indices[k], some.column_indices[k], some.values[k]);
+        continue;
+      }
+      keep_with_mirror(array_row, array_column, some.values[k]);
+      if (++array_row < some.rows) continue;
+      ++array_column;
+      array_row = !layout.is_mirrored ? 0 : layout.is_skew ? array_column + 1 : array_column;
+    }
+    lines_before += static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  if (entries < layout.stored_entries()) fail_too_few(name, layout, entries);
+  if (entries > layout.stored_entries()) {
+    fail_in_file(name, layout.size_line,
+                 layout.announced() +
+                     ", but the file holds more; correct the size line, or remove "
+                     "what follows");
+  }
+  return kept;
+}
+
+template Coo<float> read_matrix_market_rows(const std::filesystem::path&, Index, Index,
+                                            const LoadOptions&, std::vector<Index>*);
+template Coo<double> read_matrix_market_rows(const std::filesystem::path&, Index, Index,
+                                             const LoadOptions&, std::vector<Index>*);
 template MatrixMarketFile<float> parse_matrix_market(std::string_view, const std::string&,
                                                      const LoadOptions&);
 template MatrixMarketFile<double> parse_matrix_market(std::string_view, const std::string&,

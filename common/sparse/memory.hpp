@@ -20,4 +20,11 @@ void reserve_large(std::vector<Element>& elements, std::size_t count) {
   prefer_large_pages(elements.data(), elements.capacity() * sizeof(Element));
 }
 
+// The same for resize().
+template <typename Element>
+void resize_large(std::vector<Element>& elements, std::size_t count) {
+  reserve_large(elements, count);
+  elements.resize(count);
+}
+
 }  // namespace spmv

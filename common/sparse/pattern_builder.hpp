@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,24 +12,44 @@
 
 namespace spmv {
 
-// Collects a pattern row by row, columns ascending.
+// Collects a pattern row by row, columns ascending. Where the specification asks for some rows
+// only, the others are dropped as they end; a generator that can begin in the middle goes through
+//
+//   for (long long row = builder.begin(); row < builder.end(); ++row)
 class PatternBuilder {
  public:
   PatternBuilder(const Specification& spec, long long rows, long long cols, double expected_nnz)
-      : spec_(spec) {
+      : spec_(spec), first_(spec.first_row()), end_(spec.end_row(rows)) {
     spec.check_size(static_cast<double>(rows), static_cast<double>(cols), expected_nnz);
     pattern_.rows = static_cast<Index>(rows);
     pattern_.cols = static_cast<Index>(cols);
-    pattern_.row_offsets.reserve(static_cast<std::size_t>(rows) + 1);
+    pattern_.row_offsets.reserve(static_cast<std::size_t>(end_ - first_) + 1);
     pattern_.row_offsets.push_back(0);
-    pattern_.column_indices.reserve(static_cast<std::size_t>(expected_nnz));
+    if (rows > 0) {
+      expected_nnz *= static_cast<double>(end_ - first_) / static_cast<double>(rows);
+      pattern_.column_indices.reserve(static_cast<std::size_t>(expected_nnz));
+    }
   }
+
+  // The first block of `rows` rows that is wanted, and the end of those that are. What is added
+  // after begin() is that block's.
+  long long begin(long long rows = 1) {
+    row_ = first_ / rows * rows;
+    return first_ / rows;
+  }
+  long long end(long long rows = 1) const { return (end_ + rows - 1) / rows; }
 
   void add(long long column) { pattern_.column_indices.push_back(static_cast<Index>(column)); }
   void add_run(long long first, long long count) {
     for (long long k = 0; k < count; ++k) add(first + k);
   }
   void end_row() {
+    const bool is_wanted = row_ >= first_ && row_ < end_;
+    ++row_;
+    if (!is_wanted) {
+      pattern_.column_indices.resize(static_cast<std::size_t>(pattern_.row_offsets.back()));
+      return;
+    }
     if (pattern_.column_indices.size() > static_cast<std::size_t>(kMaxNonzeros)) {
       spec_.fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
                              with_commas(kMaxNonzeros)));
@@ -37,11 +58,12 @@ class PatternBuilder {
   }
   // Ends the row that was just added and adds it `copies` - 1 times more: the rows of a block.
   void end_block_row(long long copies) {
-    const auto begin = static_cast<std::size_t>(pattern_.row_offsets.back());
-    const std::size_t length = pattern_.column_indices.size() - begin;
+    block_row_.assign(pattern_.column_indices.begin() + pattern_.row_offsets.back(),
+                      pattern_.column_indices.end());
     end_row();
     for (long long copy = 1; copy < copies; ++copy) {
-      for (std::size_t k = 0; k < length; ++k) add(pattern_.column_indices[begin + k]);
+      pattern_.column_indices.insert(pattern_.column_indices.end(), block_row_.begin(),
+                                     block_row_.end());
       end_row();
     }
   }
@@ -49,7 +71,10 @@ class PatternBuilder {
 
  private:
   const Specification& spec_;
+  long long first_, end_;  // the rows that are wanted
+  long long row_ = 0;      // that is being added
   Pattern pattern_;
+  std::vector<Index> block_row_;
 };
 
 }  // namespace spmv

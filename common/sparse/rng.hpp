@@ -27,6 +27,9 @@ class Rng {
   constexpr std::uint64_t bits64() { return mix64(state_ += kGoldenGamma); }
   constexpr std::uint32_t bits32() { return static_cast<std::uint32_t>(bits64() >> 32); }
 
+  // As if `count` numbers had been drawn.
+  constexpr void skip(std::uint64_t count) { state_ += count * kGoldenGamma; }
+
   // Uniform in [0, bound) for 0 < bound <= 2^32. The bias, below bound / 2^32, is no concern here.
   constexpr std::uint64_t below(std::uint64_t bound) { return (bits32() * bound) >> 32; }
 

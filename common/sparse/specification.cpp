@@ -188,6 +188,7 @@ void Specification::check_size(double rows, double cols, double nnz, double more
   };
   refuse_above(kMaxSize, rows, "rows");
   refuse_above(kMaxSize, cols, "columns");
+  if (is_part_) return;
   refuse_above(static_cast<double>(kMaxNonzeros), nnz, "nonzeros");
   const double bytes = nnz * static_cast<double>(sizeof(Index) + value_bytes_) +
                        (rows + 1) * static_cast<double>(sizeof(Index)) + more_bytes;

@@ -38,7 +38,7 @@ inline constexpr long long kRateUnit = 1'000'000;
 
 // The positions of the nonzeros; values are filled in last, so that only they depend on T.
 struct Pattern {
-  Index rows = 0;
+  Index rows = 0;  // of the matrix, also where only some of them are made
   Index cols = 0;
   std::vector<Index> row_offsets;
   std::vector<Index> column_indices;
@@ -55,6 +55,8 @@ struct Generator {
   const char* summary;
   std::vector<Key> keys;
   Pattern (*make)(const Specification&);
+  // Whether it takes a part of the time to make a part of the rows (Specification::only_rows).
+  bool by_rows = true;
 };
 
 // The table in generators.cpp.
@@ -88,8 +90,20 @@ class Specification {
   // Of a key with decimals.
   double real(std::string_view key, double derived = 0) const;
 
-  // Throws unless a matrix of this size can be indexed with 32 bits and held in memory, with
-  // `more_bytes` that making it takes.
+  // The generator shall make no rows but [first, end). `of_whole`: the others are made, too, by
+  // others, so that the matrix as a whole must have a size that can be used.
+  void only_rows(long long first, long long end, bool of_whole) {
+    first_row_ = first;
+    end_row_ = end;
+    is_part_ = !of_whole;
+  }
+  // Which rows of a matrix of `rows` rows are to be made.
+  long long first_row() const { return first_row_; }
+  long long end_row(long long rows) const { return end_row_ < 0 ? rows : end_row_; }
+
+  // Throws unless a matrix of this size can be indexed with 32 bits and held in memory; of a part
+  // only rows and columns are known, and PatternBuilder counts the nonzeros. `more_bytes`: what
+  // making it takes.
   void check_size(double rows, double cols, double nnz, double more_bytes = 0) const;
 
   [[noreturn]] void fail(const std::string& what) const { throw InputError(text_ + ": " + what); }
@@ -108,6 +122,9 @@ class Specification {
   std::vector<long long> sizes_;
   std::vector<long long> values_;  // one for each of generator_->keys
   std::vector<bool> given_;
+  long long first_row_ = 0;
+  long long end_row_ = -1;  // all
+  bool is_part_ = false;
 };
 
 }  // namespace spmv

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@ namespace {
 using spmv::compute_statistics;
 using spmv::Csr;
 using spmv::generate;
+using spmv::GeneratedRows;
 using spmv::Index;
 using spmv::InputError;
 using spmv::Statistics;
@@ -147,6 +149,44 @@ const std::vector<std::string> kAssorted{
     "diagonal:1000",
     "diagonal:0",
 };
+
+TEST_CASE("some rows of a generated matrix are those of all of it", "[generators]") {
+  for (const char* spec :
+       {"stencil2d:13x7", "stencil2d:9x8,dof=3,points=9", "stencil3d:5x4x6,points=27",
+        "stencil2d:9x8,dof=2,boundary=constant", "stencil2d:2x8,boundary=wrap", "lattice:3x3x2x2",
+        "triangle:14", "random:90x70", "banded:120,bandwidth=9,nnz_per_row=5",
+        "powerlaw:150x140,nnz=900", "rmat:scale=7", "rmat:scale=7,symmetric=1", "fem:40",
+        "kkt:70x30", "dense:20x11", "diagonal:40", "diagonal:0", "banded:30000", "wlan:C=2,m=1,W=2"}) {
+    CAPTURE(spec);
+    const Csr<double> all = generate<double>(spec);
+    const GeneratedRows by_rows(spec, sizeof(double));
+    CHECK(by_rows.rows() == all.rows);
+    CHECK(by_rows.cols() == all.cols);
+    const std::vector<Index> lengths = by_rows.lengths(0, all.rows);
+    for (const auto& [first, end] :
+         std::vector<std::pair<Index, Index>>{{0, all.rows},
+                                              {0, 0},
+                                              {all.rows, all.rows},
+                                              {all.rows / 3, all.rows - all.rows / 4}}) {
+      const long long before = std::accumulate(lengths.begin(), lengths.begin() + first, 0LL);
+      const Csr<double> some = by_rows.rows<double>(first, end, before);
+      CHECK(some.rows == end - first);
+      CHECK(some.cols == all.cols);
+      const Index from = all.row_offsets[first], to = all.row_offsets[end];
+      CHECK(some.column_indices ==
+            std::vector<Index>(all.column_indices.begin() + from, all.column_indices.begin() + to));
+      CHECK(some.values == std::vector<double>(all.values.begin() + from, all.values.begin() + to));
+      CHECK(some.row_offsets.back() == to - from);
+    }
+  }
+  // As a whole it has too many nonzeros.
+  CHECK_THROWS_AS(generate<double>("stencil3d:450x450x450,points=27"), InputError);
+  const GeneratedRows huge("stencil3d:450x450x450,points=27", sizeof(double));
+  CHECK(huge.rows() == 450 * 450 * 450);
+  const Csr<double> last = huge.rows<double>(huge.rows() - 1, huge.rows(), 2'400'000'000);
+  CHECK(last.nnz() == 8);
+  CHECK(last.column_indices.back() == huge.rows() - 1);
+}
 
 }  // namespace
 

@@ -8,10 +8,17 @@
 #include <thread>
 #include <vector>
 
-#include "gpu.cuh"
+#include "device/buffer.hpp"
+#include "device/devices.hpp"
+#include "gpus.hpp"
+#include "harness/kernel.hpp"
 #include "nccl.hpp"
+#include "part.hpp"
 
 namespace spmv::multigpu {
+
+template <typename T>
+class Gpu;
 
 // Who asks the GPUs for their work, step after step.
 enum class Drive {
@@ -52,7 +59,7 @@ class Machine {
   Machine(std::vector<Part<T>> parts, const Kernel& kernel, const Setup& setup);
   ~Machine();
 
-  int size() const { return static_cast<int>(gpus_.size()); }
+  int size() const { return static_cast<int>(cuts_.size()) - 1; }
   // "" or why some copies go through the host.
   const std::string& remark() const { return remark_; }
 
@@ -68,8 +75,10 @@ class Machine {
 
   // After run(steps): the x of step k, or its product y for k = steps; k is steps or steps - 1.
   std::vector<T> x_of(int k);
-  // The parts' sums of squares after step k, added up: of steps - 1 or steps - 2.
-  double squares_after(int k);
+  // The squares of the entries of step k's product, before it was scaled, added up, for k = steps -
+  // 1 or steps - 2; and what it was then multiplied by.
+  double squares_of(int k);
+  double factor_of(int k);
 
  private:
   // Remote entries on their way from one GPU to another.
@@ -82,10 +91,7 @@ class Machine {
   };
   enum Phase { kAnnounce, kFetch, kMultiply, kFinish, kPhases };
 
-  const T* source(const Transfer& transfer, int k) {
-    Gpu<T>& owner = *gpus_[transfer.owner];
-    return (transfer.packed ? owner.packed() : owner.x(k)) + transfer.offset;
-  }
+  const T* source(const Transfer& transfer, int k);
   void connect(bool allow_peers);
   void do_phase(int phase, int p, int k);
   void announce(int p, int k);

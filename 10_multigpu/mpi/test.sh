@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Step 10's programs as a user meets them: several GPUs in one process, several processes.
+#   test.sh SPMV [SPMV_MPI MPIRUN]
+set -u
+spmv=$1 spmv_mpi=${2:-} mpirun=${3:-}
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+export ASAN_OPTIONS=detect_leaks=0  # MPI keeps what it has until the end
+export OMP_NUM_THREADS=1
+passed=0 failed=0
+
+# expect NAME STATUS PATTERN COMMAND...: the command ends, within a minute, with STATUS, and a line
+# of what it prints matches the extended regular expression PATTERN.
+expect() {
+  local name=$1 status=$2 pattern=$3 got
+  timeout 60 "${@:4}" >"$scratch/out" 2>&1 </dev/null
+  got=$?
+  if [ $got = "$status" ] && grep -Eq -- "$pattern" "$scratch/out"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $name: status $got, expected $status and a line like: $pattern"
+    head -20 "$scratch/out"
+  fi
+}
+checksum() { grep -o 'checksum of the result .*' "$scratch/out"; }
+holds() {
+  if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAILED: $1"; fi
+}
+
+small="--matrix stencil2d:9x8 --iterate 4"
+expect 'a table of parts' 0 '^ +2 +24 ' "$spmv" multigpu $small --gpus 3 --exchange packed,loads,parts \
+  --partition rows --json "$scratch/records"
+holds 'a record for each way' test "$(grep -c '"exchange":"[a-z]*","steps":4' "$scratch/records")" = 3
+expect 'through the host' 0 'go through the host' "$spmv" multigpu $small --gpus 2 --exchange packed \
+  --no-peer-access
+expect 'loads without peer access' 0 'left out: .*--exchange packed' "$spmv" multigpu $small --gpus 2 \
+  --exchange loads --no-peer-access
+expect 'a matrix that is not square' 2 '^error: --exchange packed: random:9x8 has 9 rows' \
+  "$spmv" multigpu --gpus 2 --exchange packed --matrix random:9x8
+expect 'but a product of it' 0 'verified' "$spmv" multigpu --gpus 2 --matrix random:9x8
+expect 'a number of GPUs that no machine has' 2 '^error: .*--gpus' "$spmv" multigpu --gpus 99
+expect 'a kernel that is not for parts' 2 "^error: --kernel '?csr_sequential" \
+  "$spmv" multigpu --gpus 2 --kernel csr_sequential
+expect 'the result' 0 'checksum' "$spmv" multigpu $small --gpus 1 --exchange packed --kernel pcsr
+result=$(checksum)
+
+if [ -n "$spmv_mpi" ]; then
+  for ranks in 1 3; do
+    expect "$ranks ranks" 0 'verified: the first step, and the last' $mpirun -np $ranks "$spmv_mpi" \
+      $small --exchange mpi --kernel pcsr
+    holds "$ranks ranks have the bits of one process" test "$(checksum)" = "$result"
+  done
+  {
+    echo '%%MatrixMarket matrix coordinate real symmetric'
+    echo '5 5 6'
+    printf '%s\n' '1 1 4' '2 1 -1' '3 3 2' '5 1 1.5' '5 5 3' '4 4 1'
+  } >"$scratch/small.mtx"
+  gzip -c "$scratch/small.mtx" >"$scratch/packed.mtx.gz"
+  expect 'the result of a file' 0 checksum "$spmv" multigpu --matrix "$scratch/small.mtx" --gpus 1 \
+    --exchange packed --kernel pcsr --iterate 4
+  result=$(checksum)
+  for file in small.mtx packed.mtx.gz; do
+    expect "each rank reads its rows of $file" 0 '^ +1 +[0-9]+' $mpirun -np 3 "$spmv_mpi" \
+      --matrix "$scratch/$file" --exchange mpi --kernel pcsr --iterate 4
+    holds 'with the same result' test "$(checksum)" = "$result"
+  done
+  # A fault in the last line: all ranks hear of it, and one says so.
+  printf '%s\n' '%%MatrixMarket matrix coordinate real general' '2 2 2' '1 1 5' '3 1 5' \
+    >"$scratch/bad.mtx"
+  expect 'a file that is wrong' 2 '^error: .*bad.mtx:4: ' $mpirun -np 3 "$spmv_mpi" \
+    --matrix "$scratch/bad.mtx"
+  holds 'is told of once' test "$(grep -c '^error: ' "$scratch/out")" = 1
+  # One rank alone cannot do its part: it is given another matrix, which is not there.
+  expect 'a rank that fails alone ends all' 2 '^error: .*nothing.mtx: no such file' \
+    $mpirun -np 2 "$spmv_mpi" --matrix "$scratch/small.mtx" \
+    : -np 1 "$spmv_mpi" --matrix "$scratch/nothing.mtx"
+  holds 'with one message' test "$(grep -c '^error: ' "$scratch/out")" = 1
+  expect 'help' 0 'iterate' $mpirun -np 2 "$spmv_mpi" --help
+  expect 'no such option' 2 '^error: .*--help' $mpirun -np 2 "$spmv_mpi" --fast
+fi
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

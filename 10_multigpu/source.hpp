@@ -1,0 +1,39 @@
+// Step 10: matrices by rows, so that nobody has to hold all of one.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sparse/load.hpp"
+
+namespace spmv::multigpu {
+
+template <typename T>
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+  virtual Index rows() const = 0;
+  virtual Index cols() const = 0;
+  virtual const MatrixSource& source() const = 0;
+  // How many nonzeros each of the rows [first, end) has, or a little more where some of them will
+  // be added up.
+  virtual std::vector<Index> lengths(Index first, Index end) const = 0;
+  // The rows [first, end), their columns those of the whole matrix. `nonzeros_before`: in the rows
+  // before `first`, as lengths() counts them.
+  virtual Csr<T> read(Index first, Index end, long long nonzeros_before) const = 0;
+};
+
+// A generator makes the rows that it is asked for. A file is read as a whole, or, with `streamed`,
+// from its beginning to its end for every call, and only the rows that are wanted are kept.
+template <typename T>
+std::unique_ptr<RowSource<T>> open_rows(const std::string& spec, const LoadOptions& options,
+                                        bool streamed);
+
+extern template std::unique_ptr<RowSource<float>> open_rows(const std::string&, const LoadOptions&,
+                                                            bool);
+extern template std::unique_ptr<RowSource<double>> open_rows(const std::string&, const LoadOptions&,
+                                                             bool);
+
+}  // namespace spmv::multigpu
