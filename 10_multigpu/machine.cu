@@ -299,15 +299,21 @@ cudaGraphExec_t Machine<T>::capture(const std::function<void()>& work) {
   const device::Stream& origin = gpus_[0]->main();
   device::check(cudaStreamBeginCapture(origin.get(), cudaStreamCaptureModeRelaxed),
                 "beginning a graph");
-  fork_[0].record(origin);
-  for (int p = 1; p < size(); ++p) fork_[0].hold(gpus_[p]->main());
-  work();
-  for (int p = 1; p < size(); ++p) {
-    const device::OnDevice there(p);
-    join_[p].record(gpus_[p]->main());
-    join_[p].hold(origin);
-  }
   cudaGraph_t graph = nullptr;
+  try {
+    fork_[0].record(origin);
+    for (int p = 1; p < size(); ++p) fork_[0].hold(gpus_[p]->main());
+    work();
+    for (int p = 1; p < size(); ++p) {
+      const device::OnDevice there(p);
+      join_[p].record(gpus_[p]->main());
+      join_[p].hold(origin);
+    }
+  } catch (...) {
+    cudaStreamEndCapture(origin.get(), &graph);  // the streams can be used again
+    cudaGetLastError();
+    throw;
+  }
   device::check(cudaStreamEndCapture(origin.get(), &graph), "ending a graph");
   cudaGraphExec_t executable = nullptr;
   const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);

@@ -20,12 +20,13 @@ class Generator final : public RowSource<T> {
   Index rows() const override { return rows_.rows(); }
   Index cols() const override { return rows_.cols(); }
   const MatrixSource& source() const override { return source_; }
+  bool by_rows() const { return rows_.by_rows(); }
   std::vector<Index> lengths(Index first, Index end) const override {
     // A stretch at a time: the columns are made to be counted, and not kept.
-    constexpr Index kStretch = 1 << 22;
+    const Index stretch = rows_.by_rows() ? 1 << 22 : std::max(end - first, Index{1});
     std::vector<Index> lengths;
     for (Index row = first; row < end;) {
-      const Index next = row + std::min(kStretch, end - row);
+      const Index next = row + std::min(stretch, end - row);
       const std::vector<Index> some = rows_.lengths(row, next);
       lengths.insert(lengths.end(), some.begin(), some.end());
       row = next;
@@ -92,15 +93,15 @@ template <typename T>
 std::unique_ptr<RowSource<T>> open_rows(const std::string& spec, const LoadOptions& options,
                                         bool streamed) {
   MatrixSource source = find_matrix(spec);
-  if (source.origin == Origin::kFile && streamed) {
-    return std::make_unique<File<T>>(std::move(source), options);
+  const bool is_file = source.origin == Origin::kFile;
+  if (is_file && streamed) return std::make_unique<File<T>>(std::move(source), options);
+  if (!is_file) {
+    auto generator = std::make_unique<Generator<T>>(std::move(source));
+    if (streamed || generator->by_rows()) return generator;
   }
-  if (source.origin == Origin::kFile) {
-    LoadOptions without_coo = options;
-    without_coo.keep_coo = false;
-    return std::make_unique<Whole<T>>(load_matrix<T>(spec, without_coo));
-  }
-  return std::make_unique<Generator<T>>(std::move(source));
+  LoadOptions without_coo = options;
+  without_coo.keep_coo = false;
+  return std::make_unique<Whole<T>>(load_matrix<T>(spec, without_coo));
 }
 
 template std::unique_ptr<RowSource<float>> open_rows(const std::string&, const LoadOptions&, bool);

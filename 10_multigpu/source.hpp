@@ -25,8 +25,9 @@ class RowSource {
   virtual Csr<T> read(Index first, Index end, long long nonzeros_before) const = 0;
 };
 
-// A generator makes the rows that it is asked for. A file is read as a whole, or, with `streamed`,
-// from its beginning to its end for every call, and only the rows that are wanted are kept.
+// A generator that can makes the rows that it is asked for. All else is held as a whole, or, with
+// `streamed`, gone through from the beginning to the end for every call, and only the rows that are
+// wanted are kept.
 template <typename T>
 std::unique_ptr<RowSource<T>> open_rows(const std::string& spec, const LoadOptions& options,
                                         bool streamed);

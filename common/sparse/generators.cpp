@@ -404,6 +404,10 @@ Pattern make_rmat(const Specification& spec) {
   Pattern pattern;
   pattern.rows = pattern.cols = static_cast<Index>(n);
   const long long rows = end_row - first_row;
+  if (rows == 0) {
+    pattern.row_offsets.assign(1, 0);
+    return pattern;
+  }
   std::vector<Index> next(rows + 1, 0);
   for_each_entry([&](long long row, Index) {
     std::atomic_ref(next[row + 1]).fetch_add(1, std::memory_order_relaxed);
@@ -902,6 +906,10 @@ GeneratedRows::GeneratedRows(const std::string& spec, std::size_t value_bytes)
   cols_ = empty.cols;
 }
 GeneratedRows::~GeneratedRows() = default;
+
+bool GeneratedRows::by_rows() const {
+  return spec_->generator().by_rows;
+}
 
 std::vector<Index> GeneratedRows::lengths(Index first, Index end) const {
   const Pattern pattern = make_rows(*spec_, first, end, false);

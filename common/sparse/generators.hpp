@@ -41,6 +41,8 @@ class GeneratedRows {
 
   Index rows() const { return rows_; }
   Index cols() const { return cols_; }
+  // Whether fewer rows take less time. If not, it is only memory that is saved.
+  bool by_rows() const;
   // How many nonzeros each of the rows [first, end) has, before any that coincide are added up.
   std::vector<Index> lengths(Index first, Index end) const;
   // The rows [first, end), before which there are `nonzeros_before` nonzeros, as lengths() counts.
