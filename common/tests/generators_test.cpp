@@ -156,7 +156,8 @@ TEST_CASE("some rows of a generated matrix are those of all of it", "[generators
         "stencil2d:9x8,dof=2,boundary=constant", "stencil2d:2x8,boundary=wrap", "lattice:3x3x2x2",
         "triangle:14", "random:90x70", "banded:120,bandwidth=9,nnz_per_row=5",
         "powerlaw:150x140,nnz=900", "rmat:scale=7", "rmat:scale=7,symmetric=1", "fem:40",
-        "kkt:70x30", "dense:20x11", "diagonal:40", "diagonal:0", "banded:30000", "wlan:C=2,m=1,W=2"}) {
+        "kkt:70x30", "dense:20x11", "diagonal:40", "diagonal:0", "banded:30000",
+        "wlan:C=2,m=1,W=2"}) {
     CAPTURE(spec);
     const Csr<double> all = generate<double>(spec);
     const GeneratedRows by_rows(spec, sizeof(double));
