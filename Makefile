@@ -19,7 +19,7 @@ $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.c
 	$(link)
 
 .PHONY: help run test data info list build readmes clean format check-format fuzz bench-reader \
-  counting-cost bench figures report test-plots handout grade
+  counting-cost bench figures report test-plots handout grade test-coursework
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +94,11 @@ grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEE
 	@$(MAKE) -C '$(or $(STEP),$(error give STEP=03_csr_vector, say))' BACKEND=cpu build-check
 	@python3 common/coursework/grade.py '$(STEP)' '$(or $(SUBMISSIONS),$(error give SUBMISSIONS=a directory))' \
 	  $(if $(OUTPUT),--output '$(OUTPUT)') $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(ARGS)
+
+# COURSEWORK=quick leaves out what runs the handout of every step, and most of the mistakes.
+test-coursework:  ## test handouts and grading: all steps as handed out and solved, mistakes graded
+	@$(MAKE) -C 03_csr_vector BACKEND=cpu build-check
+	@COURSEWORK=$(or $(COURSEWORK),full) python3 -m unittest discover -s common/coursework
 
 clean:  ## remove what was built
 	@rm -rf build

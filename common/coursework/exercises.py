@@ -124,7 +124,7 @@ def read_step(directory):
             exercises[exercise].targets.append(target)
         step = parser["step"]
         return Step(
-            directory.name, step["title"], paragraphs(step["goal"]), words(step.get("matrices", "")),
+            directory.name, step["title"], paragraphs(step["goal"]), step.get("matrices", "").split(),
             words(step.get("left_out", "")), paragraphs(step.get("given", "")).splitlines(),
             list(exercises.values()),
         )  # fmt: skip

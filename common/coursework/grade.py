@@ -335,7 +335,7 @@ def main():
     output = options.output or ROOT / "build" / "grades" / step.directory
     write_reports(grades, step, output)
     print_table(grades, step)
-    print(f"\n{output}/grades.csv, and a page for each student beside it")
+    print(f"\n{os.path.relpath(output)}/grades.csv, and a page for each student beside it")
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ class Sandbox:
             words += ["--chdir", "/course"]
         if out:
             words += ["--bind", str(out), "/out"]
-        return [*words, "--", *command]
+        return [*words, "--remount-ro", "/", "--", *command]
 
     def run(self, command, course, out=None, writable=False, visible=(), limits=Limits()):
         """Runs `command` in `course`, which it may write to if `writable`; `out` it may always.
@@ -111,16 +111,13 @@ class Sandbox:
 
         def limit():
             os.setsid()  # so that all of it can be killed
-            for what, value in (
-                (resource.RLIMIT_AS, limits.bytes),
-                (resource.RLIMIT_CPU, limits.seconds),
-                (resource.RLIMIT_FSIZE, limits.output),
-                (resource.RLIMIT_NPROC, limits.processes),
-                (resource.RLIMIT_CORE, 0),
-            ):
-                if what == resource.RLIMIT_NPROC and self.trusted:
-                    continue  # it would count all processes of the user
-                resource.setrlimit(what, (value, value))
+            resource.setrlimit(resource.RLIMIT_AS, (limits.bytes, limits.bytes))
+            # At the first of the two a signal tells why it ends.
+            resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 5))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limits.output, limits.output))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if not self.trusted:  # it would count all processes of the user
+                resource.setrlimit(resource.RLIMIT_NPROC, (limits.processes, limits.processes))
 
         read, write = os.pipe()
         os.set_blocking(read, False)

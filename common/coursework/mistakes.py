@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Right and wrong submissions for step 03: mistakes.py DIRECTORY
+
+Writes each as a directory, to be graded: what students get wrong, and what they may try. Each is an
+edit of the right kernel.
+"""
+
+import sys
+from pathlib import Path
+
+from exercises import ROOT, with_holes
+
+GRADED = "03_csr_vector"
+
+LOOP = "for (int k = row_begin + lane; k < row_end; k += lanes_per_row) {"
+
+
+def right(text):
+    return text
+
+
+def change(old, new):
+    def apply(text):
+        if old not in text:
+            raise AssertionError(f"the kernel has no '{old}' any more: mend the test")
+        return text.replace(old, new, 1)
+
+    return apply
+
+
+def first_of_all(code, include=""):
+    """Code in the kernel, before all else."""
+    return lambda text: change("const int row_begin", f"{code}\n  const int row_begin")(
+        change("#include", f"{include}#include")(text)
+    )
+
+
+VECTOR, SHARED = "csr_vector", "csr_vector_shared"
+# name: (exercise, what is done to the right kernel, (correct, safe, targets) as ranges, remark)
+FEW, MOST, ALL, NONE = range(0, 25), range(25, 50), range(50, 51), range(0, 1)
+MISTAKES = {
+    "right": (VECTOR, right, (ALL, [20], [30]), "^$"),
+    "past_the_row": (VECTOR, change(LOOP, LOOP.replace("<", "<=")), (FEW, [0], [0]), r"csr_vector_kernel at csr_vector.cuh:\d+.*reads"),
+    "last_row": (VECTOR, change("row >= rows", "row >= rows - 1"), (FEW, [0], [0]), "wrong on"),
+    "empty_rows": (VECTOR, change("T sum = 0;", "if (row_begin == row_end) return;\n  T sum = 0;"), (MOST, range(0, 21), [30]), "csr_vector: "),
+    "one_lane": (VECTOR, change(LOOP, "for (int k = row_begin; lane == 0 && k < row_end; ++k) {"), (ALL, [20], range(0, 10)), "missed values.*lanes"),
+    "one_thread": (VECTOR, change("const int row_begin", """if (thread == 0) {
+    for (int r = 0; r < rows; ++r) {
+      T all = 0;
+      for (int k = row_offsets[r]; k < row_offsets[r + 1]; ++k) all += values[k] * x[column_indices[k]];
+      y[r] = scale(alpha, all, beta, &y[r]);
+    }
+  }
+  return;
+  const int row_begin"""), (ALL, [20], range(0, 10)), "missed values.*lanes"),
+    "uncoalesced": (VECTOR, change(LOOP, """const int share = (row_end - row_begin + lanes_per_row - 1) / lanes_per_row;
+  const int from = row_begin + lane * share;
+  for (int k = from; k < min(from + share, row_end); ++k) {"""), (ALL, [20], [10]), "missed values, columns"),
+    "does_not_compile": (VECTOR, change("T sum = 0;", "T sum = 0"), (NONE, [0], [0]), "does not compile"),
+    "for_ever": (VECTOR, change("k += lanes_per_row", "k += 0"), (NONE, [0], [0]), "did not end"),
+    "fake_and_exit": (VECTOR, first_of_all('puts("{\\"right\\": \\"all\\"}"); exit(0);', "#include <cstdio>\n#include <cstdlib>\n"), (NONE, [0], [0]), "functions of the host.*exit"),
+    "writes_a_file": (VECTOR, first_of_all('if (FILE* f = fopen("CANARY", "w")) fclose(f);', "#include <cstdio>\n"), (NONE, [0], [0]), "functions of the host.*fopen"),
+    "reads_the_reference": (VECTOR, lambda text: f'#include "{ROOT}/{GRADED}/csr_vector.cuh"\n', (NONE, [0], [0]), "does not compile"),
+    "network": (VECTOR, first_of_all("socket(2, 1, 0);", "#include <sys/socket.h>\n"), (NONE, [0], [0]), "functions of the host.*socket"),
+    "assembly": (VECTOR, first_of_all('asm volatile("syscall");'), (NONE, [0], [0]), "asm"),
+    "crash": (VECTOR, first_of_all("__builtin_trap();"), (NONE, [0], [0]), "signal"),
+    "not_started": (VECTOR, lambda text: with_holes(text, VECTOR, iter(["-"])), (NONE, [0], [0]), "not handed in"),
+    "missing_barrier": (SHARED, change("+ distance];\n    __syncwarp();", "+ distance];"), (range(0, 41), [0], range(0, 21)), "csr_vector_shared: "),
+    "right_shared": (SHARED, right, ([40], [40], [20]), "^csr_vector: not handed in$"),
+}  # fmt: skip
+
+
+def write_mistake(name, directory, canary="/tmp/canary"):
+    """`canary`: the file that one of them would write."""
+    exercise, edit, _, _ = MISTAKES[name]
+    text = (ROOT / GRADED / f"{exercise}.cuh").read_text(encoding="utf-8")
+    place = Path(directory) / name
+    place.mkdir(parents=True, exist_ok=True)
+    text = edit(text).replace("CANARY", str(canary))
+    (place / f"{exercise}.cuh").write_text(text, encoding="utf-8")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    for name in MISTAKES:
+        write_mistake(name, sys.argv[1])
+    print(f"{len(MISTAKES)} submissions in {sys.argv[1]}")
+
+
+if __name__ == "__main__":
+    main()

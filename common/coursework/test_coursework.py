@@ -1,0 +1,439 @@
+"""Tests of handouts, of checking and of grading.
+
+    make test-coursework COURSEWORK=quick     what CI runs
+    make test-coursework                      every step as handed out and solved, every mistake
+"""
+
+import csv
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import check
+import exercises
+import grade
+import handout
+from exercises import ROOT, TODO, Exercise, Target, read_step
+from mistakes import GRADED, MISTAKES, write_mistake
+from sandbox import Limits, Sandbox, SandboxError
+
+STEPS = sorted(path.parent for path in ROOT.glob("[0-9][0-9]_*/exercise.ini"))
+FULL = os.environ.get("COURSEWORK") == "full"
+
+try:
+    SANDBOX = Sandbox()
+except SandboxError as error:
+    print(f"grading is tested without a sandbox: {error}", file=sys.stderr)
+    SANDBOX = None
+
+
+# --- Exercises and handouts -----------------------------------------------------------------------
+
+
+class Exercises(unittest.TestCase):
+    def test_every_step_from_02_to_09_has_some(self):
+        self.assertEqual([d.name[:2] for d in STEPS], [f"{n:02}" for n in range(2, 10)])
+
+    def test_marks_hints_and_kernels_fit(self):
+        for directory in STEPS:
+            step = read_step(directory)
+            sources = "".join(p.read_text() for p in directory.glob("stage.cu"))
+            marked = {p.name for p in directory.glob("*.cuh") if exercises.taken_out(p.read_text())}
+            self.assertEqual(marked, {name for e in step.exercises for name in e.files})
+            for exercise in step.exercises:
+                with self.subTest(step=step.directory, exercise=exercise.name):
+                    self.assertEqual(exercise.points(), 100)
+                    self.assertTrue(exercise.targets)
+                    hints = iter(exercise.hints)
+                    for name in exercise.files:
+                        text = exercises.with_holes((directory / name).read_text(), exercise.name, hints)
+                        self.assertIn(f"{TODO} {exercise.name})", text)
+                    self.assertIsNone(next(hints, None), "a hint without a hole")
+                    for target in exercise.targets:
+                        self.assertIn(target.kernel, [*exercise.kernels])
+                        self.assertTrue(target.reason)
+            self.assertIn("add_kernel", sources)
+
+    def test_every_question_has_an_answer(self):
+        def count(text):
+            return len(re.findall(r"^\d+\. ", text, re.MULTILINE))
+
+        answers = (ROOT / "common/coursework/answers.md").read_text()
+        sections = dict(re.findall(r"^## Step (\d\d)\n(.*?)(?=^## |\Z)", answers, re.MULTILINE | re.DOTALL))
+        for directory in [next(ROOT.glob("01_*")), *STEPS]:
+            readme = (directory / "README.md").read_text()
+            questions = re.search(r"^## Questions\n(.*?)(?=^## )", readme, re.MULTILINE | re.DOTALL)[1]
+            self.assertEqual(count(sections[directory.name[:2]]), count(questions), directory.name)
+
+    def test_marks(self):
+        text = "a\n  // exercise: begin\n  b\n  // exercise: end\nc\n"
+        self.assertEqual(exercises.without_marks(text), "a\n  b\nc\n")
+        self.assertEqual(exercises.taken_out(text), ["  b"])
+        self.assertEqual(
+            exercises.with_holes(text, "e", iter(["hint"])),
+            "a\n  // TODO (exercise e): write this.\n  // hint\nc\n",
+        )
+        for bad in ("// exercise: begin\n", "// exercise: end\n", "// exercise: begin\n" * 2):
+            with self.assertRaises(exercises.ExerciseError):
+                exercises.split(bad)
+        with self.assertRaises(exercises.ExerciseError):
+            exercises.with_holes(text, "e", iter([]))
+
+    def test_bad_ini_is_refused(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "exercise.ini"
+            with self.assertRaisesRegex(exercises.ExerciseError, "has no exercise.ini"):
+                read_step(directory)
+            for text in (
+                "[step]\ntitle = t\n",
+                "[step]\ntitle = t\ngoal = g\n[e]\nfiles = a\n",
+                "[step]\ntitle = t\ngoal = g\n[e: t]\nkernel = k\nmatrix = m\ncounter = no such\nat_most = 1\n",
+                "no section",
+            ):
+                path.write_text(text)
+                with self.assertRaisesRegex(exercises.ExerciseError, "exercise.ini|e: t"):
+                    read_step(directory)
+
+    def test_counters(self):
+        rows = [
+            {"array": "values", "space": "global", "access": "load", "requests": 4, "lanes": 64,
+             "sectors": 20, "addresses": 32, "bank_passes": 0},
+            {"array": "values", "space": "shared", "access": "load", "requests": 2, "lanes": 64,
+             "sectors": 0, "addresses": 64, "bank_passes": 6},
+        ]  # fmt: skip
+        record = {"traffic": rows, "matrix": {"nnz": 128}, "lines": [
+            {"file": "a/k.cuh", "line": 7, "array": "values", "access": "load", "sectors": 9, "ideal_sectors": 8},
+            {"file": "a/k.cuh", "line": 8, "array": "values", "access": "load", "sectors": 11, "ideal_sectors": 2},
+        ]}  # fmt: skip
+
+        def value(name, array="values"):
+            return exercises.counter(
+                Target("t", "k", "m", name, array, "load", 1.0, None, 5, "because"), record
+            )
+
+        self.assertEqual(value("sectors a request"), 5)
+        self.assertEqual(value("lanes a request"), 16)
+        self.assertEqual(value("lanes on one address"), 2)
+        self.assertEqual(value("bytes a nonzero"), 5)
+        self.assertEqual(value("lanes a nonzero"), 0.5)
+        self.assertEqual(value("bank passes a request"), 3)
+        self.assertIsNone(value("sectors a request", "y"))
+        target = Target("t", "k", "m", "sectors a request", "values", "load", 1.0, None, 5, "because")
+        self.assertEqual(exercises.worst_line(target, record), "k.cuh:8")
+        self.assertIn("k.cuh:8", check.verdict_on_target(target, 5, "k.cuh:8"))
+        self.assertFalse(target.met(None))
+
+
+class Handouts(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+
+    def test_every_step_is_handed_out_and_gives_nothing_away(self):
+        for directory in STEPS:
+            with self.subTest(step=directory.name):
+                step = read_step(directory)
+                tarball = handout.write_handout(step, self.directory)
+                self.assertEqual(handout.leaks(tarball, step), [])
+                self.assertGreater(len(handout.solution_lines(step)), 2)
+                with tarfile.open(tarball) as tar:
+                    names = tar.getnames()
+                    self.assertTrue(all(name.startswith(step.directory + "/") for name in names))
+                    self.assertFalse([n for n in names if re.search(r"answers|sandbox|grade|handout\.py", n)])
+                    for exercise in step.exercises:
+                        for name in exercise.files:
+                            path = f"{step.directory}/{step.directory}/{name}"
+                            text = tar.extractfile(path).read().decode()
+                            self.assertIn(f"{TODO} {exercise.name})", text)
+                            self.assertNotIn("exercise: begin", text)
+                text = (self.directory / step.directory / "README.md").read_text()
+                for heading in ("What to write", "How to test", "How it is graded", "Questions"):
+                    self.assertIn(f"## {heading}\n", text)
+
+    def test_the_same_tarball_every_time(self):
+        step = read_step(STEPS[0])
+        tarballs = [handout.write_handout(step, self.directory / str(i)).read_bytes() for i in (1, 2)]
+        self.assertEqual(*tarballs)
+
+    def test_a_leak_is_found(self):
+        step = read_step(ROOT / GRADED)
+        tarball = handout.write_handout(step, self.directory)
+        line = "//sum+=__shfl_down_sync( 0xffffffffu, sum,distance, lanes_per_row);\n"
+        with tarfile.open(self.directory / "leaky.tar", "w") as leaky, tarfile.open(tarball) as tar:
+            for member in tar:
+                leaky.addfile(member, tar.extractfile(member))
+            info = tarfile.TarInfo("x/notes.txt")
+            info.size = len(line)
+            leaky.addfile(info, io.BytesIO(line.encode()))
+        found = handout.leaks(self.directory / "leaky.tar", step)
+        self.assertEqual([place for place, _ in found], ["x/notes.txt:1"])
+
+    def test_nothing_is_overwritten(self):
+        step = read_step(STEPS[0])
+        place = self.directory / step.directory
+        place.mkdir()
+        (place / "mine").write_text("work")
+        with self.assertRaisesRegex(exercises.ExerciseError, "remove it"):
+            handout.write_handout(step, self.directory)
+        self.assertEqual([p.name for p in place.iterdir()], ["mine"])
+
+
+# --- The sandbox ----------------------------------------------------------------------------------
+
+
+@unittest.skipUnless(SANDBOX, "no bubblewrap here")
+class InTheSandbox(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.course, self.out = Path(directory.name) / "course", Path(directory.name) / "out"
+        self.course.mkdir(), self.out.mkdir()
+        Path(directory.name).chmod(0o755)
+        SANDBOX.own(self.course), SANDBOX.own(self.out)
+
+    def run_it(self, script, writable=False, **limits):
+        return SANDBOX.run(
+            ["bash", "-c", script], self.course, out=self.out, writable=writable, limits=Limits(**limits)
+        )
+
+    def test_what_it_may(self):
+        self.assertEqual(self.run_it("echo here > /out/a && echo said; exit 3"), (3, "said\n"))
+        self.assertEqual((self.out / "a").read_text(), "here\n")
+        self.assertEqual(self.run_it("echo x > /course/a", writable=True)[0], 0)
+
+    def test_nothing_else_is_there_to_read_or_to_write(self):
+        self.assertNotEqual(self.run_it(f"cat {ROOT}/{GRADED}/csr_vector.cuh")[0], 0)
+        self.assertNotEqual(self.run_it("cat /etc/passwd")[0], 0)
+        for place in ("/course/a", "/usr/a", "/a", "/etc/a"):
+            self.assertNotEqual(self.run_it(f"echo x > {place}")[0], 0, place)
+        self.assertEqual(self.run_it("env | grep -c USER")[1], "0\n")
+        self.assertEqual(self.run_it(f"kill -0 {os.getpid()} 2>/dev/null; echo $?")[1], "1\n")
+
+    def test_no_network(self):
+        self.assertNotEqual(self.run_it("exec 3<>/dev/tcp/127.0.0.1/22")[0], 0)
+        self.assertEqual(self.run_it("tail -n +3 /proc/net/dev | grep -cv 'lo:'")[1], "0\n")
+
+    def test_limits(self):
+        self.assertIn(self.run_it("while :; do :; done", seconds=1)[0], (-24, -9))
+        self.assertEqual(self.run_it("yes", output=1 << 16)[0], -25)
+        self.assertNotEqual(self.run_it("head -c 1M /dev/zero > /out/a", output=1 << 16)[0], 0)
+        self.assertLessEqual((self.out / "a").stat().st_size, 1 << 16)
+        hungry = "python3 -c 'x = bytearray(1 << 30)'" if shutil.which("python3", path="/usr/bin") else "false"
+        self.assertNotEqual(self.run_it(hungry, bytes=200 << 20)[0], 0)
+        status, text = self.run_it("for i in $(seq 60); do sleep 2 & done; wait", processes=20)
+        self.assertRegex(text, "Resource temporarily unavailable")
+
+
+# --- Submissions ----------------------------------------------------------------------------------
+
+
+class Submissions(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+        self.step = read_step(ROOT / GRADED)
+
+    def tarball(self, members):
+        path = self.directory / "one.tar.gz"
+        with tarfile.open(path, "w:gz") as tar:
+            for name, data in members.items():
+                info = tarfile.TarInfo(name)
+                if data is None:
+                    info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+                    tar.addfile(info)
+                else:
+                    info.size = len(data)
+                    tar.addfile(info, io.BytesIO(data))
+        return path
+
+    def test_only_the_kernels_are_taken_wherever_they_are(self):
+        path = self.tarball({
+            "../../csr_vector.cuh": b"outside", "x/03_csr_vector/csr_vector.cuh": b"right place",
+            "x/03_csr_vector/test.cu": b"its own test", "x/common/stage.mk": b"its own harness",
+            "csr_vector_shared.cuh": None,
+        })  # fmt: skip
+        self.assertEqual(grade.read_submission(path, self.step), {"csr_vector.cuh": b"right place"})
+        self.assertEqual([p.name for p in self.directory.iterdir()], ["one.tar.gz"])
+
+    def test_directories_links_and_huge_files(self):
+        place = self.directory / "one"
+        (place / "deep").mkdir(parents=True)
+        (place / "deep/csr_vector.cuh").write_text("kernel")
+        (place / "csr_vector_shared.cuh").symlink_to("/etc/passwd")
+        self.assertEqual(grade.read_submission(place, self.step), {"csr_vector.cuh": b"kernel"})
+        (place / "deep/csr_vector.cuh").write_bytes(b"x" * (grade.LARGEST_FILE + 1))
+        self.assertEqual(grade.read_submission(place, self.step), {})
+
+    def test_what_is_one(self):
+        for name in ("ann", ".git"):
+            (self.directory / name).mkdir()
+        for name in ("bob.tar.gz", "cy.tgz", "notes.txt"):
+            (self.directory / name).write_text("")
+        self.assertEqual([name for name, _ in grade.submissions_in(self.directory)], ["ann", "bob", "cy"])
+
+    def test_points(self):
+        exercise = Exercise("e", [], ["k"], "", "", [], 50, 20, [
+            Target("a", "k", "m", "lanes a request", "x", "load", None, 8.0, 20, ""),
+            Target("b", "k", "m", "lanes a request", "x", "load", None, 16.0, 10, "")])  # fmt: skip
+
+        def points(right, wrong=(), ended="", value=10.0):
+            result = check.Result(exercise, 10, right, list(wrong), ended, [(t, value, None) for t in exercise.targets])
+            return grade.points_of(result)
+
+        self.assertEqual(points(10), (50, 20, 20))
+        self.assertEqual(points(5), (25, 20, 20))
+        self.assertEqual(points(4), (20, 0, 0))
+        race = {"kind": "order", "kernel": "k", "wrong": "m", "what": ""}
+        self.assertEqual(points(9, [race]), (45, 0, 20))
+        self.assertEqual(points(10, ended="signal"), (50, 0, 20))
+        self.assertEqual(points(10, value=None), (50, 20, 0))
+        self.assertEqual(grade.points_of(check.Result(exercise)), (0, 0, 0))
+
+
+# --- Mistakes, graded -----------------------------------------------------------------------------
+
+IN_CI = ["right_shared", "past_the_row", "missing_barrier", "fake_and_exit", "does_not_compile"]
+
+
+class Grading(unittest.TestCase):
+    """The mistakes as a directory of submissions, graded as `make grade` does."""
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.scratch = Path(scratch.name)
+        cls.names = list(MISTAKES) if FULL else IN_CI
+        cls.step = read_step(ROOT / GRADED)
+        cls.canary = cls.scratch / "canary"
+        submissions = cls.scratch / "submissions"
+        for name in cls.names:
+            write_mistake(name, submissions, cls.canary)
+        before = cls.state()
+        command = [sys.executable, ROOT / "common/coursework/grade.py", GRADED, submissions]
+        command += ["--output", cls.scratch / "grades", "--seed", "7"] + ([] if SANDBOX else ["--trusted"])
+        cls.done = subprocess.run(command, capture_output=True, text=True)
+        cls.changed = before != cls.state()
+        if cls.done.returncode == 0:
+            with open(cls.scratch / "grades/grades.csv", newline="") as file:
+                cls.rows = {row["student"]: row for row in csv.DictReader(file)}
+
+    @classmethod
+    def state(cls):
+        """All of the submissions and of the step, as they are."""
+        places = [cls.scratch / "submissions", ROOT / GRADED, ROOT / "common"]
+        return {
+            (str(p), p.stat().st_mtime_ns, p.stat().st_size)
+            for place in places for p in place.rglob("*") if "__pycache__" not in str(p)
+        }  # fmt: skip
+
+    def test_each_gets_what_it_deserves(self):
+        self.assertEqual(self.done.returncode, 0, self.done.stderr)
+        for name in self.names:
+            with self.subTest(name):
+                exercise, _, wanted, remark = MISTAKES[name]
+                row = self.rows[name]
+                page = (self.scratch / f"grades/{name}.md").read_text()
+                found = re.search(rf"## {exercise}\n\nRight: (\d+) .*Safe: (\d+) .*Targets: (\d+)", page)
+                points = tuple(int(p) for p in found.groups()) if found else (0, 0, 0)
+                for got, allowed in zip(points, wanted):
+                    self.assertIn(got, allowed, f"{points}\n{page}")
+                self.assertEqual(int(row[exercise]), sum(points))
+                self.assertEqual(int(row["points"]), sum(points))
+                mine = next((r for r in row["remark"].split("; ") if exercise + ":" in r), row["remark"])
+                if not (name == "right_shared" or name == "right"):
+                    self.assertRegex(mine, remark, page)
+        self.assertIn("right_shared" if not FULL else "uncoalesced", self.done.stdout)
+
+    def test_nothing_outside_changed(self):
+        self.assertFalse(self.changed)
+        self.assertFalse(self.canary.exists())
+
+    def test_a_wrong_result_is_drawn(self):
+        name = "last_row" if FULL else "missing_barrier"
+        page = (self.scratch / f"grades/{name}.md").read_text()
+        self.assertRegex(page, r"<-- wrong|UNSAFE")
+
+    def test_refuses_what_it_cannot_grade(self):
+        def message(*arguments):
+            done = subprocess.run(
+                [sys.executable, ROOT / "common/coursework/grade.py", *arguments],
+                capture_output=True, text=True, env={**os.environ, "PATH": "/nonexistent"},
+            )  # fmt: skip
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            return done.stderr
+
+        self.assertIn("bubblewrap is not installed", message(GRADED, self.scratch / "submissions"))
+        self.assertIn("no directory of submissions", message(GRADED, "/no/such"))
+        self.assertIn("has no exercise.ini", message("01_sequential", self.scratch))
+
+
+# --- Every step, with its solution and without ------------------------------------------------------
+
+
+class Compiles(unittest.TestCase):
+    def test_what_is_handed_out(self):
+        """Without a warning. COURSEWORK=full links it and runs it, too."""
+        with tempfile.TemporaryDirectory() as scratch:
+            for directory in STEPS:
+                step = read_step(directory)
+                handout.write_handout(step, scratch)
+                place = Path(scratch) / step.directory
+                (place / "build").mkdir()
+                shutil.copyfile(ROOT / "build/setup-cpu.mk", place / "build/setup-cpu.mk")
+                done = subprocess.run(
+                    ["make", "-C", place / step.directory, "BACKEND=cpu", "CXXFLAGS=-fsyntax-only -Werror",
+                     place / f"build/cpu/{step.directory}/stage.cu.o"], capture_output=True, text=True)  # fmt: skip
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+@unittest.skipUnless(FULL, "COURSEWORK=full tests every step")
+class EveryStep(unittest.TestCase):
+    def test_as_handed_out_and_solved(self):
+        for directory in STEPS:
+            with self.subTest(directory.name), tempfile.TemporaryDirectory() as scratch:
+                step = read_step(directory)
+                subprocess.run(["make", "-C", directory, "BACKEND=cpu", "build-check"], check=True, capture_output=True)
+                kit, _ = grade.make_kit(step, Path(scratch))
+                self.checks(kit, step, solved=False)
+                for exercise in step.exercises:
+                    for name in exercise.files:
+                        shutil.copyfile(directory / name, kit / step.directory / name)
+                self.checks(kit, step, solved=True)
+
+    def checks(self, kit, step, solved):
+        done = subprocess.run(["make", "BACKEND=cpu", "check"], cwd=kit, capture_output=True, text=True)
+        text = done.stdout + done.stderr
+        self.assertNotIn("warning", text)
+        if solved:
+            self.assertEqual(done.returncode, 0, text)
+            self.assertIn("All is right, safe and within its targets", text)
+            return
+        self.assertNotEqual(done.returncode, 0)
+        first = step.exercises[0]
+        self.assertIn(f"Next: write {first.name}: {step.directory}/{first.files[0]}:", text)
+        # A kernel that says it is written, but does nothing, is told what is wrong with it.
+        for name in first.files:
+            path = kit / step.directory / name
+            path.write_text(path.read_text().replace(TODO, "DONE (exercise"))
+        done = subprocess.run(
+            ["make", "BACKEND=cpu", "-C", step.directory, "check", f"ARGS={first.name}"],
+            cwd=kit, capture_output=True, text=True)  # fmt: skip
+        self.assertRegex(done.stdout, "(?s)WRONG .*expected.*got|UNSAFE")
+        self.assertIn(f"Next: make {first.name} right", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
