@@ -334,7 +334,9 @@ def main():
     parser.add_argument("--tables-only", action="store_true", help="run no command, quote no file")
     parser.add_argument("files", nargs="*", type=Path, help="default: every README.md of the tree")
     arguments = parser.parse_args()
-    files = arguments.files or sorted([ROOT / "README.md", *ROOT.glob("[0-9][0-9]_*/README.md")])
+    files = arguments.files or sorted(
+        [ROOT / "README.md", ROOT / "common/coursework/README.md", *ROOT.glob("[0-9][0-9]_*/README.md")]
+    )
     status = 0
     for file in files:
         text, changed, failed = update(file.read_text(), tables_only if arguments.tables_only else fill)
