@@ -61,6 +61,12 @@ def read_lines(text):
     return lines
 
 
+def abilities(program):
+    """Whether a program counts, which it does without a GPU, and how to have it count by lines."""
+    text = subprocess.run([program, "--help"], capture_output=True, text=True).stdout
+    return "--workers" in text, ["--profile"] if "--profile" in text else []
+
+
 # --- What it means --------------------------------------------------------------------------------
 
 
@@ -74,7 +80,7 @@ class Result:
     wrong: list = field(default_factory=list)  # lines of check.cpp
     ended: str = ""  # why the program did not come to its end
     targets: list = field(default_factory=list)  # (Target, value or None, "file:line" or None)
-    backend: str = "cpu"
+    counted: bool = True  # not on a GPU
 
     def all_right(self):
         return self.tried > 0 and self.right == self.tried
@@ -118,11 +124,13 @@ def how_it_ended(ending, trying):
     return f"the program ended before the tests were over{on}, with status {ending.status}: {ending.errors.strip()[-300:]}"
 
 
-def judge(step, exercise, run, seed=1, random=40, every=False, limit_s=LIMIT_S, profile=()):
-    """Runs an exercise's kernels. `every`: go on after the first wrong result."""
-    result = Result(exercise)
+def judge(step, exercise, run, seed=1, random=40, every=False, limit_s=LIMIT_S, profile=(), counted=True):
+    """Runs an exercise's kernels. `every`: go on after the first wrong result; `counted`: this is the
+    CPU backend, which counts."""
+    result = Result(exercise, counted=counted)
     arguments = ["check", "--kernel", ",".join(exercise.kernels), "--seed", str(seed)]
-    arguments += ["--random", str(random), "--workers", "2"] + (["--all"] if every else [])
+    arguments += ["--random", str(random)] + (["--all"] if every else [])
+    arguments += ["--workers", "2"] if counted else []
     for matrix in step.matrices:
         arguments += ["--matrix", matrix]
     ending = run(arguments, limit_s)
@@ -146,7 +154,9 @@ def judge(step, exercise, run, seed=1, random=40, every=False, limit_s=LIMIT_S, 
         result.ended = how_it_ended(ending, trying)
         # What did not run is not right.
         result.tried += announced * max(patterns - done - (1 if trying else 0), 0)
-    if result.counts() and not result.ended and exercise.targets:
+    if not counted:
+        return result
+    if result.counts() and not result.ended:
         count(exercise, result, run, limit_s, profile)
     else:
         result.targets = [(target, None, None) for target in exercise.targets]
@@ -165,8 +175,6 @@ def count(exercise, result, run, limit_s, profile):
         record = next(
             (r for r in records
              if r["kernel"] == target.kernel and r["matrix"]["name"].split(",")[0] == wanted), None)  # fmt: skip
-        if record and record["backend"] != "cpu":
-            result.backend = record["backend"]
         value = counter(target, record) if record and record.get("traffic") else None
         line = worst_line(target, record) if record else None
         result.targets.append((target, value, line))
@@ -213,10 +221,9 @@ def explain(result):
         lines.append("  safe     no error of memory, no race seen, nobody waits in vain")
     if not result.counts() or result.ended:
         return "\n".join(lines)
+    if not result.counted:
+        lines.append("  -        targets are counted without a GPU: make check BACKEND=cpu")
     for target, value, line in result.targets:
-        if result.backend != "cpu":
-            lines.append(f"  -        {target.name}: not counted on a GPU; BACKEND=cpu counts")
-            continue
         word = "target  " if target.met(value) else "MISSED  "
         lines.append(f"  {word} " + verdict_on_target(target, value, line).replace("\n", "\n           "))
     return "\n".join(lines)
@@ -243,8 +250,7 @@ def main():
     for name in names:
         if name not in known:
             sys.exit(f"error: no exercise '{name}' in {directory.name}; there are {', '.join(known)}")
-    help_text = subprocess.run([program, "--help"], capture_output=True, text=True).stdout
-    profile = ["--profile"] if "--profile" in help_text else []
+    counted, profile = abilities(program)
     good, following = True, None
     for number, exercise in enumerate(step.exercises, 1):
         if names and exercise.name not in names:
@@ -256,7 +262,7 @@ def main():
             following = following or f"write {exercise.name}: {todo}, where the hints are"
             print(f"  TODO     not written yet: {todo}")
             continue
-        result = judge(step, exercise, run_here(program), profile=profile)
+        result = judge(step, exercise, run_here(program), profile=profile, counted=counted)
         print(explain(result), flush=True)
         if not result.good():
             good = False

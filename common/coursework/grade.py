@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from check import Ending, Result, explain, judge, read_lines, verdict_on_target
+from check import Ending, Result, abilities, explain, judge, read_lines
 from exercises import ROOT, TODO, ExerciseError, read_step
 from handout import write_handout
 from sandbox import Limits, Sandbox, SandboxError
@@ -155,11 +155,11 @@ def points_of(result):
 
 
 class Grader:
-    def __init__(self, step, kit, reference, sandbox, seed, visible=()):
+    def __init__(self, step, kit, reference, sandbox, seed, profile, visible=()):
         """kit: the handout with all that does not change built. reference: the symbols() of the
         objects of the right kernels."""
         self.step, self.kit, self.reference = step, kit, reference
-        self.sandbox, self.seed, self.visible = sandbox, seed, visible
+        self.sandbox, self.seed, self.profile, self.visible = sandbox, seed, profile, visible
 
     def grade(self, student, path):
         grade = Grade(student)
@@ -217,7 +217,7 @@ class Grader:
             if any(f"{TODO} {exercise.name})" in text or not text for text in texts):
                 grade.results.append(Result(exercise, ended="not handed in"))
                 continue
-            result = judge(self.step, exercise, run, self.seed, every=True)
+            result = judge(self.step, exercise, run, self.seed, every=True, profile=self.profile)
             grade.results.append(result)
             grade.points[exercise.name] = points_of(result)
 
@@ -327,7 +327,8 @@ def main():
         sandbox = Sandbox(options.trusted)
         with tempfile.TemporaryDirectory(prefix="kit-") as directory:
             kit, reference = make_kit(step, Path(directory))
-            grader = Grader(step, kit, reference, sandbox, options.seed, [ROOT / ".deps"])
+            _, profile = abilities(ROOT / "build" / BACKEND / step.directory / "check")
+            grader = Grader(step, kit, reference, sandbox, options.seed, profile, [ROOT / ".deps"])
             with ThreadPoolExecutor(max(options.jobs, 1)) as pool:
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
     except (ExerciseError, SandboxError, OSError) as error:
