@@ -9,13 +9,14 @@
 #   weak     as many points a GPU on every number of GPUs
 #   huge     a matrix of more than 2^31 nonzeros, on all GPUs
 #
-# GPUS=1,2,4 says on how many; the last is taken where one number is wanted. SPMV is the program.
+# GPUS=1,2,4 says on how many; the last is taken where one number is wanted. SPMV is the program,
+# as `make build` leaves it.
 set -eu
 records=$1
 shift
 gpus=${GPUS:-1,2,4}
 most=${gpus##*,}
-spmv=${SPMV:-build/cuda/10_multigpu/spmv}
+spmv=${SPMV:-$(ls build/cuda/spmv build/cuda/10_multigpu/spmv 2>/dev/null | head -n 1)}
 
 # Where the machine has no NCCL, that way is left out.
 ways=packed,parts,loads

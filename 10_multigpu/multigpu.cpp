@@ -83,7 +83,7 @@ class Study {
         arguments_(arguments),
         measures_(arguments.environment.backend == "cuda" && arguments.run.measure),
         rows_(open_rows<T>(spec, arguments.load, false)),
-        x_(test_vector<T>(rows_->cols(), arguments.run.seed)) {
+        x_(first_x<T>(rows_->cols(), arguments.run.seed)) {
     nonzeros_.push_back(0);
     for (const Index length : rows_->lengths(0, rows_->rows())) {
       nonzeros_.push_back(nonzeros_.back() + length);

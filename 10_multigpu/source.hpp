@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "harness/verify.hpp"
 #include "sparse/load.hpp"
 
 namespace spmv::multigpu {
@@ -31,6 +33,15 @@ class RowSource {
 template <typename T>
 std::unique_ptr<RowSource<T>> open_rows(const std::string& spec, const LoadOptions& options,
                                         bool streamed);
+
+// The x that all begin with: test_vector()'s, divided by 3 to have all the digits that T has. (With
+// few digits a row's sum is exact in whatever order it is made, and its bits would tell nothing.)
+template <typename T>
+std::vector<T> first_x(Index cols, std::uint64_t seed) {
+  std::vector<T> x = test_vector<T>(static_cast<std::size_t>(cols), seed);
+  for (T& value : x) value /= 3;
+  return x;
+}
 
 extern template std::unique_ptr<RowSource<float>> open_rows(const std::string&, const LoadOptions&,
                                                             bool);

@@ -11,6 +11,7 @@
 #include "norm.cuh"
 #include "part.hpp"
 #include "partition.hpp"
+#include "source.hpp"
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/rng.hpp"
@@ -200,7 +201,7 @@ TEMPLATE_TEST_CASE("a product on several GPUs has the bits of one", "[10]", floa
   all.emplace_back("wide", generate<T>("random:40x90,nnz_per_row=7"));
   all.emplace_back("tall", generate<T>("random:90x40,nnz_per_row=7"));
   for (const auto& [name, a] : all) {
-    const std::vector<T> x = test_vector<T>(a.cols, 7);
+    const std::vector<T> x = first_x<T>(a.cols, 7);
     const Reference reference = make_reference(a, T{1}, x, T{0}, {});
     std::vector<T> of_one;
     for (const int count : {1, 2, 3, 4, 7}) {
@@ -231,7 +232,7 @@ TEMPLATE_TEST_CASE("an iteration on several GPUs has the bits of one", "[10]", f
   constexpr int kSteps = 3;
   for (const auto& [name, a] : matrices<T>()) {
     if (sizeof(T) == 4 && name.find(':') != std::string::npos) continue;  // it differs in no index
-    const std::vector<T> x = test_vector<T>(a.cols, 3);
+    const std::vector<T> x = first_x<T>(a.cols, 3);
     std::vector<T> of_one;
     for (const int count : {1, 2, 3, 4, 7}) {
       if (!gpus.has(count)) continue;
@@ -259,7 +260,7 @@ TEST_CASE("one pass: the same bits by every way, run and drive", "[10]") {
   const Gpus gpus;
   for (const char* spec : {"stencil3d:6x5x7,points=27", "powerlaw:200x200,nnz=2000"}) {
     const Csr<double> a = generate<double>(spec);
-    const std::vector<double> x = test_vector<double>(a.cols, 3);
+    const std::vector<double> x = first_x<double>(a.cols, 3);
     for (const int count : {2, 4}) {
       if (!gpus.has(count)) continue;
       std::vector<double> first;
@@ -288,7 +289,7 @@ TEST_CASE("one pass: an iteration by every way is right", "[10]") {
         CAPTURE(name, count, static_cast<int>(exchange));
         Machine<double> machine(parts_of(a, Partition::kNonzeros, count, exchange),
                                 *find_kernels("pcsr_one_pass")[0], {exchange, true});
-        machine.start(test_vector<double>(a.cols, 3));
+        machine.start(first_x<double>(a.cols, 3));
         machine.run(1, Drive::kGraph);
         check_last_step(machine, a, 1);
         CHECK(machine.time_each(1).size() == static_cast<std::size_t>(count));
@@ -301,7 +302,7 @@ TEST_CASE("without peer access entries of x go through the host", "[10]") {
   const Gpus gpus;
   if (!gpus.has(3)) return;
   const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
-  const std::vector<double> x = test_vector<double>(a.cols, 3);
+  const std::vector<double> x = first_x<double>(a.cols, 3);
   std::vector<double> with_peers;
   for (const bool peers : {true, false}) {
     for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
@@ -330,7 +331,7 @@ TEST_CASE("devices that have no peer access", "[10]") {
   Machine<double> machine(parts_of(a, Partition::kRows, 2, Exchange::kPacked),
                           *find_kernels("pcsr_one_pass")[0], {Exchange::kPacked, true});
   CHECK(machine.remark().find("GPUs 0 and 1") != std::string::npos);
-  machine.start(test_vector<double>(a.cols, 3));
+  machine.start(first_x<double>(a.cols, 3));
   machine.run(5, Drive::kGraph);
   check_last_step(machine, a, 5);
 }

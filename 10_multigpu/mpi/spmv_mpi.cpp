@@ -133,7 +133,7 @@ int run(const Options& options, int device, const Environment& environment) {
   together([&] {
     slice = source->read(cuts.rows[g_rank], cuts.rows[g_rank + 1], cuts.nonzeros[g_rank]);
     part = prepare_alone(slice, cuts.rows, g_rank);
-    x = test_vector<T>(source->cols(), options.seed);
+    x = first_x<T>(source->cols(), options.seed);
   });
 
   const long long numbers[4] = {part.rows(), part.nnz(), part.boundary.rows, part.remote_cols};
