@@ -22,9 +22,9 @@
 namespace spmv {
 
 inline constexpr int kOnePassThreads = 128;
-inline constexpr int kOnePassBlocks = 8;      // of a multiprocessor, at 64 registers a thread
-inline constexpr int kOnePassStep = 256;      // nonzeros a warp takes at a time
-inline constexpr int kOnePassOverhang = 512;  // two steps
+inline constexpr int kOnePassBlocks = 8;       // of a multiprocessor, at 64 registers a thread
+inline constexpr unsigned kOnePassStep = 256;  // nonzeros a warp takes at a time
+inline constexpr int kOnePassOverhang = 512;   // two steps
 
 // Of a block.
 template <typename T>
@@ -40,21 +40,20 @@ struct alignas(16) Pack {
   T value[16 / sizeof(T)];
 };
 
-template <typename T, int kItems = kOnePassStep / 32, int kBlocks = kOnePassBlocks,
-          bool kAhead = false>
-__global__ void __launch_bounds__(kOnePassThreads, kBlocks)
+// At most 64 registers a thread, so that kOnePassBlocks fit.
+template <typename T>
+__global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
     pcsr_one_pass_kernel(int share_count, long long window, const Share* __restrict__ shares,
                          const int* __restrict__ row_offsets,
                          const int* __restrict__ column_indices, const T* __restrict__ values,
                          T alpha, const T* __restrict__ x, T beta, T* y, Part<T>* parts,
                          unsigned* arrivals) {
   constexpr unsigned kAll = 0xffffffffu;
-  constexpr int kStep = 32 * kItems;  // nonzeros a warp takes at a time
-  constexpr int kPack = 16 / sizeof(T);
-  constexpr int kNever = 0x7fffffff;
+  constexpr unsigned kItems = kOnePassStep / 32;  // of a lane
+  constexpr unsigned kPack = 16 / sizeof(T);
   // Behind the products of a lane lie 16 bytes of nothing: without them all lanes' products would
   // begin in the same few banks.
-  constexpr int kStride = kItems + kPack;
+  constexpr unsigned kStride = kItems + kPack;
   __shared__ __align__(16) T products_of_warps[kOnePassThreads / 32][32 * kStride];
   __shared__ unsigned row_ends_of_warps[kOnePassThreads / 32][kItems];
   const int warp = threadIdx.x / 32;
@@ -66,72 +65,57 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
   if (s >= share_count) return;
   const int first_row = shares[s].row & ~kCutRow;
   const int row_end = shares[s + 1].row & ~kCutRow;  // rows before it end in this share
-  const int nnz_begin = shares[s].nnz_begin;
-  const int nnz = shares[s + 1].nnz_begin - nnz_begin;
+  // Positions are unsigned: the last step may look beyond what an int holds.
+  const unsigned nnz_begin = shares[s].nnz_begin;
+  const unsigned nnz_end = shares[s + 1].nnz_begin;
 
-  // Nonzeros are counted from nnz_begin. The first step begins before it, with a whole sector.
-  int step = (nnz_begin & ~7) - nnz_begin;
+  unsigned step = nnz_begin & ~7u;  // with a whole sector
   int column[kItems];
-  T value[kItems], x_now[kItems], value_now[kItems];
-  const auto in_share = [&](int from, int j) {
-    return static_cast<unsigned>(from + 32 * j + lane) < static_cast<unsigned>(nnz);
-  };
-  const auto load = [&](int from) {
-    const int* columns_here = column_indices + nnz_begin + from + lane;
-    const T* values_here = values + nnz_begin + from + lane;
+  T value[kItems];
+  const auto in_share = [&](unsigned k) { return k - nnz_begin < nnz_end - nnz_begin; };
+  const auto load = [&](unsigned from) {
 #pragma unroll
-    for (int j = 0; j < kItems; ++j) {
-      if (!in_share(from, j)) continue;
+    for (unsigned j = 0; j < kItems; ++j) {
+      const unsigned k = from + lane + 32 * j;
+      if (!in_share(k)) continue;
       // Read once: the caches may forget them first, and keep x.
-      column[j] = __ldcs(&columns_here[32 * j]);
-      value[j] = __ldcs(&values_here[32 * j]);
+      column[j] = __ldcs(&column_indices[static_cast<int>(k)]);
+      value[j] = __ldcs(&values[static_cast<int>(k)]);
     }
   };
-  const auto gather = [&](int from) {
-#pragma unroll
-    for (int j = 0; j < kItems; ++j) {
-      if (!in_share(from, j)) continue;
-      x_now[j] = x[column[j]];
-      if (kAhead) value_now[j] = value[j];
-    }
-  };
-  // The last nonzero of row + lane + 32 b; of the row before it for an empty row.
-  const auto last_of = [&](int r) {
-    return r < row_end ? row_offsets[r + 1] - nnz_begin - 1 : kNever;
+  // Where row r ends; a place never reached for rows that do not end in this share.
+  const auto end_of = [&](int r) {
+    return r < row_end ? static_cast<unsigned>(row_offsets[r + 1]) : 0xffffffffu;
   };
   load(step);
   int row = first_row;
-  int last_before = row_offsets[row] - nnz_begin - 1;  // of the row before `row`
-  int last[2] = {last_of(row + lane), last_of(row + 32 + lane)};
+  unsigned begin = row_offsets[row];
+  unsigned end[2] = {end_of(row + lane), end_of(row + 32 + lane)};  // two of the next 64 rows
   if (lane < kItems) row_ends[lane] = 0;
-  if (kAhead) {
-    gather(step);
-    load(step + kStep);
-  }
   __syncwarp();
 
   // exercise: begin
   T open = 0;           // all lanes together: the sum so far of the row that ends next
   bool spread = false;  // over more lanes than the first
   while (true) {
-    const int step_end = min(step + kStep, nnz);
-    const bool last_step = step_end == nnz;
-    const bool row_ends_here = __shfl_sync(kAll, last[0], 0) < step_end;
+    T product[kItems];
 #pragma unroll
-    for (int j = 0; j < kItems; ++j) {
-      const unsigned i = 32 * j + lane;
-      T product = 0;
-      if (in_share(step, j)) product = kAhead ? value_now[j] * x_now[j] : value[j] * x[column[j]];
-      if (row_ends_here) {
-        products[i + i / kItems * kPack] = product;
-      } else {
-        open += product;
+    for (unsigned j = 0; j < kItems; ++j) {
+      product[j] = in_share(step + lane + 32 * j) ? value[j] * x[column[j]] : T{0};
+    }
+    const bool last_step = nnz_end - step <= kOnePassStep;
+    const unsigned step_end = last_step ? nnz_end : step + kOnePassStep;
+    const bool row_ends_here = __shfl_sync(kAll, end[0], 0) <= step_end;
+    if (row_ends_here) {
+#pragma unroll
+      for (unsigned j = 0; j < kItems; ++j) {
+        products[lane + lane / kItems * kPack + j * (32 + 32 / kItems * kPack)] = product[j];
       }
+    } else {
+#pragma unroll
+      for (unsigned j = 0; j < kItems; ++j) open += product[j];
     }
-    if (!last_step) {
-      if (kAhead) gather(step + kStep);
-      load(step + (kAhead ? 2 : 1) * kStep);
-    }
+    if (!last_step) load(step_end);
     if (!row_ends_here) {
       if (last_step) break;
       spread = true;
@@ -140,25 +124,24 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
     }
 
     // Mark the last product of each row that ends in this step.
-    const auto mark = [&](int its_last) {
-      const bool ends = its_last < step_end;
-      if (ends && its_last >= step) {
-        const unsigned i = its_last - step;
+    const auto mark = [&](unsigned its_end) {
+      const bool ends = its_end <= step_end;
+      if (ends && its_end > step) {
+        const unsigned i = its_end - 1 - step;
         atomicOr(&row_ends[i / 32], 1u << i % 32);
       }
       return __popc(__ballot_sync(kAll, ends));
     };
-    int rows_done = mark(last[0]);
-    if (rows_done == 32) rows_done += mark(last[1]);
+    int rows_done = mark(end[0]);
+    if (rows_done == 32) rows_done += mark(end[1]);
     for (int in_turn = rows_done; in_turn == 64; rows_done += in_turn) {
       const int r = row + rows_done + lane;
-      const int its_last[2] = {last_of(r), last_of(r + 32)};
-      in_turn = mark(its_last[0]) + mark(its_last[1]);
+      const unsigned its_end[2] = {end_of(r), end_of(r + 32)};
+      in_turn = mark(its_end[0]) + mark(its_end[1]);
     }
-
     const int next_row = row + rows_done;
-    const int next_last_before = row_offsets[next_row] - nnz_begin - 1;
-    const int next_last[2] = {last_of(next_row + lane), last_of(next_row + 32 + lane)};
+    const unsigned next_begin = row_offsets[next_row];
+    const unsigned next_end[2] = {end_of(next_row + lane), end_of(next_row + 32 + lane)};
     if (spread) open = sum_of_warp(open);
     __syncwarp();
 
@@ -168,10 +151,10 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
         row_ends[lane * kItems / 32] >> (lane * kItems % 32) & ((1u << kItems) - 1);
     T sum = lane == 0 ? open : T{0};
 #pragma unroll
-    for (int j = 0; j < kItems / kPack; ++j) {
+    for (unsigned j = 0; j < kItems / kPack; ++j) {
       const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(&own[j * kPack]);
 #pragma unroll
-      for (int i = 0; i < kPack; ++i) {
+      for (unsigned i = 0; i < kPack; ++i) {
         sum += pack.value[i];
         if (own_ends >> (j * kPack + i) & 1) {
           own[j * kPack + i] = sum;
@@ -196,11 +179,11 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
     __syncwarp();
 
     if (lane < kItems) row_ends[lane] = 0;
-    const auto write = [&](int q, int its_last, int last_before_it) {
+    const auto write = [&](int q, unsigned its_begin, unsigned its_end) {
       if (q >= rows_done) return;
-      const unsigned i = its_last - step;
-      const T total = last_before_it < its_last ? products[i + i / kItems * kPack] : T{0};
-      if (last_before_it >= -1) {
+      const unsigned i = its_end - 1 - step;
+      const T total = its_begin < its_end ? products[i + i / kItems * kPack] : T{0};
+      if (its_begin >= nnz_begin) {
         y[row + q] = scale(alpha, total, beta, &y[row + q]);
       } else {
         publish(parts[2LL * s], total);
@@ -209,17 +192,16 @@ __global__ void __launch_bounds__(kOnePassThreads, kBlocks)
 #pragma unroll
     for (int b = 0; b < 2; ++b) {
       if (32 * b >= rows_done) break;
-      const int last_of_lane_before = __shfl_up_sync(kAll, last[b], 1);
-      write(32 * b + lane, last[b], lane > 0 ? last_of_lane_before : last_before);
-      last_before = __shfl_sync(kAll, last[b], 31);
+      const unsigned end_before = __shfl_up_sync(kAll, end[b], 1);
+      write(32 * b + lane, lane > 0 ? end_before : begin, end[b]);
+      begin = __shfl_sync(kAll, end[b], 31);
     }
 #pragma unroll 1
     for (int q = 64 + lane; q < rows_done; q += 32) {
-      write(q, row_offsets[row + q + 1] - nnz_begin - 1, row_offsets[row + q] - nnz_begin - 1);
+      write(q, row_offsets[row + q], row_offsets[row + q + 1]);
     }
     if (last_step) break;
-    last_before = next_last_before;
-    row = next_row, last[0] = next_last[0], last[1] = next_last[1];
+    row = next_row, begin = next_begin, end[0] = next_end[0], end[1] = next_end[1];
     step = step_end;
     __syncwarp();
   }

@@ -33,17 +33,15 @@ __device__ __forceinline__ void publish(Part<T>& part, T value) {
   }
 }
 
+// The value of a part that was read before, perhaps before all of it had arrived.
 template <typename T>
-__device__ __forceinline__ T collect(Part<T>& part) {
+__device__ __forceinline__ T collect(Part<T>& part, Part<T> read) {
   unsigned bits[sizeof(T) / 4];
   for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
     auto* word = const_cast<volatile unsigned long long*>(&part.word[i]);
-    unsigned long long arrived;
-    do {
-      arrived = *word;
-    } while (arrived >> 32 == 0);
+    while (read.word[i] >> 32 == 0) read.word[i] = *word;
     *word = 0;
-    bits[i] = static_cast<unsigned>(arrived);
+    bits[i] = static_cast<unsigned>(read.word[i]);
   }
   T value;
   memcpy(&value, bits, sizeof(T));
@@ -86,8 +84,21 @@ __device__ void finish_cut_rows(int s, long long window, const Share* shares,
     const int p_first = __shfl_sync(0xffffffffu, own_first, side);
     const int p_last = __shfl_sync(0xffffffffu, own_last, side);
     T total = 0;
-    for (int p = p_first + lane; p <= p_last; p += 32) {
-      total += collect(parts[2LL * p + (p == p_first)]);
+    constexpr int kTogether = 4;  // asked for before the first is waited for
+    for (int p = p_first + lane; p <= p_last; p += 32 * kTogether) {
+      Part<T> read[kTogether];
+#pragma unroll
+      for (int j = 0; j < kTogether; ++j) {
+        const int its = min(p + 32 * j, p_last);
+        for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+          read[j].word[i] = __ldcg(&parts[2LL * its + (its == p_first)].word[i]);
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < kTogether; ++j) {
+        const int its = p + 32 * j;
+        if (its <= p_last) total += collect(parts[2LL * its + (its == p_first)], read[j]);
+      }
     }
     total = sum_of_warp(total);
     if (lane == 0) {
