@@ -191,7 +191,7 @@ def verdict_on_target(target, value, line):
     text = f"your {verb} {array}: {value:.3g} {target.counter}; the target is {target.limit()}"
     if target.met(value):
         return text
-    reason = target.reason[0].upper() + target.reason[1:]
+    reason = target.reason[0].upper() + target.reason[1:].rstrip(".")
     return f"{text}.\n" + (f"Look at {line}. " if line else "") + f"{reason}."
 
 
@@ -206,8 +206,8 @@ def explain(result):
         lines.append(f"  right    on all {result.tried} matrices")
     elif result.wrong:
         wrong = result.wrong[0]
-        lines += [f"  WRONG    {wrong['kernel']} on '{wrong['wrong']}' ({wrong['case']}):"]
-        lines += [indented("see below" if wrong["kind"] == "error" else wrong["what"])]
+        lines += [f"  WRONG    {wrong['kernel']} on '{wrong['wrong']}' ({wrong['case']})"]
+        lines += [indented(wrong["what"])] if wrong["kind"] != "error" else []
         if wrong["kind"] == "order":
             lines += ["    It is right when blocks, warps and lanes run forward: some thread reads what",
                       "    another has not written yet, or overwrites what another has still to read."]  # fmt: skip
