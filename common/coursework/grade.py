@@ -251,8 +251,9 @@ def remark_on(grade):
     """A few words for the table."""
     if grade.remark:
         return grade.remark
+    handed_in = [result for result in grade.results if result.ended != "not handed in"]
     words = []
-    for result in grade.results:
+    for result in handed_in or grade.results:
         missed = [t.name for t, v, _ in result.targets if result.counts() and not t.met(v)]
         if result.ended == "not handed in":
             words.append(f"{result.exercise.name}: not handed in")
