@@ -807,7 +807,7 @@ Pattern only_these(Pattern pattern, long long first, long long end) {
 // The rows [first, end) of what `spec` describes, made by all cores where that is of use.
 Pattern make_rows(const Specification& spec, long long first, long long end, bool of_whole) {
   constexpr long long kWorthwhile = 20000;  // rows
-  constexpr int kMostThreads = 64;
+  [[maybe_unused]] constexpr int kMostThreads = 64;
   int threads = 1;
 #ifdef _OPENMP
   threads = std::min(omp_get_max_threads(), kMostThreads);
