@@ -156,13 +156,15 @@ def draw(record, directory):
     figure = style.new_figure(3.1 * columns + 0.4, 2.5 * rows + 0.6, title)
     for axes, first in zip(figure.subplots(rows, columns, squeeze=False).flat, firsts):
         size = first["size"]
+        there = [offset for offsets in first["offsets"] for offset in offsets if offset >= 0]
+        low, high = min(there) // 32 * 32, -(-(max(there) + size) // 32) * 32
+        high = max(high, low + 32 * 32)  # as many sectors as a request can take, that pictures compare
+        height = max(size, (high - low) / 64)  # enough to be seen
         for number, offsets in enumerate(first["offsets"]):
             lanes = [lane for lane, offset in enumerate(offsets) if offset >= 0]
             shade = 1 - 0.8 * number / max(len(first["offsets"]), 2)
-            axes.bar(lanes, [size] * len(lanes), 0.9, bottom=[offsets[lane] for lane in lanes],
+            axes.bar(lanes, [height] * len(lanes), 0.9, bottom=[offsets[lane] for lane in lanes],
                      color=style.CYCLE[number % 8], alpha=shade, linewidth=0)
-        there = [offset for offsets in first["offsets"] for offset in offsets if offset >= 0]
-        low, high = min(there) // 32 * 32, -(-(max(there) + size) // 32) * 32
         axes.set_ylim(low, high)
         axes.set_xlim(-0.8, 31.8)
         if (high - low) // 32 <= 128:  # borders of sectors

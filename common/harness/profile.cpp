@@ -320,7 +320,7 @@ void print_profile(std::ostream& out, const Profile& profile) {
           ratio(sectors, static_cast<double>(sum.ideal_sectors), "-"),
           ratio(static_cast<double>(sum.lines), static_cast<double>(sum.ideal_lines), "-"));
       out << fmt::format(
-          "  caches of an {}, a model: {} of loads and stores reach the L2, {} are read from DRAM, "
+          "  an {}'s caches, by a model: {} reach the L2, {} are read from DRAM, "
           "{} are written\n",
           profile.gpu, megabytes(static_cast<double>(sum.l2_sectors)),
           megabytes(static_cast<double>(sum.dram_sectors)),

@@ -1,0 +1,74 @@
+"""Tests of prove_counters.py, on records made up here."""
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import prove_counters
+from prove_counters import COUNTERS, function_name
+
+METRICS = {counter: metrics[0] for counter, metrics in COUNTERS.items()}
+
+
+def counts(requests, sectors, conflicts=0):
+    return {"launches": 1, "sites": 2, "load requests": requests, "load sectors": sectors,
+            "store requests": 100, "store sectors": 400, "bank conflicts, loads": conflicts}
+
+
+class ProveCounters(unittest.TestCase):
+    def compare(self, counted, measured, loads_in_code=None):
+        """What `compare` prints. `measured`: [(kernel name as ncu has it, counts)]"""
+        with tempfile.TemporaryDirectory() as results:
+            directory = Path(results) / "GPU" / "ncu"
+            directory.mkdir(parents=True)
+            (directory / "counted.json").write_text(json.dumps({"grid_f64": counted}))
+            if loads_in_code:
+                (directory / "loads_in_code.json").write_text(json.dumps(loads_in_code))
+            names = [name for name in METRICS if name in next(iter(counted.values()))]
+            lines = [["ID", "Kernel Name", *(METRICS[name] for name in names)], ["", "", *("" for _ in names)]]
+            for number, (kernel, values) in enumerate(measured):
+                lines.append([number, kernel, *(f"{values[name]:,}" for name in names)])
+            (directory / "grid_f64.csv").write_text(
+                "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines) + "\n")
+            out = io.StringIO()
+            arguments = ["prove_counters.py", "compare", "--device", "GPU", "--results", results]
+            with mock.patch.object(sys, "argv", arguments), contextlib.redirect_stdout(out):
+                prove_counters.main()
+            return out.getvalue()
+
+    def test_names_are_the_same_however_they_are_written(self):
+        for written in ("void spmv::csr_vector_kernel<8, double>(int, int const*)",
+                        "void csr_vector_kernel<(int)8, double>(int, const int *)", "csr_vector_kernel<8u, double>"):
+            self.assertEqual(function_name(written), "csr_vector_kernel<8,double>")
+        self.assertEqual(function_name("a_kernel<float, true, (Order)2>(int)"), "a_kernel<float,1,2>")
+        self.assertEqual(function_name("void add_kernel(int)"), "add_kernel")
+        self.assertIsNone(function_name("main"))
+
+    def test_what_agrees_and_what_does_not(self):
+        same = ("void spmv::a_kernel<double>(int)", counts(1000, 8000, 500))
+        text = self.compare({"a_kernel<double>": counts(1000, 8000, 500)}, [same])
+        self.assertIn("1 CUDA functions, 1 runs", text)
+        self.assertNotIn("Outside", text)
+        self.assertRegex(text, r"load requests +1 +5% +0.00% +100.0%")
+        # Two launches there, two here in one sum.
+        twice = dict(counts(2000, 16000, 1000), launches=2, **{"store requests": 200, "store sectors": 800})
+        self.assertNotIn("Outside", self.compare({"a_kernel<double>": twice}, [same, same]))
+
+        text = self.compare({"a_kernel<double>": counts(900, 8000, 440)}, [same])
+        self.assertRegex(text, r"a_kernel<double>: 3 values, at most -12.0%.*not explained")
+        text = self.compare({"a_kernel<double>": counts(900, 8000, 500)}, [same], {"a_kernel<double>": 8})
+        self.assertRegex(text, r"8 load instructions for 2 in the source")
+
+    def test_what_is_missing_is_named(self):
+        counted = {"a_kernel<double>": counts(1000, 8000), "b_kernel<double>": counts(1000, 8000)}
+        text = self.compare(counted, [("a_kernel<double>(int)", counts(1000, 8000))])
+        self.assertIn("not measured: b_kernel<double> in grid_f64", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
