@@ -284,7 +284,7 @@ void print_profile(std::ostream& out, const Profile& profile) {
   for (const KernelProfile& kernel : profile.kernels) {
     std::vector<const LineTraffic*> lines;
     Traffic sum;
-    std::uint64_t atomics = 0, most_on_one = 0, loaded = 0, conflicts = 0;
+    std::uint64_t atomics = 0, most_on_one = 0, conflicts = 0;
     for (const LineTraffic& line : profile.lines) {
       if (line.kernel != kernel.kernel) continue;
       lines.push_back(&line);
@@ -300,7 +300,6 @@ void print_profile(std::ostream& out, const Profile& profile) {
       sum.ideal_lines += t.ideal_lines;
       sum.l2_sectors += t.l2_sectors;
       sum.dram_sectors += t.dram_sectors;
-      if (t.access == "load") loaded += t.sectors;
       if (t.access == "atomic") {
         atomics += t.lanes;
         most_on_one = std::max(most_on_one, t.max_same_address);
