@@ -69,6 +69,18 @@ Fault value_fault(const char* p, const Layout& layout) {
       p, fmt::format("the value {} is not a number; write {}", quoted(word), layout.entry_words())};
 }
 
+// Whether the numbers from `p` to the end of the line are zeros as they are written. (1e-60 is not,
+// although a float of it is: what is refused must not depend on the precision.)
+bool are_zeros(const char* p) {
+  for (std::string_view word = word_at(p); !word.empty(); word = word_at(p)) {
+    const std::string_view digits = word.substr(0, word.find_first_of("eEdD"));
+    if (digits.find_first_not_of("+-0.") != std::string_view::npos) return false;
+    p += word.size();
+    while (is_blank(*p)) ++p;
+  }
+  return true;
+}
+
 // --- One piece of the body -----------------------------------------------------------------------
 
 // Lines of the body that one thread reads.
@@ -150,6 +162,7 @@ void parse_lines(const Layout& layout, ComplexPart complex_part, Piece& piece, C
       read_index(rows, "row", row);
       read_index(cols, "column", col);
     }
+    const char* const value_begin = p;
     T value = 1;
     if (layout.has_value) read_value(value);
     if (layout.is_complex) {
@@ -170,7 +183,7 @@ void parse_lines(const Layout& layout, ComplexPart complex_part, Piece& piece, C
                                 "nothing; remove the upper half, or say general",
                                 row + 1, col + 1, layout.header.symmetry)};
       }
-      if (layout.is_skew && row == col && value != 0) {
+      if (layout.is_skew && row == col && !are_zeros(value_begin)) {
         throw Fault{entry_begin,
                     fmt::format("entry ({}, {}) is on the diagonal of a skew-symmetric matrix and "
                                 "not zero; remove it, or correct the banner",
@@ -342,7 +355,7 @@ Coo<T> read_body(std::string_view text, const std::string& name, const Layout& l
   const std::size_t room = too_short ? std::min(stored, count_entries(body)) : stored;
   if (!too_short) {
     require_memory<T>(name, layout, least_nonzeros(layout), available);
-  } else if (room > available / (2 * sizeof(Index) + sizeof(T))) {
+  } else if (room > available / (2 * sizeof(Index) + sizeof(double))) {  // whatever T is
     fail_too_few(name, layout, room);
   }
 
