@@ -208,7 +208,7 @@ TEST_CASE("a stored triangle is expanded, each mirror image after its original",
                 3, 3, {{3, 1, 2}, {1, 3, -2}, {2, 2, 0}, {3, 2, -4}, {2, 3, 4}});
   check_entries(
       banner("coordinate", "real", "skew-symmetric") + "3 3 3\n1 1 -0.0e5 \r\n2 2 +.00D9\n3 3 0\n",
-      3, 3, {{1, 1, 0}, {2, 2, 0}, {3, 3, 0}});
+      3, 3, {{1, 1, -0.0}, {2, 2, 0}, {3, 3, 0}});
 
   const std::string hermitian =
       banner("coordinate", "complex", "Hermitian") + "2 2 2\n1 1 2 0\n2 1 3 -4\n";
