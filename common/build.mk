@@ -56,8 +56,8 @@ endif
 OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
 
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
-# TEST_LIBRARIES, THRUST_INCLUDES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen and
-# an NCCL (EXTRA_DEFINES), a Thrust and an MPI (HAVE_THRUST, HAVE_MPI).
+# TEST_LIBRARIES, THRUST_INCLUDES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen, an
+# NCCL, an fmt to link (EXTRA_DEFINES), a Thrust and an MPI (HAVE_THRUST, HAVE_MPI).
 NEEDS_NOTHING := help clean handout grade test-coursework format check-format figures report test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   include $(ROOT)/build/setup-$(BACKEND).mk
@@ -72,10 +72,10 @@ ifeq ($(findstring clang,$(CXX)),)
   WARNINGS += -Wno-array-bounds -Wno-stringop-overflow
   WARNINGS += $(if $(filter 1,$(SANITIZE)),-Wno-maybe-uninitialized)
 endif
-DEFINES := -DSPMV_SOURCE_DIR='"$(ROOT)"' -DFMT_HEADER_ONLY $(EXTRA_DEFINES)
+DEFINES := -DSPMV_SOURCE_DIR='"$(ROOT)"' $(EXTRA_DEFINES)
 INCLUDES := -I$(ROOT)/common $(EXTRA_INCLUDES)
 OPENMP := $(shell echo | $(CXX) -fopenmp -include omp.h -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp)
-CXXFLAGS ?= $(if $(filter 1,$(SANITIZE)),-O1,-O2) -g1
+CXXFLAGS ?= $(if $(filter 1,$(SANITIZE)),-O0,-O2) -g1
 ALL_CXXFLAGS = -std=c++20 $(CXXFLAGS) $(OPENMP) $(WARNINGS) $(DEFINES) $(INCLUDES) -pthread -MMD -MP
 LIBRARIES := $(EXTRA_LIBRARIES) -lz -pthread
 
@@ -111,7 +111,7 @@ else
   CUDA_HOME := $(abspath $(dir $(NVCC))/..)
   INCLUDES += -isystem $(CUDA_HOME)/include
   CUDA_ARCHS ?= native
-  NVCC_FLAGS := -std=c++20 -O3 -lineinfo -ccbin $(CXX) --expt-relaxed-constexpr $(DEFINES) \
+  NVCC_FLAGS := -std=c++20 $(filter -O%,$(CXXFLAGS)) -lineinfo -ccbin $(CXX) --expt-relaxed-constexpr $(DEFINES) \
     $(INCLUDES) -Xcompiler "-Wall -Wextra -Wshadow $(OPENMP)" -MMD -MP \
     $(if $(filter native,$(CUDA_ARCHS)),-arch=native,\
       $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)))

@@ -30,11 +30,13 @@ if ! "$compiler" -std=c++20 $sanitizers $out/probe.cpp -o $out/probe 2> $out/pro
   exit 0
 fi
 
-"$compiler" -std=c++20 -O2 -g $sanitizers -fno-sanitize-recover=undefined -Icommon \
-  -isystem .deps/usr/include -DFMT_HEADER_ONLY common/tests/fuzz_matrix_market.cpp \
-  common/sparse/matrix_market_*.cpp common/sparse/input_file.cpp common/sparse/memory.cpp \
-  common/sparse/convert.cpp \
-  -lz -pthread -o $out/fuzz_matrix_market
+fuzzer() {
+  "$compiler" -std=c++20 -O1 -g $sanitizers -fno-sanitize-recover=undefined -Icommon \
+    -isystem .deps/usr/include common/tests/fuzz_matrix_market.cpp \
+    common/sparse/matrix_market_*.cpp common/sparse/input_file.cpp common/sparse/memory.cpp \
+    common/sparse/convert.cpp "$@" -lz -pthread -o $out/fuzz_matrix_market
+}
+fuzzer -lfmt 2> /dev/null || fuzzer -DFMT_HEADER_ONLY
 
 # Good files, one of each kind: from them the fuzzer learns what gets past the header.
 seed() { printf "$2" > "$out/seeds/$1"; }
