@@ -13,6 +13,9 @@
 //   thread   owns one row: its elements of the diagonals, then its rest
 //   warp     owns 32 neighbouring rows, which find their rest from one offset
 //   block    nothing of its own
+//
+// What to look at: five diagonals' loads are under way together, and that of the rest's place with
+// them. Nothing that is loaded says what to load first but the few offsets, which the caches hold.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,6 +25,7 @@
 namespace spmv {
 
 inline constexpr unsigned kRestRows = 32;
+inline constexpr int kTogether = 5;  // diagonals
 
 // End: an integer of 1, 2 or 4 bytes; Distance: of 2 or 4. group_begins is null if no row has a
 // rest.
@@ -35,34 +39,39 @@ __global__ void dia_csr_kernel(unsigned rows, unsigned cols, int diagonals, std:
                                T beta, T* y) {
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
-  int rest_begin = 0, rest_end = 0;
-  if (group_begins) {
-    const int begin = group_begins[row / kRestRows];
-    if (begin < group_begins[row / kRestRows + 1]) {
-      rest_begin = begin + (row % kRestRows > 0 ? static_cast<int>(rest_ends[row - 1]) : 0);
-      rest_end = begin + static_cast<int>(rest_ends[row]);
-    }
-  }
-
   // exercise: begin
-  T sum = 0;
-  std::size_t place = row;
-  for (int first = 0; first < diagonals; first += 4) {
-    // Four at a time, whose loads are under way together.
-    T value[4], x_value[4];
+  T value[kTogether], x_value[kTogether];  // whose loads are under way together
+  const auto load = [&](int first) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i, place += pitch) {
+    for (int i = 0; i < kTogether; ++i) {
       const unsigned column = first + i < diagonals ? row + offsets[first + i] : cols;
       const bool inside = column < cols;
-      value[i] = inside ? values[place] : T{0};
+      value[i] = inside ? values[(first + i) * pitch + row] : T{0};
       x_value[i] = inside ? x[column] : T{0};
     }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) sum += value[i] * x_value[i];
+  };
+  load(0);
+  int begin = 0, end = 0;
+  if (group_begins) {
+    begin = group_begins[row / kRestRows];
+    end = group_begins[row / kRestRows + 1];
   }
+  T sum = 0;
+  for (int first = 0;;) {
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) sum += value[i] * x_value[i];
+    first += kTogether;
+    if (first >= diagonals) break;
+    load(first);
+  }
+  if (begin < end) {
+    const int rest_begin =
+        row % kRestRows > 0 ? begin + static_cast<int>(rest_ends[row - 1]) : begin;
+    const int rest_end = begin + static_cast<int>(rest_ends[row]);
 #pragma unroll 2
-  for (int k = rest_begin; k < rest_end; ++k) {
-    sum += rest_values[k] * x[row + rest_distances[k]];
+    for (int k = rest_begin; k < rest_end; ++k) {
+      sum += rest_values[k] * x[row + rest_distances[k]];
+    }
   }
   y[row] = scale(alpha, sum, beta, &y[row]);
   // exercise: end
