@@ -5,10 +5,9 @@
 // rounds. No row may be in two blocks, so the chunks of nonzeros that the blocks own are moved to
 // where rows begin. (Emmanuel and Vorobyev, section 4.2; the scan is Hillis and Steele's.)
 //
-//   thread   owns every kBlockThreads-th nonzero of the chunk, and writes y for a row that ends
-//   there block    owns a chunk of whole rows, about kChunk nonzeros, and goes through it
-//   kBlockThreads
-//            at a time; what a row that goes on has so far is carried into the next turn
+//   thread   owns every kBlockThreads-th nonzero of its chunk, writes y for a row that ends there
+//   block    owns a chunk of whole rows, about kChunk nonzeros: goes through it kBlockThreads at a
+//            time, and carries what a row that goes on has so far into the next turn
 //
 // The paper leaves open what happens to a row that is longer than a block. Here its block takes as
 // many turns as it needs, and the blocks whose chunks lie within the row have nothing to do.

@@ -10,9 +10,9 @@
 // memory moves whole. The reader waits for the 1, which is under way already, and puts it back to 0
 // for the next product.
 //
-//   lane 0   publishes the share's part of the row in which it begins
-//   lane 1   that of the row in which it ends
-//   warp     adds up the parts, if it came last
+//   lane 0   counts the share, as one of those with a part of the row in which it begins
+//   lane 1   as one of those with a part of the row in which it ends
+//   warp     adds up the parts of a row, if it came last
 #pragma once
 
 #include <cuda_runtime.h>

@@ -10,7 +10,7 @@
 // share takes it whole: a share more or less unequal is cheaper than two warps that must meet. A
 // longer row is cut at the windows' borders, and the shares it lies in each make a part of its sum.
 //
-//   warp     owns one share: finds its first row, 31 candidates a step
+//   warp     owns one share: finds its first row, 32 candidates a step
 #pragma once
 
 #include <cuda_runtime.h>
