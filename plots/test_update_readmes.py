@@ -60,6 +60,10 @@ class Tables(unittest.TestCase):
         self.assertIn("| m | 5.0 | **1.00** | 0.50 (4 lanes) | 2.00 (csr y) | 4.00 |", text)
         self.assertIn("GFLOP/s, warm; f64; Some GPU, CUDA 13.0", text)
 
+    def test_best_of_a_format_is_called_so(self):
+        heads = [u.head_of(f"best:{pattern}") for pattern in ("cusparse*", "cusparse_c*", "cusparse_csr_*", "csr_*")]
+        self.assertEqual(heads, ["best cuSPARSE", "best cuSPARSE", "best cuSPARSE CSR", "best of csr_*"])
+
     def test_times_less_is_better(self):
         text = self.table(
             [record("a", "m", 0.01), record("b", "m", 0.02)],

@@ -177,6 +177,14 @@ def published_speedups(name, precision, kernels):
     return "| the paper | | " + " | ".join(given.get(kernel, "") for kernel in kernels) + " |"
 
 
+def head_of(kernel):
+    """What stands above a kernel's column: of cuSPARSE's best its format, if the pattern has one."""
+    best = re.fullmatch(r"best:cusparse(?:_(csr|coo|sell|bsr))?.*", kernel)
+    if best:
+        return "best cuSPARSE" + (f" {best[1].upper()}" if best[1] else "")
+    return kernel.replace("best:", "best of ")
+
+
 def make_table(arguments, results=None):
     """A Markdown table and the line that says what it shows."""
     wanted = dict(word.split("=", 1) for word in arguments.split())
@@ -225,8 +233,7 @@ def make_table(arguments, results=None):
         if r["matrix"]["name"] in full_names
         and any(fnmatch.fnmatchcase(r["kernel"], pattern) for pattern in patterns)
     ]
-    heads = ["best cuSPARSE" if k.startswith("best:cusparse") else k.replace("best:", "best of ")
-             for k in kernels]
+    heads = [head_of(kernel) for kernel in kernels]
     lines = [
         "| matrix | nonzeros a row | " + " | ".join(heads) + " |",
         "| :--- | ---: |" + " ---: |" * len(kernels),
