@@ -22,7 +22,7 @@ $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.c
   counting-cost bench figures report test-plots handout grade test-coursework
 
 help:  ## this list
-	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo '  MATRIX=path.mtx.gz | stencil2d:1000x1000 | scircuit   PRECISION=f32 | f64'
 	@echo "  ARGS=\"--kernel 'csr_*' --json out.jsonl\"               BACKEND=cpu | cuda"

@@ -28,6 +28,7 @@ it).
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -195,6 +196,7 @@ def main():
     choice.add_argument("--model", action="store_true", help="past the modelled caches; needs --profile")
     choice.add_argument("--pictures", type=Path, metavar="DIRECTORY", help="lanes against addresses, as PNG")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this, too, without a word
     records = [json.loads(line) for line in sys.stdin if line.startswith("{")]
     if arguments.needed:
         return print_by_matrix(records, lambda record: record["compulsory_bytes"])
