@@ -181,7 +181,7 @@ CLAIMS = [
     ("CDS", "times as fast as ELLPACK", cds_over("ELL", "better in most cases"),
      "CDS reads no column indices, which are a third of ELLPACK's bytes in f64 and half in f32"),
     ("CDS", "times as fast as CSR", cds_over("CSR", "better in all cases"),
-     "no column indices, and coalesced whatever the length of a row; csr_vector stands for PETSc's"),
+     "no column indices, and coalesced whatever the length of a row; the paper's CSR was PETSc's, which is cuSPARSE's today"),
 ]
 
 
