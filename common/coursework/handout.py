@@ -22,7 +22,7 @@ COMMON = [
     "coursework/*.?pp", "coursework/check.py", "coursework/exercises.py",
     "coursework/mine.py",
 ]  # fmt: skip
-LICENSE = ["LICENSE"]
+BESIDES = ["LICENSE", "plots/traffic.py"]
 
 MAKEFILE = """\
 # {title}. README.md is the assignment.
@@ -30,9 +30,9 @@ MAKEFILE = """\
 #   make check   is it right, is it safe, does it ask little of memory?
 #   make test    the step's tests
 #   make run     the kernels on three matrices, or on MATRIX=...
-.PHONY: check test run
+.PHONY: check test run help clean
 .DEFAULT_GOAL := check
-check test run:
+check test run help clean:
 \t@$(MAKE) --no-print-directory -C {step} $@
 """
 
@@ -64,7 +64,7 @@ IDIOMS = [
 
 def files_of(step):
     """{path in the handout: text or None for a copy of the repository's file}."""
-    files = {path: None for path in LICENSE}
+    files = {path: None for path in BESIDES}
     for pattern in COMMON:
         found = [p for p in (ROOT / "common").glob(pattern) if p.is_file()]
         if not found:
@@ -102,16 +102,20 @@ def files_of(step):
     return files
 
 
-def questions(step):
-    """The list under "## Questions" of the step's README."""
-    readme = ROOT / step.directory / "README.md"
-    text = readme.read_text(encoding="utf-8") if readme.exists() else ""
-    found = re.search(r"^## Questions\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    return found[1].strip() if found else ""
+def section(step, heading):
+    """What is under "## HEADING" of the step's README, without links to files and without what
+    update_readmes.py reads."""
+    text = (ROOT / step.directory / "README.md").read_text(encoding="utf-8")
+    text = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
+    text = re.sub(r"^<!-- .*? -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"\[([^]]+)\]\((?!http)[^)]+\)", r"\1", text).strip()
 
 
 def assignment(step, files):
-    lines = [f"# {step.title}", "", step.goal, "", "## What to write", ""]
+    lines = [f"# {step.title}", "", step.goal, ""]
+    for heading in ("The idea", "A drawing"):
+        lines += [f"## {heading}", "", section(step, heading), ""]
+    lines += ["## What to write", ""]
     for number, exercise in enumerate(step.exercises, 1):
         names = ", ".join(f"`{step.directory}/{name}`" for name in exercise.files)
         lines += [f"### Exercise {number}, {exercise.level}: {exercise.name}", "", exercise.task, ""]
@@ -143,7 +147,12 @@ def assignment(step, files):
         for target in exercise.targets:
             lines += [f"| {describe(target)} | {target.points} |"]
         lines += [""]
-    lines += ["## Questions", "", questions(step), ""]
+    lines += [
+        "## Questions", "",
+        "They are those of the step's lesson. What they call above or below, and is not here, stands in",
+        f"`{step.directory}/README.md` of the repository, which shows the kernels, too: read it when you have",
+        "yours.", "", section(step, "Questions"), "",
+    ]  # fmt: skip
     return "\n".join(lines).rstrip() + "\n"
 
 
