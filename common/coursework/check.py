@@ -7,6 +7,7 @@ exercise (of those named) is right, safe and within its targets, 1 if not.
 
 import json
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from pathlib import Path
 
 from exercises import TODO, ExerciseError, counter, read_step, worst_line
 
-LIMIT_S = 120  # of a run; a right kernel takes a few seconds
+LIMIT_S = 120  # of a run
+LIMIT_CPU_S = 10  # of the processors' time; a right kernel takes a few seconds
 
 
 # --- What a program says --------------------------------------------------------------------------
@@ -34,13 +36,16 @@ class Ending:
 def run_here(program):
     """A function that runs the program with arguments and gives an Ending."""
 
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_CPU_S, LIMIT_CPU_S + 5))
+
     def run(arguments, limit_s):
         with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as file:
             command = [program, *arguments, "--json", file.name]
             try:
                 done = subprocess.run(
                     command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                    errors="replace", timeout=limit_s,
+                    errors="replace", timeout=limit_s, preexec_fn=limit,
                 )  # fmt: skip
                 status, errors = done.returncode, done.stderr
             except subprocess.TimeoutExpired:
@@ -65,6 +70,41 @@ def abilities(program):
     """Whether a program counts, which it does without a GPU, and how to have it count by lines."""
     text = subprocess.run([program, "--help"], capture_output=True, text=True).stdout
     return "--workers" in text, ["--profile"] if "--profile" in text else []
+
+
+# --- What a kernel may call -----------------------------------------------------------------------
+
+# A kernel cannot call functions of the host: nvcc refuses to compile that. g++ does not know of the
+# difference, so the names that the kernels' object file calls are looked at. What a GPU has: warp
+# operations and atomics (simt), mathematics, printf and assert.
+DEVICE = re.compile(
+    r"simt::(?!settings|start_profile|stop_profile|take_report|set_quiet|name_allocation|run_grid)"
+    r"|__tsan_|__sanitizer_cov_trace_pc$|__assert_fail$|(printf|puts|putchar|__printf_chk)$"
+    r"|(sqrt|cbrt|fabs|fma|fmin|fmax|fmod|floor|ceil|trunc|(ll?)?rint|(ll?)?round|exp|exp2|log|log2|pow|hypot|sin|cos|ldexp)f?$"
+)
+# What the code around the kernels calls of C.
+AROUND = {"memcmp", "memcpy", "memmove", "memset", "strlen", "threadIdx", "blockIdx", "blockDim", "gridDim"}
+
+
+def symbols(object_file):
+    """(called, defined for others) names of an object file."""
+    done = subprocess.run(["nm", "-C", str(object_file)], capture_output=True, text=True, check=True)
+    called, defined = set(), set()
+    for line in done.stdout.splitlines():
+        kind, name = re.match(r"[0-9a-f ]{16} (\S) (.*)", line).groups()
+        if kind in "Uw":
+            called.add(name)
+        elif kind.isupper() or kind in "uvw":
+            defined.add(name)
+    return called, defined
+
+
+def host_functions(program):
+    """Functions of C that kernels call and no GPU has. The steps' own call none."""
+    called = set()
+    for path in Path(program).parent.glob("stage*.o"):
+        called |= symbols(path)[0]
+    return sorted(n for n in called - AROUND if re.fullmatch(r"[a-z]\w*|_[Ee]xit", n) and not DEVICE.match(n))
 
 
 # --- What it means --------------------------------------------------------------------------------
@@ -112,7 +152,7 @@ def tidy(report):
 def how_it_ended(ending, trying):
     on = f" on '{trying}'" if trying else ""
     if ending.status is None or ending.status == -signal.SIGXCPU:
-        return f"it did not end{on}: a loop that no thread leaves?"
+        return f"it did not end in time{on}: a loop that no thread leaves, or far too much work"
     if ending.status == -signal.SIGXFSZ:
         return f"it printed or wrote more than it may{on}"
     if ending.status < 0:
@@ -191,8 +231,8 @@ def verdict_on_target(target, value, line):
     text = f"your {verb} {array}: {value:.3g} {target.counter}; the target is {target.limit()}"
     if target.met(value):
         return text
-    reason = target.reason[0].upper() + target.reason[1:].rstrip(".")
-    return f"{text}.\n" + (f"Look at {line}. " if line else "") + f"{reason}."
+    reason = target.reason[0].upper() + target.reason[1:]
+    return f"{text}.\n" + (f"Look at {line}. " if line else "") + reason + ("" if reason.endswith(".") else ".")
 
 
 def indented(text, width=4):
@@ -214,7 +254,7 @@ def explain(result):
         if wrong.get("drawing"):
             lines += ["    The smallest matrix found on which it is wrong:", indented(wrong["drawing"], 6)]
     else:
-        lines.append("  WRONG    no matrix was finished")
+        lines.append(f"  WRONG    {result.right or 'none'} of {result.tried} matrices were finished")
     if result.unsafe():
         lines += ["  UNSAFE   " + "\n           ".join(result.unsafe().splitlines())]
     elif result.counts():
@@ -252,6 +292,10 @@ def main():
             sys.exit(f"error: no exercise '{name}' in {directory.name}; there are {', '.join(known)}")
     counted, profile = abilities(program)
     good, following = True, None
+    calls = ", ".join(host_functions(program)) if counted else ""
+    if calls:
+        print(f"REFUSED  a kernel calls {calls}: a function of the host, which nvcc would not compile.")
+        sys.exit(f"Next: do without {calls}; then make check again.")
     for number, exercise in enumerate(step.exercises, 1):
         if names and exercise.name not in names:
             continue

@@ -55,7 +55,9 @@ std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
     text += fmt::format("{:>6}  {}  {}  {}  {}{}\n", row,
                         whole ? whole_row(a, row) : start_of_row(a, row),
                         y0.empty() ? "" : cell(y0[row]), cell(expected[row]), cell(got[row]),
-                        wrong[row] ? "  <-- wrong" : "");
+                        !wrong[row]                          ? ""
+                        : !y0.empty() && got[row] == y0[row] ? "  <-- wrong: as it was before"
+                                                             : "  <-- wrong");
   }
   if (whole && !x.empty()) {
     text += "     x  ";

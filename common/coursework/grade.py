@@ -3,11 +3,11 @@
 
     grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--jobs N] [--trusted]
 
-SUBMISSIONS is a directory with a directory or a tarball for each student. Of each the kernels of the
-step's exercises are taken, by their names, and nothing else: harness, tests and seeds are those of
-this repository. Each is compiled and run in a clean copy of the handout, in a sandbox (sandbox.py),
-with the points of the step's exercise.ini. Written to DIR (build/grades/STEP): grades.csv, and a
-page STUDENT.md for each. `make grade` has built what does not change.
+SUBMISSIONS is a directory with a directory, a tarball or a zip file for each student. Of each the
+kernels of the step's exercises are taken, by their names, and nothing else: harness, tests and seeds
+are those of this repository. Each is compiled and run in a clean copy of the handout, in a sandbox
+(sandbox.py), with the points of the step's exercise.ini. Written to DIR (build/grades/STEP):
+grades.csv, and a page STUDENT.md for each. `make grade` has built what does not change.
 """
 
 import argparse
@@ -19,11 +19,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from check import Ending, Result, abilities, explain, judge, read_lines
+from check import DEVICE, Ending, Result, abilities, explain, judge, read_lines, symbols
 from exercises import ROOT, TODO, ExerciseError, read_step
 from handout import write_handout
 from sandbox import Limits, Sandbox, SandboxError
@@ -62,6 +63,14 @@ def read_submission(path, step):
             if found and found.is_file() and found.stat().st_size <= LARGEST_FILE:
                 files[name] = found.read_bytes()
         return files
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
+            for name in names:
+                found = best(members, step, name)
+                if found and members[found].file_size <= LARGEST_FILE:
+                    files[name] = archive.read(found)
+        return files
     with tarfile.open(path) as tar:
         members = {member.name: member for member in tar if member.isfile()}
         for name in names:
@@ -71,44 +80,26 @@ def read_submission(path, step):
     return files
 
 
+ARCHIVE = re.compile(r"\.(tar(\.\w+)?|tgz|zip)$")
+
+
 def submissions_in(directory):
-    """(student, path), sorted. What is neither a directory nor a tarball is passed over."""
-    found = []
-    for path in sorted(directory.iterdir()):
-        if path.name.startswith("."):
-            continue
-        if path.is_dir():
-            found.append((path.name, path))
-        elif re.search(r"\.(tar(\.\w+)?|tgz)$", path.name):
-            found.append((re.sub(r"\.(tar(\.\w+)?|tgz)$", "", path.name), path))
-    return found
+    """((student, path) of each, sorted; the names of what is passed over, since it is none)."""
+    found, passed_over = {}, []
+    for path in sorted(p for p in directory.iterdir() if not p.name.startswith(".")):
+        if path.is_dir() or ARCHIVE.search(path.name):
+            student = path.name if path.is_dir() else ARCHIVE.sub("", path.name)
+            found[path.name if student in found else student] = path
+        else:
+            passed_over.append(path.name)
+    return list(found.items()), passed_over
 
 
 # --- What a kernel may call -----------------------------------------------------------------------
 
-# A kernel cannot call functions of the host: nvcc refuses to compile that. g++ does not know of the
-# difference, so what the kernels' object file calls is compared with what the right one calls, and
-# with what a GPU has: warp operations and atomics (simt), mathematics, printf and assert.
-DEVICE = re.compile(
-    r"simt::(?!settings|start_profile|stop_profile|take_report|set_quiet|name_allocation|run_grid)"
-    r"|__tsan_|__sanitizer_cov_trace_pc$|__assert_fail$|(printf|puts|putchar|__printf_chk)$"
-    r"|(sqrt|fabs|fma|fmin|fmax|floor|ceil|rint|round|exp|exp2|log|log2|pow|hypot|sin|cos|ldexp)f?$"
-)
+# What the kernels' object file calls is compared with what the right one calls.
 # What an object may define for all others: templates and inline functions of these.
 DEFINED = re.compile(r"(void |\w+ )*(const )?(spmv::|std::|simt::|cuda|guard variable|typeinfo|vtable|DW\.ref|__gnu_cxx::)")
-
-
-def symbols(object_file):
-    """(called, defined for others) names of an object file."""
-    done = subprocess.run(["nm", "-C", str(object_file)], capture_output=True, text=True, check=True)
-    called, defined = set(), set()
-    for line in done.stdout.splitlines():
-        kind, name = re.match(r"[0-9a-f ]{16} (\S) (.*)", line).groups()
-        if kind in "Uw":
-            called.add(name)
-        elif kind.isupper() or kind in "uvw":
-            defined.add(name)
-    return called, defined
 
 
 def forbidden(object_file, reference):
@@ -165,17 +156,19 @@ class Grader:
         grade = Grade(student)
         for exercise in self.step.exercises:
             grade.points[exercise.name] = (0, 0, 0)
-        with tempfile.TemporaryDirectory(prefix="grade-") as scratch:
-            try:
-                files = read_submission(path, self.step)
-                if not files:
-                    grade.remark = "no file of the exercises is in it"
-                elif assembly(files):
-                    grade.remark = f"{assembly(files)}: no assembly, and nothing that hides words"
-                else:
-                    self.build_and_run(grade, files, Path(scratch))
-            except (OSError, tarfile.TarError, EOFError) as error:
-                grade.remark = f"cannot be read: {error}"
+        try:
+            files = read_submission(path, self.step)
+        except Exception as error:  # archives can be broken in many ways
+            grade.remark = f"cannot be read: {str(error).splitlines()[0].rstrip(':')}"
+            return grade
+        if not files:
+            names = ", ".join(name for exercise in self.step.exercises for name in exercise.files)
+            grade.remark = f"none of the exercises' files is in it: {names}"
+        elif assembly(files):
+            grade.remark = f"{assembly(files)}: no assembly, and nothing that hides words"
+        else:
+            with tempfile.TemporaryDirectory(prefix="grade-") as scratch:
+                self.build_and_run(grade, files, Path(scratch))
         return grade
 
     def build_and_run(self, grade, files, scratch):
@@ -206,7 +199,9 @@ class Grader:
             results = out / "results.jsonl"
             results.unlink(missing_ok=True)
             status, text = self.sandbox.run(
-                [f"/course/build/{BACKEND}/{self.step.directory}/check", *arguments, "--json", "/out/results.jsonl"],
+                # What a kernel prints counts for nothing, and against no limit, as in `make check`.
+                ["sh", "-c", 'exec "$@" >/dev/null', "sh",
+                 f"/course/build/{BACKEND}/{self.step.directory}/check", *arguments, "--json", "/out/results.jsonl"],
                 course, out=out, visible=self.visible, limits=RUN_LIMITS,
             )  # fmt: skip
             lines = read_lines(results.read_text(errors="replace")) if results.exists() else []
@@ -287,7 +282,9 @@ def print_table(grades, step):
     print(heading + "\n" + "-" * len(heading))
     for grade in grades:
         cells = "  ".join(f"{sum(grade.points[name]):>{len(name)}}" for name in names)
-        print(f"{grade.student:<{width}}  {grade.total():>6}  {cells}  {remark_on(grade)[:100]}")
+        remark = remark_on(grade)
+        remark = remark if len(remark) <= 100 else remark[:97] + "..."
+        print(f"{grade.student:<{width}}  {grade.total():>6}  {cells}  {remark}")
 
 
 # --- The kit --------------------------------------------------------------------------------------
@@ -322,9 +319,9 @@ def main():
         step = read_step(ROOT / options.step.strip("/"))
         if not options.submissions.is_dir():
             raise ExerciseError(f"{options.submissions} is no directory of submissions")
-        found = submissions_in(options.submissions)
+        found, passed_over = submissions_in(options.submissions)
         if not found:
-            raise ExerciseError(f"{options.submissions} holds no directory and no tarball")
+            raise ExerciseError(f"{options.submissions} holds no directory, no tarball and no zip file")
         sandbox = Sandbox(options.trusted)
         with tempfile.TemporaryDirectory(prefix="kit-") as directory:
             kit, reference = make_kit(step, Path(directory))
@@ -337,6 +334,8 @@ def main():
     output = options.output or ROOT / "build" / "grades" / step.directory
     write_reports(grades, step, output)
     print_table(grades, step)
+    if passed_over:
+        print(f"\npassed over, no directory, tarball or zip file: {', '.join(passed_over)}")
     print(f"\n{os.path.relpath(output)}/grades.csv, and a page for each student beside it")
 
 

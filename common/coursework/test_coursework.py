@@ -14,6 +14,7 @@ import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -131,6 +132,18 @@ class Exercises(unittest.TestCase):
         self.assertEqual(exercises.worst_line(target, record), "k.cuh:8")
         self.assertIn("k.cuh:8", check.verdict_on_target(target, 5, "k.cuh:8"))
         self.assertFalse(target.met(None))
+
+
+class Checks(unittest.TestCase):
+    def test_functions_of_the_host_are_found(self):
+        code = """#include <cmath>
+            #include <cstdlib>
+            #include <cstring>
+            long f(double a, char* b, int n) { if (a < 0) exit(n); memset(b, 0, n); return lround(a); }"""
+        with tempfile.TemporaryDirectory() as directory:
+            object_file = Path(directory) / "stage.cu.o"
+            subprocess.run(["g++", "-xc++", "-c", "-o", object_file, "-"], input=code, text=True, check=True)
+            self.assertEqual(check.host_functions(Path(directory) / "check"), ["exit"])
 
 
 class Handouts(unittest.TestCase):
@@ -278,9 +291,23 @@ class Submissions(unittest.TestCase):
     def test_what_is_one(self):
         for name in ("ann", ".git"):
             (self.directory / name).mkdir()
-        for name in ("bob.tar.gz", "cy.tgz", "notes.txt"):
+        for name in ("bob.tar.gz", "bob.zip", "cy.tgz", "notes.txt"):
             (self.directory / name).write_text("")
-        self.assertEqual([name for name, _ in grade.submissions_in(self.directory)], ["ann", "bob", "cy"])
+        found, passed_over = grade.submissions_in(self.directory)
+        self.assertEqual([name for name, _ in found], ["ann", "bob", "bob.zip", "cy"])
+        self.assertEqual(passed_over, ["notes.txt"])
+
+    def test_a_zip_file_and_a_broken_one(self):
+        path = self.directory / "one.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x/csr_vector.cuh", "kernel")
+            archive.writestr("../csr_vector_shared.cuh", "x" * (grade.LARGEST_FILE + 1))
+        self.assertEqual(grade.read_submission(path, self.step), {"csr_vector.cuh": b"kernel"})
+        for name in ("broken.zip", "broken.tar.gz"):
+            (self.directory / name).write_text("nothing of the kind")
+            result = grade.Grader(self.step, *[None] * 5).grade("x", self.directory / name)
+            self.assertRegex(result.remark, "^cannot be read: [^\n]+$")
+            self.assertEqual(result.total(), 0)
 
     def test_points(self):
         exercise = Exercise("e", [], ["k"], "", "", [], 50, 20, [

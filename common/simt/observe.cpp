@@ -340,7 +340,7 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
     what += std::to_string(offset) + " bytes into " + name + ", which has " + std::to_string(bytes);
   };
   if (address < 4096) {
-    what += "null";
+    what += "null, or of an array without elements";
   } else if (lane.block->on_a_stack(address)) {
     what += "another thread's own";
   } else if (overrun) {
