@@ -1,5 +1,8 @@
 # SpMV on GPUs in ten steps. `make help` lists what there is to do.
 include common/build.mk
+ifneq ($(KERNEL),)
+  $(error KERNEL=$(KERNEL) needs its step: make -C 03_csr_vector run KERNEL=$(KERNEL), say)
+endif
 
 include 10_multigpu/mpi/mpi.mk
 
@@ -88,7 +91,7 @@ test-plots:  ## test the scripts that measure, draw and write tables
 
 # For instructors: common/coursework/README.md.
 handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bodies taken out
-	@python3 common/coursework/handout.py '$(STEP)' $(OUTPUT)
+	@python3 common/coursework/handout.py '$(or $(STEP),$(error give STEP=03_csr_vector, say))' $(if $(OUTPUT),'$(OUTPUT)')
 
 grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1)
 	@$(MAKE) -C '$(or $(STEP),$(error give STEP=03_csr_vector, say))' BACKEND=cpu build-check
@@ -103,7 +106,7 @@ test-coursework:  ## test handouts and grading: all steps as handed out and solv
 clean:  ## remove what was built
 	@rm -rf build
 
-FORMATTED := $(shell find . -path ./build -prune -o -path './.*' -prune -o \( -name '*.hpp' -o \
+FORMATTED := $(shell find . \( -path ./build -o -path ./handouts -o -path './.*' \) -prune -o \( -name '*.hpp' -o \
   -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name 'cuda_runtime.h' \) -print)
 format:  ## format all sources
 	@clang-format -i $(FORMATTED)

@@ -6,6 +6,9 @@
 #   CUDA_ARCHS="75 90" cuda backend: compute capabilities; default: that of the GPU here
 #   CXX                g++ 11 or later, clang++ 14 or later
 
+ifneq ($(words $(CURDIR)),1)
+  $(error make cannot work in '$(CURDIR)', whose name has a space: move it to a place without one)
+endif
 ROOT := $(patsubst %/,%,$(dir $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))))
 STEPS := $(sort $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)))
 MAKEFLAGS += --no-print-directory

@@ -21,7 +21,7 @@ TESTS := $(OUT)/$(STEP)/tests
 ifneq ($(KERNEL),)
   SPMV := $(OUT)/$(STEP)/spmv-mine
   MINE := $(shell python3 $(ROOT)/common/coursework/mine.py $(CURDIR) \
-    '$(firstword $(wildcard $(KERNEL) $(PWD)/$(KERNEL)) $(KERNEL))' $(ROOT)/build/mine)
+    '$(subst ','\'',$(KERNEL))' '$(subst ','\'',$(PWD))' $(ROOT)/build/mine)
   $(if $(MINE),,$(error KERNEL=$(KERNEL) cannot be used))
 endif
 

@@ -106,7 +106,8 @@ def read_step(directory):
     parser = configparser.ConfigParser(interpolation=None, default_section="")
     try:
         if not parser.read(path, encoding="utf-8"):
-            raise ExerciseError(f"{directory.name} has no exercise.ini, and so no exercise")
+            steps = ", ".join(sorted(p.parent.name for p in ROOT.glob("*/exercise.ini")))
+            raise ExerciseError(f"{directory.name} has no exercise.ini; steps with exercises are {steps}")
         exercises, targets = {}, []
         for name in parser.sections():
             section = parser[name]

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""For `make run KERNEL=mine.cuh`: mine.py STEP_DIRECTORY MINE OUTPUT
+"""For `make run KERNEL=mine.cuh`: mine.py STEP_DIRECTORY MINE FROM OUTPUT
 
 Copies what of a step includes the kernel that MINE is a version of to OUTPUT/STEP, with MINE in its
 place and all of it in a namespace of its own, so that both versions fit into one program. MINE has
-the name of one of the step's files, or defines the same kernels. Prints the sources to compile.
+the name of one of the step's files, or defines the same kernels; it is looked for in FROM, too, where
+make was called. Prints the sources to compile.
 """
 
 import re
@@ -58,9 +59,11 @@ def patterns(directory, name):
 
 
 def main():
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 5:
         sys.exit(__doc__)
-    directory, mine, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2]), Path(sys.argv[3])
+    directory, mine, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2]), Path(sys.argv[4])
+    if not mine.exists() and (Path(sys.argv[3]) / mine).exists():
+        mine = Path(sys.argv[3]) / mine
     try:
         text = mine.read_text(encoding="utf-8")
         if not NAMESPACE.search(text):
