@@ -253,7 +253,9 @@ def remark_on(grade):
         if result.ended == "not handed in":
             words.append(f"{result.exercise.name}: not handed in")
         elif result.unsafe():
-            words.append(f"{result.exercise.name}: {result.unsafe().splitlines()[0]}")
+            report = result.unsafe().splitlines()[0]
+            report = re.sub(r"^\w+ at (\S+:\d+), block \(.*?\), thread \(.*?\)", r"\1", report)
+            words.append(f"{result.exercise.name}: {report}")
         elif not result.all_right():
             words.append(f"{result.exercise.name}: wrong on {result.tried - result.right} of {result.tried} matrices")
         elif missed:

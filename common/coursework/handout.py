@@ -122,7 +122,8 @@ def assignment(step, files):
         lines += [f"In {names}, where it says `TODO`; hints stand there.", ""]
     lines += [
         "The comment at the top of each file says what a thread, a warp and a block own, and is the",
-        "contract. Change nothing else: what you hand in are these files alone.", "",
+        "contract. Change nothing else: what you hand in are these files alone. They are compiled together:",
+        "leave a file as it was rather than hand in one that does not compile.", "",
         "## How to test", "",
         "You need Linux, make, g++ 11 or later and Python 3.9 or later, and no GPU. Missing libraries are",
         "fetched by the first build. It compiles the harness, which takes a minute or two on two cores;",
@@ -133,7 +134,8 @@ def assignment(step, files):
         "    make test                   more matrices, in every precision and order", "",
         "A wrong result is shown on the smallest matrix found on which it is wrong. Memory that is not",
         "yours, and lanes that wait for others in vain, are reported by kernel and line. With nvcc and a",
-        "GPU the same commands run there, but targets are counted without one: `make check BACKEND=cpu`.", "",
+        "GPU the same commands run there, but targets are counted without one: `make check BACKEND=cpu`.",
+        "What a kernel prints with `printf` shows in `make run`; give it a small matrix.", "",
         "## How it is graded", "",
         "On other matrices of the same kinds, in both precisions, with and without alpha and beta, and",
         "with blocks, warps and lanes running forward, in reverse and at random. A kernel may call what",

@@ -40,7 +40,7 @@ VECTOR, SHARED = "csr_vector", "csr_vector_shared"
 FEW, MOST, ALL, NONE = range(0, 25), range(25, 50), range(50, 51), range(0, 1)
 MISTAKES = {
     "right": (VECTOR, right, (ALL, [20], [30]), "^$"),
-    "past_the_row": (VECTOR, change(LOOP, LOOP.replace("<", "<=")), (FEW, [0], [0]), r"csr_vector_kernel at csr_vector.cuh:\d+.*reads"),
+    "past_the_row": (VECTOR, change(LOOP, LOOP.replace("<", "<=")), (FEW, [0], [0]), r"csr_vector.cuh:\d+.*reads"),
     "last_row": (VECTOR, change("row >= rows", "row >= rows - 1"), (FEW, [0], [0]), "wrong on"),
     "empty_rows": (VECTOR, change("T sum = 0;", "if (row_begin == row_end) return;\n  T sum = 0;"), (MOST, range(0, 21), [30]), "csr_vector: "),
     "one_lane": (VECTOR, change(LOOP, "for (int k = row_begin; lane == 0 && k < row_end; ++k) {"), (ALL, [20], range(0, 10)), "missed values.*lanes"),
