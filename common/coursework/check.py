@@ -203,6 +203,9 @@ def judge(step, exercise, run, seed=1, random=40, every=False, limit_s=LIMIT_S, 
     return result
 
 
+NOT_COUNTED = float("nan")  # a kernel that is wrong on a matrix gets no record
+
+
 def count(exercise, result, run, limit_s, profile):
     """Fills result.targets from records of the kernels on the targets' matrices."""
     arguments = ["--precision", "f64", "--workers", "1", *profile]
@@ -215,7 +218,7 @@ def count(exercise, result, run, limit_s, profile):
         record = next(
             (r for r in records
              if r["kernel"] == target.kernel and r["matrix"]["name"].split(",")[0] == wanted), None)  # fmt: skip
-        value = counter(target, record) if record and record.get("traffic") else None
+        value = counter(target, record) if record and record.get("traffic") else NOT_COUNTED
         line = worst_line(target, record) if record else None
         result.targets.append((target, value, line))
 
@@ -226,6 +229,8 @@ def count(exercise, result, run, limit_s, profile):
 def verdict_on_target(target, value, line):
     """A sentence, as 'your loads of values move 31.9 bytes a nonzero; the target is at most 11'."""
     verb, array = {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[target.access], target.array
+    if value is NOT_COUNTED:
+        return f"your {verb} {array} were not counted: the kernel is wrong on {target.matrix}"
     if value is None:
         return f"your kernel makes no {verb} {array}; the target is {target.counter} of {target.limit()}"
     text = f"your {verb} {array}: {value:.3g} {target.counter}; the target is {target.limit()}"

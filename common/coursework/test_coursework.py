@@ -131,7 +131,10 @@ class Exercises(unittest.TestCase):
         target = Target("t", "k", "m", "sectors a request", "values", "load", 1.0, None, 5, "because")
         self.assertEqual(exercises.worst_line(target, record), "k.cuh:8")
         self.assertIn("k.cuh:8", check.verdict_on_target(target, 5, "k.cuh:8"))
-        self.assertFalse(target.met(None))
+        for value in (None, check.NOT_COUNTED):
+            self.assertFalse(target.met(value))
+        self.assertIn("makes no loads of values", check.verdict_on_target(target, None, None))
+        self.assertIn("wrong on m", check.verdict_on_target(target, check.NOT_COUNTED, None))
 
 
 class Checks(unittest.TestCase):
