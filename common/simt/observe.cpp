@@ -272,10 +272,11 @@ void Observer::report_race(Lane& lane, const Tally& tally, std::uintptr_t addres
   what +=
       other == Accesses::kSeveral ? "threads of other warps" : lane.block->name_of_thread(other);
   const std::string line = source_line(other_pc);
-  what += std::string(" ") + did + (line.empty() ? "" : " at " + line) + ", with no " +
-          (other != Accesses::kSeveral && other / kWarpSize == lane.warp ? "__syncwarp"
-                                                                         : "__syncthreads") +
-          " between";
+  what +=
+      std::string(" ") + did + (line.empty() ? "" : " at " + line) + ", with no " +
+      (other != Accesses::kSeveral && other / kWarpSize == lane.warp ? "__syncwarp or __syncthreads"
+                                                                     : "__syncthreads") +
+      " between";
   lane.block->fail(lane, std::move(what), tally.pc);
 }
 

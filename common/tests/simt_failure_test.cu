@@ -408,7 +408,8 @@ TEST_CASE("races on shared memory are reported", "[simt]") {
                    "with no __syncthreads between"));
 
     check_report(failure_of(overwrite_kernel, {1, 32}, Order::kNothing, out.data()),
-                 {"race: ", "bytes, 0 bytes into shared 'cell'", "with no __syncwarp between"});
+                 {"race: ", "bytes, 0 bytes into shared 'cell'",
+                  "with no __syncwarp or __syncthreads between"});
     CHECK(contains(failure_of(overwrite_kernel, {1, 32}, Order::kShuffle, out.data()), "race: "));
     CHECK(failure_of(overwrite_kernel, {1, 32}, Order::kSyncWarp, out.data()).empty());
     CHECK(contains(failure_of(overwrite_kernel, {1, 64}, Order::kSyncWarp, out.data()),
@@ -420,7 +421,7 @@ TEST_CASE("races on shared memory are reported", "[simt]") {
     CHECK(failure_of(both_write_kernel, {2, 32}, out.data()).empty());
 
     check_report(failure_of(tree_kernel, {1, 32}, Order::kNothing, sum.data()),
-                 {"race: ", "into shared 'sums'", "with no __syncwarp between"});
+                 {"race: ", "into shared 'sums'", "with no __syncwarp or __syncthreads between"});
     CHECK(contains(failure_of(tree_kernel, {1, 32}, Order::kShuffle, sum.data()), "race: "));
     CHECK(failure_of(tree_kernel, {1, 32}, Order::kSyncWarp, sum.data()).empty());
     CHECK(sum.download()[0] == 32);
@@ -440,7 +441,7 @@ TEST_CASE("races on shared memory are reported", "[simt]") {
                {place(kExchangeWriteLine),
                 "block (0,0,0), thread (1,0,0): race: writes 4 bytes, 4 bytes into shared "
                 "'cells', which thread (0,0,0) read" +
-                    place(kExchangeReadLine) + " with no __syncwarp between"});
+                    place(kExchangeReadLine) + " with no __syncwarp or __syncthreads between"});
   simt::settings().check_races = false;
   CHECK(failure_of(both_write_kernel, {1, 64}, out.data()).empty());
 }
