@@ -1,9 +1,11 @@
-"""python3 plots/test_bench.py: make bench, with a program that plays spmv."""
+"""python3 plots/test_bench.py: make bench and measure.sh, with a program that plays spmv."""
 
 import contextlib
 import io
 import json
+import os
 import stat
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -47,7 +49,7 @@ sys.exit(status)
 """
 
 
-class Bench(unittest.TestCase):
+class WithProgram(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
         self.addCleanup(self.scratch.cleanup)
@@ -60,6 +62,8 @@ class Bench(unittest.TestCase):
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return str(path)
 
+
+class Bench(WithProgram):
     def run_bench(self, *words, backend="cuda"):
         """Exit status, what was said, and what the program was asked for."""
         self.log.write_text("")
@@ -122,6 +126,26 @@ class Bench(unittest.TestCase):
     def test_wrong_names(self):
         self.assertEqual(self.run_bench("--kernels", "nothing*")[0], 2)
         self.assertIn("no kernel is called nothing*", self.run_bench("--kernels", "nothing*")[1])
+
+
+class Measure(WithProgram):
+    """measure.sh, which asks the program itself."""
+
+    def measure(self, *words):
+        done = subprocess.run(["bash", str(Path(bench.__file__).parent / "measure.sh"), *words], text=True,
+                              capture_output=True, env={**os.environ, "SPMV": self.program(), "RECORDS": str(self.root)})
+        return done.returncode, done.stderr, self.log.read_text().splitlines() if self.log.exists() else []
+
+    def test_records_of_both_precisions(self):
+        status, said, asked = self.measure("chains")
+        self.assertEqual(status, 0, said)
+        self.assertEqual([line.split()[1] for line in asked], ["f64", "f32"])
+        self.assertIn('"verified": true', (self.root / "step_08.jsonl").read_text())
+
+    def test_an_unknown_word(self):
+        status, said, asked = self.measure("everything")
+        self.assertEqual((status, asked), (2, []))
+        self.assertIn("'everything' is none of tests, sanitizers, race,", said)
 
 
 class Sets(unittest.TestCase):

@@ -195,7 +195,10 @@ Environment describe_environment(int argc, char** argv) {
 #ifdef SPMV_CUDA
   e.backend = "cuda";
   int device = 0;
-  device::check(cudaGetDevice(&device), "device");
+  if (const cudaError_t error = cudaGetDevice(&device); error != cudaSuccess) {
+    throw InputError(fmt::format("no GPU that CUDA can use: {}; BACKEND=cpu needs none",
+                                 cudaGetErrorString(error)));
+  }
   cudaDeviceProp properties;
   device::check(cudaGetDeviceProperties(&properties, device), "device properties");
   e.device = properties.name;
