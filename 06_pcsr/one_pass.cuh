@@ -22,9 +22,9 @@
 namespace spmv {
 
 inline constexpr int kOnePassThreads = 128;
-inline constexpr int kOnePassBlocks = 8;       // of a multiprocessor, at 64 registers a thread
-inline constexpr unsigned kOnePassStep = 256;  // nonzeros a warp takes at a time
-inline constexpr int kOnePassOverhang = 512;   // two steps
+inline constexpr int kOnePassBlocks = 8;      // of a multiprocessor, at 64 registers a thread
+inline constexpr int kOnePassStep = 256;      // nonzeros a warp takes at a time
+inline constexpr int kOnePassOverhang = 512;  // two steps
 
 // Of a block.
 template <typename T>
@@ -43,54 +43,69 @@ struct alignas(16) Pack {
 // At most 64 registers a thread, so that kOnePassBlocks fit.
 template <typename T>
 __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
-    pcsr_one_pass_kernel(int share_count, long long window, const Share* __restrict__ shares,
+    pcsr_one_pass_kernel(int share_count, unsigned window, const Share* __restrict__ shares,
                          const int* __restrict__ row_offsets,
                          const int* __restrict__ column_indices, const T* __restrict__ values,
                          T alpha, const T* __restrict__ x, T beta, T* y, Part<T>* parts,
                          unsigned* arrivals) {
   constexpr unsigned kAll = 0xffffffffu;
-  constexpr unsigned kItems = kOnePassStep / 32;  // of a lane
-  constexpr unsigned kPack = 16 / sizeof(T);
+  constexpr int kItems = kOnePassStep / 32;  // of a lane
+  constexpr int kPack = 16 / sizeof(T);
   // Behind the products of a lane lie 16 bytes of nothing: without them all lanes' products would
   // begin in the same few banks.
-  constexpr unsigned kStride = kItems + kPack;
+  constexpr int kStride = kItems + kPack;
   __shared__ __align__(16) T products_of_warps[kOnePassThreads / 32][32 * kStride];
   __shared__ unsigned row_ends_of_warps[kOnePassThreads / 32][kItems];
-  const int warp = threadIdx.x / 32;
-  const unsigned lane = threadIdx.x % 32;
+  const int lane = threadIdx.x % 32;
+  // All lanes have the same number, and by the shuffle the compiler knows: where a condition
+  // depends on what all lanes have from one lane, they branch together, and nothing need be done to
+  // meet again.
+  const int warp = __shfl_sync(kAll, threadIdx.x / 32, 0);
   T* products = products_of_warps[warp];
   unsigned* row_ends = row_ends_of_warps[warp];  // a bit for each product: the last of its row?
 
   const int s = blockIdx.x * (kOnePassThreads / 32) + warp;
   if (s >= share_count) return;
-  const int first_row = shares[s].row & ~kCutRow;
-  const int row_end = shares[s + 1].row & ~kCutRow;  // rows before it end in this share
-  // Positions are unsigned: the last step may look beyond what an int holds.
-  const unsigned nnz_begin = shares[s].nnz_begin;
-  const unsigned nnz_end = shares[s + 1].nnz_begin;
+  const Share border = shares[s + lane % 2];  // its begin, and its end
+  const int border_rows[2] = {__shfl_sync(kAll, border.row, 0), __shfl_sync(kAll, border.row, 1)};
+  const int nnz_begin = __shfl_sync(kAll, border.nnz_begin, 0);
+  const int nnz_end = __shfl_sync(kAll, border.nnz_begin, 1);
+  const int first_row = border_rows[0] & ~kCutRow;
+  const int row_end = border_rows[1] & ~kCutRow;  // rows before it end in this share
+  if (nnz_begin == nnz_end) {                     // none of them has nonzeros
+    for (int r = first_row + lane; r < row_end; r += 32) y[r] = scale(alpha, T{0}, beta, &y[r]);
+    return;
+  }
 
-  unsigned step = nnz_begin & ~7u;  // with a whole sector
+  int step = nnz_begin & ~7;  // with a whole sector
   int column[kItems];
   T value[kItems];
-  const auto in_share = [&](unsigned k) { return k - nnz_begin < nnz_end - nnz_begin; };
-  const auto load = [&](unsigned from) {
+  const auto load = [&](int from) {
+    // Read once (__ldcs): the caches may forget them first, and keep x.
+    if (nnz_end - from >= kOnePassStep) {
+      const int* own_columns = column_indices + from + lane;
+      const T* own_values = values + from + lane;
 #pragma unroll
-    for (unsigned j = 0; j < kItems; ++j) {
-      const unsigned k = from + lane + 32 * j;
-      if (!in_share(k)) continue;
-      // Read once: the caches may forget them first, and keep x.
-      column[j] = __ldcs(&column_indices[static_cast<int>(k)]);
-      value[j] = __ldcs(&values[static_cast<int>(k)]);
+      for (int j = 0; j < kItems; ++j) {
+        column[j] = __ldcs(&own_columns[32 * j]);
+        value[j] = __ldcs(&own_values[32 * j]);
+      }
+    } else {  // past the share's last nonzero: that one again
+      const int last = nnz_end - 1 - from;
+#pragma unroll
+      for (int j = 0; j < kItems; ++j) {
+        const int k = from + min(lane + 32 * j, last);
+        column[j] = __ldcs(&column_indices[k]);
+        value[j] = __ldcs(&values[k]);
+      }
     }
   };
   // Where row r ends; a place never reached for rows that do not end in this share.
-  const auto end_of = [&](int r) {
-    return r < row_end ? static_cast<unsigned>(row_offsets[r + 1]) : 0xffffffffu;
-  };
+  const auto end_of = [&](int r) { return r < row_end ? row_offsets[r + 1] : 0x7fffffff; };
   load(step);
   int row = first_row;
-  unsigned begin = row_offsets[row];
-  unsigned end[2] = {end_of(row + lane), end_of(row + 32 + lane)};  // two of the next 64 rows
+  int begin = row_offsets[row];
+  int end[2] = {end_of(row + lane), end_of(row + 32 + lane)};  // two of the next 64 rows
   if (lane < kItems) row_ends[lane] = 0;
   __syncwarp();
 
@@ -100,20 +115,26 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
   while (true) {
     T product[kItems];
 #pragma unroll
-    for (unsigned j = 0; j < kItems; ++j) {
-      product[j] = in_share(step + lane + 32 * j) ? value[j] * x[column[j]] : T{0};
+    for (int j = 0; j < kItems; ++j) product[j] = value[j] * x[column[j]];
+    if (step + lane < nnz_begin) product[0] = 0;
+    const int left = nnz_end - step;
+    if (left < kOnePassStep) {
+#pragma unroll
+      for (int j = 0; j < kItems; ++j) {
+        if (lane + 32 * j >= left) product[j] = 0;
+      }
     }
-    const bool last_step = nnz_end - step <= kOnePassStep;
-    const unsigned step_end = last_step ? nnz_end : step + kOnePassStep;
+    const bool last_step = left <= kOnePassStep;
+    const int step_end = last_step ? nnz_end : step + kOnePassStep;
     const bool row_ends_here = __shfl_sync(kAll, end[0], 0) <= step_end;
     if (row_ends_here) {
 #pragma unroll
-      for (unsigned j = 0; j < kItems; ++j) {
+      for (int j = 0; j < kItems; ++j) {
         products[lane + lane / kItems * kPack + j * (32 + 32 / kItems * kPack)] = product[j];
       }
     } else {
 #pragma unroll
-      for (unsigned j = 0; j < kItems; ++j) open += product[j];
+      for (int j = 0; j < kItems; ++j) open += product[j];
     }
     if (!last_step) load(step_end);
     if (!row_ends_here) {
@@ -124,7 +145,7 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
     }
 
     // Mark the last product of each row that ends in this step.
-    const auto mark = [&](unsigned its_end) {
+    const auto mark = [&](int its_end) {
       const bool ends = its_end <= step_end;
       if (ends && its_end > step) {
         const unsigned i = its_end - 1 - step;
@@ -136,12 +157,12 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
     if (rows_done == 32) rows_done += mark(end[1]);
     for (int in_turn = rows_done; in_turn == 64; rows_done += in_turn) {
       const int r = row + rows_done + lane;
-      const unsigned its_end[2] = {end_of(r), end_of(r + 32)};
+      const int its_end[2] = {end_of(r), end_of(r + 32)};
       in_turn = mark(its_end[0]) + mark(its_end[1]);
     }
     const int next_row = row + rows_done;
-    const unsigned next_begin = row_offsets[next_row];
-    const unsigned next_end[2] = {end_of(next_row + lane), end_of(next_row + 32 + lane)};
+    const int next_begin = row_offsets[next_row];
+    const int next_end[2] = {end_of(next_row + lane), end_of(next_row + 32 + lane)};
     if (spread) open = sum_of_warp(open);
     __syncwarp();
 
@@ -151,10 +172,10 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
         row_ends[lane * kItems / 32] >> (lane * kItems % 32) & ((1u << kItems) - 1);
     T sum = lane == 0 ? open : T{0};
 #pragma unroll
-    for (unsigned j = 0; j < kItems / kPack; ++j) {
+    for (int j = 0; j < kItems / kPack; ++j) {
       const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(&own[j * kPack]);
 #pragma unroll
-      for (unsigned i = 0; i < kPack; ++i) {
+      for (int i = 0; i < kPack; ++i) {
         sum += pack.value[i];
         if (own_ends >> (j * kPack + i) & 1) {
           own[j * kPack + i] = sum;
@@ -169,7 +190,7 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
       const T before = __shfl_up_sync(kAll, sum, distance);
-      if (static_cast<int>(lane) - distance >= segment_begin) sum += before;
+      if (lane - distance >= segment_begin) sum += before;
     }
     const T before = __shfl_up_sync(kAll, sum, 1);
     if (own_ends && lane > 0) own[__ffs(own_ends) - 1] += before;
@@ -179,7 +200,7 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
     __syncwarp();
 
     if (lane < kItems) row_ends[lane] = 0;
-    const auto write = [&](int q, unsigned its_begin, unsigned its_end) {
+    const auto write = [&](int q, int its_begin, int its_end) {
       if (q >= rows_done) return;
       const unsigned i = its_end - 1 - step;
       const T total = its_begin < its_end ? products[i + i / kItems * kPack] : T{0};
@@ -192,7 +213,7 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
 #pragma unroll
     for (int b = 0; b < 2; ++b) {
       if (32 * b >= rows_done) break;
-      const unsigned end_before = __shfl_up_sync(kAll, end[b], 1);
+      const int end_before = __shfl_up_sync(kAll, end[b], 1);
       write(32 * b + lane, lane > 0 ? end_before : begin, end[b]);
       begin = __shfl_sync(kAll, end[b], 31);
     }
@@ -207,12 +228,12 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
   }
 
   // The rows that other shares have a part of.
-  const bool same_row = shares[s].row < 0 && first_row == row_end;
-  if (shares[s + 1].row < 0) {
+  const bool same_row = border_rows[0] < 0 && first_row == row_end;
+  if (border_rows[1] < 0) {
     open = sum_of_warp(open);
     if (lane == 0) publish(parts[2LL * s + !same_row], open);
   }
-  finish_cut_rows(s, window, shares, row_offsets, alpha, beta, y, parts, arrivals);
+  finish_cut_rows(window, border_rows, row_offsets, alpha, beta, y, parts, arrivals);
   // exercise: end
 }
 

@@ -58,17 +58,17 @@ __device__ __forceinline__ T sum_of_warp(T value) {
 }
 
 // Called by the warp of share s when its parts are published: parts[2 s] of the row that began in
-// an earlier share, parts[2 s + 1] of a row that begins here and goes on in the next.
+// an earlier share, parts[2 s + 1] of a row that begins here and goes on in the next. border_rows:
+// Share::row of s and s + 1.
 template <typename T>
-__device__ void finish_cut_rows(int s, long long window, const Share* shares,
-                                const int* row_offsets, T alpha, T beta, T* y, Part<T>* parts,
-                                unsigned* arrivals) {
+__device__ void finish_cut_rows(unsigned window, const int border_rows[2], const int* row_offsets,
+                                T alpha, T beta, T* y, Part<T>* parts, unsigned* arrivals) {
   const int lane = threadIdx.x % 32;
-  const bool head = shares[s].row < 0;
-  const bool tail = shares[s + 1].row < 0;
+  const bool head = border_rows[0] < 0;
+  const bool tail = border_rows[1] < 0;
   if (!head && !tail) return;
-  const int first_row = shares[s].row & ~kCutRow;
-  const int row_end = shares[s + 1].row & ~kCutRow;
+  const int first_row = border_rows[0] & ~kCutRow;
+  const int row_end = border_rows[1] & ~kCutRow;
   const int own_row = lane == 0 ? first_row : row_end;
   int own_first = 0, own_last = 0;  // shares of own_row
   bool last = false;

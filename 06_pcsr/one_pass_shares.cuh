@@ -33,13 +33,13 @@ struct alignas(2 * sizeof(T)) Part {
 };
 
 // The share in which nonzero k of `row` lies, if the row is one that is cut.
-__device__ __forceinline__ int share_of(int k, int row, long long window) {
-  return static_cast<int>((static_cast<long long>(k) + row) / window);
+__device__ __forceinline__ int share_of(int k, int row, unsigned window) {
+  return static_cast<int>((static_cast<unsigned>(k) + row) / window);
 }
 
 // shares: share_count + 1; parts: two a share, and arrivals: one, set to 0 here once and for all.
 template <typename T>
-__global__ void find_shares_kernel(int share_count, long long window, int overhang, int rows,
+__global__ void find_shares_kernel(int share_count, unsigned window, int overhang, int rows,
                                    int nnz, const int* row_offsets, Share* shares, Part<T>* parts,
                                    unsigned* arrivals) {
   const int s = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
@@ -48,7 +48,7 @@ __global__ void find_shares_kernel(int share_count, long long window, int overha
 
   // The first row that begins at or after the window's start, or `rows`: a search in which the
   // lanes ask for 32 rows at once and keep the stretch between two of them.
-  const long long start = s * window;
+  const long long start = 1LL * s * window;
   int low = 0;
   int high = rows;
   while (low < high) {
@@ -73,7 +73,7 @@ __global__ void find_shares_kernel(int share_count, long long window, int overha
   // Is the row before cut, and are there nonzeros of it from `start` on?
   const int cut = low - 1;
   const long long end = static_cast<long long>(row_offsets[low]) + cut;
-  const long long its_window_end = (share_of(row_offsets[cut], cut, window) + 1) * window;
+  const long long its_window_end = (share_of(row_offsets[cut], cut, window) + 1LL) * window;
   if (end >= its_window_end + overhang && end > start) {
     shares[s] = Share{cut | kCutRow, static_cast<int>(start - cut)};
   }

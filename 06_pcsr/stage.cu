@@ -143,8 +143,8 @@ class PcsrOnePass final : public Spmv<T> {
     // The more of x stays in the L1 cache, the better.
     device::limit_shared_memory(pcsr_one_pass_kernel<T>, kOnePassBlocks,
                                 one_pass_shared_bytes<T>());
-    window_ = std::max<long long>(device::divide_up(positions, warps), kOnePassStep * 7 / 8);
-    share_count_ = static_cast<int>(device::divide_up(positions, window_));
+    window_ = static_cast<unsigned>(std::max(device::divide_up(positions, warps), least_window()));
+    share_count_ = static_cast<int>(device::divide_up(positions, static_cast<long long>(window_)));
     shares_ = device::Buffer<Share>("shares", share_count_ + 1);
     parts_ = device::Buffer<Part<T>>("parts", 2 * static_cast<std::size_t>(share_count_));
     arrivals_ = device::Buffer<unsigned>("arrivals", share_count_);
@@ -171,8 +171,17 @@ class PcsrOnePass final : public Spmv<T> {
  private:
   static constexpr int kWarps = kOnePassThreads / 32;
 
+  // As many positions as nonzeros and rows of one step. A share may begin up to 8 nonzeros before
+  // its window, at a sector, and ends up to a row after it, if rows are short.
+  long long least_window() const {
+    if (a_.nnz == 0) return kOnePassStep;
+    const int mean = a_.nnz / a_.rows;
+    const int nonzeros = kOnePassStep - 8 - (mean <= kOnePassStep / 4 ? mean : 0);
+    return nonzeros + std::min<long long>(1LL * nonzeros * a_.rows / a_.nnz, nonzeros);
+  }
+
   const device::DeviceCsr<T>& a_;
-  long long window_ = 0;
+  unsigned window_ = 0;
   int share_count_ = 0;
   device::Buffer<Share> shares_;       // share_count + 1
   device::Buffer<Part<T>> parts_;      // two a share: of the row it ends, of the row it begins

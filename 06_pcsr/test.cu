@@ -435,7 +435,7 @@ TEST_CASE("CSR-Adaptive: short, long and shared rows, alone and side by side", "
 
 // --- One pass -----------------------------------------------------------------------------------
 
-std::vector<Share> shares_of(const std::vector<int>& offsets, long long window, int overhang) {
+std::vector<Share> shares_of(const std::vector<int>& offsets, unsigned window, int overhang) {
   const auto rows = static_cast<int>(offsets.size()) - 1;
   const auto count = static_cast<int>((rows + 1LL * offsets.back() + window - 1) / window);
   const Buffer<int> row_offsets("row_offsets", offsets);
