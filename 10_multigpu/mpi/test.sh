@@ -71,10 +71,11 @@ if [ -n "$spmv_mpi" ]; then
   expect 'a file that is wrong' 2 '^error: .*bad.mtx:4: ' $mpirun -np 3 "$spmv_mpi" \
     --matrix "$scratch/bad.mtx"
   holds 'is told of once' test "$(grep -c '^error: ' "$scratch/out")" = 1
-  # One rank alone cannot do its part: it is given another matrix, which is not there.
+  # One rank alone cannot do its part: it is given another matrix, which is not there. (A shell tells
+  # the ranks apart; programs with a colon between are too much for Open MPI 5.0.7.)
   expect 'a rank that fails alone ends all' 2 '^error: .*nothing.mtx: no such file' \
-    $mpirun -np 2 "$spmv_mpi" --matrix "$scratch/small.mtx" \
-    : -np 1 "$spmv_mpi" --matrix "$scratch/nothing.mtx"
+    $mpirun -np 3 bash -c '[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-}}" = 2 ] && matrix=nothing || matrix=small
+      exec "$0" --matrix "$1/$matrix.mtx"' "$spmv_mpi" "$scratch"
   holds 'with one message' test "$(grep -c '^error: ' "$scratch/out")" = 1
   expect 'help' 0 'iterate' $mpirun -np 2 "$spmv_mpi" --help
   expect 'no such option' 2 '^error: .*--help' $mpirun -np 2 "$spmv_mpi" --fast

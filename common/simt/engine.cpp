@@ -404,12 +404,14 @@ std::uint64_t Block::collective(Lane& lane, const CollectiveRequest& request) {
   lane.request = request;
   const unsigned bit = 1u << lane.id;
   if (!(request.mask & bit)) {
+    const Unobserved unobserved;
     fail(lane,
          std::string(name_of(request.kind)) + " with mask " + hex(request.mask) +
              ", which does not name the lane that calls it (" + std::to_string(lane.id) + ")",
          lane.pc);
   }
   if (request.width <= 0 || request.width > 32 || (request.width & (request.width - 1))) {
+    const Unobserved unobserved;
     fail(lane,
          std::string(name_of(request.kind)) + " with width " + std::to_string(request.width) +
              "; it must be 1, 2, 4, 8, 16 or 32",
@@ -653,6 +655,7 @@ void Block::report(const Lane& lane, const std::string& what, const void* pc, Ou
 }
 
 void Block::fail(Lane& lane, std::string&& what, const void* pc, Outcome outcome) {
+  const Unobserved unobserved;
   report(lane, std::exchange(what, {}), pc, outcome);  // nothing may be left to free on this stack
   for (;;) suspend(lane);
 }
@@ -703,11 +706,6 @@ void yield() noexcept {
   Lane& lane = *current_lane;
   lane.pc = __builtin_return_address(0);
   lane.block->yield(lane);
-}
-
-void fail(std::string&& what, const void* pc) noexcept {
-  Lane& lane = *current_lane;
-  lane.block->fail(lane, std::move(what), pc);
 }
 
 // --- Running a grid -----------------------------------------------------------------------------

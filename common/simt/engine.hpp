@@ -79,10 +79,6 @@ std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, in
 int barrier(Barrier kind, int predicate) noexcept;
 // Lets others run; lanes that poll memory call it (through atomics, fences and __nanosleep).
 void yield() noexcept;
-// How a grid ended.
-enum class Outcome : std::uint8_t { kDone, kFailed, kIllegalAddress };
-// Ends the running grid with an error; does not return.
-[[noreturn]] void fail(std::string&& what, const void* pc) noexcept;
 
 // --- Called by the host -------------------------------------------------------------------------
 
@@ -97,6 +93,8 @@ struct Grid {
   std::size_t argument_bytes = 0;
 };
 
+// How a grid ended.
+enum class Outcome : std::uint8_t { kDone, kFailed, kIllegalAddress };
 // Runs every block to its end, or to the first failure, of which take_report() tells.
 Outcome run_grid(const Grid& grid);
 

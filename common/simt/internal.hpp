@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simt/engine.hpp"
@@ -190,6 +191,25 @@ struct Step {
 using Trail = std::vector<Step>;
 // Of the running lane, if its steps are to be counted.
 extern constinit thread_local Trail* current_trail;
+
+// Lives while simt does something in the running lane's name. Of functions of the standard library
+// the linker keeps one copy, and that may be a kernel's object file's, whose accesses are observed.
+class Unobserved {
+ public:
+  Unobserved()
+      : lane_(std::exchange(current_lane, nullptr)),
+        trail_(std::exchange(current_trail, nullptr)) {}
+  Unobserved(const Unobserved&) = delete;
+  Unobserved& operator=(const Unobserved&) = delete;
+  ~Unobserved() {
+    current_lane = lane_;
+    current_trail = trail_;
+  }
+
+ private:
+  Lane* lane_;
+  Trail* trail_;
+};
 
 // Accesses to four bytes of shared memory that the next one may race with. Times are those of
 // Observer::Warp; epochs go on at each barrier.

@@ -518,20 +518,24 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
 void simt::texture_fetch(unsigned long long texture, int index, void* element,
                          std::size_t size) noexcept {
   const void* const pc = __builtin_return_address(0);
+  Lane& lane = *current_lane;
   // Textures are made and destroyed by the host, never while a kernel runs.
   if (texture == 0 || texture > textures.size() || !textures[texture - 1].alive) {
-    fail("tex1Dfetch of a texture object that does not exist", pc);
+    const Unobserved unobserved;
+    lane.block->fail(lane, "tex1Dfetch of a texture object that does not exist", pc);
   }
   const Texture& t = textures[texture - 1];
   if (size != t.element_bytes) {
-    fail("tex1Dfetch of " + std::to_string(size) + " bytes from a texture whose elements have " +
-             std::to_string(t.element_bytes),
-         pc);
+    const Unobserved unobserved;
+    lane.block->fail(lane,
+                     "tex1Dfetch of " + std::to_string(size) +
+                         " bytes from a texture whose elements have " +
+                         std::to_string(t.element_bytes),
+                     pc);
   }
   std::memset(element, 0, size);
   if (index < 0 || static_cast<std::size_t>(index) >= t.elements) return;
   const std::uintptr_t address = t.begin + static_cast<std::size_t>(index) * size;
-  Lane& lane = *current_lane;
   lane.block->observer().access(lane, address, static_cast<unsigned>(size), Access::kTexture, pc);
   std::memcpy(element, reinterpret_cast<const void*>(address), size);
 }

@@ -254,6 +254,7 @@ std::string verb(Access access) {
 }  // namespace
 
 void Observer::report_uninitialised(Lane& lane, const Tally& tally, std::uintptr_t address) {
+  const Unobserved unobserved;
   const bool shared = tally.space == Space::kShared;
   lane.block->fail(
       lane,
@@ -266,6 +267,7 @@ void Observer::report_uninitialised(Lane& lane, const Tally& tally, std::uintptr
 
 void Observer::report_race(Lane& lane, const Tally& tally, std::uintptr_t address, const char* did,
                            unsigned other, const void* other_pc) {
+  const Unobserved unobserved;
   std::string what = "race: " + verb(tally.access) + std::to_string(tally.size) + " bytes, " +
                      std::to_string(address - tally.begin) + " bytes into shared '" + *tally.array +
                      "', which ";
@@ -282,6 +284,7 @@ void Observer::report_race(Lane& lane, const Tally& tally, std::uintptr_t addres
 
 // Finds what `address` is part of, or reports that the kernel may not touch it.
 void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t address) {
+  const Unobserved unobserved;
   const auto is_in = [&](std::uintptr_t begin, std::size_t bytes) {
     if (address - begin >= bytes || bytes - (address - begin) < instruction.size) return false;
     instruction.begin = begin;
