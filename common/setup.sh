@@ -127,15 +127,20 @@ look_for_missing() {
 
 # Runs one of apt's programs quietly; why it failed is the first line of $scratch/errors.
 apt() {  # PROGRAM ARGUMENT...
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "$1" -q -o DPkg::Lock::Timeout=120 \
+  "${as_root[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive "$1" -q -o DPkg::Lock::Timeout=120 \
     -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o APT::Update::Error-Mode=any "${apt_options[@]}" "${@:2}" \
     </dev/null 2>"$scratch/errors"
+}
+
+# Those of the packages that are to be had: a release may lack one, which must not cost the others.
+offered() {  # PACKAGE...
+  apt apt-cache policy "$@" | awk '/^[^ ]/ { name = $1; sub(":$", "", name) } /^  Candidate: [^(]/ { print name }'
 }
 
 install_packages() {  # PACKAGE...
   say "installing $* with apt-get"
   apt apt-get install -y --no-install-recommends "$@" >/dev/null ||
-    { apt apt-get update && apt apt-get install -y --no-install-recommends "$@"; } >/dev/null
+    { apt apt-get update && apt apt-get install -y --no-install-recommends $(offered "$@"); } >/dev/null
 }
 
 # apt's lists of packages may be missing or old, and only root can renew them: then with lists of our
@@ -146,7 +151,7 @@ unpack_packages() {  # PACKAGE...
     mkdir -p "$scratch"/apt/{lists,archives}/partial
     apt_options+=(-o Dir::State::Lists="$scratch/apt/lists" -o Dir::Cache="$scratch/apt"
       -o APT::Sandbox::User="$(id -un)")
-    apt apt-get update >/dev/null && download "$@"
+    apt apt-get update >/dev/null && download $(offered "$@")
   } || return
   local file members
   for file in "$scratch"/*.deb; do
