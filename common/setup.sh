@@ -169,7 +169,7 @@ unpack_packages() {  # PACKAGE...
 download() {  # PACKAGE...: and those that hold the files of a package that only stands for them
   local behind
   behind=$(apt apt-cache depends --recurse --important "$@") || return
-  behind=$(grep -xE 'libboost(-context)?[0-9.]+-dev|libcatch2-dev|libcub-dev' <<<"$behind")
+  behind=$(grep -xE 'libboost(-context)?[0-9.]+-dev|libcatch2-dev|libcub-dev|libcu\+\+-dev' <<<"$behind")
   (cd "$scratch" && apt apt-get download "$@" $behind >/dev/null)
 }
 
