@@ -37,7 +37,7 @@ CHECK := $(OUT)/$(STEP)/check
 $(CHECK): $(common_objects) $(call object,$(MAIN) $(COURSEWORK_SOURCES) $(ROOT)/common/tests/kernel_matrices.cpp $(call stage_sources,$(STEP) $(NEEDS)))
 	$(link)
 
-.PHONY: run test check build-check help clean $(COMMANDS)
+.PHONY: run test check build-check build-test help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
 	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
 test: $(TESTS)  ## this step's tests
@@ -45,6 +45,8 @@ test: $(TESTS)  ## this step's tests
 check: $(CHECK)  ## is it right, safe, and does it ask little of memory?
 	@python3 $(ROOT)/common/coursework/check.py $(CHECK) $(ROOT)/$(STEP) $(ARGS)
 build-check: $(CHECK)
+	@:
+build-test: $(TESTS)
 	@:
 help:
 	@echo 'make run [MATRIX=file.mtx.gz|stencil2d:1000x1000|scircuit] [PRECISION=f32|f64] [PROFILE=1] [ARGS=...]'
