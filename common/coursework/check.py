@@ -262,12 +262,12 @@ def explain(result):
         lines.append(f"  WRONG    {result.right or 'none'} of {result.tried} matrices were finished")
     if result.unsafe():
         lines += ["  UNSAFE   " + "\n           ".join(result.unsafe().splitlines())]
-    elif result.counts():
+    elif result.counts() and result.counted:
         lines.append("  safe     no error of memory, no race seen, nobody waits in vain")
     if not result.counts() or result.ended:
         return "\n".join(lines)
     if not result.counted:
-        lines.append("  -        targets are counted without a GPU: make check BACKEND=cpu")
+        lines.append("  -        memory, races and targets are looked at without a GPU: make check BACKEND=cpu")
     for target, value, line in result.targets:
         word = "target  " if target.met(value) else "MISSED  "
         lines.append(f"  {word} " + verdict_on_target(target, value, line).replace("\n", "\n           "))
@@ -318,7 +318,9 @@ def main():
             following = following or (
                 f"make {exercise.name} right" if not result.all_right() or result.unsafe()
                 else f"bring {exercise.name} within its targets")  # fmt: skip
-    if good:
+    if good and not counted:
+        print("All is right on this GPU. Next: make check BACKEND=cpu.")
+    elif good:
         print("All is right, safe and within its targets. The questions are in the README.")
     else:
         print(f"Next: {following}; then make check again.")

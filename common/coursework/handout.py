@@ -134,7 +134,7 @@ def assignment(step, files):
         "    make test                   more matrices, in every precision and order", "",
         "A wrong result is shown on the smallest matrix found on which it is wrong. Memory that is not",
         "yours, and lanes that wait for others in vain, are reported by kernel and line. With nvcc and a",
-        "GPU the same commands run there, but targets are counted without one: `make check BACKEND=cpu`.",
+        "GPU the same commands run there, but memory, races and targets are looked at without one: `make check BACKEND=cpu`.",
         "What a kernel prints with `printf` shows in `make run`; give it a small matrix.", "",
         "## How it is graded", "",
         "On other matrices of the same kinds, in both precisions, with and without alpha and beta, and",
