@@ -150,6 +150,9 @@ common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 
 # All of Catch2 in one file: its own speed does not matter, nor is it what the sanitizers are for.
 $(OUT)/common/tests/main.cpp.o: CXXFLAGS := -O0
+# What reads the command line: half of its time to compile is CLI11's, and it has none to lose.
+$(call object,$(wildcard $(addprefix $(ROOT)/,common/harness/main.cpp common/harness/command.cpp \
+  common/tests/harness_test.cpp 10_multigpu/mpi/spmv_mpi.cpp))): CXXFLAGS := $(patsubst -O2,-O0,$(CXXFLAGS))
 
 $(OUT)/%.cpp.o: $(ROOT)/%.cpp
 	@mkdir -p $(@D) && echo '  compile $(patsubst $(ROOT)/%,%,$<)' >&2
