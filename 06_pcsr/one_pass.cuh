@@ -21,18 +21,10 @@
 
 namespace spmv {
 
-inline constexpr int kOnePassThreads = 128;
-inline constexpr int kOnePassBlocks = 8;      // of a multiprocessor, at 64 registers a thread
+inline constexpr int kOnePassThreads = 384;   // of a block, at most
+inline constexpr int kOnePassBlocks = 2;      // of a multiprocessor
 inline constexpr int kOnePassStep = 256;      // nonzeros a warp takes at a time
 inline constexpr int kOnePassOverhang = 512;  // two steps
-
-// Of a block.
-template <typename T>
-constexpr std::size_t one_pass_shared_bytes() {
-  constexpr std::size_t padding = 16;
-  return kOnePassThreads * (kOnePassStep / 32 * sizeof(T) + padding) +
-         kOnePassThreads / 32 * (kOnePassStep / 32) * sizeof(unsigned);
-}
 
 // 16 bytes, which a lane reads from shared memory at once.
 template <typename T>
@@ -40,7 +32,20 @@ struct alignas(16) Pack {
   T value[16 / sizeof(T)];
 };
 
-// At most 64 registers a thread, so that kOnePassBlocks fit.
+// What a warp has in shared memory.
+template <typename T>
+struct OnePassShared {
+  static constexpr int kItems = kOnePassStep / 32;  // of a lane
+  static constexpr int kPack = 16 / sizeof(T);
+  // Behind the products of a lane lie 16 bytes of nothing: without them all lanes' products would
+  // begin in the same few banks.
+  static constexpr int kStride = kItems + kPack;
+  alignas(16) T products[32 * kStride];
+  unsigned row_ends[kItems];  // a bit for each product: the last of its row?
+};
+
+// Blocks of any number of warps up to kOnePassThreads / 32, with an OnePassShared for each in
+// dynamic shared memory.
 template <typename T>
 __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
     pcsr_one_pass_kernel(int share_count, unsigned window, const Share* __restrict__ shares,
@@ -49,22 +54,20 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
                          T alpha, const T* __restrict__ x, T beta, T* y, Part<T>* parts,
                          unsigned* arrivals) {
   constexpr unsigned kAll = 0xffffffffu;
-  constexpr int kItems = kOnePassStep / 32;  // of a lane
-  constexpr int kPack = 16 / sizeof(T);
-  // Behind the products of a lane lie 16 bytes of nothing: without them all lanes' products would
-  // begin in the same few banks.
-  constexpr int kStride = kItems + kPack;
-  __shared__ __align__(16) T products_of_warps[kOnePassThreads / 32][32 * kStride];
-  __shared__ unsigned row_ends_of_warps[kOnePassThreads / 32][kItems];
+  constexpr int kItems = OnePassShared<T>::kItems;
+  constexpr int kPack = OnePassShared<T>::kPack;
+  constexpr int kStride = OnePassShared<T>::kStride;
+  extern __shared__ __align__(16) unsigned char one_pass_shared[];
   const int lane = threadIdx.x % 32;
   // All lanes have the same number, and by the shuffle the compiler knows: where a condition
   // depends on what all lanes have from one lane, they branch together, and nothing need be done to
   // meet again.
   const int warp = __shfl_sync(kAll, threadIdx.x / 32, 0);
-  T* products = products_of_warps[warp];
-  unsigned* row_ends = row_ends_of_warps[warp];  // a bit for each product: the last of its row?
+  OnePassShared<T>& own_shared = reinterpret_cast<OnePassShared<T>*>(one_pass_shared)[warp];
+  T* products = own_shared.products;
+  unsigned* row_ends = own_shared.row_ends;
 
-  const int s = blockIdx.x * (kOnePassThreads / 32) + warp;
+  const int s = blockIdx.x * (blockDim.x / 32) + warp;
   if (s >= share_count) return;
   const Share border = shares[s + lane % 2];  // its begin, and its end
   const int border_rows[2] = {__shfl_sync(kAll, border.row, 0), __shfl_sync(kAll, border.row, 1)};
@@ -107,6 +110,7 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
   int begin = row_offsets[row];
   int end[2] = {end_of(row + lane), end_of(row + 32 + lane)};  // two of the next 64 rows
   if (lane < kItems) row_ends[lane] = 0;
+  const unsigned shares_to_begin = count_share(window, border_rows, row_offsets, arrivals);
   __syncwarp();
 
   // exercise: begin
@@ -233,7 +237,10 @@ __global__ void __launch_bounds__(kOnePassThreads, kOnePassBlocks)
     open = sum_of_warp(open);
     if (lane == 0) publish(parts[2LL * s + !same_row], open);
   }
-  finish_cut_rows(window, border_rows, row_offsets, alpha, beta, y, parts, arrivals);
+  const bool began_last = shares_to_begin == 1;
+  if (__any_sync(kAll, began_last)) {
+    finish_cut_rows(began_last, window, border_rows, row_offsets, alpha, beta, y, parts, arrivals);
+  }
   // exercise: end
 }
 

@@ -37,7 +37,8 @@ __device__ __forceinline__ int share_of(int k, int row, unsigned window) {
   return static_cast<int>((static_cast<unsigned>(k) + row) / window);
 }
 
-// shares: share_count + 1; parts: two a share, and arrivals: one, set to 0 here once and for all.
+// shares: share_count + 1; parts: two a share, set to 0; arrivals: one a share, set to the number of
+// shares of the cut row that begins in it. A product leaves both as they were.
 template <typename T>
 __global__ void find_shares_kernel(int share_count, unsigned window, int overhang, int rows,
                                    int nnz, const int* row_offsets, Share* shares, Part<T>* parts,
@@ -65,7 +66,6 @@ __global__ void find_shares_kernel(int share_count, unsigned window, int overhan
     shares[s] = Share{rows, nnz};
     return;
   }
-  arrivals[s] = 0;
   parts[2LL * s] = parts[2LL * s + 1] = Part<T>{};
   shares[s] = Share{low, row_offsets[low]};
   if (low == 0) return;
@@ -76,6 +76,11 @@ __global__ void find_shares_kernel(int share_count, unsigned window, int overhan
   const long long its_window_end = (share_of(row_offsets[cut], cut, window) + 1LL) * window;
   if (end >= its_window_end + overhang && end > start) {
     shares[s] = Share{cut | kCutRow, static_cast<int>(start - cut)};
+    const int last = share_of(row_offsets[low] - 1, cut, window);
+    if (s == last) {
+      const int first = share_of(row_offsets[cut], cut, window);
+      arrivals[first] = last - first + 1;
+    }
   }
 }
 

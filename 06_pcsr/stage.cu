@@ -1,5 +1,6 @@
 // Step 06 for the harness.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 
@@ -134,17 +135,21 @@ template <typename T>
 class PcsrOnePass final : public Spmv<T> {
  public:
   explicit PcsrOnePass(const Problem<T>& problem) : a_(problem.csr) {
-    // One share for each warp that the device holds at once, but none with less than a step's work.
+    // One share for each warp that the device holds at once, but none of too little work.
     const long long positions = 1LL * a_.rows + a_.nnz;
-    const long long blocks =
-        std::min(device::resident_blocks(pcsr_one_pass_kernel<T>, kOnePassThreads),
-                 kOnePassBlocks * device::multiprocessors());
-    const long long warps = std::max(blocks, 1LL) * kWarps;
+    const std::size_t block_bytes = kMostWarps * sizeof(OnePassShared<T>);
+    const int resident =
+        device::resident_blocks(pcsr_one_pass_kernel<T>, kOnePassThreads, block_bytes);
+    const int blocks =
+        std::max(std::min(resident, kOnePassBlocks * device::multiprocessors()), 1);
     // The more of x stays in the L1 cache, the better.
-    device::limit_shared_memory(pcsr_one_pass_kernel<T>, kOnePassBlocks,
-                                one_pass_shared_bytes<T>());
-    window_ = static_cast<unsigned>(std::max(device::divide_up(positions, warps), least_window()));
+    device::limit_shared_memory(pcsr_one_pass_kernel<T>, kOnePassBlocks, block_bytes);
+    const long long most_shares = 1LL * blocks * kMostWarps;
+    window_ =
+        static_cast<unsigned>(std::max(device::divide_up(positions, most_shares), least_window()));
     share_count_ = static_cast<int>(device::divide_up(positions, static_cast<long long>(window_)));
+    // Fewer shares make smaller blocks, not fewer of them.
+    warps_ = std::max(device::divide_up(share_count_, blocks), 1);
     shares_ = device::Buffer<Share>("shares", share_count_ + 1);
     parts_ = device::Buffer<Part<T>>("parts", 2 * static_cast<std::size_t>(share_count_));
     arrivals_ = device::Buffer<unsigned>("arrivals", share_count_);
@@ -154,7 +159,7 @@ class PcsrOnePass final : public Spmv<T> {
     if (share_count_ == 0) return;
     device::launch(
         find_shares_kernel<T>,
-        {dim3(device::divide_up(share_count_ + 1, kWarps)), dim3(kOnePassThreads), 0, stream},
+        {dim3(device::divide_up(share_count_ + 1, 4)), dim3(128), 0, stream},
         share_count_, window_, kOnePassOverhang, a_.rows, a_.nnz, a_.row_offsets.data(),
         shares_.data(), parts_.data(), arrivals_.data());
   }
@@ -162,31 +167,35 @@ class PcsrOnePass final : public Spmv<T> {
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
     device::launch(
         pcsr_one_pass_kernel<T>,
-        {dim3(device::divide_up(share_count_, kWarps)), dim3(kOnePassThreads), 0, stream},
+        {dim3(device::divide_up(share_count_, warps_)), dim3(32 * warps_),
+         warps_ * sizeof(OnePassShared<T>), stream},
         share_count_, window_, shares_.data(), a_.row_offsets.data(), a_.column_indices.data(),
         a_.values.data(), alpha, x, beta, y, parts_.data(), arrivals_.data());
   }
   std::size_t matrix_bytes() const override { return a_.bytes() + shares_.bytes(); }
 
  private:
-  static constexpr int kWarps = kOnePassThreads / 32;
+  static constexpr int kMostWarps = kOnePassThreads / 32;  // of a block
 
-  // As many positions as nonzeros and rows of one step. A share may begin up to 8 nonzeros before
-  // its window, at a sector, and ends up to a row after it, if rows are short.
+  // A share may begin up to 8 nonzeros before its window and end a row behind it: three quarters of
+  // a step leave room for that, so that one step does. And what is remembered of shares is to be no
+  // more than 2% of the matrix.
   long long least_window() const {
-    if (a_.nnz == 0) return kOnePassStep;
-    const int mean = a_.nnz / a_.rows;
-    const int nonzeros = kOnePassStep - 8 - (mean <= kOnePassStep / 4 ? mean : 0);
-    return nonzeros + std::min<long long>(1LL * nonzeros * a_.rows / a_.nnz, nonzeros);
+    const double positions = 1.0 * a_.rows + a_.nnz;
+    const double of_a_share = sizeof(Share) + 2 * sizeof(Part<T>) + sizeof(unsigned);
+    const double two_percent = std::ceil(of_a_share / 0.02 * positions / a_.bytes());
+    return std::max(3LL * kOnePassStep / 4, static_cast<long long>(two_percent));
   }
 
   const device::DeviceCsr<T>& a_;
   unsigned window_ = 0;
   int share_count_ = 0;
+  int warps_ = 1;                      // of a block
   device::Buffer<Share> shares_;       // share_count + 1
   device::Buffer<Part<T>> parts_;      // two a share: of the row it ends, of the row it begins
   device::Buffer<unsigned> arrivals_;  // share_count
 };
+
 // --- All of them --------------------------------------------------------------------------------
 
 bool register_all() {

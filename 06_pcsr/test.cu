@@ -435,19 +435,39 @@ TEST_CASE("CSR-Adaptive: short, long and shared rows, alone and side by side", "
 
 // --- One pass -----------------------------------------------------------------------------------
 
-std::vector<Share> shares_of(const std::vector<int>& offsets, unsigned window, int overhang) {
-  const auto rows = static_cast<int>(offsets.size()) - 1;
-  const auto count = static_cast<int>((rows + 1LL * offsets.back() + window - 1) / window);
-  const Buffer<int> row_offsets("row_offsets", offsets);
-  Buffer<Share> shares("shares", count + 1);
-  Buffer<Part<float>> parts("parts", 2 * static_cast<std::size_t>(count));
-  Buffer<unsigned> arrivals("arrivals", count);
-  device::launch(find_shares_kernel<float>, {dim3(count / 4 + 1), dim3(128)}, count, window,
-                 overhang, rows, offsets.back(), row_offsets.data(), shares.data(), parts.data(),
-                 arrivals.data());
-  for (const unsigned arrived : arrivals.download()) CHECK(arrived == 0);
-  for (const Part<float>& part : parts.download()) CHECK(part.word[0] == 0);
-  return shares.download();
+template <typename T>
+struct Shares {
+  Shares(const std::vector<int>& offsets, unsigned window, int overhang)
+      : count(static_cast<int>((offsets.size() - 1 + 1LL * offsets.back() + window - 1) / window)),
+        shares("shares", count + 1),
+        parts("parts", 2 * static_cast<std::size_t>(count)),
+        arrivals("arrivals", std::vector<unsigned>(count)) {
+    const Buffer<int> row_offsets("row_offsets", offsets);
+    device::launch(find_shares_kernel<T>, {dim3(count / 4 + 1), dim3(128)}, count, window, overhang,
+                   static_cast<int>(offsets.size()) - 1, offsets.back(), row_offsets.data(),
+                   shares.data(), parts.data(), arrivals.data());
+  }
+
+  int count;
+  Buffer<Share> shares;
+  Buffer<Part<T>> parts;
+  Buffer<unsigned> arrivals;
+};
+
+// What a product begins with, and leaves to the next.
+template <typename T>
+void check_ready(const Shares<T>& shares, const std::vector<int>& offsets, unsigned window) {
+  std::vector<unsigned> to_begin(shares.count);
+  for (const Share& share : shares.shares.download()) {
+    if (share.row >= 0) continue;
+    const int row = share.row & ~kCutRow;
+    unsigned& its_shares = to_begin[(offsets[row] + row) / window];
+    its_shares += its_shares == 0 ? 2 : 1;  // the one in which it begins as well
+  }
+  CHECK(shares.arrivals.download() == to_begin);
+  for (const Part<T>& part : shares.parts.download()) {
+    for (const unsigned long long word : part.word) CHECK(word == 0);
+  }
 }
 
 TEST_CASE("one pass: shares have every row and nonzero once, and none too many", "[06]") {
@@ -458,7 +478,9 @@ TEST_CASE("one pass: shares have every row and nonzero once, and none too many",
       const Lengths lengths =
           joined(random_lengths(80, 1 << seed, seed), joined(Lengths(70, 0), {400, 0, 3}));
       const std::vector<int> offsets = offsets_of(lengths);
-      const std::vector<Share> shares = shares_of(offsets, kWindow, overhang);
+      const Shares<float> found(offsets, kWindow, overhang);
+      check_ready(found, offsets, kWindow);
+      const std::vector<Share> shares = found.shares.download();
       CHECK(shares.front().row == 0);
       CHECK(shares.front().nnz_begin == 0);
       CHECK(shares.back().row == static_cast<int>(lengths.size()));
@@ -482,33 +504,31 @@ TEST_CASE("one pass: shares have every row and nonzero once, and none too many",
 }
 
 template <typename T>
-void check_one_pass(const Lengths& lengths, long long window, int overhang) {
+void check_one_pass(const Lengths& lengths, unsigned window, int overhang) {
   const Csr<T> host = csr_of<T>(lengths);
   const device::DeviceCsr<T> a(host);
   const std::vector<T> x_host = test_vector<T>(host.cols, 1);
   const Buffer<T> x("x", x_host);
   const std::vector<T> y0 = test_vector<T>(host.rows, 2);
-  const Buffer<Share> shares("shares", shares_of(host.row_offsets, window, overhang));
-  const auto count = static_cast<int>(shares.size()) - 1;
-  Buffer<Part<T>> parts("parts",
-                        std::vector<Part<T>>(2 * static_cast<std::size_t>(count), Part<T>{}));
-  Buffer<unsigned> arrivals("arrivals", std::vector<unsigned>(count));
+  Shares<T> shares(host.row_offsets, window, overhang);
+  constexpr int kWarps = 4;
   for (const T beta : {T{0}, T{2}}) {
     Buffer<T> y("y", y0);
     device::launch(pcsr_one_pass_kernel<T>,
-                   {dim3(device::divide_up(count, kOnePassThreads / 32)), dim3(kOnePassThreads)},
-                   count, window, shares.data(), a.row_offsets.data(), a.column_indices.data(),
-                   a.values.data(), T{3}, x.data(), beta, y.data(), parts.data(), arrivals.data());
+                   {dim3(device::divide_up(shares.count, kWarps)), dim3(32 * kWarps),
+                    kWarps * sizeof(OnePassShared<T>)},
+                   shares.count, window, shares.shares.data(), a.row_offsets.data(),
+                   a.column_indices.data(), a.values.data(), T{3}, x.data(), beta, y.data(),
+                   shares.parts.data(), shares.arrivals.data());
     const Verdict verdict = verify(y.download(), make_reference(host, T{3}, x_host, beta, y0));
     INFO(verdict.describe());
     CHECK(verdict.ok);
+    check_ready(shares, host.row_offsets, window);
   }
-  // Ready for the next product.
-  for (const unsigned arrived : arrivals.download()) CHECK(arrived == 0);
 }
 
 TEST_CASE("one pass: rows around a step's and a share's size, whole and cut", "[06]") {
-  for (const int window : {40, 224, 256, 1000}) {
+  for (const int window : {40, 192, 256, 1000}) {
     for (const int overhang : {0, window / 2, 2 * window}) {
       CAPTURE(window, overhang);
       for (const int n : {1, 7, 31, 33, 255, 256, 257, 512, 1500}) {

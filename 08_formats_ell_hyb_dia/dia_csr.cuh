@@ -46,7 +46,7 @@ __global__ void dia_csr_kernel(unsigned rows, unsigned cols, int diagonals, std:
     for (int i = 0; i < kTogether; ++i) {
       const unsigned column = first + i < diagonals ? row + offsets[first + i] : cols;
       const bool inside = column < cols;
-      value[i] = inside ? values[(first + i) * pitch + row] : T{0};
+      value[i] = inside ? __ldcs(&values[(first + i) * pitch + row]) : T{0};  // read once
       x_value[i] = inside ? x[column] : T{0};
     }
   };
