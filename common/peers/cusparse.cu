@@ -43,7 +43,8 @@ class Cusparse : public Spmv<T> {
     if (csr_.rows == 0 || csr_.cols == 0 || csr_.nnz == 0) {
       throw Unsuitable("cuSPARSE takes no empty matrix");
     }
-    library();
+    // Its stream is still the one of the last product, which may be gone.
+    check(cusparseSetStream(library(), nullptr), "cusparseSetStream");
   }
   ~Cusparse() override {
     if (x_) cusparseDestroyDnVec(x_);
