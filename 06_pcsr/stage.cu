@@ -135,7 +135,9 @@ template <typename T>
 class PcsrOnePass final : public Spmv<T> {
  public:
   explicit PcsrOnePass(const Problem<T>& problem) : a_(problem.csr) {
-    // One share for each warp that the device holds at once, but none of too little work.
+    // One share for each warp that the device holds at once; more where they would be so long that
+    // all of the matrix is read at the same time, each part of it far from the next; fewer where
+    // they would be too small.
     const long long positions = 1LL * a_.rows + a_.nnz;
     const std::size_t block_bytes = kMostWarps * sizeof(OnePassShared<T>);
     const int resident =
@@ -144,12 +146,13 @@ class PcsrOnePass final : public Spmv<T> {
         std::max(std::min(resident, kOnePassBlocks * device::multiprocessors()), 1);
     // The more of x stays in the L1 cache, the better.
     device::limit_shared_memory(pcsr_one_pass_kernel<T>, kOnePassBlocks, block_bytes);
-    const long long most_shares = 1LL * blocks * kMostWarps;
-    window_ =
-        static_cast<unsigned>(std::max(device::divide_up(positions, most_shares), least_window()));
+    const long long warps = 1LL * blocks * kMostWarps;
+    const long long rounds = device::divide_up(positions, warps * kOnePassWindow);
+    const long long shares = warps * std::max(rounds, 1LL);
+    window_ = static_cast<unsigned>(std::max(device::divide_up(positions, shares), least_window()));
     share_count_ = static_cast<int>(device::divide_up(positions, static_cast<long long>(window_)));
     // Fewer shares make smaller blocks, not fewer of them.
-    warps_ = std::max(device::divide_up(share_count_, blocks), 1);
+    warps_ = std::clamp(device::divide_up(share_count_, blocks), 1, kMostWarps);
     shares_ = device::Buffer<Share>("shares", share_count_ + 1);
     parts_ = device::Buffer<Part<T>>("parts", 2 * static_cast<std::size_t>(share_count_));
     arrivals_ = device::Buffer<unsigned>("arrivals", share_count_);

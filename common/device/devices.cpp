@@ -1,5 +1,8 @@
 #include "device/devices.hpp"
 
+#include <set>
+#include <utility>
+
 #include "sparse/matrix.hpp"
 
 #ifndef SPMV_CUDA
@@ -29,13 +32,17 @@ bool enable_peer_access(int device, int peer) {
   int can = 0;
   check(cudaDeviceCanAccessPeer(&can, device, peer), "asking for peer access");
   if (!can) return false;
+  // To ask twice is an error.
+  static std::set<std::pair<int, int>> enabled;
+  if (enabled.contains({device, peer})) return true;
   const OnDevice on(device);
   const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
   if (error == cudaErrorPeerAccessAlreadyEnabled) {
-    cudaGetLastError();  // it is what was wanted, and no later check shall find it
-    return true;
+    cudaGetLastError();  // by a library: it is what was wanted, and no later check shall find it
+  } else {
+    check(error, "peer access of device " + std::to_string(device) + " to " + std::to_string(peer));
   }
-  check(error, "peer access of device " + std::to_string(device) + " to " + std::to_string(peer));
+  enabled.insert({device, peer});
   return true;
 }
 

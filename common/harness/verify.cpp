@@ -50,7 +50,12 @@ Reference make_reference(const Csr<T>& a, T alpha, const std::vector<T>& x, T be
     }
     reference.y[row] = static_cast<double>(sum);
     reference.lengths[row] = a.row_length(row);
-    reference.bound[row] = (a.row_length(row) + 8) * epsilon * static_cast<double>(magnitude);
+    // Below the smallest normal number an error is no share of the result.
+    const double underflow = std::numeric_limits<T>::denorm_min();
+    reference.bound[row] =
+        (a.row_length(row) + 8) * epsilon * static_cast<double>(magnitude) +
+        underflow * (a.row_length(row) * std::max(1.0, std::fabs(static_cast<double>(alpha))) +
+                     (beta != T{0}));
   }
   return reference;
 }
