@@ -45,9 +45,11 @@ __global__ void dia_csr_kernel(unsigned rows, unsigned cols, int diagonals, std:
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
       const unsigned column = first + i < diagonals ? row + offsets[first + i] : cols;
-      const bool inside = column < cols;
-      value[i] = inside ? __ldcs(&values[(first + i) * pitch + row]) : T{0};  // read once
-      x_value[i] = inside ? x[column] : T{0};
+      value[i] = x_value[i] = 0;
+      if (column < cols) {
+        value[i] = __ldcs(&values[(first + i) * pitch + row]);  // read once
+        x_value[i] = x[column];
+      }
     }
   };
   load(0);

@@ -60,9 +60,13 @@ class ProveCounters(unittest.TestCase):
         self.assertNotIn("Outside", self.compare({"a_kernel<double>": twice}, [same, same]))
 
         text = self.compare({"a_kernel<double>": counts(900, 8000, 440)}, [same])
-        self.assertRegex(text, r"a_kernel<double>: 3 values, at most -12.0%.*not explained")
+        self.assertRegex(text, r"Outside, 3 values: not explained\n +a_kernel: 3, at most -12.0%")
         text = self.compare({"a_kernel<double>": counts(900, 8000, 500)}, [same], {"a_kernel<double>": 8})
-        self.assertRegex(text, r"8 load instructions for 2 in the source")
+        self.assertRegex(text, r"Outside, 2 values: the compiler unrolled")
+        noise = dict(counts(1000, 8000, 500), **{"shared loads": 100_000})
+        text = self.compare({"a_kernel<double>": dict(noise, **{"bank conflicts, loads": 0})},
+                            [("a_kernel<double>(int)", noise)])
+        self.assertRegex(text, r"Outside, 1 values: lanes ask for neighbouring words")
 
     def test_what_is_missing_is_named(self):
         counted = {"a_kernel<double>": counts(1000, 8000), "b_kernel<double>": counts(1000, 8000)}

@@ -30,7 +30,7 @@ struct Traffic {
   std::uint64_t lines = 0;             // of 128 bytes, global memory only
   std::uint64_t ideal_lines = 0;
   std::uint64_t ideal_bank_passes = 0;  // without conflicts
-  std::uint64_t texture_requests = 0;   // of the above, those by textures
+  std::uint64_t texture_requests = 0;   // of 8 lanes each, of loads through a texture
   std::uint64_t texture_sectors = 0;
   std::uint64_t l2_sectors = 0;  // by the model of the caches, with --profile
   std::uint64_t dram_sectors = 0;

@@ -9,6 +9,7 @@
 #include <bit>
 #include <limits>
 #include <mutex>
+#include <set>
 
 #include "simt/internal.hpp"
 #include "simt/profile.hpp"
@@ -155,10 +156,6 @@ void Observer::end_grid(Profile& merged) {
   merged.kernels[grid_->kernel] += kernel_;
   for (Tally& tally : tallies_) {
     const bool is_texture = tally.access == Access::kTexture;
-    if (is_texture) {
-      tally.counts.texture_requests = tally.counts.requests;
-      tally.counts.texture_sectors = tally.counts.sectors;
-    }
     const AccessKey key{grid_->kernel, *tally.array, tally.space,
                         is_texture ? Access::kLoad : tally.access, tally.pc};
     merged.accesses[key] += tally.counts;
@@ -215,6 +212,23 @@ void Observer::line_up(unsigned warp) {
     }
   }
   for (Trail& trail : trails_) trail.clear();
+}
+
+// A texture unit takes 8 neighbouring lanes at a time, as an H200's counters say: their fetches are
+// a request, with sectors of its own.
+void count_fetches(AccessCounts& counts, const std::uintptr_t (&addresses)[kWarpSize],
+                   unsigned mask, unsigned size) {
+  constexpr unsigned kLanes = 8;
+  for (unsigned first = 0; first < kWarpSize; first += kLanes) {
+    std::set<std::uintptr_t> sectors;
+    for (unsigned id = first; id < first + kLanes; ++id) {
+      if (!(mask >> id & 1)) continue;
+      sectors.insert(addresses[id] / kSectorBytes);
+      sectors.insert((addresses[id] + size - 1) / kSectorBytes);
+    }
+    counts.texture_requests += !sectors.empty();
+    counts.texture_sectors += sectors.size();
+  }
 }
 
 // Counts one request of the lanes in `mask`.
@@ -277,6 +291,7 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
     return;
   }
   counts.sectors += sector_count;
+  if (tally.access == Access::kTexture) count_fetches(counts, addresses, mask, tally.size);
   counts.ideal_sectors += (bytes + kSectorBytes - 1) / kSectorBytes;
   counts.lines += lines;
   counts.ideal_lines += (bytes + kLineBytes - 1) / kLineBytes;

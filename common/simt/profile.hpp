@@ -26,7 +26,7 @@ inline constexpr unsigned kLineBytes = 128;
 inline constexpr unsigned kBankBytes = 4;
 
 // The last two are no accesses: they count how often warps met, and with how many lanes.
-// (A fetch from a texture is counted as a load, and once more on its own.)
+// (A fetch from a texture is counted as a load, and once more as the texture units do.)
 enum class Access : std::uint8_t { kLoad, kStore, kAtomic, kTexture, kBarrier, kWarpOperation };
 enum class Space : std::uint8_t { kGlobal, kShared, kNone };
 
@@ -48,7 +48,7 @@ struct AccessCounts {
   std::uint64_t ideal_passes = 0;
   std::uint64_t addresses = 0;         // distinct ones, over all requests
   std::uint64_t max_same_address = 0;  // most lanes of a request on one address (atomics)
-  // Those of the above that are loads through the texture units.
+  // Loads through the texture units, as those count: a request for every 8 lanes.
   std::uint64_t texture_requests = 0;
   std::uint64_t texture_sectors = 0;
   // By the model of the caches (cache_model.hpp), if one was asked for.
