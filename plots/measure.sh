@@ -36,7 +36,7 @@ generated=(stencil2d:1000x1000 stencil3d:160x160x160 stencil3d:100x100x100,point
   random:2000000x2000000,nnz_per_row=16 powerlaw:1000000x1000000,nnz=12000000 rmat:scale=19
   dense:2000x2000)
 chains=(m_2.1K m_2.3K m_3K m_14K m_40K m_50K m_68K m_130K m_650K m_1M m_2.6M m_3.7M)
-grids=() large=(stencil2d:900x900,dof=4 stencil2d:1300x1300,dof=4 stencil3d:100x100x100,dof=3
+grids=() large=(stencil2d:900x900,dof=4 stencil2d:1300x1300,dof=4 stencil3d:104x104x104,dof=3
   stencil3d:126x126x126,dof=3)
 for dof in 1 2 3 4 5 6 7 8; do
   for grid in stencil2d:256x256 stencil2d:512x512 stencil3d:32x32x32 stencil3d:64x64x64; do
