@@ -1,16 +1,17 @@
 // Step 06, one pass: the rows that lie in several shares.
 //
-// Each of these shares counts itself when it begins, and publishes its part of such a row's sum when
-// it has it. Who counts last knows that all others have begun, so that none of them waits for a
-// place on the device; it does its own part, waits for theirs, and adds them up in the order of the
-// shares: whoever it is, the bits are the same. The count costs no time, since its answer is asked
-// for at the end.
+// Each of these shares counts itself when it begins, and publishes its part of such a row's sum
+// when it has it. Who counts last knows that all others have begun, so that none of them waits for
+// a place on the device; it does its own part, waits for theirs, and adds them up in the order of
+// the shares: whoever it is, the bits are the same. The count costs no time, since its answer is
+// asked for at the end.
 //
 // Nothing says in which order two stores become visible to others. The usual answer is a fence
 // between a part and a sign that it is there; on a GPU it waits for all earlier stores of the warp,
-// and what the reader needs as its counterpart empties the L1 cache of a whole multiprocessor, x and
-// all. Here a part carries its own sign of arrival: 32 of its bits and a 1 are one word of 64 bits,
-// which memory moves whole. The reader waits for the 1, and puts it back to 0 for the next product.
+// and what the reader needs as its counterpart empties the L1 cache of a whole multiprocessor, x
+// and all. Here a part carries its own sign of arrival: 32 of its bits and a 1 are one word of 64
+// bits, which memory moves whole. The reader waits for the 1, and puts it back to 0 for the next
+// product.
 //
 //   lane 0   counts the share, as one of those with a part of the row in which it begins
 //   lane 1   as one of those with a part of the row in which it ends

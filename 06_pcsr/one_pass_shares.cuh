@@ -37,8 +37,8 @@ __device__ __forceinline__ int share_of(int k, int row, unsigned window) {
   return static_cast<int>((static_cast<unsigned>(k) + row) / window);
 }
 
-// shares: share_count + 1; parts: two a share, set to 0; arrivals: one a share, set to the number of
-// shares of the cut row that begins in it. A product leaves both as they were.
+// shares: share_count + 1; parts: two a share, set to 0; arrivals: one a share, set to the number
+// of shares of the cut row that begins in it. A product leaves both as they were.
 template <typename T>
 __global__ void find_shares_kernel(int share_count, unsigned window, int overhang, int rows,
                                    int nnz, const int* row_offsets, Share* shares, Part<T>* parts,

@@ -142,8 +142,7 @@ class PcsrOnePass final : public Spmv<T> {
     const std::size_t block_bytes = kMostWarps * sizeof(OnePassShared<T>);
     const int resident =
         device::resident_blocks(pcsr_one_pass_kernel<T>, kOnePassThreads, block_bytes);
-    const int blocks =
-        std::max(std::min(resident, kOnePassBlocks * device::multiprocessors()), 1);
+    const int blocks = std::max(std::min(resident, kOnePassBlocks * device::multiprocessors()), 1);
     // The more of x stays in the L1 cache, the better.
     device::limit_shared_memory(pcsr_one_pass_kernel<T>, kOnePassBlocks, block_bytes);
     const long long warps = 1LL * blocks * kMostWarps;
@@ -160,20 +159,20 @@ class PcsrOnePass final : public Spmv<T> {
 
   void preprocess(cudaStream_t stream) override {
     if (share_count_ == 0) return;
-    device::launch(
-        find_shares_kernel<T>,
-        {dim3(device::divide_up(share_count_ + 1, 4)), dim3(128), 0, stream},
-        share_count_, window_, kOnePassOverhang, a_.rows, a_.nnz, a_.row_offsets.data(),
-        shares_.data(), parts_.data(), arrivals_.data());
+    constexpr int kThreads = 128;  // a warp for each border between shares
+    const int blocks = device::divide_up(share_count_ + 1, kThreads / 32);
+    device::launch(find_shares_kernel<T>, {dim3(blocks), dim3(kThreads), 0, stream}, share_count_,
+                   window_, kOnePassOverhang, a_.rows, a_.nnz, a_.row_offsets.data(),
+                   shares_.data(), parts_.data(), arrivals_.data());
   }
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
-    device::launch(
-        pcsr_one_pass_kernel<T>,
-        {dim3(device::divide_up(share_count_, warps_)), dim3(32 * warps_),
-         warps_ * sizeof(OnePassShared<T>), stream},
-        share_count_, window_, shares_.data(), a_.row_offsets.data(), a_.column_indices.data(),
-        a_.values.data(), alpha, x, beta, y, parts_.data(), arrivals_.data());
+    device::launch(pcsr_one_pass_kernel<T>,
+                   {dim3(device::divide_up(share_count_, warps_)), dim3(32 * warps_),
+                    warps_ * sizeof(OnePassShared<T>), stream},
+                   share_count_, window_, shares_.data(), a_.row_offsets.data(),
+                   a_.column_indices.data(), a_.values.data(), alpha, x, beta, y, parts_.data(),
+                   arrivals_.data());
   }
   std::size_t matrix_bytes() const override { return a_.bytes() + shares_.bytes(); }
 

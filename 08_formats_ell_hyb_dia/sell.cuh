@@ -21,7 +21,8 @@ inline constexpr unsigned kSlice = 32;
 inline constexpr unsigned kSortWindow = 256;  // so that a place in it fits a byte
 
 // The row that stands in slot `slot`. Without `places` the rows stand as they are.
-__host__ __device__ __forceinline__ unsigned row_of_slot(unsigned slot, const unsigned char* places) {
+__host__ __device__ __forceinline__ unsigned row_of_slot(unsigned slot,
+                                                         const unsigned char* places) {
   return places ? slot / kSortWindow * kSortWindow + places[slot] : slot;
 }
 
