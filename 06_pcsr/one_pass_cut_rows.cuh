@@ -71,23 +71,21 @@ __device__ __forceinline__ T sum_of_warp(T value) {
   return value;
 }
 
-// The row of which the share counts itself by this lane, or -1. border_rows: Share::row of the
-// share and of the next.
-__device__ __forceinline__ int counted_row(const int border_rows[2]) {
+// For lanes 0 and 1, if they count the share: how many shares of their row had not begun yet, this
+// one included; else 0. border_rows: Share::row of the share and of the next.
+__device__ __forceinline__ unsigned count_share(unsigned window, const int border_rows[2],
+                                                const int* row_offsets, unsigned* arrivals) {
   const int lane = threadIdx.x % 32;
   const bool head = border_rows[0] < 0;
   const bool tail = border_rows[1] < 0;
   const int first_row = border_rows[0] & ~kCutRow;
   const int row_end = border_rows[1] & ~kCutRow;
-  if (lane == 0 && head) return first_row;
-  if (lane == 1 && tail && !(head && first_row == row_end)) return row_end;
-  return -1;
-}
-
-// For lanes 0 and 1: how many shares of their row had not begun yet, this one included.
-__device__ __forceinline__ unsigned count_share(unsigned window, const int border_rows[2],
-                                                const int* row_offsets, unsigned* arrivals) {
-  const int row = counted_row(border_rows);
+  int row = -1;
+  if (lane == 0 && head) {
+    row = first_row;
+  } else if (lane == 1 && tail && !(head && first_row == row_end)) {
+    row = row_end;
+  }
   if (row < 0) return 0;
   return atomicSub(&arrivals[share_of(row_offsets[row], row, window)], 1u);
 }

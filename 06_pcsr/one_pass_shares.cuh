@@ -73,14 +73,11 @@ __global__ void find_shares_kernel(int share_count, unsigned window, int overhan
   // Is the row before cut, and are there nonzeros of it from `start` on?
   const int cut = low - 1;
   const long long end = static_cast<long long>(row_offsets[low]) + cut;
-  const long long its_window_end = (share_of(row_offsets[cut], cut, window) + 1LL) * window;
-  if (end >= its_window_end + overhang && end > start) {
+  const int first = share_of(row_offsets[cut], cut, window);
+  if (end >= (first + 1LL) * window + overhang && end > start) {
     shares[s] = Share{cut | kCutRow, static_cast<int>(start - cut)};
     const int last = share_of(row_offsets[low] - 1, cut, window);
-    if (s == last) {
-      const int first = share_of(row_offsets[cut], cut, window);
-      arrivals[first] = last - first + 1;
-    }
+    if (s == last) arrivals[first] = last - first + 1;
   }
 }
 
