@@ -9,7 +9,6 @@
 #include <bit>
 #include <limits>
 #include <mutex>
-#include <set>
 
 #include "simt/internal.hpp"
 #include "simt/profile.hpp"
@@ -52,6 +51,25 @@ Passes bank_passes(const std::uintptr_t (&addresses)[kWarpSize], unsigned mask, 
     passes.ideal += most > 0;
   }
   return passes;
+}
+
+// A texture unit takes 8 neighbouring lanes at a time, as an H200's counters say: their fetches are
+// a request, with sectors of its own.
+void count_fetches(AccessCounts& counts, const std::uintptr_t (&addresses)[kWarpSize],
+                   unsigned mask, unsigned size) {
+  constexpr unsigned kLanes = 8;
+  for (unsigned first = 0; first < kWarpSize; first += kLanes) {
+    std::uintptr_t sectors[2 * kLanes];  // an element may straddle two
+    unsigned n = 0;
+    for (unsigned id = first; id < first + kLanes; ++id) {
+      if (!(mask >> id & 1)) continue;
+      sectors[n++] = addresses[id] / kSectorBytes;
+      sectors[n++] = (addresses[id] + size - 1) / kSectorBytes;
+    }
+    std::sort(sectors, sectors + n);
+    counts.texture_requests += n > 0;
+    counts.texture_sectors += std::unique(sectors, sectors + n) - sectors;
+  }
 }
 
 }  // namespace
@@ -212,23 +230,6 @@ void Observer::line_up(unsigned warp) {
     }
   }
   for (Trail& trail : trails_) trail.clear();
-}
-
-// A texture unit takes 8 neighbouring lanes at a time, as an H200's counters say: their fetches are
-// a request, with sectors of its own.
-void count_fetches(AccessCounts& counts, const std::uintptr_t (&addresses)[kWarpSize],
-                   unsigned mask, unsigned size) {
-  constexpr unsigned kLanes = 8;
-  for (unsigned first = 0; first < kWarpSize; first += kLanes) {
-    std::set<std::uintptr_t> sectors;
-    for (unsigned id = first; id < first + kLanes; ++id) {
-      if (!(mask >> id & 1)) continue;
-      sectors.insert(addresses[id] / kSectorBytes);
-      sectors.insert((addresses[id] + size - 1) / kSectorBytes);
-    }
-    counts.texture_requests += !sectors.empty();
-    counts.texture_sectors += sectors.size();
-  }
 }
 
 // Counts one request of the lanes in `mask`.
