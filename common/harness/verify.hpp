@@ -22,7 +22,8 @@ struct Reference {
 };
 
 // y = alpha A x + beta y0 in long double, with the bound (length + 8) epsilon(T) (|alpha| sum
-// |a||x| + |beta||y0|), which any order of summation meets. y0 may be empty when beta is 0.
+// |a||x| + |beta||y0|), which any order of summation meets, and, as products may underflow, one
+// smallest number for each of them. y0 may be empty when beta is 0.
 template <typename T>
 Reference make_reference(const Csr<T>& a, T alpha, const std::vector<T>& x, T beta,
                          const std::vector<T>& y0);

@@ -194,6 +194,21 @@ TEST_CASE("the bound follows the rows' length and the magnitude of their terms",
   CHECK_FALSE(verify<double>({0}, r).ok);          // too short
 }
 
+TEST_CASE("a row may be off by the smallest number for each of its products", "[harness]") {
+  Csr<float> a;
+  a.rows = 2;
+  a.cols = 2;
+  a.row_offsets = {0, 2, 2};
+  a.column_indices = {0, 1};
+  a.values = {1e-20f, 1e-20f};
+  const Reference r = make_reference<float>(a, 1.0f, {1e-25f, 1e-25f}, 0.0f, {});
+  const float smallest = std::numeric_limits<float>::denorm_min();
+  CHECK(verify<float>({2 * smallest, 0}, r).ok);
+  CHECK(verify<float>({smallest, 0}, r).ok);
+  CHECK_FALSE(verify<float>({4 * smallest, 0}, r).ok);
+  CHECK_FALSE(verify<float>({2 * smallest, smallest}, r).ok);  // an empty row has no products
+}
+
 TEST_CASE("NaN and infinity in the matrix are expected in y", "[harness]") {
   Csr<double> a;
   a.rows = 3;
