@@ -53,8 +53,6 @@ COUNTERS = {
     "shared loads": ["smsp__inst_executed_op_shared_ld.sum"],
     "shared stores": ["smsp__inst_executed_op_shared_st.sum"],
     "DRAM bytes read": ["dram__bytes_read.sum"],
-    # What is written may still be in the L2 when a kernel ends: kept, not compared.
-    "DRAM bytes written": ["dram__bytes_write.sum"],
 }
 # What is compared: (name, numerator, denominator or None, share that it may differ by).
 QUANTITIES = [
@@ -184,15 +182,13 @@ def count(arguments):
                     sums = functions.setdefault(function_name(kernel["kernel"]), {"launches": 0, "sites": 0})
                     sums["launches"] += kernel["launches"]
                     add = lambda name, value: sums.__setitem__(name, sums.get(name, 0) + value)  # noqa: E731
-                    add("DRAM bytes written", 32 * kernel["model_dram_write_sectors"])
                     sites = set()
                     for line in record["lines"]:
                         if line["kernel"] != kernel["kernel"]:
                             continue
                         space, access = line["space"], line["access"]
                         if space == "global" and access == "load":
-                            through = "texture" if line["texture_requests"] else "load"
-                            prefix = "texture_" if line["texture_requests"] else ""
+                            through, prefix = ("texture", "texture_") if line["texture_requests"] else ("load", "")
                             add(f"{through} requests", line[f"{prefix}requests"])
                             add(f"{through} sectors", line[f"{prefix}sectors"])
                             sites.add((line["file"], line["line"], line["array"]))
@@ -253,7 +249,7 @@ def compare(arguments):
     loads = json.loads(path.read_text()) if path.exists() else {}
     found = []  # quantity, run, function, counted, measured, allowed
     functions, missing = set(), []
-    outside = {}  # reason: off, function, quantity
+    outside = {}  # reason: off, function
     for run, counted_functions in runs.items():
         if not (directory / f"{run}.csv").exists():
             missing.append(run)
@@ -277,9 +273,10 @@ def compare(arguments):
                 elif max(ours, theirs) < LEAST or (allowed is None and theirs == 0):
                     continue
                 found.append((name, run, function, ours, theirs, allowed))
-                if allowed is not None and abs(deviation(ours, theirs)) > allowed:
+                off = deviation(ours, theirs)
+                if allowed is not None and abs(off) > allowed:
                     reason = reason_for(function, name, counted, measured, loads)
-                    outside.setdefault(reason, []).append((deviation(ours, theirs), function, name))
+                    outside.setdefault(reason, []).append((off, function))
     if not found:
         sys.exit(f"nothing to compare in {directory}; `measure` on a GPU and `count` make the records")
 
@@ -299,7 +296,7 @@ def compare(arguments):
     for reason, cases in outside.items():
         print(f"\nOutside, {len(cases)} values: {reason}")
         names = {}  # without template arguments
-        for off, function, _ in cases:
+        for off, function in cases:
             names.setdefault(function.split("<")[0], []).append(off)
         for function, offs in sorted(names.items()):
             print(f"  {function}: {len(offs)}, at most {max(offs, key=abs):+.1%}")
