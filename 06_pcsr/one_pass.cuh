@@ -21,11 +21,12 @@
 
 namespace spmv {
 
-inline constexpr int kOnePassThreads = 384;   // of a block, at most
-inline constexpr int kOnePassBlocks = 2;      // of a multiprocessor
-inline constexpr int kOnePassStep = 256;      // nonzeros a warp takes at a time
-inline constexpr int kOnePassOverhang = 512;  // two steps
-inline constexpr int kOnePassWindow = 32768;  // of a share, at most
+inline constexpr int kOnePassThreads = 384;      // of a block, at most
+inline constexpr int kOnePassBlocks = 2;         // of a multiprocessor
+inline constexpr int kOnePassStep = 256;         // nonzeros a warp takes at a time
+inline constexpr int kOnePassOverhang = 512;     // two steps
+inline constexpr int kOnePassWindow = 32768;     // of a share, at most,
+inline constexpr int kOnePassWindowFarX = 8192;  // and where x does not fit in the L2 cache
 
 // 16 bytes, which a lane reads from shared memory at once.
 template <typename T>

@@ -142,11 +142,15 @@ class PcsrOnePass final : public Spmv<T> {
     const std::size_t block_bytes = kMostWarps * sizeof(OnePassShared<T>);
     const int resident =
         device::resident_blocks(pcsr_one_pass_kernel<T>, kOnePassThreads, block_bytes);
-    const int blocks = std::max(std::min(resident, kOnePassBlocks * device::multiprocessors()), 1);
+    const int blocks = std::max(
+        std::min(resident, kOnePassBlocks * device::attribute(cudaDevAttrMultiProcessorCount)), 1);
     // The more of x stays in the L1 cache, the better.
     device::limit_shared_memory(pcsr_one_pass_kernel<T>, kOnePassBlocks, block_bytes);
     const long long warps = 1LL * blocks * kMostWarps;
-    const long long rounds = device::divide_up(positions, warps * kOnePassWindow);
+    const bool x_fits =
+        a_.cols * sizeof(T) <= static_cast<std::size_t>(device::attribute(cudaDevAttrL2CacheSize));
+    const long long longest = x_fits ? kOnePassWindow : kOnePassWindowFarX;
+    const long long rounds = device::divide_up(positions, warps * longest);
     const long long shares = warps * std::max(rounds, 1LL);
     window_ = static_cast<unsigned>(std::max(device::divide_up(positions, shares), least_window()));
     share_count_ = static_cast<int>(device::divide_up(positions, static_cast<long long>(window_)));

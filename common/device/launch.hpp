@@ -35,27 +35,22 @@ void launch(void (*kernel)(Parameters...), const Shape& shape, Arguments&&... ar
         "launching a kernel");
 }
 
+// Of the current device.
+inline int attribute(cudaDeviceAttr which) {
+  int device = 0;
+  int value = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&value, which, device), "device attribute");
+  return value;
+}
+
 // How many blocks of `kernel` the current device holds at once; 0 if it cannot hold one.
 template <typename... Parameters>
 int resident_blocks(void (*kernel)(Parameters...), int threads, std::size_t shared_bytes = 0) {
-  int device = 0;
-  int multiprocessors = 0;
   int blocks = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-        "device attribute");
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
         "occupancy");
-  return blocks * multiprocessors;
-}
-
-// Multiprocessors of the current device.
-inline int multiprocessors() {
-  int device = 0;
-  int count = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "device attribute");
-  return count;
+  return blocks * attribute(cudaDevAttrMultiProcessorCount);
 }
 
 // Shared memory and L1 cache are one memory. Asks the driver to set no more of it apart for the
@@ -63,14 +58,8 @@ inline int multiprocessors() {
 // rest.
 template <typename... Parameters>
 void limit_shared_memory(void (*kernel)(Parameters...), int blocks, std::size_t bytes) {
-  int device = 0;
-  int all = 0;
-  int reserved = 0;  // by the driver, in each block
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device),
-        "device attribute");
-  check(cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device),
-        "device attribute");
+  const int all = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+  const int reserved = attribute(cudaDevAttrReservedSharedMemoryPerBlock);  // by the driver
   const long long wanted = blocks * (static_cast<long long>(bytes) + reserved);
   const auto percent = static_cast<int>((100 * wanted + all - 1) / all);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,

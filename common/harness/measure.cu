@@ -20,14 +20,6 @@ constexpr double kBatchMilliseconds = 1.0;
 constexpr int kColdLaunches = 25;
 constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
 
-int attribute(cudaDeviceAttr which) {
-  int device = 0;
-  int value = 0;
-  device::check(cudaGetDevice(&device), "device");
-  device::check(cudaDeviceGetAttribute(&value, which, device), "device attribute");
-  return value;
-}
-
 double milliseconds(const device::Stream& stream, int launches, const Launch& launch) {
   device::Event start;
   device::Event stop;
@@ -63,8 +55,8 @@ Quartiles time_warm(const device::Stream& stream, const Launch& launch) {
 }
 
 Quartiles time_cold(const device::Stream& stream, const Launch& launch) {
-  device::Buffer<char> flush("flush",
-                             4 * static_cast<std::size_t>(attribute(cudaDevAttrL2CacheSize)));
+  device::Buffer<char> flush(
+      "flush", 4 * static_cast<std::size_t>(device::attribute(cudaDevAttrL2CacheSize)));
   std::vector<double> samples;
   for (int i = 0; i < kColdLaunches; ++i) {
     device::check(cudaMemsetAsync(flush.data(), i, flush.bytes(), stream.get()), "flushing the L2");
