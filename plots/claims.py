@@ -155,7 +155,7 @@ CLAIMS = [
     ("PCSR", "times as fast as cuSPARSE's CSR", pcsr_over("CSRMV"),
      "cuSPARSE has since got balanced algorithms that read CSR once, as the one-pass PCSR of step 06 does"),
     ("PCSR", "times as fast as cuSPARSE's HYB", pcsr_over("HYBMV"),
-     "cuSPARSE dropped HYB; step 08's stands for it"),
+     "cuSPARSE dropped HYB; step 08's stands for it, and has no middle array to write and to read"),
     ("PCSR", "times as fast as CSR-Adaptive", pcsr_over("CSR-Adaptive"),
      "both stage products in shared memory; CSR-Adaptive needs no middle array, but one more array of block limits"),
     ("PCSR", "greatest share of the peak bandwidth", pcsr_bandwidth(),

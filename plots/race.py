@@ -6,15 +6,17 @@ that matrix) / (time of the kernel), the three worst matrices, and how near the 
 floor on matrices of over a million nonzeros. Above 1 the kernel is the faster one.
 """
 import argparse
+from pathlib import Path
 from statistics import geometric_mean
 
-from records import on_gpu, records_in, short
+from records import on_gpu, read_records, records_in, short
 
 
-def read(files):
+def read(paths):
     """{(matrix, precision): (nonzeros, {kernel or 'floor': {'warm': ms, 'cold': ms}})}"""
     runs = {}
-    for record in (record for file in files for record in records_in(file)):
+    found = (read_records(p.name, p.parent) if p.is_dir() else records_in(p) for p in paths)
+    for record in (record for records in found for record in records):
         if not on_gpu(record):
             continue
         matrix = record["matrix"]
@@ -29,10 +31,11 @@ def read(files):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kernel")
-    parser.add_argument("files", nargs="+", help="records, JSON Lines")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="records",
+                        help="files of records, or a device's directory: its newest")
     arguments = parser.parse_args()
 
-    runs = read(arguments.files)
+    runs = read(arguments.paths)
     print("precision state  matrices  mean  of the floor  worst")
     for precision in ("f64", "f32"):
         for state in ("warm", "cold"):
