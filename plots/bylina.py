@@ -95,7 +95,7 @@ def times_table(number):
     def table(data):
         rows = []
         for row in published(f"bylina_2011_table{number}"):
-            cells = [row["matrix"]]
+            cells = [data.label(row["matrix"])]
             for kernel in ("cpu", *FORMATS):
                 record = data.fastest(row["matrix"], "f32", patterns_of(kernel), kernel != "cpu")
                 cells += [cell(1e6 * float(row[kernel]) / PRODUCTS), cell(record and 1e3 * milliseconds(record))]
@@ -119,7 +119,7 @@ def speedup(data, matrix, kernel):
 
 def speedups_table(number):
     def table(data):
-        rows = [[row["matrix"]] + [text for k in FORMATS for text in (row[k], cell(speedup(data, row["matrix"], k)))]
+        rows = [[data.label(row["matrix"])] + [text for k in FORMATS for text in (row[k], cell(speedup(data, row["matrix"], k)))]
                 for row in published(f"bylina_2011_table{number}")]
         columns = ["matrix"] + [text for k in FORMATS for text in (f"{on(k)}: C2050", data.device)]
         return Table(f"{PAPER}, table {number}: times as fast as the CPU, single precision", columns, rows,

@@ -4,9 +4,9 @@ figures 7 to 10)."""
 from statistics import mean
 
 import style
-from multigpu import efficiencies, percent
-from records import gflops, published
-from tables import Table, cell
+from multigpu import efficiencies, labels, percent
+from records import STAND_IN, gflops, published, starred
+from tables import Table
 
 PAPER = "He and Gao 2016"
 GPU = "Tesla C2050"
@@ -167,13 +167,12 @@ def figure6(data, gaps):
         axes.grid(False)
         axes.ticklabel_format(axis="both", style="plain")
         axes.locator_params(nbins=4)
-        star = "*" if info["matrix"]["source"] == "stand-in" else ""
-        axes.set_title(f"{name}{star}: {info['matrix']['rows']:,} rows, {info['mean_row']:.1f} a row")
+        axes.set_title(f"{starred(name, info['matrix']['source'])}: {info['matrix']['rows']:,} rows, {info['mean_row']:.1f} a row")
         for spine in axes.spines.values():
             spine.set_visible(True)
     gaps.remark("Each dot is a 200th of the rows by a 200th of the columns, the darker the fuller.")
     if any(data.shapes[m]["matrix"]["source"] == "stand-in" for m in names):
-        gaps.remark("* stand-in: generated, of the same kind and size, since the file is not here.")
+        gaps.remark(STAND_IN)
     return figure
 
 
@@ -197,8 +196,10 @@ def parallel_figure(number):
                     for way in ("I", "II")], [style.SKY, style.BLUE])
         axes[0].set_title(f"{gpus} Tesla C2050, double precision (drawn from table {table})", pad=16)
         if own:
-            names = list(dict.fromkeys(m for m, _ in own))
-            style.bars(axes[1], [data.label(m) for m in names],
+            names = labels(data, own)
+            if any(name.endswith("*") for name in names.values()):
+                gaps.remark(STAND_IN)
+            style.bars(axes[1], list(names.values()),
                        [(f"PCSR-{way}", [percent(own[m, way]) if (m, way) in own else None for m in names])
                         for way in ("I", "II")], [style.ORANGE, style.VERMILLION])
             axes[1].set_title(f"{gpus} {data.device}, double precision", pad=16)
@@ -223,18 +224,21 @@ def parallel_table(number):
 
         def ours(matrix, way):
             r = own.get((matrix, way))
-            return [cell(r["best_step_ms"]), cell(r["busy_deviation_ms"]), f"{percent(r):.2f}"] if r else ["—"] * 3
+            return ([f"{r['best_step_ms']:.4f}", f"{r['busy_deviation_ms']:.4f}", f"{percent(r):.2f}"] if r
+                    else ["—"] * 3)
 
         heads = ["ms", "sd", "efficiency, %"]
         columns = ["matrix", "C2050: one GPU, ms"] + [
             f"{where}, PCSR-{way}: {head}" if head == "ms" else head
             for way in ("I", "II") for where in ("C2050", data.device) for head in heads]
         rows, theirs = [], published(f"he_gao_2016_table{number}")
+        names = labels(data, own)
         for row in theirs:
-            rows.append([row["matrix"], row["one_gpu"]] + [text for way in ("I", "II") for text in (
+            name = names.pop(row["matrix"], row["matrix"])
+            rows.append([name, row["one_gpu"]] + [text for way in ("I", "II") for text in (
                 row[f"time_{way}"], row[f"sd_{way}"], row[f"efficiency_{way}"], *ours(row["matrix"], way))])
-        for matrix in dict.fromkeys(m for m, _ in own if not theirs.where(matrix=m)):
-            rows.append([data.label(matrix), ""] + [text for way in ("I", "II") for text in (
+        for matrix, name in names.items():
+            rows.append([name, ""] + [text for way in ("I", "II") for text in (
                 "", "", "", *ours(matrix, way))])
         words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
         notes = ["Double precision. Ours: the fastest way of launching" + (" and of exchanging x." if exchange else "."),

@@ -87,7 +87,7 @@ def speedup_chart(data, gaps):
 def table(data):
     rows = []
     for row in published("lightspmv_poster_table"):
-        cells = [row["matrix"]]
+        cells = [data.label(row["matrix"])]
         for precision in ("f32", "f64"):
             rates = {level: data.fastest(row["matrix"], precision, patterns) for level, patterns in LEVELS.items()}
             rates = {level: record and gflops(record) for level, record in rates.items()}

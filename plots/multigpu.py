@@ -18,6 +18,11 @@ def efficiencies(data, gpus, exchange, precision="f64"):
     return found
 
 
+def labels(data, found):
+    """{matrix: its name for an axis} of what efficiencies() found."""
+    return {matrix: data.label(matrix, record) for (matrix, _), record in found.items()}
+
+
 def percent(record):
     """Time on one GPU over GPUs times time, in percent."""
     return 100 * record["efficiency"]

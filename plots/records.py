@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "plots" / "results"
 PUBLISHED = ROOT / "plots" / "published"
 COUNTERS = "cpu_backend"  # the "device" whose records hold counters instead of times
+STAND_IN = "* stand-in: generated, of the same kind and size, since the file is not here."
 
 
 class RecordError(Exception):
@@ -103,6 +104,11 @@ def bandwidth(record, count="compulsory_bytes", state="warm"):
 def short(name):
     """A matrix's name up to its first comma."""
     return name.split(",")[0]
+
+
+def starred(name, source):
+    """With a star if what stands for it is a stand-in; see STAND_IN."""
+    return name + ("*" if source == "stand-in" else "")
 
 
 def number(value):
@@ -200,12 +206,13 @@ class Data:
             return self.matrices[matrix]["source"]
         return self.shapes.get(matrix, {}).get("matrix", {}).get("source", "")
 
-    def label(self, matrix):
-        """Its name for an axis: as short as tells it from others, with a star if it is a stand-in."""
+    def label(self, matrix, record=None):
+        """Its name for an axis: as short as tells it from others, with a star if it is a stand-in: in
+        `record`, if one is given, else in the newest."""
         alike = [name for name in self.matrices if short(name) == short(matrix)]
-        name = matrix if len(alike) > 1 else short(matrix)
-        return name + ("*" if self.source(matrix) == "stand-in" else "")
+        source = record["matrix"]["source"] if record else self.source(matrix)
+        return starred(matrix if len(alike) > 1 else short(matrix), source)
 
     def counters_label(self, matrix):
         source = next(r["matrix"]["source"] for (m, *_), r in self.counters.items() if m == matrix)
-        return short(matrix) + ("*" if source == "stand-in" else "")
+        return starred(short(matrix), source)

@@ -3,6 +3,8 @@
 import io
 import re
 
+from records import STAND_IN
+
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#999999"
@@ -54,7 +56,7 @@ class Gaps:
         everything = {matrix for of in self.asked.values() for matrix, _ in of}
         shown = {matrix for of in self.asked.values() for (matrix, _), state in of.items() if state == "there"}
         if any(self.data.source(matrix) == "stand-in" for matrix in shown):
-            lines.append("* stand-in: generated, of the same kind and size, since the file is not here.")
+            lines.append(STAND_IN)
         if everything and not shown:
             lines.append(f"Not measured yet on {self.data.device}: `{COMMAND}` makes the records.")
             return lines

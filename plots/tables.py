@@ -2,16 +2,18 @@
 
 from html import escape
 
-from records import number
+from records import STAND_IN, number
 
 
 class Table:
     """`rows` are lists of texts, in the first columns, `words`, of words and not of numbers; `notes`
-    stand below."""
+    stand below, and what a star behind a row's name means."""
 
     def __init__(self, title, columns, rows, notes=(), words=1):
         self.title, self.columns, self.rows, self.notes = title, columns, rows, list(notes)
         self.words = words
+        if any(row[0].endswith("*") for row in rows):
+            self.notes.append(STAND_IN)
         for row in rows:
             assert len(row) == len(columns), (title, row)
 

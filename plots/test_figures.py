@@ -15,7 +15,7 @@ import he_gao
 import ours
 import report
 import style
-from records import COUNTERS, Data, gflops, published
+from records import COUNTERS, STAND_IN, Data, gflops, published
 from test_update_readmes import record
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=2", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
@@ -66,6 +66,7 @@ def on_several(matrix, gpus, partition, exchange, milliseconds):
                     busy_deviation_ms=0.01, efficiency=1 / (gpus * milliseconds))
     for field in ("warm_ms", "cold_ms", "alpha", "beta"):
         del result[field]
+    result["matrix"]["source"] = "stand-in" if matrix == "F1" else "generated"
     return result
 
 
@@ -166,7 +167,17 @@ class Everywhere(Case):
         self.assertIn("Refused by HYBMV: rajat24.", self.draw("he_gao_2016_figure4")[1])
         figure, notes = self.draw("bylina_2011_figure10")
         self.assertIn("cant*", [text.get_text() for text in figure.axes[1].get_xticklabels()])
-        self.assertTrue(any(note.startswith("* stand-in") for note in notes))
+        self.assertIn(STAND_IN, notes)
+
+    def test_the_star_is_of_the_record_that_is_shown(self):
+        # F1 is a file in the other records, and a stand-in on several GPUs.
+        figure, notes = self.draw("he_gao_2016_figure9")
+        self.assertEqual([text.get_text() for text in figure.axes[1].get_xticklabels()], ["F1*", "rmat:scale=24"])
+        self.assertIn(STAND_IN, notes)
+        table = he_gao.TABLES["he_gao_2016_table5"](self.sets["large"])
+        self.assertEqual([row[0] for row in table.rows if row[0][:2] in ("F1", "ca", "rm")],
+                         ["F1*", "cage14", "rmat:scale=24"])
+        self.assertIn(STAND_IN, table.notes)
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -265,7 +276,7 @@ class Series(Case):
                 self.assertIn(f"## {table.title}", page)
                 self.assertTrue(table.rows)
         table = figures.TABLES["bylina_2011_table5"](self.sets["large"])
-        cant = next(row for row in table.rows if row[0] == "cant")
+        cant = next(row for row in table.rows if row[0] == "cant*")
         warm = self.sets["large"].times["cant", "f32", "ell"]["warm_ms"]["median"]
         self.assertEqual(cant[table.columns.index("ELL: C2050") + 1], f"{0.5 / warm:.2f}")
 
