@@ -4,7 +4,7 @@ import math
 from statistics import geometric_mean
 
 import style
-from records import floor_share, gflops, milliseconds, on_gpu, ours
+from records import floor_share, gflops, milliseconds, on_gpu
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
          6: "06 PCSR", 7: "07 LightSpMV", 8: "08 ELL, HYB, DIA, SELL", 9: "09 CDS", 0: "cuSPARSE"}
@@ -22,8 +22,8 @@ KINDS = {
 
 
 def compared(record):
-    """Our kernels and cuSPARSE's; not earlier versions of ours."""
-    return ours(record) or record["kernel"].startswith("cusparse_")
+    """The steps' kernels and cuSPARSE's."""
+    return record["step"] > 0 or record["kernel"].startswith("cusparse_")
 
 
 def by_step(data, matrix, precision):
@@ -141,7 +141,7 @@ def coalescing(data, gaps):
     names = names[:4]
     kernels = list(dict.fromkeys(
         k for (m, p, k), r in sorted(data.counters.items(), key=lambda item: item[1]["step"])
-        if p == "f64" and m in names and ours(r) and r.get("traffic")))
+        if p == "f64" and m in names and r["step"] > 0 and r.get("traffic")))
     figure = style.new_figure(11.5, 1.3 + 0.2 * len(kernels),
                               "Coalescing: bytes moved for each byte needed, counted on the CPU backend, f64")
     for column, (axes, name) in enumerate(zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names)):

@@ -75,11 +75,6 @@ def on_gpu(record):
     return "cold_ms" in record
 
 
-def ours(record):
-    """Whether a kernel is one of the steps' as they are now; earlier versions have files of their own."""
-    return record["step"] > 0 and "_version_" not in record["kernel"]
-
-
 def fits(kernel, patterns):
     return any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
 
