@@ -114,6 +114,14 @@ def bylina():
         for number in (4, 6) for row in published(f"bylina_2011_table{number}")
         for kernel in ("cpu", "coo", "csr", "ell", "hyb")
     }
+    limit = said.value(what="csr_best_up_to_rows")
+    rows = {row["matrix"]: int(row["rows"]) for row in published("bylina_2011_table3")}
+    for row in published("bylina_2011_table6"):
+        printed = "csr" if rows[row["matrix"]] <= limit else "hyb"
+        best = min(("coo", "csr", "ell", "hyb"), key=lambda kernel: float(row[kernel]))
+        if best != printed:
+            found.append(("bylina_2011_text", "section 6, figures 11 and 12", f"best format of {row['matrix']}",
+                          printed, best, "times of table 6"))
     first = [row["matrix"] for row in published("bylina_2011_table2")]
     peaks = {"cpu": 48.96, "gpu": 1030}  # GFLOP/s in single precision, table 1
     for what, matrix, kernel, device in (

@@ -63,8 +63,9 @@ def picture(number, title, unit, value):
                     if row == 1:
                         handles, labels = axes.get_legend_handles_labels()
         style.legend_below_title(figure, handles, labels)
-        gaps.remark(f"{data.device}, warm; lines up and down: quartiles. "
-                    "CSR: cuSPARSE's fastest, which PETSc's is today.")
+        gaps.remark(f"{data.device}, warm; lines up and down: quartiles. CDS: the fastest of cds, cds_sliced and "
+                    "cds_texture. CSR: cuSPARSE's fastest, which PETSc's is today. What fits in the L2 may be faster "
+                    "than a copy.")
         return figure
 
     draw.__doc__ = f"{unit} of CDS, DIA, ELL and CSR as degrees of freedom grow."

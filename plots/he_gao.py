@@ -196,13 +196,18 @@ def parallel_figure(number):
                     for way in ("I", "II")], [style.SKY, style.BLUE])
         axes[0].set_title(f"{gpus} Tesla C2050, double precision (drawn from table {table})", pad=16)
         if own:
-            names = labels(data, own)
+            names = labels(own, [row["matrix"] for row in rows])
             if any(name.endswith("*") for name in names.values()):
                 gaps.remark(STAND_IN)
             style.bars(axes[1], list(names.values()),
                        [(f"PCSR-{way}", [percent(own[m, way]) if (m, way) in own else None for m in names])
                         for way in ("I", "II")], [style.ORANGE, style.VERMILLION])
             axes[1].set_title(f"{gpus} {data.device}, double precision", pad=16)
+            if missing := [f"PCSR-{way} of {name}" for matrix, name in names.items() for way in ("I", "II")
+                           if (matrix, way) not in own]:
+                gaps.remark(f"Not measured: {', '.join(missing)}.")
+            if any(percent(record) > 100 for record in own.values()):
+                gaps.remark("Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it.")
         else:
             gaps.remark(f"Not measured yet on {gpus} {data.device}: step 10's README names the command.")
         for each in axes:
@@ -232,7 +237,7 @@ def parallel_table(number):
             f"{where}, PCSR-{way}: {head}" if head == "ms" else head
             for way in ("I", "II") for where in ("C2050", data.device) for head in heads]
         rows, theirs = [], published(f"he_gao_2016_table{number}")
-        names = labels(data, own)
+        names = labels(own, [])
         for row in theirs:
             name = names.pop(row["matrix"], row["matrix"])
             rows.append([name, row["one_gpu"]] + [text for way in ("I", "II") for text in (

@@ -1,5 +1,7 @@
 """Records of step 10's own program, `spmv multigpu`: one step of a product over several GPUs."""
 
+from records import short, starred
+
 PARTITIONS = {"I": "rows", "II": "nonzeros"}
 
 
@@ -18,9 +20,12 @@ def efficiencies(data, gpus, exchange, precision="f64"):
     return found
 
 
-def labels(data, found):
-    """{matrix: its name for an axis} of what efficiencies() found."""
-    return {matrix: data.label(matrix, record) for (matrix, _), record in found.items()}
+def labels(found, order):
+    """{matrix: its name for an axis} of what efficiencies() found, those named in `order` first. The star
+    is of these records: where others have the file, several GPUs may have multiplied a stand-in."""
+    names = {matrix: starred(short(matrix), record["matrix"]["source"]) for (matrix, _), record in found.items()}
+    first = [matrix for matrix in order if matrix in names]
+    return {matrix: names[matrix] for matrix in dict.fromkeys([*first, *names])}
 
 
 def percent(record):

@@ -201,12 +201,11 @@ class Data:
             return self.matrices[matrix]["source"]
         return self.shapes.get(matrix, {}).get("matrix", {}).get("source", "")
 
-    def label(self, matrix, record=None):
-        """Its name for an axis: as short as tells it from others, with a star if it is a stand-in: in
-        `record`, if one is given, else in the newest."""
+    def label(self, matrix):
+        """Its name for an axis, without its parameters if they make it long and no other has that name;
+        with a star if it is a stand-in."""
         alike = [name for name in self.matrices if short(name) == short(matrix)]
-        source = record["matrix"]["source"] if record else self.source(matrix)
-        return starred(matrix if len(alike) > 1 else short(matrix), source)
+        return starred(matrix if len(alike) > 1 or len(matrix) <= 32 else short(matrix), self.source(matrix))
 
     def counters_label(self, matrix):
         source = next(r["matrix"]["source"] for (m, *_), r in self.counters.items() if m == matrix)

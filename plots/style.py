@@ -172,7 +172,7 @@ def save_png(figure, directory, name):
 
     out = io.BytesIO()
     figure.savefig(out, format="png")
-    image = Image.open(out).convert("RGB").quantize(256)
+    image = Image.open(out).convert("RGB").quantize(256, method=1)  # maximum coverage: no colour is lost
     image.save(directory / f"{name}.png", optimize=True)
 
 

@@ -64,6 +64,7 @@ struct KernelInfo {
   std::string idea;    // a line
   std::string source;  // paper, and algorithm or section
   RunsOn runs_on = RunsOn::kDevice;
+  void (*open)() = nullptr;  // what a library needs once, which no kernel's setup is charged with
 };
 
 struct Kernel {

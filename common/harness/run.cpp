@@ -110,6 +110,7 @@ Record Bench<T>::run(const Kernel& kernel) const {
     return verdict.ok;
   };
   try {
+    if (kernel.info.open) kernel.info.open();
     const Stopwatch setup;
     const std::unique_ptr<Spmv<T>> spmv = kernel.set_up(problem_);
     device::check(cudaDeviceSynchronize(), "setting up " + kernel.info.name);
