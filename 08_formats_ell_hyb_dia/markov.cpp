@@ -13,6 +13,7 @@
 #include <Eigen/Dense>
 #endif
 
+#include "harness/run.hpp"
 #include "markov_vectors.hpp"
 
 namespace spmv {
@@ -33,16 +34,10 @@ struct Machine {
   std::unique_ptr<MarkovVectors<T>> vectors;
 
   Machine(const Kernel& kernel, const Problem<T>& problem, MarkovRun<T>& run) {
-    const auto start = std::chrono::steady_clock::now();
-    product = kernel.set_up(problem);
-    device::check(cudaDeviceSynchronize(), "setting up " + kernel.info.name);
-    run.setup_ms = milliseconds_since(start);
-
-    const device::Stream stream;
-    const auto middle = std::chrono::steady_clock::now();
-    product->preprocess(stream.get());
-    stream.synchronize();
-    run.preprocess_ms = milliseconds_since(middle);
+    Prepared<T> prepared = prepare(kernel, problem, device::Stream());
+    product = std::move(prepared.spmv);
+    run.setup_ms = prepared.setup_ms;
+    run.preprocess_ms = prepared.preprocess_ms;
     run.choice = product->choice();
     vectors = make_markov_vectors<T>(kernel.info.runs_on, problem.host.csr.rows);
   }

@@ -68,8 +68,8 @@ def pcsr_parallel(figure):
         found = [share for matrix, share in every.items() if matrix in matrices]
         if not found:
             return None
-        large = max(share for matrix, share in every.items())
-        return f"{mean(found):.1f}% ({len(found)} of {len(matrices)} matrices; at most {large:.1f}% of all measured)"
+        return (f"{mean(found):.1f}% ({len(found)} of {len(matrices)} matrices; "
+                f"at most {max(every.values()):.1f}% of all measured)")
 
     return theirs, ours
 

@@ -37,6 +37,25 @@ bool uses_atomics(const Record& record) {
 }  // namespace
 
 template <typename T>
+Prepared<T> prepare(const Kernel& kernel, const Problem<T>& problem, const device::Stream& stream) {
+  Prepared<T> prepared;
+  if (kernel.info.open) kernel.info.open();
+  const Stopwatch setup;
+  prepared.spmv = kernel.set_up(problem);
+  device::check(cudaDeviceSynchronize(), "setting up " + kernel.info.name);
+  prepared.setup_ms = setup.milliseconds();
+
+  const Stopwatch preprocess;
+  prepared.spmv->preprocess(stream.get());
+  stream.synchronize();
+  prepared.preprocess_ms = preprocess.milliseconds();
+  return prepared;
+}
+
+template Prepared<float> prepare(const Kernel&, const Problem<float>&, const device::Stream&);
+template Prepared<double> prepare(const Kernel&, const Problem<double>&, const device::Stream&);
+
+template <typename T>
 Bench<T>::Bench(const Problem<T>& problem, const RunOptions& options)
     : problem_(problem),
       options_(options),
@@ -110,17 +129,10 @@ Record Bench<T>::run(const Kernel& kernel) const {
     return verdict.ok;
   };
   try {
-    if (kernel.info.open) kernel.info.open();
-    const Stopwatch setup;
-    const std::unique_ptr<Spmv<T>> spmv = kernel.set_up(problem_);
-    device::check(cudaDeviceSynchronize(), "setting up " + kernel.info.name);
-    record.setup_ms = setup.milliseconds();
-
-    const Stopwatch preprocess;
-    spmv->preprocess(stream_.get());
-    stream_.synchronize();
-    record.preprocess_ms = preprocess.milliseconds();
-
+    const Prepared<T> prepared = prepare(kernel, problem_, stream_);
+    const std::unique_ptr<Spmv<T>>& spmv = prepared.spmv;
+    record.setup_ms = prepared.setup_ms;
+    record.preprocess_ms = prepared.preprocess_ms;
     record.choice = spmv->choice();
     const Csr<T>& a = problem_.host.csr;
     const double y_bytes = static_cast<double>(a.rows) * sizeof(T) * (beta_ == T{0} ? 1 : 2);

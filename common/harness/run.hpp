@@ -2,6 +2,7 @@
 // verify, measure, verify again.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,6 +48,23 @@ struct Record {
   // that uses atomics, the first one's blocks, warps and lanes ran in another order.
   std::optional<Difference> difference;
 };
+
+// A kernel ready to multiply, and how long that took.
+template <typename T>
+struct Prepared {
+  std::unique_ptr<Spmv<T>> spmv;
+  double setup_ms = 0;
+  double preprocess_ms = 0;
+};
+
+// Throws Unsuitable when the kernel refuses the matrix, and device::DeviceError.
+template <typename T>
+Prepared<T> prepare(const Kernel& kernel, const Problem<T>& problem, const device::Stream& stream);
+
+extern template Prepared<float> prepare(const Kernel&, const Problem<float>&,
+                                        const device::Stream&);
+extern template Prepared<double> prepare(const Kernel&, const Problem<double>&,
+                                         const device::Stream&);
 
 // The vectors and the reference that all kernels of one matrix share.
 template <typename T>

@@ -175,13 +175,20 @@ TEST_CASE("the worst row is named with its length and both values", "[harness]")
   CHECK(record.failure.find("2 of 200 rows are wrong") != std::string::npos);
 }
 
-TEST_CASE("the bound follows the rows' length and the magnitude of their terms", "[harness]") {
-  Csr<double> a;
+// Two nonzeros in the first row, none in the second.
+template <typename T>
+Csr<T> two_nonzeros(T first, T second) {
+  Csr<T> a;
   a.rows = 2;
   a.cols = 2;
   a.row_offsets = {0, 2, 2};
   a.column_indices = {0, 1};
-  a.values = {1e10, -1e10};
+  a.values = {first, second};
+  return a;
+}
+
+TEST_CASE("the bound follows the rows' length and the magnitude of their terms", "[harness]") {
+  const Csr<double> a = two_nonzeros(1e10, -1e10);
   const Reference r = make_reference<double>(a, 2.0, {1.0, 1.0}, 0.0, {});
   const double epsilon = std::numeric_limits<double>::epsilon();
   CHECK(r.y[0] == 0);
@@ -195,12 +202,7 @@ TEST_CASE("the bound follows the rows' length and the magnitude of their terms",
 }
 
 TEST_CASE("a row may be off by the smallest number for each of its products", "[harness]") {
-  Csr<float> a;
-  a.rows = 2;
-  a.cols = 2;
-  a.row_offsets = {0, 2, 2};
-  a.column_indices = {0, 1};
-  a.values = {1e-20f, 1e-20f};
+  const Csr<float> a = two_nonzeros(1e-20f, 1e-20f);
   const Reference r = make_reference<float>(a, 1.0f, {1e-25f, 1e-25f}, 0.0f, {});
   const float smallest = std::numeric_limits<float>::denorm_min();
   CHECK(verify<float>({2 * smallest, 0}, r).ok);
