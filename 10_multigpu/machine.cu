@@ -11,10 +11,10 @@ namespace {
 
 constexpr int kGraphSteps = 10;  // even: a graph leaves x where it found it
 
-std::vector<int> first_devices(std::size_t count) {
-  std::vector<int> devices;
-  for (std::size_t p = 0; p < count; ++p) devices.push_back(static_cast<int>(p));
-  return devices;
+std::vector<int> devices_of_parts(int parts, int devices) {
+  std::vector<int> of_parts;
+  for (int p = 0; p < parts; ++p) of_parts.push_back(p % devices);
+  return of_parts;
 }
 
 }  // namespace
@@ -62,8 +62,15 @@ void Crew::run(const std::function<void(int)>& work) {
 
 template <typename T>
 Machine<T>::Machine(std::vector<Part<T>> parts, const Kernel& kernel, const Setup& setup)
-    : exchange_(setup.exchange), gpus_(parts.size()) {
+    : exchange_(setup.exchange),
+      devices_(device::available_devices(setup.devices > 0 ? setup.devices
+                                                           : static_cast<int>(parts.size()))),
+      gpus_(parts.size()) {
   const int count = static_cast<int>(parts.size());
+  const std::vector<int> of_parts = devices_of_parts(count, devices_);
+  if (exchange_ == Exchange::kNccl && devices_ < count) {
+    throw Unsuitable("NCCL needs a GPU for each part");
+  }
   for (const Part<T>& part : parts) {
     cuts_.push_back(part.first_row);
     rows_ += part.rows();
@@ -82,18 +89,19 @@ Machine<T>::Machine(std::vector<Part<T>> parts, const Kernel& kernel, const Setu
     }
   }
 
-  crew_ = std::make_unique<Crew>(first_devices(parts.size()));
+  crew_ = std::make_unique<Crew>(of_parts);
   crew_->run([&](int p) {
-    gpus_[p] = std::make_unique<Gpu<T>>(p, std::move(parts[p]), packed[p], kernel, setup.exchange);
+    gpus_[p] = std::make_unique<Gpu<T>>(of_parts[p], std::move(parts[p]), packed[p], kernel,
+                                        setup.exchange);
   });
   for (int p = 0; p < count; ++p) {
-    const device::OnDevice on(p);
+    const device::OnDevice on(device_of(p));
     for (auto* events : {&ready_, &fetched_, &summed_, &fork_, &join_}) {
       events->push_back(device::Event::untimed());
     }
   }
   if (exchange_ != Exchange::kNone) connect(setup.peer_access);
-  if (exchange_ == Exchange::kNccl) nccl_ = std::make_unique<Nccl>(first_devices(parts.size()));
+  if (exchange_ == Exchange::kNccl) nccl_ = std::make_unique<Nccl>(of_parts);
 }
 
 // Finds out who reaches whom, and makes places for what has to go through the host.
@@ -106,7 +114,9 @@ void Machine<T>::connect(bool allow_peers) {
   for (int p = 0; p < count; ++p) {
     for (int q = 0; q < count; ++q) {
       if (p == q) continue;
-      reaches_[p][q] = allow_peers && device::enable_peer_access(p, q);
+      const bool same = device_of(p) == device_of(q);
+      reaches_[p][q] =
+          allow_peers && (same || device::enable_peer_access(device_of(p), device_of(q)));
       all_reach_all = all_reach_all && reaches_[p][q];
       if (!reaches_[p][q] && apart.empty()) {
         apart = std::to_string(p) + " and " + std::to_string(q);
@@ -130,7 +140,7 @@ void Machine<T>::connect(bool allow_peers) {
     return;
   }
   for (int p = 0; p < count; ++p) {
-    const device::OnDevice on(p);
+    const device::OnDevice on(device_of(p));
     sums_.emplace_back("sums", std::vector<double>(2 * static_cast<std::size_t>(count), 0));
     sums_of_.push_back(sums_.back().data());
   }
@@ -144,7 +154,7 @@ Machine<T>::~Machine() {
   nccl_.reset();
   for (int p = 0; p < size(); ++p) {
     if (!gpus_[p]) continue;
-    cudaSetDevice(p);
+    cudaSetDevice(device_of(p));
     cudaDeviceSynchronize();
     gpus_[p].reset();
     if (!sums_.empty()) sums_[p] = {};
@@ -260,7 +270,7 @@ void Machine<T>::run_loop(int first, int steps) {
       // Sends and receives that meet each other are asked for as one.
       if (nccl_ && phase == kFetch) Nccl::begin();
       for (int p = 0; p < size(); ++p) {
-        const device::OnDevice on(p);
+        const device::OnDevice on(device_of(p));
         do_phase(phase, p, k);
       }
       if (nccl_ && phase == kFetch) Nccl::end();
@@ -305,7 +315,7 @@ cudaGraphExec_t Machine<T>::capture(const std::function<void()>& work) {
     for (int p = 1; p < size(); ++p) fork_[0].hold(gpus_[p]->main());
     work();
     for (int p = 1; p < size(); ++p) {
-      const device::OnDevice there(p);
+      const device::OnDevice there(device_of(p));
       join_[p].record(gpus_[p]->main());
       join_[p].hold(origin);
     }
@@ -373,7 +383,7 @@ template <typename T>
 std::vector<double> Machine<T>::time_each(int steps) {
   std::vector<device::Event> begin, end;
   for (int p = 0; p < size(); ++p) {
-    const device::OnDevice on(p);
+    const device::OnDevice on(device_of(p));
     begin.emplace_back();
     end.emplace_back();
   }
@@ -383,7 +393,7 @@ std::vector<double> Machine<T>::time_each(int steps) {
     for (int phase = 0; phase < kPhases; ++phase) {
       if (nccl_ && phase == kFetch) Nccl::begin();
       for (int p = 0; p < size(); ++p) {
-        const device::OnDevice on(p);
+        const device::OnDevice on(device_of(p));
         if (phase == kAnnounce) begin[p].record_time(gpus_[p]->main());
         do_phase(phase, p, 0);
         if (phase == kMultiply) end[p].record_time(gpus_[p]->main());

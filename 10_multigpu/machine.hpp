@@ -30,6 +30,7 @@ enum class Drive {
 struct Setup {
   Exchange exchange = Exchange::kNone;
   bool peer_access = true;  // false: as if no GPU could use another one's memory
+  int devices = 0;          // that the parts share; 0: one for each part, or all there are
 };
 
 // A thread for each GPU, which wait for work between two runs.
@@ -55,11 +56,13 @@ class Crew {
 template <typename T>
 class Machine {
  public:
-  // Part p goes to device p. Throws Unsuitable when the exchange needs what the GPUs have not.
+  // Part p goes to device p % devices. Throws Unsuitable when the exchange needs what the GPUs have
+  // not.
   Machine(std::vector<Part<T>> parts, const Kernel& kernel, const Setup& setup);
   ~Machine();
 
   int size() const { return static_cast<int>(cuts_.size()) - 1; }
+  int devices() const { return devices_; }
   // "" or why some copies go through the host.
   const std::string& remark() const { return remark_; }
 
@@ -91,6 +94,7 @@ class Machine {
   };
   enum Phase { kAnnounce, kFetch, kMultiply, kFinish, kPhases };
 
+  int device_of(int p) const { return p % devices_; }
   const T* source(const Transfer& transfer, int k);
   void connect(bool allow_peers);
   void do_phase(int phase, int p, int k);
@@ -105,6 +109,7 @@ class Machine {
   double* sums(int p, int k) { return sums_of_[p] + (k % 2) * size(); }
 
   Exchange exchange_;
+  int devices_;
   Index rows_ = 0;
   std::vector<Index> cuts_;
   std::vector<std::vector<bool>> reaches_;  // [p][q]: whether p may use q's memory

@@ -64,6 +64,7 @@ struct Options {
   std::vector<std::string> drives{"loop", "threads", "graph"};
   int steps = 0;
   bool no_peer_access = false;
+  int share_gpus = 0;
 };
 
 // --- One matrix, and what has been found out about it -------------------------------------------
@@ -247,13 +248,19 @@ void Study<T>::one(int gpus, const std::string& partition, const std::string& ex
   const std::vector<Shape> shapes(parts.begin(), parts.end());
   std::unique_ptr<Machine<T>> machine;
   try {
-    machine = std::make_unique<Machine<T>>(std::move(parts), kernel,
-                                           Setup{exchange, !options_.no_peer_access});
+    machine = std::make_unique<Machine<T>>(
+        std::move(parts), kernel, Setup{exchange, !options_.no_peer_access, options_.share_gpus});
   } catch (const Unsuitable& reason) {
     fmt::print("  left out: {}\n", reason.what());
     return;
   }
   if (!machine->remark().empty()) fmt::print("  {}\n", machine->remark());
+  const bool shares = machine->devices() < gpus;
+  if (shares) {
+    fmt::print("  {} parts on {} GPU{}: right, but {} times say nothing about scaling\n", gpus,
+               machine->devices(), machine->devices() == 1 ? "" : "s",
+               machine->devices() == 1 ? "its" : "their");
+  }
 
   // One step from the x that all share; then as many as are asked for, in each way.
   machine->start(x_);
@@ -297,7 +304,7 @@ void Study<T>::one(int gpus, const std::string& partition, const std::string& ex
   if (gpus == 1) on_one_.insert_or_assign(key, OnOneGpu<T>{best_ms, y});
   const auto one = on_one_.find(key);
   const bool compares = one != on_one_.end() && gpus > 1;
-  if (compares && measures_) {
+  if (compares && measures_ && !shares) {
     fmt::print("  parallel efficiency {:.1f}%, of one GPU's {:.1f} us; ",
                100 * one->second.step_ms / (gpus * best_ms), 1e3 * one->second.step_ms);
   }
@@ -316,7 +323,7 @@ void Study<T>::one(int gpus, const std::string& partition, const std::string& ex
                    : fmt::format("not those of one GPU in {} rows, by up to {} ulp",
                                  difference.rows, difference.max_ulps));
   }
-  if (arguments_.json.empty()) return;
+  if (arguments_.json.empty() || (shares && measures_)) return;
 
   KernelInfo info = kernel.info;
   info.step = 10;
@@ -367,9 +374,6 @@ bool study(const Options& options, const CommandArguments& arguments, const std:
 int run(Options options, CommandArguments arguments) {
   if (options.steps == 0) options.steps = arguments.environment.backend == "cuda" ? 100 : 10;
   print_environment(std::cout, arguments.environment);
-  for (const int gpus : options.gpus) {
-    device::require_devices(gpus, fmt::format("--gpus {}", gpus));
-  }
   if (arguments.kernels == "*") arguments.kernels = "pcsr_one_pass";
   for (const Kernel* kernel : find_kernels(arguments.kernels)) {
     if (kernel->info.format != "CSR" || kernel->info.runs_on != RunsOn::kDevice) {
@@ -419,6 +423,10 @@ std::vector<std::string> words(const Map& map) {
           ->check(CLI::Range(0, 1000000));
       app.add_flag("--no-peer-access", own->no_peer_access,
                    "as if no GPU could reach another one's memory");
+      app.add_option("--share-gpus", own->share_gpus,
+                     "how many GPUs the parts share; 0: one for each part, or all where there are "
+                     "fewer")
+          ->check(CLI::Range(0, kMaxGpus));
       return [own](const CommandArguments& arguments) { return run(*own, arguments); };
     });
 

@@ -247,17 +247,27 @@ int main_program(int argc, char** argv) {
   // The ranks of one machine share its GPUs out.
   MPI_Comm here;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, g_rank, MPI_INFO_NULL, &here);
-  int rank_here = 0, ranks_here = 1;
+  int rank_here = 0, ranks_here = 1, devices_here = 1;
   MPI_Comm_rank(here, &rank_here);
   MPI_Comm_size(here, &ranks_here);
   Environment environment;
   together([&] {
-    device::require_devices(ranks_here, fmt::format("mpirun with {} ranks here", ranks_here));
+    devices_here = device::available_devices(ranks_here);
     environment = describe_environment(argc, argv);
   });
+  int shares = devices_here < ranks_here;
+  MPI_Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (g_rank == 0) print_environment(std::cout, environment);
-  return options.precision == "f32" ? run<float>(options, rank_here, environment)
-                                    : run<double>(options, rank_here, environment);
+  if (shares) {
+    say("ranks share GPUs: right, but their times say nothing about scaling, and are not "
+        "recorded\n");
+    if (options.exchange == "nccl") say("exchange mpi: NCCL needs a GPU for each rank\n");
+    options.exchange = "mpi";
+    options.json.clear();
+  }
+  const int device = rank_here % devices_here;
+  return options.precision == "f32" ? run<float>(options, device, environment)
+                                    : run<double>(options, device, environment);
 }
 
 }  // namespace

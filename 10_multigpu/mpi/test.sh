@@ -44,6 +44,9 @@ expect 'a kernel that is not for parts' 2 "^error: --kernel '?csr_sequential" \
   "$spmv" multigpu --gpus 2 --kernel csr_sequential
 expect 'the result' 0 'checksum' "$spmv" multigpu $small --gpus 1 --exchange packed --kernel pcsr
 result=$(checksum)
+expect 'parts that share a GPU' 0 '3 parts on 1 GPU: right, but its times' "$spmv" multigpu $small --gpus 3 \
+  --exchange packed --kernel pcsr --share-gpus 1
+holds 'have the bits of one part' test "$(checksum)" = "$result"
 
 if [ -n "$spmv_mpi" ]; then
   for ranks in 1 3; do

@@ -1,5 +1,6 @@
 #include "device/devices.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -11,21 +12,17 @@
 
 namespace spmv::device {
 
-void require_devices(int wanted, const std::string& option) {
+int available_devices(int wanted) {
 #ifndef SPMV_CUDA
   if (wanted > simt::settings().devices) simt::settings().devices = wanted;
 #endif
   int count = 0;
-  check(cudaGetDeviceCount(&count), "counting devices");
-  if (wanted <= count) return;
-  std::string names;
-  for (int device = 0; device < count; ++device) {
-    cudaDeviceProp properties;
-    check(cudaGetDeviceProperties(&properties, device), "device properties");
-    names += (device ? ", " : "") + std::to_string(device) + " " + properties.name;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0) {
+    cudaGetLastError();
+    throw InputError("there is no GPU here; build with BACKEND=cpu to run without one");
   }
-  throw InputError(option + ": there are not so many GPUs, but " + std::to_string(count) + ": " +
-                   names);
+  return std::min(wanted, count);
 }
 
 bool enable_peer_access(int device, int peer) {

@@ -11,9 +11,9 @@
 
 namespace spmv::device {
 
-// Throws InputError, naming `option`, unless there are `wanted` devices; the text says which there
-// are. On the CPU backend there are as many as are wanted.
-void require_devices(int wanted, const std::string& option);
+// How many devices there are for `wanted` parts of the work: at most that many, at least one. On
+// the CPU backend there are as many as are wanted. Throws InputError if there is none.
+int available_devices(int wanted);
 
 // Makes `device` the current one of this thread, as long as this object lives.
 class OnDevice {
