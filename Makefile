@@ -73,7 +73,7 @@ bench-reader: $(READER)  ## how fast files are read, beside SciPy
 build: $(SPMV) $(TESTS) $(BROKEN) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
 
 readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check: only compare)
-	@python3 plots/update_readmes.py $(ARGS)
+	@plots/python.sh plots/update_readmes.py $(ARGS)
 
 # SET=quick|full|shapes, MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/bench.py --help.
 bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds)
@@ -81,13 +81,13 @@ bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (
 	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
 
 figures:  ## draw every figure from published and measured records into plots/figures/
-	@python=$$(plots/python.sh) && $$python plots/figures.py $(ARGS)
+	@plots/python.sh plots/figures.py $(ARGS)
 
 report:  ## all figures and tables in one HTML file, build/report.html
-	@python=$$(plots/python.sh) && $$python plots/report.py $(ARGS)
+	@plots/python.sh plots/report.py $(ARGS)
 
 test-plots:  ## test the scripts that measure, draw and write tables
-	@python=$$(plots/python.sh) && $$python plots/run_tests.py
+	@plots/python.sh plots/run_tests.py
 
 # For instructors: common/coursework/README.md.
 handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bodies taken out

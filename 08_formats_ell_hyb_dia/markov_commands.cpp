@@ -226,12 +226,12 @@ class Workload {
   }
 
   void append(const std::vector<Outcome<T>>& outcomes) const {
-    std::string lines;
+    Records records(arguments_.environment);
     for (const Outcome<T>& o : outcomes) {
       if (!o.good()) continue;
-      nlohmann::ordered_json line = begin_record(name_, o.kernel, o.run.choice, rates_.source,
-                                                 rates_.csr.rows, rates_.csr.cols, rates_.csr.nnz(),
-                                                 arguments_.precision, arguments_.environment);
+      nlohmann::ordered_json& line =
+          records.add(name_, o.kernel, o.run.choice, rates_.source, rates_.csr.rows,
+                      rates_.csr.cols, rates_.csr.nnz(), arguments_.precision);
       line["tolerance"] = options_.tolerance;
       if (!is_stationary()) {
         line["chain_time"] = own_.time;
@@ -249,9 +249,8 @@ class Workload {
         line["preprocess_ms"] = o.run.preprocess_ms;
         line["total_ms"] = o.run.milliseconds;
       }
-      lines += line.dump() + '\n';
     }
-    append_lines(arguments_.json, lines);
+    records.append_to(arguments_.json);
   }
 
   std::string name_;

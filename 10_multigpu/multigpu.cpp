@@ -53,10 +53,6 @@ constexpr int kSamples = 5;
 constexpr int kSingleSamples = 25;
 constexpr int kBusySteps = 20;
 
-nlohmann::ordered_json quartiles_json(const Quartiles& q) {
-  return {{"lower", q.lower}, {"median", q.median}, {"upper", q.upper}, {"samples", q.samples}};
-}
-
 struct Options {
   std::vector<int> gpus{2};
   std::vector<std::string> partitions{"nonzeros"};
@@ -281,8 +277,8 @@ void Study<T>::one(int gpus, const std::string& partition, const std::string& ex
       lines.push_back(fmt::format("{}: {:.1f} us a step ({:.1f}-{:.1f}); one step alone {:.1f} us",
                                   name, 1e3 * step.median, 1e3 * step.lower, 1e3 * step.upper,
                                   1e3 * single.median));
-      steps_ms[name] = quartiles_json(step);
-      single_ms[name] = quartiles_json(single);
+      steps_ms[name] = to_json(step);
+      single_ms[name] = to_json(single);
     } else {
       machine->start(x_);
       machine->run(steps, drive);
@@ -327,11 +323,9 @@ void Study<T>::one(int gpus, const std::string& partition, const std::string& ex
 
   KernelInfo info = kernel.info;
   info.step = 10;
-  nlohmann::ordered_json line =
-      begin_record("multigpu", info, "", rows_->source(), rows_->rows(), rows_->cols(),
-                   static_cast<Index>(std::min(nonzeros_.back(), kMaxNonzeros)),
-                   arguments_.precision, arguments_.environment);
-  line["matrix"]["nnz"] = nonzeros_.back();
+  Records records(arguments_.environment);
+  nlohmann::ordered_json& line = records.add("multigpu", info, "", rows_->source(), rows_->rows(),
+                                             rows_->cols(), nonzeros_.back(), arguments_.precision);
   line["gpus"] = gpus;
   line["partition"] = partition;
   line["exchange"] = exchange_name;
@@ -348,17 +342,12 @@ void Study<T>::one(int gpus, const std::string& partition, const std::string& ex
   if (measures_) {
     line["step_ms"] = steps_ms;
     line["single_step_ms"] = single_ms;
-    line["best_step_ms"] = best_ms;
-    if (!busy_ms.empty()) line["busy_deviation_ms"] = deviation_of(busy_ms);
-    if (compares) {
-      line["one_gpu_step_ms"] = one->second.step_ms;
-      line["efficiency"] = one->second.step_ms / (gpus * best_ms);
-    }
+    if (compares) line["one_gpu_step_ms"] = one->second.step_ms;
   }
   if (compares) {
     line["difference_from_one"] = {{"rows", difference.rows}, {"max_ulps", difference.max_ulps}};
   }
-  append_lines(arguments_.json, line.dump() + '\n');
+  records.append_to(arguments_.json);
 }
 
 // --- The command --------------------------------------------------------------------------------

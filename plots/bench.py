@@ -24,6 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from record_format import append, join
 from records import COUNTERS, RESULTS, RecordError, fits, published, records_in
 
 # --- What there is to measure ---------------------------------------------------------------------
@@ -104,14 +105,14 @@ def output_of(command):
 
 
 def kernels_of(spmv):
-    return re.findall(r"^(?:\d\d|--)  (\S+)", output_of([spmv, "--list"]), re.MULTILINE)
+    return [kernel["name"] for kernel in json.loads(output_of([spmv, "--list", "--json"]))]
 
 
-def device_of(spmv, kernel):
+def device_of(spmv):
     """The directory of this machine's records, and whether it has a GPU."""
-    first = output_of([spmv, "-m", "stencil2d:2x2", "-k", kernel, "--verify-only"]).splitlines()[0]
-    backend, device = re.match(r"backend: (\w+)[^|]*\| ([^|]*)", first).groups()
-    return (device.strip().replace(" ", "_"), True) if backend == "cuda" else (COUNTERS, False)
+    environment = json.loads(output_of([spmv, "--environment", "--json"]))
+    gpu = environment["backend"] == "cuda"
+    return environment["device"].replace(" ", "_") if gpu else COUNTERS, gpu
 
 
 class Child:
@@ -157,7 +158,7 @@ class Store:
             return
         for directory in {RESULTS / device, self.directory}:
             for file in directory.glob("*.jsonl"):
-                self.done |= {(r["matrix"]["name"], r["precision"], r["kernel"])
+                self.done |= {(r["matrix"], r["precision"], r["kernel"])
                               for r in records_in(file) if "kernel" in r and not r.get("program")}
             if (directory / "skipped.tsv").exists():
                 lines = (directory / "skipped.tsv").read_text().splitlines()
@@ -173,9 +174,8 @@ class Store:
         with open(self.skipped, "a", encoding="utf-8") as file:
             file.write("\t".join((matrix, precision, kernel, " ".join(why.split()))) + "\n")
 
-    def append(self, text):
-        with open(self.records, "a", encoding="utf-8") as file:
-            file.write(text)
+    def append(self, lines):
+        append(self.records, lines)
 
 
 def measure(spmv, matrix, precision, kernels, store, seconds):
@@ -183,7 +183,7 @@ def measure(spmv, matrix, precision, kernels, store, seconds):
     with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
         child = Child([spmv, "-m", matrix, "-p", precision, "-k", ",".join(kernels),
                        "--json", file.name], seconds)
-        lines = Path(file.name).read_text(encoding="utf-8") if child.why is None else ""
+        lines = Path(file.name).read_text(encoding="utf-8").splitlines() if child.why is None else []
     if child.why is not None:
         store.skip(matrix, precision, "*", child.why)
         return f"FAILED: {child.why}"
@@ -193,7 +193,8 @@ def measure(spmv, matrix, precision, kernels, store, seconds):
         if kernel in kernels:
             store.skip(matrix, precision, kernel, ("" if what.startswith("does") else "FAILED: ") + why)
     wrong = sum(what == "FAILED" for _, what, _ in told)
-    return (f"{lines.count(chr(10))} records, {len(told) - wrong} refused"
+    measured = sum(1 for _ in join(map(json.loads, lines)))
+    return (f"{measured} records, {len(told) - wrong} refused"
             + (f", {wrong} FAILED" if wrong else ""))
 
 
@@ -314,7 +315,7 @@ def run(arguments):
         what = f"{len(todo)} matrices to look at"
         device = file.name
     else:
-        device, gpu = device_of(arguments.spmv, "csr_scalar")
+        device, gpu = device_of(arguments.spmv)
         store = Store(device, arguments.results, arguments.fresh)
         todo = plan(arguments, store, gpu)
         what = f"{len(todo)} matrices and precisions to measure on {device}"

@@ -4,7 +4,7 @@ and 8, table 1)."""
 import re
 
 import style
-from records import bandwidth, gflops, published
+from records import bandwidth, gflops, milliseconds, published
 from tables import Table, cell
 
 PAPER = "Godwin, Holewinski and Sadayappan 2012"
@@ -50,7 +50,7 @@ def picture(number, title, unit, value):
                     there = {dof: r for dof, r in records.items() if r}
                     rates = [value(r) for r in there.values()]
                     axes.plot(list(there), rates, marker=marker, markersize=4, linewidth=1.2, color=colour, label=label)
-                    times = [r["warm_ms"] for r in there.values()]
+                    times = [{q: milliseconds(r, "warm", q) for q in ("lower", "median", "upper")} for r in there.values()]
                     axes.errorbar(list(there), rates, fmt="none", ecolor=colour, elinewidth=0.8, yerr=[
                         [rate * (1 - t["median"] / t["upper"]) for rate, t in zip(rates, times)],
                         [rate * (t["median"] / t["lower"] - 1) for rate, t in zip(rates, times)]])

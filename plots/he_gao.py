@@ -5,7 +5,7 @@ from statistics import mean
 
 import style
 from multigpu import efficiencies, labels, percent
-from records import STAND_IN, gflops, published, starred
+from records import STAND_IN, bandwidth, gflops, published, starred
 from tables import Table
 
 PAPER = "He and Gao 2016"
@@ -130,10 +130,8 @@ def figure5(data, gaps):
     for row, precision in enumerate(("f32", "f64") if names else (), 1):
         axes = figure.add_subplot(grid[row])
 
-        def rate(record, state, quartile):
-            return 1e-6 * record["compulsory_bytes"] / record[f"{state}_ms"][quartile]
-
-        series = series_of(data, gaps, names, precision, rate)
+        series = series_of(data, gaps, names, precision, lambda record, state, quartile: bandwidth(
+            record, state=state, quartile=quartile))
         style.bars(axes, [data.label(m) for m in names], series, COLOURS)
         if copy:
             axes.axhline(copy, color=style.BLACK, linewidth=0.8, linestyle="--",

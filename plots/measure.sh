@@ -18,7 +18,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 spmv=${SPMV:-build/cuda/spmv}
-device=$("$spmv" -m diagonal:2 -k csr_scalar --verify-only | sed -nE '1s/^backend: [^|]*\| ([^|]*[^| ]).*/\1/p' | tr ' ' _)
+device=$("$spmv" --environment --json | sed -nE 's/^ "device": "(.*)",/\1/p' | tr ' ' _)
 records=${RECORDS:-plots/results/$device}
 mkdir -p "$records"
 

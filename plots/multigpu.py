@@ -14,7 +14,7 @@ def efficiencies(data, gpus, exchange, precision="f64"):
         if (record["exchange"] != "none") != exchange:
             continue
         way = next(way for way, name in PARTITIONS.items() if name == record["partition"])
-        key = record["matrix"]["name"], way
+        key = record["matrix"], way
         if key not in found or record["best_step_ms"] < found[key]["best_step_ms"]:
             found[key] = record
     return found
@@ -23,7 +23,7 @@ def efficiencies(data, gpus, exchange, precision="f64"):
 def labels(found, order):
     """{matrix: its name for an axis} of what efficiencies() found, those named in `order` first. The star
     is of these records: where others have the file, several GPUs may have multiplied a stand-in."""
-    names = {matrix: starred(short(matrix), record["matrix"]["source"]) for (matrix, _), record in found.items()}
+    names = {matrix: starred(short(matrix), record["source"]) for (matrix, _), record in found.items()}
     first = [matrix for matrix in order if matrix in names]
     return {matrix: names[matrix] for matrix in dict.fromkeys([*first, *names])}
 

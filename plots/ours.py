@@ -49,7 +49,7 @@ def roofline(data, gaps):
         for name in data.matrices:
             for step, record in by_step(data, name, precision).items():
                 points.setdefault(step, []).append(
-                    (2 * record["matrix"]["nnz"] / record["compulsory_bytes"], gflops(record)))
+                    (2 * record["nnz"] / record["compulsory_bytes"], gflops(record)))
         for (step, at), marker in zip(sorted(points.items()), style.MARKERS):
             axes.plot([x for x, _ in at], [y for _, y in at], marker, color=COLOURS[step], markersize=4.5,
                       alpha=0.8, markeredgecolor="white", markeredgewidth=0.4, label=STEPS[step])
@@ -205,8 +205,8 @@ def speedup(data, gaps):
     for axes, (precision, rows) in zip(figure.subplots(1, len(figure_rows), squeeze=False)[0], figure_rows.items()):
         rows.sort(key=lambda row: row[0])
         for y, (ratio, name, own, rival) in enumerate(rows):
-            low = rival["warm_ms"]["lower"] / own["warm_ms"]["upper"]
-            high = rival["warm_ms"]["upper"] / own["warm_ms"]["lower"]
+            low = milliseconds(rival, "warm", "lower") / milliseconds(own, "warm", "upper")
+            high = milliseconds(rival, "warm", "upper") / milliseconds(own, "warm", "lower")
             axes.plot([1, ratio], [y, y], color=COLOURS[own["step"]], linewidth=2.2, solid_capstyle="butt")
             axes.errorbar(ratio, y, xerr=[[ratio - low], [high - ratio]], fmt="o", markersize=4,
                           color=COLOURS[own["step"]], ecolor=style.BLACK, elinewidth=0.7)
@@ -240,7 +240,7 @@ def break_even(data, gaps):
     for record in data.times.values():
         if record["precision"] != "f64" or not on_gpu(record) or not compared(record):
             continue
-        rival = data.times.get((record["matrix"]["name"], "f64", base))
+        rival = data.times.get((record["matrix"], "f64", base))
         if rival is None or record["kernel"] == base:
             continue
         name = record["kernel"]

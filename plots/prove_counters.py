@@ -26,6 +26,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from record_format import records_in
 from records import RESULTS, ROOT
 
 # Six kinds, of about 10^5 nonzeros: many small launches are what ncu takes its time for.
@@ -175,7 +176,7 @@ def count(arguments):
                 subprocess.run([spmv, "--matrix", matrix, "--precision", precision, "--kernel", arguments.kernels,
                                 "--profile", "--gpu", arguments.gpu, "--json", file.name],
                                check=True, stdout=subprocess.DEVNULL)
-                records = [json.loads(line) for line in Path(file.name).read_text().splitlines()]
+                records = list(records_in(file.name))
             functions = {}
             for record in records:
                 for kernel in record.get("kernels", []):
@@ -368,9 +369,9 @@ def own_kernels(arguments):
     """Those of the steps that run on the device; Thrust's and CUB's are not ours to count."""
     build = "cuda" if arguments.what == "measure" else "cpu"
     spmv = str(arguments.spmv or ROOT / f"build/{build}/spmv")
-    listing = subprocess.run([spmv, "--list"], check=True, capture_output=True, text=True).stdout
-    names = re.findall(r"^(0[2-9])  (\S+)", listing, re.MULTILINE)
-    return ",".join(name for _, name in names if not re.search("thrust|cub", name))
+    listing = subprocess.run([spmv, "--list", "--json"], check=True, capture_output=True, text=True).stdout
+    return ",".join(kernel["name"] for kernel in json.loads(listing)
+                    if 2 <= kernel["step"] <= 9 and not re.search("thrust|cub", kernel["name"]))
 
 
 if __name__ == "__main__":

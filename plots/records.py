@@ -1,14 +1,17 @@
 """Where the numbers are: the papers' tables in published/, our measurements in results/DEVICE/.
 
-A record is a line of JSON that `spmv --json FILE` wrote, one for each kernel, matrix and precision.
-Of several of one thing the latest counts. A published table is a CSV file whose first lines say where
-it comes from: "# paper: ...".
+frame() reads the measurements of a device into one DataFrame, a row per measurement; of several of
+one thing that of the newest run counts. Figures, tables, claims and comparisons take rows from it,
+as dictionaries, through Data. The columns: plots/README.md. A published table is a CSV file whose first
+lines say where it comes from: "# paper: ...".
 """
 
 import csv
 import fnmatch
 import json
 from pathlib import Path
+
+from record_format import RecordError, column, records_in
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "plots" / "results"
@@ -17,52 +20,51 @@ COUNTERS = "cpu_backend"  # the "device" whose records hold counters instead of 
 STAND_IN = "* stand-in: generated, of the same kind and size, since the file is not here."
 
 
-class RecordError(Exception):
-    """Records that are not there or not to be trusted; the text says which."""
-
-
 # --- Measured -------------------------------------------------------------------------------------
 
-
-def records_in(file):
-    """The records of one file, in its order."""
-    for number, line in enumerate(Path(file).read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise RecordError(f"{Path(file).name}, line {number}: no JSON: {error}") from None
-        if record.get("verified") is not True:
-            raise RecordError(f"{Path(file).name}, line {number}: a record that is not verified")
-        yield record
+# What is one thing: measured again, the newer run counts. Programs of several GPUs measure a kernel in
+# several ways.
+IDENTITY = ("program", "matrix", "precision", "kernel", "alpha", "beta", "gpus", "ranks", "partition", "exchange", "steps")
 
 
-def key_of(record):
-    return record["matrix"]["name"], record["precision"], record["kernel"]
+def files_in(directory):
+    return sorted(Path(directory).glob("*.jsonl"))
 
 
-def read_records(device, results=None, program=""):
-    """The newest record of each matrix, precision and kernel in results/DEVICE, y = A x only.
-
-    `program` names a step's own program; "": those of plain spmv.
-    """
-    directory = Path(results or RESULTS) / device
-    files = sorted(directory.glob("*.jsonl"))
-    if not files:
-        raise RecordError(f"no records in {directory}; `make bench` makes them")
+def read(files):
+    """The joined measurements of files, the newest of each, in the order of files and lines."""
     newest = {}
     for file in files:
         for record in records_in(file):
-            if record.get("program", "") != program or "kernel" not in record:
-                continue
-            if (record.get("alpha", 1), record.get("beta", 0)) != (1, 0):
-                continue
-            # Programs of several GPUs measure a kernel in several ways.
-            key = key_of(record) + tuple(record.get(k) for k in ("gpus", "partition", "exchange", "steps"))
-            if key in newest and newest[key].get("time", "") > record.get("time", ""):
+            key = tuple(record.get(name) for name in IDENTITY)
+            if key in newest and newest[key]["run"] > record["run"]:
                 continue
             newest.pop(key, None)  # so that the newest also stands last
             newest[key] = record
     return list(newest.values())
+
+
+def frame(files, program=""):
+    """The DataFrame of one program's measurements, "" being plain spmv, of y = A x only."""
+    import pandas  # not above: scripts without a table of records need no pandas
+
+    rows = [row for row in read(files) if row["program"] == program
+            and (row.get("alpha", 1), row.get("beta", 0)) == (1, 0)]
+    return pandas.DataFrame(rows)
+
+
+def rows_of(table):
+    """The rows of a DataFrame as dictionaries, without the fields that a row has not."""
+    return [{name: value for name, value in row.items() if not (isinstance(value, float) and value != value)}
+            for row in table.to_dict("records")]
+
+
+def read_records(device, results=None, program=""):
+    """The rows of results/DEVICE. Raises RecordError when it has no records."""
+    directory = Path(results or RESULTS) / device
+    if not (files := files_in(directory)):
+        raise RecordError(f"no records in {directory}; `make bench` makes them")
+    return rows_of(frame(files, program))
 
 
 def device_names(results=None):
@@ -79,21 +81,21 @@ def fits(kernel, patterns):
     return any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
 
 
-def milliseconds(record, state="warm"):
-    return record[f"{state}_ms"]["median"]
+def milliseconds(record, state="warm", quartile="median"):
+    return record[column(state, quartile)]
 
 
 def gflops(record, state="warm", quartile="median"):
-    return 2e-6 * record["matrix"]["nnz"] / record[f"{state}_ms"][quartile]
+    return 2e-6 * record["nnz"] / milliseconds(record, state, quartile)
 
 
 def floor_share(record, state="warm"):
-    return record[f"floor_{state}_ms"]["median"] / milliseconds(record, state)
+    return milliseconds(record, f"floor_{state}") / milliseconds(record, state)
 
 
-def bandwidth(record, count="compulsory_bytes", state="warm"):
+def bandwidth(record, count="compulsory_bytes", state="warm", quartile="median"):
     """GB/s of one of the two counts of bytes."""
-    return 1e-6 * record[count] / milliseconds(record, state)
+    return 1e-6 * record[count] / milliseconds(record, state, quartile)
 
 
 def short(name):
@@ -145,15 +147,20 @@ def published(name):
 # --- All of it, for figures and tables ------------------------------------------------------------
 
 
+def identity(record):
+    return record["matrix"], record["precision"], record["kernel"]
+
+
 class Data:
     """What there is to draw: times of one device, counters of the CPU backend, looks of matrices."""
 
     def __init__(self, device, results=None):
         results = Path(results or RESULTS)
         self.directory = device
-        self.times = self._read(device, results)
-        self.counters = self._read(COUNTERS, results)
-        self.multigpu = list(self._read(device, results, "multigpu").values())
+        self.frame = frame(files_in(results / device))
+        self.times = {identity(row): row for row in rows_of(self.frame)}
+        self.counters = {identity(row): row for row in rows_of(frame(files_in(results / COUNTERS)))}
+        self.multigpu = rows_of(frame(files_in(results / device), "multigpu"))
         self.shapes = {}
         if (results / "matrices.jsonl").exists():
             lines = (results / "matrices.jsonl").read_text(encoding="utf-8").splitlines()
@@ -165,18 +172,8 @@ class Data:
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them
         self.by_matrix = {}  # (name, precision, on a GPU) -> records
         for (matrix, precision, _), record in self.times.items():
-            self.matrices[matrix] = record["matrix"]
+            self.matrices[matrix] = record
             self.by_matrix.setdefault((matrix, precision, on_gpu(record)), []).append(record)
-
-    @staticmethod
-    def _read(device, results, program=""):
-        try:
-            records = read_records(device, results, program)
-            return dict(enumerate(records)) if program else {key_of(record): record for record in records}
-        except RecordError as error:
-            if "no records" not in str(error):
-                raise
-            return {}
 
     @property
     def device(self):
@@ -208,5 +205,5 @@ class Data:
         return starred(matrix if len(alike) > 1 or len(matrix) <= 32 else short(matrix), self.source(matrix))
 
     def counters_label(self, matrix):
-        source = next(r["matrix"]["source"] for (m, *_), r in self.counters.items() if m == matrix)
+        source = next(r["source"] for (m, *_), r in self.counters.items() if m == matrix)
         return starred(short(matrix), source)

@@ -119,9 +119,9 @@ def measurements(data):
     for r in data.times.values():
         if on_gpu(r):
             setup = r["setup_ms"] + r["preprocess_ms"]
-            warm = [cell(1e3 * r["warm_ms"][q]) for q in ("median", "lower", "upper")]
-            rows.append([short(r["matrix"]["name"]), r["precision"], r["kernel"], r["choice"], cell(setup), *warm,
-                         cell(1e3 * r["cold_ms"]["median"]), cell(gflops(r)), r["commit"]])
+            warm = [cell(1e3 * milliseconds(r, "warm", q)) for q in ("median", "lower", "upper")]
+            rows.append([short(r["matrix"]), r["precision"], r["kernel"], r["choice"], cell(setup), *warm,
+                         cell(1e3 * milliseconds(r, "cold")), cell(gflops(r)), r["commit"]])
     return Table("All measurements", ["matrix", "precision", "kernel", "choice", "setup ms", "warm us", "lower", "upper",
                                       "cold us", "GFLOP/s", "commit"], rows, words=4)
 

@@ -1,44 +1,33 @@
 #!/usr/bin/env python3
 """A table of step 10's records, as `spmv multigpu --json FILE` on GPUs wrote them.
 
-    python3 plots/scaling.py FILE...
+    plots/python.sh plots/scaling.py FILE...
 
-A line a matrix, kernel, exchange, partition and number of GPUs. Of several records of one thing the
-latest counts. (The paper's tables 3 to 6 and figures 7 to 10 are drawn by `make figures`.)
+A line per matrix, kernel, exchange, partition and number of GPUs. Of several records of one thing the
+newest run's counts. (The paper's tables 3 to 6 and figures 7 to 10 are drawn by `make figures`.)
 """
 
 import sys
 
-import records as source
+from record_format import RecordError
+from records import frame, rows_of
+from tables import Table
 
 DRIVES = ("loop", "threads", "graph")
 
 
-def read(files):
-    newest = {}
-    for file in files:
-        for record in source.records_in(file):
-            if record.get("program") != "multigpu" or "best_step_ms" not in record:
-                continue
-            what = [record[key] for key in ("precision", "kernel", "exchange", "partition", "gpus", "steps")]
-            newest[(record["matrix"]["name"], *what)] = record
-    if not newest:
-        raise source.RecordError("no records of multigpu with times: they come from GPUs")
-    return list(newest.values())
-
-
 def row(record):
     def microseconds(times, drive):
-        return f"{1e3 * times[drive]['median']:.1f}" if drive in times else "-"
+        return f"{1e3 * times[drive][1]:.1f}" if drive in times else "-"
 
     busy = [1e3 * part["busy_ms"] for part in record["parts"] if "busy_ms" in part]
     return [
-        record["matrix"]["name"],
-        f"{record['matrix']['nnz'] / 1e6:.1f}",
+        record["matrix"],
+        f"{record['nnz'] / 1e6:.1f}",
         record["kernel"],
         record["exchange"],
         "PCSR-I" if record["partition"] == "rows" else "PCSR-II",
-        record["gpus"],
+        str(record["gpus"]),
         *(microseconds(record["step_ms"], drive) for drive in DRIVES),
         *(microseconds(record["single_step_ms"], drive) for drive in DRIVES),
         f"{min(busy):.1f} to {max(busy):.1f}" if busy else "-",
@@ -50,16 +39,15 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     try:
-        rows = [row(record) for record in read(sys.argv[1:])]
-    except (source.RecordError, OSError) as error:
+        rows = [row(record) for record in rows_of(frame(sys.argv[1:], "multigpu")) if "step_ms" in record]
+    except (RecordError, OSError) as error:
         sys.exit(f"error: {error}")
-    print("Microseconds a step, of many and of one alone, by who launches them.\n")
+    if not rows:
+        sys.exit("error: no records of multigpu with times: they come from GPUs")
     header = ["matrix", "million nonzeros", "kernel", "exchange", "partition", "GPUs", *DRIVES]
     header += [f"one, {drive}" for drive in DRIVES] + ["GPUs busy", "efficiency"]
-    print("| " + " | ".join(header) + " |")
-    print("| :--- |" + " ---: |" * (len(header) - 1))
-    for cells in rows:
-        print("| " + " | ".join(map(str, cells)) + " |")
+    print("Microseconds a step, of many and of one alone, by who launches them.\n")
+    print(Table("", header, rows).markdown(), end="")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest import mock
 
 import bench
+from record_format import records_in
 
 PROGRAM = """#!{python}
 import json, sys, time
@@ -20,13 +21,13 @@ words = sys.argv[1:]
 def option(name):
     return words[words.index(name) + 1]
 if "--list" in words:
-    print("02  csr_scalar   CSR  idea\\n      source\\n08  ell   ELL  idea\\n--  eigen_csr  CSR  idea")
+    print(json.dumps([{{"name": "csr_scalar", "step": 2}}, {{"name": "ell", "step": 8}}, {{"name": "eigen_csr", "step": 0}}]))
+    sys.exit()
+if "--environment" in words:
+    print(json.dumps({{"backend": "{backend}", "device": "Some  GPU"}}, indent=1))
     sys.exit()
 if words[0] == "info":
     print(json.dumps({{"matrix": {{"name": words[2], "nnz": 7, "source": "file"}}, "picture": {{}}}}))
-    sys.exit()
-print("backend: {backend} (because) | Some  GPU | driver 1")
-if "--verify-only" in words:
     sys.exit()
 matrix, status = option("-m"), 0
 with open("{log}", "a") as log:
@@ -42,9 +43,10 @@ for kernel in option("-k").split(","):
         print("ell FAILED: row 3 is wrong")
         status = 1
     else:
+        sys.path.insert(0, "{plots}")
+        from sample_records import lines_of, record
         with open(option("--json"), "a") as out:
-            print(json.dumps({{"kernel": kernel, "verified": True, "precision": option("-p"),
-                              "matrix": {{"name": matrix}}}}), file=out)
+            print(*lines_of([record(kernel, matrix, 1, precision=option("-p"), floor=None)]), sep="\\n", file=out)
 sys.exit(status)
 """
 
@@ -58,7 +60,8 @@ class WithProgram(unittest.TestCase):
 
     def program(self, backend="cuda"):
         path = self.root / "spmv"
-        path.write_text(PROGRAM.format(python=sys.executable, backend=backend, log=self.log))
+        path.write_text(PROGRAM.format(python=sys.executable, backend=backend, log=self.log,
+                                       plots=Path(__file__).parent))
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return str(path)
 
@@ -75,7 +78,7 @@ class Bench(WithProgram):
 
     def records(self, device="Some__GPU"):
         file = self.root / device / "bench.jsonl"
-        return [(r["matrix"]["name"], r["precision"], r["kernel"]) for r in map(json.loads, file.read_text().splitlines())]
+        return [(r["matrix"], r["precision"], r["kernel"]) for r in records_in(file)]
 
     def test_records_refusals_and_going_on(self):
         names = ("--matrices", "m_2.1K,stencil2d:9x9,dof=2", "--precisions", "f32")

@@ -16,7 +16,7 @@ import ours
 import report
 import style
 from records import COUNTERS, STAND_IN, Data, gflops, published
-from test_update_readmes import record
+from sample_records import quartiles, record, write
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=2", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
 KERNELS = {  # name: (step, format, milliseconds in f64)
@@ -33,41 +33,31 @@ KERNELS = {  # name: (step, format, milliseconds in f64)
 def timed(kernel, matrix, precision, nnz, **changes):
     step, form, warm = KERNELS[kernel]
     warm *= (1 if precision == "f64" else 0.7) * nnz / 5000
-    result = record(kernel, matrix, warm, step=step, format=form, precision=precision, **changes)
-    result["matrix"].update(nnz=nnz, source="stand-in" if matrix == "cant" else "file")
-    result["warm_ms"].update(lower=warm * 0.98, upper=warm * 1.03)
-    return result
+    return record(kernel, matrix, warm, step=step, format=form, precision=precision, nnz=nnz,
+                  source="stand-in" if matrix == "cant" else "file", warm_ms=quartiles(warm, 0.98, 1.03), **changes)
 
 
 def on_host(kernel, matrix, precision):
-    result = record(kernel, matrix, 0.5, step=1, precision=precision, device="Some CPU")
-    for field in ("cold_ms", "cuda", "cusparse", "driver"):
-        del result[field]
-    result["matrix"]["source"] = "stand-in" if matrix == "cant" else "file"
-    return result
+    return record(kernel, matrix, 0.5, step=1, precision=precision, processor="Some CPU", host=True, cold_ms=None,
+                  floor=None, source="stand-in" if matrix == "cant" else "file")
 
 
 def counted(kernel, matrix):
     step, form, _ = KERNELS[kernel]
-    result = record(kernel, matrix, 1, step=step, format=form, device="Some CPU")
-    for field in ("cold_ms", "warm_ms", "cuda"):
-        del result[field]
-    result["traffic"] = [{"array": array, "space": "global", "access": access, "requests": 10, "lanes": 320,
-                          "sectors": sectors, "ideal_sectors": 100, "bytes_used": 3200}
-                         for array, access, sectors in (("values", "load", 1250), ("x", "load", 2500),
-                                                        ("v", "store", 125), ("v", "load", 125), ("y", "store", 250))]
-    return result
+    traffic = [{"array": array, "space": "global", "access": access, "requests": 10, "lanes": 320,
+                "sectors": sectors, "ideal_sectors": 100, "bytes_used": 3200}
+               for array, access, sectors in (("values", "load", 1250), ("x", "load", 2500),
+                                              ("v", "store", 125), ("v", "load", 125), ("y", "store", 250))]
+    return record(kernel, matrix, 1, step=step, format=form, device="Some CPU", cuda=None, cold_ms=None, warm_ms=None,
+                  floor=None, traffic=traffic)
 
 
 def on_several(matrix, gpus, partition, exchange, milliseconds):
     """As step 10 writes it."""
-    result = record("pcsr_one_pass", matrix, 1, step=10, program="multigpu", gpus=gpus, partition=partition,
-                    exchange=exchange, steps=100, best_step_ms=milliseconds, one_gpu_step_ms=1.0,
-                    busy_deviation_ms=0.01, efficiency=1 / (gpus * milliseconds))
-    for field in ("warm_ms", "cold_ms", "alpha", "beta"):
-        del result[field]
-    result["matrix"]["source"] = "stand-in" if matrix == "F1" else "generated"
-    return result
+    return record("pcsr_one_pass", matrix, 1, step=10, program="multigpu", gpus=gpus, partition=partition,
+                  exchange=exchange, steps=100, step_ms={"loop": quartiles(milliseconds)}, one_gpu_step_ms=1.0,
+                  parts=[{"busy_ms": 0.1}, {"busy_ms": 0.12}], warm_ms=None, cold_ms=None, floor=None,
+                  source="stand-in" if matrix == "F1" else "generated")
 
 
 def all_matrices():
@@ -90,21 +80,16 @@ def large_set(directory):
         for exchange, cost in (("none", 0), ("parts", 0.1), ("packed", 0.05))])
     (directory / "GPU" / "skipped.tsv").write_text("rajat24\tf64\thyb\ttoo wide\nrajat24\tf32\thyb\ttoo wide\n")
     write(directory / COUNTERS / "c.jsonl", [counted(k, m) for m in ("one", "two") for k in KERNELS])
-    write(directory / "matrices.jsonl", [
+    (directory / "matrices.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [
         {"matrix": {"name": name, "source": "stand-in", "rows": 4, "cols": 4, "nnz": 5}, "min_row": 1, "max_row": 2,
          "mean_row": 1.25, "dispersion": 0.1, "picture": {"lines": 2, "columns": 2, "cells": [[0, 0, 3], [1, 1, 2]]}}
-        for name in ("af_shell9", "cont-300", "cant")])
+        for name in ("af_shell9", "cont-300", "cant")]))
 
 
 def small_set(directory):
     """Three kernels on two matrices, as after an interrupted run."""
     write(directory / "GPU" / "a.jsonl", [timed(k, m, "f64", 5000) for k in ("csr_scalar", "pcsr_texture", "cusparse_csr_alg1")
                                           for m in ("G3_circuit", "cant")])
-
-
-def write(path, records):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(r) + "\n" for r in records))
 
 
 class Case(unittest.TestCase):
@@ -277,7 +262,7 @@ class Series(Case):
                 self.assertTrue(table.rows)
         table = figures.TABLES["bylina_2011_table5"](self.sets["large"])
         cant = next(row for row in table.rows if row[0] == "cant*")
-        warm = self.sets["large"].times["cant", "f32", "ell"]["warm_ms"]["median"]
+        warm = self.sets["large"].times["cant", "f32", "ell"]["warm_ms"]
         self.assertEqual(cant[table.columns.index("ELL: C2050") + 1], f"{0.5 / warm:.2f}")
 
 

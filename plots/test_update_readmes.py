@@ -1,49 +1,17 @@
 """python3 plots/test_update_readmes.py"""
 
-import json
 import tempfile
 import unittest
 from pathlib import Path
 
 import update_readmes as u
-
-
-def record(kernel, matrix, warm, **changes):
-    times = {"lower": warm, "median": warm, "upper": warm, "samples": 25}
-    half = dict(times, median=warm / 2)
-    result = {
-        "kernel": kernel,
-        "choice": "",
-        "format": "CSR",
-        "verified": True,
-        "matrix": {"name": matrix, "source": "file", "rows": 1000, "cols": 1000, "nnz": 5000},
-        "precision": "f64",
-        "alpha": 1.0,
-        "beta": 0.0,
-        "device": "Some GPU",
-        "driver": "1",
-        "cuda": "13.0",
-        "cusparse": "12.6",
-        "commit": "abc",
-        "compulsory_bytes": 80000.0,
-        "setup_ms": 1.0,
-        "preprocess_ms": 0.5,
-        "warm_ms": times,
-        "cold_ms": dict(times, median=2 * warm),
-        "copy_gb_per_s": 4000.0,
-        "floor_warm_ms": half,
-        "floor_cold_ms": times,
-    }
-    result.update(changes)
-    return result
+from sample_records import record, write
 
 
 class Tables(unittest.TestCase):
     def table(self, records, arguments):
         with tempfile.TemporaryDirectory() as directory:
-            (Path(directory) / "GPU").mkdir()
-            lines = "".join(json.dumps(r) + "\n" for r in records)
-            (Path(directory) / "GPU" / "a.jsonl").write_text(lines)
+            write(Path(directory) / "GPU" / "a.jsonl", records)
             return u.make_table("device=GPU precision=f64 " + arguments, Path(directory))
 
     def test_values_bold_best_and_floor(self):
@@ -83,8 +51,8 @@ class Tables(unittest.TestCase):
         self.assertIn("| 100 |", text)
 
     def test_whatever_line_it_stands_in(self):
-        newer = record("a", "m", 0.01, time="2026-02-01T00:00:00Z")
-        older = record("a", "m", 0.1, time="2026-01-01T00:00:00Z")
+        newer = record("a", "m", 0.01, run="2026-02-01T00:00:00.000Z")
+        older = record("a", "m", 0.1, run="2026-01-01T00:00:00.000Z")
         text = self.table([newer, older], "kernels=a matrices=m column=warm_us")
         self.assertIn("| 10.0 |", text)
 
@@ -126,15 +94,14 @@ class Tables(unittest.TestCase):
             )
 
     def test_stand_ins_are_named(self):
-        stand_in = record("a", "m", 0.01)
-        stand_in["matrix"]["source"] = "stand-in"
+        stand_in = record("a", "m", 0.01, source="stand-in")
         text = self.table([stand_in], "kernels=a matrices=m column=gflops")
         self.assertIn("| m (stand-in) |", text)
 
     def test_refusals(self):
         good = "kernels=a matrices=m column=gflops"
         for bad in ({"verified": False}, {"verified": "true"}):
-            with self.assertRaisesRegex(u.RecordError, "line 2: .*not verified"):
+            with self.assertRaisesRegex(u.RecordError, "line 7: .*not verified"):
                 self.table([record("a", "m", 1), record("b", "m", 1, **bad)], good)
         with self.assertRaisesRegex(u.BlockError, "0 matrices called m"):
             self.table([record("a", "other", 1)], good)

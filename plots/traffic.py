@@ -22,7 +22,7 @@ From the records of a run with --profile:
 --lines prints a line for each line of the source that touches memory. --model prints what the
 modelled caches let through: bytes that pass the L1, that are read from DRAM and written to it, in
 MB. --pictures DIRECTORY draws, a kernel a file, the lanes of the first warp against the addresses of
-their first requests (KERNEL.png; needs Matplotlib: `bash plots/python.sh` prints a Python that has
+their first requests (KERNEL.png; needs Matplotlib, with which `plots/python.sh plots/traffic.py` runs
 it).
 """
 
@@ -31,6 +31,8 @@ import json
 import signal
 import sys
 from pathlib import Path
+
+from record_format import join
 
 FORM = "{:<{width}} {:<15} {:<6} {:>9} {:>6} {:>9} {:>11} {:>6}"
 ATOMICS = " {:>9} {:>8} {:>5}"
@@ -81,7 +83,7 @@ def print_bytes(records):
         bytes_of = {}
         for t in record["traffic"]:
             if t["space"] == "global":
-                share = 32 * t["sectors"] / max(record["matrix"]["nnz"], 1)
+                share = 32 * t["sectors"] / max(record["nnz"], 1)
                 bytes_of[t["array"]] = bytes_of.get(t["array"], 0) + share
         return bytes_of
 
@@ -97,9 +99,9 @@ def print_bytes(records):
 
 def print_by_matrix(records, bytes_of):
     kernels = list(dict.fromkeys(record["kernel"] for record in records))
-    matrices = list(dict.fromkeys(record["matrix"]["name"] for record in records))
+    matrices = list(dict.fromkeys(record["matrix"] for record in records))
     cells = {
-        (r["matrix"]["name"], r["kernel"]): f"{bytes_of(r) / max(r['matrix']['nnz'], 1):.1f}"
+        (r["matrix"], r["kernel"]): f"{bytes_of(r) / max(r['nnz'], 1):.1f}"
         for r in records
     }
     width = max(len(matrix) for matrix in ["bytes a nonzero", *matrices])
@@ -197,7 +199,7 @@ def main():
     choice.add_argument("--pictures", type=Path, metavar="DIRECTORY", help="lanes against addresses, as PNG")
     arguments = parser.parse_args()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this, too, without a word
-    records = [json.loads(line) for line in sys.stdin if line.startswith("{")]
+    records = list(join(json.loads(line) for line in sys.stdin if line.startswith("{")))
     if arguments.needed:
         return print_by_matrix(records, lambda record: record["compulsory_bytes"])
     records = [record for record in records if record.get("traffic")]
@@ -213,11 +215,11 @@ def main():
         return
     show = (print_bytes if arguments.bytes else print_shared if arguments.shared else
             print_lines if arguments.lines else print_model if arguments.model else print_requests)
-    matrices = list(dict.fromkeys(record["matrix"]["name"] for record in records))
+    matrices = list(dict.fromkeys(record["matrix"] for record in records))
     for matrix in matrices:
         if len(matrices) > 1:
             print(f"\n{matrix}")
-        show([record for record in records if record["matrix"]["name"] == matrix])
+        show([record for record in records if record["matrix"] == matrix])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fills the generated blocks of the READMEs, so that no number in them is typed by hand.
 
-    python3 plots/update_readmes.py           rewrite the blocks that are out of date
-    python3 plots/update_readmes.py --check   rewrite nothing; exit 1 if a block is out of date
-    python3 plots/update_readmes.py --tables-only [--check]   only what comes from records
+    plots/python.sh plots/update_readmes.py           rewrite the blocks that are out of date
+    plots/python.sh plots/update_readmes.py --check   rewrite nothing; exit 1 if a block is out of date
+    plots/python.sh plots/update_readmes.py --tables-only [--check]   only what comes from records
 
 A block begins with one of these markers on a line of its own and ends with <!-- end -->:
 
@@ -35,6 +35,7 @@ masked()), and the block keeps its text.
 
 import argparse
 import fnmatch
+import functools
 import os
 import re
 import statistics
@@ -152,7 +153,7 @@ COLUMNS = {
     "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
     "setup_products": (
         "products that take as long as setup and preprocess",
-        lambda r: (r["setup_ms"] + r["preprocess_ms"]) / r["warm_ms"]["median"],
+        lambda r: (r["setup_ms"] + r["preprocess_ms"]) / milliseconds(r),
         False,
     ),
     # Of records of an iteration, with program=.
@@ -163,7 +164,7 @@ COLUMNS = {
 
 def find_matrix(records, name):
     """The full name of the one matrix that is called `name`, or `name` up to its first comma."""
-    names = {r["matrix"]["name"] for r in records}
+    names = {r["matrix"] for r in records}
     found = {name} & names or {full for full in names if short(full) == name}
     if len(found) != 1:
         raise BlockError(f"{len(found)} matrices called {name} in the records, not one")
@@ -185,6 +186,9 @@ def head_of(kernel):
     return kernel.replace("best:", "best of ")
 
 
+records_of = functools.lru_cache(read_records)  # a README has many tables of one device
+
+
 def make_table(arguments, results=None):
     """A Markdown table and the line that says what it shows."""
     wanted = dict(word.split("=", 1) for word in arguments.split())
@@ -197,7 +201,7 @@ def make_table(arguments, results=None):
         # A comma within a name is written as a semicolon.
         matrices = [name.replace(";", ",") for name in matrices]
         precision, column = wanted["precision"], wanted["column"]
-        everything = read_records(wanted["device"], results, wanted.get("program", ""))
+        everything = records_of(wanted["device"], results, wanted.get("program", ""))
     except KeyError as missing:
         raise BlockError(f"a table needs {missing.args[0]}=") from None
     if column not in COLUMNS:
@@ -208,13 +212,12 @@ def make_table(arguments, results=None):
 
     def cell(matrix, kernel):
         """The value and a note on it, of the record that the column `kernel` shows."""
-        mine = [r for r in records if r["matrix"]["name"] == matrix]
+        mine = [r for r in records if r["matrix"] == matrix]
         if kernel == "floor":
             floors = [r for r in mine if "floor_warm_ms" in r and r["format"] == "CSR"]
             if not floors:
                 return None, ""
-            floor = dict(floors[-1], warm_ms=floors[-1]["floor_warm_ms"])
-            floor["cold_ms"] = floors[-1]["floor_cold_ms"]
+            floor = dict(floors[-1], **{f"{state}_ms": floors[-1][f"floor_{state}_ms"] for state in ("warm", "cold")})
             return value(floor), ""
         pattern = kernel[len("best:") :] if kernel.startswith("best:") else kernel
         fit = [r for r in mine if fnmatch.fnmatchcase(r["kernel"], pattern)]
@@ -230,7 +233,7 @@ def make_table(arguments, results=None):
     shown = [
         r
         for r in records
-        if r["matrix"]["name"] in full_names
+        if r["matrix"] in full_names
         and any(fnmatch.fnmatchcase(r["kernel"], pattern) for pattern in patterns)
     ]
     heads = [head_of(kernel) for kernel in kernels]
@@ -241,7 +244,7 @@ def make_table(arguments, results=None):
     ratios = {kernel: [] for kernel in kernels}
     for name in matrices:
         full = find_matrix(records, name)
-        matrix = next(r["matrix"] for r in records if r["matrix"]["name"] == full)
+        matrix = next(r for r in records if r["matrix"] == full)
         cells = [cell(full, kernel) for kernel in kernels]
         if fast:
             own = cell(full, fast)[0]

@@ -192,17 +192,17 @@ int run(const Options& options, int device, const Environment& environment) {
   if (options.json.empty()) return 0;
   KernelInfo info = kernel.info;
   info.step = 10;
-  nlohmann::ordered_json line =
-      begin_record("multigpu_mpi", info, "", source->source(), source->rows(), source->cols(), 0,
-                   options.precision, environment);
-  line["matrix"]["nnz"] = cuts.nonzeros.back();
+  Records records(environment);
+  nlohmann::ordered_json& line =
+      records.add("multigpu_mpi", info, "", source->source(), source->rows(), source->cols(),
+                  cuts.nonzeros.back(), options.precision);
   line["ranks"] = g_ranks;
   line["partition"] = options.partition;
   line["exchange"] = options.exchange;
   line["steps"] = options.steps;
   line["parts"] = parts;
   if (measures) line["step_ms"] = step_ms;
-  append_lines(options.json, line.dump() + '\n');
+  records.append_to(options.json);
   return 0;
 }
 

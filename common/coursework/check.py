@@ -15,7 +15,10 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exercises import TODO, ExerciseError, counter, read_step, worst_line
+from exercises import ROOT, TODO, ExerciseError, counter, read_step, worst_line
+
+sys.path.insert(0, str(ROOT / "plots"))
+from record_format import join  # noqa: E402
 
 LIMIT_S = 120  # of a run
 LIMIT_CPU_S = 10  # of the processors' time; a right kernel takes a few seconds
@@ -212,12 +215,12 @@ def count(exercise, result, run, limit_s, profile):
     arguments += ["--kernel", ",".join(dict.fromkeys(t.kernel for t in exercise.targets))]
     for matrix in dict.fromkeys(t.matrix for t in exercise.targets):
         arguments += ["--matrix", matrix]
-    records = run(arguments, limit_s).lines
+    records = list(join(run(arguments, limit_s).lines))
     for target in exercise.targets:
         wanted = target.matrix.split(",")[0]
         record = next(
             (r for r in records
-             if r["kernel"] == target.kernel and r["matrix"]["name"].split(",")[0] == wanted), None)  # fmt: skip
+             if r["kernel"] == target.kernel and r["matrix"].split(",")[0] == wanted), None)  # fmt: skip
         value = counter(target, record) if record and record.get("traffic") else NOT_COUNTED
         line = worst_line(target, record) if record else None
         result.targets.append((target, value, line))

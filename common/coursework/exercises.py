@@ -192,7 +192,7 @@ def ratio(above, below):
 
 def per_nonzero(field_name, factor=1):
     return lambda rows, record: (
-        factor * sum(row[field_name] for row in rows) / record["matrix"]["nnz"] if rows else None
+        factor * sum(row[field_name] for row in rows) / record["nnz"] if rows else None
     )
 
 

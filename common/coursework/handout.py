@@ -22,7 +22,7 @@ COMMON = [
     "coursework/*.?pp", "coursework/check.py", "coursework/exercises.py",
     "coursework/mine.py",
 ]  # fmt: skip
-BESIDES = ["LICENSE", "plots/traffic.py"]
+BESIDES = ["LICENSE", "plots/record_format.py", "plots/traffic.py"]
 
 MAKEFILE = """\
 # {title}. README.md is the assignment.

@@ -111,7 +111,7 @@ class Exercises(unittest.TestCase):
             {"array": "values", "space": "shared", "access": "load", "requests": 2, "lanes": 64,
              "sectors": 0, "addresses": 64, "bank_passes": 6},
         ]  # fmt: skip
-        record = {"traffic": rows, "matrix": {"nnz": 128}, "lines": [
+        record = {"traffic": rows, "nnz": 128, "lines": [
             {"file": "a/k.cuh", "line": 7, "array": "values", "access": "load", "sectors": 9, "ideal_sectors": 8},
             {"file": "a/k.cuh", "line": 8, "array": "values", "access": "load", "sectors": 11, "ideal_sectors": 2},
         ]}  # fmt: skip

@@ -8,6 +8,7 @@
 
 #include "harness/command.hpp"
 #include "harness/kernel.hpp"
+#include "harness/records.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
 #include "sparse/catalogue.hpp"
@@ -51,6 +52,7 @@ struct Options {
   std::string schedule = "forward";
   unsigned workers = 0;
   bool list = false;
+  bool environment = false;
   bool catalogue = false;
   bool verify_only = false;
   double padding_limit = 3;
@@ -190,7 +192,11 @@ int main_program(int argc, char** argv) {
   app.add_option("--padding-limit", options.padding_limit,
                  "most entries that a padded format may store for each nonzero")
       ->check(CLI::PositiveNumber);
-  app.add_option("--json", options.json, "append a record a kernel to this file (JSON Lines)");
+  CLI::Option* json =
+      app.add_option("--json", options.json,
+                     "append what is measured to this file (JSON Lines: plots/README.md); after "
+                     "--list or --environment, without a file: answer in JSON")
+          ->expected(0, 1);
   app.add_option("--complex", options.complex_part,
                  "what to take of a complex matrix: refuse, real or magnitude")
       ->check(CLI::IsMember({"refuse", "real", "magnitude"}));
@@ -206,6 +212,7 @@ int main_program(int argc, char** argv) {
     app.add_option("--workers", options.workers, "threads of the host; 0: one a core");
   }
   app.add_flag("-l,--list", options.list, "list the kernels and the papers they come from");
+  app.add_flag("--environment", options.environment, "say what machine and software this is");
   app.add_flag("--catalogue", options.catalogue, "list the papers' matrices, tab-separated");
   CLI::App* info_command = app.add_subcommand("info", "describe a matrix");
   info_command->add_option("MATRIX", options.info_matrix, "a file, a generator or a name")
@@ -225,8 +232,13 @@ int main_program(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     throw InputError(std::string(error.what()) + "; see --help");
   }
+  const bool in_json = json->count() > 0 && options.json.empty();
   if (options.list) {
-    print_list();
+    if (in_json) {
+      std::cout << kernels_as_json().dump(1) << '\n';
+    } else {
+      print_list();
+    }
     return 0;
   }
   if (options.catalogue) {
@@ -234,9 +246,18 @@ int main_program(int argc, char** argv) {
     return 0;
   }
   if (info_command->parsed()) return info(options);
+  if (in_json && !options.environment) throw InputError("--json: which file? --json records.jsonl");
   set_up_backend(options);
   options.run.measure = !options.verify_only;
   const Environment environment = describe_environment(argc, argv);
+  if (options.environment) {
+    if (in_json) {
+      std::cout << environment_as_json(environment).dump(1) << '\n';
+    } else {
+      print_environment(std::cout, environment);
+    }
+    return 0;
+  }
   for (const auto& [program, body] : programs) {
     if (!program->parsed()) continue;
     return body({options.matrices, options.precision, options.kernels, options.json,

@@ -1,24 +1,46 @@
-// Records: lines of JSON for the plots, one a measurement, none without verification.
+// Records: what was measured, as lines of JSON for the scripts in plots/ (format: plots/README.md).
+// Nothing is recorded without verification.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "harness/kernel.hpp"
 #include "harness/report.hpp"
 
 namespace spmv {
 
-// What every record begins with: kernel, matrix, precision, machine and software. `program` tells
-// the records of a step's own program (command.hpp) from each other and from those of plain `spmv`,
-// for which it is empty.
-nlohmann::ordered_json begin_record(const std::string& program, const KernelInfo& kernel,
-                                    const std::string& choice, const MatrixSource& source,
-                                    Index rows, Index cols, Index nnz, const std::string& precision,
-                                    const Environment& environment);
+// The measurements of one process, and what they refer to: the run, matrices and kernels.
+class Records {
+ public:
+  explicit Records(const Environment& environment);
 
-// Appends `lines` to the file `path` in one write, so that an interrupted run leaves whole lines.
-// Throws InputError when it cannot be written.
-void append_lines(const std::string& path, const std::string& lines);
+  // Begins a measurement: the caller adds what it measured to the object returned, which is valid
+  // until the next call. `program` names a step's own program (command.hpp); it is empty for plain
+  // `spmv`. `kernel` may be one that is not registered ("floor").
+  nlohmann::ordered_json& add(const std::string& program, const KernelInfo& kernel,
+                              const std::string& choice, const MatrixSource& source, Index rows,
+                              Index cols, long long nnz, const std::string& precision);
+
+  // Appends them to the file `path` in one write, so that an interrupted run leaves whole lines.
+  // What the file already says of the run, its matrices and its kernels is not repeated. Numbers
+  // are rounded to seven digits. Throws InputError when the file cannot be written.
+  void append_to(const std::string& path);
+
+ private:
+  std::string run_;
+  std::vector<nlohmann::ordered_json> descriptions_, measurements_;
+};
+
+// [lower quartile, median, upper quartile, number of samples].
+nlohmann::ordered_json to_json(const Quartiles& quartiles);
+
+// As `spmv --list --json` prints them: an array of objects.
+nlohmann::ordered_json kernels_as_json();
+
+// As `spmv --environment --json` prints it: the run's description, but for id and command, with the
+// reason for this backend and the number of devices.
+nlohmann::ordered_json environment_as_json(const Environment& environment);
 
 }  // namespace spmv

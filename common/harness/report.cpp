@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <limits>
 
@@ -42,6 +41,14 @@ std::string processor_name() {
     if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
   }
   return "unknown processor";
+}
+
+// To the millisecond: the id of a run begins with when it began, so ids sort by age.
+std::string time_now() {
+  using std::chrono::milliseconds;
+  const auto now = std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
+  const long long count = now.time_since_epoch().count();
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(count / 1000), count % 1000);
 }
 
 [[maybe_unused]] std::string version(int number) {
@@ -202,6 +209,7 @@ Environment describe_environment(int argc, char** argv) {
   cudaDeviceProp properties;
   device::check(cudaGetDeviceProperties(&properties, device), "device properties");
   e.device = properties.name;
+  device::check(cudaGetDeviceCount(&e.devices), "device count");
   int number = 0;
   device::check(cudaDriverGetVersion(&number), "driver version");
   e.driver = command_output("nvidia-smi --query-gpu=driver_version --format=csv,noheader");
@@ -229,6 +237,14 @@ Environment describe_environment(int argc, char** argv) {
   if (e.commit.empty()) e.commit = "unknown";
   // The program by its name alone, and without the file for the records: where things lay says
   // nothing of the measurement.
+  // SPMV_RUN and SPMV_COMMAND: of a program that starts several processes and makes one run of
+  // them.
+  const char* run = std::getenv("SPMV_RUN");
+  e.run = run ? run : time_now();
+  if (const char* command = std::getenv("SPMV_COMMAND")) {
+    e.command = command;
+    return e;
+  }
   const std::string program = argv[0];
   e.command = program.substr(program.find_last_of('/') + 1);
   for (int i = 1; i < argc; ++i) {
@@ -322,87 +338,41 @@ void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, 
 
 // --- Records ------------------------------------------------------------------------------------
 
-nlohmann::ordered_json begin_record(const std::string& program, const KernelInfo& kernel,
-                                    const std::string& choice, const MatrixSource& source,
-                                    Index rows, Index cols, Index nnz, const std::string& precision,
-                                    const Environment& environment) {
-  ordered_json line;
-  if (!program.empty()) line["program"] = program;
-  line["kernel"] = kernel.name;
-  line["step"] = kernel.step;
-  line["format"] = kernel.format;
-  line["choice"] = choice;
-  line["verified"] = true;
-  line["matrix"] = {{"name", source.name},
-                    {"source", to_string(source.origin)},
-                    // Of a file its name: where it lay says nothing.
-                    {"detail", source.origin == MatrixSource::Origin::kFile
-                                   ? source.detail.substr(source.detail.find_last_of('/') + 1)
-                                   : source.detail},
-                    {"rows", rows},
-                    {"cols", cols},
-                    {"nnz", nnz}};
-  line["precision"] = precision;
-  line["backend"] = environment.backend;
-  const bool on_host = kernel.runs_on == RunsOn::kHost;
-  line["device"] = on_host ? environment.processor : environment.device;
-  if (!on_host && !environment.cuda.empty()) {
-    line["driver"] = environment.driver;
-    line["cuda"] = environment.cuda;
-    line["cusparse"] = environment.cusparse;
-  }
-  line["compiler"] = environment.compiler;
-  line["commit"] = environment.commit;
-  line["command"] = environment.command;
-  line["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  return line;
-}
-
-void append_lines(const std::string& path, const std::string& lines) {
-  std::ofstream file(path, std::ios::app);
-  file.write(lines.data(), static_cast<std::streamsize>(lines.size()));
-  file.close();
-  if (!file) throw InputError(path + ": cannot write the records; is the directory there?");
-}
-
 void append_records(const std::string& path, const MatrixReport& report,
                     const Environment& environment) {
-  const auto times = [](const Quartiles& q) {
-    return ordered_json{
-        {"lower", q.lower}, {"median", q.median}, {"upper", q.upper}, {"samples", q.samples}};
+  Records records(environment);
+  const auto add = [&](const KernelInfo& kernel, const std::string& choice) -> ordered_json& {
+    return records.add("", kernel, choice, report.source, report.rows, report.cols, report.nnz,
+                       report.precision);
   };
-  std::string lines;
   for (const Record& record : report.records) {
     if (!record.verified) continue;
-    ordered_json line = begin_record("", record.kernel, record.choice, report.source, report.rows,
-                                     report.cols, report.nnz, report.precision, environment);
-    line["alpha"] = report.options.alpha;
-    line["beta"] = report.options.beta;
-    line["seed"] = report.options.seed;
+    ordered_json& line = add(record.kernel, record.choice);
+    if (report.options.alpha != 1) line["alpha"] = report.options.alpha;
+    if (report.options.beta != 0) line["beta"] = report.options.beta;
     line["compulsory_bytes"] = record.compulsory_bytes;
-    line["paper_bytes"] = record.paper_bytes;
     line["setup_ms"] = record.setup_ms;
     line["preprocess_ms"] = record.preprocess_ms;
-    if (record.warm) {
-      line["warm_ms"] = times(*record.warm);
-      line["gflops"] = gflops(record, record.warm->median);
-    }
-    if (record.cold) line["cold_ms"] = times(*record.cold);
-    if (report.copy_gb_per_s > 0) line["copy_gb_per_s"] = report.copy_gb_per_s;
-    if (report.floor) {
-      line["floor_warm_ms"] = times(report.floor->warm);
-      line["floor_cold_ms"] = times(report.floor->cold);
-    }
-    if (record.difference) {
+    if (record.warm) line["warm_ms"] = to_json(*record.warm);
+    if (record.cold) line["cold_ms"] = to_json(*record.cold);
+    if (record.difference && record.difference->rows > 0) {
       line["difference"] = {{"rows", record.difference->rows},
                             {"max_ulps", record.difference->max_ulps},
                             {"max_of_bound", record.difference->max_of_bound}};
     }
     for (const Traffic& t : record.traffic) line["traffic"].push_back(to_json(t));
     add_profile(line, record.profile);
-    lines += line.dump() + '\n';
   }
-  append_lines(path, lines);
+  if (report.floor) {  // as a kernel, since it is measured as one
+    KernelInfo info;
+    info.name = "floor";
+    info.format = "CSR";
+    ordered_json& line = add(info, "");
+    line["warm_ms"] = to_json(report.floor->warm);
+    line["cold_ms"] = to_json(report.floor->cold);
+    line["copy_gb_per_s"] = report.copy_gb_per_s;
+  }
+  records.append_to(path);
 }
 
 // --- Progress -----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@
 
 namespace spmv {
 
-// The machine and the software, as every record names them.
+// The machine and the software, as records name them.
 struct Environment {
   std::string backend;    // "cuda" or "cpu"
   std::string reason;     // why this backend; empty if the program was not started by make
@@ -21,6 +21,9 @@ struct Environment {
   std::string compiler;
   std::string commit;
   std::string command;
+  std::string
+      run;  // the id that its records refer to; of two runs the later one has the greater id
+  int devices = 1;
 };
 Environment describe_environment(int argc, char** argv);
 
@@ -45,7 +48,7 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu);
 // on the CPU backend the bytes moved over the bytes needed.
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu);
 
-// Appends a line for each verified record to the file `path`.
+// Appends the verified records, and the floor, to the file `path` (records.hpp).
 void append_records(const std::string& path, const MatrixReport& report,
                     const Environment& environment);
 

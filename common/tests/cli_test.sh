@@ -41,11 +41,15 @@ one_error_line() { [ "$(grep -c '' "$scratch/err")" = 1 ] && grep -q '^error: ' 
 
 expect 'help' 0 'powerlaw' "$spmv" --help
 expect 'list' 0 '^02  csr_scalar' "$spmv" --list
+expect 'list as JSON' 0 '^  "name": "csr_scalar",' "$spmv" --list --json
+expect 'environment' 0 '^backend: c' "$spmv" --environment
+expect 'environment as JSON' 0 '^ "commit": "' "$spmv" --environment --json
 expect 'run' 0 '^02 +csr_scalar' "$spmv" -m stencil2d:20x20 --json "$scratch/good.jsonl"
 holds 'every record is verified' test "$(grep -c '"verified":true' "$scratch/good.jsonl")" = \
-  "$(grep -c '' "$scratch/good.jsonl")"
+  "$(grep -vc '^{"\(run\|matrix\|kernel\)":{' "$scratch/good.jsonl")"
 holds 'nothing on stderr when it is no terminal' test ! -s "$scratch/err"
 expect 'a record a kernel' 0 '"kernel":"csr_vector_4"' cat "$scratch/good.jsonl"
+holds 'one run' test "$(grep -c '^{"run":{' "$scratch/good.jsonl")" = 1
 expect 'records name commit and command' 0 '"commit":"[^"]+","command":"spmv' \
   cat "$scratch/good.jsonl"
 expect 'one precision or the other' 0 'nonzeros, f32' "$spmv" -m diagonal:9 -p f32 -k csr_scalar
@@ -59,7 +63,7 @@ expect 'info' 0 'onzeros' "$spmv" info stencil2d:20x20
 
 expect 'the end of a chain' 0 '^02 +csr_scalar +[0-9]+ ' "$spmv" stationary -k csr_scalar \
   -m wlan:C=2,m=1,W=2 --json "$scratch/chains.jsonl"
-expect 'its record' 0 '"program":"stationary","kernel":"csr_scalar".*"verified":true' \
+expect 'its record' 0 '"program":"stationary",.*"kernel":"csr_scalar","verified":true' \
   cat "$scratch/chains.jsonl"
 expect 'a chain at a time, from a state' 0 'at time 2, from state 3' "$spmv" transient --time 2 \
   --start 3 -p f32 -k csr_scalar -m wlan:C=2,m=1,W=2
@@ -77,7 +81,7 @@ expect 'a nonzero left out' 1 'FAILED: row .*900 of 900 rows are wrong' \
   "$broken" -k last_nonzero_missing -m stencil2d:30x30
 expect 'the right one has its record, the wrong one has none' 1 'right' \
   "$broken" -k 'right,last_row_missing' -m stencil2d:30x30 --json "$scratch/mixed.jsonl"
-holds 'one record' test "$(grep -c '' "$scratch/mixed.jsonl")" = 1
+holds 'one record' test "$(grep -c '"verified"' "$scratch/mixed.jsonl")" = 1
 if "$spmv" -m diagonal:2 -k csr_scalar 2>/dev/null | grep -q '^backend: cpu'; then
   expect 'lanes that never meet' 1 'deadlock: thread .*__syncwarp.*broken.cu:[0-9]+.*__syncthreads' \
     "$broken" -k never_meets -m stencil2d:30x30
@@ -113,6 +117,7 @@ bad 'a time that takes too many steps' '^error: --time: .*--max-steps' "$spmv" t
 bad 'a state that is not there' '^error: --start 99: .* states 0 to ' "$spmv" transient \
   --start 99 -m wlan:C=2,m=1,W=2
 bad 'two programs at once' '^error: ' "$spmv" stationary transient
+bad 'records without a file' '^error: --json: which file' "$spmv" -m diagonal:2 --json
 bad 'records that cannot be written' '^error: ' "$spmv" -m diagonal:2 -k csr_scalar \
   --json "$scratch/no/such/place.jsonl"
 printf '%%%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 3 4\n' >"$scratch/z.mtx"

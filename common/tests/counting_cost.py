@@ -9,6 +9,7 @@ Exits with 1 if that is more than 20 for any kernel.
 """
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -37,8 +38,8 @@ def main():
     parser.add_argument("plain", help="the one that does not")
     parser.add_argument("--kernel", default=".", help="a regular expression: only those")
     arguments = parser.parse_args()
-    listing = subprocess.run([arguments.counting, "--list"], check=True, capture_output=True, text=True).stdout
-    kernels = [k for k in re.findall(r"^(?:0[2-9]|10)  (\S+)", listing, re.MULTILINE) if re.search(arguments.kernel, k)]
+    listing = subprocess.run([arguments.counting, "--list", "--json"], check=True, capture_output=True, text=True).stdout
+    kernels = [k["name"] for k in json.loads(listing) if k["step"] >= 2 and re.search(arguments.kernel, k["name"])]
     width = max(map(len, kernels))
     print(f"{'kernel':<{width}} {'counting':>9} {'plain':>9} {'times':>7}")
     worst = 0

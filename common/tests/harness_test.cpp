@@ -315,30 +315,42 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
   good.verified = true;
   good.traffic = {{"x", "global", "load", 10, 320, 2560, 80, 80, 0, 0, 300}};
   good.difference = {3, 17, 0.25};
+  good.setup_ms = 0.123456789;
+  good.compulsory_bytes = 1e9;
+  good.warm = {1, 2.5, 3, 25};
   Record bad;
   bad.kernel.name = "bad";
   report.records = {good, bad};
   Environment environment;
   environment.backend = "cpu";
+  environment.run = "R";
   append_records(path, report, environment);
   append_records(path, report, environment);
   std::ifstream file(path);
-  std::string line;
-  int lines = 0;
-  while (std::getline(file, line)) {
-    ++lines;
-    const auto json = nlohmann::json::parse(line);
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  // Run, matrix and kernel are described once, however often something is appended.
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0].at("run").at("id") == "R");
+  CHECK(lines[0].at("run").at("backend") == "cpu");
+  CHECK(lines[1].at("matrix").at("run") == "R");
+  CHECK(lines[1].at("matrix").at("source") == "file");
+  CHECK(lines[1].at("matrix").at("detail") == "tiny.mtx");
+  CHECK(lines[2].at("kernel").at("name") == "good");
+  for (const auto& json : {lines[3], lines[4]}) {
+    CHECK(json.at("run") == "R");
+    CHECK(json.at("matrix") == "tiny");
     CHECK(json.at("kernel") == "good");
     CHECK(json.at("verified") == true);
-    CHECK(json.at("matrix").at("source") == "file");
-    CHECK(json.at("matrix").at("detail") == "tiny.mtx");
+    CHECK(json.at("setup_ms") == 0.1234568);
+    CHECK(json.at("warm_ms") == nlohmann::json({1, 2.5, 3, 25}));
+    CHECK(json.at("compulsory_bytes").is_number_integer());
     CHECK(json.at("traffic").at(0).at("sectors") == 80);
     CHECK(json.at("traffic").at(0).at("addresses") == 300);
     CHECK(json.at("difference").at("rows") == 3);
     CHECK(json.at("difference").at("max_ulps") == 17);
     CHECK(json.at("difference").at("max_of_bound") == 0.25);
   }
-  CHECK(lines == 2);
   std::filesystem::remove(path);
   CHECK_THROWS_AS(append_records("/nonexistent/x.jsonl", report, environment), InputError);
 }

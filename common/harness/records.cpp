@@ -1,0 +1,136 @@
+#include "harness/records.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <unordered_set>
+
+namespace spmv {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Seven digits: more than the clocks resolve. Whole numbers stay whole.
+void round_numbers(ordered_json& value) {
+  if (value.is_structured()) {
+    for (ordered_json& element : value) round_numbers(element);
+  } else if (value.is_number_float()) {
+    const double number = value.get<double>();
+    if (number == std::floor(number) && std::fabs(number) < 1e15) {
+      value = static_cast<long long>(number);
+    } else {
+      value = std::strtod(fmt::format("{:.7g}", number).c_str(), nullptr);
+    }
+  }
+}
+
+// The lines of a file; of a pipe, which cannot be read again, none.
+std::unordered_set<std::string> lines_of(const std::string& path) {
+  std::unordered_set<std::string> lines;
+  if (!std::filesystem::is_regular_file(path)) return lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) lines.insert(std::move(line));
+  return lines;
+}
+
+ordered_json software_of(const Environment& e) {
+  ordered_json json{{"backend", e.backend}, {"device", e.device}};
+  if (e.processor != e.device) json["processor"] = e.processor;
+  if (!e.cuda.empty()) {
+    json["driver"] = e.driver;
+    json["cuda"] = e.cuda;
+    json["cusparse"] = e.cusparse;
+  }
+  json["compiler"] = e.compiler;
+  json["commit"] = e.commit;
+  return json;
+}
+
+}  // namespace
+
+Records::Records(const Environment& environment) : run_(environment.run) {
+  ordered_json run{{"id", run_}};
+  run.update(software_of(environment));
+  run["command"] = environment.command;
+  descriptions_.push_back({{"run", run}});
+}
+
+ordered_json& Records::add(const std::string& program, const KernelInfo& kernel,
+                           const std::string& choice, const MatrixSource& source, Index rows,
+                           Index cols, long long nnz, const std::string& precision) {
+  const bool is_file = source.origin == MatrixSource::Origin::kFile;
+  descriptions_.push_back(
+      {{"matrix",
+        {{"run", run_},
+         {"name", source.name},
+         {"source", to_string(source.origin)},
+         // Of a file its name: where it lay says nothing.
+         {"detail",
+          is_file ? source.detail.substr(source.detail.find_last_of('/') + 1) : source.detail},
+         {"rows", rows},
+         {"cols", cols},
+         {"nnz", nnz}}}});
+  ordered_json described{
+      {"run", run_}, {"name", kernel.name}, {"step", kernel.step}, {"format", kernel.format}};
+  if (kernel.runs_on == RunsOn::kHost) described["host"] = true;
+  descriptions_.push_back({{"kernel", described}});
+
+  ordered_json line{{"run", run_}};
+  if (!program.empty()) line["program"] = program;
+  line["matrix"] = source.name;
+  line["precision"] = precision;
+  line["kernel"] = kernel.name;
+  if (!choice.empty()) line["choice"] = choice;
+  line["verified"] = true;
+  return measurements_.emplace_back(std::move(line));
+}
+
+void Records::append_to(const std::string& path) {
+  std::unordered_set<std::string> known = lines_of(path);
+  std::string lines;
+  if (!measurements_.empty()) {
+    for (const ordered_json& description : descriptions_) {
+      if (const auto [line, is_new] = known.insert(description.dump()); is_new) {
+        lines += *line + '\n';
+      }
+    }
+  }
+  for (ordered_json& measurement : measurements_) {
+    round_numbers(measurement);
+    lines += measurement.dump() + '\n';
+  }
+  std::ofstream file(path, std::ios::app);
+  file.write(lines.data(), static_cast<std::streamsize>(lines.size()));
+  file.close();
+  if (!file) throw InputError(path + ": cannot write the records; is the directory there?");
+}
+
+ordered_json to_json(const Quartiles& q) {
+  return {q.lower, q.median, q.upper, q.samples};
+}
+
+ordered_json kernels_as_json() {
+  ordered_json list = ordered_json::array();
+  for (const Kernel& kernel : kernels()) {
+    const KernelInfo& k = kernel.info;
+    list.push_back({{"name", k.name},
+                    {"step", k.step},
+                    {"format", k.format},
+                    {"host", k.runs_on == RunsOn::kHost},
+                    {"idea", k.idea},
+                    {"source", k.source}});
+  }
+  return list;
+}
+
+ordered_json environment_as_json(const Environment& environment) {
+  ordered_json json = software_of(environment);
+  json["reason"] = environment.reason;
+  json["devices"] = environment.devices;
+  return json;
+}
+
+}  // namespace spmv

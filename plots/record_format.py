@@ -1,0 +1,149 @@
+"""The format of records: lines of JSON that `spmv --json FILE` appends, and what they say together.
+
+    {"run": {"id": R, "device": ..., "commit": ..., "command": ...}}     once per run
+    {"matrix": {"run": R, "name": M, "source": ..., "rows": ..., ...}}   once per run and matrix
+    {"kernel": {"run": R, "name": K, "step": ..., "format": ...}}        once per run and kernel
+    {"run": R, "matrix": M, "precision": P, "kernel": K, "verified": true, ...}   a measurement
+
+A measurement holds nothing that follows from other lines: join() puts together what belongs to it.
+Standard library only, since `make check` reads records too.
+"""
+
+import json
+from pathlib import Path
+
+
+class RecordError(Exception):
+    """Records that are not there or not to be trusted; the text says which."""
+
+
+STATES = ("warm", "cold")
+DESCRIPTIONS = ("run", "matrix", "kernel")
+BYTES = {"f32": 4, "f64": 8}
+
+
+def column(state, quartile="median"):
+    """The field of a joined record that holds a time: "warm_ms", "cold_lower_ms"."""
+    return f"{state}_ms" if quartile == "median" else f"{state}_{quartile}_ms"
+
+
+def parsed(text, name):
+    """The objects of a file's lines, each checked to be a description or a verified measurement."""
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            found = json.loads(line)
+        except ValueError as error:
+            raise RecordError(f"{name}, line {number}: no JSON: {error}") from None
+        if isinstance(found.get("matrix"), dict) and "kernel" in found:
+            raise RecordError(f"{name}, line {number}: a record of the format before 2026-11-22; "
+                              "`python3 plots/convert_records.py FILE` converts the file")
+        if description_of(found) is None and found.get("verified") is not True:
+            raise RecordError(f"{name}, line {number}: a record that is not verified")
+        yield found
+
+
+def description_of(line):
+    """Which of DESCRIPTIONS a line is, or None."""
+    kind = next(iter(line)) if len(line) == 1 else None
+    return kind if kind in DESCRIPTIONS and isinstance(line[kind], dict) else None
+
+
+def key_of(kind, description):
+    return description["id"] if kind == "run" else (description["run"], description["name"])
+
+
+def join(lines):
+    """One flat dictionary per measurement, in their order, from parsed lines: its own fields, those of its
+    run, matrix and kernel, and what follows from them. The floor becomes fields of the others.
+
+    Lines of other kinds are skipped. Raises RecordError where a description is missing or contradicted.
+    """
+    described = {kind: {} for kind in DESCRIPTIONS}
+    measurements, floors = [], {}
+    for line in lines:
+        if kind := description_of(line):
+            description = line[kind]
+            known = described[kind].setdefault(key_of(kind, description), description)
+            if known != description:
+                raise RecordError(f"{kind} {key_of(kind, description)} is described in two ways")
+        elif line.get("kernel") == "floor":
+            floors[line["run"], line["matrix"], line["precision"]] = line
+        elif "run" in line and "kernel" in line:
+            measurements.append(line)
+    for line in measurements:
+        try:
+            run = described["run"][line["run"]]
+            matrix = described["matrix"][line["run"], line["matrix"]]
+            kernel = described["kernel"][line["run"], line["kernel"]]
+        except KeyError as missing:
+            raise RecordError(f"no description of {missing.args[0]}") from None
+        yield joined(line, run, matrix, kernel, floors.get((line["run"], line["matrix"], line["precision"])))
+
+
+def joined(line, run, matrix, kernel, floor):
+    on_host = kernel.get("host", False)
+    record = {"program": "", **{k: v for k, v in run.items() if k != "id"}, "time": run["id"][:19] + "Z", "choice": ""}
+    if on_host:
+        record["device"] = run.get("processor", run["device"])
+        for library in ("driver", "cuda", "cusparse"):
+            record.pop(library, None)
+    record.update({k: v for k, v in matrix.items() if k not in ("run", "name")})
+    record.update({k: v for k, v in kernel.items() if k not in ("run", "name", "host")}, host=on_host)
+    record.update(line)
+    add_times(record, "", line)
+    if floor:
+        add_times(record, "floor_", floor)
+        record["copy_gb_per_s"] = floor["copy_gb_per_s"]
+    if not record["program"] and "compulsory_bytes" in record:
+        # The papers count x once per nonzero.
+        record["paper_bytes"] = record["compulsory_bytes"] + BYTES[record["precision"]] * (record["nnz"] - record["cols"])
+    if record["program"] == "multigpu":
+        add_multigpu(record)
+    return record
+
+
+def add_times(record, prefix, line):
+    """Quartiles, [lower, median, upper, samples] in a line, as fields of their own."""
+    for state in STATES:
+        if f"{state}_ms" in line:
+            lower, median, upper, samples = line[f"{state}_ms"]
+            name = prefix + state
+            record.update({column(name, "lower"): lower, column(name): median, column(name, "upper"): upper,
+                           f"{name}_samples": samples})
+
+
+def add_multigpu(record):
+    """Of step 10: the fastest drive, the spread of the GPUs' busy times, and the parallel efficiency."""
+    if "step_ms" not in record:
+        return
+    record["best_step_ms"] = min(median for _, median, *_ in record["step_ms"].values())
+    busy = [part["busy_ms"] for part in record["parts"] if "busy_ms" in part]
+    if busy:
+        mean = sum(busy) / len(busy)
+        record["busy_deviation_ms"] = (sum((time - mean) ** 2 for time in busy) / len(busy)) ** 0.5
+    if "one_gpu_step_ms" in record:
+        record["efficiency"] = record["one_gpu_step_ms"] / (record["gpus"] * record["best_step_ms"])
+
+
+def records_in(file):
+    """The joined measurements of one file, in its order."""
+    file = Path(file)
+    try:
+        yield from join(parsed(file.read_text(encoding="utf-8"), file.name))
+    except RecordError as error:
+        raise RecordError(str(error) if str(error).startswith(file.name) else f"{file.name}: {error}") from None
+
+
+def append(file, lines):
+    """Appends lines to a file of records; a description that it holds already is not repeated."""
+    file = Path(file)
+    known = set(file.read_text(encoding="utf-8").splitlines()) if file.exists() else set()
+    fresh = []
+    for line in lines:
+        if description_of(json.loads(line)) is None:
+            fresh.append(line)
+        elif line not in known:
+            known.add(line)
+            fresh.append(line)
+    with open(file, "a", encoding="utf-8") as out:
+        out.write("".join(f"{line}\n" for line in fresh))

@@ -1,0 +1,126 @@
+"""python3 plots/test_records.py: the format of records, and what is read from them."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import convert_records
+import record_format
+from record_format import RecordError, join, records_in
+from records import ROOT, files_in, frame, rows_of
+from sample_records import lines_of, quartiles, record, write
+
+# Two lines of the format before 2026-11-22: a kernel of the GPU and one of the host.
+OLD = """\
+{"kernel":"csr_openmp","step":1,"format":"CSR","choice":"","verified":true,"matrix":{"name":"g:3,x=1","source":"generated","detail":"g","rows":3,"cols":4,"nnz":9},"precision":"f64","backend":"cuda","device":"A CPU","compiler":"g++","commit":"abc","command":"spmv -m g:3,x=1 -p f64 -k *","time":"2026-01-02T03:04:05Z","alpha":1.0,"beta":0.0,"seed":1,"compulsory_bytes":100.0,"paper_bytes":140.0,"setup_ms":0.5,"preprocess_ms":0.25,"warm_ms":{"lower":1.0,"median":2.0,"upper":3.0,"samples":7},"gflops":1.5,"copy_gb_per_s":4000.125,"floor_warm_ms":{"lower":0.1,"median":0.123456789,"upper":0.2,"samples":25},"floor_cold_ms":{"lower":0.3,"median":0.4,"upper":0.5,"samples":25},"difference":{"rows":0,"max_ulps":0,"max_of_bound":0.0}}
+{"kernel":"csr_vector","step":3,"format":"CSR","choice":"4 lanes a row","verified":true,"matrix":{"name":"h","source":"file","detail":"h.mtx","rows":3,"cols":3,"nnz":9},"precision":"f32","backend":"cuda","device":"A GPU","driver":"1","cuda":"13.0","cusparse":"12","compiler":"g++","commit":"abc","command":"spmv -m h -p f32 -k *","time":"2026-01-02T03:04:06Z","alpha":1.0,"beta":0.0,"seed":1,"compulsory_bytes":100.0,"paper_bytes":124.0,"setup_ms":0.5,"preprocess_ms":0.25,"warm_ms":{"lower":1.0,"median":2.0,"upper":3.0,"samples":25},"cold_ms":{"lower":2.0,"median":4.0,"upper":6.0,"samples":25},"gflops":9.0,"copy_gb_per_s":4000.125,"floor_warm_ms":{"lower":0.1,"median":1.0,"upper":0.2,"samples":25},"floor_cold_ms":{"lower":0.3,"median":0.4,"upper":0.5,"samples":25},"difference":{"rows":2,"max_ulps":3,"max_of_bound":0.5}}
+"""
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = Path(scratch.name)
+        self.file = self.root / "a.jsonl"
+
+    def refuse(self, text, why):
+        self.file.write_text(text)
+        with self.assertRaisesRegex(RecordError, f"a.jsonl.*{why}"):
+            list(records_in(self.file))
+
+
+class Joining(Scratch):
+    def test_a_measurement_gets_what_belongs_to_it(self):
+        write(self.file, [record("k", "m", 0.5, choice="4 lanes", processor="A CPU"),
+                          record("host", "m", 3, host=True, processor="A CPU", cold_ms=None, floor=None)])
+        k, host = records_in(self.file)
+        self.assertEqual((k["device"], k["commit"], k["rows"], k["step"], k["choice"]), ("Some GPU", "abc", 1000, 2, "4 lanes"))
+        self.assertEqual((k["warm_ms"], k["cold_lower_ms"], k["floor_warm_ms"], k["copy_gb_per_s"]), (0.5, 0.5, 0.25, 4000))
+        self.assertEqual(k["paper_bytes"], 80000 + 8 * (5000 - 1000))
+        self.assertEqual((k["time"], k["program"]), ("2026-01-01T00:00:00Z", ""))
+        self.assertEqual((host["device"], host["choice"], "cuda" in host, "cold_ms" in host), ("A CPU", "", False, False))
+
+    def test_step_10(self):
+        write(self.file, [record("k", "m", 1, program="multigpu", gpus=2, step_ms={"loop": quartiles(4), "graph": quartiles(2)},
+                                 parts=[{"busy_ms": 1}, {"busy_ms": 3}], one_gpu_step_ms=3.0, floor=None)])
+        row, = records_in(self.file)
+        self.assertEqual((row["best_step_ms"], row["busy_deviation_ms"], row["efficiency"]), (2, 1, 0.75))
+
+    def test_refusals(self):
+        lines = lines_of([record("k", "m", 1)])
+        self.refuse("{", "line 1: no JSON")
+        self.refuse("\n".join(lines).replace('"verified": true', '"verified": 1', 1), "line 4: .*not verified")
+        self.refuse("\n".join(lines[1:]), "no description of 2026")
+        self.refuse("\n".join([*lines, lines[1].replace("5000", "5001")]), "m.* is described in two ways")
+        self.refuse(OLD, "line 1: .*convert_records.py")
+
+    def test_other_lines_are_skipped(self):
+        self.assertEqual(list(join([{"kernel": "k", "wrong": "row 3"}])), [])
+
+
+class Frames(Scratch):
+    def test_the_newest_run_counts_wherever_it_stands(self):
+        write(self.root / "a.jsonl", [record("k", "m", 1, run="2026-03"), record("l", "m", 9)])
+        write(self.root / "b.jsonl", [record("k", "m", 2, run="2026-02")])
+        table = frame(files_in(self.root))
+        self.assertEqual(list(table.kernel), ["k", "l"])
+        self.assertEqual(list(table.warm_ms), [1, 9])
+
+    def test_only_one_program_and_y_as_a_x(self):
+        write(self.file, [record("k", "m", 1), record("k", "m", 2, program="stationary", steps=7), record("k", "m", 3, beta=1.5)])
+        self.assertEqual([row["warm_ms"] for row in rows_of(frame([self.file]))], [1])
+        self.assertEqual([row["steps"] for row in rows_of(frame([self.file], "stationary"))], [7])
+
+    def test_a_row_has_no_fields_that_it_has_not(self):
+        write(self.file, [record("k", "m", 1), record("host", "m", 2, cold_ms=None)])
+        self.assertEqual(["cold_ms" in row for row in rows_of(frame([self.file]))], [True, False])
+
+    def test_none(self):
+        self.assertEqual(rows_of(frame([])), [])
+
+    def test_appending_repeats_no_description(self):
+        lines = lines_of([record("k", "m", 1)])
+        record_format.append(self.file, lines)
+        record_format.append(self.file, lines)
+        self.assertEqual(len(self.file.read_text().splitlines()), len(lines) + 2)  # measurement and floor
+
+
+class Conversion(Scratch):
+    def test_old_records(self):
+        self.file.write_text(OLD)
+        done = subprocess.run([sys.executable, ROOT / "plots/convert_records.py", self.file], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        runs = [json.loads(line) for line in self.file.read_text().splitlines() if line.startswith('{"run":{')]
+        self.assertEqual(len(runs), 1)
+        self.assertEqual(runs[0]["run"]["command"], "spmv -m {matrix} -p {precision} -k *")
+        host, gpu = records_in(self.file)
+        self.assertEqual((host["device"], gpu["device"], gpu["cuda"], host["matrix"]), ("A CPU", "A GPU", "13.0", "g:3,x=1"))
+        self.assertEqual((host["paper_bytes"], gpu["paper_bytes"]), (140, 124))
+        self.assertEqual((host["floor_warm_ms"], gpu["floor_cold_ms"], gpu["cold_upper_ms"]), (0.1234568, 0.4, 6))
+        self.assertEqual(("difference" in host, gpu["difference"]["rows"]), (False, 2))
+        # Converted again, it stays as it is.
+        before = self.file.read_text()
+        self.assertEqual(convert_records.converted(self.file), before.splitlines())
+
+    def test_appended_to_other_records(self):
+        old, new = self.root / "old.jsonl", self.root / "new.jsonl"
+        old.write_text(OLD)
+        write(new, [record("k", "m", 1)])
+        subprocess.run([sys.executable, ROOT / "plots/convert_records.py", old, "--append-to", new], check=True)
+        self.assertEqual([r["kernel"] for r in records_in(new)], ["k", "csr_openmp", "csr_vector"])
+        self.assertEqual(old.read_text(), OLD)
+
+
+class Committed(unittest.TestCase):
+    def test_all_files_of_records_can_be_read(self):
+        for file in (ROOT / "plots/results").glob("*/**/*.jsonl"):
+            with self.subTest(file.name):
+                self.assertTrue(list(records_in(file)))
+
+
+if __name__ == "__main__":
+    unittest.main()
