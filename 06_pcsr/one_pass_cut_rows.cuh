@@ -1,68 +1,39 @@
-// Step 06, one pass: the rows that lie in several shares.
+// Step 06, one pass: rows that lie in several shares.
 //
-// Each of these shares counts itself when it begins, and publishes its part of such a row's sum
-// when it has it. Who counts last knows that all others have begun, so that none of them waits for
-// a place on the device; it does its own part, waits for theirs, and adds them up in the order of
-// the shares: whoever it is, the bits are the same. The count costs no time, since its answer is
-// asked for at the end.
+// Each share of a cut row counts down a counter of that row when it starts, and publishes its
+// partial sum when it has it. The warp that starts last (it finds the counter at 1) adds up the
+// partial sums in the order of the shares, so that the result has the same bits in every run. It
+// waits for the others; that cannot deadlock, since all of them have started, so they are resident
+// and need nothing from it. The counter costs no time: its value is used at the end of the share.
 //
-// Nothing says in which order two stores become visible to others. The usual answer is a fence
-// between a part and a sign that it is there; on a GPU it waits for all earlier stores of the warp,
-// and what the reader needs as its counterpart empties the L1 cache of a whole multiprocessor, x
-// and all. Here a part carries its own sign of arrival: 32 of its bits and a 1 are one word of 64
-// bits, which memory moves whole. The reader waits for the 1, and puts it back to 0 for the next
-// product.
+// A partial sum and a separate flag would need a fence between the two stores, which waits for all
+// earlier stores of the warp, and an acquire on the reader's side, which invalidates the L1 cache
+// of the multiprocessor, and with it the elements of x there. Instead data and valid flag share one
+// 64-bit word, which is written atomically, so no fence is needed. The reader polls until the flag
+// is set and stores 0 for the next product.
 //
-//   lane 0   counts the share, as one of those with a part of the row in which it begins
-//   lane 1   as one of those with a part of the row in which it ends
-//   warp     adds up the parts of a row, if it began last
+//   lane 0   counts the share for the row in which it begins (its *head*)
+//   lane 1   counts the share for the row in which it ends (its *tail*)
+//   warp     adds up the partial sums of a row if it was the last to start
+//
+// Used by OnePassWarp (one_pass_warp.cuh); tested in test.cu, "one pass: ... cut".
 #pragma once
 
+#ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
+#endif
 
-#include <cstring>
-
-#include "device/scale.cuh"
 #include "one_pass_shares.cuh"
 
 namespace spmv {
 
+// alpha sum + beta y. y is not read if beta is 0: it may hold NaN, and 0 NaN is NaN.
 template <typename T>
-__device__ __forceinline__ void publish(Part<T>& part, T value) {
-  unsigned bits[sizeof(T) / 4];
-  memcpy(bits, &value, sizeof(T));
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
-    *const_cast<volatile unsigned long long*>(&part.word[i]) = 1ull << 32 | bits[i];
-  }
+__device__ __forceinline__ T scaled_sum(T alpha, T sum, T beta, const T* y) {
+  return beta == T{0} ? alpha * sum : alpha * sum + beta * *y;
 }
 
-// Reads of a part what was not there before.
-template <typename T>
-__device__ __forceinline__ void read_again(Part<T>& read, const Part<T>& part) {
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
-    read.word[i] = *const_cast<const volatile unsigned long long*>(&part.word[i]);
-  }
-}
-
-template <typename T>
-__device__ __forceinline__ bool has_arrived(const Part<T>& read) {
-  bool all = true;
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) all &= read.word[i] >> 32 == 1;
-  return all;
-}
-
-template <typename T>
-__device__ __forceinline__ T value_of(const Part<T>& read) {
-  unsigned bits[sizeof(T) / 4];
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
-    bits[i] = static_cast<unsigned>(read.word[i]);
-  }
-  T value;
-  memcpy(&value, bits, sizeof(T));
-  return value;
-}
-
-// The sum over the lanes of a warp, for lane 0.
+// The sum over the lanes of a warp, in lane 0.
 template <typename T>
 __device__ __forceinline__ T sum_of_warp(T value) {
   for (int distance = 16; distance > 0; distance /= 2) {
@@ -71,70 +42,123 @@ __device__ __forceinline__ T sum_of_warp(T value) {
   return value;
 }
 
-// For lanes 0 and 1, if they count the share: how many shares of their row had not begun yet, this
-// one included; else 0. border_rows: Share::row of the share and of the next.
-__device__ __forceinline__ unsigned count_share(unsigned window, const int border_rows[2],
-                                                const int* row_offsets, unsigned* arrivals) {
-  const int lane = threadIdx.x % 32;
-  const bool head = border_rows[0] < 0;
-  const bool tail = border_rows[1] < 0;
-  const int first_row = border_rows[0] & ~kCutRow;
-  const int row_end = border_rows[1] & ~kCutRow;
-  int row = -1;
-  if (lane == 0 && head) {
-    row = first_row;
-  } else if (lane == 1 && tail && !(head && first_row == row_end)) {
-    row = row_end;
-  }
-  if (row < 0) return 0;
-  return atomicSub(&arrivals[share_of(row_offsets[row], row, window)], 1u);
+// --- Partial sums as words with a valid flag ----------------------------------------------------
+
+__device__ __forceinline__ void split_words(float value, unsigned (&bits)[1]) {
+  bits[0] = __float_as_uint(value);
+}
+__device__ __forceinline__ void split_words(double value, unsigned (&bits)[2]) {
+  bits[0] = static_cast<unsigned>(__double2loint(value));
+  bits[1] = static_cast<unsigned>(__double2hiint(value));
+}
+__device__ __forceinline__ float join_words(const unsigned (&bits)[1]) {
+  return __uint_as_float(bits[0]);
+}
+__device__ __forceinline__ double join_words(const unsigned (&bits)[2]) {
+  return __hiloint2double(static_cast<int>(bits[1]), static_cast<int>(bits[0]));
 }
 
-// Called by the warp of a share when its parts are published: parts[2 s] of the row that began in
-// an earlier share, parts[2 s + 1] of a row that begins here and goes on in the next. began_last:
-// has this lane counted the share as the last one of its row?
 template <typename T>
-__device__ void finish_cut_rows(bool began_last, unsigned window, const int border_rows[2],
-                                const int* row_offsets, T alpha, T beta, T* y, Part<T>* parts,
-                                unsigned* arrivals) {
+__device__ __forceinline__ void publish(PartialSum<T>& to, T value) {
+  unsigned bits[sizeof(T) / 4];
+  split_words(value, bits);
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+    *const_cast<volatile unsigned long long*>(&to.word[i]) = 1ull << 32 | bits[i];
+  }
+}
+
+// Reads it from memory, whatever has been read before.
+template <typename T>
+__device__ __forceinline__ void poll(PartialSum<T>& read, const PartialSum<T>& from) {
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+    read.word[i] = *const_cast<const volatile unsigned long long*>(&from.word[i]);
+  }
+}
+
+template <typename T>
+__device__ __forceinline__ bool is_valid(const PartialSum<T>& read) {
+  bool all = true;
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) all &= read.word[i] >> 32 == 1;
+  return all;
+}
+
+template <typename T>
+__device__ __forceinline__ T value_of(const PartialSum<T>& read) {
+  unsigned bits[sizeof(T) / 4];
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+    bits[i] = static_cast<unsigned>(read.word[i]);
+  }
+  return join_words(bits);
+}
+
+// --- Cut rows -----------------------------------------------------------------------------------
+
+// The rows of a share, from its Share and the next one's.
+struct ShareRows {
+  int first;      // the row in which it begins
+  int end;        // rows before it end in this share
+  bool head_cut;  // `first` began in an earlier share
+  bool tail_cut;  // `end` has nonzeros in this share, and in the next
+
+  // Row `first` began earlier and goes on: the share has nothing but a piece of it.
+  __device__ __forceinline__ bool is_piece() const { return head_cut && first == end; }
+};
+
+// Which element of `unstarted` the share counts down: for lane 0 that of its head, for lane 1 that
+// of its tail; -1 if there is none. (A piece counts once, as a head.)
+__device__ __forceinline__ int counter_of_share(unsigned window, const ShareRows& rows,
+                                                const int* row_offsets) {
   const int lane = threadIdx.x % 32;
-  const unsigned sides = __ballot_sync(0xffffffffu, began_last);
-  for (int side = 0; side < 2; ++side) {
-    if (!(sides >> side & 1)) continue;
-    const int row = border_rows[side] & ~kCutRow;
-    const int first = share_of(row_offsets[row], row, window);
-    const int last = share_of(row_offsets[row + 1] - 1, row, window);
-    T total = 0;
-    constexpr int kTogether = 8;  // waited for together
-    for (int p = first + lane; p <= last; p += 32 * kTogether) {
-      const auto part = [&](int j) -> Part<T>& {
-        const int its_share = p + 32 * j;
-        return parts[2LL * its_share + (its_share == first)];
-      };
-      Part<T> read[kTogether] = {};
-      while (true) {
+  int row = -1;
+  if (lane == 0 && rows.head_cut) {
+    row = rows.first;
+  } else if (lane == 1 && rows.tail_cut && !rows.is_piece()) {
+    row = rows.end;
+  }
+  return row < 0 ? -1 : share_of(row_offsets[row], row, window);
+}
+
+// Adds up the partial sums of one cut row and writes its element of y; called by all lanes of the
+// warp that started last, after it has published its own. Each lane polls up to 8 partial sums at a
+// time, so that a row of 256 shares costs one round trip to the L2 cache.
+template <typename T>
+__device__ __forceinline__ void finish_cut_row(int row, unsigned window, const int* row_offsets,
+                                               T alpha, T beta, T* y, PartialSum<T>* partial_sums,
+                                               unsigned* unstarted) {
+  const int lane = threadIdx.x % 32;
+  const int first = share_of(row_offsets[row], row, window);
+  const int last = share_of(row_offsets[row + 1] - 1, row, window);
+  T total = 0;
+  constexpr int kPolled = 8;  // per lane, at a time
+  for (int s = first + lane; s <= last; s += 32 * kPolled) {
+    // The row is the tail of its first share and the head of the others.
+    const auto partial_sum = [&](int j) -> PartialSum<T>& {
+      const int share = s + 32 * j;
+      return partial_sums[2LL * share + (share == first)];
+    };
+    PartialSum<T> read[kPolled] = {};
+    while (true) {
 #pragma unroll
-        for (int j = 0; j < kTogether; ++j) {
-          if (p + 32 * j <= last && !has_arrived(read[j])) read_again(read[j], part(j));
-        }
-        bool all = true;
-#pragma unroll
-        for (int j = 0; j < kTogether; ++j) all &= p + 32 * j > last || has_arrived(read[j]);
-        if (all) break;
-        __nanosleep(20);
+      for (int j = 0; j < kPolled; ++j) {
+        if (s + 32 * j <= last && !is_valid(read[j])) poll(read[j], partial_sum(j));
       }
+      bool all = true;
 #pragma unroll
-      for (int j = 0; j < kTogether; ++j) {
-        if (p + 32 * j > last) continue;
-        total += value_of(read[j]);
-        part(j) = Part<T>{};  // for the next product
-      }
+      for (int j = 0; j < kPolled; ++j) all &= s + 32 * j > last || is_valid(read[j]);
+      if (all) break;
+      __nanosleep(20);
     }
-    total = sum_of_warp(total);
-    if (lane == 0) {
-      y[row] = scale(alpha, total, beta, &y[row]);
-      arrivals[first] = last - first + 1;
+#pragma unroll
+    for (int j = 0; j < kPolled; ++j) {
+      if (s + 32 * j > last) continue;
+      total += value_of(read[j]);
+      partial_sum(j) = PartialSum<T>{};  // for the next product
     }
+  }
+  total = sum_of_warp(total);
+  if (lane == 0) {
+    y[row] = scaled_sum(alpha, total, beta, &y[row]);
+    unstarted[first] = last - first + 1;
   }
 }
 

@@ -10,7 +10,6 @@
 #include "device/texture.hpp"
 #include "harness/kernel.hpp"
 #include "one_pass.cuh"
-#include "one_pass_shares.cuh"
 #include "pcsr_products.cuh"
 #include "pcsr_sums.cuh"
 
@@ -134,72 +133,43 @@ class CsrAdaptive final : public Spmv<T> {
 template <typename T>
 class PcsrOnePass final : public Spmv<T> {
  public:
-  explicit PcsrOnePass(const Problem<T>& problem) : a_(problem.csr) {
-    // One share for each warp that the device holds at once; more where they would be so long that
-    // all of the matrix is read at the same time, each part of it far from the next; fewer where
-    // they would be too small.
-    const long long positions = 1LL * a_.rows + a_.nnz;
-    const std::size_t block_bytes = kMostWarps * sizeof(OnePassShared<T>);
-    const int resident =
-        device::resident_blocks(pcsr_one_pass_kernel<T>, kOnePassThreads, block_bytes);
-    const int blocks = std::max(
-        std::min(resident, kOnePassBlocks * device::attribute(cudaDevAttrMultiProcessorCount)), 1);
-    // The more of x stays in the L1 cache, the better.
-    device::limit_shared_memory(pcsr_one_pass_kernel<T>, kOnePassBlocks, block_bytes);
-    const long long warps = 1LL * blocks * kMostWarps;
-    const bool x_fits =
-        a_.cols * sizeof(T) <= static_cast<std::size_t>(device::attribute(cudaDevAttrL2CacheSize));
-    const long long longest = x_fits ? kOnePassWindow : kOnePassWindowFarX;
-    const long long rounds = device::divide_up(positions, warps * longest);
-    const long long shares = warps * std::max(rounds, 1LL);
-    window_ = static_cast<unsigned>(std::max(device::divide_up(positions, shares), least_window()));
-    share_count_ = static_cast<int>(device::divide_up(positions, static_cast<long long>(window_)));
-    // Fewer shares make smaller blocks, not fewer of them.
-    warps_ = std::clamp(device::divide_up(share_count_, blocks), 1, kMostWarps);
-    shares_ = device::Buffer<Share>("shares", share_count_ + 1);
-    parts_ = device::Buffer<Part<T>>("parts", 2 * static_cast<std::size_t>(share_count_));
-    arrivals_ = device::Buffer<unsigned>("arrivals", share_count_);
-  }
+  explicit PcsrOnePass(const Problem<T>& problem) : a_(problem.csr) { create(); }
 
   void preprocess(cudaStream_t stream) override {
-    if (share_count_ == 0) return;
-    constexpr int kThreads = 128;  // a warp for each border between shares
-    const int blocks = device::divide_up(share_count_ + 1, kThreads / 32);
-    device::launch(find_shares_kernel<T>, {dim3(blocks), dim3(kThreads), 0, stream}, share_count_,
-                   window_, kOnePassOverhang, a_.rows, a_.nnz, a_.row_offsets.data(),
-                   shares_.data(), parts_.data(), arrivals_.data());
+    device::check(plan_.prepare(stream), "dividing the matrix into shares");
   }
-
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
-    device::launch(pcsr_one_pass_kernel<T>,
-                   {dim3(device::divide_up(share_count_, warps_)), dim3(32 * warps_),
-                    warps_ * sizeof(OnePassShared<T>), stream},
-                   share_count_, window_, shares_.data(), a_.row_offsets.data(),
-                   a_.column_indices.data(), a_.values.data(), alpha, x, beta, y, parts_.data(),
-                   arrivals_.data());
+    device::check(plan_.multiply(alpha, a_.values.data(), x, beta, y, stream),
+                  "launching a product");
   }
-  std::size_t matrix_bytes() const override { return a_.bytes() + shares_.bytes(); }
+  bool overlap(bool on) override {
+    plan_.overlap(on);
+    return plan_.overlaps();
+  }
+  std::size_t matrix_bytes() const override {
+    if (plan_.path() == OnePassPath::kRows) return a_.bytes();
+    return a_.bytes() + (plan_.shape().share_count + 1) * sizeof(Share);
+  }
+  std::string choice() const override {
+    if (plan_.path() == OnePassPath::kRows) {
+      return std::to_string(plan_.rows_shape().lanes) + " lanes per row";
+    }
+    return "shares of " + std::to_string(plan_.shape().window);
+  }
 
  private:
-  static constexpr int kMostWarps = kOnePassThreads / 32;  // of a block
-
-  // A share may begin up to 8 nonzeros before its window and end a row behind it: three quarters of
-  // a step leave room for that, so that one step does. And what is remembered of shares is to be no
-  // more than 2% of the matrix.
-  long long least_window() const {
-    const double positions = 1.0 * a_.rows + a_.nnz;
-    const double of_a_share = sizeof(Share) + 2 * sizeof(Part<T>) + sizeof(unsigned);
-    const double two_percent = std::ceil(of_a_share / 0.02 * positions / a_.bytes());
-    return std::max(3LL * kOnePassStep / 4, static_cast<long long>(two_percent));
+  void create() {
+    const CsrPattern pattern{a_.rows, a_.cols, a_.nnz, a_.row_offsets.data(),
+                             a_.column_indices.data()};
+    std::size_t bytes = 0;
+    device::check(OnePassPlan<T>::workspace_bytes(pattern, &bytes), "sizes of a plan");
+    workspace_ = device::Buffer<char>("workspace", bytes);
+    device::check(plan_.create(pattern, {}, workspace_.data()), "making a plan");
   }
 
   const device::DeviceCsr<T>& a_;
-  unsigned window_ = 0;
-  int share_count_ = 0;
-  int warps_ = 1;                      // of a block
-  device::Buffer<Share> shares_;       // share_count + 1
-  device::Buffer<Part<T>> parts_;      // two a share: of the row it ends, of the row it begins
-  device::Buffer<unsigned> arrivals_;  // share_count
+  device::Buffer<char> workspace_;
+  OnePassPlan<T> plan_;
 };
 
 // --- All of them --------------------------------------------------------------------------------

@@ -11,7 +11,6 @@
 #include "harness/kernel.hpp"
 #include "harness/verify.hpp"
 #include "one_pass.cuh"
-#include "one_pass_shares.cuh"
 #include "pcsr_sums.cuh"
 #include "sparse/rng.hpp"
 #include "tests/catch.hpp"
@@ -54,6 +53,30 @@ __global__ void printed_sums_kernel(const double* v, const int* ptr, double* y,
     }
   }
   y[gid] = sum;  // (29)
+}
+
+// The first `phases` phases of the one-pass agent on the first step of share 0, by one warp; then
+// what is in its shared memory.
+template <typename T>
+__global__ void one_pass_phases_kernel(const __grid_constant__ OnePassArguments<T> a, int phases,
+                                       T* products, unsigned* row_ends) {
+  __shared__ OnePassShared<T> phases_shared;
+  OnePassWarp<T> warp(a, phases_shared, 0);
+  warp.load_first_step();
+  warp.load_row_ends();
+  warp.start();
+  warp.multiply();
+  warp.store_products();
+  if (phases > 1) warp.mark_row_ends();
+  if (phases > 2) warp.scan_segments();
+  if (phases > 3) warp.write_rows();
+  __syncwarp();
+  for (int i = threadIdx.x; i < OnePassWarp<T>::kStep; i += 32) {
+    products[i] = phases_shared.products[OnePassShared<T>::place(i)];
+  }
+  if (threadIdx.x < OnePassPolicy<T>::kEndWords) {
+    row_ends[threadIdx.x] = phases_shared.row_ends[threadIdx.x];
+  }
 }
 
 namespace {
@@ -440,33 +463,33 @@ struct Shares {
   Shares(const std::vector<int>& offsets, unsigned window, int overhang)
       : count(static_cast<int>((offsets.size() - 1 + 1LL * offsets.back() + window - 1) / window)),
         shares("shares", count + 1),
-        parts("parts", 2 * static_cast<std::size_t>(count)),
-        arrivals("arrivals", std::vector<unsigned>(count)) {
+        partial_sums("partial_sums", 2 * static_cast<std::size_t>(count)),
+        unstarted("unstarted", std::vector<unsigned>(count)) {
     const Buffer<int> row_offsets("row_offsets", offsets);
     device::launch(find_shares_kernel<T>, {dim3(count / 4 + 1), dim3(128)}, count, window, overhang,
                    static_cast<int>(offsets.size()) - 1, offsets.back(), row_offsets.data(),
-                   shares.data(), parts.data(), arrivals.data());
+                   shares.data(), partial_sums.data(), unstarted.data());
   }
 
   int count;
   Buffer<Share> shares;
-  Buffer<Part<T>> parts;
-  Buffer<unsigned> arrivals;
+  Buffer<PartialSum<T>> partial_sums;
+  Buffer<unsigned> unstarted;
 };
 
 // What a product begins with, and leaves to the next.
 template <typename T>
 void check_ready(const Shares<T>& shares, const std::vector<int>& offsets, unsigned window) {
-  std::vector<unsigned> to_begin(shares.count);
+  std::vector<unsigned> unstarted(shares.count);
   for (const Share& share : shares.shares.download()) {
     if (share.row >= 0) continue;
     const int row = share.row & ~kCutRow;
-    unsigned& its_shares = to_begin[(offsets[row] + row) / window];
+    unsigned& its_shares = unstarted[(offsets[row] + row) / window];
     its_shares += its_shares == 0 ? 2 : 1;  // the one in which it begins as well
   }
-  CHECK(shares.arrivals.download() == to_begin);
-  for (const Part<T>& part : shares.parts.download()) {
-    for (const unsigned long long word : part.word) CHECK(word == 0);
+  CHECK(shares.unstarted.download() == unstarted);
+  for (const PartialSum<T>& partial_sum : shares.partial_sums.download()) {
+    for (const unsigned long long word : partial_sum.word) CHECK(word == 0);
   }
 }
 
@@ -503,28 +526,125 @@ TEST_CASE("one pass: shares have every row and nonzero once, and none too many",
   }
 }
 
+// A matrix on the device with shares of it, and what a launch of the one-pass kernel takes.
 template <typename T>
-void check_one_pass(const Lengths& lengths, unsigned window, int overhang) {
-  const Csr<T> host = csr_of<T>(lengths);
-  const device::DeviceCsr<T> a(host);
-  const std::vector<T> x_host = test_vector<T>(host.cols, 1);
-  const Buffer<T> x("x", x_host);
-  const std::vector<T> y0 = test_vector<T>(host.rows, 2);
-  Shares<T> shares(host.row_offsets, window, overhang);
-  constexpr int kWarps = 4;
-  for (const T beta : {T{0}, T{2}}) {
-    Buffer<T> y("y", y0);
-    device::launch(pcsr_one_pass_kernel<T>,
-                   {dim3(device::divide_up(shares.count, kWarps)), dim3(32 * kWarps),
-                    kWarps * sizeof(OnePassShared<T>)},
-                   shares.count, window, shares.shares.data(), a.row_offsets.data(),
-                   a.column_indices.data(), a.values.data(), T{3}, x.data(), beta, y.data(),
-                   shares.parts.data(), shares.arrivals.data());
-    const Verdict verdict = verify(y.download(), make_reference(host, T{3}, x_host, beta, y0));
+struct OnePassInput {
+  OnePassInput(const Lengths& lengths, unsigned its_window, int overhang)
+      : host(csr_of<T>(lengths)),
+        a(host),
+        window(its_window),
+        shares(host.row_offsets, window, overhang),
+        x_host(test_vector<T>(host.cols, 1)),
+        x("x", x_host),
+        y0(test_vector<T>(host.rows, 2)),
+        y("y", y0) {}
+
+  OnePassArguments<T> arguments(T alpha, T beta) {
+    return {shares.count,
+            window,
+            shares.shares.data(),
+            a.row_offsets.data(),
+            a.column_indices.data(),
+            a.values.data(),
+            alpha,
+            x.data(),
+            beta,
+            y.data(),
+            shares.partial_sums.data(),
+            shares.unstarted.data()};
+  }
+  void check_y(T alpha, T beta) {
+    const Verdict verdict = verify(y.download(), make_reference(host, alpha, x_host, beta, y0));
     INFO(verdict.describe());
     CHECK(verdict.ok);
     check_ready(shares, host.row_offsets, window);
   }
+
+  Csr<T> host;
+  device::DeviceCsr<T> a;
+  unsigned window;
+  Shares<T> shares;
+  std::vector<T> x_host;
+  Buffer<T> x;
+  std::vector<T> y0;
+  Buffer<T> y;
+};
+
+template <typename T>
+void check_one_pass(const Lengths& lengths, unsigned window, int overhang) {
+  OnePassInput<T> input(lengths, window, overhang);
+  constexpr int kWarps = 4;
+  for (const T beta : {T{0}, T{2}}) {
+    input.y.upload(input.y0);
+    device::launch(pcsr_one_pass_kernel<T>,
+                   {dim3(device::divide_up(input.shares.count, kWarps)), dim3(32 * kWarps),
+                    kWarps * sizeof(OnePassShared<T>)},
+                   input.arguments(T{3}, beta));
+    input.check_y(T{3}, beta);
+  }
+}
+
+// What each phase must leave, from the definition, for a matrix whose first share is all of it.
+template <typename T>
+void check_phases(const Lengths& lengths) {
+  constexpr int kStep = OnePassWarp<T>::kStep;
+  OnePassInput<T> input(lengths, 1u << 20, 0);
+  REQUIRE(input.shares.count == 1);
+  const Csr<T>& a = input.host;
+  const int nnz_here = std::min(a.nnz(), kStep);
+  std::vector<T> product(kStep);
+  std::vector<unsigned> ends(kStep / 32);
+  std::vector<std::pair<int, T>> sums;  // where a row ends in the step, and its sum
+  for (int i = 0; i < nnz_here; ++i) product[i] = a.values[i] * input.x_host[a.column_indices[i]];
+  for (Index row = 0; row < a.rows && a.row_offsets[row + 1] <= nnz_here; ++row) {
+    if (lengths[row] == 0) continue;
+    const int last = a.row_offsets[row + 1] - 1;
+    ends[last / 32] |= 1u << last % 32;
+    T sum = 0;
+    for (int i = a.row_offsets[row]; i <= last; ++i) sum += product[i];
+    sums.emplace_back(last, sum);
+  }
+  Buffer<T> products("products", kStep);
+  Buffer<unsigned> row_ends("row_ends", kStep / 32);
+  const auto run = [&](int phases) {
+    device::launch(one_pass_phases_kernel<T>, {dim3(1), dim3(32)}, input.arguments(T{3}, T{2}),
+                   phases, products.data(), row_ends.data());
+  };
+  CAPTURE(lengths.size());
+  run(1);  // multiply, store_products
+  CHECK(same_bits(products.download(), product));
+  CHECK(row_ends.download() == std::vector<unsigned>(kStep / 32));
+  run(2);  // mark_row_ends
+  CHECK(row_ends.download() == ends);
+  run(3);  // scan_segments: sums of rows where they end, products elsewhere
+  const std::vector<T> scanned = products.download();
+  for (const auto& [last, sum] : sums) CHECK(std::abs(scanned[last] - sum) < T{1e-4});
+  for (int i = 0; i < nnz_here; ++i) {
+    if (!(ends[i / 32] >> i % 32 & 1)) CHECK(scanned[i] == product[i]);
+  }
+  run(4);  // write_rows: y of the rows that end here, and of no others
+  CHECK(row_ends.download() == std::vector<unsigned>(kStep / 32));
+  const std::vector<T> y = input.y.download();
+  for (Index row = 0; row < a.rows; ++row) {
+    const int end = a.row_offsets[row + 1];
+    if (end > nnz_here) {
+      CHECK(y[row] == input.y0[row]);
+    } else {
+      const T sum = lengths[row] > 0 ? scanned[end - 1] : T{0};
+      CHECK(y[row] == T{3} * sum + T{2} * input.y0[row]);
+    }
+  }
+}
+
+TEST_CASE("one pass: what each phase of the agent leaves", "[06]") {
+  test::under_every_schedule([] {
+    check_phases<double>(Lengths(256, 1));
+    check_phases<float>(Lengths(40, 5));
+    check_phases<double>({256});
+    check_phases<float>({255, 1, 300});
+    check_phases<double>(joined({7, 0, 0, 8, 9}, joined(Lengths(150, 0), {100, 31, 1, 400})));
+    check_phases<float>(joined(Lengths(70, 3), Lengths(70, 2)));
+  });
 }
 
 TEST_CASE("one pass: rows around a step's and a share's size, whole and cut", "[06]") {
@@ -543,6 +663,121 @@ TEST_CASE("one pass: rows around a step's and a share's size, whole and cut", "[
       });
     }
   }
+}
+
+// --- The plan of one pass -----------------------------------------------------------------------
+
+// Products by a plan, on memory that belongs to the test.
+template <typename T>
+class Planned {
+ public:
+  Planned(const Lengths& lengths, const OnePassOptions& options, bool own_workspace = false)
+      : host_(csr_of<T>(lengths)),
+        a_(host_),
+        x_host_(test_vector<T>(host_.cols, 1)),
+        x_("x", x_host_),
+        y0_(test_vector<T>(host_.rows, 2)),
+        y_("y", y0_) {
+    std::size_t bytes = 0;
+    REQUIRE(OnePassPlan<T>::workspace_bytes(pattern(), &bytes) == cudaSuccess);
+    if (!own_workspace) workspace_ = Buffer<char>("workspace", bytes);
+    REQUIRE(plan.create(pattern(), options, workspace_.data()) == cudaSuccess);
+    CHECK(plan.workspace_bytes() == bytes);
+    REQUIRE(plan.prepare(stream.get()) == cudaSuccess);
+  }
+  CsrPattern pattern() const {
+    return {a_.rows, a_.cols, a_.nnz, a_.row_offsets.data(), a_.column_indices.data()};
+  }
+  cudaError_t multiply(T alpha, T beta) {
+    return plan.multiply(alpha, a_.values.data(), x_.data(), beta, y_.data(), stream.get());
+  }
+  void check(T alpha, T beta) {
+    y_.upload(y0_);
+    REQUIRE(multiply(alpha, beta) == cudaSuccess);
+    stream.synchronize();
+    check_y(alpha, beta);
+  }
+  void check_y(T alpha, T beta) {
+    const Verdict verdict = verify(y_.download(), make_reference(host_, alpha, x_host_, beta, y0_));
+    INFO(verdict.describe());
+    CHECK(verdict.ok);
+  }
+  void poison_y() { y_.upload(y0_); }
+
+  device::Stream stream;
+  OnePassPlan<T> plan;
+
+ private:
+  Csr<T> host_;
+  device::DeviceCsr<T> a_;
+  std::vector<T> x_host_;
+  Buffer<T> x_;
+  std::vector<T> y0_;
+  Buffer<T> y_;
+  Buffer<char> workspace_;
+};
+
+template <typename T>
+void check_paths(const Lengths& lengths) {
+  for (const OnePassPath path : {OnePassPath::kShares, OnePassPath::kRows}) {
+    for (const bool own_workspace : {false, true}) {
+      Planned<T> planned(lengths, {.overlap = own_workspace, .path = path}, own_workspace);
+      CHECK(planned.plan.path() == path);
+      planned.check(T{1}, T{0});
+      planned.check(T{3}, T{2});
+    }
+  }
+}
+
+TEST_CASE("one pass: both paths of a plan, workspace of the caller and its own", "[06]") {
+  for (const int n : {1, 3, 5, 9, 17, 40, 100, 300}) {
+    CAPTURE(n);
+    check_paths<double>(Lengths(100, n));
+    check_paths<float>(joined(random_lengths(50, 2 * n, 3), {0, 0, 4 * n}));
+  }
+}
+
+TEST_CASE("one pass: a plan in a graph, moved, and used twice", "[06]") {
+  for (const OnePassPath path : {OnePassPath::kShares, OnePassPath::kRows}) {
+    Planned<double> planned(joined(random_lengths(300, 30, 5), {3000}),
+                            {.overlap = true, .path = path});
+    OnePassPlan<double> moved(std::move(planned.plan));
+    planned.plan = std::move(moved);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    device::check(cudaStreamBeginCapture(planned.stream.get(), cudaStreamCaptureModeGlobal), "");
+    CHECK(planned.multiply(2, 0) == cudaSuccess);
+    CHECK(planned.multiply(3, 0) == cudaSuccess);
+    device::check(cudaStreamEndCapture(planned.stream.get(), &graph), "");
+    device::check(cudaGraphInstantiate(&executable, graph, 0), "");
+    for (int round = 0; round < 2; ++round) {
+      planned.poison_y();
+      device::check(cudaGraphLaunch(executable, planned.stream.get()), "");
+      planned.stream.synchronize();
+      planned.check_y(3, 0);
+    }
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+  }
+}
+
+TEST_CASE("one pass: a plan refuses what it cannot do, and empty matrices need nothing", "[06]") {
+  OnePassPlan<float> plan;
+  const Buffer<int> offsets("row_offsets", std::vector<int>{0, 0});
+  Buffer<float> workspace("workspace", 8);
+  CHECK(plan.create({-1, 1, 0, nullptr, nullptr}) == cudaErrorInvalidValue);
+  CHECK(plan.create({1, 1, -1, offsets.data(), nullptr}) == cudaErrorInvalidValue);
+  CHECK(plan.create({1, 1, 0, nullptr, nullptr}) == cudaErrorInvalidValue);
+  CHECK(plan.create({1, 1, 1, offsets.data(), nullptr}) == cudaErrorInvalidValue);
+  const CsrPattern largest{std::numeric_limits<int>::max(), 1, std::numeric_limits<int>::max(),
+                           offsets.data(), offsets.data()};
+  CHECK(plan.create(largest) == cudaErrorInvalidValue);
+  const CsrPattern one_empty_row{1, 1, 0, offsets.data(), nullptr};
+  CHECK(plan.create(one_empty_row, {}, workspace.data() + 1) == cudaErrorInvalidValue);
+  CHECK(plan.create({}) == cudaSuccess);
+  CHECK(plan.workspace_bytes() == 0);
+  CHECK(plan.prepare(nullptr) == cudaSuccess);
+  CHECK(plan.multiply(1, nullptr, nullptr, 0, nullptr, nullptr) == cudaSuccess);
 }
 
 // --- All ----------------------------------------------------------------------------------------

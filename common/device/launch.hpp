@@ -9,12 +9,17 @@
 
 namespace spmv::device {
 
-// Where, and with how much shared memory: the four things between <<< and >>>.
+// Where, and with how much shared memory: the four things between <<< and >>>; and one that is an
+// attribute of the launch.
 struct Shape {
   dim3 grid;
   dim3 block;
   std::size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
+  // Programmatic dependent launch: the kernel may start before the one in front of it in the stream
+  // has completed, and calls cudaGridDependencySynchronize() before it touches what that one
+  // writes. Needs compute capability 9.0.
+  bool overlap = false;
 };
 
 // launch(kernel, {grid, block, shared_bytes, stream}, arguments...) stands for
@@ -31,6 +36,11 @@ void launch(void (*kernel)(Parameters...), const Shape& shape, Arguments&&... ar
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = shape.stream;
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &attribute;
+  config.numAttrs = shape.overlap ? 1 : 0;
   check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...),
         "launching a kernel");
 }

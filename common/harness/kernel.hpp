@@ -42,6 +42,10 @@ class Spmv {
   // device memory, or host memory for a kernel that runs on the host. y is not read if beta is 0.
   virtual void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) = 0;
 
+  // Lets later products start while the kernel before them in the stream ends (programmatic
+  // dependent launch), or not. Returns whether they will: kernels that cannot stay as they are.
+  virtual bool overlap(bool) { return false; }
+
   // Bytes of A that one product must read, in the format of this kernel: values, indices, offsets.
   virtual std::size_t matrix_bytes() const = 0;
 

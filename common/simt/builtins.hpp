@@ -114,6 +114,15 @@ __forceinline__ void __nanosleep(unsigned) {
   __threadfence();
 }
 
+// --- Programmatic dependent launch: a kernel that starts before the previous one has completed
+// ----
+
+__forceinline__ void cudaGridDependencySynchronize() {
+  simt::wait_for_previous_grid();
+  simt::no_tail_call();
+}
+__forceinline__ void cudaTriggerProgrammaticLaunchCompletion() {}
+
 // --- Warp operations ----------------------------------------------------------------------------
 
 template <typename T>

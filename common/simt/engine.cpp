@@ -708,6 +708,8 @@ void yield() noexcept {
   lane.block->yield(lane);
 }
 
+void wait_for_previous_grid() noexcept {}
+
 // --- Running a grid -----------------------------------------------------------------------------
 
 namespace {

@@ -80,6 +80,9 @@ int barrier(Barrier kind, int predicate) noexcept;
 // Lets others run; lanes that poll memory call it (through atomics, fences and __nanosleep).
 void yield() noexcept;
 
+// Waits until the previous kernel of the stream has completed, if this one was started before.
+void wait_for_previous_grid() noexcept;
+
 // --- Called by the host -------------------------------------------------------------------------
 
 struct Grid {

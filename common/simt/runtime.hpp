@@ -289,8 +289,16 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
 
 // --- Kernels ------------------------------------------------------------------------------------
 
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+};
+union cudaLaunchAttributeValue {
+  char pad[64];
+  int programmaticStreamSerializationAllowed;
+};
 struct cudaLaunchAttribute {
-  int id;
+  cudaLaunchAttributeID id;
+  cudaLaunchAttributeValue val;
 };
 
 struct cudaLaunchConfig_t {

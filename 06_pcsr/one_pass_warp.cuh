@@ -1,0 +1,427 @@
+// Step 06, one pass: PCSR whose products never leave shared memory.
+//
+// PCSR reads values and column indices fully coalesced, whatever the row lengths are, but writes an
+// array of products and reads it again. Here a warp multiplies 256 nonzeros of its share at a time
+// (a *step*) and leaves the products in shared memory, where a segmented scan (step 05) adds up the
+// rows. A nonzero costs 12 bytes in double precision instead of 28, and long rows cost as much as
+// short ones. The sum of a row that goes on after the step is carried in a register.
+//
+//   lane     multiplies every 32nd of the step's 256 nonzeros; adds up 8 consecutive products
+//   warp     owns a share of the nonzeros and rows (one_pass_shares.cuh)
+//   block    nothing but the shared memory of its warps: there is no block-wide barrier
+//
+// The file holds, in CUB's order: the policy (constants), the kernel's arguments, the shared memory
+// of a warp, the warp agent with one method per phase, and the kernel.
+//
+// Launched by OnePassPlan::multiply (one_pass.cuh). Tests: test.cu, "one pass: ...". NOTES.md lists
+// the versions before this one, and the ideas that were refuted. Copyright and licence (MIT): see
+// one_pass.cuh.
+#pragma once
+
+#ifndef __CUDACC_RTC__
+#include <cuda_runtime.h>
+#endif
+
+#include "one_pass_cut_rows.cuh"
+#include "one_pass_shares.cuh"
+#include "overlap.cuh"
+
+namespace spmv {
+
+// --- Policy -------------------------------------------------------------------------------------
+
+template <typename T>
+struct OnePassPolicy {
+  static constexpr int kThreads = 384;  // per block, at most
+  static constexpr int kBlocks = 2;     // per multiprocessor
+  static constexpr int kItems = 8;      // nonzeros per lane and step
+  static constexpr int kStep = 32 * kItems;
+  static constexpr int kPack =
+      16 / sizeof(T);  // products that a lane reads from shared memory at once
+  // The products of a lane are padded by 16 bytes, or all lanes' would begin in the same few banks.
+  static constexpr int kStride = kItems + kPack;
+  static constexpr int kEndWords = kStep / 32;
+
+  static_assert(kThreads % 32 == 0, "a block is a whole number of warps");
+  static_assert(kItems % kPack == 0, "a lane reads whole packs");
+  static_assert(32 % kItems == 0, "the row-end bits of a lane lie in one word");
+  static_assert(kEndWords <= 32, "one lane clears one word of row-end bits");
+};
+
+// --- Arguments ----------------------------------------------------------------------------------
+
+template <typename T>
+struct OnePassArguments {
+  int share_count;
+  unsigned window;  // rows and nonzeros per share
+  const Share* shares;
+  const int* row_offsets;
+  const int* column_indices;
+  const T* values;
+  T alpha;
+  const T* x;
+  T beta;
+  T* y;
+  PartialSum<T>* partial_sums;
+  unsigned* unstarted;
+};
+
+// --- Shared memory of a warp --------------------------------------------------------------------
+
+template <typename T>
+struct OnePassShared {
+  using Policy = OnePassPolicy<T>;
+  alignas(16) T products[32 * Policy::kStride];
+  unsigned row_ends[Policy::kEndWords];  // one bit per product: the last of its row?
+
+  // Where product i of the step is stored.
+  static __device__ __forceinline__ int place(int i) {
+    return i + i / Policy::kItems * Policy::kPack;
+  }
+};
+
+// 16 bytes, which a lane reads from shared memory at once.
+template <typename T>
+struct alignas(16) Pack {
+  T value[16 / sizeof(T)];
+};
+
+// --- The warp agent -----------------------------------------------------------------------------
+
+// One warp and its share. All lanes of the warp call every method. The order of the phases is that
+// of pcsr_one_pass_kernel below; before wait_for_previous_kernel() only the constructor,
+// load_first_step() and load_row_ends() may be called: they read the matrix and the plan, and
+// nothing that a product writes.
+//
+// State between steps (invariant at the loop's head):
+//   step_            the first nonzero of the step, a multiple of 8; column_ and value_ hold lane's
+//                    nonzeros step_ + lane + 32 j, j = 0, ..., 7
+//   row_, begin_     the row that ends next, and where it begins
+//   end_[b]          where row row_ + 32 b + lane ends; kNoEnd if not in this share
+//   carry_           the sum so far of row row_ over the steps before; over all lanes together if
+//                    carry_spread_, else in lane 0
+//   shared.row_ends  all 0
+template <typename T>
+class OnePassWarp {
+ public:
+  using Policy = OnePassPolicy<T>;
+  static constexpr int kItems = Policy::kItems;
+  static constexpr int kStep = Policy::kStep;
+  static constexpr unsigned kAll = 0xffffffffu;
+  static constexpr int kNoEnd = 0x7fffffff;  // sentinel: the row ends in a later share
+
+  // Reads the share's borders. `share` must be warp-uniform and less than arguments.share_count.
+  __device__ __forceinline__ OnePassWarp(const OnePassArguments<T>& arguments,
+                                         OnePassShared<T>& shared, int share)
+      : a_(arguments), shared_(shared), share_(share), lane_(threadIdx.x % 32) {
+    const Share border = a_.shares[share + lane_ % 2];  // its begin, and its end
+    // Broadcasting makes values warp-uniform, so that the compiler emits no reconvergence code for
+    // branches that depend on them.
+    const int first = __shfl_sync(kAll, border.row, 0);
+    const int end = __shfl_sync(kAll, border.row, 1);
+    nnz_begin_ = __shfl_sync(kAll, border.nnz_begin, 0);
+    nnz_end_ = __shfl_sync(kAll, border.nnz_begin, 1);
+    rows_ = ShareRows{first & ~kCutRow, end & ~kCutRow, first < 0, end < 0};
+    row_ = rows_.first;
+    step_ = nnz_begin_ & ~7;  // begins with a whole sector
+  }
+
+  // No row of the share has nonzeros in it.
+  __device__ __forceinline__ bool is_empty() const { return nnz_begin_ == nnz_end_; }
+
+  // All there is to do for an empty share.
+  __device__ __forceinline__ void write_empty_rows() {
+    for (int r = rows_.first + lane_; r < rows_.end; r += 32) write(r, T{0});
+  }
+
+  // Loads the columns and values of the share's first step.
+  __device__ __forceinline__ void load_first_step() { load_step(step_); }
+
+  // Loads where the first row begins, where the first 64 rows end, and which counters the share
+  // counts down.
+  __device__ __forceinline__ void load_row_ends() {
+    counter_ = counter_of_share(a_.window, rows_, a_.row_offsets);
+    begin_ = a_.row_offsets[row_];
+    end_[0] = end_of(row_ + lane_);
+    end_[1] = end_of(row_ + 32 + lane_);
+    if (lane_ < Policy::kEndWords) shared_.row_ends[lane_] = 0;
+  }
+
+  // Tells the other shares of its cut rows that this one has started.
+  __device__ __forceinline__ void start() {
+    if (counter_ >= 0) unstarted_ = atomicSub(&a_.unstarted[counter_], 1u);
+    __syncwarp();
+  }
+
+  // product_ = value times x for the nonzeros of the step that belong to the share, 0 for others.
+  __device__ __forceinline__ void multiply() {
+    const int left = nnz_end_ - step_;
+    // exercise: begin
+#pragma unroll
+    for (int j = 0; j < kItems; ++j) product_[j] = value_[j] * a_.x[column_[j]];
+    if (step_ + lane_ < nnz_begin_) product_[0] = 0;
+    if (left < kStep) {
+#pragma unroll
+      for (int j = 0; j < kItems; ++j) {
+        if (lane_ + 32 * j >= left) product_[j] = 0;
+      }
+    }
+    // exercise: end
+    last_step_ = left <= kStep;
+    step_end_ = last_step_ ? nnz_end_ : step_ + kStep;
+  }
+
+  // Loads the columns and values of the step after this one, if there is one; they are in flight
+  // while the rows of this step are added up.
+  __device__ __forceinline__ void load_next_step() {
+    if (!last_step_) load_step(step_end_);
+  }
+
+  // Whether a row ends in this step. If none does, no scan is needed.
+  __device__ __forceinline__ bool row_ends_in_step() const {
+    return __shfl_sync(kAll, end_[0], 0) <= step_end_;
+  }
+
+  // No row ends: the step's products are added to the carry, each lane's to its own.
+  __device__ __forceinline__ void add_to_carry() {
+    // exercise: begin
+#pragma unroll
+    for (int j = 0; j < kItems; ++j) carry_ += product_[j];
+    carry_spread_ = true;
+    // exercise: end
+  }
+
+  // Stores product i of the step, i = lane + 32 j, at place(i).
+  __device__ __forceinline__ void store_products() {
+    // exercise: begin
+#pragma unroll
+    for (int j = 0; j < kItems; ++j) {
+      shared_.products[OnePassShared<T>::place(lane_) + OnePassShared<T>::place(32) * j] =
+          product_[j];
+    }
+    // exercise: end
+  }
+
+  // Sets the bit of the last product of each row that ends in this step, counts these rows_done_,
+  // and loads where the rows after them end. Visible to the warp after the next __syncwarp().
+  __device__ __forceinline__ void mark_row_ends() {
+    // exercise: begin
+    rows_done_ = mark(end_[0]);
+    if (rows_done_ == 32) rows_done_ += mark(end_[1]);
+    for (int marked = rows_done_; marked == 64; rows_done_ += marked) {
+      const int r = row_ + rows_done_ + lane_;
+      const int ends[2] = {end_of(r), end_of(r + 32)};
+      marked = mark(ends[0]) + mark(ends[1]);
+    }
+    // exercise: end
+    const int next_row = row_ + rows_done_;
+    next_begin_ = a_.row_offsets[next_row];
+    next_end_[0] = end_of(next_row + lane_);
+    next_end_[1] = end_of(next_row + 32 + lane_);
+  }
+
+  // The segmented scan. After it, the product at which a row ends holds the row's sum over this
+  // step and the carry, and carry_, in lane 0, the sum of the products after the last row end.
+  __device__ __forceinline__ void scan_segments() {
+    // exercise: begin
+    if (carry_spread_) carry_ = sum_of_warp(carry_);
+    __syncwarp();
+    // Each lane adds up 8 consecutive products; where a row ends, the sum takes the product's
+    // place.
+    T* own = &shared_.products[lane_ * Policy::kStride];
+    const unsigned own_ends =
+        shared_.row_ends[lane_ * kItems / 32] >> (lane_ * kItems % 32) & ((1u << kItems) - 1);
+    T sum = lane_ == 0 ? carry_ : T{0};
+#pragma unroll
+    for (int j = 0; j < kItems / Policy::kPack; ++j) {
+      const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(&own[j * Policy::kPack]);
+#pragma unroll
+      for (int i = 0; i < Policy::kPack; ++i) {
+        sum += pack.value[i];
+        if (own_ends >> (j * Policy::kPack + i) & 1) {
+          own[j * Policy::kPack + i] = sum;
+          sum = 0;
+        }
+      }
+    }
+    // What is left in a lane belongs to the first row that ends in a later lane: the scan goes back
+    // to the last lane in which a row ends.
+    const unsigned lanes_with_end = __ballot_sync(kAll, own_ends != 0);
+    const unsigned up_to_here = lanes_with_end & kAll >> (31 - lane_);
+    const int segment_begin = up_to_here ? 31 - __clz(up_to_here) : 0;
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+      const T before = __shfl_up_sync(kAll, sum, distance);
+      if (lane_ - distance >= segment_begin) sum += before;
+    }
+    const T before = __shfl_up_sync(kAll, sum, 1);
+    if (own_ends && lane_ > 0) own[__ffs(own_ends) - 1] += before;
+    carry_ = __shfl_sync(kAll, sum, 31);
+    if (lane_ > 0) carry_ = 0;
+    carry_spread_ = false;
+    __syncwarp();
+    // exercise: end
+  }
+
+  // Writes y of the rows_done_ rows that end in this step (of the head of the share its partial
+  // sum), one row per lane, and goes on to the rows after them.
+  __device__ __forceinline__ void write_rows() {
+    if (lane_ < Policy::kEndWords) shared_.row_ends[lane_] = 0;
+      // exercise: begin
+#pragma unroll
+    for (int b = 0; b < 2; ++b) {
+      if (32 * b >= rows_done_) break;
+      const int end_before = __shfl_up_sync(kAll, end_[b], 1);
+      write_row(32 * b + lane_, lane_ > 0 ? end_before : begin_, end_[b]);
+      begin_ = __shfl_sync(kAll, end_[b], 31);
+    }
+#pragma unroll 1
+    for (int q = 64 + lane_; q < rows_done_; q += 32) {
+      write_row(q, a_.row_offsets[row_ + q], a_.row_offsets[row_ + q + 1]);
+    }
+    // exercise: end
+    row_ += rows_done_;
+    begin_ = next_begin_;
+    end_[0] = next_end_[0];
+    end_[1] = next_end_[1];
+    __syncwarp();
+  }
+
+  // Goes on to the step after this one; false if there is none.
+  __device__ __forceinline__ bool next_step() {
+    step_ = step_end_;
+    return !last_step_;
+  }
+
+  // Publishes the partial sum of the tail, and finishes the rows of which this share started last.
+  __device__ __forceinline__ void finish_cut_rows() {
+    // exercise: begin
+    if (rows_.tail_cut) {
+      carry_ = sum_of_warp(carry_);
+      if (lane_ == 0) publish(a_.partial_sums[2LL * share_ + !rows_.is_piece()], carry_);
+    }
+    const unsigned started_last = __ballot_sync(kAll, unstarted_ == 1);
+    for (int side = 0; side < 2; ++side) {  // head, tail
+      if (!(started_last >> side & 1)) continue;
+      finish_cut_row(side == 0 ? rows_.first : rows_.end, a_.window, a_.row_offsets, a_.alpha,
+                     a_.beta, a_.y, a_.partial_sums, a_.unstarted);
+    }
+    // exercise: end
+  }
+
+ private:
+  // Loads the columns and values of the step that begins at `from`, coalesced: 32 lanes, 32
+  // consecutive nonzeros. They are read once (__ldcs): the caches evict them first, and keep x.
+  __device__ __forceinline__ void load_step(int from) {
+    if (nnz_end_ - from >= kStep) {
+      const int* own_columns = a_.column_indices + from + lane_;
+      const T* own_values = a_.values + from + lane_;
+#pragma unroll
+      for (int j = 0; j < kItems; ++j) {
+        column_[j] = __ldcs(&own_columns[32 * j]);
+        value_[j] = __ldcs(&own_values[32 * j]);
+      }
+    } else {  // beyond the share's last nonzero: that one again
+      const int last = nnz_end_ - 1 - from;
+#pragma unroll
+      for (int j = 0; j < kItems; ++j) {
+        const int k = from + min(lane_ + 32 * j, last);
+        column_[j] = __ldcs(&a_.column_indices[k]);
+        value_[j] = __ldcs(&a_.values[k]);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void write(int row, T sum) {
+    a_.y[row] = scaled_sum(a_.alpha, sum, a_.beta, &a_.y[row]);
+  }
+
+  __device__ __forceinline__ int end_of(int row) const {
+    return row < rows_.end ? a_.row_offsets[row + 1] : kNoEnd;
+  }
+
+  // Marks the end of one row per lane, if it lies in this step; returns how many lanes' rows end
+  // before step_end_.
+  __device__ __forceinline__ int mark(int end) {
+    const bool ends = end <= step_end_;
+    if (ends && end > step_) {
+      const unsigned i = end - 1 - step_;
+      atomicOr(&shared_.row_ends[i / 32], 1u << i % 32);
+    }
+    return __popc(__ballot_sync(kAll, ends));
+  }
+
+  // Row row_ + q, if it ends in this step. An empty row has no product: its sum is 0.
+  __device__ __forceinline__ void write_row(int q, int begin, int end) {
+    if (q >= rows_done_) return;
+    const T sum = begin < end ? shared_.products[OnePassShared<T>::place(end - 1 - step_)] : T{0};
+    if (begin >= nnz_begin_) {
+      write(row_ + q, sum);
+    } else {
+      publish(a_.partial_sums[2LL * share_], sum);
+    }
+  }
+
+  const OnePassArguments<T>& a_;
+  OnePassShared<T>& shared_;
+  const int share_;
+  const int lane_;
+  ShareRows rows_;
+  int nnz_begin_, nnz_end_;  // of the share
+  int counter_ = -1;         // lanes 0 and 1: see counter_of_share()
+  unsigned unstarted_ = 0;   // and what was left there, this share included
+
+  int step_, step_end_ = 0;
+  bool last_step_ = false;
+  int column_[kItems];
+  T value_[kItems];
+  T product_[kItems];
+  int row_, begin_ = 0, end_[2] = {};
+  int rows_done_ = 0, next_begin_ = 0, next_end_[2] = {};  // between mark_row_ends and write_rows
+  T carry_ = 0;
+  bool carry_spread_ = false;
+};
+
+// --- The kernel ---------------------------------------------------------------------------------
+
+// Any number of warps per block up to Policy::kThreads / 32, one share per warp, and one
+// OnePassShared per warp of dynamic shared memory.
+template <typename T>
+__global__ void __launch_bounds__(OnePassPolicy<T>::kThreads, OnePassPolicy<T>::kBlocks)
+    pcsr_one_pass_kernel(const __grid_constant__ OnePassArguments<T> a) {
+  extern __shared__ __align__(16) unsigned char one_pass_shared[];
+  const int warp_of_block = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
+  const int share = blockIdx.x * (blockDim.x / 32) + warp_of_block;
+  if (share >= a.share_count) return;
+  OnePassWarp<T> warp(a, reinterpret_cast<OnePassShared<T>*>(one_pass_shared)[warp_of_block],
+                      share);
+
+  // The matrix, which no kernel just before this one writes.
+  if (!warp.is_empty()) {
+    warp.load_first_step();
+    warp.load_row_ends();
+  }
+  wait_for_previous_kernel();  // x, y and the partial sums from here on
+  let_next_kernel_start();
+  if (warp.is_empty()) return warp.write_empty_rows();
+
+  warp.start();
+  do {
+    warp.multiply();
+    const bool row_ends = warp.row_ends_in_step();
+    if (row_ends) {
+      warp.store_products();
+    } else {
+      warp.add_to_carry();
+    }
+    warp.load_next_step();
+    if (row_ends) {
+      warp.mark_row_ends();
+      warp.scan_segments();
+      warp.write_rows();
+    }
+  } while (warp.next_step());
+  warp.finish_cut_rows();
+}
+
+}  // namespace spmv
