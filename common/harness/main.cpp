@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 
 #include "harness/command.hpp"
@@ -11,6 +12,7 @@
 #include "harness/records.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
+#include "harness/trace.hpp"
 #include "sparse/catalogue.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/load.hpp"
@@ -49,7 +51,8 @@ struct Options {
   std::string kernels = "*";
   std::string json;
   std::string complex_part = "refuse";
-  std::string schedule = "forward";
+  std::string trace;
+  double trace_limit_mb = 64;
   unsigned workers = 0;
   bool list = false;
   bool environment = false;
@@ -104,6 +107,10 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
   for (const Kernel* kernel : find_kernels(options.kernels)) {
     progress.show(matrix.source.name + ": " + kernel->info.name);
     report.records.push_back(bench.run(*kernel));
+    Record& record = report.records.back();
+    if (record.trace.empty()) continue;
+    append_lines(options.trace, trace_line(record, matrix, options.run, options.precision));
+    record.trace.clear();
   }
   if (kGpu && options.run.measure) {
     progress.show(matrix.source.name + ": floor");
@@ -127,9 +134,12 @@ void set_up_backend([[maybe_unused]] const Options& options) {
   if (options.run.profile && !simt::is_instrumented()) {
     throw InputError("--profile: this program does not count; build it with COUNT=1, as make does");
   }
+  if (!options.trace.empty() && !simt::is_instrumented()) {
+    throw InputError("--trace: this program does not count; build it with COUNT=1, as make does");
+  }
   simt::settings().workers = options.workers;
-  if (options.schedule == "reverse") simt::settings().schedule = simt::Schedule::kReverse;
-  if (options.schedule == "random") simt::settings().schedule = simt::Schedule::kRandom;
+  if (options.run.schedule == "reverse") simt::settings().schedule = simt::Schedule::kReverse;
+  if (options.run.schedule == "random") simt::settings().schedule = simt::Schedule::kRandom;
   simt::settings().seed = options.run.seed;
 #endif
 }
@@ -139,6 +149,9 @@ int run(Options& options, const Environment& environment) {
   if (options.matrices.empty()) options.matrices = kDefaultMatrices;
 
   find_kernels(options.kernels);  // complain before a long load
+  if (!options.trace.empty() && !std::ofstream(options.trace)) {
+    throw InputError(options.trace + ": cannot be written; give another --trace");
+  }
   std::vector<MatrixReport> reports;
   int exit_code = 0;
   for (const std::string& spec : options.matrices) {
@@ -153,6 +166,11 @@ int run(Options& options, const Environment& environment) {
     if (!options.json.empty()) append_records(options.json, report, environment);
     for (const Record& record : report.records) {
       if (!record.verified && !record.unsuitable) exit_code = kExitWrong;
+      if (!record.trace_is_cut) continue;
+      fmt::print(stderr,
+                 "{}: the trace of {} on {} is cut: its events have more than {:g} MB; take a "
+                 "smaller matrix, or --trace-limit\n",
+                 options.trace, record.kernel.name, spec, options.trace_limit_mb);
     }
   }
   if (reports.size() > 1) print_summary(std::cout, reports, kGpu);
@@ -206,9 +224,13 @@ int main_program(int argc, char** argv) {
                  "show what each source line asks of memory, and the first requests of a warp");
     app.add_option("--gpu", options.run.gpu, "whose caches --profile models")
         ->check(CLI::IsMember(gpu_names()));
-    app.add_option("--schedule", options.schedule,
+    app.add_option("--schedule", options.run.schedule,
                    "order of blocks, warps and lanes: forward, reverse or random")
         ->check(CLI::IsMember({"forward", "reverse", "random"}));
+    app.add_option("--trace", options.trace,
+                   "record the first product of each kernel in this file (JSON Lines)");
+    app.add_option("--trace-limit", options.trace_limit_mb, "most MB of events for each kernel")
+        ->check(CLI::PositiveNumber);
     app.add_option("--workers", options.workers, "threads of the host; 0: one a core");
   }
   app.add_flag("-l,--list", options.list, "list the kernels and the papers they come from");
@@ -249,6 +271,9 @@ int main_program(int argc, char** argv) {
   if (in_json && !options.environment) throw InputError("--json: which file? --json records.jsonl");
   set_up_backend(options);
   options.run.measure = !options.verify_only;
+  if (!options.trace.empty()) {
+    options.run.trace_limit = static_cast<std::size_t>(1e6 * options.trace_limit_mb);
+  }
   const Environment environment = describe_environment(argc, argv);
   if (options.environment) {
     if (in_json) {

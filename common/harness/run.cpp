@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 
 #ifndef SPMV_CUDA
+#include "harness/trace.hpp"
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
+#include "simt/trace.hpp"
 #endif
 
 namespace spmv {
@@ -94,6 +97,39 @@ std::vector<T> Bench<T>::multiply_in_another_order(Spmv<T>& spmv) const {
   simt::settings().workers = 1;
   return multiply(spmv, RunsOn::kDevice);
 }
+
+// The record has the trace also of a product that fails.
+template <typename T>
+std::vector<T> Bench<T>::multiply_traced(Spmv<T>& spmv, Record& record) const {
+  y_device_.upload(y0_);
+  struct Tracing {
+    Record& record;
+    Tracing(Record& r, std::size_t limit) : record(r) {
+      simt::start_profile();
+      simt::start_trace(limit);
+    }
+    ~Tracing() {
+      const simt::Trace trace = simt::stop_trace();
+      simt::stop_profile();
+      record.trace = trace_members(trace);
+      record.trace_is_cut = trace.truncated;
+    }
+  };
+  {
+    const Tracing tracing(record, options_.trace_limit);
+    spmv.multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream_.get());
+    stream_.synchronize();
+  }
+  std::vector<T> y = y_device_.download();
+  constexpr std::size_t kWrongRows = 100;
+  for (std::size_t row = 0; row < y.size() && record.wrong_rows.size() < kWrongRows; ++row) {
+    const double got = static_cast<double>(y[row]);
+    if (!(std::abs(got - reference_.y[row]) <= reference_.bound[row])) {
+      record.wrong_rows.push_back({row, reference_.y[row], got});
+    }
+  }
+  return y;
+}
 #endif
 
 template <typename T>
@@ -141,7 +177,13 @@ Record Bench<T>::run(const Kernel& kernel) const {
     record.paper_bytes = matrix_bytes + static_cast<double>(a.nnz()) * sizeof(T) + y_bytes;
     record.flops = 2.0 * static_cast<double>(a.nnz());
 
-    std::vector<T> first = multiply(*spmv, kernel.info.runs_on);
+    std::vector<T> first;
+#ifndef SPMV_CUDA
+    if (options_.trace_limit > 0 && kernel.info.runs_on == RunsOn::kDevice) {
+      first = multiply_traced(*spmv, record);
+    }
+#endif
+    if (record.trace.empty()) first = multiply(*spmv, kernel.info.runs_on);
     if (!judge(verify(first, reference_)) || !options_.measure) return record;
     // The product is poisoned before it is measured, too, and what the measured launches left is
     // looked at; where there were several with beta, which makes y grow from launch to launch, one

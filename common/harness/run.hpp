@@ -23,6 +23,9 @@ struct RunOptions {
   // (simt/cache_model.hpp).
   bool profile = false;
   std::string gpu = "h200";
+  // CPU backend: record the first product (simt/trace.hpp), in up to so many bytes; 0: do not.
+  std::size_t trace_limit = 0;
+  std::string schedule = "forward";  // CPU backend: order of blocks, warps and lanes
 };
 
 struct Record {
@@ -47,6 +50,16 @@ struct Record {
   // Between the first product and one after the measured ones. On the CPU backend, for a kernel
   // that uses atomics, the first one's blocks, warps and lanes ran in another order.
   std::optional<Difference> difference;
+
+  // CPU backend, if asked for: the first product, recorded (harness/trace.hpp), and the first rows
+  // in which it is wrong.
+  struct WrongRow {
+    std::size_t row;
+    double expected, got;
+  };
+  std::string trace;
+  bool trace_is_cut = false;  // it reached the limit
+  std::vector<WrongRow> wrong_rows;
 };
 
 // A kernel ready to multiply, and how long that took.
@@ -79,6 +92,7 @@ class Bench {
   std::vector<T> multiply(Spmv<T>& spmv, RunsOn where) const;
 #ifndef SPMV_CUDA
   std::vector<T> multiply_in_another_order(Spmv<T>& spmv) const;
+  std::vector<T> multiply_traced(Spmv<T>& spmv, Record& record) const;
 #endif
   void measure(Spmv<T>& spmv, Record& record) const;
 

@@ -15,6 +15,7 @@
 
 #include "simt/builtins.hpp"
 #include "simt/internal.hpp"
+#include "simt/recorder.hpp"
 #include "sparse/rng.hpp"
 
 #ifdef SIMT_ADDRESS_SANITIZER
@@ -294,7 +295,10 @@ void Block::start_grid(GridState& state) {
 }
 
 void Block::end_grid() {
-  if (observer_.counting()) add_to_profile(observer_);
+  if (observer_.counting()) {
+    if (state_->failed()) observer_.line_up(running_warp_);
+    add_to_profile(observer_);
+  }
 #ifdef SIMT_ADDRESS_SANITIZER
   // Lanes may have been left where they stood.
   if (state_->failed()) __asan_unpoison_memory_region(stacks_, stack_count_ * kStackBytes);
@@ -339,6 +343,7 @@ void Block::run(std::uint64_t block_number) {
     const std::uint64_t events_before = events_;
     bool ran = false;
     for (const unsigned w : warp_order_) {
+      running_warp_ = w;
       ran |= run_warp(warps_[w]);
       if (state_->failed()) return;
     }
@@ -551,6 +556,7 @@ void Block::complete(Warp& warp, unsigned mask) {
   for_each([&](unsigned id) {
     lanes[id].state = Lane::State::kReady;
     lanes[id].pc = pc;
+    observer_.complete(lanes[id]);
   });
   warp.pending &= ~mask;
 }
@@ -821,7 +827,10 @@ Outcome run_grid(const Grid& grid) {
   } else {
     workers.run(worker_count, job);
   }
-  if (state.failed()) publish_report(state.failure());
+  if (state.failed()) {
+    publish_report(state.failure());
+    if (Recorder* const recorder = active_recorder()) recorder->failure(state.failure());
+  }
   return state.outcome();
 }
 

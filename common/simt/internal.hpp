@@ -30,6 +30,7 @@
 namespace simt {
 
 class Block;
+class Recorder;
 
 // --- Runtime ------------------------------------------------------------------------------------
 
@@ -241,6 +242,8 @@ class Observer {
   void access(Lane& lane, std::uintptr_t address, unsigned size, Access access, const void* pc);
   // `lane` is at a barrier or warp operation.
   void meet(Lane& lane, Access access, const char* name, const void* pc);
+  // The warp operation at which `lane` waits has a result.
+  void complete(const Lane& lane);
   // Lanes of a warp have done with __syncwarp, all threads of the block with a barrier.
   void warp_synchronized(unsigned warp, unsigned mask);
   void block_synchronized();
@@ -248,7 +251,8 @@ class Observer {
   void line_up(unsigned warp);
   void end_grid(Profile& profile);
   bool counting() const { return counting_; }
-  Trail* trail(const Lane& lane) { return counting_ ? &trails_[lane.id] : nullptr; }
+  // Of `lane`, which runs from now on; null if nothing is counted.
+  Trail* trail(const Lane& lane);
 
  private:
   // What one instruction did to one array.
@@ -319,6 +323,7 @@ class Observer {
   std::vector<std::uint64_t> lane_work_;  // accesses of each thread of the block
   KernelCounts kernel_;
   CacheModel* caches_ = nullptr;
+  Recorder* recorder_ = nullptr;
 };
 
 // Profile that is being taken, if any; see start_profile().
@@ -401,6 +406,7 @@ class Block {
   std::vector<Lane> lanes_;
   std::vector<Warp> warps_;
   std::vector<unsigned> warp_order_;
+  unsigned running_warp_ = 0;
   std::vector<SharedVariable> shared_;
   unsigned live_ = 0;
   unsigned at_barrier_ = 0;

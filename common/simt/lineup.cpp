@@ -12,6 +12,7 @@
 
 #include "simt/internal.hpp"
 #include "simt/profile.hpp"
+#include "simt/recorder.hpp"
 
 namespace simt {
 namespace {
@@ -201,6 +202,7 @@ void Observer::line_up(unsigned warp) {
     ends[lanes] = trail.data() + trail.size();
     ids[lanes++] = id;
   }
+  if (recorder_ && lanes > 0) recorder_->start_lining_up();
   while (lanes > 0) {
     // Mostly all are at the same place.
     std::uint32_t place = places[0], differ = 0;
@@ -226,15 +228,26 @@ void Observer::line_up(unsigned warp) {
         together &= ~(1u << i);
         places[i] = ++steps[i] == ends[i] ? kNowhere : steps[i]->place;
       }
-      if (tally) count(tallies_[tally - 1], addresses, mask, warp);
+      if (tally) {
+        count(tallies_[tally - 1], addresses, mask, warp);
+      } else if (recorder_) {
+        static const std::uintptr_t executable_begin = executable_address();
+        recorder_->step(reinterpret_cast<const void*>(executable_begin + place), mask);
+      }
     }
   }
+  if (recorder_) recorder_->finish_lining_up();
   for (Trail& trail : trails_) trail.clear();
 }
 
 // Counts one request of the lanes in `mask`.
 void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
                      unsigned warp) {
+  if (recorder_) {
+    recorder_->request(
+        {tally.pc, tally.size, tally.access, tally.space, *tally.array, tally.begin, tally.end},
+        addresses, mask);
+  }
   AccessCounts& counts = tally.counts;
   ++counts.requests;
   const auto lanes = static_cast<unsigned>(std::popcount(mask));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "simt/internal.hpp"
+#include "simt/recorder.hpp"
 #include "simt/runtime.hpp"
 
 #ifdef SIMT_ADDRESS_SANITIZER
@@ -338,6 +339,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(from));
   std::memmove(to, from, bytes);
   mark_written(to, bytes, device_of(from) >= 0 ? from : nullptr);
+  if (simt::Recorder* const recorder = simt::active_recorder()) recorder->copy(to, from, bytes);
 }
 
 // Host memory that is not pinned: CUDA reads or writes it before the call returns.

@@ -7,6 +7,7 @@
 #include "simt/builtins.hpp"
 #include "simt/internal.hpp"
 #include "simt/profile.hpp"
+#include "simt/recorder.hpp"
 
 namespace simt {
 namespace {
@@ -56,6 +57,8 @@ void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared
   kernel_ = {};
   for (Trail& trail : trails_) trail.clear();
   caches_ = counting_ ? profile_caches() : nullptr;
+  recorder_ = counting_ ? active_recorder() : nullptr;
+  if (recorder_) recorder_->start_launch(grid);
   if (caches_) {
     caches_->start_grid(threads, static_shared_bytes(grid.kernel) + grid.dynamic_shared_bytes);
   }
@@ -117,12 +120,14 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   }
   const Tally* const tally = instruction.tally;
   if (!tally) return;
+  // (First of all: a trace has also the access that is reported.)
+  if (current_trail) current_trail->push_back({tally->place, tally->number, address});
+  if (current_trail && recorder_) recorder_->access(lane, address, size, access);
   if (tally->written) {
     check_global(lane, *tally, address);
   } else {
     check_shared(lane, *tally, address);
   }
-  if (current_trail) current_trail->push_back({tally->place, tally->number, address});
   if (access == Access::kLoad && address == instruction.last) {
     lane.block->polled(lane, pc);
   } else if (access != Access::kAtomic) {
@@ -138,6 +143,16 @@ void Observer::meet(Lane& lane, Access access, const char* name, const void* pc)
     instruction.tally = add_tally(instruction, Space::kNone, operations_.emplace_back(name));
   }
   trails_[lane.id].push_back({instruction.tally->place, instruction.tally->number, 0});
+  if (recorder_) recorder_->meet(lane, access);
+}
+
+void Observer::complete(const Lane& lane) {
+  if (recorder_) recorder_->complete(lane);
+}
+
+Trail* Observer::trail(const Lane& lane) {
+  if (recorder_) recorder_->enter(lane);
+  return counting_ ? &trails_[lane.id] : nullptr;
 }
 
 // --- What may not be ----------------------------------------------------------------------------
@@ -242,6 +257,7 @@ void Observer::block_synchronized() {
   if (!is_instrumented()) return;
   ++epoch_;
   ++kernel_.barriers;
+  if (recorder_) recorder_->block_synchronized();
 }
 
 namespace {

@@ -1,0 +1,144 @@
+#include "harness/trace.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/profile.hpp"
+#include "harness/report.hpp"
+
+#ifndef SPMV_CUDA
+#include "simt/shared_memory.hpp"
+#include "simt/trace.hpp"
+#endif
+
+namespace spmv {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// The text of an object without its braces, to be joined with others.
+std::string members(const Json& object) {
+  const std::string text = object.dump();
+  return text.substr(1, text.size() - 2);
+}
+
+#ifndef SPMV_CUDA
+std::string read_file(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Json triple(const dim3& v) {
+  return {v.x, v.y, v.z};
+}
+#endif
+
+}  // namespace
+
+#ifndef SPMV_CUDA
+std::string trace_members(const simt::Trace& trace) {
+  const std::string root = std::string(SPMV_SOURCE_DIR) + "/";
+  Json sources = Json::array(), places = Json::array();
+  std::map<std::string, std::size_t> files;
+  for (const simt::SourceLine& source : simt::find_sources(trace.places)) {
+    const auto [it, is_new] = files.try_emplace(source.file, files.size());
+    if (is_new) {
+      const bool here = source.file.starts_with(root);
+      sources.push_back({{"file", here ? source.file.substr(root.size()) : source.file},
+                         {"text", read_file(source.file)}});
+    }
+    places.push_back({it->second, source.line});
+  }
+  Json arrays = Json::array();
+  for (const simt::TraceArray& array : trace.arrays) {
+    Json entry{{"name", array.name.substr(array.name.rfind(':') + 1)},
+               {"space", to_string(array.space)},
+               {"bytes", array.bytes}};
+    if (array.space == simt::Space::kShared) {
+      entry["offset"] = array.offset;
+    } else {
+      entry["device"] = array.device;
+    }
+    arrays.push_back(std::move(entry));
+  }
+  Json instructions = Json::array();
+  for (const simt::TraceInstruction& instruction : trace.instructions) {
+    Json entry{{"place", instruction.place}, {"access", to_string(instruction.access)}};
+    if (instruction.array >= 0) {
+      entry["array"] = instruction.array;
+      entry["size"] = instruction.size;
+      if (instruction.access == simt::Access::kTexture) entry["texture"] = true;
+    } else {
+      entry["operation"] = instruction.operation;
+    }
+    instructions.push_back(std::move(entry));
+  }
+  Json launches = Json::array();
+  for (const simt::TraceLaunch& launch : trace.launches) {
+    launches.push_back({{"kernel", short_kernel_name(simt::function_name(launch.kernel))},
+                        {"grid", triple(launch.grid)},
+                        {"block", triple(launch.block)},
+                        {"dynamic_shared_bytes", launch.dynamic_shared_bytes},
+                        {"device", launch.device}});
+  }
+  std::string values;
+  for (const std::string& value : trace.values) values += (values.empty() ? "" : ",") + value;
+  return members({{"truncated", trace.truncated},
+                  {"sources", sources},
+                  {"places", places},
+                  {"arrays", arrays},
+                  {"instructions", instructions},
+                  {"launches", launches}}) +
+         ",\"values\":[" + values + "],\"events\":[" + trace.events + "]";
+}
+#endif
+
+template <typename T>
+std::string trace_line(const Record& record, const Matrix<T>& matrix, const RunOptions& options,
+                       const std::string& precision) {
+  const KernelInfo& k = record.kernel;
+  const Csr<T>& a = matrix.csr;
+  Json wrong = Json::array();
+  for (const Record::WrongRow& row : record.wrong_rows) {
+    wrong.push_back({{"row", row.row}, {"expected", row.expected}, {"got", row.got}});
+  }
+  const Json header{{"trace", kTraceVersion},
+                    {"kernel",
+                     {{"name", k.name},
+                      {"step", k.step},
+                      {"format", k.format},
+                      {"idea", k.idea},
+                      {"source", k.source},
+                      {"choice", record.choice}}},
+                    {"matrix",
+                     {{"name", matrix.source.name},
+                      {"rows", a.rows},
+                      {"columns", a.cols},
+                      {"nonzeros", a.nnz()},
+                      {"row_offsets", a.row_offsets},
+                      {"column_indices", a.column_indices}}},
+                    {"precision", precision},
+                    {"alpha", options.alpha},
+                    {"beta", options.beta},
+                    {"seed", options.seed},
+                    {"schedule", options.schedule},
+                    {"compulsory_bytes", record.compulsory_bytes},
+                    {"verified", record.verified},
+                    {"failure", record.failure},
+                    {"wrong_rows", wrong}};
+  return "{" + members(header) + "," + record.trace + "}\n";
+}
+
+template std::string trace_line(const Record&, const Matrix<float>&, const RunOptions&,
+                                const std::string&);
+template std::string trace_line(const Record&, const Matrix<double>&, const RunOptions&,
+                                const std::string&);
+
+}  // namespace spmv

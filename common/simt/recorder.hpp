@@ -1,0 +1,100 @@
+// Takes down what a run does, for trace.hpp. Not for use outside simt.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "simt/trace.hpp"
+
+namespace simt {
+
+struct Lane;
+
+// The hooks are called by the Observer, which also says when a lane's accesses become requests: the
+// values are noted when a lane makes an access, and written down when the warp is lined up.
+class Recorder {
+ public:
+  explicit Recorder(std::size_t limit) : limit_(limit) {}
+
+  void start_launch(const Grid& grid);
+  // `lane` runs from now on.
+  void enter(const Lane& lane);
+  // The running lane is about to access memory, respectively waits at a barrier or warp operation,
+  // which then has a result.
+  void access(const Lane& lane, std::uintptr_t address, unsigned size, Access access);
+  void meet(const Lane& lane, Access access);
+  void complete(const Lane& lane);
+  void block_synchronized();
+
+  // While the lanes of the running warp are lined up: those in `mask` are at `pc`; they make a
+  // request of an instruction to an array (`begin` 0: a barrier or warp operation).
+  void start_lining_up();
+  void finish_lining_up();
+  void step(const void* pc, unsigned mask);
+  struct Target {
+    const void* pc;
+    unsigned size;
+    Access access;
+    Space space;
+    const std::string& name;  // of the array or operation
+    std::uintptr_t begin, end;
+  };
+  void request(const Target& target, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask);
+
+  // The host copied `bytes` bytes; null for memory of the host.
+  void copy(const void* to, const void* from, std::size_t bytes);
+  void failure(const std::string& what);
+
+  Trace take();
+
+ private:
+  // What a lane's access read, and what it left: the value before and after for an atomic, the
+  // operand and the result of a warp operation; an access of up to 16 bytes has two words.
+  struct Note {
+    std::array<std::uint64_t, 2> words = {};
+    bool has_result = false;
+  };
+  // How the bits of a value are to be written.
+  enum class Form : std::uint8_t { kFourBytes, kEightBytes, kMask };
+
+  void finish_store();
+  std::size_t place(const void* pc);
+  int array(std::uintptr_t begin, std::size_t bytes, Space space, const std::string& name);
+  std::size_t instruction(const Target& target);
+  std::size_t value(std::uint64_t bits, Form form);
+  static Form form(std::uint64_t bits);
+  void write(const std::string& event);
+  void append(const std::string& event);
+
+  std::size_t limit_;
+  std::mutex mutex_;
+  Trace trace_;
+  std::unordered_map<const void*, std::size_t> places_;
+  std::map<std::tuple<std::uintptr_t, std::size_t, std::string>, int> arrays_;
+  std::map<std::tuple<const void*, unsigned, int>, std::size_t> instructions_;
+  std::map<std::pair<std::uint64_t, Form>, std::size_t> values_;
+
+  std::vector<Note> notes_[kWarpSize];
+  std::size_t next_note_[kWarpSize] = {};
+  // A store or atomic of the running lane whose value is read when the lane's next access begins or
+  // another lane runs: its instruction has been executed by then, and nothing else has.
+  struct Store {
+    std::uintptr_t address = 0;  // 0: none
+    unsigned size = 0;
+    unsigned lane = 0;
+    bool atomic = false;
+  } store_;
+  std::uint64_t block_ = 0, written_block_ = ~std::uint64_t{0};
+  unsigned warp_ = 0, written_warp_ = ~0u;
+};
+
+// The recorder of the trace that is being taken; null if there is none.
+Recorder* active_recorder();
+
+}  // namespace simt

@@ -1,0 +1,290 @@
+#include "simt/trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "simt/internal.hpp"
+#include "simt/recorder.hpp"
+
+namespace simt {
+namespace {
+
+std::unique_ptr<Recorder> recorder;
+
+// The kernel's text alone tells the type of an element; its bits nearly always do: small integers
+// are denormal floating-point numbers, and floating-point numbers are very large integers. All bits
+// set is -1 as an integer and NaN as floating point; it is written as "~".
+template <typename Integer, typename Float>
+std::string number(Integer bits) {
+  if (bits == static_cast<Integer>(-1)) return "\"~\"";
+  constexpr Integer kSmall = sizeof(Integer) == 4 ? 1 << 23 : Integer{1} << 40;
+  if (bits > -kSmall && bits < kSmall) return fmt::format("{}", bits);
+  const Float value = std::bit_cast<Float>(bits);
+  if (std::isnan(value)) return "\"nan\"";
+  if (std::isinf(value)) return value > 0 ? "\"inf\"" : "\"-inf\"";
+  const Float size = std::abs(value);
+  if (size > Float(1e-30) && size < Float(1e30)) return fmt::format("{}", value);
+  return fmt::format("\"{:#x}\"", static_cast<std::make_unsigned_t<Integer>>(bits));
+}
+
+}  // namespace
+
+Recorder* active_recorder() {
+  return recorder.get();
+}
+
+void start_trace(std::size_t limit) {
+  recorder = std::make_unique<Recorder>(limit);
+}
+
+Trace stop_trace() {
+  const std::unique_ptr<Recorder> done = std::move(recorder);
+  return done ? done->take() : Trace{};
+}
+
+// --- While lanes run ----------------------------------------------------------------------------
+
+void Recorder::start_launch(const Grid& grid) {
+  trace_.launches.push_back(
+      {grid.kernel, grid.grid, grid.block, grid.dynamic_shared_bytes, grid.device});
+  written_block_ = ~std::uint64_t{0};
+  write(fmt::format("[\"launch\",{}]", trace_.launches.size() - 1));
+}
+
+void Recorder::enter(const Lane& lane) {
+  finish_store();
+  const uint3 index = lane.block->index();
+  const dim3 grid = lane.block->grid().grid;
+  block_ = index.x + std::uint64_t{grid.x} * (index.y + std::uint64_t{grid.y} * index.z);
+  warp_ = lane.warp;
+}
+
+void Recorder::finish_store() {
+  if (!store_.address) return;
+  Note& note = notes_[store_.lane].back();
+  std::memcpy(&note.words[store_.atomic], reinterpret_cast<const void*>(store_.address),
+              store_.size);
+  store_.address = 0;
+}
+
+void Recorder::access(const Lane& lane, std::uintptr_t address, unsigned size, Access access) {
+  finish_store();
+  Note& note = notes_[lane.id].emplace_back();
+  if (access != Access::kStore) {
+    std::memcpy(note.words.data(), reinterpret_cast<const void*>(address), size);
+  }
+  if (access == Access::kStore || access == Access::kAtomic) {
+    store_ = {address, size, lane.id, access == Access::kAtomic};
+  }
+}
+
+void Recorder::meet(const Lane& lane, Access access) {
+  finish_store();
+  Note& note = notes_[lane.id].emplace_back();
+  if (access == Access::kWarpOperation) note.words[0] = lane.request.value;
+}
+
+void Recorder::complete(const Lane& lane) {
+  // (Lanes that waited for others of their warp at a barrier have been lined up already.)
+  if (notes_[lane.id].empty()) return;
+  notes_[lane.id].back().words[1] = lane.result;
+  notes_[lane.id].back().has_result = true;
+}
+
+void Recorder::block_synchronized() {
+  write("[\"barrier\"]");
+}
+
+// --- When a warp is lined up --------------------------------------------------------------------
+
+void Recorder::start_lining_up() {
+  finish_store();
+  if (block_ != written_block_) {
+    written_block_ = block_;
+    written_warp_ = ~0u;
+    write(fmt::format("[\"block\",{}]", block_));
+  }
+  if (warp_ != written_warp_) {
+    written_warp_ = warp_;
+    write(fmt::format("[\"warp\",{}]", warp_));
+  }
+}
+
+void Recorder::finish_lining_up() {
+  for (std::vector<Note>& notes : notes_) notes.clear();
+  std::fill(std::begin(next_note_), std::end(next_note_), std::size_t{0});
+}
+
+void Recorder::step(const void* pc, unsigned mask) {
+  write(fmt::format("[\"at\",{},{}]", place(pc), mask));
+}
+
+void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[kWarpSize],
+                       unsigned mask) {
+  const std::size_t number = instruction(target);
+  const Note* notes[kWarpSize];
+  for (unsigned rest = mask; rest; rest &= rest - 1) {
+    const auto id = static_cast<unsigned>(std::countr_zero(rest));
+    notes[id] = &notes_[id][next_note_[id]++];
+  }
+  const auto list = [mask](std::string& event, auto&& element) {
+    event += ",[";
+    for (unsigned rest = mask; rest; rest &= rest - 1) {
+      element(static_cast<unsigned>(std::countr_zero(rest)));
+      event += rest & (rest - 1) ? "," : "]";
+    }
+  };
+
+  if (target.access == Access::kBarrier) {
+    write(fmt::format("[\"wait\",{},{}]", number, mask));
+    return;
+  }
+  if (target.access == Access::kWarpOperation) {
+    std::string event = fmt::format("[\"warp operation\",{},{}", number, mask);
+    if (target.name != "__syncwarp") {
+      const bool is_mask = target.name == "__ballot_sync" || target.name.starts_with("__match");
+      list(event, [&](unsigned id) {
+        event += fmt::format("{}", value(notes[id]->words[0], form(notes[id]->words[0])));
+      });
+      list(event, [&](unsigned id) {
+        const std::uint64_t bits = notes[id]->words[1];
+        event += notes[id]->has_result
+                     ? fmt::format("{}", value(bits, is_mask ? Form::kMask : form(bits)))
+                     : "null";
+      });
+    }
+    write(event + "]");
+    return;
+  }
+
+  std::string event = fmt::format("[\"{}\",{},{}", to_string(target.access), number, mask);
+  std::uintptr_t last = target.begin;
+  list(event, [&](unsigned id) {
+    event += fmt::format("{}", static_cast<std::int64_t>(addresses[id] - last));
+    last = addresses[id];
+  });
+  const auto words = [&](unsigned id, unsigned first) {
+    const auto& w = notes[id]->words;
+    if (target.size <= 4) {
+      event += fmt::format("{}", value(static_cast<std::uint32_t>(w[first]), Form::kFourBytes));
+    } else if (target.size == 8) {
+      event += fmt::format("{}", value(w[first], Form::kEightBytes));
+    } else {
+      event +=
+          fmt::format("[{},{}]", value(w[0], Form::kEightBytes), value(w[1], Form::kEightBytes));
+    }
+  };
+  list(event, [&](unsigned id) { words(id, 0); });
+  if (target.access == Access::kAtomic) {
+    list(event, [&](unsigned id) { words(id, 1); });
+  }
+  write(event + "]");
+}
+
+// --- Tables -------------------------------------------------------------------------------------
+
+// What travels between lanes has no size of its own.
+Recorder::Form Recorder::form(std::uint64_t bits) {
+  return bits >> 32 ? Form::kEightBytes : Form::kFourBytes;
+}
+
+std::size_t Recorder::place(const void* pc) {
+  const auto [it, is_new] = places_.try_emplace(pc, trace_.places.size());
+  if (is_new) trace_.places.push_back(pc);
+  return it->second;
+}
+
+int Recorder::array(std::uintptr_t begin, std::size_t bytes, Space space, const std::string& name) {
+  const auto [it, is_new] =
+      arrays_.try_emplace({begin, bytes, name}, static_cast<int>(trace_.arrays.size()));
+  if (is_new) {
+    TraceArray array{name, space, 0, begin, bytes, 0};
+    if (space == Space::kShared) {
+      array.offset = begin - reinterpret_cast<std::uintptr_t>(shared_address(0));
+    } else if (const Allocation* const allocation = find_allocation(begin)) {
+      array.device = allocation->device;
+    }
+    trace_.arrays.push_back(std::move(array));
+  }
+  return it->second;
+}
+
+std::size_t Recorder::instruction(const Target& target) {
+  const bool is_access = target.space != Space::kNone;
+  const int array_number =
+      is_access ? array(target.begin, target.end - target.begin, target.space, target.name) : -1;
+  const auto [it, is_new] =
+      instructions_.try_emplace({target.pc, target.size, array_number}, trace_.instructions.size());
+  if (is_new) {
+    trace_.instructions.push_back(
+        {place(target.pc), target.access, is_access ? "" : target.name, array_number, target.size});
+  }
+  return it->second;
+}
+
+std::size_t Recorder::value(std::uint64_t bits, Form form) {
+  const auto [it, is_new] = values_.try_emplace({bits, form}, trace_.values.size());
+  if (is_new) {
+    trace_.values.push_back(form == Form::kMask ? fmt::format("\"{:#x}\"", bits)
+                            : form == Form::kFourBytes
+                                ? number<std::int32_t, float>(static_cast<std::int32_t>(bits))
+                                : number<std::int64_t, double>(static_cast<std::int64_t>(bits)));
+  }
+  return it->second;
+}
+
+// --- By the host --------------------------------------------------------------------------------
+
+void Recorder::copy(const void* to, const void* from, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  std::string event = "[\"copy\"";
+  for (const void* const pointer : {to, from}) {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    const Allocation* const allocation = find_allocation(address);
+    if (allocation && allocation->contains(address)) {
+      event += fmt::format(
+          ",{},{}", array(allocation->begin, allocation->bytes, Space::kGlobal, allocation->name),
+          address - allocation->begin);
+    } else {
+      event += ",null,null";
+    }
+  }
+  append(event + fmt::format(",{}]", bytes));
+}
+
+void Recorder::failure(const std::string& what) {
+  std::string text;
+  for (const char c : what) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  write("[\"failure\",\"" + text + "\"]");
+}
+
+void Recorder::write(const std::string& event) {
+  const std::lock_guard lock(mutex_);
+  append(event);
+}
+
+void Recorder::append(const std::string& event) {
+  // The reason why a run ended is never left out.
+  if (trace_.events.size() + event.size() > limit_ && !event.starts_with("[\"failure\"")) {
+    trace_.truncated = true;
+  }
+  if (trace_.truncated && !event.starts_with("[\"failure\"")) return;
+  if (!trace_.events.empty()) trace_.events += ',';
+  trace_.events += event;
+  ++trace_.event_count;
+}
+
+Trace Recorder::take() {
+  return std::move(trace_);
+}
+
+}  // namespace simt
