@@ -22,7 +22,7 @@ $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.c
 	$(link)
 
 .PHONY: help run test data info list build readmes clean format check-format fuzz bench-reader \
-  counting-cost bench figures report test-plots handout grade test-coursework
+  counting-cost bench figures report test-plots handout grade test-coursework test-watch
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -102,6 +102,9 @@ grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEE
 test-coursework:  ## test handouts and grading: all steps as handed out and solved, mistakes graded
 	@$(MAKE) -C 03_csr_vector BACKEND=cpu build-check
 	@COURSEWORK=$(or $(COURSEWORK),full) python3 -m unittest discover -s common/coursework
+
+test-watch: $(SPMV)  ## test traces and what is made from them
+	@WATCH_SPMV=$(SPMV) python3 -m unittest discover -s common/watch
 
 clean:  ## remove what was built
 	@rm -rf build

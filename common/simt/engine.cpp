@@ -90,8 +90,13 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
-// The lane whose value lane `id` receives from a shuffle; its own when the source lies outside its
-// segment of `width` lanes. The hardware looks at five bits of a delta or lane mask.
+// What a lane gets from one that is not there: CUDA leaves it undefined, so it is something that
+// shows (a NaN in either precision).
+constexpr std::uint64_t kUndefined = 0xfff7dead'ffbadbadu;
+
+}  // namespace
+
+// The hardware looks at five bits of a delta or lane mask.
 unsigned shuffle_source(const CollectiveRequest& request, unsigned id) {
   const int lane = static_cast<int>(id);
   const int width = request.width;
@@ -114,12 +119,6 @@ unsigned shuffle_source(const CollectiveRequest& request, unsigned id) {
     }
   }
 }
-
-// What a lane gets from one that is not there: CUDA leaves it undefined, so it is something that
-// shows (a NaN in either precision).
-constexpr std::uint64_t kUndefined = 0xfff7dead'ffbadbadu;
-
-}  // namespace
 
 Settings& settings() {
   static Settings instance;

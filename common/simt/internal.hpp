@@ -146,6 +146,10 @@ struct CollectiveRequest {
   int width = kWarpSize;
 };
 
+// The lane whose value lane `id` receives from a shuffle; its own when the source lies outside its
+// segment of `width` lanes.
+unsigned shuffle_source(const CollectiveRequest& request, unsigned id);
+
 struct Lane {
   enum class State : std::uint8_t {
     kUnstarted,

@@ -59,6 +59,7 @@ class Recorder {
   struct Note {
     std::array<std::uint64_t, 2> words = {};
     bool has_result = false;
+    std::uint8_t source = 0;  // of a shuffle: the lane whose operand is the result
   };
   // How the bits of a value are to be written.
   enum class Form : std::uint8_t { kFourBytes, kEightBytes, kMask };

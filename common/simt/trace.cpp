@@ -33,6 +33,11 @@ std::string number(Integer bits) {
   return fmt::format("\"{:#x}\"", static_cast<std::make_unsigned_t<Integer>>(bits));
 }
 
+bool is_shuffle(Collective kind) {
+  return kind == Collective::kShuffle || kind == Collective::kShuffleUp ||
+         kind == Collective::kShuffleDown || kind == Collective::kShuffleXor;
+}
+
 }  // namespace
 
 Recorder* active_recorder() {
@@ -93,8 +98,12 @@ void Recorder::meet(const Lane& lane, Access access) {
 void Recorder::complete(const Lane& lane) {
   // (Lanes that waited for others of their warp at a barrier have been lined up already.)
   if (notes_[lane.id].empty()) return;
-  notes_[lane.id].back().words[1] = lane.result;
-  notes_[lane.id].back().has_result = true;
+  Note& note = notes_[lane.id].back();
+  note.words[1] = lane.result;
+  note.has_result = true;
+  if (is_shuffle(lane.request.kind)) {
+    note.source = static_cast<std::uint8_t>(shuffle_source(lane.request, lane.id));
+  }
 }
 
 void Recorder::block_synchronized() {
@@ -158,6 +167,9 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
                      ? fmt::format("{}", value(bits, is_mask ? Form::kMask : form(bits)))
                      : "null";
       });
+      if (target.name.starts_with("__shfl")) {
+        list(event, [&](unsigned id) { event += fmt::format("{}", notes[id]->source); });
+      }
     }
     write(event + "]");
     return;

@@ -1,0 +1,396 @@
+// A trace (README.md), decoded so that any of its moments can be shown at once. A moment is an event
+// at which there is something to see. What holds at a moment is looked up: it is never replayed from
+// the start, except for the lanes of one warp.
+"use strict";
+
+const SECTOR = 32, LINE = 128, LANES = 32, BANKS = 32, BANK_BYTES = 4;
+const ACCESSES = new Set(["load", "store", "atomic"]);
+
+function lanesOf(mask) {
+  const lanes = [];
+  for (let lane = 0; lane < LANES; ++lane) if (mask >>> lane & 1) lanes.push(lane);
+  return lanes;
+}
+
+function addressesOf(deltas) {
+  let address = 0;
+  return deltas.map(delta => address += delta);
+}
+
+// What one request asks of memory.
+function measure(instruction, array, lanes, addresses) {
+  const size = instruction.size;
+  let sorted = addresses;
+  for (let i = 1; i < sorted.length; ++i) {
+    if (sorted[i] < sorted[i - 1]) {
+      sorted = Float64Array.from(addresses).sort();
+      break;
+    }
+  }
+  let used = 0, end = -1, sectors = 0, nextSector = 0, lines = 0, nextLine = 0;
+  for (const begin of sorted) {
+    if (begin + size <= end) continue;
+    used += begin + size - Math.max(begin, end);
+    end = begin + size;
+    const lastSector = Math.floor((end - 1) / SECTOR), lastLine = Math.floor((end - 1) / LINE);
+    sectors += Math.max(0, lastSector + 1 - Math.max(Math.floor(begin / SECTOR), nextSector));
+    nextSector = lastSector + 1;
+    lines += Math.max(0, lastLine + 1 - Math.max(Math.floor(begin / LINE), nextLine));
+    nextLine = lastLine + 1;
+  }
+  const counts = {lanes: lanes.length, used, sectors, lines, ideal: Math.ceil(used / SECTOR), passes: 0, idealPasses: 0};
+  if (array.space === "shared") {
+    counts.sectors = counts.lines = counts.ideal = 0;
+    const words = Math.max(1, size / BANK_BYTES), group = LANES / words;
+    for (let first = 0; first < LANES; first += group) {
+      const load = new Map();
+      lanes.forEach((lane, i) => {
+        if (lane < first || lane >= first + group) return;
+        const word = Math.floor((array.offset + addresses[i]) / BANK_BYTES);
+        for (let w = word; w < word + words; ++w) {
+          if (!load.has(w % BANKS)) load.set(w % BANKS, new Set());
+          load.get(w % BANKS).add(w);
+        }
+      });
+      counts.passes += Math.max(0, ...[...load.values()].map(set => set.size));
+      counts.idealPasses += load.size > 0;
+    }
+  }
+  return counts;
+}
+
+class Run {
+  constructor(trace) {
+    this.trace = trace;
+    this.name = trace.kernel.name;
+    this.matrix = trace.matrix;
+    this.launches = trace.launches;
+    this.arrays = trace.arrays.map(array => ({...array, element: 8, float: false}));
+    this.instructions = trace.instructions.map(instruction => this.readSource(instruction));
+    this.instructions.forEach(i => {
+      if (i.array !== undefined) this.arrays[i.array].element = Math.min(this.arrays[i.array].element, i.size);
+    });
+    this.decode();
+    this.findNonzeros();
+    this.findKinds();
+  }
+
+  source(place) {
+    const [file, line] = this.trace.places[place];
+    return {file, line};
+  }
+
+  // --- From events to moments -----------------------------------------------------------------------
+
+  decode() {
+    const events = this.trace.events;
+    this.moments = [];
+    this.momentOfEvent = new Int32Array(events.length);
+    this.warps = new Map();  // "launch/block/warp" -> {launch, block, warp, moments, last}
+    this.arrays.forEach(array => {
+      array.fetched = new Int32Array(Math.ceil(array.bytes / SECTOR)).fill(events.length);  // first moment
+      array.writes = new Map();  // element -> [[moment, value], ...]
+      array.touched = events.length;
+    });
+    const sums = ["requests", "lanes", "used", "sectors", "matrixRequests", "matrixSectors", "xRequests", "xSectors",
+      "storeRequests", "storeSectors", "passes", "idealPasses"];
+    this.sums = Object.fromEntries(sums.map(name => [name, [0]]));
+    const totals = Object.fromEntries(sums.map(name => [name, 0]));
+    let launch = -1, block = -1, warp = null;
+    events.forEach((event, e) => {
+      const [kind, ...rest] = event;
+      this.momentOfEvent[e] = Math.max(0, this.moments.length - 1);
+      if (kind === "launch") [launch, block, warp] = [rest[0], -1, null];
+      if (kind === "block") [block, warp] = [rest[0], null];
+      if (kind === "warp") {
+        const key = `${launch}/${block}/${rest[0]}`;
+        if (!this.warps.has(key)) {
+          this.warps.set(key, {key, launch, block, warp: rest[0], moments: [], last: new Int32Array(LANES).fill(-1)});
+        }
+        warp = this.warps.get(key);
+      }
+      const moment = {event: e, kind, launch, block, warp, mask: 0, place: -1};
+      if (kind === "at") {
+        const {file, line} = this.source(rest[0]);
+        const before = warp.moments.length ? this.moments[warp.moments[warp.moments.length - 1]] : null;
+        if (!this.trace.sources[file].file) return;  // where the launch calls the kernel
+        moment.place = rest[0];
+        moment.mask = rest[1] >>> 0;
+        if (before && before.mask === moment.mask && before.place >= 0) {
+          const there = this.source(before.place);
+          if (there.file === file && there.line === line) return;
+        }
+      } else if (["block", "warp"].includes(kind)) {
+        return;
+      } else if (["load", "store", "atomic", "warp operation", "wait"].includes(kind)) {
+        moment.instruction = this.instructions[rest[0]];
+        moment.place = moment.instruction.place;
+        moment.mask = rest[1] >>> 0;
+      }
+      const m = this.moments.length;
+      this.momentOfEvent[e] = m;
+      this.moments.push(moment);
+      if (moment.mask) {
+        warp.moments.push(m);
+        for (const lane of lanesOf(moment.mask)) warp.last[lane] = m;
+      }
+      if (ACCESSES.has(kind)) this.addRequest(moment, m, totals);
+      for (const name of sums) this.sums[name].push(totals[name]);
+    });
+    for (const name of sums) this.sums[name] = Float64Array.from(this.sums[name]);
+    this.count = this.moments.length;
+  }
+
+  addRequest(moment, m, totals) {
+    const request = this.request(moment);
+    const {array, lanes, addresses, instruction} = request;
+    const counts = measure(instruction, array, lanes, addresses);
+    moment.counts = counts;
+    array.touched = Math.min(array.touched, m);
+    if (array.space === "global") {
+      ++totals.requests;
+      totals.lanes += counts.lanes;
+      totals.used += counts.used;
+      totals.sectors += counts.sectors;
+      const group = moment.kind !== "load" ? "store" : array.name === "x" ? "x" : "matrix";
+      ++totals[group + "Requests"];
+      totals[group + "Sectors"] += counts.sectors;
+    } else {
+      totals.passes += counts.passes;
+      totals.idealPasses += counts.idealPasses;
+    }
+    addresses.forEach((address, i) => {
+      for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s) {
+        if (m < array.fetched[s]) array.fetched[s] = m;
+      }
+      const values = [request.values[i]].flat();
+      if (values.some(value => typeof value === "number" && !Number.isInteger(value))) array.float = true;
+      if (moment.kind === "load") return;
+      const left = [(request.after || request.values)[i]].flat();
+      left.forEach((value, part) => {
+        const element = Math.floor(address / array.element) + part;
+        if (!array.writes.has(element)) array.writes.set(element, []);
+        array.writes.get(element).push([m, value]);
+      });
+    });
+  }
+
+  // The lanes, addresses and values of a request; `values` has a list where an access is of two words.
+  request(moment) {
+    const event = this.trace.events[moment.event];
+    const look = value => Array.isArray(value) ? value.map(look) : value === null ? null : this.trace.values[value];
+    const lanes = lanesOf(moment.mask);
+    if (moment.kind === "warp operation") {
+      return {lanes, instruction: moment.instruction, operands: event[3] && event[3].map(look),
+        results: event[4] && event[4].map(look), sources: event[5]};
+    }
+    return {lanes, instruction: moment.instruction, array: this.arrays[moment.instruction.array],
+      addresses: addressesOf(event[3]), values: event[4].map(look), after: event[5] && event[5].map(look)};
+  }
+
+  // --- What the source says about an instruction ------------------------------------------------------
+
+  // The names of the variables of which an instruction reveals the value: `index` of the array, `result`
+  // of a load or operation, `operand` of a shuffle; `product`: where a sum of products grows.
+  readSource(instruction) {
+    const {file, line} = this.source(instruction.place);
+    const lines = this.trace.sources[file].text.split("\n");
+    let text = lines[line - 1] || "";
+    if ((text.match(/\(/g) || []).length > (text.match(/\)/g) || []).length) text += " " + (lines[line] || "").trim();
+    const found = {...instruction, file, line, text};
+    if (instruction.array === undefined) {
+      const shuffle = text.match(/__\w+_sync\(\s*[^,()]+,\s*([A-Za-z_]\w*)\s*[,)]/);
+      if (shuffle) found.operand = shuffle[1];
+      const assigned = text.match(/([A-Za-z_]\w*)\s*(\+=|=)\s*__\w+_sync\(/);
+      if (assigned) [, found.result, found.how] = assigned;
+      return found;
+    }
+    const name = this.trace.arrays[instruction.array].name;
+    const index = text.match(new RegExp(`\\b${name}\\[([A-Za-z_]\\w*)\\]`));
+    if (index) found.index = index[1];
+    const assigned = text.match(new RegExp(`\\b([A-Za-z_]\\w*)\\s*=\\s*${name}\\[[^\\]]*\\];`));
+    if (assigned && instruction.access === "load") found.result = assigned[1];
+    const old = text.match(/([A-Za-z_]\w*)\s*=\s*atomic\w+\(/);
+    if (old && instruction.access === "atomic") found.result = old[1];
+    const product = text.match(/([A-Za-z_]\w*)\s*\+=\s*(\w+)\[[^\]]*\]\s*\*\s*(?:(\w+)\[|[\w:]*fetch<\w+>\(\s*(\w+),)/);
+    if (product && (product[3] || product[4]) === name) found.product = {sum: product[1], factor: product[2]};
+    return found;
+  }
+
+  // The lanes of a warp at moment m: where each is, what it last did, and its variables. (A sum is what
+  // the lane's products add up to; where a shuffle shows that it is something else it is not shown.)
+  lanesAt(warp, m) {
+    const lanes = Array.from({length: LANES}, (_, lane) => ({lane, place: -1, vars: new Map(), last: {}, did: ""}));
+    if (!warp) return lanes;
+    for (const at of warp.moments) {
+      if (at > m) break;
+      const moment = this.moments[at], instruction = moment.instruction;
+      if (!instruction) {
+        for (const lane of lanesOf(moment.mask)) lanes[lane].place = moment.place;
+        continue;
+      }
+      const request = moment.kind === "wait" ? {lanes: lanesOf(moment.mask)} : this.request(moment);
+      request.lanes.forEach((id, i) => {
+        const lane = lanes[id];
+        lane.place = moment.place;
+        lane.did = moment.kind;
+        if (lane.sumLine > instruction.line) {
+          lane.vars.delete(lane.sumName);
+          lane.sumLine = 0;
+        }
+        if (request.array) this.learnAccess(lane, instruction, request, i);
+        if (request.operands) this.learnOperation(lane, instruction, request, i);
+      });
+    }
+    return lanes;
+  }
+
+  learnAccess(lane, instruction, request, i) {
+    const {array, addresses} = request;
+    const element = Math.floor(addresses[i] / array.element);
+    const value = [(request.after || request.values)[i]].flat()[0];
+    lane.last = {array, element, value};
+    lane[array.name] = value;
+    if (instruction.index) lane.vars.set(instruction.index, element);
+    if (instruction.result) lane.vars.set(instruction.result, request.values[i]);
+    if (instruction.product && !this.doubtful) {
+      const {sum, factor} = instruction.product;
+      const product = lane[factor] * value;
+      if (Number.isFinite(product)) {
+        lane.vars.set(sum, (lane.sumLine ? lane.vars.get(sum) || 0 : 0) + product);
+        [lane.sumLine, lane.sumName] = [instruction.line, sum];
+      }
+    }
+  }
+
+  learnOperation(lane, instruction, request, i) {
+    const {operand, result, how} = instruction;
+    const known = lane.vars.get(operand), value = request.operands[i], got = request.results[i];
+    if (operand && operand === lane.sumName && typeof value === "number" && Math.abs(known - value) > 1e-5 * (1 + Math.abs(value))) {
+      this.doubtful = true;
+    }
+    if (operand && operand !== "predicate") lane.vars.set(operand, value);
+    if (result && how === "=") lane.vars.set(result, got);
+    if (result && how === "+=" && typeof got === "number") lane.vars.set(result, (operand === result ? value : lane.vars.get(result) || 0) + got);
+    lane.last = {operation: instruction.operation, value: got};
+    lane.sumLine = 0;
+  }
+
+  // --- Nonzeros -------------------------------------------------------------------------------------
+
+  // Which nonzero a lane multiplies at a moment. Formats that keep the nonzeros in the order of CSR say
+  // it by where they load the value; for others it is the column of x and the row that the thread writes
+  // next.
+  findNonzeros() {
+    const {row_offsets: offsets, column_indices: columns, nonzeros} = this.matrix;
+    this.doneAt = new Int32Array(nonzeros).fill(this.count);
+    this.inOrder = ["CSR", "COO"].includes(this.trace.kernel.format);
+    this.nonzerosOf = new Map();  // moment -> nonzero of each lane
+    const next = new Map();  // thread -> the row that it writes next
+    for (let m = this.count - 1; m >= 0; --m) {
+      const moment = this.moments[m];
+      if (!ACCESSES.has(moment.kind)) continue;
+      const array = this.arrays[moment.instruction.array];
+      const inOrder = this.inOrder && array.name === "values" && array.bytes === nonzeros * array.element;
+      const byColumn = !this.inOrder && (array.name === "x" || array.name === "y");
+      if (!inOrder && !byColumn) continue;
+      const {lanes, addresses} = this.request(moment);
+      const found = [];
+      lanes.forEach((lane, i) => {
+        const element = Math.floor(addresses[i] / array.element);
+        const thread = `${moment.warp.key}/${lane}`;
+        let nonzero = -1;
+        if (inOrder) {
+          nonzero = element;
+        } else if (array.name === "y") {
+          if (moment.kind !== "load") next.set(thread, element);
+        } else if (next.has(thread)) {
+          const row = next.get(thread);
+          for (let k = offsets[row]; k < offsets[row + 1]; ++k) if (columns[k] === element) nonzero = k;
+        }
+        if (nonzero < 0) return;
+        found.push([lane, nonzero]);
+        if (m < this.doneAt[nonzero]) this.doneAt[nonzero] = m;
+      });
+      if (found.length) this.nonzerosOf.set(m, found);
+    }
+    this.rowOf = new Int32Array(nonzeros);
+    for (let row = 0; row < this.matrix.rows; ++row) this.rowOf.fill(row, offsets[row], offsets[row + 1]);
+  }
+
+  // --- Events to jump to ----------------------------------------------------------------------------
+
+  findKinds() {
+    this.kinds = Object.fromEntries(Object.keys(KINDS).map(kind => [kind, []]));
+    const wrong = new Set(this.trace.wrong_rows.map(row => row.row));
+    const lastOfRow = new Map();
+    let worst = 0;
+    this.moments.forEach((moment, m) => {
+      const {counts, kind} = moment;
+      if (counts && counts.sectors) {
+        if (counts.sectors > counts.ideal) this.kinds.uncoalesced.push(m);
+        if (counts.sectors - counts.ideal > worst) [worst, this.kinds.worst[0]] = [counts.sectors - counts.ideal, m];
+      }
+      if (counts && counts.passes > counts.idealPasses) this.kinds.conflict.push(m);
+      if (kind === "wait") this.kinds.barrier.push(m);
+      if (kind === "atomic") this.kinds.atomic.push(m);
+      if (kind === "warp operation") this.kinds.operation.push(m);
+      if (kind === "store") this.kinds.store.push(m);
+      if (kind === "copy") this.kinds.copy.push(m);
+      if (kind === "failure") this.kinds.wrong.push(Math.max(0, m - 1));
+      if (moment.mask && moment.warp) {
+        let live = 0;
+        for (let lane = 0; lane < LANES; ++lane) if (moment.warp.last[lane] >= m) live |= 1 << lane;
+        moment.live = live >>> 0;
+        if (moment.live !== moment.mask) this.kinds.divergence.push(m);
+      }
+      if (wrong.size && (kind === "store" || kind === "atomic") && this.arrays[moment.instruction.array].name === "y") {
+        const {addresses, array} = this.request(moment);
+        for (const address of addresses) lastOfRow.set(Math.floor(address / array.element), m);
+      }
+    });
+    for (const row of wrong) if (lastOfRow.has(row)) this.kinds.wrong.push(lastOfRow.get(row));
+    this.kinds.wrong.sort((a, b) => a - b);
+  }
+
+  // The running totals after moment m, as the columns of `make run` name them.
+  totals(m) {
+    const at = name => this.sums[name][m + 1];
+    const moved = at("sectors") * SECTOR;
+    const format = (a, b) => b ? number(a / b) : "-";
+    return {
+      "needed MB": number(this.trace.compulsory_bytes / 1e6),
+      "moved MB": number(moved / 1e6),
+      "used": moved ? `${Math.round(100 * at("used") / moved)}%` : "-",
+      "matrix": format(at("matrixSectors"), at("matrixRequests")),
+      "x": format(at("xSectors"), at("xRequests")),
+      "stores": format(at("storeSectors"), at("storeRequests")),
+      "lanes": format(at("lanes"), at("requests")),
+      "moved / needed": (moved / this.trace.compulsory_bytes).toFixed(2),
+      "requests": String(at("requests")),
+    };
+  }
+}
+
+// Names of what one can jump to.
+const KINDS = {
+  uncoalesced: "uncoalesced request", worst: "worst request", divergence: "divergence", conflict: "bank conflict",
+  barrier: "barrier", operation: "warp operation", atomic: "atomic", store: "store", copy: "copy", wrong: "what is wrong",
+};
+
+// As the table of `make run` writes numbers.
+function number(value) {
+  if (!Number.isFinite(value)) return "-";
+  if (value === 0) return "0";
+  const digits = Math.min(4, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)))));
+  return value.toFixed(Math.min(digits, 3));
+}
+
+function show(value, array) {
+  if (value === undefined || value === null) return "?";
+  if (Array.isArray(value)) return value.map(v => show(v, array)).join(", ");
+  if (value === "~") return array && array.float ? "NaN" : "-1";
+  if (typeof value === "string") return value === "nan" ? "NaN" : value;
+  if (Number.isInteger(value)) return String(value);
+  return Math.abs(value) < 1e-3 || Math.abs(value) >= 1e4 ? value.toExponential(1) : value.toFixed(3);
+}

@@ -1,0 +1,147 @@
+"""Tests of traces and of what is made from them. WATCH_SPMV: the program with all steps."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import traces
+
+ROOT = Path(__file__).resolve().parents[2]
+SPMV = Path(os.environ.get("WATCH_SPMV", ROOT / "build/cpu/spmv"))
+COUNTED = ("requests", "lanes", "bytes_used", "sectors", "ideal_sectors", "bank_passes", "addresses", "lines",
+           "ideal_lines", "ideal_bank_passes")  # fmt: skip
+
+
+def run(*arguments):
+    return subprocess.run([SPMV, *map(str, arguments)], capture_output=True, text=True)
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.scratch = Path(directory.name)
+
+    def record(self, *arguments):
+        file = self.scratch / "trace.jsonl"
+        done = run("--trace", file, *arguments)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return traces.read(file)
+
+
+class Traces(Scratch):
+    def test_all_kernels_under_three_schedules(self):
+        for schedule in ("forward", "reverse", "random"):
+            common = ("-m", "stencil2d:9x7", "-m", "powerlaw:60x60,nnz=400", "--schedule", schedule,
+                      "--padding-limit", 50)  # fmt: skip
+            records = self.scratch / f"{schedule}.jsonl"
+            self.assertEqual(run(*common, "--json", records).returncode, 0)
+            counted = {}
+            for line in records.read_text().splitlines():
+                record = json.loads(line)
+                counted[record["kernel"], record["matrix"]["name"]] = record.get("traffic")
+            recorded = self.record(*common)
+            names = {t["kernel"]["name"] for t in recorded}
+            self.assertEqual({n.split("_")[0] for n in names} & {"cusparse"}, set())
+            self.assertEqual({t["kernel"]["step"] for t in recorded}, set(range(2, 10)))
+            for t in recorded:
+                key = t["kernel"]["name"], t["matrix"]["name"]
+                with self.subTest(schedule=schedule, kernel=key):
+                    traces.validate(t)
+                    self.assertTrue(t["verified"])
+                    sums = traces.traffic(t)
+                    self.assertEqual(len(sums), len(counted[key]))
+                    for row in counted[key]:
+                        got = sums[row["array"].split(":")[-1], row["space"], row["access"]]
+                        for name in COUNTED:
+                            self.assertEqual(got[name], row[name], (row["array"], row["access"], name))
+
+    def test_a_small_stencil_is_a_small_file(self):
+        [t] = self.record("-m", "stencil2d:16x16", "-k", "csr_vector")
+        self.assertLess((self.scratch / "trace.jsonl").stat().st_size, 200_000)
+        self.assertFalse(t["truncated"])
+
+    def test_values_are_those_of_the_product(self):
+        """y is added up again from what lanes loaded, shuffled and stored."""
+        [t] = self.record("-m", "stencil2d:5x4", "-k", "csr_vector_4")
+        y, values = {}, t["values"]
+        for event in t["events"]:
+            if event[0] == "store":
+                for address, value in zip(traces.addresses_of(event[3]), event[4]):
+                    y[address // 8] = values[value]
+        loaded = {"values": {}, "x": {}}
+        for event in t["events"]:
+            if event[0] == "load":
+                array = t["arrays"][t["instructions"][event[1]]["array"]]["name"]
+                for address, value in zip(traces.addresses_of(event[3]), event[4]):
+                    loaded.setdefault(array, {})[address] = values[value]
+        offsets, columns = t["matrix"]["row_offsets"], t["matrix"]["column_indices"]
+        self.assertEqual(len(y), t["matrix"]["rows"])
+        for row, got in y.items():
+            expected = sum(loaded["values"][8 * k] * loaded["x"][8 * columns[k]]
+                           for k in range(offsets[row], offsets[row + 1]))  # fmt: skip
+            self.assertAlmostEqual(got, expected, places=12)
+        shuffles = [e for e in t["events"] if e[0] == "warp operation"]
+        for event in shuffles:
+            lanes = traces.lanes_of(event[2])
+            for result, source in zip(event[4], event[5]):
+                self.assertEqual(result, event[3][lanes.index(source)])
+
+    def test_atomics_tell_before_and_after(self):
+        [t] = self.record("-m", "stencil2d:4x3", "-k", "atomic_coo")
+        last = {}
+        for event in t["events"]:
+            if event[0] != "atomic":
+                continue
+            for address, before, after in zip(traces.addresses_of(event[3]), event[4], event[5]):
+                self.assertEqual(t["values"][last.get(address, before)], t["values"][before])
+                last[address] = after
+        self.assertEqual(len(last), t["matrix"]["rows"])
+
+    def test_what_does_not_fit_is_cut_and_said(self):
+        file = self.scratch / "trace.jsonl"
+        done = run("--trace", file, "--trace-limit", 0.01, "-m", "stencil2d:16x16", "-k", "csr_vector,csr_scalar")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(done.stderr.splitlines()), 2)
+        self.assertRegex(done.stderr, r"trace of csr_vector on stencil2d:16x16 is cut: .* 0\.01 MB; take a smaller")
+        for t in traces.read(file):
+            traces.validate(t)
+            self.assertTrue(t["truncated"])
+
+    def test_bad_files_are_named(self):
+        done = run("--trace", self.scratch / "no/such", "-m", "diagonal:3")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, "^error: .*cannot be written; give another --trace\n$")
+        file = self.scratch / "bad"
+        for text, message in (("", "holds no trace"), ("{", "bad:1: not JSON"), ('{"trace": 9}', "version 9"),
+                              ("[]", "version None")):  # fmt: skip
+            file.write_text(text)
+            with self.assertRaisesRegex(traces.TraceError, message):
+                traces.read(file)
+        with self.assertRaisesRegex(traces.TraceError, "No such file"):
+            traces.read(self.scratch / "none")
+
+    def test_what_breaks_the_schema_is_named(self):
+        [t] = self.record("-m", "stencil2d:4x3", "-k", "csr_scalar")
+        number = next(n for n, e in enumerate(t["events"]) if e[0] == "load")
+        good = json.dumps(t)
+        for change, message in (
+            (lambda t: t.pop("values"), "member 'values'"),
+            (lambda t: t["events"][number][4].pop(), f"event {number}, .*12 lanes, but 11"),
+            (lambda t: t["events"][number][3].__setitem__(0, 4000), f"event {number}, .*byte 4000 of row_offsets"),
+            (lambda t: t["events"].insert(0, ["warp", 0]), "event 0"),
+            (lambda t: t["events"][number].__setitem__(0, "store"), "is a load"),
+            (lambda t: t["places"][-1].__setitem__(1, 10**6), "has no line 1000000"),
+        ):
+            broken = json.loads(good)
+            change(broken)
+            with self.assertRaisesRegex(traces.TraceError, message):
+                traces.validate(broken)
+
+
+if __name__ == "__main__":
+    unittest.main()
