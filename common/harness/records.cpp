@@ -102,6 +102,10 @@ void Records::append_to(const std::string& path) {
     round_numbers(measurement);
     lines += measurement.dump() + '\n';
   }
+  append_lines(path, lines);
+}
+
+void append_lines(const std::string& path, const std::string& lines) {
   std::ofstream file(path, std::ios::app);
   file.write(lines.data(), static_cast<std::streamsize>(lines.size()));
   file.close();
