@@ -4,6 +4,7 @@
     {"matrix": {"run": R, "name": M, "source": ..., "rows": ..., ...}}   once per run and matrix
     {"kernel": {"run": R, "name": K, "step": ..., "format": ...}}        once per run and kernel
     {"run": R, "matrix": M, "precision": P, "kernel": K, "verified": true, ...}   a measurement
+    {"run": R, "matrix": M, "precision": P, "kernel": K, "refused": WHY}          none, or "failed": WHY
 
 A measurement holds nothing that follows from other lines: join() puts together what belongs to it.
 Standard library only, since `make check` reads records too.
@@ -18,6 +19,7 @@ class RecordError(Exception):
 
 
 STATES = ("warm", "cold")
+OUTCOMES = ("refused", "failed")
 DESCRIPTIONS = ("run", "matrix", "kernel")
 BYTES = {"f32": 4, "f64": 8}
 
@@ -37,7 +39,7 @@ def parsed(text, name):
         if isinstance(found.get("matrix"), dict) and "kernel" in found:
             raise RecordError(f"{name}, line {number}: a record of the format before 2026-11-22; "
                               "`python3 plots/convert_records.py FILE` converts the file")
-        if description_of(found) is None and found.get("verified") is not True:
+        if description_of(found) is None and outcome_of(found) is None and found.get("verified") is not True:
             raise RecordError(f"{name}, line {number}: a record that is not verified")
         yield found
 
@@ -46,6 +48,11 @@ def description_of(line):
     """Which of DESCRIPTIONS a line is, or None."""
     kind = next(iter(line)) if len(line) == 1 else None
     return kind if kind in DESCRIPTIONS and isinstance(line[kind], dict) else None
+
+
+def outcome_of(line):
+    """Why there is no measurement: "refused", "failed", or None where there is one."""
+    return next((outcome for outcome in OUTCOMES if outcome in line and "run" in line), None)
 
 
 def key_of(kind, description):
@@ -68,7 +75,7 @@ def join(lines):
                 raise RecordError(f"{kind} {key_of(kind, description)} is described in two ways")
         elif line.get("kernel") == "floor":
             floors[line["run"], line["matrix"], line["precision"]] = line
-        elif "run" in line and "kernel" in line:
+        elif "run" in line and "verified" in line:
             measurements.append(line)
     for line in measurements:
         try:
@@ -132,6 +139,12 @@ def records_in(file):
         yield from join(parsed(file.read_text(encoding="utf-8"), file.name))
     except RecordError as error:
         raise RecordError(str(error) if str(error).startswith(file.name) else f"{file.name}: {error}") from None
+
+
+def outcomes_in(file):
+    """The lines of a file that say why there is no measurement."""
+    file = Path(file)
+    return [line for line in parsed(file.read_text(encoding="utf-8"), file.name) if outcome_of(line)]
 
 
 def append(file, lines):

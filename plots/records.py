@@ -11,7 +11,7 @@ import fnmatch
 import json
 from pathlib import Path
 
-from record_format import RecordError, column, records_in
+from record_format import RecordError, column, outcomes_in, records_in
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "plots" / "results"
@@ -165,10 +165,7 @@ class Data:
         if (results / "matrices.jsonl").exists():
             lines = (results / "matrices.jsonl").read_text(encoding="utf-8").splitlines()
             self.shapes = {info["matrix"]["name"]: info for info in map(json.loads, lines)}
-        self.refused = set()
-        if (results / device / "skipped.tsv").exists():
-            lines = (results / device / "skipped.tsv").read_text(encoding="utf-8").splitlines()
-            self.refused = {tuple(line.split("\t")[:3]) for line in lines}
+        self.refused = {identity(line) for file in files_in(results / device) for line in outcomes_in(file)}
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them
         self.by_matrix = {}  # (name, precision, on a GPU) -> records
         for (matrix, precision, _), record in self.times.items():

@@ -13,10 +13,11 @@ import claims
 import figures
 import he_gao
 import ours
+import record_format
 import report
 import style
 from records import COUNTERS, STAND_IN, Data, gflops, published
-from sample_records import quartiles, record, write
+from sample_records import RUN_ID, quartiles, record, write
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=2", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
 KERNELS = {  # name: (step, format, milliseconds in f64)
@@ -78,7 +79,9 @@ def large_set(directory):
         on_several(matrix, gpus, partition, exchange, (1.1 if partition == "rows" else 1.05) / gpus + cost)
         for matrix in ("F1", "rmat:scale=24") for gpus in (2, 4) for partition in ("rows", "nonzeros")
         for exchange, cost in (("none", 0), ("parts", 0.1), ("packed", 0.05))])
-    (directory / "GPU" / "skipped.tsv").write_text("rajat24\tf64\thyb\ttoo wide\nrajat24\tf32\thyb\ttoo wide\n")
+    record_format.append(directory / "GPU" / "a.jsonl", [
+        json.dumps({"run": RUN_ID, "matrix": "rajat24", "precision": precision, "kernel": "hyb", "refused": "too wide"})
+        for precision in ("f32", "f64")])
     write(directory / COUNTERS / "c.jsonl", [counted(k, m) for m in ("one", "two") for k in KERNELS])
     (directory / "matrices.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [
         {"matrix": {"name": name, "source": "stand-in", "rows": 4, "cols": 4, "nnz": 5}, "min_row": 1, "max_row": 2,

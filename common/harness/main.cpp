@@ -13,6 +13,7 @@
 #include "harness/report.hpp"
 #include "harness/run.hpp"
 #include "harness/trace.hpp"
+#include "harness/turn.hpp"
 #include "sparse/catalogue.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/load.hpp"
@@ -50,6 +51,7 @@ struct Options {
   std::string precision = "f64";
   std::string kernels = "*";
   std::string json;
+  std::string turn;
   std::string complex_part = "refuse";
   std::string trace;
   double trace_limit_mb = 64;
@@ -93,9 +95,12 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
   progress.show("loading " + spec);
   const Matrix<T> matrix = load_matrix<T>(spec, load_options(options));
   print_notes(matrix.source.name, matrix.duplicates, matrix.explicit_zeros, matrix.non_finite);
+  Task<T> task(matrix.csr, options.run);
+  // So far nothing used the GPU, on which another process may be measuring.
+  Turn turn(options.turn);
   const device::DeviceCsr<T> csr(matrix.csr);
   const Problem<T> problem{matrix, csr, options.padding_limit};
-  const Bench<T> bench(problem, options.run);
+  const Bench<T> bench(problem, options.run, std::move(task));
 
   MatrixReport report;
   report.source = matrix.source;
@@ -115,7 +120,10 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
   if (kGpu && options.run.measure) {
     progress.show(matrix.source.name + ": floor");
     report.copy_gb_per_s = copy_bandwidth();
-    report.floor = measure_floor(problem, bench.x());
+    const FloorRun<T> floor = run_floor(problem, bench.x());
+    turn.end();
+    verify_floor(matrix.csr, bench.x(), floor);
+    report.floor = floor.times;
   }
   return report;
 }
@@ -215,6 +223,9 @@ int main_program(int argc, char** argv) {
                      "append what is measured to this file (JSON Lines: plots/README.md); after "
                      "--list or --environment, without a file: answer in JSON")
           ->expected(0, 1);
+  app.add_option("--turn", options.turn,
+                 "use the GPU only while no other process has this file locked; matrices are "
+                 "prepared before");
   app.add_option("--complex", options.complex_part,
                  "what to take of a complex matrix: refuse, real or magnitude")
       ->check(CLI::IsMember({"refuse", "real", "magnitude"}));

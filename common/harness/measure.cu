@@ -96,7 +96,7 @@ double copy_bandwidth() {
 }
 
 template <typename T>
-Floor measure_floor(const Problem<T>& problem, const std::vector<T>& x) {
+FloorRun<T> run_floor(const Problem<T>& problem, const std::vector<T>& x) {
   const Csr<T>& a = problem.host.csr;
   constexpr int kThreads = 256;
   const int resident = device::resident_blocks(floor_kernel<T>, kThreads);
@@ -111,10 +111,14 @@ Floor measure_floor(const Problem<T>& problem, const std::vector<T>& x) {
                    y.data());
   };
   const device::Stream stream;
-  const Floor floor{time_warm(stream, launch), time_cold(stream, launch)};
+  const Floor times{time_warm(stream, launch), time_cold(stream, launch)};
+  return {times, blocks * kThreads, y.download()};
+}
 
+template <typename T>
+void verify_floor(const Csr<T>& a, const std::vector<T>& x, const FloorRun<T>& run) {
   // What each thread must have summed, as the rows of a reference.
-  const int threads = blocks * kThreads;
+  const int threads = run.threads;
   const int groups = a.nnz() / 4;
   Csr<T> dealt;
   dealt.rows = threads;
@@ -138,12 +142,13 @@ Floor measure_floor(const Problem<T>& problem, const std::vector<T>& x) {
     expected.bound.push_back(sums.bound[row % threads]);
     expected.lengths.push_back(sums.lengths[row % threads]);
   }
-  const Verdict verdict = verify(y.download(), expected);
+  const Verdict verdict = verify(run.y, expected);
   if (!verdict.ok) throw std::runtime_error("the floor kernel is wrong: " + verdict.describe());
-  return floor;
 }
 
-template Floor measure_floor(const Problem<float>&, const std::vector<float>&);
-template Floor measure_floor(const Problem<double>&, const std::vector<double>&);
+template FloorRun<float> run_floor(const Problem<float>&, const std::vector<float>&);
+template FloorRun<double> run_floor(const Problem<double>&, const std::vector<double>&);
+template void verify_floor(const Csr<float>&, const std::vector<float>&, const FloorRun<float>&);
+template void verify_floor(const Csr<double>&, const std::vector<double>&, const FloorRun<double>&);
 
 }  // namespace spmv

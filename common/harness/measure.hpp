@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/buffer.hpp"
+#include "sparse/matrix.hpp"
 
 namespace spmv {
 
@@ -33,13 +34,24 @@ Quartiles time_host(const std::function<void()>& call);
 double copy_bandwidth();
 
 // The least time for a CSR matrix of this size on this device: see device/floor.cuh.
-// Throws std::runtime_error when what the floor kernel wrote is not what it should have.
-template <typename T>
-struct Problem;
 struct Floor {
   Quartiles warm, cold;
 };
+
+// What the floor kernel took, and what it wrote, which is still to be verified.
 template <typename T>
-Floor measure_floor(const Problem<T>& problem, const std::vector<T>& x);
+struct FloorRun {
+  Floor times;
+  int threads = 0;
+  std::vector<T> y;
+};
+template <typename T>
+struct Problem;
+template <typename T>
+FloorRun<T> run_floor(const Problem<T>& problem, const std::vector<T>& x);
+
+// Needs no GPU. Throws std::runtime_error when the floor kernel wrote something wrong.
+template <typename T>
+void verify_floor(const Csr<T>& a, const std::vector<T>& x, const FloorRun<T>& run);
 
 }  // namespace spmv

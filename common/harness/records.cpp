@@ -88,6 +88,16 @@ ordered_json& Records::add(const std::string& program, const KernelInfo& kernel,
   return measurements_.emplace_back(std::move(line));
 }
 
+void Records::add_outcome(const KernelInfo& kernel, const MatrixSource& source,
+                          const std::string& precision, const std::string& outcome,
+                          const std::string& reason) {
+  measurements_.push_back({{"run", run_},
+                           {"matrix", source.name},
+                           {"precision", precision},
+                           {"kernel", kernel.name},
+                           {outcome, reason}});
+}
+
 void Records::append_to(const std::string& path) {
   std::unordered_set<std::string> known = lines_of(path);
   std::string lines;

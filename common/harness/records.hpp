@@ -23,9 +23,15 @@ class Records {
                               const std::string& choice, const MatrixSource& source, Index rows,
                               Index cols, long long nnz, const std::string& precision);
 
-  // Appends them to the file `path` in one write, so that an interrupted run leaves whole lines.
-  // What the file already says of the run, its matrices and its kernels is not repeated. Numbers
-  // are rounded to seven digits. Throws InputError when the file cannot be written.
+  // Notes that a kernel refused a matrix, or was wrong: no measurement, but a reason.
+  // `outcome`: "refused" or "failed".
+  void add_outcome(const KernelInfo& kernel, const MatrixSource& source,
+                   const std::string& precision, const std::string& outcome,
+                   const std::string& reason);
+
+  // Appends all of it to the file `path` in one write, so that an interrupted run leaves whole
+  // lines. What the file already says of the run, its matrices and its kernels is not repeated.
+  // Numbers are rounded to seven digits. Throws InputError when the file cannot be written.
   void append_to(const std::string& path);
 
  private:

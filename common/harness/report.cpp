@@ -346,7 +346,11 @@ void append_records(const std::string& path, const MatrixReport& report,
                        report.precision);
   };
   for (const Record& record : report.records) {
-    if (!record.verified) continue;
+    if (!record.verified) {
+      records.add_outcome(record.kernel, report.source, report.precision,
+                          record.unsuitable ? "refused" : "failed", record.failure);
+      continue;
+    }
     ordered_json& line = add(record.kernel, record.choice);
     if (report.options.alpha != 1) line["alpha"] = report.options.alpha;
     if (report.options.beta != 0) line["beta"] = report.options.beta;

@@ -59,15 +59,26 @@ template Prepared<float> prepare(const Kernel&, const Problem<float>&, const dev
 template Prepared<double> prepare(const Kernel&, const Problem<double>&, const device::Stream&);
 
 template <typename T>
-Bench<T>::Bench(const Problem<T>& problem, const RunOptions& options)
+Task<T>::Task(const Csr<T>& matrix, const RunOptions& options)
+    : alpha(static_cast<T>(options.alpha)),
+      beta(static_cast<T>(options.beta)),
+      x(test_vector<T>(matrix.cols, options.seed)),
+      y0(beta == T{0} ? std::vector<T>(matrix.rows, std::numeric_limits<T>::quiet_NaN())
+                      : test_vector<T>(matrix.rows, options.seed + 1)),
+      reference(make_reference(matrix, alpha, x, beta, y0)) {}
+
+template struct Task<float>;
+template struct Task<double>;
+
+template <typename T>
+Bench<T>::Bench(const Problem<T>& problem, const RunOptions& options, Task<T> task)
     : problem_(problem),
       options_(options),
-      alpha_(static_cast<T>(options.alpha)),
-      beta_(static_cast<T>(options.beta)),
-      x_(test_vector<T>(problem.host.csr.cols, options.seed)),
-      y0_(beta_ == T{0} ? std::vector<T>(problem.host.csr.rows, std::numeric_limits<T>::quiet_NaN())
-                        : test_vector<T>(problem.host.csr.rows, options.seed + 1)),
-      reference_(make_reference(problem.host.csr, alpha_, x_, beta_, y0_)),
+      alpha_(task.alpha),
+      beta_(task.beta),
+      x_(std::move(task.x)),
+      y0_(std::move(task.y0)),
+      reference_(std::move(task.reference)),
       x_device_("x", x_),
       y_device_("y", y0_) {}
 

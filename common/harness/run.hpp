@@ -79,11 +79,27 @@ extern template Prepared<float> prepare(const Kernel&, const Problem<float>&,
 extern template Prepared<double> prepare(const Kernel&, const Problem<double>&,
                                          const device::Stream&);
 
+// What is to be computed with a matrix, and what must come out: on the host, without a GPU.
+template <typename T>
+struct Task {
+  Task(const Csr<T>& matrix, const RunOptions& options);
+
+  T alpha, beta;
+  std::vector<T> x;
+  std::vector<T> y0;  // what y holds before the product; NaN when beta is 0
+  Reference reference;
+};
+
+extern template struct Task<float>;
+extern template struct Task<double>;
+
 // The vectors and the reference that all kernels of one matrix share.
 template <typename T>
 class Bench {
  public:
-  Bench(const Problem<T>& problem, const RunOptions& options);
+  Bench(const Problem<T>& problem, const RunOptions& options)
+      : Bench(problem, options, Task<T>(problem.host.csr, options)) {}
+  Bench(const Problem<T>& problem, const RunOptions& options, Task<T> task);
 
   Record run(const Kernel& kernel) const;
   const std::vector<T>& x() const { return x_; }

@@ -76,7 +76,8 @@ holds 'what has no answer leaves no record' test ! -s "$scratch/early.jsonl"
 expect 'the right one of them' 0 'right' "$broken" -k right -m stencil2d:30x30
 expect 'a row that is not written' 1 'FAILED: row 899 \(3 nonzeros\): expected .*got -?nan' \
   "$broken" -k last_row_missing -m stencil2d:30x30 --json "$scratch/bad.jsonl"
-holds 'what failed leaves no record' test ! -s "$scratch/bad.jsonl"
+holds 'what failed leaves no record' test "$(grep -c '"verified"' "$scratch/bad.jsonl")" = 0
+expect 'but a reason' 0 '"kernel":"last_row_missing","failed":"row 899 ' cat "$scratch/bad.jsonl"
 expect 'a nonzero left out' 1 'FAILED: row .*900 of 900 rows are wrong' \
   "$broken" -k last_nonzero_missing -m stencil2d:30x30
 expect 'the right one has its record, the wrong one has none' 1 'right' \

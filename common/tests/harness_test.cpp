@@ -1,5 +1,7 @@
 // The harness must find what is wrong: verification, measurement, registry, records.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -7,11 +9,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "harness/command.hpp"
 #include "harness/kernel.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
+#include "harness/turn.hpp"
 #include "harness/verify.hpp"
 #include "sparse/generators.hpp"
 #include "tests/catch.hpp"
@@ -320,6 +324,7 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
   good.warm = {1, 2.5, 3, 25};
   Record bad;
   bad.kernel.name = "bad";
+  bad.failure = "row 3 is wrong";
   report.records = {good, bad};
   Environment environment;
   environment.backend = "cpu";
@@ -330,14 +335,17 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
   std::vector<nlohmann::json> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
   // Run, matrix and kernel are described once, however often something is appended.
-  REQUIRE(lines.size() == 5);
+  REQUIRE(lines.size() == 7);
   CHECK(lines[0].at("run").at("id") == "R");
   CHECK(lines[0].at("run").at("backend") == "cpu");
   CHECK(lines[1].at("matrix").at("run") == "R");
   CHECK(lines[1].at("matrix").at("source") == "file");
   CHECK(lines[1].at("matrix").at("detail") == "tiny.mtx");
   CHECK(lines[2].at("kernel").at("name") == "good");
-  for (const auto& json : {lines[3], lines[4]}) {
+  CHECK(lines[4].at("kernel") == "bad");
+  CHECK(lines[4].at("failed") == "row 3 is wrong");
+  CHECK_FALSE(lines[4].contains("verified"));
+  for (const auto& json : {lines[3], lines[5]}) {
     CHECK(json.at("run") == "R");
     CHECK(json.at("matrix") == "tiny");
     CHECK(json.at("kernel") == "good");
@@ -353,6 +361,24 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
   }
   std::filesystem::remove(path);
   CHECK_THROWS_AS(append_records("/nonexistent/x.jsonl", report, environment), InputError);
+}
+
+TEST_CASE("a turn is one process's at a time", "[harness]") {
+  const std::string file = (std::filesystem::temp_directory_path() / "spmv_turn_test").string();
+  Turn first(file);
+  std::atomic<bool> has_turn = false;
+  std::thread other([&] {
+    const Turn second(file);  // another open file, as in another process
+    has_turn = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK_FALSE(has_turn);
+  first.end();
+  other.join();
+  CHECK(has_turn);
+  const Turn nobody_to_wait_for("");
+  CHECK_THROWS_AS(Turn("/nonexistent/turn"), InputError);
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("a step's own program adds its options and gets those of all", "[harness]") {
