@@ -62,7 +62,7 @@ fuzz:  ## feed the reader broken files for SECONDS (60; needs clang)
 
 counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting, kernel by kernel
 	@$(MAKE) BACKEND=cpu COUNT=0 $(ROOT)/build/cpu-uncounted/spmv
-	@python3 common/tests/counting_cost.py $(ROOT)/build/cpu/spmv $(ROOT)/build/cpu-uncounted/spmv $(ARGS)
+	@plots/python.sh plots/measure.py counting_cost --spmv $(ROOT)/build/cpu/spmv --uncounted $(ROOT)/build/cpu-uncounted/spmv $(ARGS)
 
 READER := $(OUT)/read_benchmark
 $(READER): $(call object,$(ROOT)/common/tests/read_benchmark.cpp $(wildcard $(ROOT)/common/sparse/*.cpp))
@@ -75,9 +75,9 @@ build: $(SPMV) $(TESTS) $(BROKEN) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile ever
 readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check: only compare)
 	@plots/python.sh plots/update_readmes.py $(ARGS)
 
-# SET=quick|full|shapes, MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/bench.py --help.
+# SET (those of plots/measurements.toml), MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/measure.py.
 bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds)
-	@python3 plots/bench.py --spmv $(SPMV) --set $(or $(SET),quick) --matrices '$(or $(MATRICES),$(MATRIX))' \
+	@plots/python.sh plots/measure.py $(or $(SET),quick) --spmv $(SPMV) --matrices '$(or $(MATRICES),$(MATRIX))' \
 	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
 
 figures:  ## draw every figure from published and measured records into plots/figures/

@@ -1,44 +1,28 @@
 #!/usr/bin/env python3
 """The counters of the CPU backend beside those of a GPU, for every kernel of the steps.
 
-    python3 plots/prove_counters.py measure --device NVIDIA_H200   on a machine with that GPU and ncu
-    python3 plots/prove_counters.py count --device NVIDIA_H200     anywhere: the CPU backend's counts
-    python3 plots/prove_counters.py compare --device NVIDIA_H200   table, and a figure if asked for
+    plots/python.sh plots/prove_counters.py --device NVIDIA_H200   table, and a figure if asked for
 
-`measure` runs the CUDA build under Nsight Compute, one multiply of each kernel a matrix and
-precision, and keeps what ncu printed (plots/results/DEVICE/ncu/*.csv). `count` runs the CPU backend
-on the same matrices and keeps the sums of each CUDA function (counted.json beside it). `compare`
-reads both, and needs no GPU: --figure FILE.png draws them. A CUDA function is told from others by
-its name with its template arguments; several launches of one are added up.
+`make bench SET=counters` makes what this reads, plots/results/DEVICE/counters/*.csv: with BACKEND=cuda
+measured.csv, one product of each kernel under Nsight Compute; with BACKEND=cpu and ARGS='--device DEVICE'
+counted.csv, the same products on the CPU backend. A row is a CUDA function on a matrix in a precision, all its
+launches added up; functions are told apart by name and template arguments. This script needs no GPU;
+--figure FILE.png draws both.
 
-Limits: requests and sectors a request of global loads and stores within 5% of the hardware's, their
+Limits: requests and sectors per request of global loads and stores within 5% of the hardware's, their
 median within 1%; bank conflicts within 10%. What lies outside is listed with its reason.
 """
 
 import argparse
 import csv
-import json
 import re
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 
-from record_format import records_in
-from records import RESULTS, ROOT
+from records import RESULTS
 
-# Six kinds, of about 10^5 nonzeros: many small launches are what ncu takes its time for.
-MATRICES = [
-    "stencil2d:150x150",
-    "stencil3d:16x16x16,points=27",
-    "fem:800,block=3",
-    "powerlaw:15000x15000,nnz=100000",
-    "rmat:scale=13",
-    "dense:300x300",
-]
-PRECISIONS = ["f32", "f64"]
 # What there is of each: the counter here, and the metrics of ncu whose sum it must be.
 COUNTERS = {
     "load requests": ["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"],
@@ -80,10 +64,6 @@ REASONS = [
 ]
 
 
-def file_name(matrix, precision):
-    return re.sub(r"[^A-Za-z0-9]+", "_", matrix) + f"_{precision}"
-
-
 def function_name(text):
     """csr_vector_kernel<2,double>, however ncu, the linker or a compiler writes it."""
     text = re.sub(r"\([\w: ]+\)(?=\d|true|false)", "", text)  # (int)128
@@ -103,121 +83,19 @@ def function_name(text):
     return re.sub(r"\b(\d+)u?l*(?=[,>])", r"\1", name)
 
 
-# --- On a GPU -------------------------------------------------------------------------------------
+# --- Sums -----------------------------------------------------------------------------------------
 
 
-def tool_output(command):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def measure(arguments):
-    directory = arguments.directory
-    directory.mkdir(parents=True, exist_ok=True)
-    chip = tool_output(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]).strip()
-    known = tool_output([arguments.ncu, "--query-metrics"])
-    wanted = [metric for metrics in COUNTERS.values() for metric in metrics]
-    metrics = [m for m in wanted if not known or re.search(rf"^{m.rsplit('.', 1)[0]}\b", known, re.MULTILINE)]
-    metrics = metrics or wanted  # a list that names none of them is another tool's
-    for metric in sorted(set(wanted) - set(metrics)):
-        print(f"this GPU (compute capability {chip}) has no {metric}: it is left out")
-    loads_in_code(arguments)
-    started = time.monotonic()
-    for matrix in arguments.matrices:
-        for precision in PRECISIONS:
-            target = directory / f"{file_name(matrix, precision)}.csv"
-            if target.exists() and not arguments.fresh:
-                continue
-            if time.monotonic() - started > arguments.seconds:
-                sys.exit(f"stopped after {arguments.seconds} s; call again to go on")
-            done = subprocess.run(
-                [arguments.ncu, "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-                 "--kernel-name-base", "demangled", "--kernel-name", "regex:_kernel", "--metrics", ",".join(metrics),
-                 str(arguments.spmv or ROOT / "build/cuda/spmv"), "--matrix", matrix, "--precision", precision,
-                 "--kernel", arguments.kernels, "--verify-only"],
-                capture_output=True, text=True)
-            lines = done.stdout.splitlines()
-            first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
-            if done.returncode != 0 or first is None:
-                print(done.stdout[-2000:], done.stderr[-2000:], sep="\n")
-                sys.exit(f"{matrix} {precision}: ncu ended with {done.returncode}")
-            table = [line for line in lines[first:] if line.startswith('"')]
-            target.write_text("\n".join(table) + "\n", encoding="utf-8")
-            print(f"{target.name}: {len(table) - 2} launches, {time.monotonic() - started:.0f} s", flush=True)
-
-
-def loads_in_code(arguments):
-    """How many instructions that load from global memory each function has: more than its source means
-    that the compiler has unrolled a loop."""
-    sass = tool_output([arguments.cuobjdump, "-sass", str(arguments.spmv or ROOT / "build/cuda/spmv")])
-    counts, function = {}, None
-    for line in sass.splitlines():
-        if "Function :" in line:
-            function = line.split(":", 1)[1].strip()
-        elif function and re.search(r"\bLDG\b", line):
-            counts[function] = counts.get(function, 0) + 1
-    if counts:
-        names = subprocess.run(["c++filt"], input="\n".join(counts), capture_output=True, text=True).stdout.splitlines()
-        named = {function_name(n): c for n, c in zip(names, counts.values()) if "spmv::" in n and function_name(n)}
-        (arguments.directory / "loads_in_code.json").write_text(json.dumps(named, indent=0, sort_keys=True) + "\n")
-
-
-# --- Anywhere -------------------------------------------------------------------------------------
-
-
-def count(arguments):
-    spmv = str(arguments.spmv or ROOT / "build/cpu/spmv")
-    runs = {}
-    for matrix in arguments.matrices:
-        for precision in PRECISIONS:
-            with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-                subprocess.run([spmv, "--matrix", matrix, "--precision", precision, "--kernel", arguments.kernels,
-                                "--profile", "--gpu", arguments.gpu, "--json", file.name],
-                               check=True, stdout=subprocess.DEVNULL)
-                records = list(records_in(file.name))
-            functions = {}
-            for record in records:
-                for kernel in record.get("kernels", []):
-                    sums = functions.setdefault(function_name(kernel["kernel"]), {"launches": 0, "sites": 0})
-                    sums["launches"] += kernel["launches"]
-                    add = lambda name, value: sums.__setitem__(name, sums.get(name, 0) + value)  # noqa: E731
-                    sites = set()
-                    for line in record["lines"]:
-                        if line["kernel"] != kernel["kernel"]:
-                            continue
-                        space, access = line["space"], line["access"]
-                        if space == "global" and access == "load":
-                            through, prefix = ("texture", "texture_") if line["texture_requests"] else ("load", "")
-                            add(f"{through} requests", line[f"{prefix}requests"])
-                            add(f"{through} sectors", line[f"{prefix}sectors"])
-                            sites.add((line["file"], line["line"], line["array"]))
-                        elif space == "global":
-                            add(f"{access} requests", line["requests"])
-                            add(f"{access} sectors", line["sectors"])
-                        elif space == "shared" and access != "atomic":
-                            add(f"bank conflicts, {access}s", line["bank_passes"] - line["ideal_bank_passes"])
-                            add(f"shared {access}s", line["requests"])
-                        if space == "global":
-                            add("DRAM bytes read", 32 * line["model_dram_sectors"])
-                    sums["sites"] = max(sums["sites"], len(sites))
-            runs[file_name(matrix, precision)] = functions
-            print(f"{matrix} {precision}: {len(functions)} functions", flush=True)
-    arguments.directory.mkdir(parents=True, exist_ok=True)
-    (arguments.directory / "counted.json").write_text(json.dumps(runs, indent=1, sort_keys=True) + "\n")
-
-
-# --- From what both left --------------------------------------------------------------------------
-
-
-def read_ncu(path):
-    """{function: {counter: sum over its launches}}"""
-    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))[1:]  # the second line has units
+def sums_of_ncu(text):
+    """{function: sums of counters over its launches}, from what `ncu --csv --page raw` printed."""
+    lines = text.splitlines()
+    first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if first is None:
+        return {}
+    rows = list(csv.DictReader(line for line in lines[first:] if line.startswith('"')))[1:]  # the second line has units
     functions = {}
     for row in rows:
-        name = function_name(row["Kernel Name"])
-        sums = functions.setdefault(name, {"launches": 0})
+        sums = functions.setdefault(function_name(row["Kernel Name"]), {"launches": 0})
         sums["launches"] += 1
         for counter, metrics in COUNTERS.items():
             there = [row[m] for m in metrics if row.get(m) not in (None, "")]
@@ -226,11 +104,91 @@ def read_ncu(path):
     return functions
 
 
-def reason_for(function, quantity, counted, measured, loads):
+def sums_of_profile(records):
+    """The same from records of the CPU backend with --profile; `sites`: instructions that load."""
+    functions = {}
+    for record in records:
+        for kernel in record.get("kernels", []):
+            sums = functions.setdefault(function_name(kernel["kernel"]), {"launches": 0, "sites": 0})
+            sums["launches"] += kernel["launches"]
+            add = lambda name, value: sums.__setitem__(name, sums.get(name, 0) + value)  # noqa: E731
+            sites = set()
+            for line in record["lines"]:
+                if line["kernel"] != kernel["kernel"]:
+                    continue
+                space, access = line["space"], line["access"]
+                if space == "global" and access == "load":
+                    through, prefix = ("texture", "texture_") if line["texture_requests"] else ("load", "")
+                    add(f"{through} requests", line[f"{prefix}requests"])
+                    add(f"{through} sectors", line[f"{prefix}sectors"])
+                    sites.add((line["file"], line["line"], line["array"]))
+                elif space == "global":
+                    add(f"{access} requests", line["requests"])
+                    add(f"{access} sectors", line["sectors"])
+                elif space == "shared" and access != "atomic":
+                    add(f"bank conflicts, {access}s", line["bank_passes"] - line["ideal_bank_passes"])
+                    add(f"shared {access}s", line["requests"])
+                if space == "global":
+                    add("DRAM bytes read", 32 * line["model_dram_sectors"])
+            sums["sites"] = max(sums["sites"], len(sites))
+    return functions
+
+
+def loads_in_code(sass):
+    """{function: instructions that load from global memory}, from what `cuobjdump -sass` printed. More than
+    the source has means that the compiler unrolled a loop."""
+    counts, function = {}, None
+    for line in sass.splitlines():
+        if "Function :" in line:
+            function = line.split(":", 1)[1].strip()
+        elif function and re.search(r"\bLDG\b", line):
+            counts[function] = counts.get(function, 0) + 1
+    names = subprocess.run(["c++filt"], input="\n".join(counts), capture_output=True, text=True).stdout.splitlines()
+    return {function_name(n): c for n, c in zip(names, counts.values()) if "spmv::" in n and function_name(n)}
+
+
+# --- Files ----------------------------------------------------------------------------------------
+
+KEYS = ("matrix", "precision", "function")
+COLUMNS = (*KEYS, "launches", "sites", "loads in code", *COUNTERS)
+
+
+def read(file):
+    """{(matrix, precision): {function: sums}}"""
+    runs = {}
+    if file.exists():
+        for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
+            matrix, precision, function = (row.pop(key) for key in KEYS)
+            sums = {name: float(value) for name, value in row.items() if value}
+            runs.setdefault((matrix, precision), {})[function] = sums
+    return runs
+
+
+def write(file, runs):
+    """A line per function, always in the same order, so that a diff shows what changed."""
+    def text(value):
+        return "" if value is None else f"{value:.0f}" if float(value).is_integer() else str(value)
+
+    names = [name for name in COLUMNS[len(KEYS):] if any(name in sums for of in runs.values() for sums in of.values())]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    with open(part, "w", encoding="utf-8", newline="") as out:
+        lines = csv.writer(out, lineterminator="\n")
+        lines.writerow([*KEYS, *names])
+        for (matrix, precision), functions in sorted(runs.items()):
+            lines.writerows([matrix, precision, function, *(text(sums.get(name)) for name in names)]
+                            for function, sums in sorted(functions.items()))
+    part.replace(file)
+
+
+# --- From what both left --------------------------------------------------------------------------
+
+
+def reason_for(function, quantity, counted, measured):
     conflicts, of = measured.get("bank conflicts, loads", 0), measured.get("shared loads", 0)
     if quantity == "conflicts of loads" and conflicts < 0.02 * of and not counted.get("bank conflicts, loads"):
         return "lanes ask for neighbouring words; the GPU counts a conflict in one or two of a hundred loads all the same"
-    if loads.get(function, 0) > counted["sites"] > 0:
+    if measured.get("loads in code", 0) > counted["sites"] > 0:
         return ("the compiler unrolled or doubled loops (more load instructions than in the source), and lanes of "
                 "different lengths go through them in another order")
     for pattern, text in REASONS:
@@ -244,22 +202,19 @@ def deviation(ours, theirs):
 
 
 def compare(arguments):
-    directory = arguments.directory
-    runs = json.loads((directory / "counted.json").read_text())
-    path = directory / "loads_in_code.json"
-    loads = json.loads(path.read_text()) if path.exists() else {}
+    directory = arguments.results / arguments.device / "counters"
+    runs, measured_runs = read(directory / "counted.csv"), read(directory / "measured.csv")
     found = []  # quantity, run, function, counted, measured, allowed
     functions, missing = set(), []
     outside = {}  # reason: off, function
     for run, counted_functions in runs.items():
-        if not (directory / f"{run}.csv").exists():
-            missing.append(run)
+        if run not in measured_runs:
+            missing.append(" ".join(run))
             continue
-        measured_functions = read_ncu(directory / f"{run}.csv")
         for function, counted in counted_functions.items():
-            measured = measured_functions.get(function)
+            measured = measured_runs[run].get(function)
             if measured is None:
-                missing.append(f"{function} in {run}")
+                missing.append(f"{function} in {' '.join(run)}")
                 continue
             functions.add(function)
             share = counted["launches"] / measured["launches"]
@@ -276,10 +231,11 @@ def compare(arguments):
                 found.append((name, run, function, ours, theirs, allowed))
                 off = deviation(ours, theirs)
                 if allowed is not None and abs(off) > allowed:
-                    reason = reason_for(function, name, counted, measured, loads)
+                    reason = reason_for(function, name, counted, measured)
                     outside.setdefault(reason, []).append((off, function))
     if not found:
-        sys.exit(f"nothing to compare in {directory}; `measure` on a GPU and `count` make the records")
+        sys.exit(f"error: nothing to compare in {directory}; `make bench SET=counters` measures it on a GPU and counts it "
+                 "without one")
 
     print(f"{len(functions)} CUDA functions, {len(runs)} runs (matrix and precision)")
     form = "{:<22} {:>7} {:>8} {:>11} {:>9} {:>9}"
@@ -346,32 +302,10 @@ def draw(found, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["measure", "count", "compare"])
     parser.add_argument("--device", required=True, help="directory of plots/results: NVIDIA_H200")
     parser.add_argument("--results", type=Path, default=RESULTS, help=argparse.SUPPRESS)
-    parser.add_argument("--matrices", nargs="*", default=MATRICES)
-    parser.add_argument("--kernels", default=None, help="names or patterns; default: all of the steps'")
-    parser.add_argument("--gpu", default="h200", help="count: whose caches are modelled")
-    parser.add_argument("--spmv", type=Path, help="the program; default: build/cuda/spmv or build/cpu/spmv")
-    parser.add_argument("--ncu", default="ncu")
-    parser.add_argument("--cuobjdump", default="cuobjdump")
-    parser.add_argument("--seconds", type=float, default=600, help="measure: start nothing new after these")
-    parser.add_argument("--fresh", action="store_true", help="measure again what has been")
-    parser.add_argument("--figure", type=Path, help="compare: draw it to this PNG")
-    arguments = parser.parse_args()
-    arguments.directory = arguments.results / arguments.device / "ncu"
-    if arguments.kernels is None and arguments.what != "compare":
-        arguments.kernels = own_kernels(arguments)
-    {"measure": measure, "count": count, "compare": compare}[arguments.what](arguments)
-
-
-def own_kernels(arguments):
-    """Those of the steps that run on the device; Thrust's and CUB's are not ours to count."""
-    build = "cuda" if arguments.what == "measure" else "cpu"
-    spmv = str(arguments.spmv or ROOT / f"build/{build}/spmv")
-    listing = subprocess.run([spmv, "--list", "--json"], check=True, capture_output=True, text=True).stdout
-    return ",".join(kernel["name"] for kernel in json.loads(listing)
-                    if 2 <= kernel["step"] <= 9 and not re.search("thrust|cub", kernel["name"]))
+    parser.add_argument("--figure", type=Path, help="draw it to this PNG")
+    compare(parser.parse_args())
 
 
 if __name__ == "__main__":

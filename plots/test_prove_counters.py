@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import sys
 import tempfile
 import unittest
@@ -22,21 +21,22 @@ def counts(requests, sectors, conflicts=0):
 
 class ProveCounters(unittest.TestCase):
     def compare(self, counted, measured, loads_in_code=None):
-        """What `compare` prints. `measured`: [(kernel name as ncu has it, counts)]"""
+        """What is printed. `measured`: [(kernel name as ncu has it, counts)]"""
+        names = [name for name in METRICS if name in next(iter(counted.values()))]
+        lines = [["ID", "Kernel Name", *(METRICS[name] for name in names)], ["", "", *("" for _ in names)]]
+        for number, (kernel, values) in enumerate(measured):
+            lines.append([number, kernel, *(f"{values[name]:,}" for name in names)])
+        text = "==PROF== noise\n" + "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines) + "\n"
+        functions = prove_counters.sums_of_ncu(text)
+        for function, loads in (loads_in_code or {}).items():
+            functions[function]["loads in code"] = loads
         with tempfile.TemporaryDirectory() as results:
-            directory = Path(results) / "GPU" / "ncu"
-            directory.mkdir(parents=True)
-            (directory / "counted.json").write_text(json.dumps({"grid_f64": counted}))
-            if loads_in_code:
-                (directory / "loads_in_code.json").write_text(json.dumps(loads_in_code))
-            names = [name for name in METRICS if name in next(iter(counted.values()))]
-            lines = [["ID", "Kernel Name", *(METRICS[name] for name in names)], ["", "", *("" for _ in names)]]
-            for number, (kernel, values) in enumerate(measured):
-                lines.append([number, kernel, *(f"{values[name]:,}" for name in names)])
-            (directory / "grid_f64.csv").write_text(
-                "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines) + "\n")
+            directory = Path(results) / "GPU" / "counters"
+            prove_counters.write(directory / "counted.csv", {("grid", "f64"): counted})
+            prove_counters.write(directory / "measured.csv", {("grid", "f64"): functions})
+            self.assertEqual(prove_counters.read(directory / "counted.csv"), {("grid", "f64"): counted})
             out = io.StringIO()
-            arguments = ["prove_counters.py", "compare", "--device", "GPU", "--results", results]
+            arguments = ["prove_counters.py", "--device", "GPU", "--results", results]
             with mock.patch.object(sys, "argv", arguments), contextlib.redirect_stdout(out):
                 prove_counters.main()
             return out.getvalue()
@@ -71,7 +71,7 @@ class ProveCounters(unittest.TestCase):
     def test_what_is_missing_is_named(self):
         counted = {"a_kernel<double>": counts(1000, 8000), "b_kernel<double>": counts(1000, 8000)}
         text = self.compare(counted, [("a_kernel<double>(int)", counts(1000, 8000))])
-        self.assertIn("not measured: b_kernel<double> in grid_f64", text)
+        self.assertIn("not measured: b_kernel<double> in grid f64", text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,738 @@
+#!/usr/bin/env python3
+"""Measures what measurements.toml declares, and appends what was verified to plots/results/DEVICE/.
+
+    make bench                          the set `quick`: small matrices, one kernel per idea
+    make bench SET=full                 every kernel on the papers' whole catalogue
+    make bench SET=full LIMIT=600       start nothing new after 600 s; call again to go on
+    make bench MATRICES=cant,rma10 KERNELS='csr_*,cusparse_*' PRECISIONS=f64
+    make bench ARGS=--sets              the sets, and what each is for
+
+Each matrix and precision is a process of its own with a time limit: what goes wrong there costs no
+other. While one process measures on a GPU, others prepare the next matrices (reading or generating, conversion to
+CSR, the reference product) and wait for their turn (`spmv --turn`); with several GPUs each has such a
+queue. What must run alone does, at the end: kernels of the host, products over several GPUs, profilers.
+
+One call is one run, whose id all its records have. What has a record already, or was refused, is left
+out, so that an interrupted run goes on where it stopped; --fresh measures again, and --since ID goes on with
+that. Without a GPU the records hold the counters of the CPU backend, of small matrices.
+
+Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "{1..8}"; "files:*.mtx.gz" in
+SPMV_DATA) with `largest` nonzeros, `kernels` (patterns; "step:2-9"; "!pattern" leaves out), `on_host` (those of the
+CPU instead of the GPU's), `precisions`, `options`, `program` (a step's own), `gpus`, `partition`, `exchange` and
+`drive` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`.
+"""
+
+import argparse
+import collections
+import datetime
+import functools
+import json
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import prove_counters
+from record_format import RecordError, append, join, outcome_of, outcomes_in, records_in
+from records import COUNTERS, RESULTS, ROOT, fits, published
+
+try:
+    import tomllib
+except ImportError:  # Python 3.10
+    import tomli as tomllib
+
+DECLARED = ROOT / "plots" / "measurements.toml"
+DEPTH = 3  # processes per GPU: one that measures, and two that prepare
+
+
+# --- What is declared -----------------------------------------------------------------------------
+
+
+@functools.lru_cache
+def declared():
+    return tomllib.loads(DECLARED.read_text(encoding="utf-8"))
+
+
+def groups_of(name):
+    """[(name, keys)] of the sets that a set consists of, itself if of none."""
+    sets = declared()["set"]
+    if name not in sets:
+        raise RecordError(f"no set is called {name}; there are {', '.join(sets)}")
+    if "sets" in sets[name]:
+        return [group for part in sets[name]["sets"] for group in groups_of(part)]
+    return [(name, sets[name])]
+
+
+@functools.lru_cache
+def published_nonzeros():
+    tables = [name for names in declared()["tables"].values() for name in names]
+    return {row["matrix"]: int(row["nonzeros"]) for name in tables for row in published(name) if row.get("nonzeros")}
+
+
+def nonzeros_of(name):
+    """Of a matrix, as near as its name or a table says."""
+    known = {**declared()["nonzeros"], **published_nonzeros()}
+    if name in known:
+        return known[name]
+    if found := re.search(r",nnz=(\d+)", name):
+        return int(found[1])
+    if found := re.match(r"(stencil[23]d|dense):([\dx]+)", name):
+        size = 1
+        for side in found[2].split("x"):
+            size *= int(side)
+        points = re.search(r"points=(\d+)", name)
+        per_point = int(points[1]) if points else {"stencil2d": 5, "stencil3d": 7, "dense": 1}[found[1]]
+        unknowns = re.search(r"dof=(\d+)", name)
+        return size * per_point * (int(unknowns[1]) ** 2 if unknowns else 1)
+    if found := re.match(r"random:(\d+)x\d+,nnz_per_row=(\d+)", name):
+        return int(found[1]) * int(found[2])
+    return 1_000_000
+
+
+def expanded(text):
+    """The names that an entry of `matrices` stands for."""
+    if text.startswith("@"):
+        tables = declared()["tables"].get(text[1:])
+        if tables is not None:
+            return [row["matrix"] for name in tables for row in published(name)]
+        return [name for entry in declared()["lists"][text[1:]] for name in expanded(entry)]
+    if text.startswith("files:"):
+        data = Path(os.environ.get("SPMV_DATA") or ROOT / "data")
+        return [str(file) for file in sorted(data.glob(text[len("files:"):]))]
+    if found := re.search(r"\{(\d+)\.\.(\d+)\}", text):
+        return [text[:found.start()] + str(n) + text[found.end():] for n in range(int(found[1]), int(found[2]) + 1)]
+    return [text]
+
+
+def in_turn(lists):
+    """One list of several, the smallest of each first, so that a run that is cut short has something of all."""
+    turns = [(rank / max(len(names), 1), name) for names in lists
+             for rank, name in enumerate(sorted(names, key=nonzeros_of))]
+    return list(dict.fromkeys(name for _, name in sorted(turns, key=lambda turn: turn[0])))
+
+
+def matrices_of(group):
+    names = in_turn([expanded(entry) for entry in group["matrices"]])
+    return [name for name in names if nonzeros_of(name) <= group.get("largest", float("inf"))]
+
+
+def kernels_of(group, every):
+    """The names of the kernels that a group asks for; `every`: what `spmv --list --json` says."""
+    on_host = group.get("on_host", False)
+    chosen = []
+    for kernel in every:
+        keep = False
+        for pattern in group.get("kernels", ["*"]):
+            if found := re.fullmatch(r"step:(\d+)-(\d+)", pattern):
+                keep |= int(found[1]) <= kernel["step"] <= int(found[2])
+            elif pattern.startswith("!"):
+                keep &= not fits(kernel["name"], [pattern[1:]])
+            else:
+                keep |= fits(kernel["name"], [pattern])
+        if keep and kernel["host"] == on_host:
+            chosen.append(kernel["name"])
+    return chosen
+
+
+def matrix_name(spec):
+    """As records call it: of a file its name alone."""
+    return re.sub(r"\.mtx(\.gz)?$", "", spec.rsplit("/", 1)[-1]) if "/" in spec else spec
+
+
+# --- Jobs -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Job:
+    """One process, or several of a tool."""
+    group: str
+    keys: dict
+    matrix: str
+    precision: str
+    kernels: list = field(default_factory=list)
+
+    def label(self):
+        return " ".join(word for word in (self.keys.get("program"), self.keys.get("tool"), self.matrix, self.precision) if word)
+
+    def cost(self):
+        """How long it takes, beside the smallest."""
+        return 1 + nonzeros_of(self.matrix) / 3e6
+
+    def alone(self):
+        """Whether nothing may run beside it."""
+        return bool({"on_host", "gpus", "tool"} & set(self.keys))
+
+    def command(self, spmv, devices):
+        words = [spmv, *([self.keys["program"]] if "program" in self.keys else []), *self.keys.get("options", [])]
+        words += ["-m", self.matrix, "-p", self.precision]
+        if self.kernels:
+            words += ["-k", ",".join(self.kernels)]
+        if "gpus" in self.keys:
+            words += ["--gpus", ",".join(map(str, counts_of(self.keys, devices)))]
+        for name in ("partition", "exchange", "drive"):
+            if name in self.keys:
+                words += [f"--{name}", ",".join(self.keys[name])]
+        return words
+
+
+def counts_of(keys, devices):
+    """The numbers of GPUs that a group asks for and this machine has."""
+    counts = [devices if count == "all" else count for count in keys["gpus"]]
+    return sorted({count for count in counts if count <= devices})
+
+
+class Machine:
+    """What the program says of itself and of where it runs."""
+
+    def __init__(self, spmv):
+        self.spmv = spmv
+        self.environment = json.loads(output_of([spmv, "--environment", "--json"]))
+        self.kernels = json.loads(output_of([spmv, "--list", "--json"]))
+        self.has_gpu = self.environment["backend"] == "cuda"
+        self.devices = self.environment.get("devices", 1)
+
+    def directory(self):
+        return self.environment["device"].replace(" ", "_") if self.has_gpu else COUNTERS
+
+
+def output_of(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise RecordError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+class Store:
+    """Records of one device: what is there, and where new ones go."""
+
+    def __init__(self, device, results, since, has_gpu):
+        self.directory, self.since, self.has_gpu = results / device, since, has_gpu
+        self.lock = threading.Lock()
+        self.places = dict.fromkeys((RESULTS / device, self.directory))
+        self.done = {}
+
+    def done_in(self, file):
+        """What a file of records has: keys of measurements and of refusals since `since`."""
+        if file not in self.done:
+            found = set()
+            for path in (place / file for place in self.places):
+                if path.exists():
+                    found |= {key_of(r) for r in [*records_in(path), *outcomes_in(path)] if r["run"] >= self.since}
+            self.done[file] = found
+        return self.done[file]
+
+    def append(self, file, lines):
+        with self.lock:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            append(self.directory / file, lines)
+
+
+def key_of(line):
+    return (line.get("program", ""), line["matrix"], line["precision"], line["kernel"], line.get("gpus"),
+            line.get("partition"), line.get("exchange"))
+
+
+def still_to_do(job, store, devices):
+    """The job without what is done, or None."""
+    keys, name = job.keys, matrix_name(job.matrix)
+    done = store.done_in(keys["records"])
+    program = keys.get("program", "")
+    if ("", name, job.precision, "*", None, None, None) in done and not program:
+        return None
+    if "gpus" in keys:
+        counts = counts_of(keys, devices)
+        ways = [(count, partition, exchange) for count in counts[-1:] for partition in keys.get("partition", ["nonzeros"])
+                for exchange in keys["exchange"]]
+        there = {key[4:] for key in done if key[:3] == (program, name, job.precision)}
+        failed = (program, name, job.precision, "*", None, None, ",".join(keys["exchange"])) in done
+        return None if failed or not counts or set(ways) <= there else job
+    kernels = [k for k in job.kernels if (program, name, job.precision, k, None, None, None) not in done]
+    if not kernels or (program, name, job.precision, "*", None, None, None) in done:
+        return None
+    return Job(job.group, keys, job.matrix, job.precision, kernels)
+
+
+def plan(arguments, machine, store):
+    """The jobs that are still to be done, in order."""
+    groups = [group for name in arguments.sets for group in groups_of(name)]
+    backend = machine.environment["backend"]
+    groups = [(name, keys) for name, keys in groups if keys.get("backend", backend) == backend]
+    patterns = words(arguments.kernels)
+    for pattern in patterns:
+        if not any(fits(kernel["name"], [pattern]) for kernel in machine.kernels):
+            raise RecordError(f"no kernel is called {pattern}; `make list` names them")
+    jobs = []
+    for name, keys in groups:
+        if patterns:
+            keys = {**keys, "kernels": patterns}
+        takes_kernels = "gpus" not in keys and keys.get("tool") != "info"
+        kernels = kernels_of(keys, machine.kernels) if takes_kernels else []
+        precisions = words(arguments.precisions) or keys.get("precisions") or (["f64"] if "gpus" in keys else ["f64", "f32"])
+        if keys.get("tool") == "info":
+            precisions = [""]
+        ways = [(keys, kernels)] if kernels or not takes_kernels else []
+        if patterns and machine.has_gpu and takes_kernels and "tool" not in keys and not keys.get("on_host"):
+            # Kernels of the host that were asked for by name: alone.
+            on_host = {**keys, "on_host": True}
+            ways += [(on_host, named)] if (named := kernels_of(on_host, machine.kernels)) else []
+        for matrix in names_in(arguments.matrices) or matrices_of(keys):
+            jobs += [Job(name, of, matrix, precision, named) for of, named in ways for precision in precisions]
+    return [job for job in (TOOLS[job.keys["tool"]].still_to_do(job, store) if "tool" in job.keys
+                            else still_to_do(job, store, machine.devices) for job in jobs) if job]
+
+
+# --- Processes ------------------------------------------------------------------------------------
+
+
+class Children:
+    """Processes that end when their time is over or this program is interrupted."""
+
+    def __init__(self):
+        self.running, self.lock, self.stopped = set(), threading.Lock(), False
+
+    def run(self, command, seconds, turn=None, **environment):
+        """(stdout, why it failed or None). Status 1 without an error: a kernel was wrong, and the records say which.
+        `turn`: the file of the lane; while another process has the turn, this one's time stands still."""
+        with self.lock:
+            if self.stopped:
+                return "", "stopped"
+            child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                     start_new_session=True, env={**os.environ, **environment})
+            self.running.add(child)
+        try:
+            out, errors = self.wait(child, seconds, turn)
+        except subprocess.TimeoutExpired:
+            kill(child)
+            child.communicate()
+            return "", f"took longer than {seconds:g} s"
+        except BaseException:
+            kill(child)
+            raise
+        finally:
+            with self.lock:
+                self.running.discard(child)
+        if self.stopped:
+            return "", "stopped"
+        if child.returncode == 0 or (child.returncode == 1 and "error:" not in errors):
+            return out, None
+        last = (errors.strip().splitlines() or [""])[-1].removeprefix("error: ")
+        return out, last or f"ended with status {child.returncode}"
+
+    def wait(self, child, seconds, turn):
+        spent, before = 0.0, time.monotonic()
+        while True:
+            try:
+                return child.communicate(timeout=min(0.2, seconds))
+            except subprocess.TimeoutExpired:
+                now = time.monotonic()
+                if turn is None or not self.another_has(turn, child):
+                    spent += now - before
+                before = now
+                if spent > seconds:
+                    raise
+
+    def another_has(self, turn, child):
+        try:
+            holder = turn.read_text()
+        except OSError:
+            return False
+        with self.lock:
+            return holder != str(child.pid) and holder in {str(other.pid) for other in self.running}
+
+    def stop(self):
+        with self.lock:
+            self.stopped = True
+            for child in self.running:
+                kill(child)
+
+
+def kill(child):
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+class Runner:
+    """Runs jobs as one run: its id and command stand in every record."""
+
+    def __init__(self, arguments, machine, store, run, command):
+        self.arguments, self.machine, self.store, self.run_id = arguments, machine, store, run
+        self.children, self.scratch = Children(), None
+        self.environment = {"SPMV_RUN": run, "SPMV_COMMAND": command, "OMP_WAIT_POLICY": "passive"}
+        self.described = {"id": run, **{k: v for k, v in machine.environment.items() if k not in ("reason", "devices")},
+                          "command": command}
+        self.cores = len(os.sched_getaffinity(0))
+
+    def job(self, job, lane):
+        """Does a job; a line on what came of it. `lane`: the GPU, or None for all of the machine."""
+        if "tool" in job.keys:
+            return TOOLS[job.keys["tool"]](job, self)
+        environment, extra, turn = dict(self.environment), [], None
+        if lane is not None:
+            lanes = self.machine.devices if self.machine.has_gpu else 1
+            environment["OMP_NUM_THREADS"] = str(max(1, (self.cores // lanes - 1) // self.arguments.depth))
+            turn = self.scratch / f"turn{lane}"
+            extra = ["--turn", str(turn)]
+            if self.machine.has_gpu:
+                environment["CUDA_VISIBLE_DEVICES"] = visible_devices(self.machine.devices)[lane]
+        file = self.scratch / f"{threading.get_ident()}.jsonl"
+        file.unlink(missing_ok=True)
+        command = [*job.command(self.machine.spmv, self.machine.devices), *extra, "--json", str(file)]
+        _, why = self.children.run(command, self.arguments.timeout, turn, **environment)
+        if self.children.stopped:
+            return "stopped"
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        if why is not None:
+            outcome = {"run": self.run_id, "program": job.keys.get("program", ""), "matrix": matrix_name(job.matrix),
+                       "precision": job.precision, "kernel": "*", "exchange": ",".join(job.keys.get("exchange", [])) or None,
+                       "failed": why}
+            lines += [json.dumps(line, separators=(",", ":")) for line in (
+                {"run": self.described}, {k: v for k, v in outcome.items() if v})]
+        self.store.append(job.keys["records"], lines)
+        if why is not None:
+            return f"FAILED: {why}"
+        found = [json.loads(line) for line in lines]
+        outcomes = collections.Counter(outcome_of(line) for line in found)
+        return (f"{sum(1 for _ in join(found))} records, {outcomes['refused']} refused"
+                + (f", {outcomes['failed']} FAILED" if outcomes["failed"] else ""))
+
+
+def visible_devices(devices):
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return named.split(",") if named else [str(n) for n in range(devices)]
+
+
+# --- Tools ----------------------------------------------------------------------------------------
+
+
+class Info:
+    """Looks at matrices: results/matrices.jsonl."""
+
+    def __call__(self, job, runner):
+        out, why = runner.children.run([runner.machine.spmv, "info", "--json", job.matrix], runner.arguments.timeout)
+        if why is not None:
+            return f"FAILED: {why}"
+        line = json.loads(out)
+        if job.matrix not in job.keys["pictures"]:
+            del line["picture"]
+        file = self.file(runner.store)
+        every = {**looks_in(file), job.matrix: json.dumps(line, separators=(",", ":"))}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{text}\n" for text in every.values()), encoding="utf-8")
+        return f"{line['matrix']['nnz']} nonzeros, {line['matrix']['source']}"
+
+    @staticmethod
+    def file(store):
+        return store.directory.parent / "matrices.jsonl"
+
+    def still_to_do(self, job, store):
+        return job if store.since or job.matrix not in looks_in(self.file(store)) else None
+
+
+def looks_in(file):
+    """{matrix: its line}"""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return {json.loads(line)["matrix"]["name"]: line for line in lines}
+
+
+class Counters:
+    """One product of each kernel, counted by Nsight Compute or by the CPU backend: DEVICE/counters/*.csv."""
+
+    def __call__(self, job, runner):
+        machine = runner.machine
+        count = self.measured if machine.has_gpu else self.counted
+        functions, why = count(job, runner)
+        if why is not None or not functions:
+            return f"FAILED: {why or 'nothing was counted'}"
+        file = self.file(runner.store, machine.has_gpu)
+        prove_counters.write(file, {**prove_counters.read(file), (job.matrix, job.precision): functions})
+        return f"{len(functions)} CUDA functions"
+
+    @staticmethod
+    def measured(job, runner):
+        metrics = [metric for names in prove_counters.COUNTERS.values() for metric in names]
+        known, _ = runner.children.run(["ncu", "--query-metrics"], 60)
+        # Not every GPU has all of them.
+        metrics = [m for m in metrics if re.search(rf"^{m.rsplit('.', 1)[0]}\b", known, re.MULTILINE)] or metrics
+        out, why = runner.children.run(
+            ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base",
+             "demangled", "--kernel-name", "regex:_kernel", "--metrics", ",".join(metrics),
+             *job.command(runner.machine.spmv, 1), "--verify-only"], runner.arguments.timeout)
+        functions = prove_counters.sums_of_ncu(out)
+        sass, _ = runner.children.run(["cuobjdump", "-sass", runner.machine.spmv], 60)
+        for function, loads in prove_counters.loads_in_code(sass).items():
+            if function in functions:
+                functions[function]["loads in code"] = loads
+        return functions, why
+
+    @staticmethod
+    def counted(job, runner):
+        with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+            command = [*job.command(runner.machine.spmv, 1), "--profile", "--gpu", "h200", "--json", file.name]
+            _, why = runner.children.run(command, runner.arguments.timeout, **runner.environment)
+            return prove_counters.sums_of_profile(records_in(file.name)) if why is None else {}, why
+
+    @staticmethod
+    def file(store, measured):
+        return store.directory / "counters" / ("measured.csv" if measured else "counted.csv")
+
+    def still_to_do(self, job, store):
+        there = prove_counters.read(self.file(store, store.has_gpu))
+        return job if store.since or (job.matrix, job.precision) not in there else None
+
+
+class Sanitizer:
+    """The kernels under each of compute-sanitizer's tools; nothing is recorded."""
+
+    def __call__(self, job, runner):
+        for tool in job.keys["tools"]:
+            command = ["compute-sanitizer", "--error-exitcode", "3", "--tool", *tool.split(),
+                       *job.command(runner.machine.spmv, 1), "--verify-only"]
+            out, why = runner.children.run(command, runner.arguments.timeout)
+            if why is not None:
+                return f"FAILED: {tool}: {why}\n{out[-2000:]}"
+        return "no error"
+
+    def still_to_do(self, job, store):
+        return job
+
+
+class Cost:
+    """CPU seconds of counting, kernel by kernel, over those of a build without (--uncounted)."""
+
+    def __call__(self, job, runner):
+        if runner.arguments.uncounted is None:
+            return "FAILED: --uncounted says which program does not count; `make counting-cost` builds it"
+        worst, slowest = 0, ""
+        for kernel in job.kernels:
+            one = Job(job.group, job.keys, job.matrix, job.precision, [kernel])
+            seconds = [cpu_seconds([*one.command(spmv, 1), "--workers", "1"])
+                       for spmv in (runner.machine.spmv, runner.arguments.uncounted)]
+            ratio = seconds[0] / seconds[1]
+            print(f"{kernel:<28} {seconds[0]:>7.2f} s {seconds[1]:>7.2f} s {ratio:>7.1f}", flush=True)
+            worst, slowest = max((worst, slowest), (ratio, kernel))
+        verdict = "" if worst <= job.keys["limit"] else "FAILED: "
+        return f"{verdict}at most {worst:.1f} times ({slowest}); allowed are {job.keys['limit']}"
+
+    def still_to_do(self, job, store):
+        return job
+
+
+def cpu_seconds(command):
+    # Loading is not what is compared: one thread does that, too.
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RecordError(f"{' '.join(command)}: exit status {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
+
+
+TOOLS = {"info": Info(), "counters": Counters(), "sanitizer": Sanitizer(), "cost": Cost()}
+
+
+# --- Progress -------------------------------------------------------------------------------------
+
+
+class Progress:
+    """A bar with the time left, or plain lines where tqdm or the terminal is missing."""
+
+    def __init__(self, total):
+        self.total, self.start, self.spent, self.bar = total, time.monotonic(), 0, None
+        self.lock = threading.Lock()
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            return
+        if sys.stderr.isatty():
+            form = "{percentage:3.0f}%|{bar}| {elapsed} gone, {remaining} left {postfix}"
+            self.bar = tqdm(total=total, bar_format=form)
+
+    def gone(self):
+        return time.monotonic() - self.start
+
+    def show(self, what, cost):
+        with self.lock:
+            self.spent += cost
+            if self.bar is not None:
+                self.bar.write(what)
+                self.bar.update(cost)
+                return
+            left = self.gone() / self.spent * (self.total - self.spent)
+            print(f"{100 * self.spent / self.total:3.0f}%  {what}; about {minutes(left)} left", flush=True)
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()
+
+
+def minutes(seconds):
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+# --- All of it ------------------------------------------------------------------------------------
+
+
+def work(jobs, runner, lanes, limit):
+    """Does the jobs: `lanes` GPUs with a queue of processes each, then what must be alone. How many failed, and how many
+    were left when the time was over."""
+    progress, counts = Progress(sum(job.cost() for job in jobs)), {"failed": 0, "left": 0}
+    seconds, costs = [0.0], [0.0]  # of the jobs that are done
+
+    def one(job, lane):
+        with progress.lock:
+            expected = seconds[0] / costs[0] * job.cost() if costs[0] else 0
+            if progress.gone() + expected > limit:  # it cannot be expected to end in time
+                counts["left"] += 1
+                return
+        start = time.monotonic()
+        came = runner.job(job, lane)
+        if runner.children.stopped:
+            return
+        with progress.lock:
+            seconds[0] += time.monotonic() - start
+            costs[0] += job.cost()
+            counts["failed"] += "FAILED" in came
+        progress.show(f"{job.label()}: {came}", job.cost())
+
+    errors = []
+
+    def worker(waiting, lane):
+        try:
+            while not errors:
+                try:
+                    job = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                one(job, lane)
+        except Exception as error:  # noqa: BLE001: the main thread raises it
+            errors.append(error)
+            runner.children.stop()
+
+    together = queue.Queue()
+    for job in jobs:
+        if not job.alone():
+            together.put(job)
+    threads = [threading.Thread(target=worker, args=(together, lane)) for lane in range(lanes)
+               for _ in range(runner.arguments.depth)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)  # so that an interrupt is seen
+        for job in jobs:
+            if job.alone() and not errors:
+                one(job, None)
+    except BaseException:
+        runner.children.stop()
+        for thread in threads:
+            thread.join()
+        raise
+    finally:
+        progress.close()
+    if errors:
+        raise errors[0]
+    return counts["failed"], counts["left"]
+
+
+def words(text):
+    return [word for word in text.split(",") if word]
+
+
+def names_in(text):
+    """Names of matrices with commas between; a comma before "key=" is within a name."""
+    return [name for name in re.split(r",(?![a-z_]+=)", text) if name]
+
+
+def run_id():
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03}Z"
+
+
+def arguments_of(argv):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("sets", nargs="*", default=["quick"], metavar="SET", help="of measurements.toml; default quick")
+    parser.add_argument("--spmv", help="the program")
+    parser.add_argument("--matrices", default="", help="with commas: these and no others")
+    parser.add_argument("--kernels", default="", help="names or patterns, with commas")
+    parser.add_argument("--precisions", default="", help="f64,f32")
+    parser.add_argument("--limit", type=float, default=float("inf"), help="seconds for all")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds for a matrix and precision")
+    parser.add_argument("--depth", type=int, default=DEPTH, help="processes per GPU")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where DEVICE/ is")
+    parser.add_argument("--device", help="a directory other than that of this machine's device")
+    parser.add_argument("--fresh", action="store_true", help="measure again what has records")
+    parser.add_argument("--since", default="", metavar="ID", help="only records of this run or later count as done")
+    parser.add_argument("--uncounted", help="for counting_cost: the program built with COUNT=0")
+    parser.add_argument("--list", action="store_true", help="say what would be measured, and end")
+    parser.add_argument("--sets", dest="list_sets", action="store_true", help="list the sets, and end")
+    return parser.parse_args(argv)
+
+
+def command_of(arguments):
+    """What a reader types to have it again."""
+    parts = ["make bench", f"SET={' '.join(arguments.sets)}" if len(arguments.sets) == 1 else f"SET='{' '.join(arguments.sets)}'"]
+    for name in ("matrices", "kernels", "precisions"):
+        if value := getattr(arguments, name):
+            parts.append(f"{name.upper()}='{value}'")
+    return " ".join(parts)
+
+
+def run(arguments):
+    if arguments.list_sets:
+        for name, keys in declared()["set"].items():
+            print(f"{name:<18} {keys['about']}")
+        return 0
+    if arguments.spmv is None:
+        raise RecordError("--spmv says which program measures; `make bench` gives it")
+    if not shutil.which(arguments.spmv):
+        raise RecordError(f"{arguments.spmv} is not there; `make build` makes it")
+    machine, run = Machine(arguments.spmv), run_id()
+    device = arguments.device or machine.directory()
+    store = Store(device, arguments.results, run if arguments.fresh else arguments.since, machine.has_gpu)
+    jobs = plan(arguments, machine, store)
+    print(f"{len(jobs)} matrices and precisions to measure on {device}" + ("" if jobs else ": all have records"), flush=True)
+    if arguments.list:
+        for job in jobs:
+            print(f"{job.label()}: {','.join(job.kernels)}")
+        return 0
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        runner = Runner(arguments, machine, store, run, command_of(arguments))
+        runner.scratch = Path(scratch)
+        # The CPU backend uses all cores itself.
+        lanes = machine.devices if machine.has_gpu else 1
+        if not machine.has_gpu:
+            arguments.depth = 1
+        failed, left = work(jobs, runner, lanes, arguments.limit)
+    if left:
+        print(f"{left} left when the time was over; the same command goes on with them"
+              + (f", with --since {run} in place of --fresh" if arguments.fresh else ""))
+    print(f"{len(jobs) - left - failed} done, {failed} with failures, in"
+          f" {minutes(time.monotonic() - start)}; records: {arguments.results / device}")
+    return 1 if failed else 0
+
+
+def main(argv=None):
+    try:
+        return run(arguments_of(argv))
+    except RecordError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,376 @@
+"""python3 plots/test_measure.py: make bench, with a program that plays spmv."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import measure
+import prove_counters
+from record_format import outcomes_in, records_in
+from sample_records import write
+
+PROGRAM = """#!{python}
+import fcntl, json, os, sys, time
+sys.path.insert(0, "{plots}")
+words = sys.argv[1:]
+def option(name, default=None):
+    return words[words.index(name) + 1] if name in words else default
+if "--list" in words:
+    print(json.dumps([{{"name": name, "step": step, "host": name == "eigen_csr"}}
+                      for name, step in (("csr_scalar", 2), ("ell", 8), ("eigen_csr", 0))]))
+    sys.exit()
+if "--environment" in words:
+    print(json.dumps({{"backend": "{backend}", "device": "Some  GPU", "commit": "abc", "reason": "", "devices": {devices}}}, indent=1))
+    sys.exit()
+if words[0] == "info":
+    print(json.dumps({{"matrix": {{"name": words[2], "nnz": 7, "source": "file"}}, "picture": {{}}}}))
+    sys.exit()
+matrix, status = option("-m"), 0
+def note(what):
+    with open("{log}", "a") as log:
+        print(what, matrix, option("-p"), option("-k"), os.environ.get("CUDA_VISIBLE_DEVICES", "all"), file=log)
+note("prepares")
+if option("--turn"):
+    turn = open(option("--turn"), "a")
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    turn.truncate(0)
+    print(os.getpid(), end="", file=turn, flush=True)
+note("measures")
+if matrix == "m_3K":
+    time.sleep(60)
+if matrix == "m_14K":
+    sys.exit("error: out of memory")
+time.sleep({seconds})
+note("ends")
+if option("--turn"):
+    turn.truncate(0)
+lines = [{{"run": {{"id": os.environ["SPMV_RUN"], "backend": "{backend}", "device": "Some  GPU", "commit": "abc",
+                    "command": os.environ["SPMV_COMMAND"]}}}},
+         {{"matrix": {{"run": os.environ["SPMV_RUN"], "name": matrix, "source": "file", "rows": 3, "cols": 3, "nnz": 7}}}}]
+ways = [(int(g), e) for g in option("--gpus", "0").split(",") for e in option("--exchange", "").split(",")]
+for kernel in option("-k", "csr_scalar").split(","):
+    lines.append({{"kernel": {{"run": os.environ["SPMV_RUN"], "name": kernel, "step": 2, "format": "CSR"}}}})
+    for gpus, exchange in ways:
+        line = {{"run": os.environ["SPMV_RUN"], "matrix": matrix, "precision": option("-p"), "kernel": kernel}}
+        if gpus:
+            line |= {{"program": "multigpu", "gpus": gpus, "exchange": exchange, "partition": "nonzeros"}}
+        if kernel == "ell" and matrix == "m_2.1K":
+            line["refused"] = "9 times the nonzeros"
+        elif kernel == "ell" and matrix == "m_2.3K":
+            line["failed"] = "row 3 is wrong"
+            status = 1
+        else:
+            line["verified"] = True
+        if "--profile" in words:
+            line |= {{"kernels": [{{"kernel": "a_kernel<double>", "launches": 2}}], "lines": [
+                {{"kernel": "a_kernel<double>", "space": "global", "access": "load", "file": "f", "line": 1, "array": "x",
+                  "requests": 10, "sectors": 40, "texture_requests": 0, "model_dram_sectors": 5}}]}}
+        lines.append(line)
+with open(option("--json"), "a") as out:
+    print(*(json.dumps(line, separators=(",", ":")) for line in lines), sep="\\n", file=out)
+sys.exit(status)
+"""
+
+SETS = """
+[set.quick]
+about = "two groups"
+sets = ["times", "counts"]
+[set.times]
+about = "of the device's kernels"
+backend = "cuda"
+matrices = ["m_2.1K", "stencil2d:9x9,dof={1..2}"]
+records = "bench.jsonl"
+[set.host]
+about = "of the host's"
+backend = "cuda"
+on_host = true
+matrices = ["m_2.1K"]
+records = "bench.jsonl"
+[set.counts]
+about = "counters"
+backend = "cpu"
+matrices = ["stencil2d:9x9"]
+precisions = ["f64"]
+records = "bench.jsonl"
+[set.multigpu]
+about = "step 10"
+backend = "cuda"
+program = "multigpu"
+matrices = ["cant"]
+gpus = [1, 2, 4]
+exchange = ["none", "packed"]
+records = "multigpu.jsonl"
+[set.counters]
+about = "to compare"
+tool = "counters"
+matrices = ["diagonal:1"]
+kernels = ["step:2-9", "!csr*"]
+[set.sanitizers]
+about = "errors"
+tool = "sanitizer"
+tools = ["memcheck --leak-check full", "racecheck"]
+matrices = ["diagonal:1"]
+precisions = ["f64"]
+[set.shapes]
+about = "looks"
+tool = "info"
+matrices = ["cant", "cont-300"]
+pictures = ["cont-300"]
+[tables]
+he_gao = ["he_gao_2016_table2"]
+[lists]
+[nonzeros]
+"""
+
+
+class Bench(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = Path(scratch.name)
+        self.log = self.root / "log"
+        (self.root / "sets.toml").write_text(SETS)
+        for cached in (measure.declared, measure.published_nonzeros):
+            cached.cache_clear()
+            self.addCleanup(cached.cache_clear)
+
+    def program(self, backend="cuda", devices=1, seconds=0.0):
+        path = self.root / "spmv"
+        path.write_text(PROGRAM.format(python=sys.executable, backend=backend, log=self.log, devices=devices,
+                                       seconds=seconds, plots=Path(__file__).parent))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return str(path)
+
+    def bench(self, *words, **program):
+        """Exit status, what was said, and what the program noted, line by line."""
+        self.log.write_text("")
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), \
+                mock.patch.object(measure, "RESULTS", self.root), mock.patch.object(measure, "DECLARED", self.root / "sets.toml"):
+            status = measure.main(["--spmv", self.program(**program), "--results", str(self.root), *words])
+        return status, said.getvalue(), [line.split() for line in self.log.read_text().splitlines()]
+
+    def asked(self, noted):
+        return sorted(tuple(words[1:4]) for words in noted if words[0] == "prepares")
+
+    def records(self, device="Some__GPU", file="bench.jsonl"):
+        return [(r["matrix"], r["precision"], r["kernel"]) for r in records_in(self.root / device / file)]
+
+    def test_records_refusals_and_going_on(self):
+        names = ("--matrices", "m_2.1K,stencil2d:9x9,dof=2", "--precisions", "f32")
+        status, said, noted = self.bench(*names)
+        self.assertEqual(status, 0, said)
+        self.assertEqual(self.asked(noted), [("m_2.1K", "f32", "csr_scalar,ell"), ("stencil2d:9x9,dof=2", "f32", "csr_scalar,ell")])
+        self.assertEqual(len(self.records()), 3)
+        self.assertIn("1 refused", said)
+        refused, = outcomes_in(self.root / "Some__GPU" / "bench.jsonl")
+        self.assertEqual((refused["kernel"], refused["refused"]), ("ell", "9 times the nonzeros"))
+        run, = {r["run"] for r in records_in(self.root / "Some__GPU" / "bench.jsonl")}
+        status, said, noted = self.bench(*names)
+        self.assertEqual((status, noted), (0, []))
+        self.assertIn("all have records", said)
+        _, _, noted = self.bench(*names, "--fresh", "--kernels", "el*")
+        self.assertEqual(self.asked(noted)[0], ("m_2.1K", "f32", "ell"))
+        _, _, noted = self.bench(*names, "--since", run)
+        self.assertEqual(noted, [])
+        _, _, noted = self.bench(*names, "--since", run + "9")  # ell was measured again, csr_scalar was not
+        self.assertEqual(self.asked(noted)[0], ("m_2.1K", "f32", "csr_scalar"))
+
+    def test_a_run_is_described_once(self):
+        self.bench("--precisions", "f64")
+        text = (self.root / "Some__GPU" / "bench.jsonl").read_text()
+        self.assertEqual(text.count('{"run":{'), 1)
+        self.assertIn('"command":"make bench SET=quick PRECISIONS=\'f64\'"', text)
+
+    def test_a_failure_costs_one_matrix(self):
+        status, said, _ = self.bench("--matrices", "m_3K,m_14K,m_2.3K,cant", "--precisions", "f64", "--timeout", "6")
+        self.assertEqual(status, 1)
+        self.assertIn("m_3K f64: FAILED: took longer than", said)
+        self.assertIn("m_14K f64: FAILED: out of memory", said)
+        self.assertIn("m_2.3K f64: 1 records, 0 refused, 1 FAILED", said)
+        self.assertEqual({m for m, *_ in self.records()}, {"m_2.3K", "cant"})
+        failed = {(o["matrix"], o["kernel"]): o["failed"] for o in outcomes_in(self.root / "Some__GPU" / "bench.jsonl")}
+        self.assertEqual(failed["m_14K", "*"], "out of memory")
+        self.assertEqual(failed["m_2.3K", "ell"], "row 3 is wrong")
+        self.assertRegex(failed["m_3K", "*"], "took longer")
+        _, _, noted = self.bench("--matrices", "m_14K", "--precisions", "f64")
+        self.assertEqual(noted, [])
+
+    def test_one_measures_while_others_prepare(self):
+        status, said, noted = self.bench("--matrices", "a,b,c,d", "--precisions", "f64", seconds=0.2)
+        self.assertEqual(status, 0, said)
+        events = [words[0] for words in noted]
+        measuring = 0
+        for event in events:
+            measuring += {"prepares": 0, "measures": 1, "ends": -1}[event]
+            self.assertIn(measuring, (0, 1))
+        # The second was prepared before the first had ended.
+        self.assertEqual(events[:events.index("ends")].count("prepares"), 3)
+
+    def test_each_gpu_has_its_own_queue(self):
+        _, _, noted = self.bench("--matrices", "a,b,c,d,e,f", "--precisions", "f64", devices=2, seconds=0.3)
+        self.assertEqual({words[4] for words in noted}, {"0", "1"})
+        first = [words for words in noted if words[0] in ("measures", "ends")][:2]
+        self.assertEqual([words[0] for words in first], ["measures", "measures"])
+
+    def test_what_runs_alone(self):
+        status, said, noted = self.bench("host", "multigpu", "times", devices=2, seconds=0.05)
+        self.assertEqual(status, 0, said)
+        alone = [words for words in noted if words[4] == "all"]
+        self.assertEqual([words[0] for words in alone], ["prepares", "measures", "ends"] * 3)
+        self.assertEqual(noted[-len(alone):], alone)
+        self.assertIn(("m_2.1K", "f64", "eigen_csr"), self.asked(alone))
+        ways = [(r["gpus"], r["exchange"]) for r in records_in(self.root / "Some__GPU" / "multigpu.jsonl")]
+        self.assertEqual(ways, [(1, "none"), (1, "packed"), (2, "none"), (2, "packed")])
+        self.assertEqual(self.bench("multigpu", devices=2)[2], [])
+        self.assertEqual(len(self.bench("multigpu", devices=4)[2]), 3)  # on four it has not been measured
+
+    def test_kernels_of_the_host_that_are_named_run_alone(self):
+        _, _, noted = self.bench("--matrices", "cant", "--precisions", "f64", "--kernels", "ell,eigen*")
+        self.assertEqual([(words[3], words[4]) for words in noted if words[0] == "measures"], [("ell", "0"), ("eigen_csr", "all")])
+
+    def test_the_limit_ends_in_time(self):
+        status, said, noted = self.bench("--matrices", "cant,rma10,m_2.1K", "--limit", "1", "--depth", "1", seconds=1)
+        self.assertEqual((status, len(self.asked(noted))), (0, 1))
+        self.assertIn("5 left when the time was over", said)
+
+    def test_an_interrupt_ends_all_processes(self):
+        self.log.write_text("")
+        words = [sys.executable, Path(measure.__file__), "--spmv", self.program(), "--results", self.root, "--matrices", "m_3K"]
+        done = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        end = time.monotonic() + 20
+        while "measures" not in self.log.read_text() and time.monotonic() < end:
+            time.sleep(0.05)
+        done.send_signal(signal.SIGINT)
+        _, errors = done.communicate(timeout=20)
+        self.assertEqual(done.returncode, 130, errors)
+        self.assertIn("the same command goes on from here", errors)
+        running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if os.fsencode(self.root / "spmv") in contents(path)]
+        self.assertEqual(running, [])
+
+    def test_without_a_gpu_counters(self):
+        _, _, noted = self.bench(backend="cpu")
+        self.assertEqual(self.asked(noted), [("stencil2d:9x9", "f64", "csr_scalar,ell")])
+        self.assertEqual(len(self.records("cpu_backend")), 2)
+
+    def test_counters_to_compare(self):
+        status, said, _ = self.bench("counters", "--device", "Some__GPU", backend="cpu")
+        self.assertEqual(status, 0, said)
+        counted = prove_counters.read(self.root / "Some__GPU" / "counters" / "counted.csv")
+        self.assertEqual(set(counted), {("diagonal:1", "f32"), ("diagonal:1", "f64")})
+        self.assertEqual(counted["diagonal:1", "f64"]["a_kernel<double>"],
+                         {"launches": 2, "sites": 1, "load requests": 10, "load sectors": 40, "DRAM bytes read": 160})
+        self.assertIn("all have records", self.bench("counters", "--device", "Some__GPU", backend="cpu")[1])
+
+    def tool(self, name, text):
+        path = self.root / "tools" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def test_counters_of_a_gpu(self):
+        metric = prove_counters.COUNTERS["load requests"][0]
+        self.tool("cuobjdump", "echo 'Function : _ZN4spmv8a_kernelIdEEvi'; echo ' LDG.E R1;'; echo ' LDG.E R2;'")
+        self.tool("ncu", f"""case $* in *query*) exit 1 ;; esac
+            echo '==PROF== noise'; echo '"ID","Kernel Name","{metric}"'; echo '"","","request"'
+            echo '"0","void spmv::a_kernel<double>(int)","1,200"'; echo '"1","void spmv::a_kernel<double>(int)","34"'""")
+        with mock.patch.dict(os.environ, PATH=f"{self.root}/tools:{os.environ['PATH']}"):
+            status, said, _ = self.bench("counters")
+        self.assertEqual(status, 0, said)
+        measured = prove_counters.read(self.root / "Some__GPU" / "counters" / "measured.csv")
+        self.assertEqual(measured["diagonal:1", "f64"]["a_kernel<double>"], {"launches": 2, "loads in code": 2, "load requests": 1234})
+
+    def test_a_sanitizer_s_error_is_a_failure(self):
+        self.tool("compute-sanitizer", "case $* in *racecheck*) echo 'error: a race' >&2; exit 3 ;; esac")
+        with mock.patch.dict(os.environ, PATH=f"{self.root}/tools:{os.environ['PATH']}"):
+            status, said, _ = self.bench("sanitizers")
+        self.assertEqual(status, 1)
+        self.assertIn("FAILED: racecheck: a race", said)
+
+    def test_shapes(self):
+        status, said, _ = self.bench("shapes")
+        self.assertEqual(status, 0, said)
+        lines = (self.root / "matrices.jsonl").read_text().splitlines()
+        self.assertEqual(["picture" in line for line in lines], [False, True])
+        self.assertIn("0 matrices", self.bench("shapes")[1])
+        self.bench("shapes", "--matrices", "cant", "--fresh")
+        self.assertEqual(len((self.root / "matrices.jsonl").read_text().splitlines()), 2)
+
+    def test_wrong_names(self):
+        status, said, _ = self.bench("--kernels", "nothing*")
+        self.assertEqual(status, 2)
+        self.assertIn("no kernel is called nothing*", said)
+        status, said, _ = self.bench("everything")
+        self.assertEqual(status, 2)
+        self.assertIn("no set is called everything; there are quick, times", said)
+
+    def test_records_of_the_old_format_are_not_mixed_with_new_ones(self):
+        write(self.root / "Some__GPU" / "bench.jsonl", [])
+        (self.root / "Some__GPU" / "bench.jsonl").write_text('{"kernel":"k","matrix":{"name":"m"},"verified":true}\n')
+        status, said, _ = self.bench()
+        self.assertEqual(status, 2)
+        self.assertIn("convert_records.py", said)
+
+
+def contents(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+class Declared(unittest.TestCase):
+    """measurements.toml itself."""
+
+    KERNELS = [{"name": name, "step": step, "host": False} for name, step in
+               (("csr_scalar", 2), ("segscan_cub", 5), ("pcsr_one_pass", 6), ("ell", 8), ("cds", 9), ("cusparse_csr_alg1", 0))]
+
+    def matrices(self, name):
+        return measure.matrices_of(measure.declared()["set"][name])
+
+    def test_every_set_can_be_planned(self):
+        known = {"about", "sets", "backend", "matrices", "largest", "kernels", "on_host", "precisions", "options", "program",
+                 "gpus", "partition", "exchange", "drive", "records", "tool", "tools", "pictures", "limit"}
+        for name, keys in measure.declared()["set"].items():
+            with self.subTest(name):
+                self.assertLessEqual(set(keys), known)
+                self.assertTrue(keys["about"])
+                for group, of in measure.groups_of(name):
+                    if group != "comparison":
+                        self.assertTrue(measure.matrices_of(of))
+                    self.assertTrue("records" in of or of["tool"] in measure.TOOLS)
+
+    def test_quick_has_something_of_every_paper_and_nothing_large(self):
+        quick, full = self.matrices("ideas"), self.matrices("catalogue")
+        self.assertLess(set(quick), set(full))
+        self.assertLessEqual(max(map(measure.nonzeros_of, quick)), 5_000_000)
+        for paper in ("he_gao", "bylina", "lightspmv"):
+            names = set(measure.expanded(f"@{paper}"))
+            self.assertTrue(names & set(quick))
+            self.assertLessEqual(names, set(full))
+            self.assertTrue(names & set(full[:12]), "a run that is cut short has something of all")
+        self.assertIn("stencil3d:32x32x32,dof=3", quick)
+
+    def test_kernels(self):
+        sets = measure.declared()["set"]
+        self.assertEqual(measure.kernels_of(sets["counters"], self.KERNELS), ["csr_scalar", "pcsr_one_pass", "ell", "cds"])
+        self.assertEqual(measure.kernels_of(sets["comparison"], self.KERNELS), ["pcsr_one_pass", "cusparse_csr_alg1"])
+
+    def test_sizes(self):
+        for name, nnz in (("stencil2d:9x9,dof=2", 9 * 9 * 5 * 4), ("stencil3d:2x3x4,points=27", 24 * 27), ("dense:3x4", 12),
+                          ("random:5x9,nnz_per_row=2", 10), ("powerlaw:9x9,nnz=7", 7), ("cant", 2034917)):
+            self.assertEqual(measure.nonzeros_of(name), nnz)
+
+
+if __name__ == "__main__":
+    unittest.main()
