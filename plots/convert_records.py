@@ -141,9 +141,9 @@ def main():
         if arguments.append_to:
             append(arguments.append_to, lines)
         else:
-            whole = file.with_name(file.name + ".converting")
-            whole.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-            whole.replace(file)
+            part = file.with_name(file.name + ".part")
+            part.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            part.replace(file)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import prove_counters
-from record_format import RecordError, append, join, outcome_of, outcomes_in, records_in
+from record_format import RecordError, append, join, outcome_of, outcomes_in, records_in, tidy
 from records import COUNTERS, RESULTS, ROOT, fits, published
 
 try:
@@ -217,7 +217,7 @@ class Store:
         self.directory, self.since, self.has_gpu = results / device, since, has_gpu
         self.lock = threading.Lock()
         self.places = dict.fromkeys((RESULTS / device, self.directory))
-        self.done = {}
+        self.done, self.touched = {}, set()
 
     def done_in(self, file):
         """What a file of records has: keys of measurements and of refusals since `since`."""
@@ -233,6 +233,12 @@ class Store:
         with self.lock:
             self.directory.mkdir(parents=True, exist_ok=True)
             append(self.directory / file, lines)
+            self.touched.add(self.directory / file)
+
+    def tidy(self):
+        """Leaves out what this run superseded."""
+        for file in self.touched:
+            tidy(file)
 
 
 def key_of(line):
@@ -714,7 +720,10 @@ def run(arguments):
         lanes = machine.devices if machine.has_gpu else 1
         if not machine.has_gpu:
             arguments.depth = 1
-        failed, left = work(jobs, runner, lanes, arguments.limit)
+        try:
+            failed, left = work(jobs, runner, lanes, arguments.limit)
+        finally:
+            store.tidy()
     if left:
         print(f"{left} left when the time was over; the same command goes on with them"
               + (f", with --since {run} in place of --fresh" if arguments.fresh else ""))

@@ -18,6 +18,9 @@ class RecordError(Exception):
     """Records that are not there or not to be trusted; the text says which."""
 
 
+# What is one thing: measured again, the newer run counts. Programs of several GPUs measure a kernel in
+# several ways.
+IDENTITY = ("matrix", "precision", "kernel", "alpha", "beta", "gpus", "ranks", "partition", "exchange", "steps")
 STATES = ("warm", "cold")
 OUTCOMES = ("refused", "failed")
 DESCRIPTIONS = ("run", "matrix", "kernel")
@@ -53,6 +56,11 @@ def description_of(line):
 def outcome_of(line):
     """Why there is no measurement: "refused", "failed", or None where there is one."""
     return next((outcome for outcome in OUTCOMES if outcome in line and "run" in line), None)
+
+
+def thing_of(line):
+    """What a measurement, or a joined record, measures: of two with the same thing the newer run's counts."""
+    return (line.get("program") or "", *(line.get(name) for name in IDENTITY))
 
 
 def key_of(kind, description):
@@ -160,3 +168,40 @@ def append(file, lines):
             fresh.append(line)
     with open(file, "a", encoding="utf-8") as out:
         out.write("".join(f"{line}\n" for line in fresh))
+
+
+def tidied(lines):
+    """Parsed lines without what newer runs superseded and what nothing refers to: descriptions first, then
+    measurements, a newer one in the place of the older one, so that a diff shows what was measured again."""
+    newest, floors, described = {}, {}, {kind: {} for kind in DESCRIPTIONS}
+    for line in lines:
+        if kind := description_of(line):
+            described[kind].setdefault(key_of(kind, line[kind]), line)
+        elif line["kernel"] == "floor":
+            floors[line["run"], line["matrix"], line["precision"]] = line
+        else:
+            key = thing_of(line), "verified" in line
+            if newest.get(key, line)["run"] <= line["run"]:
+                newest[key] = line  # a dictionary keeps the place of the first
+    kept, measured = [], set()
+    for (thing, is_measured), line in newest.items():
+        if not is_measured and newest.get((thing, True), {"run": ""})["run"] >= line["run"]:
+            continue  # it was refused once
+        kept.append(line)
+        key = line["run"], line["matrix"], line["precision"]
+        if "verified" in line and key not in measured and key in floors:
+            kept.append(floors[key])
+        measured.add(key)
+    used = {"run": {line["run"] for line in kept}, "matrix": {(line["run"], line["matrix"]) for line in kept},
+            "kernel": {(line["run"], line["kernel"]) for line in kept}}
+    return [line for kind in DESCRIPTIONS for key, line in sorted(described[kind].items()) if key in used[kind]] + kept
+
+
+def tidy(file):
+    """Tidies a file of records in place."""
+    file = Path(file)
+    lines = tidied(list(parsed(file.read_text(encoding="utf-8"), file.name)))
+    part = file.with_name(file.name + ".part")
+    part.write_text("".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines),
+                    encoding="utf-8")
+    part.replace(file)

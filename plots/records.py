@@ -11,7 +11,7 @@ import fnmatch
 import json
 from pathlib import Path
 
-from record_format import RecordError, column, outcomes_in, records_in
+from record_format import RecordError, column, outcomes_in, records_in, thing_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "plots" / "results"
@@ -22,11 +22,6 @@ STAND_IN = "* stand-in: generated, of the same kind and size, since the file is 
 
 # --- Measured -------------------------------------------------------------------------------------
 
-# What is one thing: measured again, the newer run counts. Programs of several GPUs measure a kernel in
-# several ways.
-IDENTITY = ("program", "matrix", "precision", "kernel", "alpha", "beta", "gpus", "ranks", "partition", "exchange", "steps")
-
-
 def files_in(directory):
     return sorted(Path(directory).glob("*.jsonl"))
 
@@ -36,7 +31,7 @@ def read(files):
     newest = {}
     for file in files:
         for record in records_in(file):
-            key = tuple(record.get(name) for name in IDENTITY)
+            key = thing_of(record)
             if key in newest and newest[key]["run"] > record["run"]:
                 continue
             newest.pop(key, None)  # so that the newest also stands last

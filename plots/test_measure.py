@@ -185,6 +185,8 @@ class Bench(unittest.TestCase):
         self.assertEqual(noted, [])
         _, _, noted = self.bench(*names, "--since", run + "9")  # ell was measured again, csr_scalar was not
         self.assertEqual(self.asked(noted)[0], ("m_2.1K", "f32", "csr_scalar"))
+        self.assertEqual(len(self.records()), 3)
+        self.assertNotIn(run, (self.root / "Some__GPU" / "bench.jsonl").read_text())  # superseded, and left out
 
     def test_a_run_is_described_once(self):
         self.bench("--precisions", "f64")

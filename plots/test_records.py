@@ -89,6 +89,31 @@ class Frames(Scratch):
         self.assertEqual(len(self.file.read_text().splitlines()), len(lines) + 2)  # measurement and floor
 
 
+class Tidying(Scratch):
+    def test_a_newer_measurement_takes_the_place_of_the_older_one(self):
+        older, newer = "2026-01-01T00:00:00.000Z", "2026-02-01T00:00:00.000Z"
+        write(self.file, [record("k", "m", 1, run=older), record("l", "m", 2, run=older), record("k", "n", 3, run=older)])
+        record_format.append(self.file, [json.dumps({"run": older, "matrix": "n", "precision": "f64", "kernel": "ell", "refused": "wide"})])
+        before = rows_of(frame([self.file]))
+        record_format.tidy(self.file)
+        self.assertEqual(rows_of(frame([self.file])), before)
+        text = self.file.read_text()
+        again = lines_of([record("k", "m", 9, run=newer), record("ell", "n", 4, run=newer)])
+        record_format.append(self.file, again)
+        record_format.tidy(self.file)
+        rows = rows_of(frame([self.file]))
+        self.assertEqual([(r["kernel"], r["matrix"], r["warm_ms"]) for r in rows],
+                         [("k", "m", 9), ("l", "m", 2), ("k", "n", 3), ("ell", "n", 4)])
+        # Both runs still have measurements of m, and so both floors.
+        self.assertEqual([r["floor_warm_ms"] for r in rows], [4.5, 1, 1.5, 2])
+        self.assertEqual(record_format.outcomes_in(self.file), [])  # no longer refused
+        # With all of it measured again, nothing of the older run is left.
+        record_format.append(self.file, lines_of([record("l", "m", 2, run=newer), record("k", "n", 3, run=newer)]))
+        record_format.tidy(self.file)
+        self.assertNotIn(older, self.file.read_text())
+        self.assertIn(older, text)
+
+
 class Conversion(Scratch):
     def test_old_records(self):
         self.file.write_text(OLD)
