@@ -15,6 +15,7 @@
 
 #include "simt/builtins.hpp"
 #include "simt/internal.hpp"
+#include "simt/overlap.hpp"
 #include "simt/recorder.hpp"
 #include "sparse/rng.hpp"
 
@@ -361,7 +362,7 @@ void Block::run(std::uint64_t block_number) {
         report_deadlock();
         return;
       }
-    } else if (!ran) {
+    } else if (!ran && !pass_previous_grid()) {
       report_deadlock();
       return;
     }
@@ -613,6 +614,26 @@ void Block::yield(Lane& lane) {
   suspend(lane);
 }
 
+void Block::wait_for_previous_grid(Lane& lane) {
+  if (!early_) return;
+  lane.state = Lane::State::kAtPreviousGrid;
+  suspend(lane);
+}
+
+// Called when no lane can go on: lets those go on that wait for the previous grid, once it has
+// completed. False if there are none.
+bool Block::pass_previous_grid() {
+  if (!early_) return false;
+  std::exchange(early_, nullptr)->wait();
+  bool any = false;
+  for (Lane& lane : lanes_) {
+    if (lane.state != Lane::State::kAtPreviousGrid) continue;
+    lane.state = Lane::State::kReady;
+    any = true;
+  }
+  return any;
+}
+
 void Block::polled(Lane& lane, const void* pc) {
   if (++lane.polls < kPollsBeforeYield) return;
   lane.pc = pc;
@@ -713,7 +734,11 @@ void yield() noexcept {
   lane.block->yield(lane);
 }
 
-void wait_for_previous_grid() noexcept {}
+void wait_for_previous_grid() noexcept {
+  Lane& lane = *current_lane;
+  lane.pc = __builtin_return_address(0);
+  lane.block->wait_for_previous_grid(lane);
+}
 
 // --- Running a grid -----------------------------------------------------------------------------
 
@@ -775,7 +800,8 @@ class Workers {
   bool stopping_ = false;
 };
 
-// The i-th of `count` blocks to start.
+}  // namespace
+
 std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count) {
   switch (settings().schedule) {
     case Schedule::kForward:
@@ -793,9 +819,11 @@ std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count) {
   return (step * i + start) % count;
 }
 
-}  // namespace
-
 Outcome run_grid(const Grid& grid) {
+  return run_grid(grid, nullptr);
+}
+
+Outcome run_grid(const Grid& grid, EarlyBlocks* early) {
   // One grid at a time: kernels of different streams may run one after the other.
   static std::mutex mutex;
   static Workers workers;
@@ -811,8 +839,10 @@ Outcome run_grid(const Grid& grid) {
   worker_count = static_cast<unsigned>(std::min<std::uint64_t>(worker_count, count));
   while (blocks.size() < worker_count) blocks.push_back(std::make_unique<Block>());
 
-  GridState state(grid);
-  std::atomic<std::uint64_t> next{0};
+  GridState new_state(grid);
+  GridState& state = early ? early->state() : new_state;
+  std::atomic<std::uint64_t> next{early ? early->count() : 0};
+  if (early) early->release();
   const std::function<void(unsigned)> job = [&](unsigned worker) {
     Block& block = *blocks[worker];
     block.start_grid(state);
@@ -826,6 +856,7 @@ Outcome run_grid(const Grid& grid) {
   } else {
     workers.run(worker_count, job);
   }
+  if (early) early->join();
   if (state.failed()) {
     publish_report(state.failure());
     if (Recorder* const recorder = active_recorder()) recorder->failure(state.failure());

@@ -30,6 +30,7 @@
 namespace simt {
 
 class Block;
+class EarlyBlocks;
 class Recorder;
 
 // --- Runtime ------------------------------------------------------------------------------------
@@ -46,8 +47,26 @@ bool is_stream(cudaStream_t stream);
 int device_of_stream(cudaStream_t stream);
 // Whether what `stream` is asked for is not to be done at once: it is captured, or late.
 bool is_deferred(cudaStream_t stream);
+// What a stream is asked for.
+class Work {
+ public:
+  Work() = default;
+  template <typename Run>
+  Work(Run run) : run_(std::move(run)) {}
+  // A kernel. `start`, unless empty, starts it before the previous kernel has completed.
+  Work(std::function<cudaError_t()> run, std::function<void()> start)
+      : is_kernel(true), start_early(std::move(start)), run_(std::move(run)) {}
+  explicit operator bool() const { return static_cast<bool>(run_); }
+  cudaError_t operator()() const { return run_(); }
+
+  bool is_kernel = false;
+  std::function<void()> start_early;
+
+ private:
+  std::function<cudaError_t()> run_;
+};
 // Does `work` now, or keeps it for later.
-cudaError_t enqueue(cudaStream_t stream, std::function<cudaError_t()> work);
+cudaError_t enqueue(cudaStream_t stream, Work work);
 // Does what is late, of a stream, of a device, or all of it; returns the first error.
 cudaError_t finish_stream(cudaStream_t stream);
 cudaError_t finish_device(int device);
@@ -157,6 +176,7 @@ struct Lane {
     kRunning,
     kAtCollective,
     kAtBarrier,
+    kAtPreviousGrid,
     kYielded,
     kDone
   };
@@ -363,6 +383,8 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
+  // For a block that runs before the previous grid has completed; before start_grid().
+  void start_early(EarlyBlocks* early) { early_ = early; }
   void start_grid(GridState& grid);
   void run(std::uint64_t block_number);
   void end_grid();
@@ -371,6 +393,7 @@ class Block {
   std::uint64_t collective(Lane& lane, const CollectiveRequest& request);
   int barrier(Lane& lane, Barrier kind, int predicate);
   void yield(Lane& lane);
+  void wait_for_previous_grid(Lane& lane);
   // `lane` has looked at memory and found nothing new. Lets others run now and then: it may wait
   // for one of them. An access that does find something, or that stores, clears Lane::polls.
   void polled(Lane& lane, const void* pc);
@@ -397,6 +420,7 @@ class Block {
   void finish(Lane& lane);
   Lane* next_unstarted(Warp& warp);
   bool meet(Warp& warp);
+  bool pass_previous_grid();
   const Lane* awaited(const Lane& lane) const;
   void complete(Warp& warp, unsigned mask);
   void try_release_barrier();
@@ -405,6 +429,7 @@ class Block {
   void report_deadlock();
   std::string describe(const Lane& lane) const;
 
+  EarlyBlocks* early_ = nullptr;  // null once the previous grid has completed
   GridState* state_ = nullptr;
   uint3 index_{};
   std::vector<Lane> lanes_;
@@ -425,5 +450,10 @@ class Block {
   StackSwitch scheduler_switch_;
   Observer observer_;
 };
+
+// The i-th of `count` blocks to start.
+std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count);
+// Runs a grid to its end, the blocks in `early` included.
+Outcome run_grid(const Grid& grid, EarlyBlocks* early);
 
 }  // namespace simt

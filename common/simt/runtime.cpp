@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simt/internal.hpp"
+#include "simt/overlap.hpp"
 
 namespace simt {
 namespace {
@@ -43,8 +44,8 @@ std::size_t shared_limit(const void* kernel) {
                                           : static_shared_bytes(kernel) + it->second;
 }
 
-cudaError_t run(const Grid& grid) {
-  switch (run_grid(grid)) {
+cudaError_t run(const Grid& grid, EarlyBlocks* early = nullptr) {
+  switch (run_grid(grid, early)) {
     case Outcome::kDone:
       return cudaSuccess;
     case Outcome::kIllegalAddress:
@@ -94,11 +95,22 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   };
   auto kept = std::make_shared<std::vector<Line>>(argument_bytes / sizeof(Line) + 1);
   std::memcpy(kept->data(), arguments, argument_bytes);
-  return enqueue(config->stream, [now, kept] {
-    Grid later = now;
-    later.arguments = kept->data();
-    return run(later);
-  });
+  Grid later = now;
+  later.arguments = kept->data();
+  const auto early = std::make_shared<std::unique_ptr<EarlyBlocks>>();
+  const auto start = [later, kept, early] {
+    constexpr std::uint64_t kMost = 8;
+    *early = std::make_unique<EarlyBlocks>(later, kMost);
+  };
+  const auto finish = [later, kept, early] { return run(later, std::exchange(*early, {}).get()); };
+  bool overlap = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+      overlap = attribute.val.programmaticStreamSerializationAllowed != 0;
+    }
+  }
+  return enqueue(config->stream, Work(finish, overlap ? start : std::function<void()>()));
 }
 
 cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {

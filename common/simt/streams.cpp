@@ -17,8 +17,6 @@
 namespace simt {
 namespace {
 
-using Work = std::function<cudaError_t()>;
-
 // Late work.
 struct Late {
   int device = 0;
@@ -103,17 +101,34 @@ void merge(std::vector<std::size_t>& into, const std::vector<std::size_t>& from)
   }
 }
 
+// The kernel that may start before the kernel `before` has completed, since it was launched so and
+// waits for nothing else; null if there is none.
+LatePtr overlaps(const Handles& h, const LatePtr& before) {
+  if (!before->work.is_kernel || profile_active()) return nullptr;
+  for (const LatePtr& late : h.late) {
+    if (!late->work.start_early) continue;
+    const bool only =
+        std::all_of(late->after.begin(), late->after.end(),
+                    [&](const LatePtr& other) { return other == before || other->done; });
+    if (only && std::find(late->after.begin(), late->after.end(), before) != late->after.end()) {
+      return late;
+    }
+  }
+  return nullptr;
+}
+
 // Does late work, drawn at random from what may be next, until `wanted` has nothing left.
 template <typename Wanted>
 cudaError_t finish(const Wanted& wanted) {
   Handles& h = handles();
   const std::lock_guard one_at_a_time(h.running);
   cudaError_t first_error = cudaSuccess;
+  LatePtr started;  // early: it must be next, on this thread of the host
   while (true) {
     LatePtr next;
     {
       const std::lock_guard lock(h.mutex);
-      if (std::none_of(h.late.begin(), h.late.end(), wanted)) return first_error;
+      if (!started && std::none_of(h.late.begin(), h.late.end(), wanted)) return first_error;
       std::vector<LatePtr> ready;
       for (const LatePtr& late : h.late) {
         if (std::all_of(late->after.begin(), late->after.end(),
@@ -123,8 +138,10 @@ cudaError_t finish(const Wanted& wanted) {
       }
       std::uint64_t draw = (settings().seed + ++h.draws) * 0x9e3779b97f4a7c15u;
       draw ^= draw >> 32;
-      next = ready[draw % ready.size()];
+      next = started ? started : ready[draw % ready.size()];
+      started = draw >> 20 & 1 ? overlaps(h, next) : nullptr;
     }
+    if (started) started->work.start_early();
     const cudaError_t error = next->work ? next->work() : cudaSuccess;
     if (first_error == cudaSuccess) first_error = error;
     const std::lock_guard lock(h.mutex);
