@@ -60,9 +60,12 @@ list: $(SPMV)  ## the kernels and the papers they come from
 fuzz:  ## feed the reader broken files for SECONDS (60; needs clang)
 	@bash common/tests/fuzz.sh $(or $(SECONDS),60)
 
+# Measuring needs the standard library only; with tqdm it shows a bar.
+MEASURE = $$(SPMV_DEPS=none plots/python.sh 2>/dev/null || echo python3) plots/measure.py
+
 counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting, kernel by kernel
 	@$(MAKE) BACKEND=cpu COUNT=0 $(ROOT)/build/cpu-uncounted/spmv
-	@plots/python.sh plots/measure.py counting_cost --spmv $(ROOT)/build/cpu/spmv --uncounted $(ROOT)/build/cpu-uncounted/spmv $(ARGS)
+	@$(MEASURE) counting_cost --spmv $(ROOT)/build/cpu/spmv --uncounted $(ROOT)/build/cpu-uncounted/spmv $(ARGS)
 
 READER := $(OUT)/read_benchmark
 $(READER): $(call object,$(ROOT)/common/tests/read_benchmark.cpp $(wildcard $(ROOT)/common/sparse/*.cpp))
@@ -77,7 +80,7 @@ readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check:
 
 # SET (those of plots/measurements.toml), MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/measure.py.
 bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds)
-	@plots/python.sh plots/measure.py $(or $(SET),quick) --spmv $(SPMV) --matrices '$(or $(MATRICES),$(MATRIX))' \
+	@$(MEASURE) $(or $(SET),quick) --spmv $(SPMV) --matrices '$(or $(MATRICES),$(MATRIX))' \
 	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
 
 figures:  ## draw every figure from published and measured records into plots/figures/

@@ -8,7 +8,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 find_one() {  # ARGUMENTS...
   local python
   for python in "${PYTHON:-python3}" python3 /usr/bin/python3 "$root/.deps/python/bin/python3"; do
-    if "$python" -c 'import matplotlib, numpy, pandas, tqdm' 2>/dev/null; then
+    if "$python" -c 'import sys, matplotlib, numpy, pandas, tqdm; sys.version_info >= (3, 11) or __import__("tomli")' 2>/dev/null; then
       if [ $# -gt 0 ]; then exec "$python" "$@"; fi
       echo "$python"
       exit 0
