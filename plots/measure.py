@@ -10,7 +10,7 @@
 Each matrix and precision is a process of its own with a time limit: what goes wrong there costs no
 other. While one process measures on a GPU, others prepare the next matrices (reading or generating, conversion to
 CSR, the reference product) and wait for their turn (`spmv --turn`); with several GPUs each has such a
-queue. What must run alone does, at the end: kernels of the host, products over several GPUs, profilers.
+queue. What must run alone does, at the end: kernels of the host, programs of steps, profilers.
 
 One call is one run, whose id all its records have. What has a record already, or was refused, is left
 out, so that an interrupted run goes on where it stopped; --fresh measures again, and --since ID goes on with
@@ -167,8 +167,8 @@ class Job:
         return 1 + nonzeros_of(self.matrix) / 3e6
 
     def alone(self):
-        """Whether nothing may run beside it."""
-        return bool({"on_host", "gpus", "tool"} & set(self.keys))
+        """Whether nothing may run beside it; a step's own program takes no turns."""
+        return bool({"on_host", "program", "tool"} & set(self.keys))
 
     def command(self, spmv, devices):
         words = [spmv, *([self.keys["program"]] if "program" in self.keys else []), *self.keys.get("options", [])]
@@ -373,7 +373,7 @@ class Runner:
     def __init__(self, arguments, machine, store, run, command):
         self.arguments, self.machine, self.store, self.run_id = arguments, machine, store, run
         self.children, self.scratch = Children(), None
-        self.environment = {"SPMV_RUN": run, "SPMV_COMMAND": command, "OMP_WAIT_POLICY": "passive"}
+        self.environment = {"SPMV_RUN": run, "SPMV_COMMAND": command}
         self.described = {"id": run, **{k: v for k, v in machine.environment.items() if k not in ("reason", "devices")},
                           "command": command}
         self.cores = len(os.sched_getaffinity(0))
@@ -385,7 +385,9 @@ class Runner:
         environment, extra, turn = dict(self.environment), [], None
         if lane is not None:
             lanes = self.machine.devices if self.machine.has_gpu else 1
+            # A core is left to the process that launches; threads that wait for others do not spin.
             environment["OMP_NUM_THREADS"] = str(max(1, (self.cores // lanes - 1) // self.arguments.depth))
+            environment["OMP_WAIT_POLICY"] = "passive"
             turn = self.scratch / f"turn{lane}"
             extra = ["--turn", str(turn)]
             if self.machine.has_gpu:

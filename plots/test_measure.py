@@ -38,7 +38,8 @@ if words[0] == "info":
 matrix, status = option("-m"), 0
 def note(what):
     with open("{log}", "a") as log:
-        print(what, matrix, option("-p"), option("-k"), os.environ.get("CUDA_VISIBLE_DEVICES", "all"), file=log)
+        print(what, matrix, option("-p"), option("-k"), os.environ.get("CUDA_VISIBLE_DEVICES", "all"),
+              os.environ.get("OMP_WAIT_POLICY", "active"), file=log)
 note("prepares")
 if option("--turn"):
     turn = open(option("--turn"), "a")
@@ -231,6 +232,7 @@ class Bench(unittest.TestCase):
         alone = [words for words in noted if words[4] == "all"]
         self.assertEqual([words[0] for words in alone], ["prepares", "measures", "ends"] * 3)
         self.assertEqual(noted[-len(alone):], alone)
+        self.assertEqual({words[5] for words in alone}, {"active"})  # a CPU's baseline may spin
         self.assertIn(("m_2.1K", "f64", "eigen_csr"), self.asked(alone))
         ways = [(r["gpus"], r["exchange"]) for r in records_in(self.root / "Some__GPU" / "multigpu.jsonl")]
         self.assertEqual(ways, [(1, "none"), (1, "packed"), (2, "none"), (2, "packed")])
