@@ -21,7 +21,7 @@ class RecordError(Exception):
 # What is one thing: measured again, the newer run counts. Programs of several GPUs measure a kernel in
 # several ways.
 IDENTITY = ("matrix", "precision", "kernel", "alpha", "beta", "gpus", "ranks", "partition", "exchange", "steps")
-STATES = ("warm", "cold")
+STATES = ("warm", "cold", "overlapped")
 OUTCOMES = ("refused", "failed")
 DESCRIPTIONS = ("run", "matrix", "kernel")
 BYTES = {"f32": 4, "f64": 8}

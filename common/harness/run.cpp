@@ -166,6 +166,17 @@ void Bench<T>::measure(Spmv<T>& spmv, Record& record) const {
 #endif
 }
 
+// What the last measured product left; where there were several with beta, which makes y grow from
+// one to the next, of one product more.
+template <typename T>
+std::vector<T> Bench<T>::product_after_measuring(Spmv<T>& spmv, RunsOn where) const {
+  if (where == RunsOn::kHost || (!kMeasuresOneProduct && beta_ != T{0})) {
+    return multiply(spmv, where);
+  }
+  stream_.synchronize();
+  return y_device_.download();
+}
+
 template <typename T>
 Record Bench<T>::run(const Kernel& kernel) const {
   Record record;
@@ -197,19 +208,21 @@ Record Bench<T>::run(const Kernel& kernel) const {
     if (record.trace.empty()) first = multiply(*spmv, kernel.info.runs_on);
     if (!judge(verify(first, reference_)) || !options_.measure) return record;
     // The product is poisoned before it is measured, too, and what the measured launches left is
-    // looked at; where there were several with beta, which makes y grow from launch to launch, one
-    // more launch is.
+    // verified.
     y_device_.upload(y0_);
     measure(*spmv, record);
-    std::vector<T> second;
-    if (kernel.info.runs_on == RunsOn::kDevice && (kMeasuresOneProduct || beta_ == T{0})) {
-      stream_.synchronize();
-      second = y_device_.download();
-    } else {
-      second = multiply(*spmv, kernel.info.runs_on);
-    }
+    const std::vector<T> second = product_after_measuring(*spmv, kernel.info.runs_on);
     if (!judge(verify(second, reference_))) return record;
-#ifndef SPMV_CUDA
+#ifdef SPMV_CUDA
+    if (kernel.info.runs_on == RunsOn::kDevice && spmv->overlap(true)) {
+      y_device_.upload(y0_);
+      record.overlapped = time_warm(stream_, [&](cudaStream_t stream) {
+        spmv->multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream);
+      });
+      first = product_after_measuring(*spmv, kernel.info.runs_on);
+      if (!judge(verify(first, reference_))) return record;
+    }
+#else
     if (uses_atomics(record)) {
       first = multiply_in_another_order(*spmv);
       if (!judge(verify(first, reference_))) return record;

@@ -43,10 +43,11 @@ struct Record {
   double paper_bytes = 0;
   double flops = 0;  // two a nonzero
 
-  std::optional<Quartiles> warm;  // GPU, or a kernel that runs on the host
-  std::optional<Quartiles> cold;  // GPU
-  std::vector<Traffic> traffic;   // CPU backend
-  Profile profile;                // CPU backend, if asked for
+  std::optional<Quartiles> warm;        // GPU, or a kernel that runs on the host
+  std::optional<Quartiles> cold;        // GPU
+  std::optional<Quartiles> overlapped;  // GPU, kernels that can (Spmv::overlap)
+  std::vector<Traffic> traffic;         // CPU backend
+  Profile profile;                      // CPU backend, if asked for
   // Between the first product and one after the measured ones. On the CPU backend, for a kernel
   // that uses atomics, the first one's blocks, warps and lanes ran in another order.
   std::optional<Difference> difference;
@@ -111,6 +112,7 @@ class Bench {
   std::vector<T> multiply_traced(Spmv<T>& spmv, Record& record) const;
 #endif
   void measure(Spmv<T>& spmv, Record& record) const;
+  std::vector<T> product_after_measuring(Spmv<T>& spmv, RunsOn where) const;
 
   const Problem<T>& problem_;
   RunOptions options_;
