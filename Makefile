@@ -21,6 +21,11 @@ BROKEN := $(OUT)/broken/spmv
 $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.cu)
 	$(link)
 
+# The example of step 06's public header, linked as everything is.
+EXAMPLE := $(OUT)/conjugate_gradients
+$(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gradients.cu)
+	$(link)
+
 .PHONY: help run test data info list build readmes clean format check-format fuzz bench-reader \
   counting-cost bench figures report test-plots handout grade test-coursework test-watch
 
@@ -39,12 +44,13 @@ run: $(SPMV)  ## run and verify every step on MATRIX, or on three matrices that 
 # which other tests call): that takes two thirds of the time on two cores.
 STEP_TAGS := $(foreach s,$(STEPS),[$(firstword $(subst _, ,$(s)))])
 COMMA := ,
-test: $(TESTS) $(SPMV) $(BROKEN) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
+test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
 	@$(TESTS) '$(subst $() ,$(COMMA),$(STEP_TAGS))' >$(OUT)/steps.log 2>&1 & steps=$$!; \
 	  trap "kill $$steps; exit 130" INT TERM; status=0; \
 	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' || status=1; \
 	  bash common/tests/cli_test.sh $(SPMV) $(BROKEN) || status=1; \
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
+	  bash 06_pcsr/example/test.sh $(EXAMPLE) || status=1; \
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
 
@@ -73,7 +79,7 @@ $(READER): $(call object,$(ROOT)/common/tests/read_benchmark.cpp $(wildcard $(RO
 bench-reader: $(READER)  ## how fast files are read, beside SciPy
 	@python3 common/tests/read_benchmark.py $(READER) $(MATRIX)
 
-build: $(SPMV) $(TESTS) $(BROKEN) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
+build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
 
 readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check: only compare)
 	@plots/python.sh plots/update_readmes.py $(ARGS)

@@ -70,41 +70,37 @@ __host__ __device__ constexpr OnePassShape one_pass_shape(int rows, int cols, in
           static_cast<int>(divide_up(shares, per_block))};
 }
 
-// How pcsr_rows_kernel would multiply: `lanes` per row, `items` nonzeros per lane at a time.
-struct RowsShape {
-  int lanes;
-  int items;
-};
-
-inline constexpr int kRowsStatisticsThreads = 128;  // per block of prepare_one_pass_kernel
-inline constexpr int kRowsStatisticsBlocks = 64;    // at most
-
-// Lanes for a row of average length; more where there are too few rows to occupy the device.
-__host__ __device__ constexpr RowsShape rows_shape(int rows, int nnz, int multiprocessors) {
-  const int mean = rows > 0 ? (nnz - 1) / rows + 1 : 0;
-  RowsShape shape{1, mean <= 4 ? 4 : 8};
-  while (shape.lanes < 32 && shape.lanes * shape.items < mean) shape.lanes *= 2;
-  while (shape.lanes < 32 && 1LL * rows * shape.lanes < 512LL * multiprocessors) shape.lanes *= 2;
-  return shape;
+// Lanes per row, as a power of two, with which pcsr_rows_kernel suits the matrix, or -1 if it does
+// not: lanes for a row of average length in one round; more where there are too few rows to occupy
+// the device, and where the longest row would take more than 3 rounds. The lanes' loads, of a
+// nonzero or not, must then be at most 2.5 times the nonzeros, and some for what a launch takes
+// anyway. All constants are from measurements on an H200 (NOTES.md).
+__host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatistics& found) {
+  const auto loads = [](int width) { return static_cast<long long>(kRowsItems) << width; };
+  const int most = kRowsWidths - 1;
+  int width = 0;
+  while (width < most && loads(width) * rows < nnz) ++width;
+  while (width < 5 && (1LL * rows << width) < 65536) ++width;
+  while (width < most && found.longest > 3 * loads(width)) ++width;
+  const long long all = found.rounds[width] * loads(width > 5 ? width : 5);
+  return found.longest <= 3 * loads(width) && all <= 5LL * nnz / 2 + 600'000 ? width : -1;
 }
 
 // --- Preparation --------------------------------------------------------------------------------
 
-// What one block found out about the rows; see RowRounds.
-struct RowsStatistics {
-  long long rounds;
-  int most_rounds;
-};
+inline constexpr int kPrepareThreads = 128;    // per block
+inline constexpr int kStatisticsBlocks = 256;  // at most
 
-// The first share_blocks blocks find shares, one per warp; the others look at the row lengths, and
-// leave a RowsStatistics each.
+// The first share_blocks blocks find shares, one per warp; each of the others looks at a part of
+// the rows and writes an element of `statistics`.
 template <typename T>
 __global__ void prepare_one_pass_kernel(int share_blocks, int share_count, unsigned window,
                                         int rows, int nnz, const int* row_offsets, Share* shares,
                                         PartialSum<T>* partial_sums, unsigned* unstarted,
-                                        RowsShape shape, RowsStatistics* statistics) {
-  constexpr int kWarps = kRowsStatisticsThreads / 32;
+                                        RowsStatistics* statistics) {
+  constexpr int kWarps = kPrepareThreads / 32;
   const int warp = static_cast<int>(threadIdx.x / 32);
+  const int lane = static_cast<int>(threadIdx.x % 32);
   const int block = static_cast<int>(blockIdx.x);
   if (block < share_blocks) {
     const int s = block * kWarps + warp;
@@ -113,23 +109,28 @@ __global__ void prepare_one_pass_kernel(int share_blocks, int share_count, unsig
                partial_sums, unstarted);
     return;
   }
-  __shared__ RowsStatistics of_warp[kWarps];
-  RowsStatistics found{0, 0};
+  RowsStatistics found = {};
   const int statistics_block = block - share_blocks;
   const int statistics_blocks = static_cast<int>(gridDim.x) - share_blocks;
   for (long long first = 32LL * (statistics_block * kWarps + warp); first < rows;
        first += 32LL * kWarps * statistics_blocks) {
-    const RowRounds rounds =
-        rounds_of_rows(static_cast<int>(first), rows, shape.lanes, shape.items, row_offsets);
-    found.rounds += rounds.sum;
-    found.most_rounds = max(found.most_rounds, rounds.most);
+    look_at_rows(static_cast<int>(first), rows, row_offsets, found);
   }
-  if (threadIdx.x % 32 == 0) of_warp[warp] = found;
+  __shared__ RowsStatistics of_warp[kWarps];
+  for (int distance = 16; distance > 0; distance /= 2) {
+    found.longest = max(found.longest, __shfl_down_sync(0xffffffffu, found.longest, distance));
+#pragma unroll
+    for (int w = 0; w < kRowsWidths; ++w) {
+      found.rounds[w] += __shfl_down_sync(0xffffffffu, found.rounds[w], distance);
+    }
+  }
+  if (lane == 0) of_warp[warp] = found;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  for (int w = 1; w < kWarps; ++w) {
-    found.rounds += of_warp[w].rounds;
-    found.most_rounds = max(found.most_rounds, of_warp[w].most_rounds);
+  for (int other = 1; other < kWarps; ++other) {
+    found.longest = max(found.longest, of_warp[other].longest);
+#pragma unroll
+    for (int w = 0; w < kRowsWidths; ++w) found.rounds[w] += of_warp[other].rounds[w];
   }
   statistics[statistics_block] = found;
 }
@@ -151,9 +152,8 @@ struct CsrPattern {
 };
 
 enum class OnePassPath {
-  kAutomatic,  // prepare() chooses, from the row lengths
-  kShares,     // any matrix: equal shares, a segmented scan
-  kRows,       // rows of about the same length, in small matrices: a group of lanes per row
+  kAutomatic,  // prepare() chooses from the row lengths: groups of lanes per row if they suit
+  kShares,     // equal shares and a segmented scan, which suit any matrix
 };
 
 struct OnePassOptions {
@@ -186,7 +186,7 @@ class OnePassPlan {
     cudaFreeHost(statistics_);
   }
 
-  // Computes sizes and allocates: a few hundred bytes of pinned host memory and, unless `workspace`
+  // Computes sizes and allocates: 20 KB of pinned host memory and, unless `workspace`
   // is given, workspace_bytes() of device memory. Reads nothing of the matrix. `workspace` is
   // aligned to 16 bytes (as cudaMalloc's memory is) and stays the caller's.
   // Errors: cudaErrorInvalidValue for negative sizes, sizes beyond the limits, null pointers of
@@ -204,7 +204,7 @@ class OnePassPlan {
     fresh.options_ = options;
     cudaError_t error = fresh.set_shape();
     if (error == cudaSuccess) {
-      error = cudaHostAlloc(&fresh.statistics_, kRowsStatisticsBlocks * sizeof(RowsStatistics),
+      error = cudaHostAlloc(&fresh.statistics_, kStatisticsBlocks * sizeof(RowsStatistics),
                             cudaHostAllocMapped);
     }
     if (error == cudaSuccess && !workspace && fresh.workspace_bytes() > 0) {
@@ -243,26 +243,26 @@ class OnePassPlan {
   // for `stream`, so it cannot be captured. Needed once, before the first product.
   cudaError_t prepare(cudaStream_t stream) {
     if (shape_.share_count == 0) return cudaSuccess;
-    const bool rows_possible = rows_may_suit();
-    constexpr int kWarps = kRowsStatisticsThreads / 32;
+    constexpr int kWarps = kPrepareThreads / 32;
     const int share_blocks = shape_.share_count / kWarps + 1;
-    const int wanted = (matrix_.rows + kRowsStatisticsThreads - 1) / kRowsStatisticsThreads;
-    const int statistics_blocks = !rows_possible                   ? 0
-                                  : wanted < kRowsStatisticsBlocks ? wanted
-                                                                   : kRowsStatisticsBlocks;
-    cudaError_t error = launch(
-        prepare_one_pass_kernel<T>, share_blocks + statistics_blocks, kRowsStatisticsThreads, 0,
-        stream, false, share_blocks, shape_.share_count, shape_.window, matrix_.rows, matrix_.nnz,
-        matrix_.row_offsets, shares_, partial_sums_, unstarted_, rows_shape_, statistics_);
+    const int wanted = (matrix_.rows - 1) / kPrepareThreads + 1;
+    const int statistics_blocks = !rows_may_suit_              ? 0
+                                  : wanted < kStatisticsBlocks ? wanted
+                                                               : kStatisticsBlocks;
+    cudaError_t error =
+        launch(prepare_one_pass_kernel<T>, share_blocks + statistics_blocks, kPrepareThreads, 0,
+               stream, false, share_blocks, shape_.share_count, shape_.window, matrix_.rows,
+               matrix_.nnz, matrix_.row_offsets, shares_, partial_sums_, unstarted_, statistics_);
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     if (error != cudaSuccess) return error;
-    RowsStatistics all{0, 0};
+    rows_width_ = -1;
+    if (statistics_blocks == 0) return cudaSuccess;
+    RowsStatistics all = {};
     for (int b = 0; b < statistics_blocks; ++b) {
-      all.rounds += statistics_[b].rounds;
-      if (statistics_[b].most_rounds > all.most_rounds)
-        all.most_rounds = statistics_[b].most_rounds;
+      if (statistics_[b].longest > all.longest) all.longest = statistics_[b].longest;
+      for (int w = 0; w < kRowsWidths; ++w) all.rounds[w] += statistics_[b].rounds[w];
     }
-    path_ = rows_possible && rows_suit(all) ? OnePassPath::kRows : OnePassPath::kShares;
+    rows_width_ = rows_width(matrix_.rows, matrix_.nnz, all);
     return cudaSuccess;
   }
 
@@ -272,7 +272,7 @@ class OnePassPlan {
   cudaError_t multiply(T alpha, const T* values, const T* x, T beta, T* y,
                        cudaStream_t stream) const {
     if (shape_.share_count == 0) return cudaSuccess;
-    if (path_ == OnePassPath::kRows) return multiply_rows(alpha, values, x, beta, y, stream);
+    if (rows_width_ >= 0) return multiply_rows(alpha, values, x, beta, y, stream);
     const OnePassArguments<T> arguments{shape_.share_count,
                                         shape_.window,
                                         shares_,
@@ -286,16 +286,15 @@ class OnePassPlan {
                                         partial_sums_,
                                         unstarted_};
     return launch(pcsr_one_pass_kernel<T>, shape_.blocks, 32 * shape_.warps_per_block,
-                  shape_.warps_per_block * sizeof(OnePassShared<T>), stream, overlaps(), arguments);
+                  shared_bytes(), stream, overlaps(), arguments);
   }
 
   // Switches the overlap of later products on or off (OnePassOptions::overlap).
   void overlap(bool on) { options_.overlap = on; }
 
   // What prepare() chose.
-  OnePassPath path() const { return path_; }
+  int lanes_per_row() const { return rows_width_ >= 0 ? 1 << rows_width_ : 0; }  // 0: shares
   const OnePassShape& shape() const { return shape_; }
-  const RowsShape& rows_shape() const { return rows_shape_; }
   bool overlaps() const { return options_.overlap && overlap_supported_; }
 
  private:
@@ -303,8 +302,8 @@ class OnePassPlan {
     std::swap(matrix_, other.matrix_);
     std::swap(options_, other.options_);
     std::swap(shape_, other.shape_);
-    std::swap(rows_shape_, other.rows_shape_);
-    std::swap(path_, other.path_);
+    std::swap(rows_may_suit_, other.rows_may_suit_);
+    std::swap(rows_width_, other.rows_width_);
     std::swap(overlap_supported_, other.overlap_supported_);
     std::swap(owned_, other.owned_);
     std::swap(statistics_, other.statistics_);
@@ -313,10 +312,19 @@ class OnePassPlan {
     std::swap(unstarted_, other.unstarted_);
   }
 
+  // Large blocks take more shared memory than they use, or a multiprocessor would hold three of
+  // them in single precision: where products overlap, the third one is of the next product, whose
+  // blocks then spread unevenly over the multiprocessors.
+  static constexpr std::size_t kBlockBytes =
+      OnePassPolicy<T>::kThreads / 32 * sizeof(OnePassShared<double>);
+  std::size_t shared_bytes() const {
+    return shape_.warps_per_block < 8 ? shape_.warps_per_block * sizeof(OnePassShared<T>)
+                                      : kBlockBytes;
+  }
+
   // From the sizes and the current device.
   cudaError_t set_shape() {
     using Policy = OnePassPolicy<T>;
-    constexpr std::size_t kBlockBytes = Policy::kThreads / 32 * sizeof(OnePassShared<T>);
     int device = 0;
     int multiprocessors = 0;
     int l2_bytes = 0;
@@ -349,51 +357,25 @@ class OnePassPlan {
                                  static_cast<int>(percent < 100 ? percent : 100));
     shape_ = one_pass_shape<T>(matrix_.rows, matrix_.cols, matrix_.nnz, blocks * multiprocessors,
                                l2_bytes);
-    rows_shape_ = spmv::rows_shape(matrix_.rows, matrix_.nnz, multiprocessors);
+    // Beyond three quarters of the L2 cache, bytes decide, not instructions.
+    const long long bytes =
+        4LL * matrix_.rows + matrix_.nnz * static_cast<long long>(4 + sizeof(T));
+    rows_may_suit_ = options_.path == OnePassPath::kAutomatic && matrix_.rows <= matrix_.nnz &&
+                     bytes <= l2_bytes / 4 * 3LL;
     overlap_supported_ = major >= 9;
     return error;
   }
 
-  // From the sizes: may rows be multiplied by groups of lanes?
-  bool rows_may_suit() const {
-    if (options_.path != OnePassPath::kAutomatic) return options_.path == OnePassPath::kRows;
-    return matrix_.nnz <= kRowsMostNonzeros;
-  }
-  // From the row lengths: is at least 1 / kRowsMostSlack of the lanes' loads of a nonzero, and is
-  // no row much longer than the others?
-  bool rows_suit(const RowsStatistics& found) const {
-    if (options_.path != OnePassPath::kAutomatic) return true;
-    return found.most_rounds <= kRowsMostRounds &&
-           static_cast<double>(found.rounds) * 32 * rows_shape_.items <=
-               kRowsMostSlack * matrix_.nnz;
-  }
-  static constexpr int kRowsMostNonzeros = 0;
-  static constexpr int kRowsMostRounds = 4;
-  static constexpr double kRowsMostSlack = 2.5;
-
   cudaError_t multiply_rows(T alpha, const T* values, const T* x, T beta, T* y,
                             cudaStream_t stream) const {
-    const auto with = [&](auto kernel) {
-      const long long threads = 1LL * matrix_.rows * rows_shape_.lanes;
-      return launch(kernel, static_cast<int>((threads + kRowsThreads - 1) / kRowsThreads),
-                    kRowsThreads, 0, stream, overlaps(), matrix_.rows, matrix_.row_offsets,
-                    matrix_.column_indices, values, alpha, x, beta, y);
-    };
-    const bool few = rows_shape_.items == 4;
-    switch (rows_shape_.lanes) {
-      case 1:
-        return few ? with(pcsr_rows_kernel<1, 4, T>) : with(pcsr_rows_kernel<1, 8, T>);
-      case 2:
-        return few ? with(pcsr_rows_kernel<2, 4, T>) : with(pcsr_rows_kernel<2, 8, T>);
-      case 4:
-        return few ? with(pcsr_rows_kernel<4, 4, T>) : with(pcsr_rows_kernel<4, 8, T>);
-      case 8:
-        return few ? with(pcsr_rows_kernel<8, 4, T>) : with(pcsr_rows_kernel<8, 8, T>);
-      case 16:
-        return few ? with(pcsr_rows_kernel<16, 4, T>) : with(pcsr_rows_kernel<16, 8, T>);
-      default:
-        return few ? with(pcsr_rows_kernel<32, 4, T>) : with(pcsr_rows_kernel<32, 8, T>);
-    }
+    static constexpr decltype(&pcsr_rows_kernel<1, T>) kKernels[kRowsWidths] = {
+        pcsr_rows_kernel<1, T>,  pcsr_rows_kernel<2, T>,   pcsr_rows_kernel<4, T>,
+        pcsr_rows_kernel<8, T>,  pcsr_rows_kernel<16, T>,  pcsr_rows_kernel<32, T>,
+        pcsr_rows_kernel<64, T>, pcsr_rows_kernel<128, T>, pcsr_rows_kernel<256, T>};
+    const long long threads = static_cast<long long>(matrix_.rows) << rows_width_;
+    return launch(kKernels[rows_width_], static_cast<int>((threads - 1) / kRowsThreads + 1),
+                  kRowsThreads, 0, stream, overlaps(), matrix_.rows, matrix_.row_offsets,
+                  matrix_.column_indices, values, alpha, x, beta, y);
   }
 
   template <typename... Parameters, typename... Arguments>
@@ -416,8 +398,8 @@ class OnePassPlan {
   CsrPattern matrix_;
   OnePassOptions options_;
   OnePassShape shape_ = {};
-  RowsShape rows_shape_ = {};
-  OnePassPath path_ = OnePassPath::kShares;
+  bool rows_may_suit_ = false;
+  int rows_width_ = -1;  // binary logarithm of the lanes per row; -1: shares
   bool overlap_supported_ = false;
   void* owned_ = nullptr;                 // device memory, if the caller gave none
   RowsStatistics* statistics_ = nullptr;  // pinned host memory, which the device writes

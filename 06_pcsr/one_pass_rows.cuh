@@ -1,15 +1,17 @@
 // Step 06, one pass: the path for matrices whose rows are alike.
 //
-// A scan costs instructions, and where a matrix is small these, not bytes, are what a product
-// takes. If rows have about the same length, a fixed number of lanes per row does without: all
-// loads of a row are issued at once (`items` per lane), then its products are added up by shuffles
-// (step 03).
+// Shares pay for any row lengths with instructions (the scan), and for long rows with a wait
+// (partial sums of several warps). Where a matrix is small, instructions and waits, not bytes, are
+// what a product takes; and where its rows have about the same length, a fixed number of lanes per
+// row does without either: all loads of a row are issued at once (8 per lane), then its
+// products are added up by shuffles (step 03), and through shared memory if a row has several
+// warps.
 //
-//   lane     multiplies every `lanes`-th nonzero of a row, `items` at a time
-//   group    of `lanes` lanes: owns one row
+//   lane     multiplies every `lanes`-th nonzero of a row, 8 at a time (a round)
+//   group    of `lanes` lanes, 1 to 256: owns one row
 //
 // Launched by OnePassPlan::multiply (one_pass.cuh), which chooses this path and the number of
-// lanes; tested in test.cu, "one pass: rows ...".
+// lanes; tested in test.cu, "one pass: both paths ...".
 #pragma once
 
 #ifndef __CUDACC_RTC__
@@ -22,13 +24,15 @@
 namespace spmv {
 
 inline constexpr int kRowsThreads = 256;  // per block
+inline constexpr int kRowsItems = 8;      // nonzeros per lane and round
+inline constexpr int kRowsWidths = 9;     // numbers of lanes per row: 2^0, ..., 2^8
 
-template <int lanes, int items, typename T>
+template <int lanes, typename T>
 __global__ void __launch_bounds__(kRowsThreads)
     pcsr_rows_kernel(int rows, const int* __restrict__ row_offsets,
                      const int* __restrict__ column_indices, const T* __restrict__ values, T alpha,
                      const T* x, T beta, T* y) {
-  static_assert(lanes > 0 && 32 % lanes == 0, "a row is added up within a warp");
+  static_assert(lanes > 0 && kRowsThreads % lanes == 0, "a row is added up within a block");
   const int row =
       static_cast<int>((blockIdx.x * static_cast<unsigned>(kRowsThreads) + threadIdx.x) / lanes);
   const int lane = threadIdx.x % lanes;
@@ -38,11 +42,11 @@ __global__ void __launch_bounds__(kRowsThreads)
     k = row_offsets[row] + lane;
     end = row_offsets[row + 1];
   }
-  int column[items];
-  T value[items];
+  int column[kRowsItems];
+  T value[kRowsItems];
   const auto load = [&] {
 #pragma unroll
-    for (int j = 0; j < items; ++j) {
+    for (int j = 0; j < kRowsItems; ++j) {
       if (k + lanes * j < end) {
         column[j] = column_indices[k + lanes * j];
         value[j] = values[k + lanes * j];
@@ -55,50 +59,60 @@ __global__ void __launch_bounds__(kRowsThreads)
 
   T sum = 0;
   while (true) {
-    T product[items];
+    T product[kRowsItems];
 #pragma unroll
-    for (int j = 0; j < items; ++j) {
+    for (int j = 0; j < kRowsItems; ++j) {
       product[j] = k + lanes * j < end ? value[j] * x[column[j]] : T{0};
     }
 #pragma unroll
-    for (int j = 0; j < items; ++j) sum += product[j];
-    k += lanes * items;
+    for (int j = 0; j < kRowsItems; ++j) sum += product[j];
+    k += lanes * kRowsItems;
     if (k >= end) break;
     load();
   }
 #pragma unroll
-  for (int distance = 1; distance < lanes; distance *= 2) {
+  for (int distance = 1; distance < (lanes < 32 ? lanes : 32); distance *= 2) {
     sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+  }
+  if constexpr (lanes > 32) {
+    __shared__ T sum_of_warp_in_block[kRowsThreads / 32];
+    const int warp = static_cast<int>(threadIdx.x / 32);
+    if (threadIdx.x % 32 == 0) sum_of_warp_in_block[warp] = sum;
+    __syncthreads();
+    if (lane == 0) {
+#pragma unroll
+      for (int w = 1; w < lanes / 32; ++w) sum += sum_of_warp_in_block[warp + w];
+    }
   }
   if (lane == 0 && row < rows) y[row] = scaled_sum(alpha, sum, beta, &y[row]);
 }
 
-// How well a number of lanes fits the rows from `first_row` on, one row per lane of the calling
-// warp: how often the slowest of its groups in pcsr_rows_kernel goes through the loop (at least
-// once), added up over the warps that multiply these rows.
-struct RowRounds {
-  int sum;
-  int most;
+// What prepare_one_pass_kernel finds out about the row lengths.
+struct RowsStatistics {
+  int longest;
+  // rounds[w]: how often the warps of pcsr_rows_kernel with 2^w lanes per row go through their
+  // loop, at least once each; groups of several warps are counted once.
+  long long rounds[kRowsWidths];
 };
-__device__ __forceinline__ RowRounds rounds_of_rows(int first_row, int rows, int lanes, int items,
-                                                    const int* row_offsets) {
+
+// Adds the 32 rows from `first_row` on, one per lane of the calling warp, to the lanes' statistics.
+__device__ __forceinline__ void look_at_rows(int first_row, int rows, const int* row_offsets,
+                                             RowsStatistics& statistics) {
   const int lane = threadIdx.x % 32;
   const int row = first_row + lane;
-  int rounds = 0;
-  if (row < rows) {
-    const int length = row_offsets[row + 1] - row_offsets[row];
-    rounds = max((length + lanes * items - 1) / (lanes * items), 1);
+  int longest = row < rows ? row_offsets[row + 1] - row_offsets[row] : -1;
+  statistics.longest = max(statistics.longest, longest);
+  // From one row per warp to 32: the longest of a warp's rows decides.
+#pragma unroll
+  for (int w = kRowsWidths - 1; w >= 0; --w) {
+    const int rows_together = w < 5 ? 32 >> w : 1;
+    if (rows_together > 1) {
+      longest = max(longest, __shfl_xor_sync(0xffffffffu, longest, rows_together / 2));
+    }
+    if (lane % rows_together == 0 && longest >= 0) {
+      statistics.rounds[w] += max((longest + (kRowsItems << w) - 1) / (kRowsItems << w), 1);
+    }
   }
-  const int rows_per_warp = 32 / lanes;
-  for (int distance = 1; distance < rows_per_warp; distance *= 2) {
-    rounds = max(rounds, __shfl_xor_sync(0xffffffffu, rounds, distance));
-  }
-  RowRounds result{lane % rows_per_warp == 0 ? rounds : 0, rounds};
-  for (int distance = 16; distance > 0; distance /= 2) {
-    result.sum += __shfl_xor_sync(0xffffffffu, result.sum, distance);
-    result.most = max(result.most, __shfl_xor_sync(0xffffffffu, result.most, distance));
-  }
-  return result;
 }
 
 }  // namespace spmv

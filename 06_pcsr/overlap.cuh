@@ -23,13 +23,18 @@
 namespace spmv {
 
 __device__ __forceinline__ void wait_for_previous_kernel() {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if defined(__CUDACC_RTC__) && \
+    __CUDA_ARCH__ >= 900  // there is no runtime API: the same instruction
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#elif !defined(__CUDACC_RTC__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
   cudaGridDependencySynchronize();
 #endif
 }
 
 __device__ __forceinline__ void let_next_kernel_start() {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#elif !defined(__CUDACC_RTC__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900)
   cudaTriggerProgrammaticLaunchCompletion();
 #endif
 }

@@ -147,13 +147,12 @@ class PcsrOnePass final : public Spmv<T> {
     return plan_.overlaps();
   }
   std::size_t matrix_bytes() const override {
-    if (plan_.path() == OnePassPath::kRows) return a_.bytes();
+    if (plan_.lanes_per_row() > 0) return a_.bytes();
     return a_.bytes() + (plan_.shape().share_count + 1) * sizeof(Share);
   }
   std::string choice() const override {
-    if (plan_.path() == OnePassPath::kRows) {
-      return std::to_string(plan_.rows_shape().lanes) + " lanes per row";
-    }
+    if (const int lanes = plan_.lanes_per_row())
+      return std::to_string(lanes) + (lanes == 1 ? " lane per row" : " lanes per row");
     return "shares of " + std::to_string(plan_.shape().window);
   }
 

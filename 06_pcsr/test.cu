@@ -79,6 +79,24 @@ __global__ void one_pass_phases_kernel(const __grid_constant__ OnePassArguments<
   }
 }
 
+// pcsr_one_pass_kernel with the wait for the previous kernel too late: after x has been read.
+template <typename T>
+__global__ void late_wait_kernel(const __grid_constant__ OnePassArguments<T> a) {
+  __shared__ OnePassShared<T> late_wait_shared;
+  if (static_cast<int>(blockIdx.x) >= a.share_count) return;
+  OnePassWarp<T> warp(a, late_wait_shared, static_cast<int>(blockIdx.x));
+  warp.load_first_step();
+  warp.load_row_ends();
+  warp.start();
+  warp.multiply();
+  wait_for_previous_kernel();
+  warp.store_products();
+  warp.mark_row_ends();
+  warp.scan_segments();
+  warp.write_rows();
+  warp.finish_cut_rows();
+}
+
 namespace {
 
 using device::Buffer;
@@ -717,30 +735,85 @@ class Planned {
   Buffer<char> workspace_;
 };
 
-template <typename T>
-void check_paths(const Lengths& lengths) {
-  for (const OnePassPath path : {OnePassPath::kShares, OnePassPath::kRows}) {
-    for (const bool own_workspace : {false, true}) {
-      Planned<T> planned(lengths, {.overlap = own_workspace, .path = path}, own_workspace);
-      CHECK(planned.plan.path() == path);
-      planned.check(T{1}, T{0});
-      planned.check(T{3}, T{2});
-    }
+// pcsr_rows_kernel with any number of lanes per row.
+template <int lanes, typename T>
+void check_rows(const Lengths& lengths) {
+  OnePassInput<T> input(lengths, 1000, 0);
+  for (const T beta : {T{0}, T{2}}) {
+    input.y.upload(input.y0);
+    device::launch(
+        pcsr_rows_kernel<lanes, T>,
+        {dim3(device::divide_up(input.a.rows * lanes, kRowsThreads)), dim3(kRowsThreads)},
+        input.a.rows, input.a.row_offsets.data(), input.a.column_indices.data(),
+        input.a.values.data(), T{3}, input.x.data(), beta, input.y.data());
+    input.check_y(T{3}, beta);
   }
 }
 
-TEST_CASE("one pass: both paths of a plan, workspace of the caller and its own", "[06]") {
-  for (const int n : {1, 3, 5, 9, 17, 40, 100, 300}) {
-    CAPTURE(n);
-    check_paths<double>(Lengths(100, n));
-    check_paths<float>(joined(random_lengths(50, 2 * n, 3), {0, 0, 4 * n}));
+TEST_CASE("one pass: rows multiplied by any number of lanes", "[06]") {
+  for (const Lengths& lengths :
+       {Lengths(100, 5), joined(random_lengths(70, 300, 3), {5000, 0, 1})}) {
+    check_rows<1, double>(lengths);
+    check_rows<2, float>(lengths);
+    check_rows<16, double>(lengths);
+    check_rows<32, float>(lengths);
+    check_rows<64, double>(lengths);
+    check_rows<256, float>(lengths);
+    check_rows<256, double>(lengths);
+  }
+}
+
+// The lanes per row that a plan chooses; 0: shares.
+template <typename T>
+int chosen_lanes(const Lengths& lengths, const OnePassOptions& options = {}) {
+  Planned<T> planned(lengths, options, true);
+  planned.check(T{1}, T{0});
+  planned.check(T{3}, T{2});
+  return planned.plan.lanes_per_row();
+}
+
+TEST_CASE("one pass: a plan chooses groups of lanes for rows that are alike, shares for others",
+          "[06]") {
+  CHECK(chosen_lanes<double>(Lengths(70000, 5)) == 1);
+  CHECK(chosen_lanes<float>(Lengths(9000, 30)) == 8);  // 4 for the length, 8 to occupy the device
+  CHECK(chosen_lanes<double>(Lengths(300, 40)) == 32);
+  CHECK(chosen_lanes<float>(Lengths(100, 800)) == 128);
+  CHECK(chosen_lanes<double>(joined(Lengths(100, 800), {4000})) == 256);  // at most 3 rounds
+  CHECK(chosen_lanes<float>(joined(Lengths(100, 800), {7000})) == 0);
+  CHECK(chosen_lanes<double>(joined(Lengths(9000, 3), {700})) == 0);  // 9000 rows of 32 lanes
+  CHECK(chosen_lanes<float>(joined({3}, Lengths(100, 0))) == 0);  // rows cost more than nonzeros
+  CHECK(chosen_lanes<float>(Lengths(300, 40), {.path = OnePassPath::kShares}) == 0);
+}
+
+TEST_CASE("one pass: statistics of row lengths", "[06]") {
+  const Lengths lengths = joined(random_lengths(1000, 90, 4), {3000, 0});
+  const Buffer<int> row_offsets("row_offsets", offsets_of(lengths));
+  const auto rows = static_cast<int>(lengths.size());
+  Buffer<RowsStatistics> statistics("statistics", 2);
+  device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u, rows,
+                 0, row_offsets.data(), static_cast<Share*>(nullptr),
+                 static_cast<PartialSum<float>*>(nullptr), static_cast<unsigned*>(nullptr),
+                 statistics.data());
+  const std::vector<RowsStatistics> found = statistics.download();
+  CHECK(std::max(found[0].longest, found[1].longest) == 3000);
+  for (int w = 0; w < kRowsWidths; ++w) {
+    const int rows_together = std::max(32 >> w, 1);
+    long long rounds = 0;
+    for (int first = 0; first < rows; first += rows_together) {
+      const int last = std::min(first + rows_together, rows);
+      const int longest = *std::max_element(&lengths[first], &lengths[first] + (last - first));
+      rounds += std::max(device::divide_up(longest, kRowsItems << w), 1);
+    }
+    CAPTURE(w);
+    CHECK(found[0].rounds[w] + found[1].rounds[w] == rounds);
   }
 }
 
 TEST_CASE("one pass: a plan in a graph, moved, and used twice", "[06]") {
-  for (const OnePassPath path : {OnePassPath::kShares, OnePassPath::kRows}) {
-    Planned<double> planned(joined(random_lengths(300, 30, 5), {3000}),
+  for (const OnePassPath path : {OnePassPath::kShares, OnePassPath::kAutomatic}) {
+    Planned<double> planned(joined(random_lengths(300, 30, 5), Lengths(20, 60)),
                             {.overlap = true, .path = path});
+    CHECK((planned.plan.lanes_per_row() > 0) == (path == OnePassPath::kAutomatic));
     OnePassPlan<double> moved(std::move(planned.plan));
     planned.plan = std::move(moved);
     cudaGraph_t graph = nullptr;
@@ -760,6 +833,90 @@ TEST_CASE("one pass: a plan in a graph, moved, and used twice", "[06]") {
     cudaGraphDestroy(graph);
   }
 }
+
+#ifndef SPMV_CUDA
+// A^4 x by overlapped products, each of which reads what the one before writes, with streams whose
+// kernels start early in an order drawn from the seed.
+template <typename Multiply>
+int right_powers(const Csr<double>& host, const Multiply& multiply) {
+  std::vector<double> expected = test_vector<double>(host.cols, 1);
+  const std::vector<double> x_host = expected;
+  for (int i = 0; i < 4; ++i) {
+    std::vector<double> next(host.rows);
+    for (Index row = 0; row < host.rows; ++row) {
+      for (Index k = host.row_offsets[row]; k < host.row_offsets[row + 1]; ++k) {
+        next[row] += host.values[k] * expected[host.column_indices[k]];
+      }
+    }
+    expected = next;
+  }
+  struct Restore {
+    simt::Settings saved = simt::settings();
+    ~Restore() { simt::settings() = saved; }
+  } const restore;
+  simt::settings().late_streams = true;
+  int right = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    simt::settings().seed = seed;
+    Buffer<double> x("x", x_host);
+    Buffer<double> y("y", std::vector<double>(host.rows, 0.0));
+    const device::Stream stream;
+    for (int i = 0; i < 4; ++i) {
+      multiply(i % 2 ? y.data() : x.data(), i % 2 ? x.data() : y.data(), stream.get());
+    }
+    stream.synchronize();
+    const std::vector<double> got = x.download();
+    bool same = true;
+    for (Index row = 0; row < host.rows; ++row) {
+      same &= std::abs(got[row] - expected[row]) <= 1e-9 * (1 + std::abs(expected[row]));
+    }
+    right += same;
+  }
+  return right;
+}
+
+TEST_CASE("one pass: overlapped products wait for x; a wait that is too late is found out",
+          "[06]") {
+  for (const Lengths& lengths : {Lengths(300, 7), joined(Lengths(299, 2), {2000})}) {
+    Csr<double> host = csr_of<double>(lengths);
+    for (Index& column : host.column_indices) column %= host.rows;
+    host.cols = host.rows;
+    const device::DeviceCsr<double> a(host);
+    OnePassPlan<double> plan;
+    REQUIRE(plan.create({a.rows, a.cols, a.nnz, a.row_offsets.data(), a.column_indices.data()},
+                        {.overlap = true}) == cudaSuccess);
+    REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+    CHECK(right_powers(host, [&](const double* x, double* y, cudaStream_t stream) {
+            CHECK(plan.multiply(1, a.values.data(), x, 0, y, stream) == cudaSuccess);
+          }) == 12);
+  }
+  // Shares of one step, so that the mutant needs no loop.
+  const Csr<double> host = [] {
+    Csr<double> square = csr_of<double>(Lengths(300, 7));
+    for (Index& column : square.column_indices) column %= square.rows;
+    square.cols = square.rows;
+    return square;
+  }();
+  const device::DeviceCsr<double> a(host);
+  Shares<double> shares(host.row_offsets, 192, 40);
+  CHECK(right_powers(host, [&](const double* x, double* y, cudaStream_t stream) {
+          const OnePassArguments<double> arguments{shares.count,
+                                                   192,
+                                                   shares.shares.data(),
+                                                   a.row_offsets.data(),
+                                                   a.column_indices.data(),
+                                                   a.values.data(),
+                                                   1,
+                                                   x,
+                                                   0,
+                                                   y,
+                                                   shares.partial_sums.data(),
+                                                   shares.unstarted.data()};
+          device::launch(late_wait_kernel<double>, {dim3(shares.count), dim3(32), 0, stream, true},
+                         arguments);
+        }) < 6);
+}
+#endif
 
 TEST_CASE("one pass: a plan refuses what it cannot do, and empty matrices need nothing", "[06]") {
   OnePassPlan<float> plan;

@@ -1,0 +1,157 @@
+// Conjugate gradients on OnePassPlan: what a program needs to use the kernel of this directory.
+//
+//   nvcc -O2 -std=c++17 -arch=native -o conjugate_gradients conjugate_gradients.cu
+//   ./conjugate_gradients                  the 5-point stencil on a 500 x 500 grid
+//   ./conjugate_gradients 1000             on a 1000 x 1000 grid
+//   ./conjugate_gradients matrix.mtx       a symmetric positive definite matrix (Matrix Market)
+//
+// Solves A x = b with b = A (1, ..., 1). One iteration is captured in a CUDA graph; its products
+// overlap the kernel before them, which writes the vector that they read, but not the matrix.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "../one_pass.cuh"
+#include "matrix.hpp"
+
+constexpr int kThreads = 256;
+constexpr int kSums = 64;  // partial sums of a dot product
+
+static void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "error: %s: %s\n", what, cudaGetErrorString(error));
+  std::exit(1);
+}
+
+// --- Vectors ------------------------------------------------------------------------------------
+
+// sums[block] = what this block adds to u . v.
+__global__ void dot_kernel(int n, const double* u, const double* v, double* sums) {
+  __shared__ double of_warp[kThreads / 32];
+  double sum = 0;
+  for (int i = blockIdx.x * kThreads + threadIdx.x; i < n; i += gridDim.x * kThreads) {
+    sum += u[i] * v[i];
+  }
+  sum = spmv::sum_of_warp(sum);
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int w = 1; w < kThreads / 32; ++w) sum += of_warp[w];
+  sums[blockIdx.x] = sum;
+}
+
+__device__ double total(const double* sums) {
+  double sum = 0;
+  for (int i = 0; i < kSums; ++i) sum += sums[i];
+  return sum;
+}
+
+// x += a p, r -= a q, with a = rr / pq (0 where all is solved).
+__global__ void step_kernel(int n, const double* rr, const double* pq, const double* p,
+                            const double* q, double* x, double* r) {
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  if (i >= n) return;
+  const double product = total(pq);
+  const double a = product != 0 ? total(rr) / product : 0;
+  x[i] += a * p[i];
+  r[i] -= a * q[i];
+}
+
+// p = r + (rr / rr of the iteration before) p; p = r where that is 0.
+__global__ void direction_kernel(int n, const double* rr, const double* rr_before, const double* r,
+                                 double* p) {
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  if (i >= n) return;
+  const double before = total(rr_before);
+  p[i] = r[i] + (before > 0 ? total(rr) / before * p[i] : 0);
+}
+
+template <typename... Parameters, typename... Arguments>
+static void launch(void (*kernel)(Parameters...), int blocks, cudaStream_t stream,
+                   Arguments... arguments) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(kThreads);
+  config.stream = stream;
+  check(cudaLaunchKernelEx(&config, kernel, arguments...), "launch");
+}
+
+// A copy in device memory, which lives as long as the program.
+template <typename T>
+static T* device(const std::vector<T>& host) {
+  T* data = nullptr;
+  check(cudaMalloc(&data, host.size() * sizeof(T)), "cudaMalloc");
+  check(cudaMemcpy(data, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice), "copy");
+  return data;
+}
+
+int main(int argc, char** argv) {
+  const std::string argument = argc > 1 ? argv[1] : "500";
+  const int side = std::atoi(argument.c_str());
+  const Csr a = side > 0 ? stencil(side) : read_symmetric(argument);
+  const int n = a.rows;
+  const int nnz = static_cast<int>(a.values.size());
+
+  const double* values = device(a.values);
+  double* x = device(std::vector<double>(n, 1.0));
+  double* r = device(std::vector<double>(n));
+  double* p = device(std::vector<double>(n));
+  double* q = device(std::vector<double>(n));
+  double* rr = device(std::vector<double>(kSums));         // r . r
+  double* rr_before = device(std::vector<double>(kSums));  // of the iteration before
+  double* pq = device(std::vector<double>(kSums));         // p . A p
+  const int blocks = (n - 1) / kThreads + 1;
+  const int dot_blocks = std::min(blocks, kSums);
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+  check(cudaStreamSynchronize(nullptr), "copies");
+
+  spmv::OnePassOptions options;
+  options.overlap = true;
+  spmv::OnePassPlan<double> plan;
+  check(plan.create({n, n, nnz, device(a.offsets), device(a.columns)}, options), "plan");
+  check(plan.prepare(stream), "prepare");
+
+  // x = 0, r = b.
+  check(plan.multiply(1, values, x, 0, r, stream), "product");
+  check(cudaMemsetAsync(x, 0, n * sizeof(double), stream), "memset");
+  launch(dot_kernel, dot_blocks, stream, n, r, r, rr);
+
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t iteration = nullptr;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+  launch(direction_kernel, blocks, stream, n, rr, rr_before, r, p);
+  check(plan.multiply(1, values, p, 0, q, stream), "product");
+  launch(dot_kernel, dot_blocks, stream, n, p, q, pq);
+  launch(step_kernel, blocks, stream, n, rr, pq, p, q, x, r);
+  check(cudaMemcpyAsync(rr_before, rr, kSums * sizeof(double), cudaMemcpyDeviceToDevice, stream),
+        "copy");
+  launch(dot_kernel, dot_blocks, stream, n, r, r, rr);
+  check(cudaStreamEndCapture(stream, &graph), "capture");
+  check(cudaGraphInstantiate(&iteration, graph, 0), "graph");
+
+  double first = 0;
+  double last = 0;
+  int iterations = 0;
+  for (; iterations <= 10000; iterations += 10) {
+    std::vector<double> sums(kSums);
+    check(cudaMemcpyAsync(sums.data(), rr, kSums * sizeof(double), cudaMemcpyDeviceToHost, stream),
+          "copy");
+    check(cudaStreamSynchronize(stream), "iterations");
+    last = 0;
+    for (const double sum : sums) last += sum;
+    if (iterations == 0) first = last;
+    if (last <= 1e-20 * first) break;
+    for (int i = 0; i < 10; ++i) check(cudaGraphLaunch(iteration, stream), "graph");
+  }
+  const double residual = first > 0 ? std::sqrt(last / first) : 0;
+  std::printf("%d rows, %d nonzeros: %d iterations, residual %.1e\n", n, nnz, iterations, residual);
+  if (residual <= 1e-10) return 0;
+  std::fprintf(stderr, "error: no convergence; is the matrix positive definite?\n");
+  return 1;
+}
