@@ -46,6 +46,7 @@ from pathlib import Path
 import claims
 from records import ROOT, Data, RecordError, bandwidth, floor_share, gflops, milliseconds, number
 from records import published, read_records, short
+from tables import Table
 
 BLOCK = re.compile(
     r"^<!-- (output|code|table|claims)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
@@ -172,10 +173,10 @@ def find_matrix(records, name):
 
 
 def published_speedups(name, precision, kernels):
-    """A line of plots/published/NAME.csv's speedups, one for each of `kernels` where there is one."""
+    """A row of plots/published/NAME.csv's speedups, one for each of `kernels` where there is one."""
     rows = published(name).where(precision=precision)
     given = {row["kernel"]: row["speedup"] for row in rows}
-    return "| the paper | | " + " | ".join(given.get(kernel, "") for kernel in kernels) + " |"
+    return ["the paper", "", *(given.get(kernel, "") for kernel in kernels)]
 
 
 def head_of(kernel):
@@ -236,11 +237,8 @@ def make_table(arguments, results=None):
         if r["matrix"] in full_names
         and any(fnmatch.fnmatchcase(r["kernel"], pattern) for pattern in patterns)
     ]
-    heads = [head_of(kernel) for kernel in kernels]
-    lines = [
-        "| matrix | nonzeros a row | " + " | ".join(heads) + " |",
-        "| :--- | ---: |" + " ---: |" * len(kernels),
-    ]
+    heads = ["matrix", "nonzeros a row", *(head_of(kernel) for kernel in kernels)]
+    rows = []
     ratios = {kernel: [] for kernel in kernels}
     for name in matrices:
         full = find_matrix(records, name)
@@ -262,14 +260,14 @@ def make_table(arguments, results=None):
                 text = f"**{text}**"
             texts.append(f"{text} ({note})" if note else text)
         star = "" if matrix["source"] != "stand-in" else " (stand-in)"
-        lines.append(f"| {name}{star} | {matrix['nnz'] / max(matrix['rows'], 1):.1f} | " + " | ".join(texts) + " |")
+        rows.append([name + star, f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}", *texts])
 
     if fast:
         title = f"How many times as fast as the others {fast} is: {title}"
         means = [number(statistics.geometric_mean(r)) if r else "—" for r in ratios.values()]
-        lines.append("| geometric mean | | " + " | ".join(means) + " |")
+        rows.append(["geometric mean", "", *means])
     if "published" in wanted:
-        lines.append(published_speedups(wanted["published"], precision, kernels))
+        rows.append(published_speedups(wanted["published"], precision, kernels))
 
     def all_of(field):
         return ", ".join(sorted({r[field] for r in shown if field in r}))
@@ -282,7 +280,7 @@ def make_table(arguments, results=None):
         caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
     if any(not k.startswith("best:") and k != "floor" for k in kernels) and len(kernels) > 1 and not fast:
         caption += " Bold: the best of the kernels here."
-    return "\n".join([caption, ""] + lines) + "\n"
+    return f"{caption}\n\n{Table(title, heads, rows).markdown()}".replace("|  |", "| |")
 
 
 def make_claims(arguments, results=None):
