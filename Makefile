@@ -26,14 +26,15 @@ EXAMPLE := $(OUT)/conjugate_gradients
 $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gradients.cu)
 	$(link)
 
-.PHONY: help run test data info list build readmes clean format check-format fuzz bench-reader \
-  counting-cost bench figures report test-plots handout grade test-coursework test-watch
+.PHONY: help run test watch data info list build readmes clean format check-format fuzz bench-reader \
+  counting-cost bench figures pictures report test-plots handout grade test-coursework test-watch
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo '  MATRIX=path.mtx.gz | stencil2d:1000x1000 | scircuit   PRECISION=f32 | f64'
 	@echo "  ARGS=\"--kernel 'csr_*' --json out.jsonl\"               BACKEND=cpu | cuda"
+	@echo '  KERNELS="csr_scalar csr_vector": what make watch shows'
 	@echo '  PROFILE=1: what each line of a kernel asks of memory  (BACKEND=cpu)'
 	@echo '  make -C 03_csr_vector run                              one step alone'
 
@@ -53,6 +54,10 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## al
 	  bash 06_pcsr/example/test.sh $(EXAMPLE) || status=1; \
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
+
+watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by step
+	@python3 common/watch/watch.py $(SPMV) $(ROOT)/build/watch/kernels.html --matrix '$(MATRIX)' \
+	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(TRACE),--trace '$(TRACE)') $(ARGS)
 
 data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some)
 	@SPMV=$(SPMV) bash common/data.sh $(ARGS)

@@ -6,6 +6,9 @@
 #   make test                                                 its tests
 #   make check                                                is it right, safe, and does it ask little of
 #                                                             memory? (coursework/exercise.ini)
+#   make watch [MATRIX=...] [KERNELS="one another"] [KERNEL=path/to/mine.cuh]
+#                                                             a page on which one watches one or two kernels
+#                                                             run, step by step (watch/README.md)
 #   make COMMAND [MATRIX=...] [PRECISION=...] [ARGS="..."]    a program of this step's own
 #                                                             (harness/command.hpp), for each of COMMANDS
 include $(dir $(lastword $(MAKEFILE_LIST)))build.mk
@@ -37,11 +40,23 @@ CHECK := $(OUT)/$(STEP)/check
 $(CHECK): $(common_objects) $(call object,$(MAIN) $(COURSEWORK_SOURCES) $(ROOT)/common/tests/kernel_matrices.cpp $(call stage_sources,$(STEP) $(NEEDS)))
 	$(link)
 
-.PHONY: run test check build-check build-test help clean $(COMMANDS)
+# The page of `make watch` may show a kernel of another step beside one of this: BESIDE names that step.
+WATCH := $(SPMV)
+ifneq ($(wildcard $(addprefix $(ROOT)/,$(BESIDE))),)
+  WATCH := $(SPMV)-watch
+$(WATCH): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $(NEEDS) $(BESIDE)) $(MINE))
+	$(link)
+endif
+
+.PHONY: run test watch check build-check build-test help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
 	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
 test: $(TESTS)  ## this step's tests
 	@OMP_WAIT_POLICY=passive $(TESTS)$(if $(after_test), && $(after_test))
+watch: $(WATCH)  ## a page on which one watches kernels run
+	@python3 $(ROOT)/common/watch/watch.py $(WATCH) $(ROOT)/build/watch/$(STEP).html --tour tour.txt \
+	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) \
+	  $(if $(TRACE),--trace '$(firstword $(wildcard $(TRACE) $(PWD)/$(TRACE)) $(TRACE))') --precision $(PRECISION) $(ARGS)
 check: $(CHECK)  ## is it right, safe, and does it ask little of memory?
 	@python3 $(ROOT)/common/coursework/check.py $(CHECK) $(ROOT)/$(STEP) $(ARGS)
 build-check: $(CHECK)
@@ -52,6 +67,7 @@ help:
 	@echo 'make run [MATRIX=file.mtx.gz|stencil2d:1000x1000|scircuit] [PRECISION=f32|f64] [PROFILE=1] [ARGS=...]'
 	@$(foreach c,$(COMMANDS),echo 'make $(c) [the same]';)
 	@echo 'make run KERNEL=path/to/mine.cuh [the same]'
+	@echo 'make watch [MATRIX=stencil2d:16x16] [KERNELS="csr_scalar csr_vector"] [KERNEL=path/to/mine.cuh]'
 	@echo 'make check'
 	@echo 'make test'
 	@echo 'make clean'

@@ -20,7 +20,8 @@ COMMON = [
     "build.mk", "stage.mk", "setup.sh", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
     "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/kernel_*",
     "coursework/*.?pp", "coursework/check.py", "coursework/exercises.py",
-    "coursework/mine.py",
+    "coursework/mine.py", "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/page.*", "watch/*.js",
+    "watch/README.md",
 ]  # fmt: skip
 BESIDES = ["LICENSE", "plots/record_format.py", "plots/traffic.py"]
 
@@ -30,9 +31,10 @@ MAKEFILE = """\
 #   make check   is it right, is it safe, does it ask little of memory?
 #   make test    the step's tests
 #   make run     the kernels on three matrices, or on MATRIX=...
-.PHONY: check test run help clean
+#   make watch   a page on which one watches them run, step by step, on a small matrix
+.PHONY: check test run watch help clean
 .DEFAULT_GOAL := check
-check test run help clean:
+check test run watch help clean:
 \t@$(MAKE) --no-print-directory -C {step} $@
 """
 
@@ -95,6 +97,7 @@ def files_of(step):
     makefile = (directory / "Makefile").read_text(encoding="utf-8")
     files[f"{step.directory}/Makefile"] = makefile + STEP_MAKEFILE
     files[f"{step.directory}/test.cu"] = TEST.format(number=number)
+    files[f"{step.directory}/tour.txt"] = (directory / "tour.txt").read_text(encoding="utf-8")
     ini = (directory / "exercise.ini").read_text(encoding="utf-8")
     files[f"{step.directory}/exercise.ini"] = ini
     files["Makefile"] = MAKEFILE.format(title=step.title, step=step.directory)

@@ -147,6 +147,7 @@ void set_up_backend([[maybe_unused]] const Options& options) {
   }
   simt::settings().workers = options.workers;
   if (options.run.schedule == "reverse") simt::settings().schedule = simt::Schedule::kReverse;
+  if (options.run.schedule == "turns") simt::settings().schedule = simt::Schedule::kTurns;
   if (options.run.schedule == "random") simt::settings().schedule = simt::Schedule::kRandom;
   simt::settings().seed = options.run.seed;
 #endif
@@ -236,8 +237,9 @@ int main_program(int argc, char** argv) {
     app.add_option("--gpu", options.run.gpu, "whose caches --profile models")
         ->check(CLI::IsMember(gpu_names()));
     app.add_option("--schedule", options.run.schedule,
-                   "order of blocks, warps and lanes: forward, reverse or random")
-        ->check(CLI::IsMember({"forward", "reverse", "random"}));
+                   "order of blocks, warps and lanes: forward, reverse, random, or turns: forward, "
+                   "but warps of a block take turns at warp operations")
+        ->check(CLI::IsMember({"forward", "reverse", "random", "turns"}));
     app.add_option("--trace", options.trace,
                    "record the first product of each kernel in this file (JSON Lines)");
     app.add_option("--trace-limit", options.trace_limit_mb, "most MB of events for each kernel")

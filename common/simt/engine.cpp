@@ -328,6 +328,7 @@ void Block::run(std::uint64_t block_number) {
     warp.live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
     warp.pending = 0;
     warp.started = 0;
+    warp.busy = 0;
   }
   live_ = static_cast<unsigned>(lanes_.size());
   at_barrier_ = 0;
@@ -338,14 +339,22 @@ void Block::run(std::uint64_t block_number) {
 
   observer_.start_block(block_number == 0);
 
+  const bool take_turns = settings().schedule == Schedule::kTurns;
   std::chrono::steady_clock::time_point polling_since{};
   while (live_ > 0) {
     const std::uint64_t events_before = events_;
     bool ran = false;
     for (const unsigned w : warp_order_) {
+      if (take_turns && warps_[w].busy > 0) {
+        --warps_[w].busy;
+        ran = true;
+        continue;
+      }
       running_warp_ = w;
+      const std::uint64_t requests_before = observer_.requests_of(w);
       ran |= run_warp(warps_[w]);
       if (state_->failed()) return;
+      warps_[w].busy = observer_.requests_of(w) - requests_before;
     }
     try_release_barrier();
     if (state_->failed()) return;
@@ -391,7 +400,7 @@ bool Block::run_warp(Warp& warp) {
       resume(lane);
       if (state_->failed()) return true;
     }
-  } while (meet(warp));
+  } while (meet(warp) && settings().schedule != Schedule::kTurns);
   if (ran && observer_.counting()) observer_.line_up(warp.first_lane / kWarpSize);
   return ran;
 }
@@ -805,6 +814,7 @@ class Workers {
 std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count) {
   switch (settings().schedule) {
     case Schedule::kForward:
+    case Schedule::kTurns:
       return i;
     case Schedule::kReverse:
       return count - 1 - i;

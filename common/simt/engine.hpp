@@ -20,7 +20,9 @@ namespace simt {
 
 inline constexpr unsigned kWarpSize = 32;
 
-enum class Schedule { kForward, kReverse, kRandom };
+// kTurns is kForward, but the warps of a block take turns at their warp operations; where requests
+// are counted, each takes a turn.
+enum class Schedule { kForward, kReverse, kRandom, kTurns };
 
 // Settings of the CPU backend. Not to be changed while a kernel runs.
 struct Settings {

@@ -201,6 +201,7 @@ struct Warp {
   unsigned started = 0;     // how many of `order` have started
   std::uint8_t order[kWarpSize] = {};
   unsigned lanes = 0;
+  std::uint64_t busy = 0;  // Schedule::kTurns: turns that its last requests take
 };
 
 extern constinit thread_local Lane* current_lane;
@@ -275,6 +276,8 @@ class Observer {
   void line_up(unsigned warp);
   void end_grid(Profile& profile);
   bool counting() const { return counting_; }
+  // That a warp of the running block has made, as far as they are counted.
+  std::uint64_t requests_of(unsigned warp) const { return counting_ ? warps_[warp].requests : 0; }
   // Of `lane`, which runs from now on; null if nothing is counted.
   Trail* trail(const Lane& lane);
 

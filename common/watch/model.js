@@ -249,7 +249,7 @@ class Run {
     const {array, addresses} = request;
     const element = Math.floor(addresses[i] / array.element);
     const value = [(request.after || request.values)[i]].flat()[0];
-    lane.last = {array, element, value};
+    lane.last = {array, element, value, named: Boolean(instruction.index)};
     lane[array.name] = value;
     if (instruction.index) lane.vars.set(instruction.index, element);
     if (instruction.result) lane.vars.set(instruction.result, request.values[i]);
@@ -278,37 +278,48 @@ class Run {
 
   // --- Nonzeros -------------------------------------------------------------------------------------
 
-  // Which nonzero a lane multiplies at a moment. Formats that keep the nonzeros in the order of CSR say
-  // it by where they load the value; for others it is the column of x and the row that the thread writes
-  // next.
+  // Which nonzero a lane multiplies at a moment. Where the kernel reads the row and the column of a
+  // position, those say it; where it reads columns in the order of CSR, the position does. Else it is the
+  // column of x and the row that the thread writes next.
   findNonzeros() {
     const {row_offsets: offsets, column_indices: columns, nonzeros} = this.matrix;
     this.doneAt = new Int32Array(nonzeros).fill(this.count);
-    this.inOrder = ["CSR", "COO"].includes(this.trace.kernel.format);
-    this.nonzerosOf = new Map();  // moment -> nonzero of each lane
+    this.nonzerosOf = new Map();  // moment -> [lane, nonzero] of each lane
+    const search = (row, column) => {
+      for (let k = offsets[row]; k < offsets[row + 1]; ++k) if (columns[k] === column) return k;
+      return -1;
+    };
+    const read = {row_indices: new Map(), column_indices: new Map()};  // position -> what was loaded there
+    for (const moment of this.moments) {
+      const array = moment.instruction && this.arrays[moment.instruction.array];
+      if (!array || moment.kind !== "load" || !read[array.name]) continue;
+      const {addresses, values} = this.request(moment);
+      addresses.forEach((address, i) => read[array.name].set(address / array.element, values[i]));
+    }
+    const inOrder = read.column_indices.size > 0 && [...read.column_indices].every(([k, column]) => columns[k] === column);
+    const byRow = read.row_indices.size >= nonzeros;
     const next = new Map();  // thread -> the row that it writes next
     for (let m = this.count - 1; m >= 0; --m) {
       const moment = this.moments[m];
       if (!ACCESSES.has(moment.kind)) continue;
       const array = this.arrays[moment.instruction.array];
-      const inOrder = this.inOrder && array.name === "values" && array.bytes === nonzeros * array.element;
-      const byColumn = !this.inOrder && (array.name === "x" || array.name === "y");
-      if (!inOrder && !byColumn) continue;
+      const byPosition = (byRow || inOrder) && array.name === "values";
+      const byColumn = !byRow && !inOrder && (array.name === "x" || array.name === "y");
+      if (!byPosition && !byColumn) continue;
       const {lanes, addresses} = this.request(moment);
       const found = [];
       lanes.forEach((lane, i) => {
         const element = Math.floor(addresses[i] / array.element);
         const thread = `${moment.warp.key}/${lane}`;
         let nonzero = -1;
-        if (inOrder) {
-          nonzero = element;
+        if (byPosition) {
+          nonzero = byRow ? search(read.row_indices.get(element), read.column_indices.get(element)) : element;
         } else if (array.name === "y") {
           if (moment.kind !== "load") next.set(thread, element);
         } else if (next.has(thread)) {
-          const row = next.get(thread);
-          for (let k = offsets[row]; k < offsets[row + 1]; ++k) if (columns[k] === element) nonzero = k;
+          nonzero = search(next.get(thread), element);
         }
-        if (nonzero < 0) return;
+        if (!(nonzero >= 0 && nonzero < nonzeros)) return;
         found.push([lane, nonzero]);
         if (m < this.doneAt[nonzero]) this.doneAt[nonzero] = m;
       });
@@ -393,4 +404,9 @@ function show(value, array) {
   if (typeof value === "string") return value === "nan" ? "NaN" : value;
   if (Number.isInteger(value)) return String(value);
   return Math.abs(value) < 1e-3 || Math.abs(value) >= 1e4 ? value.toExponential(1) : value.toFixed(3);
+}
+
+// For the narrow cell of a lane.
+function short(value) {
+  return typeof value === "number" && !Number.isInteger(value) && Math.abs(value) < 100 ? value.toFixed(2) : show(value);
 }

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -10,6 +11,9 @@ from pathlib import Path
 import traces
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "plots"))
+import record_format  # noqa: E402
+
 SPMV = Path(os.environ.get("WATCH_SPMV", ROOT / "build/cpu/spmv"))
 COUNTED = ("requests", "lanes", "bytes_used", "sectors", "ideal_sectors", "bank_passes", "addresses", "lines",
            "ideal_lines", "ideal_bank_passes")  # fmt: skip
@@ -41,9 +45,8 @@ class Traces(Scratch):
             records = self.scratch / f"{schedule}.jsonl"
             self.assertEqual(run(*common, "--json", records).returncode, 0)
             counted = {}
-            for line in records.read_text().splitlines():
-                record = json.loads(line)
-                counted[record["kernel"], record["matrix"]["name"]] = record.get("traffic")
+            for record in record_format.join(record_format.parsed(records.read_text(), records)):
+                counted[record["kernel"], record["matrix"]] = record.get("traffic")
             recorded = self.record(*common)
             names = {t["kernel"]["name"] for t in recorded}
             self.assertEqual({n.split("_")[0] for n in names} & {"cusparse"}, set())

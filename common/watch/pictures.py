@@ -1,0 +1,548 @@
+#!/usr/bin/env python3
+"""Draws the pictures of the lessons from traces: make pictures
+
+    pictures.py PROGRAM DIRECTORY [NAME...]
+
+PROGRAM is the CPU backend with all steps. Each picture is an SVG that follows the reader's light or dark
+setting, moves where motion explains, and stands still where the reader asks for that. Drawn again, it is
+the same file.
+"""
+
+import argparse
+import sys
+from collections import defaultdict
+from html import escape
+from pathlib import Path
+
+import traces
+import watch
+
+RAMP = [(58, 76, 192), (38, 150, 200), (52, 172, 110), (226, 174, 30), (216, 62, 52)]
+WIDTH = 900
+
+STYLE = """
+.p { fill: #ffffff } .ink { fill: #1c2430 } .soft { fill: #5d6878 } .edge { stroke: #b9c2ce; fill: none }
+.box { stroke: #b9c2ce; fill: #ffffff } .drag { fill: url(#hatch); stroke: none } .frame { stroke: #1c2430; fill: none }
+.padding { stroke: #e9a9a4 } .nonzero { stroke: #4f83cc } .unread { stroke: #dfe5ec } .bad { fill: #c22f2f } .rule { stroke: #8a95a5; fill: none } .hatch { stroke: #8a95a5 }
+.soft-line { stroke: #b9c2ce; fill: none } .quiet { fill: #dfe5ec }
+text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif } .small { font-size: 10.5px } .title { font-weight: 600; font-size: 13px }
+.mono { font-family: ui-monospace, "DejaVu Sans Mono", monospace }
+@media (prefers-color-scheme: dark) {
+.p { fill: #151a21 } .ink { fill: #e4e9f0 } .soft { fill: #9aa6b6 } .edge { stroke: #465163 }
+.box { stroke: #465163; fill: #1a2028 } .frame { stroke: #e4e9f0 } .padding { stroke: #83423f } .unread { stroke: #2a333f } .bad { fill: #ff7d73 } .rule { stroke: #6d7990 }
+.hatch { stroke: #7b879b } .soft-line { stroke: #465163 } .quiet { fill: #2a333f } }
+"""
+
+
+def colour(lane):
+    at = lane / 31 * (len(RAMP) - 1)
+    i = min(len(RAMP) - 2, int(at))
+    return "#" + "".join(f"{round(a + (at - i) * (b - a)):02x}" for a, b in zip(RAMP[i], RAMP[i + 1]))
+
+
+def number(value):
+    text = f"{value:.1f}"
+    return text[:-2] if text.endswith(".0") else text
+
+
+class Picture:
+    def __init__(self, title, description):
+        self.title, self.description = title, description
+        self.parts, self.styles, self.height = [], [], 0
+
+    def add(self, tag, text=None, **attributes):
+        words = "".join(f' {name.rstrip("_").replace("_", "-")}="{number(v) if isinstance(v, float) else escape(str(v))}"'
+                        for name, v in attributes.items() if v is not None)  # fmt: skip
+        self.parts.append(f"<{tag}{words}/>" if text is None else f"<{tag}{words}>{escape(str(text))}</{tag}>")
+        bottom = attributes.get("y", 0)
+        if isinstance(bottom, (int, float)):
+            self.height = max(self.height, bottom + attributes.get("height", 6))
+
+    def text(self, x, y, text, class_="ink", anchor=None):
+        self.add("text", text, x=float(x), y=float(y), class_=class_, text_anchor=anchor)
+
+    def rect(self, x, y, width, height, **attributes):
+        self.add("rect", x=float(x), y=float(y), width=float(width), height=float(height), **attributes)
+
+    def line(self, x1, y1, x2, y2, **attributes):
+        self.add("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), **attributes)
+        self.height = max(self.height, y1, y2)
+
+    def begin(self, class_):
+        self.parts.append(f'<g class="{class_}">')
+
+    def end(self):
+        self.parts.append("</g>")
+
+    def in_turn(self, names, seconds):
+        """Groups that light up one after the other, again and again, where motion is wanted."""
+        total = seconds * len(names)
+        share = 100 / len(names)
+        self.styles.append("@media (prefers-reduced-motion: no-preference) {")
+        self.styles.append(f"@keyframes turn {{ 0%, {share * 0.98:.2f}% {{ opacity: 1 }} {share:.2f}%, 100% {{ opacity: .16 }} }}")
+        for i, name in enumerate(names):
+            self.styles.append(f".{name} {{ animation: turn {total}s linear {i * seconds}s infinite backwards }}")
+        self.styles.append("}")
+
+    def svg(self):
+        height = round(self.height + 10)
+        style = STYLE.strip() + ("\n" + "\n".join(self.styles) if self.styles else "")
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
+                f'aria-labelledby="t d"><title id="t">{escape(self.title)}</title><desc id="d">{escape(self.description)}</desc>'
+                f'<style>{style}</style><defs><pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" '
+                'patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="4" class="hatch" stroke-width="1.2"/></pattern></defs>'
+                f'<rect class="p" width="{WIDTH}" height="{height}"/>\n' + "\n".join(self.parts) + "\n</svg>\n")  # fmt: skip
+
+
+# --- From traces ----------------------------------------------------------------------------------
+
+
+def of_warp(trace, launch=0, block=0, warp=0):
+    """The events of one warp, as (event number, kind, instruction, lanes, event)."""
+    at = {}
+    for number, event in enumerate(trace["events"]):
+        if event[0] in ("launch", "block", "warp"):
+            at[event[0]] = event[1]
+            continue
+        if (at.get("launch"), at.get("block"), at.get("warp")) == (launch, block, warp) and len(event) > 2:
+            if event[0] not in ("at", "copy"):
+                yield number, event[0], trace["instructions"][event[1]], traces.lanes_of(event[2]), event
+
+
+def accesses(trace, array, kind="load", **where):
+    """(lanes, addresses, counts, values) of a warp's requests to an array."""
+    found = []
+    for _, access, instruction, lanes, event in of_warp(trace, **where):
+        if access != kind or trace["arrays"][instruction["array"]]["name"] != array:
+            continue
+        addresses = traces.addresses_of(event[3])
+        counts = traces.measure(instruction, trace["arrays"][instruction["array"]], lanes, addresses)
+        values = [trace["values"][v] if not isinstance(v, list) else None for v in event[4]]
+        found.append((lanes, addresses, counts, values, instruction["size"]))
+    return found
+
+
+def plural(count, word):
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def lanes_row(picture, x, y, pitch, active, label=True):
+    for lane in range(32):
+        on = lane in active
+        picture.rect(x + lane * pitch, y, pitch - 2, 12, rx=2, fill=colour(lane) if on else None,
+                     class_=None if on else "quiet")  # fmt: skip
+    if label:
+        picture.text(x - 8, y + 10, "lanes 0 to 31", "soft small", "end")
+
+
+def lanes_over_sectors(trace, title, turns=3, array="values"):
+    """Lanes above the sectors of an array that their requests touch, turn after turn."""
+    requests = accesses(trace, array)[:turns]
+    sums = [f"turn {i}: {len(r[0])} lanes, {r[2]['sectors']} sectors where {r[2]['ideal_sectors']} would do"
+            for i, r in enumerate(requests, 1)]  # fmt: skip
+    picture = Picture(title, f"Lanes of the first warp of {trace['kernel']['name']} on {trace['matrix']['name']} above the sectors "
+                      f"of {array} that they load. " + "; ".join(sums) + ".")  # fmt: skip
+    first = min(min(r[1]) for r in requests) // 128 * 128
+    last = -(-max(max(r[1]) + r[4] for r in requests) // 128) * 128
+    left, room = 96, WIDTH - 110
+    scale = room / (last - first)
+    picture.text(10, 20, title, "ink title")
+    y = 34
+    names = []
+    for turn, (lanes, addresses, counts, _, size) in enumerate(requests, 1):
+        names.append(f"turn{turn}")
+        picture.begin(names[-1])
+        picture.text(10, y + 10, f"turn {turn}", "ink")
+        pitch = room / 32
+        lanes_row(picture, left, y, pitch, set(lanes), label=False)
+        top, bottom = y + 12, y + 46
+        touched = set(traces.units(traces.union(addresses, size), traces.SECTOR))
+        for sector in range(first // 32, last // 32):
+            x = left + (sector * 32 - first) * scale
+            if sector in touched:
+                picture.rect(x, bottom, 32 * scale, 16, class_="drag")
+        for lane, address in zip(lanes, addresses):
+            x = left + (address - first) * scale
+            picture.line(left + lane * pitch + pitch / 2 - 1, top, x + size * scale / 2, bottom, stroke=colour(lane), stroke_width=1, opacity=".8")
+            picture.rect(x, bottom, size * scale, 16, fill=colour(lane))
+        for sector in range(first // 32, last // 32):
+            x = left + (sector * 32 - first) * scale
+            picture.rect(x, bottom, 32 * scale, 16, class_="frame" if sector in touched else "edge",
+                         stroke_width="1" if sector in touched else ".6")  # fmt: skip
+        picture.text(left, bottom + 31, f"{plural(len(lanes), 'lane')} · {plural(counts['sectors'], 'sector')} touched, "
+                     f"{counts['ideal_sectors']} would do · {round(100 * counts['bytes_used'] / counts['sectors'] / 32)}% of the bytes used", "soft")  # fmt: skip
+        picture.end()
+        y += 92
+    picture.text(10, y + 4, f"{array}: a frame is a sector of 32 bytes; coloured: used, by the lane of that colour; hatched: fetched, "
+                 "not used by this request", "soft small")  # fmt: skip
+    if len(names) > 1:
+        picture.in_turn(names, 3)
+    return picture
+
+
+def shuffle_tree(trace, title):
+    rounds = [(lanes, event[5]) for _, kind, instruction, lanes, event in of_warp(trace)
+              if kind == "warp operation" and instruction["operation"] == "__shfl_down_sync"]  # fmt: skip
+    stores = accesses(trace, "y", "store")
+    writers = stores[0][0]
+    width = writers[1] - writers[0] if len(writers) > 1 else 32
+    rounds = rounds[: width.bit_length() - 1]
+    picture = Picture(title, f"{len(rounds)} rounds of __shfl_down_sync in the first warp of {trace['kernel']['name']}: in each, every lane takes "
+                      "the sum of a lane above it and adds it. " + " ".join(
+                          f"Round {i}: distance {max(s - l for l, s in zip(lanes, sources))}."
+                          for i, (lanes, sources) in enumerate(rounds, 1)) + f" Lanes {', '.join(map(str, writers))} write the sums.")  # fmt: skip
+    left, pitch = 100, (WIDTH - 120) / 32
+    x = [left + (lane + 0.5) * pitch for lane in range(32)]
+    picture.text(10, 20, title, "ink title")
+    y, step = 44, 58
+    needed = [set(writers)]
+    for lanes, sources in reversed(rounds):
+        source = dict(zip(lanes, sources))
+        needed.insert(0, needed[0] | {source[lane] for lane in needed[0]})
+    names = []
+    for i, (lanes, sources) in enumerate(rounds):
+        top, bottom = y + i * step, y + (i + 1) * step
+        names.append(f"round{i}")
+        picture.begin(names[-1])
+        picture.text(10, top + step / 2 + 4, f"distance {max(s - l for l, s in zip(lanes, sources))}")
+        for lane, source in zip(lanes, sources):
+            counts = lane in needed[i + 1]
+            if source != lane:
+                picture.line(x[source], top, x[lane], bottom, **({"stroke": colour(lane // width * width), "stroke_width": 2} if counts else {"class_": "soft-line", "stroke_width": 0.8}))
+            if counts:
+                picture.line(x[lane], top, x[lane], bottom, stroke=colour(lane // width * width), stroke_width=2)
+        picture.end()
+    for i in range(len(rounds) + 1):
+        for lane in range(32):
+            counts = lane in needed[i]
+            picture.add("circle", cx=float(x[lane]), cy=float(y + i * step), r=float(5.5 if counts else 2.5),
+                        fill=colour(lane // width * width) if counts else None, class_=None if counts else "quiet")  # fmt: skip
+    bottom = y + len(rounds) * step
+    for lane in range(0, 32, 1 if pitch > 20 else 4):
+        picture.text(x[lane], y - 10, lane, "soft small", "middle")
+    for lane in writers:
+        picture.text(x[lane], bottom + 22, f"y[{stores[0][1][writers.index(lane)] // stores[0][4]}]", "ink small mono", "middle")
+    picture.text(10, bottom + 22, "written")
+    picture.text(10, bottom + 44, "Large dots: sums that count in the end. Grey lines: lanes take a value there, too, and nobody looks at the sum.", "soft small")
+    picture.in_turn(names, 2)
+    return picture
+
+
+def collisions(found, title):
+    """Lanes of an atomic above the elements of y: those on one element take turns."""
+    picture = Picture(title, "")
+    described = []
+    picture.text(10, 20, title, "ink title")
+    y = 40
+    left, pitch = 100, (WIDTH - 120) / 32
+    for trace in found:
+        lanes, addresses, counts, _, size = next(r for r in accesses(trace, "y", "atomic", launch=1))
+        elements = [address // size for address in addresses]
+        distinct = sorted(set(elements))
+        most = max(elements.count(e) for e in distinct)
+        described.append(f"{trace['kernel']['name']}: {len(lanes)} lanes add to {len(distinct)} elements, up to {most} to the same one.")
+        picture.text(10, y + 10, trace["kernel"]["name"], "ink mono")
+        y += 22
+        lanes_row(picture, left, y, pitch, set(lanes), label=False)
+        picture.text(10, y + 10, "lanes", "soft")
+        each = min(80, (WIDTH - 120) / len(distinct))
+        bottom = y + 78
+        for lane, element in zip(lanes, elements):
+            picture.line(left + (lane + 0.5) * pitch - 1, y + 12, left + (distinct.index(element) + 0.5) * each, bottom,
+                         stroke=colour(lane), stroke_width=1.4)  # fmt: skip
+        for i, element in enumerate(distinct):
+            count = elements.count(element)
+            picture.rect(left + i * each + 3, bottom, each - 6, 20, class_="box", rx=3)
+            picture.text(left + (i + 0.5) * each, bottom + 14, f"y[{element}]", "ink small mono", "middle")
+            picture.text(left + (i + 0.5) * each, bottom + 34, f"{count} in turn" if count > 1 else "1", "bad small" if count > 1 else "soft small", "middle")
+        y = bottom + 54
+    picture.text(10, y + 2, "The first request of an atomic in the first warp, on " + found[0]["matrix"]["name"] + ".", "soft small")
+    picture.description = " ".join(described)
+    return picture
+
+
+def scan_rounds(trace, title, warp=1):
+    """Who takes a sum from whom, round after round, from the loads of `sums` in shared memory."""
+    rounds = []
+    first = 32 * warp
+    for lanes, addresses, _, _, size in accesses(trace, "sums", warp=warp):
+        pairs = [(lane, address // size - first) for lane, address in zip(lanes, addresses)]
+        if rounds and pairs[0][0] - pairs[0][1] <= rounds[-1][0][0] - rounds[-1][0][1]:
+            break  # the next turn begins
+        rounds.append(pairs)
+    rows = accesses(trace, "row_indices", warp=warp)[0][3]
+    ends = set(accesses(trace, "y", "store", warp=warp)[0][0])
+    picture = Picture(title, f"Warp {warp} of {trace['kernel']['name']}: 32 nonzeros of rows {rows[0]} to {rows[-1]}. " + " ".join(
+        f"Round {i}: {len(pairs)} lanes take the sum {pairs[0][0] - pairs[0][1]} to the left." for i, pairs in enumerate(rounds, 1))
+        + f" Then {len(ends)} lanes write a row.")  # fmt: skip
+    picture.text(10, 20, title, "ink title")
+    left, pitch = 100, (WIDTH - 120) / 32
+    x = lambda lane: left + (lane + 0.5) * pitch  # noqa: E731
+    hue = {row: colour((i * 9) % 32) for i, row in enumerate(sorted(set(rows)))}
+    y, step = 48, 62
+    names = []
+    for i in range(len(rounds) + 1):
+        if i:
+            names.append(f"round{i}")
+            picture.begin(names[-1])
+            distance = rounds[i - 1][0][0] - rounds[i - 1][0][1]
+            picture.text(10, y + (i - 0.5) * step + 4, f"distance {distance}")
+            for lane, source in rounds[i - 1]:
+                picture.line(max(x(source), left - 14), y + (i - 1) * step + 9, x(lane), y + i * step - 9, stroke=hue[rows[lane]], stroke_width=1.6)
+            picture.end()
+        for lane in range(32):
+            picture.rect(x(lane) - pitch / 2 + 1.5, y + i * step - 9, pitch - 3, 18, rx=3, fill=hue[rows[lane]],
+                         opacity=None if i == 0 or any(lane == taker for taker, _ in rounds[i - 1]) else ".45")  # fmt: skip
+    bottom = y + len(rounds) * step
+    for lane in range(32):
+        if lane == 0 or rows[lane] != rows[lane - 1]:
+            picture.text(x(lane) - pitch / 2 + 2, y - 14, f"row {rows[lane]}", "soft small")
+        if lane in ends:
+            picture.text(x(lane), bottom + 26, f"y[{rows[lane]}]", "ink small mono", "middle")
+    picture.text(10, bottom + 26, "written")
+    picture.text(10, bottom + 46, "Each box is a lane with its sum, in the colour of its row. Pale: nothing was added in this round.", "soft small")
+    picture.in_turn(names, 2.5)
+    return picture
+
+
+def carries(trace, title):
+    """The nonzeros of a block in the order of its warps: rows that a border cuts need a carry."""
+    shares = []
+    for warp in range(8):
+        rows = [v for r in accesses(trace, "row_indices", warp=warp) if len(r[0]) == 32 and len(set(r[1])) == 32 for v in r[3]]
+        if rows:
+            shares.append(rows)
+    cut = [rows[-1] for rows, after in zip(shares, shares[1:]) if rows[-1] == after[0]]
+    picture = Picture(title, f"{len(shares)} warps of a block of {trace['kernel']['name']} on {trace['matrix']['name']}, each with a stretch of nonzeros in "
+                      f"the colours of their rows. {plural(len(cut), 'row')} cut by the border of two warps: {', '.join(map(str, cut)) or 'none'}.")  # fmt: skip
+    picture.text(10, 20, title, "ink title")
+    left, room, y = 80, WIDTH - 100, 40
+    most = max(map(len, shares))
+    hue = lambda row: colour((row * 9) % 32)  # noqa: E731
+    for warp, rows in enumerate(shares):
+        picture.text(10, y + 13, f"warp {warp}")
+        begin = 0
+        for k in range(1, len(rows) + 1):
+            if k < len(rows) and rows[k] == rows[begin]:
+                continue
+            open_left = begin == 0 and warp > 0 and shares[warp - 1][-1] == rows[0]
+            open_right = k == len(rows) and warp + 1 < len(shares) and shares[warp + 1][0] == rows[-1]
+            picture.rect(left + begin * room / most, y, (k - begin) * room / most - 0.8, 18, fill=hue(rows[begin]), opacity=None if open_left or open_right else ".55")
+            if open_right:
+                picture.add("path", d=f"M{left + room:.1f} {y + 9} h9 v25 H{left - 12} v27 h8", class_="frame", stroke_width="1.3")
+                picture.text(left + room / 2, y + 30, f"row {rows[-1]} goes on: its sum so far is carried", "ink small", "middle")
+            begin = k
+        y += 52
+    picture.text(10, y + 6, "Whole rows are written by the warp that has them; of a row that is cut, one thread adds up the parts after a barrier.", "soft small")
+    return picture
+
+
+def banks(trace, title, array="pcsr_piece", launch=1):
+    """How many words each bank has to serve, one request after the other."""
+    requests = accesses(trace, array, launch=launch)
+    offset = next(a["offset"] for a in trace["arrays"] if a["name"] == array)
+    picture = Picture(title, "")
+    picture.text(10, 20, title, "ink title")
+    left, pitch, y = 100, (WIDTH - 250) / 32, 40
+    told = []
+    for i, (lanes, addresses, counts, _, size) in enumerate(requests[:3], 1):
+        load = defaultdict(list)
+        for lane, address in zip(lanes, addresses):
+            for word in range((offset + address) // 4, (offset + address) // 4 + size // 4):
+                load[word % 32].append(lane)
+        tall = max(map(len, load.values()))
+        picture.text(10, y + tall * 8, f"turn {i}")
+        for bank in range(32):
+            for level, lane in enumerate(load[bank]):
+                picture.rect(left + bank * pitch, y + (tall - 1 - level) * 9, pitch - 2, 8, fill=colour(lane))
+            picture.rect(left + bank * pitch, y + tall * 9 + 1, pitch - 2, 10, class_="quiet")
+            if bank % 4 == 0:
+                picture.text(left + (bank + 0.5) * pitch, y + tall * 9 + 22, bank, "soft small", "middle")
+        picture.text(left + 32 * pitch + 10, y + tall * 9, f"{counts['bank_passes']} passes,")
+        picture.text(left + 32 * pitch + 10, y + tall * 9 + 15, f"{counts['ideal_bank_passes']} without conflicts", "soft small")
+        told.append(f"Turn {i}: {counts['bank_passes']} passes, {counts['ideal_bank_passes']} without conflicts.")
+        y += tall * 9 + 38
+    picture.text(10, y, f"Words per bank, in the colours of the lanes that want them. A double has two words, and half a warp is served at a time.", "soft small")
+    picture.description = f"Banks of shared memory in {trace['kernel']['name']}, where each lane walks its own row of {array}. " + " ".join(told)
+    return picture
+
+
+def two_kernels(trace, title):
+    """Products of the first launch, in the order of memory, and what the second makes of them."""
+    picture = Picture(title, f"{trace['kernel']['name']}: the first launch reads values in order and writes a product for each; a block of the second "
+                      "brings the products of its rows to shared memory, and each thread adds up its row.")  # fmt: skip
+    picture.text(10, 20, title, "ink title")
+    left, room = 130, WIDTH - 150
+    loads = accesses(trace, "values", launch=0)[0]
+    stores = accesses(trace, "middle", "store", launch=0)[0]
+    count, each = len(loads[0]), room / 32
+    rows = trace["matrix"]["row_offsets"]
+    hue = lambda k: colour((next(r for r in range(len(rows) - 1) if rows[r + 1] > k) * 9) % 32)  # noqa: E731
+    labels = [("values", loads), ("products (middle)", stores)]
+    y = 44
+    for label, (lanes, addresses, counts, _, size) in labels:
+        picture.text(10, y + 13, label)
+        for lane, address in zip(lanes, addresses):
+            picture.rect(left + lane * each, y, each - 1.5, 18, fill=hue(address // size))
+        picture.text(10, y + 28, f"{counts['sectors']} sectors, the fewest" if counts["sectors"] == counts["ideal_sectors"] else plural(counts["sectors"], "sector"), "soft small")
+        if label == "values":
+            for lane in lanes:
+                picture.line(left + (lane + 0.5) * each, y + 20, left + (lane + 0.5) * each, y + 58, class_="rule")
+            picture.text(10, y + 50, "launch 1", "soft")
+        y += 62
+    requests = accesses(trace, "pcsr_piece", launch=1)
+    picture.text(10, y + 10, "launch 2", "soft")
+    y += 12
+    threads = [lane for lane in range(32) if rows[lane] < count]
+    for lanes, addresses, _, _, size in requests:
+        for lane, address in zip(lanes, addresses):
+            if address // size < count:
+                picture.line(left + (address // size + 0.5) * each, y - 30, left + (rows[lane] + min(rows[lane + 1], count)) / 2 * each, y + 34, stroke=hue(rows[lane]), stroke_width=1.6)
+    for lane in threads:
+        picture.rect(left + rows[lane] * each + 2, y + 34, (min(rows[lane + 1], count) - rows[lane]) * each - 5, 20, rx=3, fill=hue(rows[lane]))
+        picture.text(left + (rows[lane] + min(rows[lane + 1], count)) / 2 * each, y + 68, f"y[{lane}]", "ink small mono", "middle")
+    picture.text(10, y + 48, "a thread per row")
+    picture.text(10, y + 90, f"The first {count} nonzeros of {trace['matrix']['name']}, in the colours of their rows. The second launch reads products in order, too, into shared memory.", "soft small")
+    return picture
+
+
+def timeline(trace, title):
+    """Which warp has which rows, in the order in which the counter gave them out."""
+    at, bars, step = {}, [], 0
+    for event in trace["events"]:
+        if event[0] in ("launch", "block", "warp"):
+            at[event[0]] = event[1]
+        if event[0] not in traces.ACCESSES:
+            continue
+        step += 1
+        array = trace["arrays"][trace["instructions"][event[1]]["array"]]["name"]
+        warp = (at["block"], at["warp"])
+        if event[0] == "atomic":
+            bars.append({"warp": warp, "begin": step, "end": step, "rows": [trace["values"][v] for v in event[4]], "count": 0})
+        for bar in reversed(bars):
+            if bar["warp"] == warp:
+                bar["end"] = step
+                bar["count"] += len(traces.lanes_of(event[2])) if array == "values" else 0
+                break
+    last_row, threads = trace["matrix"]["rows"], trace["launches"][0]["block"][0]
+    useful = [bar for bar in bars if bar["rows"][0] < last_row]
+    warps = sorted({bar["warp"] for bar in useful})[:16]
+    useful = [bar for bar in useful if bar["warp"] in warps]
+    end = max(bar["end"] for bar in useful)
+    picture = Picture(title, f"{trace['kernel']['name']} on {trace['matrix']['name']}: {len(warps)} warps take rows from one counter, {len(useful)} times. "
+                      f"The fewest that a warp takes is {min(sum(b['warp'] == w for b in useful) for w in warps)} times, the most {max(sum(b['warp'] == w for b in useful) for w in warps)}.")  # fmt: skip
+    picture.text(10, 20, title, "ink title")
+    left, room, y = 80, WIDTH - 100, 36
+    for w, warp in enumerate(warps):
+        picture.text(10, y + 12 + w * 20, f"warp {warp[1]}")
+        picture.line(left, y + 8 + w * 20, left + room, y + 8 + w * 20, class_="soft-line")
+        for bar in (b for b in useful if b["warp"] == warp):
+            x = left + bar["begin"] / end * room
+            width = max(3.0, (bar["end"] - bar["begin"]) / end * room - 1)
+            picture.rect(x, y + w * 20, width, 16, rx=2, fill=colour(min(31, bar["rows"][0] * 32 // last_row)))
+            if width > 18:
+                picture.text(x + 3, y + 12 + w * 20, bar["rows"][0], "p small")
+    y += len(warps) * 20 + 16
+    picture.text(10, y, f"{len(warps)} of the {threads // 32} warps of a block, on {trace['matrix']['name']}. A bar reaches from one fetch of a warp to its next; the number is the first row that it got, the colour too.", "soft small")
+    picture.text(10, y + 15, "From left to right: the requests of all warps, which take turns on the CPU backend. A warp with long rows asks less often.", "soft small")
+    return picture
+
+
+def storage(found, title):
+    """What formats store of the first rows, in the order of memory; padding stands out."""
+    picture = Picture(title, "")
+    picture.text(10, 20, title, "ink title")
+    y, told = 40, []
+    for trace, name, empty in found:
+        held = {}
+        for event in trace["events"]:
+            if event[0] != "load":
+                continue
+            instruction = trace["instructions"][event[1]]
+            if trace["arrays"][instruction["array"]]["name"] == name:
+                for address, value in zip(traces.addresses_of(event[3]), event[4]):
+                    held[address // instruction["size"]] = trace["values"][value]
+        total = max(held) + 1
+        padding = [k for k, value in held.items() if value in empty]
+        per_row = 96
+        cell = (WIDTH - 150) / per_row
+        picture.text(10, y + 11, trace["kernel"]["name"], "ink mono")
+        picture.text(10, y + 26, f"{total} stored", "soft small")
+        picture.text(10, y + 40, f"{len(padding)} padding", "soft small")
+        cells = defaultdict(list)
+        for k in range(total):
+            row, column = divmod(k, per_row)
+            kind = "unread" if k not in held else "padding" if held[k] in empty else "nonzero"
+            cells[kind].append(f"M{number(130 + column * cell)} {number(y + (row + 0.5) * (cell + 1))}h{number(cell - 0.8)}")
+        for kind, path in sorted(cells.items()):
+            picture.add("path", d="".join(path), class_=kind, stroke_width=number(cell - 0.8))
+        told.append(f"{trace['kernel']['name']} stores {total} entries, of which {len(padding)} are padding.")
+        y += max(46, -(-total // per_row) * (cell + 1)) + 14
+    picture.text(10, y + 2, f"A square per stored entry, in the order of memory: blue nonzeros, red padding that is read, grey what no lane reads. {found[0][0]['matrix']['name']}.", "soft small")
+    picture.description = " ".join(told)
+    return picture
+
+
+# --- All of them ----------------------------------------------------------------------------------
+
+
+STENCIL = "stencil2d:16x16"
+UNEVEN = "fem:64,block=1"
+
+
+def pictures():
+    """{name: (the kernels and matrices that are traced, how they are drawn)}."""
+    return {
+        "02_lanes": ([(STENCIL, "csr_scalar")], lambda t: lanes_over_sectors(t, "csr_scalar: each lane walks a row of its own")),
+        "03_lanes": ([(STENCIL, "csr_vector_4")], lambda t: lanes_over_sectors(t, "csr_vector_4: four neighbouring lanes share a row", 2)),
+        "03_shuffle_tree": ([("fem:20,block=3", "csr_vector_8")], lambda t: shuffle_tree(t, "csr_vector_8: eight partial sums become one in three rounds")),
+        "04_collisions": ([(STENCIL, "atomic_coo"), (STENCIL, "atomic_coo_sorted")],
+                          lambda *t: collisions(t, "Atomics on y: lanes on the same element take turns")),
+        "05_scan_rounds": ([(STENCIL, "segscan_block")], lambda t: scan_rounds(t, "segscan_block: sums of rows in log2 rounds")),
+        "05_carries": ([("stencil2d:24x24", "segscan_shuffle")], lambda t: carries(t, "segscan_shuffle: carries between the warps of a block")),
+        "06_two_kernels": ([(STENCIL, "pcsr")], lambda t: two_kernels(t, "pcsr: products first, sums later")),
+        "06_banks": ([(STENCIL, "pcsr")], lambda t: banks(t, "pcsr, second launch: lanes a row apart meet in the banks")),
+        "07_timeline": ([("powerlaw:640x640,nnz=6400", "lightspmv_warp", "turns")], lambda t: timeline(t, "lightspmv_warp: rows go to the warps that are free")),
+        "08_lanes": ([(STENCIL, "ell")], lambda t: lanes_over_sectors(t, "ell: neighbouring rows, neighbouring elements")),
+        "08_formats": ([(UNEVEN, "csr"), (UNEVEN, "ell"), (UNEVEN, "sell"), (UNEVEN, "dia")],
+                       lambda c, *t: storage([(c, "column_indices", ()), *((u, "columns", ("~",)) for u in t[:2]), (t[2], "values", (0,))],
+                                             "What formats store of the same matrix")),
+        "09_diagonals": ([("stencil2d:16x2,dof=3", "cds_b1"), ("stencil2d:16x2,dof=3", "cds")],
+                         lambda *t: storage([(u, "values", (0,)) for u in t], "Diagonals store zeros that diagonals of blocks do not")),
+    }  # fmt: skip
+
+
+def draw(program, names=()):
+    """{name: SVG}."""
+    recorded, drawn = {}, {}
+    for name, (runs, how) in pictures().items():
+        if names and name not in names:
+            continue
+        for run in runs:
+            if run not in recorded:
+                matrix, kernel, schedule = (*run, "forward")[:3]
+                [recorded[run]] = watch.record(program, matrix, [kernel], "f64", schedule, "--padding-limit", "20")
+        drawn[name] = how(*(recorded[run] for run in runs)).svg()
+    return drawn
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program", type=Path)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(pictures())
+    if unknown:
+        sys.exit(f"error: no picture {', '.join(sorted(unknown))}; there are {', '.join(pictures())}")
+    arguments.directory.mkdir(parents=True, exist_ok=True)
+    try:
+        for name, text in draw(arguments.program, arguments.names).items():
+            (arguments.directory / f"{name}.svg").write_text(text, encoding="utf-8")
+            print(arguments.directory / f"{name}.svg")
+    except traces.TraceError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""The pages of all steps in a headless Chromium. WATCH_SPMV: the program with all steps."""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+import browser
+import test_watch
+import tours
+import watch
+
+ROOT = test_watch.ROOT
+TOURS = sorted(ROOT.glob("[0-9][0-9]_*/tour.txt"))
+COLUMNS = ("needed MB", "moved MB", "used", "matrix", "x", "stores", "lanes")
+
+
+class Tours(test_watch.Scratch):
+    """What the tours say is there, which is looked up in traces alone."""
+
+    def test_every_step_has_one(self):
+        self.assertEqual([path.parent.name[:2] for path in TOURS], [f"{step:02}" for step in range(2, 10)])
+
+    def test_positions_exist_and_show_what_they_say(self):
+        for path in TOURS:
+            with self.subTest(step=path.parent.name):
+                tour = tours.read(path)
+                found = watch.record(test_watch.SPMV, tour.matrix, tour.kernels, "f64", tour.schedule)
+                self.assertEqual([trace["kernel"]["name"] for trace in found], tour.kernels)
+                stops = tour.resolve(found)
+                self.assertGreaterEqual(len(stops), 4)
+                self.assertTrue(all(stop.shows for stop in tour.stops), "a stop that claims nothing")
+
+    def test_what_is_wrong_is_named(self):
+        file = self.scratch / "tour.txt"
+        head = "matrix: stencil2d:4x3\nkernels: csr_scalar\n\n"
+        [trace] = watch.record(test_watch.SPMV, "stencil2d:4x3", ["csr_scalar"], "f64", "forward")
+        for text, message in (
+            ("kernels: csr_scalar\n== T\nat: a b\nText\n", "needs a line 'matrix"),
+            ("size: 3\n", "tour.txt:1: 'size: 3' before"),
+            (head + "== T\nText\n", "tour.txt:4: 'T' needs a line 'at"),
+            (head + "== T\nat: csr_vector load x\nText\n", "names no kernel of csr_scalar"),
+            (head + "== T\nat: csr_scalar load z\nText\n", "not in the trace, which has 0"),
+            (head + "== T\nat: csr_scalar load x nth=9\nText\n", "which has 5 of them"),
+            (head + "== T\nat: csr_scalar load x lane=9\nText\n", "'lane=9' in 'at' is none of"),
+            (head + "== T\nat: csr_scalar load x\nshows: lanes=5\nText\n", "lanes is 12, not 5"),
+            (head + "== T\nat: csr_scalar load x\nshows: passes=5\nText\n", "'passes=5' cannot be said"),
+            (head + "== T\nat: csr_scalar load x\nshows: line=shfl\nText\n", "without 'shfl'"),
+        ):
+            file.write_text(text)
+            with self.assertRaisesRegex(tours.TourError, message):
+                tours.read(file).resolve([trace])
+
+
+@unittest.skipUnless(browser.find(), "no Chromium here")
+class Pages(test_watch.Scratch):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser().__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.__exit__()
+
+    def page(self, matrix, kernels, tour=None, schedule="forward"):
+        found = watch.record(test_watch.SPMV, matrix, kernels, "f64", schedule)
+        file = self.scratch / "page.html"
+        file.write_text(watch.page(found, tour.resolve(found) if tour else []), encoding="utf-8")
+        self.assertNotRegex(file.read_text(encoding="utf-8"), r'(?:src|href)="(?!data:)')
+        return file
+
+    def look(self, expression):
+        return self.browser.evaluate(expression)
+
+    def tearDown(self):
+        self.assertEqual(self.browser.errors, [])
+        self.assertEqual([url for url in self.browser.asked if not url.startswith(("file:", "about:"))], [])
+
+    def totals(self, matrix, kernel, schedule):
+        """The columns of `make run`."""
+        done = test_watch.run("-m", matrix, "-k", kernel, "--schedule", schedule)
+        lines = [re.split(r"  +", line.strip()) for line in done.stdout.splitlines()]
+        head = next(line for line in lines if "moved MB" in line)
+        row = next(line for line in lines if len(line) > 3 and line[1].split(" ")[0] == kernel)
+        return dict(zip(head[2:], row[2:]))
+
+    def check_page(self, matrix, kernels, tour=None, schedule="forward", limit_ms=1000):
+        self.browser.open(self.page(matrix, kernels, tour, schedule))
+        self.assertLess(int(self.look("document.body.dataset.ready")), limit_ms)
+        # To the end, playing, then by single steps back and forth.
+        self.look("$('speed').value = 7; go(Math.max(0, state.axis.length - 60)); play(true)")
+        self.look("new Promise(done => { const wait = setInterval(() => { if (!state.playing) { clearInterval(wait); done(); } }, 20); })")
+        self.assertEqual(self.look("state.tick"), self.look("state.axis.length - 1"))
+        seen = self.look("[...document.querySelectorAll('.totals .now')].map(row => Object.fromEntries([...row.cells].filter(c => c.dataset.name).map(c => [c.dataset.name, c.textContent])))")
+        for kernel, shown in zip(kernels, seen):
+            wanted = self.totals(matrix, kernel, schedule)
+            self.assertEqual({name: shown[name] for name in COLUMNS}, {name: wanted[name] for name in COLUMNS})
+        text = "[...document.querySelectorAll('.sentence, .lanes')].map(e => e.textContent).join('|')"
+        for at in (0.1, 0.5, 0.9):
+            self.look(f"go(Math.floor(state.axis.length * {at}))")
+            before, tick = self.look(text), self.look("state.tick")
+            self.look("step(1); step(1); step(-1); step(-1); go(%d)" % tick)
+            self.assertEqual(self.look(text), before)
+        for kind in self.look("[...$('kind').options].map(o => o.value)"):
+            self.look(f"$('kind').value = '{kind}'; jump(1); jump(1); jump(-1)")
+        # Every sentence is one.
+        sentences = self.look("(() => { const all = []; for (let t = 0; t < state.axis.length; t += Math.ceil(state.axis.length / 150)) { go(t); all.push(...panes.map(p => p.sentence.textContent)); } return all; })()")
+        for sentence in sentences:
+            self.assertRegex(sentence, r"^[A-Z_a-z].*\.$")
+            self.assertNotRegex(sentence, "undefined|NaN|\\?")
+
+    def test_every_step(self):
+        for path in TOURS:
+            with self.subTest(step=path.parent.name):
+                tour = tours.read(path)
+                self.check_page(tour.matrix, tour.kernels, tour, tour.schedule)
+                self.follow(tour)
+
+    def follow(self, tour):
+        self.look("showStop(0)")
+        for number, stop in enumerate(tour.stops):
+            self.assertEqual(self.look("$('tour').querySelector('h2').textContent"), stop.title)
+            event = self.look("runs[state.focus].moments[momentOf(state.focus)].event")
+            self.assertEqual(event, self.look(f"data.tour[{number}].event"))
+            self.look("[...$('tour').querySelectorAll('button')][1].click()")
+
+    def test_sixty_by_sixty_opens_within_three_seconds(self):
+        self.browser.open(self.page("stencil2d:60x60", ["csr_scalar", "csr_vector"]))
+        self.assertLess(int(self.look("document.body.dataset.ready")), 3000)
+
+    def test_keyboard_and_address(self):
+        file = self.page("stencil2d:6x5", ["csr_scalar", "csr_vector"])
+        self.browser.open(file)
+        self.browser.press("End")
+        self.assertEqual(self.look("state.tick"), self.look("state.axis.length - 1"))
+        self.browser.press("Home")
+        self.browser.press("ArrowRight")
+        self.assertGreater(self.look("state.tick"), 0)
+        self.browser.press("n")
+        self.browser.press("ArrowDown")
+        self.look("new Promise(done => setTimeout(done, 200))")
+        hash, tick = self.look("location.hash"), self.look("state.tick")
+        self.assertIn("kernel=", hash)
+        self.browser.open(file, hash)
+        self.assertEqual(self.look("state.tick"), tick)
+        self.look("$('sync').value = 'instruction'; $('sync').onchange()")
+        self.assertEqual(self.look("state.axis.length"), self.look("Math.max(...runs.map(run => run.count))"))
+        self.browser.press("Space")
+        self.assertTrue(self.look("state.playing > 0"))
+        self.browser.press("Space")
+        self.assertEqual(self.look("state.playing"), 0)
+
+    def test_what_is_uncoalesced_is_found(self):
+        """Why csr_scalar moves four bytes per byte needed on a stencil: the worst request says it."""
+        self.browser.open(self.page("stencil2d:16x16", ["csr_scalar"]), "#kernel=csr_scalar&find=worst")
+        self.assertRegex(self.look("panes[0].sentence.textContent"),
+                         r"load values, 8 bytes each\. The request touches 32 sectors in 9 lines and uses 256 of 1,024 bytes \(25%\)\. 8 would hold")  # fmt: skip
+        self.look("go(state.axis.length)")
+        self.assertEqual(self.look("document.querySelector('.end [data-name=\"moved / needed\"]').textContent"), "3.92")
+
+    def test_light_and_dark(self):
+        self.browser.open(self.page("stencil2d:6x5", ["csr_scalar"]))
+        colours = []
+        for _ in range(2):
+            colours.append(self.look("getComputedStyle(document.body).backgroundColor"))
+            self.look("$('theme').click()")
+        self.assertNotEqual(*colours)
+
+    def test_it_fits_into_1280_pixels(self):
+        self.browser.open(self.page("stencil2d:16x16", ["csr_scalar", "csr_vector"]))
+        self.assertLessEqual(self.look("document.documentElement.scrollWidth"), 1280)
+        clipped = self.look("[...document.querySelectorAll('.totals, .sentence, h2')].filter(e => e.getBoundingClientRect().right > e.parentNode.getBoundingClientRect().right + 1).length")
+        self.assertEqual(clipped, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,46 @@
+"""The pictures of the lessons: drawn again they are the same files. WATCH_SPMV: the program with all steps."""
+
+import re
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import pictures
+import test_watch
+
+ROOT = test_watch.ROOT
+LESSONS = ROOT / "plots" / "figures" / "lessons"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Pictures(unittest.TestCase):
+    def test_drawn_again_they_are_the_same(self):
+        drawn = pictures.draw(test_watch.SPMV)
+        self.assertEqual({path.stem for path in LESSONS.glob("*.svg")}, set(drawn))
+        for name, text in drawn.items():
+            self.assertTrue(text == (LESSONS / f"{name}.svg").read_text(encoding="utf-8"), f"{name}: make pictures")
+
+    def test_they_can_be_read(self):
+        for path in sorted(LESSONS.glob("*.svg")):
+            with self.subTest(picture=path.name):
+                self.assertLess(path.stat().st_size, 300_000)
+                root = ElementTree.parse(path).getroot()
+                self.assertGreater(len(root.find(f"{SVG}desc").text), 60)
+                text = path.read_text(encoding="utf-8")
+                self.assertNotRegex(text, "nan|None|undefined")
+                if "animation:" in text:
+                    self.assertIn("prefers-reduced-motion: no-preference", text)
+                width = float(root.get("width"))
+                for mark in root.iter(f"{SVG}rect"):
+                    self.assertLessEqual(float(mark.get("x", 0)) + float(mark.get("width")), width + 1)
+
+    def test_lessons_show_them_with_alternative_texts(self):
+        shown = set()
+        for readme in ROOT.glob("[0-9][0-9]_*/README.md"):
+            for text, name in re.findall(r"!\[(.*?)\]\(\.\./plots/figures/lessons/(\w+)\.svg\)", readme.read_text(encoding="utf-8")):
+                self.assertGreater(len(text), 20)
+                shown.add(name)
+        self.assertEqual(shown, set(pictures.pictures()))
+
+
+if __name__ == "__main__":
+    unittest.main()

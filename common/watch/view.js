@@ -1,0 +1,867 @@
+// The page: one pane per kernel, a bar that moves all of them, a tour. All state is the position.
+"use strict";
+
+const $ = id => document.getElementById(id);
+const make = (tag, attributes = {}, ...children) => {
+  const element = Object.assign(document.createElement(tag), attributes);
+  element.append(...children);
+  return element;
+};
+const data = JSON.parse($("data").textContent);
+const runs = data.traces.map(trace => new Run(trace));
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// Neighbouring lanes have neighbouring colours: what is coalesced is a smooth run of them.
+const RAMP = [[58, 76, 192], [38, 150, 200], [52, 172, 110], [226, 174, 30], [216, 62, 52]];
+const laneColour = lane => {
+  const at = lane / (LANES - 1) * (RAMP.length - 1), i = Math.min(RAMP.length - 2, Math.floor(at)), part = at - i;
+  return `rgb(${RAMP[i].map((c, j) => Math.round(c + part * (RAMP[i + 1][j] - c))).join(",")})`;
+};
+const COLOURS = Array.from({length: LANES}, (_, lane) => laneColour(lane));
+const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+
+// --- The axis ---------------------------------------------------------------------------------------
+
+// A tick of the axis is a moment of each run. One run: its moments. Two: in step by instruction, or each
+// as far as the other in bytes moved, one moment at a time.
+function axisOf(by) {
+  if (runs.length === 1) return Array.from({length: runs[0].count}, (_, m) => [m]);
+  if (by === "instruction") {
+    const count = Math.max(...runs.map(run => run.count));
+    return Array.from({length: count}, (_, tick) => runs.map(run => Math.min(tick, run.count - 1)));
+  }
+  const axis = [runs.map(() => 0)];
+  for (;;) {
+    const at = axis[axis.length - 1];
+    let least = -1;
+    runs.forEach((run, r) => {
+      if (at[r] + 1 >= run.count) return;
+      if (least < 0 || run.sums.sectors[at[r] + 2] < runs[least].sums.sectors[at[least] + 2]) least = r;
+    });
+    if (least < 0) return axis;
+    axis.push(at.map((m, r) => m + (r === least)));
+  }
+}
+
+const state = {axis: axisOf("bytes"), tick: 0, focus: 0, playing: 0, tour: -1};
+const momentOf = r => state.axis[state.tick][r];
+
+// The first tick at which run r is at moment m.
+function tickOf(r, m) {
+  let low = 0, high = state.axis.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (state.axis[middle][r] < m) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+// --- A pane -----------------------------------------------------------------------------------------
+
+class Pane {
+  constructor(run, number) {
+    Object.assign(this, {run, number});
+    const {trace} = run;
+    this.sentence = make("p", {className: "sentence"});
+    this.sentence.setAttribute("aria-live", "polite");
+    this.totals = make("table", {className: "totals"});
+    const choice = trace.kernel.choice ? `${trace.kernel.choice}; ` : "";
+    this.top = make("div", {className: "card top"},
+      make("h2", {}, trace.kernel.name + " ", make("small", {textContent: `${choice}${trace.kernel.idea}`})), this.sentence);
+    for (const text of this.complaints()) this.top.append(make("p", {className: "failed", textContent: text}));
+    this.top.append(this.totals);
+    this.code = make("div", {className: "card code", tabIndex: 0, ariaLabel: "source"});
+    this.lanes = make("div", {className: "lanes"});
+    this.lanesTitle = make("span");
+    this.exchange = make("canvas");
+    this.exchangeCard = make("div", {className: "card"}, make("h3", {}, "lanes exchange values", this.exchangeTitle = make("span")), this.exchange);
+    this.arrays = run.arrays.map(array => this.makeArray(array));
+    this.picture = make("canvas");
+    this.legend = make("div", {className: "legend"});
+    for (const [name, what] of [["used", "used by a lane (colour: which)"], ["dragged", "dragged along in its sector"],
+      ["fetched", "fetched before"], ["written", "written"]]) {
+      const box = make("i");
+      if (name === "used") box.style.background = `linear-gradient(90deg, ${COLOURS.filter((_, i) => i % 6 === 0).join(",")})`;
+      else if (name === "dragged") box.style.background = "repeating-linear-gradient(135deg, var(--dragged) 0 1px, transparent 1px 4px)";
+      else box.style.background = `var(--${name})`;
+      this.legend.append(make("span", {}, box, what));
+    }
+    this.memory = make("div", {className: "card"}, make("h3", {}, "memory, in sectors of 32 bytes and lines of 128"),
+      ...this.arrays.map(a => a.box), this.legend);
+    this.matrixCard = make("div", {className: "card"}, make("h3", {}, "matrix", this.matrixTitle = make("span")), this.picture);
+    const left = make("div", {className: "column"}, this.code,
+      make("div", {className: "card"}, make("h3", {}, "the warp", this.lanesTitle), this.lanes), this.exchangeCard);
+    const right = make("div", {className: "column"}, this.memory, this.matrixCard);
+    this.box = make("section", {className: "pane", ariaLabel: trace.kernel.name}, this.top, left, right);
+    this.box.addEventListener("pointerdown", () => { state.focus = number; });
+    this.makeLanes();
+    this.makeTotals();
+    this.file = -1;
+    this.final = run.totals(run.count - 1);
+  }
+
+  complaints() {
+    const {trace} = this.run;
+    const found = [];
+    if (trace.truncated) found.push("The trace reached its limit: the end of the run is missing, and totals are of a part of it.");
+    if (!trace.verified && trace.failure) found.push(trace.failure);
+    return found;
+  }
+
+  makeLanes() {
+    this.cells = Array.from({length: LANES}, (_, lane) => {
+      const cell = make("div", {className: "lane"});
+      cell.style.setProperty("--hue", COLOURS[lane]);
+      cell.style.borderTopColor = COLOURS[lane];
+      this.lanes.append(cell);
+      return cell;
+    });
+  }
+
+  makeTotals() {
+    const names = Object.keys(this.run.totals(0));
+    const row = (title, className) => {
+      const tr = make("tr", {className}, make("td", {textContent: title}));
+      const cells = names.map(name => {
+        const cell = make("td");
+        cell.dataset.name = name;
+        tr.append(cell);
+        return cell;
+      });
+      this.totals.append(tr);
+      return cells;
+    };
+    this.totals.append(make("tr", {}, make("th"), ...names.map(textContent => make("th", {textContent}))));
+    this.soFar = row("so far", "now");
+    const end = row("at the end", "end");
+    names.forEach((name, i) => { end[i].textContent = this.run.totals(this.run.count - 1)[name]; });
+  }
+
+  makeArray(array) {
+    const canvas = make("canvas"), says = make("span", {className: "says"});
+    const kind = array.space === "shared" ? "shared" : `${array.float ? "f" : "i"}${8 * array.element}`;
+    const count = Math.floor(array.bytes / array.element);
+    const where = array.space === "global" && this.run.arrays.some(other => other.device !== 0 && other.space === "global") ? `, GPU ${array.device}` : "";
+    const box = make("div", {className: "array"},
+      make("div", {className: "name"}, make("b", {textContent: array.name}), make("span", {textContent: `${count.toLocaleString("en")} × ${kind}${where}`}), says), canvas);
+    const made = {array, canvas, says, box, shown: 0};
+    canvas.addEventListener("mousemove", event => { canvas.title = this.tip(made, event); });
+    return made;
+  }
+
+  // The moment m of the run, on all of the pane.
+  show(m) {
+    const {run} = this, moment = run.moments[m];
+    this.request = ACCESSES.has(moment.kind) || (moment.kind === "warp operation") ? run.request(moment) : null;
+    this.moment = moment;
+    this.m = m;
+    this.sentence.replaceChildren(...describe(run, moment, this.request));
+    const totals = run.totals(m);
+    Object.values(totals).forEach((text, i) => { this.soFar[i].textContent = text; });
+    this.states = run.lanesAt(moment.warp, m);
+    this.showLanes();
+    this.showSource();
+    this.showExchange();
+    for (const array of this.arrays) array.array.space === "shared" ? this.drawBanks(array) : this.drawStrip(array);
+    this.drawMatrix();
+  }
+
+  showLanes() {
+    const {run, moment, m, request} = this, {warp} = moment;
+    const launch = run.launches[moment.launch];
+    this.lanesTitle.textContent = warp ? `launch ${moment.launch + 1} of ${run.launches.length}, ${launch.kernel}, block ${moment.block} of ${launch.grid[0]}, warp ${warp.warp}` : "";
+    let active = 0;
+    this.cells.forEach((cell, id) => {
+      const lane = this.states[id];
+      let name = "active";
+      if (!warp || warp.last[id] < 0) name = "absent";
+      else if (warp.last[id] < m) name = "returned";
+      else if (!(moment.mask >>> id & 1)) name = "waiting";
+      if (name === "active") ++active;
+      cell.className = `lane ${name}`;
+      cell.style.borderTopColor = name === "active" ? COLOURS[id] : "";
+      const lines = [];
+      if (name !== "absent") {
+        for (const [variable, value] of lane.vars) lines.push(`${variable} ${short(value)}`);
+        const {array, element} = lane.last;
+        if (array && !lane.last.named) lines.push(`${array.name}[${element}]`);
+      }
+      const chosen = this.choose(lines);
+      const word = {active: "", waiting: lane.did === "wait" ? "barrier" : "waits", returned: "returned", absent: "none"}[name];
+      cell.replaceChildren(make("span", {className: "state", textContent: word}), make("b", {textContent: id}),
+        ...chosen.map(textContent => make("span", {textContent})));
+      cell.title = `lane ${id}: ${name}` + (lines.length ? `; ${lines.join(", ")}` : "");
+    });
+    this.active = active;
+  }
+
+  // Three variables fit: row, index and sum before others.
+  choose(lines) {
+    const rank = line => /^(row|k|sum) /.test(line) ? 0 : /^row_/.test(line) ? 2 : 1;
+    return lines.map((line, i) => [rank(line), i, line]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, 3)
+      .sort((a, b) => a[1] - b[1]).map(entry => entry[2]);
+  }
+
+  // --- Source ---------------------------------------------------------------------------------------
+
+  showSource() {
+    const {run, moment} = this;
+    if (moment.place < 0) return;
+    const {file, line} = run.source(moment.place);
+    if (file !== this.file) this.loadSource(file);
+    const counts = new Map();
+    this.states.forEach((lane, id) => {
+      if (lane.place < 0 || moment.warp.last[id] < this.m) return;
+      const at = run.source(lane.place);
+      if (at.file === file) counts.set(at.line, (counts.get(at.line) || 0) + 1);
+    });
+    for (const row of this.marked || []) {
+      row.className = "";
+      row.children[1].textContent = "";
+      row.children[2].innerHTML = row.dataset.html;
+    }
+    this.marked = [];
+    const mark = number => {
+      const row = this.rows.get(number);
+      if (row && !this.marked.includes(row)) this.marked.push(row);
+      return row;
+    };
+    for (const [number, count] of counts) {
+      const row = mark(number);
+      if (row) row.children[1].textContent = `◂${count}`;
+    }
+    const row = mark(line);
+    if (!row) return;
+    row.className = "now";
+    row.children[1].textContent = `▸${lanesOf(moment.mask).length}`;
+    const array = moment.instruction && moment.instruction.array !== undefined ? run.arrays[moment.instruction.array].name : "";
+    if (array) row.children[2].innerHTML = row.dataset.html.replace(new RegExp(`(?<![\\w">])(${array}(\\[[^\\]<]*\\])?)`), "<mark>$1</mark>");
+    const top = row.offsetTop - this.code.offsetTop;
+    if (top < this.code.scrollTop + 20 || top > this.code.scrollTop + this.code.clientHeight - 60) {
+      this.code.scrollTop = top - this.code.clientHeight / 2 + 20;
+    }
+  }
+
+  loadSource(file) {
+    this.file = file;
+    const {text} = this.run.trace.sources[file];
+    const lines = text.split("\n");
+    const pre = make("pre");
+    this.rows = new Map();
+    lines.forEach((line, i) => {
+      if (/^\s*\/\/ exercise: /.test(line)) return;
+      const row = make("div", {}, make("i", {textContent: i + 1}), make("em"), make("code"));
+      row.dataset.html = highlight(line) || " ";
+      row.children[2].innerHTML = row.dataset.html;
+      this.rows.set(i + 1, row);
+      pre.append(row);
+    });
+    const title = make("h3", {textContent: this.run.trace.sources[file].file});
+    title.style.padding = "0 .6rem";
+    this.code.replaceChildren(title, pre);
+    this.marked = [];
+  }
+
+  // --- Shuffles and votes ---------------------------------------------------------------------------
+
+  // The warp operations that follow each other up to this moment, one above the other: a tree.
+  showExchange() {
+    const {run, moment, m} = this;
+    const rounds = [];
+    if (moment.warp && moment.kind === "warp operation") {
+      const before = moment.warp.moments;
+      for (let i = before.indexOf(m); i >= 0 && rounds.length < 5; --i) {
+        const other = run.moments[before[i]];
+        if (other.kind === "at") continue;
+        if (other.kind !== "warp operation") break;
+        rounds.unshift(other);
+      }
+    }
+    this.exchangeCard.style.display = rounds.length ? "" : "none";
+    if (!rounds.length) return;
+    const height = 46, {context, width} = prepare(this.exchange, rounds.length * height + 14);
+    const x = lane => (lane + .5) * width / LANES;
+    this.exchangeTitle.textContent = moment.instruction.operation;
+    rounds.forEach((round, i) => {
+      const {lanes, operands, results, sources} = run.request(round);
+      const top = 8 + i * height, bottom = top + height - 14;
+      const current = i === rounds.length - 1;
+      context.globalAlpha = current ? 1 : .55;
+      context.lineWidth = current ? 1.6 : 1;
+      lanes.forEach((lane, j) => {
+        context.strokeStyle = context.fillStyle = COLOURS[sources ? sources[j] : lane];
+        if (sources) {
+          context.beginPath();
+          context.moveTo(x(sources[j]), top);
+          context.lineTo(x(lane), bottom);
+          context.stroke();
+        }
+        const on = sources || (operands && operands[j] !== 0);
+        dot(context, x(lane), top, on ? 4 : 2, COLOURS[lane]);
+        if (results) dot(context, x(lane), bottom, 3, COLOURS[sources ? sources[j] : lane]);
+      });
+      context.fillStyle = css("--soft");
+      context.font = "10px system-ui, sans-serif";
+      if (!sources) context.fillText(`${round.instruction.operation}${results ? ` → ${show(results[0])}` : ""}`, 4, top + 20);
+    });
+    context.globalAlpha = 1;
+  }
+
+  // --- Arrays ---------------------------------------------------------------------------------------
+
+  // Which rows of a strip are shown: those that are touched, then their neighbours.
+  window(made, rows, touchedRows, most) {
+    if (rows <= most) return Array.from({length: rows}, (_, i) => i);
+    const chosen = new Set(touchedRows.slice(0, most));
+    if (!chosen.size) chosen.add(Math.min(made.shown, rows - 1));
+    made.shown = Math.min(...chosen);
+    for (let distance = 1; chosen.size < most && distance < rows; ++distance) {
+      for (const row of [...chosen]) {
+        for (const other of [row + distance, row - distance]) {
+          if (chosen.size < most && other >= 0 && other < rows) chosen.add(other);
+        }
+      }
+    }
+    return [...chosen].sort((a, b) => a - b);
+  }
+
+  usedBy(made) {
+    const used = new Map();  // element -> lanes
+    const {request, moment} = this;
+    if (!request || request.array !== made.array) return used;
+    request.addresses.forEach((address, i) => {
+      for (let at = address; at < address + moment.instruction.size; at += made.array.element) {
+        const element = Math.floor(at / made.array.element);
+        if (!used.has(element)) used.set(element, []);
+        used.get(element).push(request.lanes[i]);
+      }
+    });
+    return used;
+  }
+
+  drawStrip(made) {
+    const {array, canvas, says, box} = made;
+    const used = this.usedBy(made), m = this.m, counts = used.size ? this.moment.counts : null;
+    box.className = used.size ? "array" : "array idle";
+    says.textContent = counts ? `${plural(counts.sectors, "sector")} touched, ${counts.ideal} needed; ${Math.round(100 * counts.used / counts.sectors / SECTOR)}% used` : "";
+    const perSector = Math.max(1, SECTOR / array.element), sectors = Math.ceil(array.bytes / SECTOR);
+    const available = canvas.parentNode.clientWidth || 600, gap = 6;
+    const perRow = Math.max(1, Math.floor((available + gap) / (128 + gap)));
+    const wide = ((available + gap) / perRow - gap) / 4, line = 4 * wide + gap, rows = Math.ceil(sectors / 4 / perRow);
+    const rowOf = sector => Math.floor(Math.floor(sector / 4) / perRow);
+    const touched = new Set([...used.keys()].map(element => Math.floor(element / perSector)));
+    const touchedRows = [...new Set([...touched].map(rowOf))].sort((a, b) => a - b);
+    // (As many rows as were needed once: a page that grows and shrinks cannot be read.)
+    made.most = Math.max(made.most || 3, Math.min(7, touchedRows.length));
+    const shownRows = this.window(made, rows, touchedRows, made.most);
+    const tall = 15, step = 19;
+    const {context, width} = prepare(canvas, shownRows.length * step + 6);
+    // All of the array, in a line.
+    context.fillStyle = css("--line");
+    context.fillRect(0, 0, width, 3);
+    const scale = width / sectors;
+    context.fillStyle = css("--accent");
+    for (const sector of touched) context.fillRect(sector * scale, 0, Math.max(1.5, scale), 3);
+    context.globalAlpha = .35;
+    for (let s = 0; s < sectors; ++s) if (array.fetched[s] < m) context.fillRect(s * scale, 0, Math.max(.6, scale), 3);
+    context.globalAlpha = 1;
+    const colours = {never: css("--never"), fetched: css("--fetched"), written: css("--written"), edge: css("--edge"), dragged: css("--dragged")};
+    made.layout = {perRow, shownRows, step, line, wide, perSector};
+    shownRows.forEach((row, r) => {
+      const y = 6 + r * step;
+      for (let sector = row * perRow * 4; sector < Math.min(sectors, (row + 1) * perRow * 4); ++sector) {
+        const inRow = sector - row * perRow * 4;
+        const x = Math.floor(inRow / 4) * line + inRow % 4 * wide;
+        const elements = Math.min(perSector, Math.ceil((array.bytes - sector * SECTOR) / array.element));
+        const w = wide / perSector;
+        context.fillStyle = array.fetched[sector] < m ? colours.fetched : colours.never;
+        context.fillRect(x, y, elements * w, tall);
+        for (let e = 0; e < elements; ++e) {
+          const element = sector * perSector + e, writes = array.writes.get(element);
+          if (writes && writes[0][0] <= m) {
+            context.fillStyle = colours.written;
+            context.fillRect(x + e * w, y, w, tall);
+          }
+          const lanes = used.get(element);
+          if (lanes) {
+            context.fillStyle = COLOURS[lanes[0]];
+            context.fillRect(x + e * w + .5, y + .5, w - 1, tall - 1);
+          } else if (touched.has(sector)) {
+            hatch(context, x + e * w, y, w, tall, colours.dragged);
+          }
+        }
+        context.strokeStyle = touched.has(sector) ? css("--ink") : colours.edge;
+        context.lineWidth = 1;
+        context.strokeRect(x + .5, y + .5, elements * w - 1, tall - 1);
+      }
+      if (r > 0 && shownRows[r - 1] !== row - 1) {
+        context.fillStyle = css("--soft");
+        context.fillRect(0, y - 3, width, .8);
+      }
+    });
+  }
+
+  // Shared memory: a column per bank; rows of 32 words.
+  drawBanks(made) {
+    const {array, canvas, says, box} = made;
+    const used = this.usedBy(made), counts = used.size ? this.moment.counts : null;
+    box.className = used.size ? "array" : "array idle";
+    says.textContent = counts ? `${plural(counts.passes, "pass").replace(/passs/, "passes")} over the banks, ${counts.idealPasses} without conflicts` : "";
+    const words = new Map();
+    for (const [element, lanes] of used) {
+      for (let part = 0; part < Math.max(1, array.element / BANK_BYTES); ++part) words.set((element * array.element + array.offset) / BANK_BYTES + part | 0, lanes);
+    }
+    const first = Math.floor(array.offset / BANK_BYTES / BANKS), last = Math.floor((array.offset + array.bytes - 1) / BANK_BYTES / BANKS);
+    const rows = last - first + 1;
+    const touchedRows = [...new Set([...words.keys()].map(word => Math.floor(word / BANKS) - first))].sort((a, b) => a - b);
+    made.most = Math.max(made.most || 3, Math.min(8, touchedRows.length));
+    const shownRows = this.window(made, rows, touchedRows, made.most);
+    const step = 12, {context, width} = prepare(canvas, shownRows.length * step + 12);
+    const w = width / BANKS;
+    made.layout = null;
+    const load = new Array(BANKS).fill(0);
+    for (const word of words.keys()) ++load[word % BANKS];
+    context.font = "9px system-ui, sans-serif";
+    context.textAlign = "center";
+    const most = Math.max(1, (array.element / BANK_BYTES));
+    for (let bank = 0; bank < BANKS; ++bank) {
+      context.fillStyle = load[bank] > 1 && counts && counts.passes > counts.idealPasses ? css("--bad") : css("--soft");
+      context.fillText(load[bank] > most ? `${load[bank]}×` : bank % 4 === 0 ? String(bank) : "", (bank + .5) * w, 8);
+    }
+    context.textAlign = "left";
+    shownRows.forEach((row, r) => {
+      for (let bank = 0; bank < BANKS; ++bank) {
+        const word = (first + row) * BANKS + bank, byte = word * BANK_BYTES - array.offset;
+        if (byte < 0 || byte >= array.bytes) continue;
+        const writes = array.writes.get(Math.floor(byte / array.element)), lanes = words.get(word);
+        context.fillStyle = lanes ? COLOURS[lanes[0]] : writes && writes[0][0] <= this.m ? css("--written") : css("--never");
+        context.fillRect(bank * w + .5, 11 + r * step, w - 1, step - 2);
+        context.strokeStyle = lanes ? css("--ink") : css("--edge");
+        context.strokeRect(bank * w + 1, 11.5 + r * step, w - 2, step - 3);
+      }
+    });
+  }
+
+  // What is under the pointer.
+  tip(made, event) {
+    const {layout, array} = made;
+    if (!layout) return "";
+    const row = layout.shownRows[Math.floor((event.offsetY - 6) / layout.step)];
+    const inLine = event.offsetX % layout.line;
+    if (row === undefined || inLine >= 4 * layout.wide) return "";
+    const sector = (row * layout.perRow + Math.floor(event.offsetX / layout.line)) * 4 + Math.floor(inLine / layout.wide);
+    const element = sector * layout.perSector + Math.floor(inLine % layout.wide / layout.wide * layout.perSector);
+    const lanes = this.usedBy(made).get(element);
+    const writes = (array.writes.get(element) || []).filter(write => write[0] <= this.m);
+    return `${array.name}[${element}], sector ${sector}` + (lanes ? `; lane ${lanes.join(", ")}` : "") +
+      (writes.length ? `; holds ${show(writes[writes.length - 1][1], array)}` : "");
+  }
+
+  // --- Matrix ---------------------------------------------------------------------------------------
+
+  drawMatrix() {
+    const {run, m} = this, {rows, columns, nonzeros, row_offsets: offsets} = run.matrix;
+    const available = this.picture.parentNode.clientWidth - 20, now = this.nonzerosNow();
+    let done = 0;
+    for (let k = 0; k < nonzeros; ++k) done += run.doneAt[k] <= m;
+    this.matrixTitle.textContent = `${rows} × ${columns}; ${done.toLocaleString("en")} of ${plural(nonzeros, "nonzero")} begun` + (now.length ? `, ${now.length} now` : "");
+    const small = Math.max(rows, columns) <= 48;
+    const whole = small ? Math.min(available, 330) : 150, height = small ? whole * Math.min(1, rows / columns) + 2 : 232;
+    const {context} = prepare(this.picture, Math.max(24, height));
+    const cell = Math.min(14, (whole - 2) / Math.max(rows, columns));
+    this.drawPart(context, now, small ? (available - cell * columns) / 2 : 0, 0, cell, [0, rows, 0, columns]);
+    if (small) return;
+    // What is being multiplied, enlarged, and where that is.
+    const part = this.partOf(now), [top, bottom, left, right] = part;
+    const room = available - whole - 24, each = Math.min(14, room / (right - left), 230 / (bottom - top));
+    this.drawPart(context, now, whole + 24, 0, each, part);
+    context.strokeStyle = css("--ink");
+    context.strokeRect(left * cell + .5, top * cell + .5, (right - left) * cell, (bottom - top) * cell);
+  }
+
+  // The rows and columns to enlarge: around the nonzeros of now, else where it was.
+  partOf(now) {
+    const {rows, columns, column_indices: indices} = this.run.matrix;
+    const fit = (values, count, least, most) => {
+      let low = Math.min(...values) - 2, high = Math.max(...values) + 3;
+      const missing = Math.max(0, least - (high - low));
+      low -= missing >> 1;
+      high = Math.min(low + most, high + (missing + 1 >> 1));
+      if (low < 0) [low, high] = [0, high - low];
+      if (high > count) [low, high] = [Math.max(0, low - (high - count)), count];
+      return [low, high];
+    };
+    if (now.length) this.part = [...fit(now.map(([, k]) => this.run.rowOf[k]), rows, 16, 64), ...fit(now.map(([, k]) => indices[k]), columns, 32, 128)];
+    return this.part || [0, Math.min(rows, 24), 0, Math.min(columns, 48)];
+  }
+
+  drawPart(context, now, x, y, cell, [top, bottom, left, right]) {
+    const {run, m} = this, {row_offsets: offsets, column_indices: indices} = run.matrix;
+    context.strokeStyle = css("--edge");
+    context.lineWidth = 1;
+    context.strokeRect(x + .5, y + .5, cell * (right - left) + 1, cell * (bottom - top) + 1);
+    const size = Math.max(1, cell - (cell > 4 ? 1 : 0));
+    const colours = [css("--dragged"), css("--accent")];
+    for (const pass of [0, 1]) {
+      context.fillStyle = colours[pass];
+      context.globalAlpha = pass ? .6 : .4;
+      for (let row = top; row < bottom; ++row) {
+        for (let k = offsets[row]; k < offsets[row + 1]; ++k) {
+          const column = indices[k];
+          if (column < left || column >= right || (run.doneAt[k] <= m) !== (pass === 1)) continue;
+          context.fillRect(x + 1 + (column - left) * cell, y + 1 + (row - top) * cell, size, size);
+        }
+      }
+    }
+    context.globalAlpha = 1;
+    const big = Math.max(2, cell);
+    for (const [lane, k] of now) {
+      const row = run.rowOf[k], column = indices[k];
+      if (row < top || row >= bottom || column < left || column >= right) continue;
+      context.fillStyle = COLOURS[lane];
+      context.fillRect(x + 1 + (column - left + .5) * cell - big / 2, y + 1 + (row - top + .5) * cell - big / 2, big, big);
+    }
+  }
+
+  // Those of this moment, or of the last request of the same line that had some.
+  nonzerosNow() {
+    const {run, moment, m} = this;
+    if (!moment.warp || !moment.instruction) return [];
+    const {moments} = moment.warp;
+    for (let i = moments.indexOf(m); i >= 0; --i) {
+      const other = run.moments[moments[i]];
+      if (other.instruction && other.instruction.line !== moment.instruction.line) return [];
+      if (run.nonzerosOf.has(moments[i])) return run.nonzerosOf.get(moments[i]).filter(([lane]) => moment.mask >>> lane & 1);
+      if (!other.instruction) return [];
+    }
+    return [];
+  }
+}
+
+// --- Words ------------------------------------------------------------------------------------------
+
+function ranges(lanes) {
+  const found = [];
+  for (const lane of lanes) {
+    const last = found[found.length - 1];
+    if (last && last[1] === lane - 1) last[1] = lane; else found.push([lane, lane]);
+  }
+  return found.map(([a, b]) => a === b ? `${a}` : b === a + 1 ? `${a}, ${b}` : `${a} to ${b}`).join(", ");
+}
+
+// A moment as a sentence, which is also what a screen reader says.
+function describe(run, moment, request) {
+  const bold = text => make("b", {textContent: text});
+  const lanes = lanesOf(moment.mask);
+  const waiting = moment.live === undefined ? 0 : lanesOf(moment.live).length - lanes.length;
+  const who = lanes.length === LANES ? "all 32 lanes" : lanes.length > 6 && ranges(lanes).length > 24 ? plural(lanes.length, "lane")
+    : `${lanes.length === 1 ? "lane" : "lanes"} ${ranges(lanes)}`;
+  const one = lanes.length === 1;
+  const rest = waiting ? ` ${plural(waiting, "lane")} of the warp ${waiting === 1 ? "waits" : "wait"}.` : "";
+  const where = moment.place >= 0 ? `Line ${run.source(moment.place).line}: ` : "";
+  const {instruction, counts, kind} = moment;
+  if (ACCESSES.has(kind)) {
+    const {array} = request, size = instruction.size;
+    const verb = {load: one ? "loads" : "load", store: one ? "stores" : "store", atomic: one ? "updates" : "update"}[kind];
+    const first = [bold(`${who} ${verb} ${array.name}`), `, ${size} bytes each${kind === "atomic" ? ", atomically" : ""}. `];
+    if (array.space === "shared") {
+      const extra = counts.passes > counts.idealPasses ? [bold(`Bank conflict: ${counts.passes} passes`), ` instead of ${counts.idealPasses}.`] : [`The banks serve it in ${counts.passes === 1 ? "1 pass" : `${counts.passes} passes`}.`];
+      return [where, ...first, ...extra, rest];
+    }
+    const share = Math.round(100 * counts.used / counts.sectors / SECTOR);
+    const distinct = new Set(request.addresses).size;
+    const same = kind === "atomic" && distinct < lanes.length ? ` ${plural(distinct, "address").replace(/addresss/, "addresses")}: lanes on the same one take turns.` : "";
+    const fewer = counts.sectors > counts.ideal ? `${counts.ideal} would hold ${counts.used === 1 ? "it" : "what is used"}.` : "That is the fewest.";
+    return [where, ...first, "The request touches ", bold(`${plural(counts.sectors, "sector")} in ${plural(counts.lines, "line")}`),
+      ` and uses ${counts.used.toLocaleString("en")} of ${(counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${same}`, rest];
+  }
+  if (kind === "at") return [where, bold(`${who} ${one ? "goes" : "go"} on here`), ".", rest];
+  if (kind === "wait") return [where, bold(`${who} ${one ? "waits" : "wait"} at a barrier`), " for the other warps of the block.", rest];
+  if (kind === "barrier") return [bold("All threads of the block have reached the barrier"), " and go on."];
+  if (kind === "launch") {
+    const launch = run.launches[moment.launch];
+    const blocks = launch.grid.reduce((a, b) => a * b), threads = launch.block.reduce((a, b) => a * b);
+    return [bold(`Launch ${moment.launch + 1}: ${launch.kernel}`), `, ${plural(blocks, "block")} of ${plural(threads, "thread")}${run.launches.some(l => l.device) ? ` on GPU ${launch.device}` : ""}.`];
+  }
+  if (kind === "warp operation") {
+    const name = instruction.operation;
+    if (request.sources) {
+      const distances = new Set(request.sources.map((source, i) => source - lanes[i]).filter(d => d));
+      const [distance] = distances;
+      const how = distances.size === 1 ? `each from the lane ${Math.abs(distance)} ${distance > 0 ? "above" : "below"}` : distances.size ? "each from the lane it names" : "each its own";
+      return [where, bold(`${name}: ${who} ${one ? "takes" : "take"} a value`), `, ${how}. No memory is involved.`, rest];
+    }
+    return [where, bold(`${name}: ${who} ${one ? "meets" : "meet"}`), request.results ? `; the result is ${show(request.results[0])}.` : " and see what the others wrote.", rest];
+  }
+  if (kind === "copy") {
+    const [, to, , from, , bytes] = run.trace.events[moment.event];
+    const name = array => array === null ? "the host" : `${run.arrays[array].name} on GPU ${run.arrays[array].device}`;
+    return [bold(`${plural(bytes, "byte")} are copied`), ` from ${name(from)} to ${name(to)}.`];
+  }
+  return [bold("The launch ended here: "), run.trace.events[moment.event][1] || ""];
+}
+
+const WORDS = /\b(template|typename|__global__|__device__|__forceinline__|__shared__|__restrict__|const|constexpr|int|unsigned|float|double|bool|void|if|else|for|while|return|break|continue|static|inline|struct|namespace|using|auto|true|false|extern|sizeof)\b/g;
+function highlight(line) {
+  const escape = text => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const at = line.indexOf("//");
+  const code = at < 0 ? line : line.slice(0, at), comment = at < 0 ? "" : line.slice(at);
+  return escape(code).replace(WORDS, '<span class="word">$1</span>') + (comment ? `<span class="comment">${escape(comment)}</span>` : "");
+}
+
+// --- Canvases ---------------------------------------------------------------------------------------
+
+function prepare(canvas, height) {
+  const width = canvas.parentNode.clientWidth - (canvas.parentNode.classList.contains("card") ? 20 : 0) || 600;
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  return {context, width};
+}
+
+function dot(context, x, y, radius, colour) {
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.fillStyle = colour;
+  context.fill();
+}
+
+function hatch(context, x, y, w, h, colour) {
+  context.save();
+  context.beginPath();
+  context.rect(x, y, w, h);
+  context.clip();
+  context.strokeStyle = colour;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let d = Math.floor((x - h) / 5) * 5; d < x + w; d += 5) {
+    context.moveTo(d, y + h);
+    context.lineTo(d + h, y);
+  }
+  context.stroke();
+  context.restore();
+}
+
+// The share of the bytes moved that each stretch of the run used: low is wasteful.
+function drawTimeline() {
+  const canvas = $("line"), {context, width} = prepare(canvas, 28);
+  const ticks = state.axis.length, each = 28 / runs.length;
+  runs.forEach((run, r) => {
+    for (let px = 0; px < width; ++px) {
+      const from = state.axis[Math.floor(px / width * ticks)][r];
+      const to = state.axis[Math.min(ticks - 1, Math.floor((px + 1) / width * ticks))][r];
+      const sum = name => run.sums[name][to + 1] - run.sums[name][from];
+      const moved = sum("sectors") * SECTOR;
+      if (!moved) continue;
+      const share = Math.min(1, sum("used") / moved), height = (each - 4) * Math.max(.15, share);
+      context.fillStyle = share > .9 ? css("--accent") : share > .5 ? "#8f9fd0" : css("--bad");
+      context.globalAlpha = .75;
+      context.fillRect(px, each * (r + 1) - height - 1, 1, height);
+    }
+    context.globalAlpha = 1;
+    context.fillStyle = css("--bad");
+    for (const m of run.kinds.wrong) context.fillRect(tickOf(r, m) / ticks * width, each * r, 2, each);
+  });
+  const x = ticks > 1 ? state.tick / (ticks - 1) * (width - 2) : 0;
+  context.fillStyle = css("--ink");
+  context.fillRect(x, 0, 2, 28);
+}
+
+// --- Moving -----------------------------------------------------------------------------------------
+
+const panes = runs.map((run, number) => new Pane(run, number));
+
+function go(tick) {
+  state.tick = Math.max(0, Math.min(state.axis.length - 1, tick));
+  panes.forEach((pane, r) => { if (pane.m !== momentOf(r) || state.redraw) pane.show(momentOf(r)); });
+  state.redraw = false;
+  drawTimeline();
+  $("position").max = state.axis.length - 1;
+  $("position").value = state.tick;
+  $("position").setAttribute("aria-valuetext", panes[state.focus].sentence.textContent);
+  $("where").textContent = `step ${(state.tick + 1).toLocaleString("en")} of ${state.axis.length.toLocaleString("en")}`;
+  const {warp} = runs[state.focus].moments[momentOf(state.focus)];
+  if (warp) $("warp").value = `${state.focus}:${warp.key}`;
+  clearTimeout(state.writing);
+  state.writing = setTimeout(writeUrl, 120);
+}
+
+function writeUrl() {
+  const words = new URLSearchParams();
+  words.set("kernel", runs[state.focus].name);
+  words.set("event", runs[state.focus].moments[momentOf(state.focus)].event);
+  if (runs.length > 1) words.set("sync", $("sync").value);
+  if (state.tour >= 0) words.set("tour", state.tour + 1);
+  history.replaceState(null, "", "#" + words);
+}
+
+function readUrl() {
+  const words = new URLSearchParams(location.hash.slice(1));
+  if (words.has("sync") && runs.length > 1) setSync(words.get("sync"));
+  if (words.has("tour") && data.tour[words.get("tour") - 1]) return showStop(words.get("tour") - 1, !words.has("event"));
+  if (words.has("find")) {
+    const r = Math.max(0, runs.findIndex(run => run.name === words.get("kernel")));
+    const [m] = runs[r].kinds[words.get("find")] || [];
+    if (m !== undefined) return goTo(r, m);
+  }
+  if (words.has("event")) goToEvent(words.get("kernel"), +words.get("event"));
+}
+
+function goTo(r, m) {
+  state.focus = r;
+  go(tickOf(r, m));
+}
+function goToEvent(kernel, event) {
+  const r = Math.max(0, runs.findIndex(run => run.name === kernel));
+  const moments = runs[r].momentOfEvent;
+  goTo(r, moments[Math.max(0, Math.min(moments.length - 1, event))]);
+}
+
+function setSync(by) {
+  const m = momentOf(state.focus);
+  $("sync").value = by;
+  state.axis = axisOf($("sync").value);
+  go(tickOf(state.focus, m));
+}
+
+// A step forward or back: to the next moment at which something of the chosen grain is new.
+function step(direction) {
+  const grain = $("grain").value;
+  let tick = state.tick;
+  for (;;) {
+    tick += direction;
+    if (tick <= 0 || tick >= state.axis.length - 1) break;
+    const moved = runs.some((run, r) => {
+      const m = state.axis[tick][r], before = state.axis[tick - 1][r];
+      if (m === before) return false;
+      const moment = run.moments[m];
+      if (grain === "request") return moment.kind !== "at";
+      if (grain === "line") return true;
+      return moment.warp !== run.moments[before].warp;
+    });
+    if (moved) break;
+  }
+  go(tick);
+}
+
+function jump(direction) {
+  const r = state.focus, m = momentOf(r), found = runs[r].kinds[$("kind").value];
+  const next = direction > 0 ? found.find(other => other > m) : [...found].reverse().find(other => other < m);
+  if (next !== undefined) goTo(r, next);
+  else if (found.length) goTo(r, direction > 0 ? found[0] : found[found.length - 1]);
+}
+
+function play(on) {
+  clearInterval(state.playing);
+  state.playing = 0;
+  $("play").textContent = on ? "❚❚ pause" : "▶ play";
+  if (!on) return;
+  if (state.tick >= state.axis.length - 1) go(0);
+  const speed = +$("speed").value, skip = Math.max(1, 2 ** (speed - 4));
+  state.playing = setInterval(() => {
+    for (let i = 1; i < skip; ++i) if (state.tick < state.axis.length - 1) ++state.tick;
+    step(1);
+    if (state.tick >= state.axis.length - 1) play(false);
+  }, Math.max(60, 1200 / 2 ** speed));
+}
+
+// --- The tour ---------------------------------------------------------------------------------------
+
+function showStop(number, move = true) {
+  const stop = data.tour[number];
+  if (!stop) return;
+  state.tour = number;
+  const button = (text, to) => make("button", {type: "button", textContent: text, disabled: !data.tour[to], onclick: () => showStop(to)});
+  const close = make("button", {type: "button", textContent: "✕", title: "close the tour", onclick: () => { state.tour = -1; $("tour").hidden = true; writeUrl(); }});
+  $("tour").hidden = false;
+  $("tour").replaceChildren(
+    make("div", {}, make("h2", {textContent: stop.title}), make("p", {textContent: stop.text})),
+    make("div", {className: "steps"}, `${number + 1} of ${data.tour.length}`, button("‹ back", number - 1), button("next ›", number + 1), close));
+  const words = new URLSearchParams(location.hash.slice(1));
+  if (move) goToEvent(stop.kernel, stop.event);
+  else goToEvent(words.get("kernel"), +words.get("event"));
+}
+
+// --- The page ---------------------------------------------------------------------------------------
+
+function start() {
+  $("panes").className = runs.length > 1 ? "two" : "one";
+  $("panes").append(...panes.map(pane => pane.box));
+  const {matrix, precision, schedule} = data.traces[0];
+  $("about").textContent = `${matrix.name}: ${matrix.rows} × ${matrix.columns}, ${plural(matrix.nonzeros, "nonzero")}, ${precision}` +
+    (schedule === "forward" ? "" : `, ${schedule} schedule`);
+  for (const [kind, text] of Object.entries(KINDS)) {
+    const count = runs.reduce((sum, run) => sum + run.kinds[kind].length, 0);
+    if (count) $("kind").append(make("option", {value: kind, textContent: `${text} (${count})`}));
+  }
+  runs.forEach((run, r) => {
+    const group = make("optgroup", {label: run.name});
+    for (const warp of run.warps.values()) {
+      const launch = run.launches.length > 1 ? `launch ${warp.launch + 1}, ` : "";
+      group.append(make("option", {value: `${r}:${warp.key}`, textContent: `${launch}block ${warp.block}, warp ${warp.warp}`}));
+    }
+    $("warp").append(group);
+  });
+  $("syncing").hidden = runs.length < 2;
+  $("keys").innerHTML = "<kbd>space</kbd> play, pause &nbsp; <kbd>←</kbd> <kbd>→</kbd> step &nbsp; <kbd>↑</kbd> <kbd>↓</kbd> warp &nbsp; " +
+    "<kbd>n</kbd> <kbd>N</kbd> next, previous event of the chosen kind &nbsp; <kbd>t</kbd> tour &nbsp; <kbd>Home</kbd> <kbd>End</kbd>. " +
+    "The order is that of the CPU backend, warp after warp; on a GPU warps overlap.";
+  $("first").onclick = () => go(0);
+  $("last").onclick = () => go(state.axis.length - 1);
+  $("back").onclick = () => step(-1);
+  $("forward").onclick = () => step(1);
+  $("play").onclick = () => play(!state.playing);
+  $("speed").oninput = () => { if (state.playing) play(true); };
+  $("previous").onclick = () => jump(-1);
+  $("next").onclick = () => jump(1);
+  $("sync").onchange = () => setSync($("sync").value);
+  $("position").oninput = () => go(+$("position").value);
+  $("warp").onchange = () => {
+    const [r, key] = $("warp").value.split(":");
+    goTo(+r, runs[r].warps.get(key).moments[0]);
+  };
+  $("theme").onclick = () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  document.addEventListener("keydown", onKey);
+  addEventListener("hashchange", readUrl);
+  addEventListener("resize", () => { state.redraw = true; go(state.tick); });
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
+  document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
+  go(0);
+  const wrong = runs.findIndex(run => run.kinds.wrong.length);
+  if (location.hash) readUrl();
+  else if (wrong >= 0) goTo(wrong, runs[wrong].kinds.wrong[0]);
+  else if (data.tour.length) showStop(0);
+  document.body.dataset.ready = Math.round(performance.now());
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  state.redraw = true;
+  go(state.tick);
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.tagName === "SELECT") return;
+  const other = direction => {
+    const options = [...$("warp").options], at = options.findIndex(option => option.value === $("warp").value) + direction;
+    if (options[at]) {
+      $("warp").value = options[at].value;
+      $("warp").onchange();
+    }
+  };
+  const actions = {
+    " ": () => play(!state.playing), ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => other(-1),
+    ArrowDown: () => other(1), n: () => jump(1), N: () => jump(-1), Home: () => go(0), End: () => go(state.axis.length - 1),
+    t: () => showStop(Math.max(0, state.tour)),
+  };
+  if (!actions[event.key] || (event.key === " " && event.target.tagName === "BUTTON")) return;
+  event.preventDefault();
+  actions[event.key]();
+}
+
+start();

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Writes the page on which one watches kernels run: make watch
+
+    watch.py PROGRAM OUTPUT.html [--tour STEP/tour.txt] [--matrix M] [--kernels "csr_scalar csr_vector"]
+             [--mine] [--precision f64] [--schedule forward] [--trace FILE]
+
+PROGRAM is run with --trace, unless FILE holds the traces. One or two kernels are shown. Matrix and kernels
+are those of the tour if they are not given; with --mine, a kernel of KERNEL=mine.cuh and the one that it is
+a version of.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from html import escape
+from pathlib import Path
+
+import tours
+import traces
+
+HERE = Path(__file__).resolve().parent
+DEFAULT_MATRIX = "stencil2d:16x16"
+
+
+def record(program, matrix, kernels, precision="f64", schedule="forward", *more):
+    """The traces of kernels on a matrix, in the order of `kernels`; a product that is wrong has one, too."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "trace.jsonl"
+        command = [program, "--matrix", matrix, "--kernel", ",".join(kernels), "--precision", precision,
+                   "--schedule", schedule, "--verify-only", "--trace", file, *more]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode not in (0, 1) or not file.exists():
+            sys.exit(done.stderr.strip() or f"error: {program} ended with status {done.returncode}")
+        sys.stderr.write(done.stderr)
+        found = traces.read(file)
+    position = {name: number for number, name in enumerate(kernels)}
+    return sorted(found, key=lambda trace: position.get(trace["kernel"]["name"], len(position)))
+
+
+def names_in(program):
+    """The kernels of a program."""
+    text = subprocess.run([program, "--list"], capture_output=True, text=True).stdout
+    return re.findall(r"^(?:\d\d|--)  (\S+)", text, re.MULTILINE)
+
+
+def choose(names, wanted, tour, mine):
+    """The kernels to show, of those that the program has. Raises TraceError."""
+    for name in wanted:
+        if name not in names:
+            raise traces.TraceError(f"KERNELS: no kernel has the name '{name}'; there are {' '.join(names)}")
+    if wanted:
+        return wanted
+    if mine:
+        my = [name for name in names if name.startswith("my_")]
+        first = next((name for name in my if tour and name[3:] in tour.kernels), my[0])
+        return [first[3:], first]
+    found = [name for name in tour.kernels if name in names] if tour else []
+    if not found:
+        raise traces.TraceError('give one or two kernels: KERNELS="csr_scalar csr_vector", say')
+    return found
+
+
+def page(found, stops):
+    """The text of the page."""
+    names = " and ".join(trace["kernel"]["name"] for trace in found)
+    text = (HERE / "page.html").read_text(encoding="utf-8")
+    embedded = json.dumps({"traces": found, "tour": stops}, separators=(",", ":"), ensure_ascii=False)
+    parts = {
+        "TITLE": escape(f"{names} on {found[0]['matrix']['name']}"),
+        "STYLE": (HERE / "page.css").read_text(encoding="utf-8"),
+        "DATA": embedded.replace("</", "<\\/"),
+        "SCRIPT": "".join((HERE / name).read_text(encoding="utf-8") for name in ("model.js", "view.js")),
+    }
+    for name, content in parts.items():
+        text = text.replace(f"@{name}@", content)
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--tour", type=Path)
+    parser.add_argument("--matrix", default="")
+    parser.add_argument("--kernels", default="")
+    parser.add_argument("--mine", action="store_true")
+    parser.add_argument("--precision", default="f64")
+    parser.add_argument("--schedule", default="")
+    parser.add_argument("--trace", type=Path)
+    arguments = parser.parse_args()
+    try:
+        tour = tours.read(arguments.tour) if arguments.tour and arguments.tour.exists() else None
+        matrix = arguments.matrix or (tour.matrix if tour else DEFAULT_MATRIX)
+        if arguments.trace:
+            found = traces.read(arguments.trace)
+        else:
+            wanted = arguments.kernels.replace(",", " ").split()
+            kernels = choose(names_in(arguments.program), wanted, tour, arguments.mine)
+            schedule = arguments.schedule or (tour.schedule if tour else "forward")
+            found = record(arguments.program, matrix, kernels, arguments.precision, schedule)
+        if len(found) > 2:
+            names = ", ".join(trace["kernel"]["name"] for trace in found)
+            sys.exit(f"error: two kernels fit beside each other; these are {names}: name one or two in KERNELS")
+        stops = []
+        if tour and (tour.matrix, tour.kernels) == (matrix, [trace["kernel"]["name"] for trace in found]):
+            try:
+                stops = tour.resolve(found)
+            except tours.TourError as error:  # of a kernel that somebody has changed
+                print(f"no tour: {error}", file=sys.stderr)
+    except (traces.TraceError, tours.TourError) as error:
+        sys.exit(f"error: {error}")
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(page(found, stops), encoding="utf-8")
+    print(arguments.output)
+
+
+if __name__ == "__main__":
+    main()
