@@ -146,7 +146,7 @@ __device__ __forceinline__ void finish_cut_row(int row, unsigned window, const i
 #pragma unroll
       for (int j = 0; j < kPolled; ++j) all &= s + 32 * j > last || is_valid(read[j]);
       if (all) break;
-      __nanosleep(20);
+      __threadfence_block();  // polls again; cheaper than a sleep
     }
 #pragma unroll
     for (int j = 0; j < kPolled; ++j) {
