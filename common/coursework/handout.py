@@ -13,15 +13,16 @@ import sys
 import tarfile
 from pathlib import Path
 
-from exercises import ROOT, ExerciseError, read_step, split, taken_out, with_holes, without_marks
+from exercises import GIVEN, ROOT, ExerciseError, holes_of, read_step, sources_of, split, taken_out, with_holes
 
 # Of common/, what a step needs. Tests of the repository itself are not among it.
 COMMON = [
     "build.mk", "stage.mk", "setup.sh", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
     "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/kernel_*",
-    "coursework/*.?pp", "coursework/check.py", "coursework/exercises.py",
-    "coursework/mine.py", "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/page.*", "watch/*.js",
-    "watch/README.md",
+    "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/build.py",
+    "coursework/check.py", "coursework/exercises.py", "coursework/kit.py", "coursework/mine.py",
+    "coursework/whitelist.py",
+    "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/page.*", "watch/*.js", "watch/README.md",
 ]  # fmt: skip
 BESIDES = ["LICENSE", "plots/record_format.py", "plots/traffic.py"]
 
@@ -73,27 +74,17 @@ def files_of(step):
             raise ExerciseError(f"common/{pattern}: no such file")
         files.update((str(p.relative_to(ROOT)), None) for p in found)
 
-    holes = {}  # file -> (exercise, its hints, those left for later files)
-    for exercise in step.exercises:
-        hints = iter(exercise.hints)
-        for name in exercise.files:
-            holes[name] = (exercise.name, hints)
+    holes = holes_of(step)
     directory = ROOT / step.directory
     number = int(step.directory[:2])
-    for path in sorted(directory.iterdir()):
-        if path.suffix not in (".cuh", ".cu", ".cpp", ".hpp") or path.name in step.left_out:
-            continue
-        name = f"{step.directory}/{path.name}"
-        text = path.read_text(encoding="utf-8")
-        if path.name.startswith("test"):
-            continue
-        if path.name in holes:
+    for name, text in sources_of(step, directory).items():
+        path = Path(name)
+        if path.parent.name == step.directory and path.name in holes:
             text = with_holes(text, *holes[path.name], name=name)
+            files[f"{GIVEN.relative_to(ROOT)}/{path.name}"] = text
         elif taken_out(text, name):
             raise ExerciseError(f"{name} has marks, but is in no exercise")
         files[name] = text
-        for other in re.findall(r'#include "\.\./([^"]+)"', text):  # a kernel of an earlier step
-            files[other] = without_marks((ROOT / other).read_text(encoding="utf-8"))
     makefile = (directory / "Makefile").read_text(encoding="utf-8")
     files[f"{step.directory}/Makefile"] = makefile + STEP_MAKEFILE
     files[f"{step.directory}/test.cu"] = TEST.format(number=number)
