@@ -81,8 +81,22 @@ class Result:
 
 
 def tidy(report):
-    """A report of the CPU backend without the launch that heard of it and the kernel's arguments."""
-    return re.sub(r"^.*?\): kernel (?:void )?(?:\w+::)*(\w+)(<.*?>)?\(.*?\) at ", r"\1 at ", report, count=1)
+    """A report of the CPU backend without the launch that heard of it and the kernel's arguments, and
+    with elements instead of bytes."""
+    report = re.sub(r"^.*?\): kernel (?:void )?(?:\w+::)*(\w+)(<.*?>)?\(.*?\) at ", r"\1 at ", report, count=1)
+
+    def element(match):
+        verb, size, between, offset, shared, array = match.groups()[:6]
+        of = match[7]
+        size, offset = int(size), int(offset)
+        if offset % size or of and int(of) % size:
+            return match[0]
+        text = f"{verb} {shared or ''}'{array}'[{offset // size}]"
+        return text + (f" of {int(of) // size}" if of else "") + ("," if between == ", " and not of else "")
+
+    return re.sub(
+        r"(reads|writes|updates) (\d+) bytes(, | at an address that is )(\d+) bytes into (shared )?'(\w+)'"
+        r"(?:, which has (\d+)|,)", element, report)  # fmt: skip
 
 
 # --- Asking the judge -----------------------------------------------------------------------------

@@ -100,6 +100,16 @@ def read_target(name, section):
     )  # fmt: skip
 
 
+POINTS = 100  # of an exercise
+
+
+def check_points(exercise, path):
+    parts = [exercise.correct, exercise.safe, *(target.points for target in exercise.targets)]
+    if any(part is None or part < 0 for part in parts) or sum(parts) != POINTS:
+        shown = " + ".join(str(part) for part in parts)
+        raise ExerciseError(f"{path}: [{exercise.name}]: its points are {shown}: give {POINTS} in all, none negative")
+
+
 def read_step(directory):
     """The Step of a directory with an exercise.ini."""
     directory = Path(directory)
@@ -124,6 +134,8 @@ def read_step(directory):
             )  # fmt: skip
         for exercise, target in targets:
             exercises[exercise].targets.append(target)
+        for exercise in exercises.values():
+            check_points(exercise, path)
         step = parser["step"]
         return Step(
             directory.name, step["title"], paragraphs(step["goal"]), step.get("matrices", "").split(),

@@ -33,7 +33,7 @@ from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
 BACKEND = "cpu"  # the one that counts, and that every machine has
-BUILD_LIMITS = Limits(seconds=60, bytes=3 << 30, output=256 << 20)
+BUILD_LIMITS = Limits(seconds=20, bytes=2 << 30, output=256 << 20)
 RUN_LIMITS = Limits(seconds=60)
 ATTEMPTS = 3
 

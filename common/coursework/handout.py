@@ -19,7 +19,7 @@ from exercises import GIVEN, ROOT, ExerciseError, holes_of, read_step, sources_o
 COMMON = [
     "build.mk", "stage.mk", "setup.sh", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
     "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/kernel_*",
-    "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/build.py",
+    "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/*.sh", "coursework/build.py",
     "coursework/check.py", "coursework/exercises.py", "coursework/kit.py", "coursework/mine.py",
     "coursework/whitelist.py",
     "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/page.*", "watch/*.js", "watch/README.md",
@@ -116,13 +116,14 @@ def assignment(step, files):
         lines += [f"In {names}, where it says `TODO`; hints stand there.", ""]
     lines += [
         "The comment at the top of each file says what a thread, a warp and a block own, and is the",
-        "contract. Change nothing else: what you hand in are these files alone. They are compiled together:",
-        "leave a file as it was rather than hand in one that does not compile.", "",
+        "contract. Change nothing else: what you hand in are these files alone. A kernel may use CUDA's",
+        "device functions, arithmetic, and `__device__` functions of the same file; `make check` names",
+        "everything else that it refuses, with line and rule, and `make grade` has the same rules.", "",
         "## How to test", "",
         "You need Linux, make, g++ 11 or later and Python 3.9 or later, and no GPU. Missing libraries are",
-        "fetched by the first build. It compiles the harness, which takes a minute or two on two cores;",
-        "after that only your kernels are compiled.", "",
-        "    make check                  is it right, is it safe, does it ask little of memory?",
+        "fetched by the first build. The first `make check` compiles what judges kernels, which takes about",
+        "half a minute, once for all handouts of the course; after that only your kernels are compiled.", "",
+        "    make check                  is it right, is it safe, does it ask little of memory? with points",
         "    make run                    the kernels on three matrices, with what they ask of memory",
         "    make run MATRIX=dense:9x5   on a matrix of your choice (or a file.mtx)",
         "    make test                   more matrices, in every precision and order", "",
@@ -132,14 +133,13 @@ def assignment(step, files):
         "What a kernel prints with `printf` shows in `make run`; give it a small matrix.", "",
         "## How it is graded", "",
         "On other matrices of the same kinds, in both precisions, with and without alpha and beta, and",
-        "with blocks, warps and lanes running forward, in reverse and at random. A kernel may call what",
-        "the GPU has, and no function of the host. Points for safety and targets are given for a kernel",
-        "that is right on at least half of the matrices.", "",
+        "with blocks, warps and lanes running forward, in reverse and at random. Points for safety and",
+        "targets are given for a kernel that is right on at least half of the matrices.", "",
     ]  # fmt: skip
     for exercise in step.exercises:
         lines += [f"| {exercise.name} | points |", "| :--- | ---: |"]
         lines += [f"| right: the share of matrices on which it is | {exercise.correct} |"]
-        lines += [f"| safe: no error of memory, no race, nobody waits in vain | {exercise.safe} |"]
+        lines += [f"| safe: no error of memory, no data race, right in every order, nobody waits in vain | {exercise.safe} |"]
         for target in exercise.targets:
             lines += [f"| {describe(target)} | {target.points} |"]
         lines += [""]

@@ -35,7 +35,8 @@ $(KIT)/flags: $(KIT)/prelude.hpp
 	@echo '$(CXX)' >$(KIT)/compiler
 # libclang's own compiled form of the prelude is made by whitelist.py.
 $(KIT)/prelude.pch: $(KIT)/flags $(prelude) $(KIT)/runner.a
-	@rm -f $@ && python3 $(ROOT)/common/coursework/whitelist.py $(KIT)
+	@rm -f $@ && $(ROOT)/common/coursework/libclang.sh
+	@python3 $(ROOT)/common/coursework/whitelist.py $(KIT) || [ ! -e $@ ]
 
 .PHONY: kit runner
 kit: $(KIT)/judge $(KIT)/runner.a $(KIT)/prelude.pch $(prelude)

@@ -105,6 +105,7 @@ void configure(const Product& product) {
   settings.schedule = kSchedules[std::min<int>(product.order, 2)];
   settings.workers = product.workers;
   settings.check_races = settings.check_uninitialised = product.checked;
+  settings.constant_program = true;
 }
 
 void add(Count& to, const simt::AccessCounts& counts) {

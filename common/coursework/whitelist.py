@@ -34,6 +34,10 @@ class Unusable(Exception):
     """The files could not be looked at, and not because of what is in them."""
 
 
+class TooMuch(Exception):
+    """libclang gave up on a file: too large, or nested too deeply, once macros are expanded."""
+
+
 @dataclass(frozen=True)
 class Problem:
     line: int
@@ -145,8 +149,8 @@ def check_text(data, includes):
         except UnicodeDecodeError:
             problems.append(Problem(number, "bytes that are not UTF-8", "source is UTF-8"))
             continue
-        if re.search(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]", text.rstrip("\r")):
-            problems.append(Problem(number, "a control character", "source has none but tabs and line ends"))
+        if re.search(r"[\x00-\x08\x0b-\x1f\x7f\x85\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]", text.rstrip("\r")):
+            problems.append(Problem(number, "a character that does not show", "source has none but blanks, tabs and line ends"))
         if re.search(r"\\\s*$", text):
             problems.append(Problem(number, "a line that ends in '\\'", "lines are not spliced"))
         directive = re.match(r"\s*#\s*(\w*)", text)
@@ -593,7 +597,10 @@ class Whitelist:
         try:
             tu = self.index.parse(str(main), [*flags, "-x", "c++"], unsaved_files=files, options=RECORDS)
         except self.cindex.TranslationUnitLoadError as error:
-            raise Unusable(f"libclang cannot be used: {error}") from None
+            if not paths:
+                raise Unusable(f"libclang cannot be used: {error}") from None
+            self.parse(course, [])
+            raise TooMuch from None
         return tu, [d for d in tu.diagnostics if d.severity >= 3]
 
     def examine(self, course, files, given):
@@ -605,18 +612,22 @@ class Whitelist:
             problems[path.name] = check_text(path.read_bytes(), includes_of(given.get(path.name, "")))
             if not problems[path.name]:
                 readable.append(path)
-        tu, errors = self.parse(course, readable) if readable else (None, [])
-        if errors:
-            for path in list(readable):
-                tu, errors = self.parse(course, [path])
-                found = [self.syntax_problem(d, path) for d in errors[:MOST_PROBLEMS]]
-                if found:
+        try:
+            tu, errors = self.parse(course, readable) if readable else (None, [])
+        except TooMuch:
+            tu, errors = None, True
+        for path in readable:
+            if errors:  # whose they are shows when each is read by itself
+                try:
+                    tu, its_errors = self.parse(course, [path])
+                except TooMuch as problem:
+                    problems[path.name] = [Problem(1, problem.__doc__.split(": ")[1], "", syntax=True)]
+                    continue
+                if its_errors:
+                    found = [self.syntax_problem(d, path) for d in its_errors[:MOST_PROBLEMS]]
                     problems[path.name] = found
-                else:
-                    problems[path.name] = self.look_at(tu, course, path, given)
-        elif tu:
-            for path in readable:
-                problems[path.name] = self.look_at(tu, course, path, given)
+                    continue
+            problems[path.name] = self.look_at(tu, course, path, given)
         return problems
 
     @staticmethod
@@ -760,10 +771,12 @@ def search_directories(compiler):
     return ["-nostdinc", "-nostdinc++"] + [word for d in directories for word in ("-isystem", d)]
 
 
-if __name__ == "__main__":  # for kit.mk: whitelist.py KIT
+if __name__ == "__main__":  # whitelist.py: is there a libclang? whitelist.py KIT: prepares a kit for it
     try:
-        for_kit(Path(__file__).resolve().parent.parent.parent, sys.argv[1], sys.argv[1]).compiled_prelude()
-    except NoClang:
-        pass  # said where it is needed
+        load_clang()
+        if len(sys.argv) == 2:
+            for_kit(Path(__file__).resolve().parent.parent.parent, sys.argv[1], sys.argv[1]).compiled_prelude()
+    except NoClang as error:
+        sys.exit(f"setup: {error}")
     except Unusable as error:
         sys.exit(f"error: {error}")
