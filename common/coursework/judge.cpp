@@ -283,7 +283,9 @@ class Judge {
     const bool failed = found.kind == Outcome::Kind::kFailed;
     const bool right = right_in_some_order(kernel, problems, c, failed);
     Json line{{"right", right},
-              {"kind", failed ? "error" : right ? "order" : "result"},
+              {"kind", failed  ? "error"
+                       : right ? "order"
+                               : "result"},
               {"case", c.describe()},
               {"what", found.what}};
     // In one precision or with one alpha a kernel may be right in some order, and not in another.

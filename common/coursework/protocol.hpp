@@ -108,7 +108,8 @@ std::optional<std::string> receive_frame(int file, std::size_t limit,
                                          std::optional<Deadline> deadline = {},
                                          bool* timed_out = nullptr);
 
-// --- What the judge takes from the runner ---------------------------------------------------------
+// --- What the judge takes from the runner
+// ---------------------------------------------------------
 
 // What a kernel asked of one array in one way; `file` and `line` only where lines are counted.
 struct Count {

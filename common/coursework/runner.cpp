@@ -91,7 +91,8 @@ struct Current {
       } else {
         return f64;
       }
-    }();
+    }
+    ();
     if (!converted) converted = to_matrix<T>(triplets);
     return *converted;
   }

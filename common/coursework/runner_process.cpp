@@ -15,9 +15,9 @@ constexpr std::chrono::seconds kToStart{60};
 // What is said of a process that ended so. Shells and bubblewrap exit with 128 + N when signal N
 // ended what they ran.
 std::string describe(int status) {
-  const int signal = WIFSIGNALED(status)          ? WTERMSIG(status)
+  const int signal = WIFSIGNALED(status)         ? WTERMSIG(status)
                      : WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128
-                                                  : 0;
+                                                 : 0;
   switch (signal) {
     case 0:
       return "the program ended before the tests were over, with status " +

@@ -137,10 +137,11 @@ def words_of(text):
     return set(re.findall(r"[A-Za-z_]\w*", text))
 
 
-def check_text(data, includes):
+def check_text(data, given):
     """Problems that show in the bytes alone, some of which would make other looks differ from the
-    compiler's. `includes`: what the file may include besides."""
+    compiler's. given: the text as it was handed out, whose directives may stay."""
     problems = []
+    includes, kept = includes_of(given), directives_of(given)
     if len(data) > LARGEST_FILE:
         return [Problem(1, f"{len(data)} bytes", f"a file has at most {LARGEST_FILE}")]
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -154,7 +155,7 @@ def check_text(data, includes):
         if re.search(r"\\\s*$", text):
             problems.append(Problem(number, "a line that ends in '\\'", "lines are not spliced"))
         directive = re.match(r"\s*#\s*(\w*)", text)
-        if directive and directive[1] not in ("include", "define", "undef", "pragma"):
+        if directive and directive[1] not in ("include", "define", "undef", "pragma") and text.strip() not in kept:
             problems.append(Problem(number, f"#{directive[1][:40]}", "only include, define, undef and pragma"))
         include = re.match(r"\s*#\s*include\b(.*)", text)
         if include:
@@ -166,6 +167,11 @@ def check_text(data, includes):
         if found:
             problems.append(Problem(number, f"'{found[0]}'", "characters are written as they are"))
     return problems[:MOST_PROBLEMS]
+
+
+def directives_of(text):
+    """The lines of conditional compilation in a file: #ifndef __CUDACC_RTC__, say."""
+    return {line.strip() for line in text.splitlines() if re.match(r"#(ifn?def|endif)\b", line)}
 
 
 def includes_of(text):
@@ -190,8 +196,8 @@ class Tokens:
                 self.all.append((location.offset, location.line, kind, token.spelling))
         self.at = {token[0]: index for index, token in enumerate(self.all)}
 
-    def check(self, cuda, in_use):
-        """Problems of words, keywords and directives. `in_use`: a function of a name that a macro may
+    def check(self, cuda, kept, in_use):
+        """Problems of words, keywords and directives. kept: of these, lines that may stay; in_use: a function of a name that a macro may
         not have."""
         problems, i, tokens = [], 0, self.all
 
@@ -204,7 +210,7 @@ class Tokens:
                 end = i
                 while end < len(tokens) and tokens[end][1] == line:
                     end += 1
-                self.check_directive(tokens[i + 1 : end], line, in_use, refuse)
+                self.check_directive(tokens[i + 1 : end], line, kept, in_use, refuse)
                 if len(tokens) > i + 1 and tokens[i + 1][3] == "define":
                     i += 2  # its body is looked at as any other text
                     continue
@@ -228,7 +234,7 @@ class Tokens:
         return problems
 
     @staticmethod
-    def check_directive(rest, line, in_use, refuse):
+    def check_directive(rest, line, kept, in_use, refuse):
         words = [token[3] for token in rest]
         name = words[0] if words else ""
         text = "".join(words[1:])
@@ -244,7 +250,7 @@ class Tokens:
                 refuse(line, f"#define {macro[:40]}", "a macro's name is in capitals; better a constexpr")
             elif in_use(macro):
                 refuse(line, f"#define {macro[:40]}", "the name is in use elsewhere")
-        elif name != "undef":
+        elif name != "undef" and "#" + " ".join(words) not in kept:
             refuse(line, f"#{name[:40]}", "only include, define, undef and pragma")
 
 
@@ -472,7 +478,10 @@ class Tree:
         if kind == "DECL_REF_EXPR":
             declaration = cursor.referenced
             if declaration is not None and declaration.kind.name in ("FUNCTION_DECL", "CXX_METHOD", "FUNCTION_TEMPLATE"):
-                if parent != "callee":
+                first = self.tokens.at.get(cursor.location.offset)
+                named = first is None or self.tokens.all[first][3] == "operator"
+                is_operator = cursor.spelling.startswith("operator") and not named  # of an expression
+                if parent != "callee" and not is_operator:
                     self.refuse(cursor, f"the address of '{cursor.spelling[:40]}'", "functions are called, and not passed on")
         if kind == "UNARY_OPERATOR" or kind in CASTS:
             operand = next((c for c in reversed(list(cursor.get_children())) if c.kind.is_expression()), None)
@@ -609,7 +618,7 @@ class Whitelist:
         course = Path(course)
         problems, readable = {}, []
         for path in files:
-            problems[path.name] = check_text(path.read_bytes(), includes_of(given.get(path.name, "")))
+            problems[path.name] = check_text(path.read_bytes(), given.get(path.name, ""))
             if not problems[path.name]:
                 readable.append(path)
         try:
@@ -652,7 +661,7 @@ class Whitelist:
             return not declared_there or name not in declared_there
 
         tokens = Tokens(self.cindex, tu, path)
-        found = tokens.check(self.cuda, lambda name: name in MACROS or name in self.words_everywhere(path))
+        found = tokens.check(self.cuda, directives_of(given_text), lambda name: name in MACROS or name in self.words_everywhere(path))
         found += self.foreign_macros(tu, path)
         functions = self.declared_functions(tu, course)
         tree = Tree(self.cindex, self.kit, course, path, tokens, functions, reserved)
