@@ -55,9 +55,10 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## al
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
 
+# FIND=worst, say: where it opens.
 watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by step
 	@python3 common/watch/watch.py $(SPMV) $(ROOT)/build/watch/kernels.html --matrix '$(MATRIX)' \
-	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(TRACE),--trace '$(TRACE)') $(ARGS)
+	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(FIND),--find $(FIND)) $(if $(TRACE),--trace '$(TRACE)') $(ARGS)
 
 data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some)
 	@SPMV=$(SPMV) bash common/data.sh $(ARGS)
@@ -117,8 +118,8 @@ test-coursework:  ## test handouts and grading: all steps as handed out and solv
 	@$(MAKE) -C 03_csr_vector BACKEND=cpu build-check
 	@COURSEWORK=$(or $(COURSEWORK),full) python3 -m unittest discover -s common/coursework
 
-test-watch: $(SPMV)  ## test traces and what is made from them
-	@WATCH_SPMV=$(SPMV) python3 -m unittest discover -s common/watch
+test-watch: $(SPMV) $(BROKEN)  ## test traces and what is made from them
+	@WATCH_SPMV=$(SPMV) WATCH_BROKEN=$(BROKEN) python3 -m unittest discover -s common/watch
 
 clean:  ## remove what was built
 	@rm -rf build

@@ -20,7 +20,7 @@ COMMON = [
     "build.mk", "stage.mk", "setup.sh", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
     "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/kernel_*",
     "coursework/*.?pp", "coursework/check.py", "coursework/exercises.py",
-    "coursework/mine.py", "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/page.*", "watch/*.js",
+    "coursework/mine.py", "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
     "watch/README.md",
 ]  # fmt: skip
 BESIDES = ["LICENSE", "plots/record_format.py", "plots/traffic.py"]
