@@ -68,7 +68,7 @@ struct KernelInfo {
   std::string idea;    // a line
   std::string source;  // paper, and algorithm or section
   RunsOn runs_on = RunsOn::kDevice;
-  bool in_ladder = false;  // stands for its step in `spmv --ladder`
+  bool in_ladder = false;    // stands for its step in `spmv --ladder`
   void (*open)() = nullptr;  // what a library needs once, which no kernel's setup is charged with
 };
 

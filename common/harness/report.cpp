@@ -215,8 +215,8 @@ void print_failures(std::ostream& out, const MatrixReport& report) {
   }
 }
 
-// What the ladder compares: the share of the copy bandwidth on a GPU, bytes moved per byte needed on
-// the CPU backend; none for a kernel that runs on the host.
+// What the ladder compares: the share of the copy bandwidth on a GPU, bytes moved per byte needed
+// on the CPU backend; none for a kernel that runs on the host.
 std::optional<double> rung(const Record& record, const MatrixReport& report, bool gpu) {
   if (!record.verified || record.kernel.runs_on == RunsOn::kHost) return std::nullopt;
   if (gpu) {
@@ -347,21 +347,24 @@ void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu) {
       row.insert(row.end(), {"", status(record), ""});
     } else {
       const std::string time = gpu && record.warm ? number(1e3 * record.warm->median) : "";
-      const std::string value =
-          !rungs[k] ? "on the CPU" : gpu ? percent(*rungs[k], 1) : fmt::format("{:.2f}", *rungs[k]);
+      const std::string value = !rungs[k] ? "on the CPU"
+                                : gpu     ? percent(*rungs[k], 1)
+                                          : fmt::format("{:.2f}", *rungs[k]);
       const auto bar = static_cast<std::size_t>(kBarWidth * rungs[k].value_or(0) / longest + 0.5);
       row.insert(row.end(), {time, value, fmt::format("{:<{}}", std::string(bar, '#'), kBarWidth)});
     }
     table.add(std::move(row));
   }
   table.print(out, 3);
-  out << (gpu ? fmt::format("us: median of warm products. of copy: bytes needed (A and x read once, "
-                            "y written once)\nper second, as a share of this GPU's copy bandwidth "
-                            "of {:.0f} GB/s.\n",
-                            report.copy_gb_per_s)
-              : std::string("moved/needed: bytes in the 32-byte sectors that warps request, per byte "
-                            "that a product needs\n(A and x read once, y written once). 1.00 is the "
-                            "least without a cache.\n"));
+  out << (gpu ? fmt::format(
+                    "us: median of warm products. of copy: bytes needed (A and x read once, "
+                    "y written once)\nper second, as a share of this GPU's copy bandwidth "
+                    "of {:.0f} GB/s.\n",
+                    report.copy_gb_per_s)
+              : std::string(
+                    "moved/needed: bytes in the 32-byte sectors that warps request, per byte "
+                    "that a product needs\n(A and x read once, y written once). 1.00 is the "
+                    "least without a cache.\n"));
   print_failures(out, report);
 }
 
