@@ -38,8 +38,13 @@ help:  ## this list
 	@echo '  PROFILE=1: what each line of a kernel asks of memory  (BACKEND=cpu)'
 	@echo '  make -C 03_csr_vector run                              one step alone'
 
-run: $(SPMV)  ## run and verify every step on MATRIX, or on three matrices that tell them apart
-	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
+run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every kernel, on three matrices)
+	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) \
+	  $(if $(filter 1,$(PROFILE)),--profile,$(if $(filter 1,$(ALL)),,--ladder)) $(ARGS)
+	@$(if $(filter 1,$(ALL) $(PROFILE)),,echo; echo 'Next: make -C 03_csr_vector run       a step: its lesson is the README.md beside it'; \
+	  echo '      make run ALL=1                  every kernel, on three matrices'; \
+	  echo '      make run MATRIX=file.mtx.gz     your matrix'; \
+	  echo '      make help                       everything else')
 
 # The steps' tests, which carry their numbers as tags, run beside all others ([.] are hidden tests,
 # which other tests call): that takes two thirds of the time on two cores.
