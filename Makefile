@@ -38,8 +38,13 @@ help:  ## this list
 	@echo '  PROFILE=1: what each line of a kernel asks of memory  (BACKEND=cpu)'
 	@echo '  make -C 03_csr_vector run                              one step alone'
 
-run: $(SPMV)  ## run and verify every step on MATRIX, or on three matrices that tell them apart
-	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
+run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every kernel, on three matrices)
+	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) \
+	  $(if $(filter 1,$(PROFILE)),--profile,$(if $(filter 1,$(ALL)),,--ladder)) $(ARGS)
+	@$(if $(filter 1,$(ALL) $(PROFILE)),,echo; echo 'Next: make -C 03_csr_vector run       a step: its lesson is the README.md beside it'; \
+	  echo '      make run ALL=1                  every kernel, on three matrices'; \
+	  echo '      make run MATRIX=file.mtx.gz     your matrix'; \
+	  echo '      make help                       everything else')
 
 # The steps' tests, which carry their numbers as tags, run beside all others ([.] are hidden tests,
 # which other tests call): that takes two thirds of the time on two cores.
@@ -55,9 +60,10 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## al
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
 
+# FIND=worst, say: where it opens.
 watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by step
 	@python3 common/watch/watch.py $(SPMV) $(ROOT)/build/watch/kernels.html --matrix '$(MATRIX)' \
-	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(TRACE),--trace '$(TRACE)') $(ARGS)
+	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(FIND),--find $(FIND)) $(if $(TRACE),--trace '$(TRACE)') $(ARGS)
 
 data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some)
 	@SPMV=$(SPMV) bash common/data.sh $(ARGS)
@@ -116,8 +122,8 @@ test-coursework:  ## test handouts and grading: all steps as handed out and solv
 	@$(MAKE) -C common/coursework BACKEND=cpu kit
 	@COURSEWORK=$(or $(COURSEWORK),full) python3 -m unittest discover -s common/coursework
 
-test-watch: $(SPMV)  ## test traces and what is made from them
-	@WATCH_SPMV=$(SPMV) python3 -m unittest discover -s common/watch
+test-watch: $(SPMV) $(BROKEN)  ## test traces and what is made from them
+	@WATCH_SPMV=$(SPMV) WATCH_BROKEN=$(BROKEN) python3 -m unittest discover -s common/watch
 
 clean:  ## remove what was built
 	@rm -rf build

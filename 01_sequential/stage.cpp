@@ -53,7 +53,8 @@ class CooSequential final : public Spmv<T> {
                 .format = "CSR",
                 .idea = "one core, row by row",
                 .source = "He and Gao 2016, algorithm 1",
-                .runs_on = RunsOn::kHost},
+                .runs_on = RunsOn::kHost,
+                .in_ladder = true},
                [](const auto& problem) { return make<CsrSequential>(problem); }) &&
     add_kernel({.step = 1,
                 .name = "coo_sequential",

@@ -28,8 +28,9 @@ class CsrScalar final : public Spmv<T> {
     add_kernel({.step = 2,
                 .name = "csr_scalar",
                 .format = "CSR",
-                .idea = "one thread a row",
-                .source = "CSR-scalar: Bell and Garland 2009; He and Gao 2016, section 1"},
+                .idea = "one thread per row",
+                .source = "CSR-scalar: Bell and Garland 2009; He and Gao 2016, section 1",
+                .in_ladder = true},
                [](const auto& problem) { return make<CsrScalar>(problem); });
 
 }  // namespace

@@ -86,22 +86,23 @@ bool register_all() {
   add_kernel({.step = 3,
               .name = "csr_vector_shared",
               .format = "CSR",
-              .idea = "one warp a row, sums in shared memory",
+              .idea = "one warp per row, sums in shared memory",
               .source = "Bylina, Bylina and Karwacki 2011, figure 9"},
              [](const auto& problem) { return make<CsrVectorShared>(problem); });
   for (const int lanes : {2, 4, 8, 16, 32}) {
     add_kernel({.step = 3,
                 .name = "csr_vector_" + std::to_string(lanes),
                 .format = "CSR",
-                .idea = std::to_string(lanes) + " lanes a row, sums by shuffle",
+                .idea = std::to_string(lanes) + " lanes per row, sums by shuffle",
                 .source = "CSR-vector: Bell and Garland 2009; He and Gao 2016, section 1"},
                [lanes](const auto& problem) { return make<CsrVector>(problem, lanes); });
   }
   return add_kernel({.step = 3,
                      .name = "csr_vector",
                      .format = "CSR",
-                     .idea = "2 to 32 lanes a row, from the mean row length",
-                     .source = "CSR-vector: Bell and Garland 2009; He and Gao 2016, section 1"},
+                     .idea = "2 to 32 lanes per row, by the mean row length",
+                     .source = "CSR-vector: Bell and Garland 2009; He and Gao 2016, section 1",
+                     .in_ladder = true},
                     [](const auto& problem) { return make<CsrVector>(problem, 0); });
 }
 

@@ -105,26 +105,27 @@ class AtomicCooWarp final : public AtomicSpmv<T> {
     add_kernel({.step = 4,
                 .name = "atomic_coo",
                 .format = "COO",
-                .idea = "triplets in any order, one atomic a product",
+                .idea = "triplets in any order, one atomic per product",
                 .source = "Emmanuel and Vorobyev, section 3"},
                [](const auto& problem) { return make<AtomicCoo>(problem); }) &&
     add_kernel({.step = 4,
                 .name = "atomic_coo_sorted_runs",
                 .format = "COO",
-                .idea = "sorted by row, a sum a thread, an atomic a row of it",
+                .idea = "sorted by row, one sum per thread, one atomic per row in it",
                 .source = "this repository, after Emmanuel and Vorobyev, section 3"},
                [](const auto& problem) { return make<AtomicCooSortedRuns>(problem); }) &&
     add_kernel({.step = 4,
                 .name = "atomic_coo_sorted",
                 .format = "COO",
-                .idea = "the same, and laid out so that lanes read neighbours",
+                .idea = "the same, laid out for coalesced reads",
                 .source = "this repository, after Emmanuel and Vorobyev, section 3"},
                [](const auto& problem) { return make<AtomicCooSorted>(problem); }) &&
     add_kernel({.step = 4,
                 .name = "atomic_coo_warp",
                 .format = "COO",
-                .idea = "sorted by row, lanes of a row add up, an atomic a row",
-                .source = "this repository, after Emmanuel and Vorobyev, section 3"},
+                .idea = "lanes of a row add up, one atomic per row",
+                .source = "this repository, after Emmanuel and Vorobyev, section 3",
+                .in_ladder = true},
                [](const auto& problem) { return make<AtomicCooWarp>(problem); });
 
 }  // namespace

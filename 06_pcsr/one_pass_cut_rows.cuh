@@ -104,10 +104,16 @@ struct ShareRows {
   __device__ __forceinline__ bool is_piece() const { return head_cut && first == end; }
 };
 
-// Which element of `unstarted` the share counts down: for lane 0 that of its head, for lane 1 that
-// of its tail; -1 if there is none. (A piece counts once, as a head.)
-__device__ __forceinline__ int counter_of_share(unsigned window, const ShareRows& rows,
-                                                const int* row_offsets) {
+// The shares in which a cut row lies; `first` is also its element of `unstarted`.
+struct SharesOfRow {
+  int first = -1;  // there is none
+  int last = -1;
+};
+
+// For lane 0 those of the share's head, for lane 1 those of its tail, if they are cut. (A piece has
+// a head only, so that it is counted once.)
+__device__ __forceinline__ SharesOfRow shares_of_cut_row(unsigned window, const ShareRows& rows,
+                                                         const int* row_offsets) {
   const int lane = threadIdx.x % 32;
   int row = -1;
   if (lane == 0 && rows.head_cut) {
@@ -115,19 +121,18 @@ __device__ __forceinline__ int counter_of_share(unsigned window, const ShareRows
   } else if (lane == 1 && rows.tail_cut && !rows.is_piece()) {
     row = rows.end;
   }
-  return row < 0 ? -1 : share_of(row_offsets[row], row, window);
+  if (row < 0) return {};
+  return {share_of(row_offsets[row], row, window), share_of(row_offsets[row + 1] - 1, row, window)};
 }
 
-// Adds up the partial sums of one cut row and writes its element of y; called by all lanes of the
-// warp that started last, after it has published its own. Each lane polls up to 8 partial sums at a
-// time, so that a row of 256 shares costs one round trip to the L2 cache.
+// Adds up the partial sums of one cut row, in shares `first` to `last`, and writes its element of
+// y; called by all lanes of the warp that started last, after it has published its own. Each lane
+// polls up to 8 partial sums at a time, so that a row of 256 shares costs one round trip to the L2
+// cache.
 template <typename T>
-__device__ __forceinline__ void finish_cut_row(int row, unsigned window, const int* row_offsets,
-                                               T alpha, T beta, T* y, PartialSum<T>* partial_sums,
-                                               unsigned* unstarted) {
+__device__ __forceinline__ void finish_cut_row(int row, int first, int last, T alpha, T beta, T* y,
+                                               PartialSum<T>* partial_sums, unsigned* unstarted) {
   const int lane = threadIdx.x % 32;
-  const int first = share_of(row_offsets[row], row, window);
-  const int last = share_of(row_offsets[row + 1] - 1, row, window);
   T total = 0;
   constexpr int kPolled = 8;  // per lane, at a time
   for (int s = first + lane; s <= last; s += 32 * kPolled) {

@@ -137,10 +137,9 @@ class OnePassWarp {
   // Loads the columns and values of the share's first step.
   __device__ __forceinline__ void load_first_step() { load_step(step_); }
 
-  // Loads where the first row begins, where the first 64 rows end, and which counters the share
-  // counts down.
+  // Loads where the first row begins, where the first 64 rows end, and where cut rows lie.
   __device__ __forceinline__ void load_row_ends() {
-    counter_ = counter_of_share(a_.window, rows_, a_.row_offsets);
+    cut_row_ = shares_of_cut_row(a_.window, rows_, a_.row_offsets);
     begin_ = a_.row_offsets[row_];
     end_[0] = end_of(row_ + lane_);
     end_[1] = end_of(row_ + 32 + lane_);
@@ -149,7 +148,7 @@ class OnePassWarp {
 
   // Tells the other shares of its cut rows that this one has started.
   __device__ __forceinline__ void start() {
-    if (counter_ >= 0) unstarted_ = atomicSub(&a_.unstarted[counter_], 1u);
+    if (cut_row_.first >= 0) unstarted_ = atomicSub(&a_.unstarted[cut_row_.first], 1u);
     __syncwarp();
   }
 
@@ -303,8 +302,10 @@ class OnePassWarp {
     const unsigned started_last = __ballot_sync(kAll, unstarted_ == 1);
     for (int side = 0; side < 2; ++side) {  // head, tail
       if (!(started_last >> side & 1)) continue;
-      finish_cut_row(side == 0 ? rows_.first : rows_.end, a_.window, a_.row_offsets, a_.alpha,
-                     a_.beta, a_.y, a_.partial_sums, a_.unstarted);
+      const int first = __shfl_sync(kAll, cut_row_.first, side);
+      const int last = __shfl_sync(kAll, cut_row_.last, side);
+      finish_cut_row(side == 0 ? rows_.first : rows_.end, first, last, a_.alpha, a_.beta, a_.y,
+                     a_.partial_sums, a_.unstarted);
     }
     // exercise: end
   }
@@ -368,8 +369,8 @@ class OnePassWarp {
   const int lane_;
   ShareRows rows_;
   int nnz_begin_, nnz_end_;  // of the share
-  int counter_ = -1;         // lanes 0 and 1: see counter_of_share()
-  unsigned unstarted_ = 0;   // and what was left there, this share included
+  SharesOfRow cut_row_;      // lanes 0 and 1: see shares_of_cut_row()
+  unsigned unstarted_ = 0;   // and how many of these had not started, this share included
 
   int step_, step_end_ = 0;
   bool last_step_ = false;

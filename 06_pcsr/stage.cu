@@ -195,8 +195,9 @@ bool register_all() {
   return add_kernel({.step = 6,
                      .name = "pcsr_one_pass",
                      .format = "CSR",
-                     .idea = "products stay in shared memory; equal shares, a segmented scan",
-                     .source = "this repository, from He and Gao 2016"},
+                     .idea = "products in shared memory, then a scan",
+                     .source = "this repository, from He and Gao 2016",
+                     .in_ladder = true},
                     [](const auto& problem) { return make<PcsrOnePass>(problem); });
 }
 

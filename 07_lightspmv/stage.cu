@@ -136,12 +136,13 @@ bool register_all() {
               .name = "lightspmv_warp",
               .format = "CSR",
               .idea = "each warp takes its next rows from a counter",
-              .source = poster + ", warp-level"},
+              .source = poster + ", warp-level",
+              .in_ladder = true},
              [](const auto& problem) { return make<LightSpmv>(problem, true); });
   add_kernel({.step = 7,
               .name = "lightspmv_counters",
               .format = "CSR",
-              .idea = "sixteen counters, several turns of a warp a ticket",
+              .idea = "sixteen counters, several turns of a warp per ticket",
               .source = "after " + poster},
              [](const auto& problem) { return make<LightSpmvCounters>(problem, false); });
   return add_kernel({.step = 7,

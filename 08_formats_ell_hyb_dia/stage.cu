@@ -196,7 +196,7 @@ bool register_all() {
   add_kernel({.step = 8,
               .name = "csr",
               .format = "CSR",
-              .idea = "one thread a row, as in step 02",
+              .idea = "one thread per row, as in step 02",
               .source = paper + "3.2 and figure 8"},
              [](const auto& problem) { return make<CsrSpmv>(problem); });
   add_kernel({.step = 8,
@@ -214,8 +214,9 @@ bool register_all() {
   add_kernel({.step = 8,
               .name = "hyb",
               .format = "HYB",
-              .idea = "ELL as wide as a third of the rows use it, the rest as COO",
-              .source = paper + "3.4; Bell and Garland 2009"},
+              .idea = "ELL for most nonzeros, COO for the rest",
+              .source = paper + "3.4; Bell and Garland 2009",
+              .in_ladder = true},
              [](const auto& problem) { return make<HybSpmv>(problem, std::nullopt); });
   add_kernel({.step = 8,
               .name = "dia",

@@ -98,16 +98,20 @@ bool register_all() {
   const auto add = [](const std::string& name, const std::string& idea, const std::string& source,
                       CdsLayout layout, bool texture, Index largest_block) {
     return add_kernel(
-        {.step = 9, .name = name, .format = "CDS", .idea = idea, .source = source},
+        {.step = 9,
+         .name = name,
+         .format = "CDS",
+         .idea = idea,
+         .source = source,
+         .in_ladder = name == "cds"},
         [=](const auto& problem) { return make<Cds>(problem, layout, texture, largest_block); });
   };
   constexpr Index kAny = std::numeric_limits<Index>::max();
-  add("cds_b1", "diagonals, one thread a row: the format DIA", paper + ".2", CdsLayout::kColumns,
+  add("cds_b1", "diagonals, one thread per row: the format DIA", paper + ".2", CdsLayout::kColumns,
       false, 1);
-  add("cds_texture", "block diagonals, one thread a row, x by a texture", paper,
+  add("cds_texture", "block diagonals, one thread per row, x by a texture", paper,
       CdsLayout::kColumns, true, kAny);
-  add("cds", "block diagonals, one thread a row, plain loads of x", paper, CdsLayout::kColumns,
-      false, kAny);
+  add("cds", "block diagonals, one thread per row", paper, CdsLayout::kColumns, false, kAny);
   return add("cds_sliced", "what a block of threads reads lies together", "after " + paper,
              CdsLayout::kSlices, false, kAny);
 }

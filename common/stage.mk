@@ -43,17 +43,21 @@ $(WATCH): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $
 	$(link)
 endif
 
-.PHONY: run test watch check build-test help clean $(COMMANDS)
+.PHONY: run test watch check moment build-test help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
 	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
 test: $(TESTS)  ## this step's tests
 	@OMP_WAIT_POLICY=passive $(TESTS)$(if $(after_test), && $(after_test))
 watch: $(WATCH)  ## a page on which one watches kernels run
 	@python3 $(ROOT)/common/watch/watch.py $(WATCH) $(ROOT)/build/watch/$(STEP).html --tour tour.txt \
-	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) \
+	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) $(if $(FIND),--find $(FIND)) \
 	  $(if $(TRACE),--trace '$(firstword $(wildcard $(TRACE) $(PWD)/$(TRACE)) $(TRACE))') --precision $(PRECISION) $(ARGS)
 check:  ## is it right, safe, and does it ask little of memory?
-	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(ARGS)
+	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(ARGS) || { status=$$?; $(MOMENT); exit $$status; }
+# Where it goes wrong, for `make watch`, where the program that shows it has been built.
+MOMENT := $(if $(filter cpu,$(BACKEND)),$(if $(wildcard $(SPMV)),$(MAKE) -s moment 2>/dev/null,:),:)
+moment: $(SPMV)
+	@python3 $(ROOT)/common/watch/moments.py $(SPMV) $(CURDIR)
 build-test: $(TESTS)
 	@:
 help:

@@ -20,7 +20,8 @@ A block begins with one of these markers on a line of its own and ends with <!--
          precision=f64 column=gflops -->
         A line a matrix, a column a kernel, from plots/results/DEVICE/*.jsonl. Markers may take
         several lines. `matrices` are names up to their first comma. A kernel may be
-        best:PATTERN, the fastest that matches, or floor. `column` is one of those in COLUMNS. With
+        best:PATTERN, the fastest that matches, or best(HEAD):PATTERN|PATTERN, the same below a
+        head of its own (_ for a space), or floor. `column` is one of those in COLUMNS. With
         speedup_of=KERNEL the cells say how many times as fast as the column's kernel KERNEL is,
         with their geometric mean and, with published=NAME, the paper's own figures from
         plots/published/NAME.csv below. program=NAME shows the records of a step's own program.
@@ -150,7 +151,7 @@ COLUMNS = {
     "warm_us": ("microseconds, warm", lambda r: 1e3 * milliseconds(r), False),
     "cold_us": ("microseconds, cold", lambda r: 1e3 * milliseconds(r, "cold"), False),
     "gb_per_s": ("GB/s of compulsory bytes, warm", bandwidth, True),
-    "of_floor": ("percent of the floor's speed, warm", lambda r: 100 * floor_share(r), True),
+    "of_floor": ("percent of the row-free baseline's speed, warm", lambda r: 100 * floor_share(r), True),
     "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
     "setup_products": (
         "products that take as long as setup and preprocess",
@@ -179,12 +180,25 @@ def published_speedups(name, precision, kernels):
     return ["the paper", "", *(given.get(kernel, "") for kernel in kernels)]
 
 
+def best_of(kernel):
+    """The patterns of best:PATTERN|... or best(HEAD):PATTERN|..., else None."""
+    best = re.fullmatch(r"best(?:\(.*?\))?:(.*)", kernel)
+    return best and best[1].split("|")
+
+
+def matches(name, kernel):
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in best_of(kernel) or [kernel])
+
+
 def head_of(kernel):
     """What stands above a kernel's column: of cuSPARSE's best its format, if the pattern has one."""
+    named = re.match(r"best\((.*?)\):", kernel)
+    if named:
+        return named[1].replace("_", " ")
     best = re.fullmatch(r"best:cusparse(?:_(csr|coo|sell|bsr))?.*", kernel)
     if best:
         return "best cuSPARSE" + (f" {best[1].upper()}" if best[1] else "")
-    return kernel.replace("best:", "best of ")
+    return "row-free baseline" if kernel == "floor" else kernel.replace("best:", "best of ")
 
 
 records_of = functools.lru_cache(read_records)  # a README has many tables of one device
@@ -220,24 +234,18 @@ def make_table(arguments, results=None):
                 return None, ""
             floor = dict(floors[-1], **{f"{state}_ms": floors[-1][f"floor_{state}_ms"] for state in ("warm", "cold")})
             return value(floor), ""
-        pattern = kernel[len("best:") :] if kernel.startswith("best:") else kernel
-        fit = [r for r in mine if fnmatch.fnmatchcase(r["kernel"], pattern)]
+        fit = [r for r in mine if matches(r["kernel"], kernel)]
         if not fit:
             return None, ""
         best = (max if more_is_better else min)(fit, key=value)
-        if kernel.startswith("best:"):
-            return value(best), best["kernel"].removeprefix("cusparse_").replace("_", " ")
-        return value(best), best["choice"].removesuffix(" a row")
+        if best_of(kernel):
+            return value(best), best["kernel"].removeprefix("cusparse_")
+        return value(best), re.sub(" (a|per) row$", "", best["choice"])
 
     full_names = {find_matrix(records, name) for name in matrices}
-    patterns = [kernel.removeprefix("best:") for kernel in kernels + ([fast] if fast else [])]
-    shown = [
-        r
-        for r in records
-        if r["matrix"] in full_names
-        and any(fnmatch.fnmatchcase(r["kernel"], pattern) for pattern in patterns)
-    ]
-    heads = ["matrix", "nonzeros a row", *(head_of(kernel) for kernel in kernels)]
+    asked = kernels + ([fast] if fast else [])
+    shown = [r for r in records if r["matrix"] in full_names and any(matches(r["kernel"], k) for k in asked)]
+    heads = ["matrix", "nonzeros per row", *(head_of(kernel) for kernel in kernels)]
     rows = []
     ratios = {kernel: [] for kernel in kernels}
     for name in matrices:
@@ -274,11 +282,11 @@ def make_table(arguments, results=None):
 
     caption = f"{title}; {precision}; {all_of('device')}"
     if all_of("cuda"):
-        caption += f", CUDA {all_of('cuda')}, cuSPARSE {all_of('cusparse')}, driver {all_of('driver')}"
-    caption += f"; commit {all_of('commit')}."
+        caption += f", CUDA {all_of('cuda')}, cuSPARSE {all_of('cusparse')}"
+    caption += "."
     if column == "gb_per_s":
         caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
-    if any(not k.startswith("best:") and k != "floor" for k in kernels) and len(kernels) > 1 and not fast:
+    if any(not best_of(k) and k != "floor" for k in kernels) and len(kernels) > 1 and not fast:
         caption += " Bold: the best of the kernels here."
     return f"{caption}\n\n{Table(title, heads, rows).markdown()}".replace("|  |", "| |")
 
@@ -343,7 +351,7 @@ def main():
     parser.add_argument("files", nargs="*", type=Path, help="default: every README.md of the tree")
     arguments = parser.parse_args()
     files = arguments.files or sorted(
-        [ROOT / "README.md", ROOT / "common/coursework/README.md", *ROOT.glob("[0-9][0-9]_*/README.md")]
+        [page for depth in ("*.md", "*/*.md", "common/*/*.md") for page in ROOT.glob(depth) if page.parts[-2] != "build"]
     )
     status = 0
     for file in files:

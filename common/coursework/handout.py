@@ -22,7 +22,8 @@ COMMON = [
     "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/*.sh", "coursework/build.py",
     "coursework/check.py", "coursework/exercises.py", "coursework/kit.py", "coursework/mine.py",
     "coursework/whitelist.py",
-    "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/page.*", "watch/*.js", "watch/README.md",
+    "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
+    "watch/README.md",
 ]  # fmt: skip
 BESIDES = ["LICENSE", "plots/record_format.py", "plots/traffic.py"]
 

@@ -30,6 +30,14 @@ const std::vector<Kernel>& kernels() {
   return registry();
 }
 
+std::vector<const Kernel*> ladder_kernels() {
+  std::vector<const Kernel*> found;
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.info.in_ladder) found.push_back(&kernel);
+  }
+  return found;
+}
+
 std::vector<const Kernel*> find_kernels(const std::string& patterns) {
   std::vector<bool> chosen(kernels().size(), false);
   std::istringstream list(patterns);

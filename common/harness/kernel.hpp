@@ -68,6 +68,7 @@ struct KernelInfo {
   std::string idea;    // a line
   std::string source;  // paper, and algorithm or section
   RunsOn runs_on = RunsOn::kDevice;
+  bool in_ladder = false;    // stands for its step in `spmv --ladder`
   void (*open)() = nullptr;  // what a library needs once, which no kernel's setup is charged with
 };
 
@@ -108,6 +109,9 @@ std::unique_ptr<Spmv<T>> make(const Problem<T>& problem, Arguments&&... argument
 
 // All kernels, in the order of the steps and, within a step, in that of registration.
 const std::vector<Kernel>& kernels();
+
+// One kernel per step, in the order of the steps: those with KernelInfo::in_ladder.
+std::vector<const Kernel*> ladder_kernels();
 
 // Those whose name matches one of the patterns ('*' and '?' as in a shell, commas between
 // patterns). Throws InputError when a pattern matches none.

@@ -56,6 +56,7 @@ struct Options {
   std::string trace;
   double trace_limit_mb = 64;
   unsigned workers = 0;
+  bool ladder = false;
   bool list = false;
   bool environment = false;
   bool catalogue = false;
@@ -90,6 +91,12 @@ void print_notes(const std::string& name, Index duplicates, Index zeros, Index n
   if (non_finite) fmt::print("{}: {} entries are NaN or infinite\n", name, non_finite);
 }
 
+std::vector<const Kernel*> chosen_kernels(const Options& options) {
+  const std::vector<const Kernel*> ladder = ladder_kernels();
+  const bool chosen = options.kernels != "*";
+  return options.ladder && !chosen && !ladder.empty() ? ladder : find_kernels(options.kernels);
+}
+
 template <typename T>
 MatrixReport run_matrix(const std::string& spec, const Options& options, Progress& progress) {
   progress.show("loading " + spec);
@@ -109,7 +116,7 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
   report.nnz = matrix.csr.nnz();
   report.precision = options.precision;
   report.options = options.run;
-  for (const Kernel* kernel : find_kernels(options.kernels)) {
+  for (const Kernel* kernel : chosen_kernels(options)) {
     progress.show(matrix.source.name + ": " + kernel->info.name);
     report.records.push_back(bench.run(*kernel));
     Record& record = report.records.back();
@@ -156,8 +163,9 @@ void set_up_backend([[maybe_unused]] const Options& options) {
 int run(Options& options, const Environment& environment) {
   print_environment(std::cout, environment);
   if (options.matrices.empty()) options.matrices = kDefaultMatrices;
+  if (options.ladder) options.matrices.resize(1);
 
-  find_kernels(options.kernels);  // complain before a long load
+  chosen_kernels(options);  // complain before a long load
   if (!options.trace.empty() && !std::ofstream(options.trace)) {
     throw InputError(options.trace + ": cannot be written; give another --trace");
   }
@@ -170,7 +178,7 @@ int run(Options& options, const Environment& environment) {
                                                    : run_matrix<double>(spec, options, progress));
     }
     const MatrixReport& report = reports.back();
-    print_report(std::cout, report, kGpu);
+    options.ladder ? print_ladder(std::cout, report, kGpu) : print_report(std::cout, report, kGpu);
     std::cout.flush();
     if (!options.json.empty()) append_records(options.json, report, environment);
     for (const Record& record : report.records) {
@@ -230,6 +238,8 @@ int main_program(int argc, char** argv) {
   app.add_option("--complex", options.complex_part,
                  "what to take of a complex matrix: refuse, real or magnitude")
       ->check(CLI::IsMember({"refuse", "real", "magnitude"}));
+  app.add_flag("--ladder", options.ladder,
+               "one kernel per step, on the first matrix, as bars; with --kernel those");
   app.add_flag("--verify-only", options.verify_only, "measure and count nothing");
   if (!kGpu) {
     app.add_flag("--profile", options.run.profile,

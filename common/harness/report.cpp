@@ -195,6 +195,37 @@ void print_gpu_table(std::ostream& out, const MatrixReport& report) {
   table.print(out, 2);
 }
 
+void print_matrix(std::ostream& out, const MatrixReport& report) {
+  out << fmt::format("\n{} ({}): {} rows, {} columns, {} nonzeros, {}\n", report.source.name,
+                     to_string(report.source.origin), report.rows, report.cols, report.nnz,
+                     report.precision);
+  if (report.source.origin == MatrixSource::Origin::kStandIn) {
+    out << "  a stand-in, generated as " << report.source.detail
+        << ", since the file is not here\n";
+  }
+}
+
+void print_failures(std::ostream& out, const MatrixReport& report) {
+  for (const Record& record : report.records) {
+    if (!record.failure.empty()) {
+      out << fmt::format("{} {}: {}\n", record.kernel.name,
+                         record.unsuitable ? "does not suit this matrix" : "FAILED",
+                         record.failure);
+    }
+  }
+}
+
+// What the ladder compares: the share of the copy bandwidth on a GPU, bytes moved per byte needed
+// on the CPU backend; none for a kernel that runs on the host.
+std::optional<double> rung(const Record& record, const MatrixReport& report, bool gpu) {
+  if (!record.verified || record.kernel.runs_on == RunsOn::kHost) return std::nullopt;
+  if (gpu) {
+    if (!record.warm) return std::nullopt;
+    return record.compulsory_bytes / record.warm->median / 1e6 / report.copy_gb_per_s;
+  }
+  return static_cast<double>(sum_traffic(record).all.sectors) * 32 / record.compulsory_bytes;
+}
+
 }  // namespace
 
 // --- Environment --------------------------------------------------------------------------------
@@ -275,26 +306,14 @@ void print_environment(std::ostream& out, const Environment& e) {
 // --- Screen -------------------------------------------------------------------------------------
 
 void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
-  out << fmt::format("\n{} ({}): {} rows, {} columns, {} nonzeros, {}\n", report.source.name,
-                     to_string(report.source.origin), report.rows, report.cols, report.nnz,
-                     report.precision);
-  if (report.source.origin == MatrixSource::Origin::kStandIn) {
-    out << "  a stand-in, generated as " << report.source.detail
-        << ", since the file is not here\n";
-  }
+  print_matrix(out, report);
   if (gpu) {
     print_gpu_table(out, report);
   } else {
     out << kCpuLegend;
     print_cpu_table(out, report);
   }
-  for (const Record& record : report.records) {
-    if (!record.failure.empty()) {
-      out << fmt::format("{} {}: {}\n", record.kernel.name,
-                         record.unsuitable ? "does not suit this matrix" : "FAILED",
-                         record.failure);
-    }
-  }
+  print_failures(out, report);
   for (const Record& record : report.records) {
     if (record.verified && record.difference && record.difference->rows > 0) {
       out << fmt::format(
@@ -309,6 +328,44 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
     out << fmt::format("\n=== {}\n", label(record));
     print_profile(out, record.profile);
   }
+}
+
+void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu) {
+  constexpr int kBarWidth = 16;
+  print_matrix(out, report);
+  std::vector<std::optional<double>> rungs;
+  double longest = 1;
+  for (const Record& record : report.records) {
+    rungs.push_back(rung(record, report, gpu));
+    longest = std::max(longest, rungs.back().value_or(0));
+  }
+  Table table({"step", "kernel", "idea", gpu ? "us" : "", gpu ? "of copy" : "moved/needed", ""});
+  for (std::size_t k = 0; k < report.records.size(); ++k) {
+    const Record& record = report.records[k];
+    std::vector<std::string> row{step_name(record.kernel), record.kernel.name, record.kernel.idea};
+    if (!record.verified) {
+      row.insert(row.end(), {"", status(record), ""});
+    } else {
+      const std::string time = gpu && record.warm ? number(1e3 * record.warm->median) : "";
+      const std::string value = !rungs[k] ? "on the CPU"
+                                : gpu     ? percent(*rungs[k], 1)
+                                          : fmt::format("{:.2f}", *rungs[k]);
+      const auto bar = static_cast<std::size_t>(kBarWidth * rungs[k].value_or(0) / longest + 0.5);
+      row.insert(row.end(), {time, value, fmt::format("{:<{}}", std::string(bar, '#'), kBarWidth)});
+    }
+    table.add(std::move(row));
+  }
+  table.print(out, 3);
+  out << (gpu ? fmt::format(
+                    "us: median of warm products. of copy: bytes needed (A and x read once, "
+                    "y written once)\nper second, as a share of this GPU's copy bandwidth "
+                    "of {:.0f} GB/s.\n",
+                    report.copy_gb_per_s)
+              : std::string(
+                    "moved/needed: bytes in the 32-byte sectors that warps request, per byte "
+                    "that a product needs\n(A and x read once, y written once). 1.00 is the "
+                    "least without a cache.\n"));
+  print_failures(out, report);
 }
 
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {

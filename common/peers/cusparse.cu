@@ -224,6 +224,7 @@ KernelInfo info(const std::string& name, const std::string& format, const std::s
           .format = format,
           .idea = "cuSPARSE, " + idea,
           .source = "NVIDIA's library, cusparseSpMV",
+          .in_ladder = name == "csr_alg1_pre",
           .open = [] { library(); }};
 }
 

@@ -57,6 +57,9 @@ expect 'alpha and beta' 0 'csr_scalar' "$spmv" -m diagonal:9 --alpha 2 --beta -1
 expect 'several matrices end with a summary' 0 'verified:$' \
   "$spmv" -m diagonal:9 -m dense:4x5 -k 'csr_*'
 expect 'stand-ins are named' 0 'stand-in' env SPMV_DATA="$scratch" "$spmv" -m epb2 -k csr_scalar
+expect 'a ladder' 0 '^02 +csr_scalar .* [0-9.]+ +#+$' "$spmv" -m stencil2d:20x20 --ladder
+holds 'a ladder fits on a screen' awk 'length > 110 { exit 1 } END { exit NR > 36 }' "$scratch/out"
+expect 'a ladder of wrong kernels' 1 '^-- .*WRONG' "$broken" -m stencil2d:20x20 --ladder
 expect 'info' 0 'onzeros' "$spmv" info stencil2d:20x20
 
 # --- Programs of steps -----------------------------------------------------------------------------

@@ -65,6 +65,7 @@ class Run {
     this.name = trace.kernel.name;
     this.matrix = trace.matrix;
     this.launches = trace.launches;
+    this.failed = trace.events.some(event => event[0] === "failure");
     this.arrays = trace.arrays.map(array => ({...array, element: 8, float: false}));
     this.instructions = trace.instructions.map(instruction => this.readSource(instruction));
     this.instructions.forEach(i => {
@@ -348,7 +349,7 @@ class Run {
       if (kind === "warp operation") this.kinds.operation.push(m);
       if (kind === "store") this.kinds.store.push(m);
       if (kind === "copy") this.kinds.copy.push(m);
-      if (kind === "failure") this.kinds.wrong.push(Math.max(0, m - 1));
+      if (kind === "failure") this.kinds.wrong.push(this.momentOfFailure(m));
       if (moment.mask && moment.warp) {
         let live = 0;
         for (let lane = 0; lane < LANES; ++lane) if (moment.warp.last[lane] >= m) live |= 1 << lane;
@@ -362,6 +363,24 @@ class Run {
     });
     for (const row of wrong) if (lastOfRow.has(row)) this.kinds.wrong.push(lastOfRow.get(row));
     this.kinds.wrong.sort((a, b) => a - b);
+  }
+
+  // The access that a report names by line, block and thread; else the last thing that this thread did.
+  momentOfFailure(m) {
+    const text = this.trace.events[this.moments[m].event][1];
+    const place = text.match(/ at [^ ]*?:(\d+), block \((\d+),\d+,\d+\), thread \((\d+),/);
+    let last = Math.max(0, m - 1);
+    if (!place) return last;
+    const [line, block, thread] = place.slice(1).map(Number);
+    let seen = false;
+    for (let i = m - 1; i >= 0 && this.moments[i].launch === this.moments[m].launch; --i) {
+      const {instruction, mask, warp} = this.moments[i];
+      if (!warp || warp.block !== block || warp.warp !== thread >> 5 || !(mask >>> (thread & 31) & 1)) continue;
+      if (instruction && instruction.line === line) return i;
+      if (!seen) last = i;
+      seen = true;
+    }
+    return last;
   }
 
   // The running totals after moment m, as the columns of `make run` name them.

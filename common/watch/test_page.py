@@ -104,7 +104,7 @@ class Pages(test_watch.Scratch):
         for kind in self.look("[...$('kind').options].map(o => o.value)"):
             self.look(f"$('kind').value = '{kind}'; jump(1); jump(1); jump(-1)")
         # Every sentence is one.
-        sentences = self.look("(() => { const all = []; for (let t = 0; t < state.axis.length; t += Math.ceil(state.axis.length / 150)) { go(t); all.push(...panes.map(p => p.sentence.textContent)); } return all; })()")
+        sentences = self.look("(() => { const all = []; for (let t = 0; t < state.axis.length; t += Math.ceil(state.axis.length / 60)) { go(t); all.push(...panes.map(p => p.sentence.textContent)); } return all; })()")
         for sentence in sentences:
             self.assertRegex(sentence, r"^[A-Z_a-z].*\.$")
             self.assertNotRegex(sentence, "undefined|NaN|\\?")
@@ -157,6 +157,14 @@ class Pages(test_watch.Scratch):
                          r"load values, 8 bytes each\. The request touches 32 sectors in 9 lines and uses 256 of 1,024 bytes \(25%\)\. 8 would hold")  # fmt: skip
         self.look("go(state.axis.length)")
         self.assertEqual(self.look("document.querySelector('.end [data-name=\"moved / needed\"]').textContent"), "3.92")
+
+    def test_what_is_wrong_is_where_it_opens(self):
+        found = watch.record(test_watch.BROKEN, "stencil2d:4x3", ["past_the_end"])
+        file = self.scratch / "page.html"
+        file.write_text(watch.page(found, []), encoding="utf-8")
+        self.browser.open(file)
+        self.assertRegex(self.look("panes[0].sentence.textContent"), "^Line 2[89]: .*lane 11")
+        self.assertRegex(self.look("document.querySelector('.failed').textContent"), r"^broken\.cu:29, block \(0,0,0\), thread \(11,0,0\): reads 8 bytes")
 
     def test_light_and_dark(self):
         self.browser.open(self.page("stencil2d:6x5", ["csr_scalar"]))

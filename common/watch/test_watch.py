@@ -1,4 +1,5 @@
-"""Tests of traces and of what is made from them. WATCH_SPMV: the program with all steps."""
+"""Tests of traces and of what is made from them. WATCH_SPMV: the program with all steps;
+WATCH_BROKEN: that with kernels which are wrong."""
 
 import json
 import os
@@ -8,12 +9,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import moments
 import traces
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "plots"))
 import record_format  # noqa: E402
 
+BROKEN = Path(os.environ.get("WATCH_BROKEN", ROOT / "build/cpu/broken/spmv"))
 SPMV = Path(os.environ.get("WATCH_SPMV", ROOT / "build/cpu/spmv"))
 COUNTED = ("requests", "lanes", "bytes_used", "sectors", "ideal_sectors", "bank_passes", "addresses", "lines",
            "ideal_lines", "ideal_bank_passes")  # fmt: skip
@@ -144,6 +147,21 @@ class Traces(Scratch):
             change(broken)
             with self.assertRaisesRegex(traces.TraceError, message):
                 traces.validate(broken)
+
+    def test_the_moment_at_which_it_goes_wrong_is_named(self):
+        for kernel, message in (
+            ("last_row_missing", r"on stencil2d:4x3, no lane writes y\[11\], which should be -?\d"),
+            ("last_nonzero_missing", r"on stencil2d:4x3, line \d+, lane 0 of warp 0, block 0: the last to write y\[0\], which is "),
+            ("past_the_end", r"line \d+, lane 11 of warp 0, block 0: reads 8 bytes .* 368 bytes into 'values'"),
+            ("never_meets", r"on stencil2d:4x3, block \(0,0,0\): deadlock: thread \(0,0,0\) waits at __syncwarp"),
+        ):
+            sentence, command = moments.first_wrong(BROKEN, [kernel])
+            self.assertRegex(sentence, message)
+            self.assertEqual(command, f"make watch KERNELS={kernel} MATRIX=stencil2d:4x3")
+        self.assertIsNone(moments.first_wrong(BROKEN, ["right"]))
+        sentence, command = moments.worst(BROKEN, ["right"])
+        self.assertRegex(sentence, "worst request: line .*32 lanes load values, 32 sectors where 8 would do")
+        self.assertTrue(command.endswith("FIND=worst"))
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ class Pane {
     const {trace} = this.run;
     const found = [];
     if (trace.truncated) found.push("The trace reached its limit: the end of the run is missing, and totals are of a part of it.");
-    if (!trace.verified && trace.failure) found.push(trace.failure);
+    if (!trace.verified && trace.failure) found.push(trace.failure.replace(/^.*? at (\S+:\d+, block )/s, "$1"));
     return found;
   }
 
@@ -187,7 +187,7 @@ class Pane {
         if (array && !lane.last.named) lines.push(`${array.name}[${element}]`);
       }
       const chosen = this.choose(lines);
-      const word = {active: "", waiting: lane.did === "wait" ? "barrier" : "waits", returned: "returned", absent: "none"}[name];
+      const word = {active: "", waiting: lane.did === "wait" ? "barrier" : "waits", returned: run.failed ? "stopped" : "returned", absent: "none"}[name];
       cell.replaceChildren(make("span", {className: "state", textContent: word}), make("b", {textContent: id}),
         ...chosen.map(textContent => make("span", {textContent})));
       cell.title = `lane ${id}: ${name}` + (lines.length ? `; ${lines.join(", ")}` : "");
@@ -831,9 +831,9 @@ function start() {
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
   document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
   go(0);
-  const wrong = runs.findIndex(run => run.kinds.wrong.length);
+  const kind = data.find || "wrong", r = runs.findIndex(run => run.kinds[kind] && run.kinds[kind].length);
   if (location.hash) readUrl();
-  else if (wrong >= 0) goTo(wrong, runs[wrong].kinds.wrong[0]);
+  else if (r >= 0) goTo(r, runs[r].kinds[kind][0]);
   else if (data.tour.length) showStop(0);
   document.body.dataset.ready = Math.round(performance.now());
 }

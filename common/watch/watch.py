@@ -2,11 +2,12 @@
 """Writes the page on which one watches kernels run: make watch
 
     watch.py PROGRAM OUTPUT.html [--tour STEP/tour.txt] [--matrix M] [--kernels "csr_scalar csr_vector"]
-             [--mine] [--precision f64] [--schedule forward] [--trace FILE]
+             [--mine] [--find worst] [--precision f64] [--schedule forward] [--trace FILE]
 
 PROGRAM is run with --trace, unless FILE holds the traces. One or two kernels are shown. Matrix and kernels
 are those of the tour if they are not given; with --mine, a kernel of KERNEL=mine.cuh and the one that it is
-a version of.
+a version of. The page opens at the first event of the kind --find (model.js, KINDS), else where a product is
+wrong, else at the tour's first stop.
 """
 
 import argparse
@@ -40,10 +41,10 @@ def record(program, matrix, kernels, precision="f64", schedule="forward", *more)
     return sorted(found, key=lambda trace: position.get(trace["kernel"]["name"], len(position)))
 
 
-def names_in(program):
-    """The kernels of a program."""
+def names_in(program, step=r"\d\d"):
+    """The kernels of a program, or those of one step, given as two digits."""
     text = subprocess.run([program, "--list"], capture_output=True, text=True).stdout
-    return re.findall(r"^(?:\d\d|--)  (\S+)", text, re.MULTILINE)
+    return re.findall(rf"^{step}  (\S+)", text, re.MULTILINE)
 
 
 def choose(names, wanted, tour, mine):
@@ -63,11 +64,11 @@ def choose(names, wanted, tour, mine):
     return found
 
 
-def page(found, stops):
+def page(found, stops, find=""):
     """The text of the page."""
     names = " and ".join(trace["kernel"]["name"] for trace in found)
     text = (HERE / "page.html").read_text(encoding="utf-8")
-    embedded = json.dumps({"traces": found, "tour": stops}, separators=(",", ":"), ensure_ascii=False)
+    embedded = json.dumps({"traces": found, "tour": stops, "find": find}, separators=(",", ":"), ensure_ascii=False)
     parts = {
         "TITLE": escape(f"{names} on {found[0]['matrix']['name']}"),
         "STYLE": (HERE / "page.css").read_text(encoding="utf-8"),
@@ -87,6 +88,7 @@ def main():
     parser.add_argument("--matrix", default="")
     parser.add_argument("--kernels", default="")
     parser.add_argument("--mine", action="store_true")
+    parser.add_argument("--find", default="")
     parser.add_argument("--precision", default="f64")
     parser.add_argument("--schedule", default="")
     parser.add_argument("--trace", type=Path)
@@ -113,7 +115,7 @@ def main():
     except (traces.TraceError, tours.TourError) as error:
         sys.exit(f"error: {error}")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(page(found, stops), encoding="utf-8")
+    arguments.output.write_text(page(found, stops, arguments.find), encoding="utf-8")
     print(arguments.output)
 
 

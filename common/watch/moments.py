@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Where a kernel goes wrong, or is worst: what `make check` adds when it is not content.
+
+    moments.py PROGRAM STEP [KERNEL...]      default: all kernels of the step
+
+Runs the kernels on small matrices, in three orders, and names the moment at which one is wrong; where all
+are right, the request that touches most sectors in vain. With the command printed the page opens there.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import traces
+import watch
+
+MATRICES = ("stencil2d:4x3", "dense:2x70", "powerlaw:40x40,nnz=120", "stencil2d:16x16")
+SCHEDULES = ("forward", "reverse", "random")
+WORST_ON = "stencil2d:16x16"
+
+
+def requests(trace):
+    """(event number, block, warp, line, kind, array, lanes, addresses, bytes per lane)."""
+    block = warp = 0
+    for number, event in enumerate(trace["events"]):
+        if event[0] in ("launch", "block", "warp"):
+            block, warp = (event[1], 0) if event[0] == "block" else (block, event[1]) if event[0] == "warp" else (0, 0)
+        if event[0] in traces.ACCESSES:
+            instruction = trace["instructions"][event[1]]
+            yield (number, block, warp, trace["places"][instruction["place"]][1], event[0], trace["arrays"][instruction["array"]],
+                   traces.lanes_of(event[2]), traces.addresses_of(event[3]), instruction["size"])  # fmt: skip
+
+
+def wrong_moment(trace):
+    """(event number or None, sentence) of a product that is not right; None if there is nothing to see."""
+    failure = next((event[1] for event in trace["events"] if event[0] == "failure"), None)
+    if failure:
+        place = re.search(r" at [^ ]*?:(\d+), block \((\d+),\d+,\d+\), thread \((\d+),", failure)
+        what = failure[place.end():].partition(": ")[2] if place else failure
+        found = None
+        for number, block, warp, line, _, array, lanes, *_ in requests(trace):
+            if place and (line, block, warp) == (int(place[1]), int(place[2]), int(place[3]) // 32):
+                found = number if int(place[3]) % 32 in lanes else found
+        if not place:
+            return found, re.sub(r"^kernel .*?, (?=block \()", "", failure)
+        where = f"line {place[1]}, lane {int(place[3]) % 32} of warp {int(place[3]) // 32}, block {place[2]}"
+        return found, f"{where}: {what}"
+    if not trace["wrong_rows"] or not any(True for _ in requests(trace)):
+        return None
+    row, expected, got = (trace["wrong_rows"][0][name] for name in ("row", "expected", "got"))
+    last = None
+    for number, block, warp, line, kind, array, lanes, addresses, size in requests(trace):
+        if kind != "load" and array["name"] == "y":
+            for lane, address in zip(lanes, addresses):
+                if address // size == row:
+                    last = number, f"line {line}, lane {lane} of warp {warp}, block {block}: the last to write y[{row}]"
+    got = "nan" if got is None else f"{got:.6g}"
+    if last is None:
+        return None, f"no lane writes y[{row}], which should be {expected:.6g}"
+    return last[0], f"{last[1]}, which is {got} and should be {expected:.6g}"
+
+
+def worst_moment(trace):
+    """(sectors in vain, event number, sentence) of the request that touches most sectors more than its bytes need."""
+    found = None
+    for number, block, warp, line, kind, array, lanes, addresses, size in requests(trace):
+        if array["space"] != "global":
+            continue
+        counts = traces.measure({"size": size}, array, lanes, addresses)
+        excess = counts["sectors"] - counts["ideal_sectors"]
+        if excess > 0 and (found is None or excess > found[0]):
+            found = (excess, number, f"line {line}, warp {warp}, block {block}: {len(lanes)} lanes {kind} {array['name']}, "
+                     f"{counts['sectors']} sectors where {counts['ideal_sectors']} would do")  # fmt: skip
+    return found
+
+
+def first_wrong(program, kernels):
+    """What to print of the first kernel that is wrong; None if none is, or if it does nothing yet."""
+    for matrix in MATRICES:
+        for schedule in SCHEDULES:
+            try:
+                found = watch.record(program, matrix, kernels, "f64", schedule)
+            except traces.TraceError:
+                continue  # no format suits the matrix
+            for trace in found:
+                moment = None if trace["verified"] else wrong_moment(trace)
+                if moment:
+                    name = trace["kernel"]["name"]
+                    order = "" if schedule == "forward" else f' ARGS="--schedule {schedule}"'
+                    return f"{name} on {matrix}, {moment[1]}", f"make watch KERNELS={name} MATRIX={matrix}{order}"
+    return None
+
+
+def worst(program, kernels):
+    """What to print of the worst request of the kernels."""
+    moments = [(moment, trace["kernel"]["name"]) for trace in watch.record(program, WORST_ON, kernels)
+               if (moment := worst_moment(trace))]  # fmt: skip
+    if not moments:
+        return None
+    (_, _, sentence), name = max(moments, key=lambda found: found[0][0])
+    return f"{name} on {WORST_ON}, the worst request: {sentence}", f"make watch KERNELS={name} MATRIX={WORST_ON} FIND=worst"
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    program, step, kernels = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+    try:
+        kernels = kernels or watch.names_in(program, step.resolve().name[:2])
+        lines = first_wrong(program, kernels) or worst(program, kernels)
+    except traces.TraceError as error:
+        sys.exit(f"error: {error}")
+    if lines:
+        print(f"Moment: {lines[0]}.\n        {lines[1]}")
+
+
+if __name__ == "__main__":
+    main()
