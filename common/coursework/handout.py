@@ -98,11 +98,13 @@ def files_of(step):
 
 
 def section(step, heading):
-    """What is under "## HEADING" of the step's README, without links to files and without what
-    update_readmes.py reads."""
+    """What is under "## HEADING" of the step's README, without the kernels and pictures that it shows,
+    links to files, and what update_readmes.py reads."""
     text = (ROOT / step.directory / "README.md").read_text(encoding="utf-8")
     text = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
+    text = re.sub(r"^<!-- code: .*?<!-- end -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^<!-- .*? -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"!\[[^]]*\]\([^)]*\)\n*", "", text)
     return re.sub(r"\[([^]]+)\]\((?!http)[^)]+\)", r"\1", text).strip()
 
 
