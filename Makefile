@@ -114,13 +114,12 @@ handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bod
 	@python3 common/coursework/handout.py '$(or $(STEP),$(error give STEP=03_csr_vector, say))' $(if $(OUTPUT),'$(OUTPUT)')
 
 grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1)
-	@$(MAKE) -C '$(or $(STEP),$(error give STEP=03_csr_vector, say))' BACKEND=cpu build-check
-	@python3 common/coursework/grade.py '$(STEP)' '$(or $(SUBMISSIONS),$(error give SUBMISSIONS=a directory))' \
+	@python3 common/coursework/grade.py '$(or $(STEP),$(error give STEP=03_csr_vector, say))' '$(or $(SUBMISSIONS),$(error give SUBMISSIONS=a directory))' \
 	  $(if $(OUTPUT),--output '$(OUTPUT)') $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(ARGS)
 
 # COURSEWORK=quick leaves out what runs the handout of every step, and most of the mistakes.
 test-coursework:  ## test handouts and grading: all steps as handed out and solved, mistakes graded
-	@$(MAKE) -C 03_csr_vector BACKEND=cpu build-check
+	@$(MAKE) -C common/coursework BACKEND=cpu kit
 	@COURSEWORK=$(or $(COURSEWORK),full) python3 -m unittest discover -s common/coursework
 
 test-watch: $(SPMV) $(BROKEN)  ## test traces and what is made from them

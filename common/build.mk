@@ -61,7 +61,7 @@ OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
 # TEST_LIBRARIES, THRUST_INCLUDES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen, an
 # NCCL, an fmt to link (EXTRA_DEFINES), a Thrust and an MPI (HAVE_THRUST, HAVE_MPI).
-NEEDS_NOTHING := help clean handout grade test-coursework format check-format figures report test-plots
+NEEDS_NOTHING := help clean check handout grade test-coursework format check-format figures report test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   include $(ROOT)/build/setup-$(BACKEND).mk
 endif
@@ -136,8 +136,7 @@ TEST_SOURCES := $(filter-out $(if $(filter cuda,$(BACKEND)),$(wildcard $(ROOT)/c
 MAIN := $(ROOT)/common/harness/main.cpp
 TEST_MAIN := $(ROOT)/common/tests/main.cpp \
   $(addprefix $(ROOT)/common/tests/kernel_,suite.cpp matrices.cpp)
-COURSEWORK_SOURCES := $(wildcard $(ROOT)/common/coursework/*.cpp)
-TEST_SOURCES += $(filter-out %/check.cpp,$(COURSEWORK_SOURCES))
+TEST_SOURCES += $(addprefix $(ROOT)/common/coursework/,drawing.cpp protocol.cpp shrink.cpp)
 
 object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
 # A step is its .cu and .cpp files; test*.cu are its tests. What it calls of Thrust is in thrust.cu,

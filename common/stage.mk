@@ -35,11 +35,6 @@ $(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $(
 $(TESTS): LIBRARIES += $(TEST_LIBRARIES)
 $(TESTS): $(common_objects) $(call object,$(TEST_MAIN) $(call stage_sources,$(STEP) $(NEEDS)) $(call step_test_sources,$(STEP)))
 	$(link)
-# The program that `make check` asks, built apart from asking it.
-CHECK := $(OUT)/$(STEP)/check
-$(CHECK): $(common_objects) $(call object,$(MAIN) $(COURSEWORK_SOURCES) $(ROOT)/common/tests/kernel_matrices.cpp $(call stage_sources,$(STEP) $(NEEDS)))
-	$(link)
-
 # The page of `make watch` may show a kernel of another step beside one of this: BESIDE names that step.
 WATCH := $(SPMV)
 ifneq ($(wildcard $(addprefix $(ROOT)/,$(BESIDE))),)
@@ -48,7 +43,7 @@ $(WATCH): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $
 	$(link)
 endif
 
-.PHONY: run test watch check moment build-check build-test help clean $(COMMANDS)
+.PHONY: run test watch check moment build-test help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
 	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
 test: $(TESTS)  ## this step's tests
@@ -57,14 +52,12 @@ watch: $(WATCH)  ## a page on which one watches kernels run
 	@python3 $(ROOT)/common/watch/watch.py $(WATCH) $(ROOT)/build/watch/$(STEP).html --tour tour.txt \
 	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) $(if $(FIND),--find $(FIND)) \
 	  $(if $(TRACE),--trace '$(firstword $(wildcard $(TRACE) $(PWD)/$(TRACE)) $(TRACE))') --precision $(PRECISION) $(ARGS)
-check: $(CHECK)  ## is it right, safe, and does it ask little of memory?
-	@python3 $(ROOT)/common/coursework/check.py $(CHECK) $(ROOT)/$(STEP) $(ARGS) || { status=$$?; $(MOMENT); exit $$status; }
-# Where it goes wrong, for `make watch`; nothing if it does not compile.
-MOMENT := $(if $(filter cpu,$(BACKEND)),$(MAKE) -s moment 2>/dev/null,:)
+check:  ## is it right, safe, and does it ask little of memory?
+	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(ARGS) || { status=$$?; $(MOMENT); exit $$status; }
+# Where it goes wrong, for `make watch`, where the program that shows it has been built.
+MOMENT := $(if $(filter cpu,$(BACKEND)),$(if $(wildcard $(SPMV)),$(MAKE) -s moment 2>/dev/null,:),:)
 moment: $(SPMV)
 	@python3 $(ROOT)/common/watch/moments.py $(SPMV) $(CURDIR)
-build-check: $(CHECK)
-	@:
 build-test: $(TESTS)
 	@:
 help:

@@ -1,113 +1,30 @@
 #!/usr/bin/env python3
-"""What `make check` says of the exercises of a step: check.py PROGRAM STEP_DIRECTORY [EXERCISE...]
+"""What `make check` says of the exercises of a step: check.py STEP_DIRECTORY BACKEND [EXERCISE...]
 
-PROGRAM is the common main with the step's kernels and `check` (check.cpp). Exit status: 0 if every
-exercise (of those named) is right, safe and within its targets, 1 if not.
+Exit status: 0 if every exercise (of those named) is right, safe and within its targets, 1 if not, 2
+if it could not be told.
 """
 
 import json
+import os
 import re
 import resource
-import signal
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exercises import ROOT, TODO, ExerciseError, counter, read_step, worst_line
-
-sys.path.insert(0, str(ROOT / "plots"))
-from record_format import join  # noqa: E402
+import kit
+from exercises import ROOT, TODO, ExerciseError, counter, given_files, read_step, sources_of, worst_line
 
 LIMIT_S = 120  # of a run
-LIMIT_CPU_S = 10  # of the processors' time; a right kernel takes a few seconds
+LIMIT_CPU_S = 30  # of the processors' time; a right kernel takes a few seconds
+MOST_LINES = 100_000  # that the judge may write
+ORDERS = 3  # in which blocks, warps and lanes run
 
 
-# --- What a program says --------------------------------------------------------------------------
-
-
-@dataclass
-class Ending:
-    """How a run ended, and the lines of JSON that it left."""
-
-    status: int | None  # as in subprocess; None: it did not end within the limit
-    lines: list
-    errors: str  # the end of stderr
-
-
-def run_here(program):
-    """A function that runs the program with arguments and gives an Ending."""
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_CPU_S, LIMIT_CPU_S + 5))
-
-    def run(arguments, limit_s):
-        with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as file:
-            command = [program, *arguments, "--json", file.name]
-            try:
-                done = subprocess.run(
-                    command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                    errors="replace", timeout=limit_s, preexec_fn=limit,
-                )  # fmt: skip
-                status, errors = done.returncode, done.stderr
-            except subprocess.TimeoutExpired:
-                status, errors = None, ""
-            return Ending(status, read_lines(file.read()), errors[-2000:])
-
-    return run
-
-
-def read_lines(text):
-    """The lines of JSON; a last one that was cut off is none."""
-    lines = []
-    for line in text.splitlines():
-        try:
-            lines.append(json.loads(line))
-        except ValueError:
-            break
-    return lines
-
-
-def abilities(program):
-    """Whether a program counts, which it does without a GPU, and how to have it count by lines."""
-    text = subprocess.run([program, "--help"], capture_output=True, text=True).stdout
-    return "--workers" in text, ["--profile"] if "--profile" in text else []
-
-
-# --- What a kernel may call -----------------------------------------------------------------------
-
-# A kernel cannot call functions of the host: nvcc refuses to compile that. g++ does not know of the
-# difference, so the names that the kernels' object file calls are looked at. What a GPU has: warp
-# operations and atomics (simt), mathematics, printf and assert.
-DEVICE = re.compile(
-    r"simt::(?!settings|start_profile|stop_profile|take_report|set_quiet|name_allocation|run_grid)"
-    r"|__tsan_|__sanitizer_cov_trace_pc$|__assert_fail$|(printf|puts|putchar|__printf_chk)$"
-    r"|(sqrt|cbrt|fabs|fma|fmin|fmax|fmod|floor|ceil|trunc|(ll?)?rint|(ll?)?round|exp|exp2|log|log2|pow|hypot|sin|cos|ldexp)f?$"
-)
-# What the code around the kernels calls of C.
-AROUND = {"memcmp", "memcpy", "memmove", "memset", "strlen", "threadIdx", "blockIdx", "blockDim", "gridDim"}
-
-
-def symbols(object_file):
-    """(called, defined for others) names of an object file."""
-    done = subprocess.run(["nm", "-C", str(object_file)], capture_output=True, text=True, check=True)
-    called, defined = set(), set()
-    for line in done.stdout.splitlines():
-        kind, name = re.match(r"[0-9a-f ]{16} (\S) (.*)", line).groups()
-        if kind in "Uw":
-            called.add(name)
-        elif kind.isupper() or kind in "uvw":
-            defined.add(name)
-    return called, defined
-
-
-def host_functions(program):
-    """Functions of C that kernels call and no GPU has. The steps' own call none."""
-    called = set()
-    for path in Path(program).parent.glob("stage*.o"):
-        called |= symbols(path)[0]
-    return sorted(n for n in called - AROUND if re.fullmatch(r"[a-z]\w*|_[Ee]xit", n) and not DEVICE.match(n))
+class NotJudged(Exception):
+    """What was handed in could not be judged, which is no fault of its own; the text says why."""
 
 
 # --- What it means --------------------------------------------------------------------------------
@@ -120,23 +37,30 @@ class Result:
     exercise: object
     tried: int = 0  # matrices, over all kernels; without those that a format refuses
     right: int = 0
-    wrong: list = field(default_factory=list)  # lines of check.cpp
-    ended: str = ""  # why the program did not come to its end
+    found: list = field(default_factory=list)  # the judge's lines on what was found
+    ended: str = ""  # why the kernels did not come to their end
+    missing: str = ""  # why they were not run at all
+    details: list = field(default_factory=list)  # of that
     targets: list = field(default_factory=list)  # (Target, value or None, "file:line" or None)
     counted: bool = True  # not on a GPU
 
     def all_right(self):
         return self.tried > 0 and self.right == self.tried
 
+    def wrong(self):
+        """The first result that is not right, or None."""
+        return next((line for line in self.found if not line["right"]), None)
+
     def unsafe(self):
         """The first report of what is not only a wrong number."""
         if self.ended:
             return self.ended
-        for wrong in self.wrong:
-            if wrong["kind"] == "error":
-                return tidy(wrong["what"])
-            if wrong["kind"] == "order":
-                return f"{wrong['kernel']} is wrong in one order of blocks, warps and lanes, right in another"
+        for line in self.found:
+            if line["kind"] == "error":
+                return tidy(line["what"])
+        for line in self.found:
+            if line["kind"] == "order":
+                return f"{line['kernel']} is wrong in one order of blocks, warps and lanes, right in another"
         return ""
 
     def counts(self):
@@ -146,84 +70,142 @@ class Result:
     def good(self):
         return self.all_right() and not self.unsafe() and all(t.met(v) for t, v, _ in self.targets)
 
+    def points(self):
+        """(right, safe, targets): what the rubric gives."""
+        exercise = self.exercise
+        right = exercise.correct * self.right // self.tried if self.tried else 0
+        if not self.counts():
+            return right, 0, 0
+        safe = 0 if self.unsafe() else exercise.safe
+        return right, safe, sum(target.points for target, value, _ in self.targets if target.met(value))
+
 
 def tidy(report):
-    """A report of the CPU backend without the launch that heard of it and the kernel's arguments."""
-    return re.sub(r"^.*?\): kernel (?:void )?(?:\w+::)*(\w+)(<.*?>)?\(.*?\) at ", r"\1 at ", report, count=1)
+    """A report of the CPU backend without the launch that heard of it and the kernel's arguments, and
+    with elements instead of bytes."""
+    report = re.sub(r"^.*?\): kernel (?:void )?(?:\w+::)*(\w+)(<.*?>)?\(.*?\) at ", r"\1 at ", report, count=1)
+
+    def element(match):
+        verb, size, between, offset, shared, array = match.groups()[:6]
+        of = match[7]
+        size, offset = int(size), int(offset)
+        if offset % size or of and int(of) % size:
+            return match[0]
+        text = f"{verb} {shared or ''}'{array}'[{offset // size}]"
+        return text + (f" of {int(of) // size}" if of else "") + ("," if between == ", " and not of else "")
+
+    return re.sub(
+        r"(reads|writes|updates) (\d+) bytes(, | at an address that is )(\d+) bytes into (shared )?'(\w+)'"
+        r"(?:, which has (\d+)|,)", element, report)  # fmt: skip
 
 
-def how_it_ended(ending, trying):
-    on = f" on '{trying}'" if trying else ""
-    if ending.status is None or ending.status == -signal.SIGXCPU:
-        return f"it did not end in time{on}: a loop that no thread leaves, or far too much work"
-    if ending.status == -signal.SIGXFSZ:
-        return f"it printed or wrote more than it may{on}"
-    if ending.status < 0:
-        return f"it ended with signal {-ending.status}{on}" + (
-            ": memory that is not there, or more than 128 KiB of stack in a thread"
-            if ending.status == -signal.SIGSEGV
-            else ""
-        )
-    return f"the program ended before the tests were over{on}, with status {ending.status}: {ending.errors.strip()[-300:]}"
+# --- Asking the judge -----------------------------------------------------------------------------
+
+# What each kind of line has, and of which type: what does not is no line of the judge's.
+LINES = {
+    "kernel": {"kernel": str, "matrices": int},
+    "matrix": {"matrix": str},
+    "counted": {"counted": str, "matrix": str, "nnz": int, "traffic": list, "lines": list},
+    "ended": {"ended": str, "matrix": str},
+    "failure": {"failure": str},
+    "finished": {"finished": bool},
+}
 
 
-def judge(step, exercise, run, seed=1, random=40, every=False, limit_s=LIMIT_S, profile=(), counted=True):
-    """Runs an exercise's kernels. `every`: go on after the first wrong result; `counted`: this is the
-    CPU backend, which counts."""
+def read_lines(text):
+    """The judge's lines; NotJudged if they do not come to their end."""
+    lines = []
+    for row in text.splitlines()[:MOST_LINES]:
+        try:
+            line = json.loads(row)
+            wanted = LINES[next(iter(line))]
+            if all(type(line.get(key)) is kind for key, kind in wanted.items()):
+                lines.append(line)
+        except (ValueError, KeyError, StopIteration, RecursionError):
+            raise NotJudged("the judge said what cannot be read") from None
+    if not lines or "finished" not in lines[-1]:
+        raise NotJudged("the judge did not come to its end")
+    return lines
+
+
+def ask_judge(program, question, limit_s):
+    """The lines of the judge. It ends what it has started when it ends itself."""
+    try:
+        done = subprocess.run([str(program)], input=json.dumps(question), capture_output=True, text=True,
+                              timeout=limit_s + 120)  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise NotJudged("the judge did not end") from None
+    if done.returncode != 0:
+        raise NotJudged(f"the judge ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
+    lines = read_lines(done.stdout)
+    for line in lines:
+        if "failure" in line:
+            raise NotJudged(line["failure"])
+    return lines
+
+
+def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S, counted=True, workers=1):
+    """Runs an exercise's kernels. runner: the command; counted: this is the CPU backend, which counts."""
     result = Result(exercise, counted=counted)
-    arguments = ["check", "--kernel", ",".join(exercise.kernels), "--seed", str(seed)]
-    arguments += ["--random", str(random)] + (["--all"] if every else [])
-    arguments += ["--workers", "2"] if counted else []
-    for matrix in step.matrices:
-        arguments += ["--matrix", matrix]
-    ending = run(arguments, limit_s)
-    kernel, trying, done, announced = "", "", 0, 0
-    for line in ending.lines:
+    targets = list(dict.fromkeys((t.kernel, t.matrix) for t in exercise.targets)) if counted else []
+    lines = ask_judge(program, {
+        "runner": [str(word) for word in runner], "kernels": exercise.kernels, "seed": seed, "random": random,
+        "matrices": step.matrices, "targets": targets, "seconds": limit_s, "workers": workers,
+        "orders": ORDERS if counted else 1}, limit_s)  # fmt: skip
+    kernel, begun, matrices, records = "", 0, 0, {}
+    for line in lines:
         if "kernel" in line:
-            kernel, announced = line["kernel"], line["matrices"]
-            result.tried += announced
-        elif "trying" in line:
-            trying = line["trying"]
-        elif "right" in line:
-            result.right += 1
-        elif "refused" in line:
+            kernel, matrices, begun = line["kernel"], line["matrices"], begun + 1
+            result.tried += matrices
+        elif "counted" in line:
+            records[line["counted"], line["matrix"]] = line
+        elif "ended" in line:
+            on = f" on '{line['matrix']}'" if line["matrix"] else ""
+            result.ended = f"{line['ended']}{on}"
+        elif line.get("refused"):
             result.tried -= 1
-        elif "wrong" in line:
-            result.wrong.append({**line, "kernel": kernel})
-        elif "done" in line:
-            done, trying = done + 1, ""
-    patterns = sum(1 for _ in exercise.kernels)
-    if ending.status not in (0, 1) or done < patterns:
-        result.ended = how_it_ended(ending, trying)
-        # What did not run is not right.
-        result.tried += announced * max(patterns - done - (1 if trying else 0), 0)
-    if not counted:
-        return result
-    if result.counts() and not result.ended:
-        count(exercise, result, run, limit_s, profile)
-    else:
-        result.targets = [(target, None, None) for target in exercise.targets]
+        elif "matrix" in line:
+            result.right += line["right"]
+            if "kind" in line:
+                result.found.append({**line, "kernel": kernel})
+    # What did not run is not right.
+    result.tried += matrices * (len(exercise.kernels) - begun)
+    for target in exercise.targets if counted else []:
+        record = records.get((target.kernel, target.matrix))
+        value = counter(target, record) if record else NOT_COUNTED
+        result.targets.append((target, value, worst_line(target, record) if record else None))
     return result
 
 
-NOT_COUNTED = float("nan")  # a kernel that is wrong on a matrix gets no record
+NOT_COUNTED = float("nan")  # for a kernel that is wrong on the target's matrix
 
 
-def count(exercise, result, run, limit_s, profile):
-    """Fills result.targets from records of the kernels on the targets' matrices."""
-    arguments = ["--precision", "f64", "--workers", "1", *profile]
-    arguments += ["--kernel", ",".join(dict.fromkeys(t.kernel for t in exercise.targets))]
-    for matrix in dict.fromkeys(t.matrix for t in exercise.targets):
-        arguments += ["--matrix", matrix]
-    records = list(join(run(arguments, limit_s).lines))
-    for target in exercise.targets:
-        wanted = target.matrix.split(",")[0]
-        record = next(
-            (r for r in records
-             if r["kernel"] == target.kernel and r["matrix"].split(",")[0] == wanted), None)  # fmt: skip
-        value = counter(target, record) if record and record.get("traffic") else NOT_COUNTED
-        line = worst_line(target, record) if record else None
-        result.targets.append((target, value, line))
+# --- Building -------------------------------------------------------------------------------------
+
+
+def read_build(text):
+    """What build.py says: {"refused", "broken", "built"}; NotJudged if it failed."""
+    try:
+        answer = json.loads(text.strip().splitlines()[-1])
+        if "failure" in answer:
+            raise NotJudged(str(answer["failure"])[:500])
+        refused = {str(k): [str(line) for line in v] for k, v in answer["refused"].items()}
+        broken = {str(k): str(v) for k, v in answer["broken"].items()}
+        return refused, broken, answer["built"] is True
+    except (ValueError, IndexError, KeyError, AttributeError, TypeError, RecursionError):
+        raise NotJudged(f"the build said what cannot be read: {text.strip()[-300:]}") from None
+
+
+def not_run(exercise, refused, broken, todo):
+    """A Result for an exercise with a file that is not run, or None."""
+    for name in exercise.files:
+        if name in refused:
+            return Result(exercise, missing=f"refused: {refused[name][0]}", details=refused[name])
+        if name in broken:
+            return Result(exercise, missing=f"{name} does not compile", details=broken[name].splitlines()[:40])
+    if todo:
+        return Result(exercise, missing=todo)
+    return None
 
 
 # --- What a student reads -------------------------------------------------------------------------
@@ -249,16 +231,16 @@ def indented(text, width=4):
 
 def explain(result):
     """What to print of an exercise, or put on a student's page."""
+    if result.missing:
+        lines = [f"  {'REFUSED ' if result.missing.startswith('refused') else 'MISSING '} {result.missing}"]
+        return "\n".join(lines + [indented(line) for line in result.details if line not in result.missing])
     lines = []
+    wrong = result.wrong()
     if result.all_right():
         lines.append(f"  right    on all {result.tried} matrices")
-    elif result.wrong:
-        wrong = result.wrong[0]
-        lines += [f"  WRONG    {wrong['kernel']} on '{wrong['wrong']}' ({wrong['case']})"]
+    elif wrong:
+        lines += [f"  WRONG    {wrong['kernel']} on '{wrong['matrix']}' ({wrong['case']})"]
         lines += [indented(wrong["what"])] if wrong["kind"] != "error" else []
-        if wrong["kind"] == "order":
-            lines += ["    It is right when blocks, warps and lanes run forward: some thread reads what",
-                      "    another has not written yet, or overwrites what another has still to read."]  # fmt: skip
         if wrong.get("drawing"):
             lines += ["    The smallest matrix found on which it is wrong:", indented(wrong["drawing"], 6)]
     else:
@@ -277,57 +259,104 @@ def explain(result):
     return "\n".join(lines)
 
 
+def points_line(result):
+    """The points, part by part, and of how many."""
+    exercise = result.exercise
+    right, safe, targets = result.points()
+    of_targets = sum(target.points for target in exercise.targets)
+    share = f" ({result.right} of {result.tried} matrices)" if result.tried else ""
+    return (f"right {right} of {exercise.correct}{share}, safe {safe} of {exercise.safe}, "
+            f"targets {targets} of {of_targets}: {right + safe + targets} of {exercise.points()} points")  # fmt: skip
+
+
 def place_of_todo(directory, exercise):
     """'file:line' of the first TODO that is left, or None."""
     for name in exercise.files:
-        for number, line in enumerate((directory / name).read_text(encoding="utf-8").splitlines(), 1):
+        text = (directory / name).read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
             if f"{TODO} {exercise.name})" in line:
                 return f"{directory.name}/{name}:{number}"
     return None
 
 
+# --- make check -----------------------------------------------------------------------------------
+
+
+def lay_out(step, directory, course):
+    """Writes what is compiled to the directory `course`: the step's sources, and the exercises' files
+    as they are handed out."""
+    for name, text in {**sources_of(step, directory), **given_files(step, directory)}.items():
+        path = course / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+
+
+def build(step, directory, home, backend):
+    """(refused, broken, the runner) of the kernels in a directory."""
+    work = ROOT / "build" / "check" / step.directory
+    subprocess.run(["rm", "-rf", str(work)], check=True)
+    lay_out(step, directory, work / "course")
+    request = {"course": str(work / "course"), "step": step.directory, "out": str(work), "backend": backend,
+               "files": [name for exercise in step.exercises for name in exercise.files]}  # fmt: skip
+    program = home / "common/coursework/build.py"
+    done = subprocess.run([sys.executable, str(program), json.dumps(request)], capture_output=True, text=True,
+                          errors="replace")  # fmt: skip
+    refused, broken, built = read_build(done.stdout or done.stderr)
+    return refused, broken, work / "objects/runner" if built else None
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    program, directory, names = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+    directory, backend, names = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
     try:
         step = read_step(directory)
-    except ExerciseError as error:
-        sys.exit(f"error: {error}")
-    known = [exercise.name for exercise in step.exercises]
-    for name in names:
-        if name not in known:
-            sys.exit(f"error: no exercise '{name}' in {directory.name}; there are {', '.join(known)}")
-    counted, profile = abilities(program)
-    good, following = True, None
-    calls = ", ".join(host_functions(program)) if counted else ""
-    if calls:
-        print(f"REFUSED  a kernel calls {calls}: a function of the host, which nvcc would not compile.")
-        sys.exit(f"Next: do without {calls}; then make check again.")
+        known = [exercise.name for exercise in step.exercises]
+        for name in names:
+            if name not in known:
+                raise ExerciseError(f"no exercise '{name}' in {directory.name}; there are {', '.join(known)}")
+        home = kit.obtain(backend)
+        refused, broken, runner = build(step, directory, home, backend)
+        sys.exit(report(step, directory, home, backend, names, refused, broken, runner))
+    except (ExerciseError, kit.KitError, NotJudged, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def report(step, directory, home, backend, names, refused, broken, runner):
+    """Prints it; returns the exit status."""
+    counted = backend == "cpu"
+    following, total, most = None, 0, 0
+    program = home / "build" / backend / "kit/judge"
+    limits = ["prlimit", f"--cpu={LIMIT_CPU_S}:{LIMIT_CPU_S + 5}", "--core=0", "--"]
     for number, exercise in enumerate(step.exercises, 1):
         if names and exercise.name not in names:
             continue
         print(f"Exercise {number}, {exercise.level}: {exercise.name}", flush=True)
         todo = place_of_todo(directory, exercise)
-        if todo:
-            good = False
-            following = following or f"write {exercise.name}: {todo}, where the hints are"
-            print(f"  TODO     not written yet: {todo}")
-            continue
-        result = judge(step, exercise, run_here(program), profile=profile, counted=counted)
+        result = not_run(exercise, refused, broken, todo and f"not written yet: {todo}")
+        if result is None:
+            result = judge(step, exercise, program, [*limits, runner], counted=counted)
         print(explain(result), flush=True)
-        if not result.good():
-            good = False
-            following = following or (
-                f"make {exercise.name} right" if not result.all_right() or result.unsafe()
+        if counted:
+            print("  points   " + points_line(result), flush=True)
+        total, most = total + sum(result.points()), most + exercise.points()
+        if not following and not result.good():
+            following = (
+                f"write {exercise.name}: {todo}, where the hints are" if result.missing and todo
+                else f"make {exercise.name} compile, with what a kernel may use" if result.missing
+                else f"make {exercise.name} right and safe" if not result.all_right() or result.unsafe()
                 else f"bring {exercise.name} within its targets")  # fmt: skip
-    if good and not counted:
-        print("All is right on this GPU. Next: make check BACKEND=cpu.")
-    elif good:
+    if counted:
+        print(f"{total} of {most} points, as make grade would give them on these matrices; its own are hidden.")
+    if following:
+        print(f"Next: {following}; then make check again.")
+        return 1
+    if counted:
         print("All is right, safe and within its targets. The questions are in the README.")
     else:
-        print(f"Next: {following}; then make check again.")
-    sys.exit(0 if good else 1)
+        print("All is right on this GPU. Next: make check BACKEND=cpu.")
+    return 0
 
 
 if __name__ == "__main__":

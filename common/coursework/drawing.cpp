@@ -28,15 +28,31 @@ std::string whole_row(const Csr<double>& a, Index row) {
   return text;
 }
 
-// Its first nonzeros, each with its column.
-std::string start_of_row(const Csr<double>& a, Index row) {
-  constexpr Index kShown = 4;
-  std::string text = fmt::format("{:>5} nonzeros", a.row_length(row));
-  const Index end = std::min(a.row_offsets[row + 1], a.row_offsets[row] + kShown);
-  for (Index k = a.row_offsets[row]; k < end; ++k) {
-    text += fmt::format("  [{}] {:.4g}", a.column_indices[k], a.values[k]);
+// The multiple of the largest power of two, of 32 or more, after the first of the nonzeros `begin`
+// to `end`: where the work of a warp or of a block may end. Or `end`, if there is none.
+Index border_within(Index begin, Index end) {
+  for (Index size = Index{1} << 30; size >= 32; size /= 2) {
+    const Index multiple = begin / size * size + size;
+    if (begin / size < (end - 1) / size) return multiple;
   }
-  return fmt::format("{:<72}", text + (a.row_length(row) > kShown ? "  ..." : ""));
+  return end;
+}
+
+// Some of its nonzeros, each with its number, column and value: the first, the last, and those
+// around a border.
+std::string part_of_row(const Csr<double>& a, Index row) {
+  const Index begin = a.row_offsets[row], end = a.row_offsets[row + 1];
+  std::string text = fmt::format("{:>5} nonzeros", a.row_length(row));
+  if (begin == end) return fmt::format("{:<72}", text);
+  const Index border = border_within(begin, end);
+  Index next = begin;  // that would follow without a gap
+  for (Index k = begin; k < end; ++k) {
+    if (k != begin && k != border - 1 && k != border && k != end - 1) continue;
+    if (k != next) text += "  ...";
+    text += fmt::format("  {}: [{}] {:.3g}", k, a.column_indices[k], a.values[k]);
+    next = k + 1;
+  }
+  return fmt::format("{:<72}", text);
 }
 
 }  // namespace
@@ -53,7 +69,7 @@ std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
     if (!whole && !wrong[row]) continue;
     ++shown;
     text += fmt::format("{:>6}  {}  {}  {}  {}{}\n", row,
-                        whole ? whole_row(a, row) : start_of_row(a, row),
+                        whole ? whole_row(a, row) : part_of_row(a, row),
                         y0.empty() ? "" : cell(y0[row]), cell(expected[row]), cell(got[row]),
                         !wrong[row]                          ? ""
                         : !y0.empty() && got[row] == y0[row] ? "  <-- wrong: as it was before"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+GIVEN = ROOT / "common/coursework/given"  # in a handout: the exercises' files as they were handed out
 BEGIN = re.compile(r"\s*// exercise: begin\s*")
 END = re.compile(r"\s*// exercise: end\s*")
 TODO = "TODO (exercise"
@@ -99,6 +100,16 @@ def read_target(name, section):
     )  # fmt: skip
 
 
+POINTS = 100  # of an exercise
+
+
+def check_points(exercise, path):
+    parts = [exercise.correct, exercise.safe, *(target.points for target in exercise.targets)]
+    if any(part is None or part < 0 for part in parts) or sum(parts) != POINTS:
+        shown = " + ".join(str(part) for part in parts)
+        raise ExerciseError(f"{path}: [{exercise.name}]: its points are {shown}: give {POINTS} in all, none negative")
+
+
 def read_step(directory):
     """The Step of a directory with an exercise.ini."""
     directory = Path(directory)
@@ -123,6 +134,8 @@ def read_step(directory):
             )  # fmt: skip
         for exercise, target in targets:
             exercises[exercise].targets.append(target)
+        for exercise in exercises.values():
+            check_points(exercise, path)
         step = parser["step"]
         return Step(
             directory.name, step["title"], paragraphs(step["goal"]), step.get("matrices", "").split(),
@@ -176,6 +189,48 @@ def with_holes(text, exercise, hints, name="the text"):
         lines += [f"{'':{indent}}// {line}".rstrip() for line in comment]
         lines += kept
     return "".join(line + "\n" for line in lines)
+
+
+# --- Files ----------------------------------------------------------------------------------------
+
+
+def holes_of(step):
+    """{file: (exercise, an iterator over its hints)}, the same iterator for all files of an exercise."""
+    holes = {}
+    for exercise in step.exercises:
+        hints = iter(exercise.hints)
+        for name in exercise.files:
+            holes[name] = (exercise.name, hints)
+    return holes
+
+
+def sources_of(step, directory):
+    """{STEP/name: text} of what is compiled for a step, what it includes of other steps with it."""
+    directory = Path(directory)
+    files = {}
+    for path in sorted(directory.iterdir()):
+        if path.suffix not in (".cuh", ".cu", ".cpp", ".hpp") or path.name in step.left_out:
+            continue
+        if path.name.startswith("test"):
+            continue
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        files[f"{step.directory}/{path.name}"] = text
+        for other in re.findall(r'#include "\.\./([^"]+)"', text):  # a kernel of an earlier step
+            if re.fullmatch(r"\w+/\w+\.\w+", other):
+                files[other] = without_marks((directory.parent / other).read_text(encoding="utf-8"))
+    return files
+
+
+def given_files(step, directory):
+    """{given/name: text} of the exercises' files as they are handed out."""
+    if GIVEN.exists():
+        texts = {name: (GIVEN / name).read_text(encoding="utf-8") for name in holes_of(step)}
+    else:
+        texts = {
+            name: with_holes((Path(directory) / name).read_text(encoding="utf-8"), *hole, name=name)
+            for name, hole in holes_of(step).items()
+        }
+    return {f"given/{name}": text for name, text in texts.items()}
 
 
 # --- Counters -------------------------------------------------------------------------------------

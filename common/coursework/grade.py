@@ -3,242 +3,173 @@
 
     grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--jobs N] [--trusted]
 
-SUBMISSIONS is a directory with a directory, a tarball or a zip file for each student. Of each the
-kernels of the step's exercises are taken, by their names, and nothing else: harness, tests and seeds
-are those of this repository. Each is compiled and run in a clean copy of the handout, in a sandbox
-(sandbox.py), with the points of the step's exercise.ini. Written to DIR (build/grades/STEP):
-grades.csv, and a page STUDENT.md for each. `make grade` has built what does not change.
+SUBMISSIONS is a directory with a directory, a tarball or a zip file for each student
+(submissions.py). Of each the kernels of the step's exercises are taken, by their names, and nothing
+else. What they contain is looked at (whitelist.py) and compiled (build.py) in a sandbox
+(sandbox.py); the program that comes out runs in another one, and is asked for products by the judge
+(judge.cpp), which is not in it. Written to DIR (build/grades/STEP): grades.csv, and a page for each.
+
+Exit status: 0, or 1 if something could not be graded, which is tried again and then said.
 """
 
 import argparse
 import csv
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from check import DEVICE, Ending, Result, abilities, explain, judge, read_lines, symbols
-from exercises import ROOT, TODO, ExerciseError, read_step
-from handout import write_handout
+import kit
+import whitelist
+from check import NotJudged, Result, explain, judge, not_run, points_line, read_build
+from exercises import ROOT, TODO, ExerciseError, given_files, read_step, sources_of
 from sandbox import Limits, Sandbox, SandboxError
+from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
 BACKEND = "cpu"  # the one that counts, and that every machine has
-LARGEST_FILE = 1 << 20
-BUILD_LIMITS = Limits(seconds=120, output=256 << 20)
+BUILD_LIMITS = Limits(seconds=20, bytes=2 << 30, output=256 << 20)
 RUN_LIMITS = Limits(seconds=60)
-
-
-# --- Submissions ----------------------------------------------------------------------------------
-
-
-def best(paths, step, name):
-    """Of the paths that end in `name` the one to take: in a directory of the step's name, else the
-    shortest."""
-    found = [path for path in paths if Path(path).name == name]
-    inside = [path for path in found if Path(path).parent.name == step.directory]
-    return min(inside or found, key=lambda path: (len(Path(path).parts), str(path)), default=None)
-
-
-def read_submission(path, step):
-    """{name: bytes} of the exercises' files that are there. Nothing is unpacked to disk, no link is
-    followed."""
-    names = [name for exercise in step.exercises for name in exercise.files]
-    files = {}
-    if path.is_dir():
-        paths = [
-            Path(top) / name
-            for top, _, members in os.walk(path)
-            for name in members
-            if not (Path(top) / name).is_symlink()
-        ]
-        for name in names:
-            found = best(paths, step, name)
-            if found and found.is_file() and found.stat().st_size <= LARGEST_FILE:
-                files[name] = found.read_bytes()
-        return files
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
-            for name in names:
-                found = best(members, step, name)
-                if found and members[found].file_size <= LARGEST_FILE:
-                    files[name] = archive.read(found)
-        return files
-    with tarfile.open(path) as tar:
-        members = {member.name: member for member in tar if member.isfile()}
-        for name in names:
-            found = best(members, step, name)
-            if found and members[found].size <= LARGEST_FILE:
-                files[name] = tar.extractfile(members[found]).read()
-    return files
-
-
-ARCHIVE = re.compile(r"\.(tar(\.\w+)?|tgz|zip)$")
-
-
-def submissions_in(directory):
-    """((student, path) of each, sorted; the names of what is passed over, since it is none)."""
-    found, passed_over = {}, []
-    for path in sorted(p for p in directory.iterdir() if not p.name.startswith(".")):
-        if path.is_dir() or ARCHIVE.search(path.name):
-            student = path.name if path.is_dir() else ARCHIVE.sub("", path.name)
-            found[path.name if student in found else student] = path
-        else:
-            passed_over.append(path.name)
-    return list(found.items()), passed_over
-
-
-# --- What a kernel may call -----------------------------------------------------------------------
-
-# What the kernels' object file calls is compared with what the right one calls.
-# What an object may define for all others: templates and inline functions of these.
-DEFINED = re.compile(r"(void |\w+ )*(const )?(spmv::|std::|simt::|cuda|guard variable|typeinfo|vtable|DW\.ref|__gnu_cxx::)")
-
-
-def forbidden(object_file, reference):
-    """Functions that an object calls, or puts in place of the harness's, and that no kernel may."""
-    called, defined = symbols(object_file)
-    right_called, right_defined = reference
-    words = {name for name in called - right_called if not DEVICE.match(name)}
-    words |= {name for name in defined - right_defined if not DEFINED.match(name)}
-    return sorted(name.split("(")[0] for name in words)
-
-
-def assembly(files):
-    """Where a file has what its object does not show: instructions, or words that hide them."""
-    for name, data in files.items():
-        found = re.search(r"\b(asm|__asm|__asm__)\b|##|%:%:|\\u", data.decode("utf-8", "replace"))
-        if found:
-            return f"{name} has '{found[0]}'"
-    return None
-
-
-# --- Grading --------------------------------------------------------------------------------------
+ATTEMPTS = 3
 
 
 @dataclass
 class Grade:
     student: str
     remark: str = ""  # why nothing could be run
-    log: str = ""  # of the compiler
-    results: list = field(default_factory=list)
-    points: dict = field(default_factory=dict)  # exercise -> (correct, safe, targets)
+    graded: bool = True
+    results: list = field(default_factory=list)  # one for each exercise, or none
+
+    def points(self, exercise):
+        """(right, safe, targets) of one exercise."""
+        found = next((r for r in self.results if r.exercise.name == exercise.name), None)
+        return found.points() if found else (0, 0, 0)
 
     def total(self):
-        return sum(sum(points) for points in self.points.values())
-
-
-def points_of(result):
-    """(correct, safe, targets): what the rubric gives for a Result."""
-    exercise = result.exercise
-    correct = exercise.correct * result.right // result.tried if result.tried else 0
-    if not result.counts():
-        return correct, 0, 0
-    safe = 0 if result.unsafe() else exercise.safe
-    return correct, safe, sum(target.points for target, value, _ in result.targets if target.met(value))
+        return sum(sum(result.points()) for result in self.results)
 
 
 class Grader:
-    def __init__(self, step, kit, reference, sandbox, seed, profile, visible=()):
-        """kit: the handout with all that does not change built. reference: the symbols() of the
-        objects of the right kernels."""
-        self.step, self.kit, self.reference = step, kit, reference
-        self.sandbox, self.seed, self.profile, self.visible = sandbox, seed, profile, visible
+    def __init__(self, step, copy, sandbox, seed, limits=RUN_LIMITS, workers=1):
+        """copy: of the kit, that the sandbox's user may read, or None where there is no sandbox."""
+        self.step, self.copy, self.sandbox = step, copy, sandbox
+        self.seed, self.limits, self.workers = seed, limits, workers
+        self.sources = {**sources_of(step, ROOT / step.directory), **given_files(step, ROOT / step.directory)}
 
-    def grade(self, student, path):
-        grade = Grade(student)
-        for exercise in self.step.exercises:
-            grade.points[exercise.name] = (0, 0, 0)
-        try:
-            files = read_submission(path, self.step)
-        except Exception as error:  # archives can be broken in many ways
-            grade.remark = f"cannot be read: {str(error).splitlines()[0].rstrip(':')}"
-            return grade
-        if not files:
-            names = ", ".join(name for exercise in self.step.exercises for name in exercise.files)
-            grade.remark = f"none of the exercises' files is in it: {names}"
-        elif assembly(files):
-            grade.remark = f"{assembly(files)}: no assembly, and nothing that hides words"
-        else:
-            with tempfile.TemporaryDirectory(prefix="grade-") as scratch:
-                self.build_and_run(grade, files, Path(scratch))
-        return grade
+    # --- Places
 
-    def build_and_run(self, grade, files, scratch):
-        course, out = scratch / "course", scratch / "out"
-        shutil.copytree(self.kit, course)
-        out.mkdir()
-        for name, data in files.items():
-            (course / self.step.directory / name).write_bytes(data)
+    def mounts(self, *more):
+        """What a sandbox sees of the repository: the kit, at its own path, and no step."""
+        if self.copy is None:
+            return []
+        return [(self.copy / "common", ROOT / "common", False), (self.copy / "build", ROOT / "build", False),
+                *((path, path, False) for path in visible()), *more]  # fmt: skip
+
+    def lay_out(self, files, scratch):
+        """The step as it was handed out, with a student's files in it."""
+        given = {n.removeprefix("given/"): t for n, t in self.sources.items() if n.startswith("given/")}
+        course = scratch / "course"
+        for name, text in self.sources.items():
+            path = course / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            base = path.name if path.parent.name == self.step.directory else ""
+            if base in files:
+                path.write_bytes(files[base])
+            else:
+                path.write_text(given.get(base, text), encoding="utf-8")
+        (scratch / "out").mkdir()
         scratch.chmod(0o755)
         self.sandbox.own(course)
-        self.sandbox.own(out)
-        status, log = self.sandbox.run(
-            ["make", "-C", f"/course/{self.step.directory}", f"BACKEND={BACKEND}", "build-check"],
-            course, writable=True, visible=self.visible, limits=BUILD_LIMITS,
-        )  # fmt: skip
-        log = re.sub(r"^make.*\n|^  (compile|link) .*\n", "", log, flags=re.MULTILINE)
-        built = course / "build" / BACKEND / self.step.directory
+        self.sandbox.own(scratch / "out")
+
+    # --- One submission
+
+    def grade(self, student, path):
+        """A Grade, whatever happens: a failure is tried again, and then said."""
+        why = ""
+        for _ in range(ATTEMPTS):
+            try:
+                return self.try_to_grade(student, path)
+            except NotJudged as error:
+                why = printable(str(error))
+            except Exception as error:  # one submission's trouble is no other's
+                why = f"{type(error).__name__}: {printable(str(error))}"
+        return Grade(student, f"not graded: {why}", graded=False)
+
+    def try_to_grade(self, student, path):
+        try:
+            files = read_submission(path, self.step)
+        except Unreadable as error:
+            return Grade(student, f"cannot be read: {error}")
+        if not files:
+            names = ", ".join(name for exercise in self.step.exercises for name in exercise.files)
+            return Grade(student, f"none of the exercises' files is in it: {names}")
+        with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as scratch:
+            return self.build_and_run(student, files, Path(scratch))
+
+    def build_and_run(self, student, files, scratch):
+        self.lay_out(files, scratch)
+        course, out = scratch / "course", scratch / "out"
+        request = {"course": str(course), "step": self.step.directory, "out": str(out), "backend": BACKEND,
+                   "files": [name for exercise in self.step.exercises for name in exercise.files]}  # fmt: skip
+        status, text, errors = self.sandbox.run(
+            [python(), ROOT / "common/coursework/build.py", json.dumps(request)],
+            self.mounts((course, course, False), (out, out, True)), BUILD_LIMITS)  # fmt: skip
+        if status is None or status in (-24, -9):
+            return Grade(student, "compiling it took too long, or too much memory")
         if status != 0:
-            grade.remark = "it does not compile" if status else "compiling it took too long"
-            grade.log = "\n".join(log.splitlines()[:40])
-            return
-        words = [w for path in sorted(built.glob("*.o")) for w in forbidden(path, self.reference[path.name])]
-        if words:
-            grade.remark = f"a kernel cannot call functions of the host, as nvcc would say: {', '.join(words[:5])}"
-            return
-
-        def run(arguments, limit_s):
-            results = out / "results.jsonl"
-            results.unlink(missing_ok=True)
-            status, text = self.sandbox.run(
-                # What a kernel prints counts for nothing, and against no limit, as in `make check`.
-                ["sh", "-c", 'exec "$@" >/dev/null', "sh",
-                 f"/course/build/{BACKEND}/{self.step.directory}/check", *arguments, "--json", "/out/results.jsonl"],
-                course, out=out, visible=self.visible, limits=RUN_LIMITS,
-            )  # fmt: skip
-            lines = read_lines(results.read_text(errors="replace")) if results.exists() else []
-            return Ending(status, lines, text[-2000:])
-
+            raise NotJudged(f"the build ended with status {status}: {errors[-200:]}")
+        refused, broken, built = read_build(text)
+        grade = Grade(student)
+        runner = self.sandbox.command([out / "objects/runner"], self.mounts((out, out, False)), self.limits)
         for exercise in self.step.exercises:
             texts = [files.get(name, b"").decode("utf-8", "replace") for name in exercise.files]
-            if any(f"{TODO} {exercise.name})" in text or not text for text in texts):
-                grade.results.append(Result(exercise, ended="not handed in"))
-                continue
-            result = judge(self.step, exercise, run, self.seed, every=True, profile=self.profile)
+            absent = any(f"{TODO} {exercise.name})" in t or not t for t in texts)
+            result = not_run(exercise, refused, broken, "not handed in" if absent else "")
+            if result is None and not built:
+                result = Result(exercise, missing="refused: another file's code cannot be told from it")
+            if result is None:
+                with self.sandbox.grouped(runner, self.limits) as words:
+                    result = judge(self.step, exercise, ROOT / f"build/{BACKEND}/kit/judge", words, self.seed,
+                                   limit_s=self.limits.wall_seconds(), workers=self.workers)  # fmt: skip
             grade.results.append(result)
-            grade.points[exercise.name] = points_of(result)
+        return grade
 
 
 # --- Reports --------------------------------------------------------------------------------------
 
 
+def escaped(text):
+    """Text that Markdown shows as it is."""
+    return "".join("\\" + c if c in "\\`*_{}[]<>()#+-.!|~&" else c for c in printable(text))
+
+
+def fenced(text):
+    """A block of text, with a fence that is not in it."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return [f"{fence}text", text, fence, ""]
+
+
 def page(grade, step):
     """A student's feedback, in Markdown."""
     most = sum(exercise.points() for exercise in step.exercises)
-    lines = [f"# {step.title}: {grade.student}", "", f"**{grade.total()} of {most} points.**", ""]
+    lines = [f"# {step.title}: {escaped(grade.student)}", ""]
+    if not grade.graded:
+        return "\n".join([*lines, "**Not graded.**", "", *fenced(grade.remark)])
+    lines += [f"**{grade.total()} of {most} points.**", ""]
     if grade.remark:
-        lines += [f"Nothing was run: {grade.remark}.", ""]
-        if grade.log:
-            lines += ["```text", grade.log, "```", ""]
+        lines += ["Nothing was run.", "", *fenced(grade.remark)]
     for result in grade.results:
-        exercise = result.exercise
-        correct, safe, targets = grade.points[exercise.name]
-        of_targets = exercise.points() - exercise.correct - exercise.safe
-        lines += [
-            f"## {exercise.name}", "",
-            f"Right: {correct} of {exercise.correct} ({result.right} of {result.tried} matrices). "
-            f"Safe: {safe} of {exercise.safe}. Targets: {targets} of {of_targets}.", "",
-        ]  # fmt: skip
-        text = "  not handed in, or still with its TODO" if result.ended == "not handed in" else explain(result)
-        lines += ["```text", text, "```", ""]
+        points = points_line(result)
+        text = "\n".join("".join(c if c.isprintable() else "?" for c in line) for line in explain(result).split("\n"))
+        lines += [f"## {result.exercise.name}", "", points[0].upper() + points[1:] + ".", "", *fenced(text)]
     return "\n".join(lines)
 
 
@@ -246,66 +177,144 @@ def remark_on(grade):
     """A few words for the table."""
     if grade.remark:
         return grade.remark
-    handed_in = [result for result in grade.results if result.ended != "not handed in"]
+    handed_in = [result for result in grade.results if result.missing != "not handed in"]
     words = []
     for result in handed_in or grade.results:
         missed = [t.name for t, v, _ in result.targets if result.counts() and not t.met(v)]
-        if result.ended == "not handed in":
-            words.append(f"{result.exercise.name}: not handed in")
+        name = result.exercise.name
+        if result.missing:
+            words.append(f"{name}: {result.missing}")
         elif result.unsafe():
-            report = result.unsafe().splitlines()[0]
-            report = re.sub(r"^\w+ at (\S+:\d+), block \(.*?\), thread \(.*?\)", r"\1", report)
-            words.append(f"{result.exercise.name}: {report}")
+            words.append(f"{name}: {short(result.unsafe())}")
         elif not result.all_right():
-            words.append(f"{result.exercise.name}: wrong on {result.tried - result.right} of {result.tried} matrices")
+            words.append(f"{name}: wrong on {result.tried - result.right} of {result.tried} matrices")
         elif missed:
-            words.append(f"{result.exercise.name}: missed {', '.join(missed)}")
-    return "; ".join(words)
+            words.append(f"{name}: missed {', '.join(missed)}")
+    return printable("; ".join(words), 500)
+
+
+def short(report):
+    """The first line of a report, without block and thread."""
+    return re.sub(r"^\w+ at (\S+:\d+), block \(.*?\), thread \(.*?\)", r"\1", report.splitlines()[0])
+
+
+def cell(text):
+    """A text for a CSV that spreadsheets will not take for a formula."""
+    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+PARTS = ("right", "safe", "targets")
 
 
 def write_reports(grades, step, output):
     output.mkdir(parents=True, exist_ok=True)
-    names = [exercise.name for exercise in step.exercises]
+    header = ["student", "points", "of", "graded"]
+    most = sum(exercise.points() for exercise in step.exercises)
+    for exercise in step.exercises:
+        for part in PARTS:
+            header += [f"{exercise.name} {part}", f"{exercise.name} {part} of"]
     with open(output / "grades.csv", "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["student", "points", "of", *names, "remark"])
-        most = sum(exercise.points() for exercise in step.exercises)
+        table.writerow([*header, "remark"])
         for grade in grades:
-            points = [sum(grade.points[name]) for name in names]
-            table.writerow([grade.student, grade.total(), most, *points, remark_on(grade)])
+            row = [cell(grade.student), grade.total() if grade.graded else "", most, "yes" if grade.graded else "no"]
+            for exercise in step.exercises:
+                of_targets = sum(target.points for target in exercise.targets)
+                points = grade.points(exercise) if grade.graded else ("", "", "")
+                for got, of in zip(points, (exercise.correct, exercise.safe, of_targets)):
+                    row += [got, of]
+            table.writerow([*row, cell(remark_on(grade))])
+    taken = set()
     for grade in grades:
-        (output / f"{grade.student}.md").write_text(page(grade, step), encoding="utf-8")
+        (output / f"{file_name(grade.student, taken)}.md").write_text(page(grade, step), encoding="utf-8")
 
 
 def print_table(grades, step):
-    width = max([len(grade.student) for grade in grades] + [7])
+    width = min(max([len(grade.student) for grade in grades] + [7]), 40)
     names = [exercise.name for exercise in step.exercises]
     heading = f"{'student':<{width}}  points  " + "  ".join(names) + "  remark"
     print(heading + "\n" + "-" * len(heading))
     for grade in grades:
-        cells = "  ".join(f"{sum(grade.points[name]):>{len(name)}}" for name in names)
-        remark = remark_on(grade)
-        remark = remark if len(remark) <= 100 else remark[:97] + "..."
-        print(f"{grade.student:<{width}}  {grade.total():>6}  {cells}  {remark}")
+        points = [str(sum(grade.points(e))) if grade.graded else "-" for e in step.exercises]
+        cells = "  ".join(f"{text:>{len(name)}}" for text, name in zip(points, names))
+        total = grade.total() if grade.graded else "-"
+        print(f"{printable(grade.student, width):<{width}}  {total:>6}  {cells}  {printable(remark_on(grade), 100)}")
+
+
+def report_similar(found, grader, output):
+    """Whose files are alike, if copydetect is installed: OUTPUT/similar.html, which it writes."""
+    if not shutil.which("copydetect"):
+        return "not looked for: pairs of similar submissions (pip install copydetect)"
+    with tempfile.TemporaryDirectory(prefix="similar-") as scratch:
+        taken, places = set(), Path(scratch)
+        for student, path in found:
+            try:
+                files = read_submission(path, grader.step)
+            except (Unreadable, OSError):
+                continue
+            for name, data in files.items():
+                place = places / "submissions" / file_name(student, taken) / Path(name).with_suffix(".cpp").name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(data)
+        for name, text in grader.sources.items():
+            if name.startswith("given/"):
+                place = (places / name).with_suffix(".cpp")
+                place.parent.mkdir(exist_ok=True)
+                place.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            ["copydetect", "-t", str(places / "submissions"), "-b", str(places / "given"), "-e", "cpp", "-n", "1",
+             "-O", str((output / "similar.html").resolve()), "-a"], capture_output=True, text=True)  # fmt: skip
+    if done.returncode != 0:
+        return f"copydetect failed: {printable((done.stderr.strip().splitlines() or ['without a word'])[-1])}"
+    return f"{output}/similar.html: pairs of submissions that are alike, by copydetect"
 
 
 # --- The kit --------------------------------------------------------------------------------------
 
 
-def make_kit(step, directory):
-    """A handout with the repository's objects, which are newer than their sources: make has nothing
-    to do but the step. Returns the kit, and the symbols of each object of the right kernels."""
-    built = ROOT / "build" / BACKEND
-    if not (built / step.directory / "check").exists():
-        raise ExerciseError(f"{built / step.directory}/check is not there; make grade builds it")
-    write_handout(step, directory)
-    kit = directory / step.directory
-    for path in (built / "common").rglob("*.o"):
-        place = kit / path.relative_to(ROOT)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
-    shutil.copyfile(ROOT / f"build/setup-{BACKEND}.mk", kit / f"build/setup-{BACKEND}.mk")
-    return kit, {path.name: symbols(path) for path in (built / step.directory).glob("*.o")}
+def python():
+    """An interpreter that is in the sandbox, too."""
+    return "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+
+
+def visible():
+    """Directories outside of /usr that the compiler, libclang and Python are in."""
+    places = {ROOT / ".deps", Path(whitelist.load_clang().__file__).resolve().parent.parent}
+    if not Path(python()).resolve().is_relative_to("/usr"):
+        places.add(Path(sys.base_prefix))
+    return [p for p in places if p.exists() and not p.is_relative_to("/usr")]
+
+
+def copy_kit(to):
+    """The parts of the kit, for a user who may not read the repository. Times are kept, since compiled
+    headers are valid only for the files that they were made of."""
+    shutil.copytree(ROOT / "common", to / "common", ignore=shutil.ignore_patterns("answers.md", "__pycache__", "test*"))
+    shutil.copytree(ROOT / f"build/{BACKEND}/kit", to / f"build/{BACKEND}/kit")
+    shutil.copy2(ROOT / f"build/setup-{BACKEND}.mk", to / f"build/setup-{BACKEND}.mk")
+    for path in [to, *to.rglob("*")]:
+        path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
+
+
+def prepare(step, sandbox, copy):
+    """Builds and looks at the step as it was handed out: what is wrong with it or with the sandbox shows
+    here, and not in a grade."""
+    kit.obtain(BACKEND)
+    with tempfile.TemporaryDirectory(prefix="grade-") as scratch:
+        scratch = Path(scratch)
+        trusted = Grader(step, None, Sandbox(trusted=True), 0)
+        trusted.lay_out({}, scratch)
+        request = {"course": str(scratch / "course"), "step": step.directory, "out": str(scratch / "out"),
+                   "backend": BACKEND, "files": [n for e in step.exercises for n in e.files]}  # fmt: skip
+        words = [python(), str(ROOT / "common/coursework/build.py"), json.dumps(request)]
+        done = subprocess.run(words, capture_output=True, text=True)
+        _, _, built = read_build(done.stdout or done.stderr)
+        if not built:
+            raise NotJudged("the step does not compile as it is handed out")
+    if not sandbox.trusted:
+        copy_kit(copy)
+
+
+# --- main -----------------------------------------------------------------------------------------
 
 
 def main():
@@ -315,8 +324,11 @@ def main():
     parser.add_argument("--output", type=Path)
     parser.add_argument("--seed", type=int, default=20120)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--workers", type=int, default=1, help="threads that run the blocks of a kernel")
+    parser.add_argument("--seconds", type=int, default=RUN_LIMITS.seconds, help="of a processor, for an exercise")
     parser.add_argument("--trusted", action="store_true", help="without a sandbox")
     options = parser.parse_args()
+    output = options.output or Path(os.path.relpath(ROOT / "build/grades" / options.step.strip("/")))
     try:
         step = read_step(ROOT / options.step.strip("/"))
         if not options.submissions.is_dir():
@@ -325,20 +337,24 @@ def main():
         if not found:
             raise ExerciseError(f"{options.submissions} holds no directory, no tarball and no zip file")
         sandbox = Sandbox(options.trusted)
-        with tempfile.TemporaryDirectory(prefix="kit-") as directory:
-            kit, reference = make_kit(step, Path(directory))
-            _, profile = abilities(ROOT / "build" / BACKEND / step.directory / "check")
-            grader = Grader(step, kit, reference, sandbox, options.seed, profile, [ROOT / ".deps"])
+        whitelist.load_clang()
+        with tempfile.TemporaryDirectory(prefix="kit-") as copy:
+            prepare(step, sandbox, Path(copy))
+            grader = Grader(step, None if sandbox.trusted else Path(copy), sandbox, options.seed,
+                            Limits(seconds=options.seconds), options.workers)  # fmt: skip
             with ThreadPoolExecutor(max(options.jobs, 1)) as pool:
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
-    except (ExerciseError, SandboxError, OSError) as error:
+        write_reports(grades, step, output)
+        similar = report_similar(found, grader, output)
+    except (ExerciseError, SandboxError, NotJudged, kit.KitError, whitelist.NoClang, OSError) as error:
         sys.exit(f"error: {error}")
-    output = options.output or ROOT / "build" / "grades" / step.directory
-    write_reports(grades, step, output)
     print_table(grades, step)
     if passed_over:
-        print(f"\npassed over, no directory, tarball or zip file: {', '.join(passed_over)}")
-    print(f"\n{os.path.relpath(output)}/grades.csv, and a page for each student beside it")
+        print(f"\npassed over, no directory, tarball or zip file: {printable(', '.join(passed_over), 500)}")
+    print(f"\n{output}/grades.csv, and a page for each student beside it; {similar}")
+    failed = [grade.student for grade in grades if not grade.graded]
+    if failed:
+        sys.exit(f"error: not graded: {printable(', '.join(failed), 500)}")
 
 
 if __name__ == "__main__":

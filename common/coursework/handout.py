@@ -13,14 +13,16 @@ import sys
 import tarfile
 from pathlib import Path
 
-from exercises import ROOT, ExerciseError, read_step, split, taken_out, with_holes, without_marks
+from exercises import GIVEN, ROOT, ExerciseError, holes_of, read_step, sources_of, split, taken_out, with_holes
 
 # Of common/, what a step needs. Tests of the repository itself are not among it.
 COMMON = [
     "build.mk", "stage.mk", "setup.sh", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
     "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/kernel_*",
-    "coursework/*.?pp", "coursework/check.py", "coursework/exercises.py",
-    "coursework/mine.py", "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
+    "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/*.sh", "coursework/build.py",
+    "coursework/check.py", "coursework/exercises.py", "coursework/kit.py", "coursework/mine.py",
+    "coursework/whitelist.py",
+    "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
     "watch/README.md",
 ]  # fmt: skip
 BESIDES = ["LICENSE", "plots/record_format.py", "plots/traffic.py"]
@@ -73,27 +75,17 @@ def files_of(step):
             raise ExerciseError(f"common/{pattern}: no such file")
         files.update((str(p.relative_to(ROOT)), None) for p in found)
 
-    holes = {}  # file -> (exercise, its hints, those left for later files)
-    for exercise in step.exercises:
-        hints = iter(exercise.hints)
-        for name in exercise.files:
-            holes[name] = (exercise.name, hints)
+    holes = holes_of(step)
     directory = ROOT / step.directory
     number = int(step.directory[:2])
-    for path in sorted(directory.iterdir()):
-        if path.suffix not in (".cuh", ".cu", ".cpp", ".hpp") or path.name in step.left_out:
-            continue
-        name = f"{step.directory}/{path.name}"
-        text = path.read_text(encoding="utf-8")
-        if path.name.startswith("test"):
-            continue
-        if path.name in holes:
+    for name, text in sources_of(step, directory).items():
+        path = Path(name)
+        if path.parent.name == step.directory and path.name in holes:
             text = with_holes(text, *holes[path.name], name=name)
+            files[f"{GIVEN.relative_to(ROOT)}/{path.name}"] = text
         elif taken_out(text, name):
             raise ExerciseError(f"{name} has marks, but is in no exercise")
         files[name] = text
-        for other in re.findall(r'#include "\.\./([^"]+)"', text):  # a kernel of an earlier step
-            files[other] = without_marks((ROOT / other).read_text(encoding="utf-8"))
     makefile = (directory / "Makefile").read_text(encoding="utf-8")
     files[f"{step.directory}/Makefile"] = makefile + STEP_MAKEFILE
     files[f"{step.directory}/test.cu"] = TEST.format(number=number)
@@ -106,11 +98,13 @@ def files_of(step):
 
 
 def section(step, heading):
-    """What is under "## HEADING" of the step's README, without links to files and without what
-    update_readmes.py reads."""
+    """What is under "## HEADING" of the step's README, without the kernels and pictures that it shows,
+    links to files, and what update_readmes.py reads."""
     text = (ROOT / step.directory / "README.md").read_text(encoding="utf-8")
     text = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
+    text = re.sub(r"^<!-- code: .*?<!-- end -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^<!-- .*? -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"!\[[^]]*\]\([^)]*\)\n*", "", text)
     return re.sub(r"\[([^]]+)\]\((?!http)[^)]+\)", r"\1", text).strip()
 
 
@@ -125,13 +119,14 @@ def assignment(step, files):
         lines += [f"In {names}, where it says `TODO`; hints stand there.", ""]
     lines += [
         "The comment at the top of each file says what a thread, a warp and a block own, and is the",
-        "contract. Change nothing else: what you hand in are these files alone. They are compiled together:",
-        "leave a file as it was rather than hand in one that does not compile.", "",
+        "contract. Change nothing else: what you hand in are these files alone. A kernel may use CUDA's",
+        "device functions, arithmetic, and `__device__` functions of the same file; `make check` names",
+        "everything else that it refuses, with line and rule, and `make grade` has the same rules.", "",
         "## How to test", "",
         "You need Linux, make, g++ 11 or later and Python 3.9 or later, and no GPU. Missing libraries are",
-        "fetched by the first build. It compiles the harness, which takes a minute or two on two cores;",
-        "after that only your kernels are compiled.", "",
-        "    make check                  is it right, is it safe, does it ask little of memory?",
+        "fetched by the first build. The first `make check` compiles what judges kernels, which takes about",
+        "half a minute, once for all handouts of the course; after that only your kernels are compiled.", "",
+        "    make check                  is it right, is it safe, does it ask little of memory? with points",
         "    make run                    the kernels on three matrices, with what they ask of memory",
         "    make run MATRIX=dense:9x5   on a matrix of your choice (or a file.mtx)",
         "    make test                   more matrices, in every precision and order", "",
@@ -141,14 +136,13 @@ def assignment(step, files):
         "What a kernel prints with `printf` shows in `make run`; give it a small matrix.", "",
         "## How it is graded", "",
         "On other matrices of the same kinds, in both precisions, with and without alpha and beta, and",
-        "with blocks, warps and lanes running forward, in reverse and at random. A kernel may call what",
-        "the GPU has, and no function of the host. Points for safety and targets are given for a kernel",
-        "that is right on at least half of the matrices.", "",
+        "with blocks, warps and lanes running forward, in reverse and at random. Points for safety and",
+        "targets are given for a kernel that is right on at least half of the matrices.", "",
     ]  # fmt: skip
     for exercise in step.exercises:
         lines += [f"| {exercise.name} | points |", "| :--- | ---: |"]
         lines += [f"| right: the share of matrices on which it is | {exercise.correct} |"]
-        lines += [f"| safe: no error of memory, no race, nobody waits in vain | {exercise.safe} |"]
+        lines += [f"| safe: no error of memory, no data race, right in every order, nobody waits in vain | {exercise.safe} |"]
         for target in exercise.targets:
             lines += [f"| {describe(target)} | {target.points} |"]
         lines += [""]

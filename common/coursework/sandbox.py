@@ -1,11 +1,14 @@
 """Runs a command that is not trusted: bubblewrap, and limits of the kernel.
 
-It sees the system's programs and libraries, one directory as /course, and one as /out; it has no
-network, no other process, no environment, and can write to nothing but what it was given to write.
+It sees the system's programs and libraries and the directories that it was given, at their own
+paths; it has no network, no other process, no environment, and can write to nothing but what it was
+given to write. It has process and user ids of its own, so that its limits are no one else's.
 """
 
+import contextlib
 import os
-import resource
+import platform
+import re
 import select
 import shutil
 import signal
@@ -15,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NOBODY = 65534
+MOST_OUTPUT = 1 << 16  # of what it prints, kept
 
 
 class SandboxError(Exception):
@@ -26,51 +30,76 @@ class Limits:
     seconds: int = 60  # of the processors' time, so that a busy machine gives the same grades
     bytes: int = 4 << 30  # of memory, a process
     processes: int = 128
-    output: int = 16 << 20  # bytes, a file
+    output: int = 16 << 20  # bytes: what it prints, and a file
 
     def wall_seconds(self):
         """For those that wait and do not work."""
-        return 30 + 10 * self.seconds
+        return 30 + 4 * self.seconds
+
+
+def cgroup_parent():
+    """The directory in which this process may make cgroups with limits, or None."""
+    try:
+        own = re.search(r"^0::(.*)$", Path("/proc/self/cgroup").read_text(), re.MULTILINE)
+        parent = Path("/sys/fs/cgroup") / own[1].strip("/")
+        probe = parent / f"spmv-probe-{os.getpid()}"
+        probe.mkdir()
+        try:
+            limited = all((probe / name).exists() for name in ("pids.max", "memory.max", "cgroup.kill"))
+        finally:
+            probe.rmdir()
+        return parent if limited else None
+    except (OSError, TypeError):
+        return None
 
 
 class Sandbox:
     def __init__(self, trusted=False):
         """trusted: no bubblewrap, limits alone. For submissions that one would run by hand."""
         self.trusted = trusted
-        if trusted:
-            return
-        if not shutil.which("bwrap"):
+        self.cgroups = None if trusted else cgroup_parent()
+        # Since Linux 5.14 a limit of processes that is set in a user namespace counts those in it.
+        release = [int(n) for n in re.findall(r"\d+", platform.release())[:2]]
+        self.counts_own = release >= [5, 14]
+        if not trusted and not shutil.which("bwrap"):
             raise SandboxError(
                 "bubblewrap is not installed (apt-get install bubblewrap); without it submissions would "
                 "run with your rights. TRUSTED=1 does that"
             )
-        with_root = Path("/")
-        done = subprocess.run(
-            self._command(["true"], with_root, None, False, ()), capture_output=True, text=True, **self._user()
-        )
+        if not shutil.which("prlimit"):
+            raise SandboxError("prlimit is not installed (apt-get install util-linux)")
+        if trusted:
+            return
+        done = subprocess.run(self.command(["true"]), capture_output=True, text=True)
         if done.returncode != 0:
             raise SandboxError(
                 f"bubblewrap cannot make a sandbox here ({done.stderr.strip()}): are user namespaces "
                 "allowed? TRUSTED=1 runs submissions with your rights, without one"
             )
 
-    def _user(self):
-        """Root's rights are not for submissions, and the kernel's limit of processes not for root."""
-        if os.geteuid() != 0 or self.trusted:
-            return {}
-        return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    def as_nobody(self):
+        """Root's rights are not for submissions."""
+        return os.geteuid() == 0 and not self.trusted
 
     def own(self, directory):
         """Gives a directory and what is in it to the user that commands run as."""
-        if self._user():
+        if self.as_nobody():
             for path in [directory, *directory.rglob("*")]:
                 os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
 
-    @staticmethod
-    def _command(command, course, out, writable, visible):
-        words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+    def command(self, command, mounts=(), limits=Limits()):
+        """The words that run `command` in here. mounts: (path outside, path inside, whether it may be
+        written to) of directories."""
+        words = ["prlimit", f"--cpu={limits.seconds}:{limits.seconds + 5}", f"--as={limits.bytes}",
+                 f"--fsize={limits.output}", "--core=0", "--"]  # fmt: skip
+        if self.trusted:
+            return [*words, *map(str, command)]
+        if self.as_nobody():
+            words += ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
+        words += ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
         for name, value in (("PATH", "/usr/bin:/bin"), ("HOME", "/tmp"), ("LC_ALL", "C.UTF-8"),
-                            ("OMP_WAIT_POLICY", "passive"), ("OMP_NUM_THREADS", "2")):  # fmt: skip
+                            ("OMP_WAIT_POLICY", "passive"), ("OMP_NUM_THREADS", "2"),
+                            ("PYTHONDONTWRITEBYTECODE", "1")):  # fmt: skip
             words += ["--setenv", name, value]
         words += ["--ro-bind", "/usr", "/usr"]
         for name in ("bin", "lib", "lib32", "lib64", "sbin"):
@@ -81,79 +110,80 @@ class Sandbox:
                 words += ["--ro-bind", str(path), str(path)]
         words += ["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"]
         words += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
-        words += ["--proc", "/proc", "--dev", "/dev"]
-        for path in visible:
-            words += ["--ro-bind-try", str(path), str(path)]
-        if writable:
-            words += ["--tmpfs", "/tmp"]
-        if str(course) != "/":
-            words += ["--bind" if writable else "--ro-bind", str(course), "/course"]
-            words += ["--chdir", "/course"]
-        if out:
-            words += ["--bind", str(out), "/out"]
-        return [*words, "--remount-ro", "/", "--", *command]
+        words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+        for outside, inside, writable in mounts:
+            words += ["--bind" if writable else "--ro-bind-try", str(outside), str(inside)]
+        words += ["--remount-ro", "/", "--chdir", "/tmp", "--"]
+        if self.counts_own:
+            words += ["prlimit", f"--nproc={limits.processes}", "--"]
+        return [*words, *map(str, command)]
 
-    def run(self, command, course, out=None, writable=False, visible=(), limits=Limits()):
-        """Runs `command` in `course`, which it may write to if `writable`; `out` it may always.
+    @contextlib.contextmanager
+    def grouped(self, words, limits):
+        """The words that run a command() in a cgroup of its own, where there is one to be had: all of
+        its processes together are limited, and ended with the context."""
+        place = None
+        if self.cgroups:
+            place = self.cgroups / f"spmv-{os.getpid()}-{time.monotonic_ns()}"
+            try:
+                place.mkdir()
+                (place / "pids.max").write_text(str(limits.processes + 16))
+                (place / "memory.max").write_text(str(limits.bytes))
+                words = ["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', str(place), *words]
+            except OSError:
+                pass
+        try:
+            yield words
+        finally:
+            for _ in range(50 if place else 0):
+                try:
+                    (place / "cgroup.kill").write_text("1")
+                    place.rmdir()
+                    break
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.1)  # its last processes are ending
 
-        Returns (status, stdout and stderr), each cut at limits.output. Status is None where the time
-        was up. Paths in the command: /course and /out; without a sandbox they are put in.
-        """
-        if self.trusted:
-            places = {"/course": str(course), "/out": str(out)}
-            words = []
-            for word in command:
-                for inside, outside in places.items():
-                    word = word.replace(inside, outside)
-                words.append(word)
-        else:
-            words = self._command(command, course, out, writable, visible)
-
-        def limit():
-            os.setsid()  # so that all of it can be killed
-            resource.setrlimit(resource.RLIMIT_AS, (limits.bytes, limits.bytes))
-            # At the first of the two a signal tells why it ends.
-            resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 5))
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limits.output, limits.output))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            if not self.trusted:  # it would count all processes of the user
-                resource.setrlimit(resource.RLIMIT_NPROC, (limits.processes, limits.processes))
-
-        read, write = os.pipe()
-        os.set_blocking(read, False)
-        process = subprocess.Popen(
-            words, cwd=str(course) if self.trusted else "/", stdin=subprocess.DEVNULL, stdout=write,
-            stderr=subprocess.STDOUT, preexec_fn=limit, **self._user(),
-        )  # fmt: skip
-        os.close(write)
-        return self._drain(process, read, limits)
+    def run(self, command, mounts=(), limits=Limits()):
+        """Runs `command`; returns (status, stdout, stderr), each text cut. Status is None where the
+        time was up, and - N where signal N ended it."""
+        with self.grouped(self.command(command, mounts, limits), limits) as words:
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, start_new_session=True, cwd="/")  # fmt: skip
+            try:
+                return self._drain(process, limits)
+            finally:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                process.wait()
 
     @staticmethod
-    def _drain(process, read, limits):
+    def _drain(process, limits):
         """Waits for the end, or for the limits, and keeps the beginning of what is printed."""
-        kept, total, status = b"", 0, None
+        kept = {process.stdout: b"", process.stderr: b""}
+        total, left = 0, list(kept)
         end = time.monotonic() + limits.wall_seconds()
-        with os.fdopen(read, "rb", buffering=0) as pipe:
-            open_ = True
-            while open_ and time.monotonic() < end and total <= limits.output:
-                if select.select([pipe], [], [], min(0.2, max(end - time.monotonic(), 0)))[0]:
-                    data = pipe.read(65536)
-                    open_ = bool(data)
-                    total += len(data or b"")
-                    kept += (data or b"")[: max(65536 - len(kept), 0)]
-                elif process.poll() is not None:
-                    break
-            try:
-                if total <= limits.output:
-                    status = process.wait(timeout=max(end - time.monotonic(), 0.01))
-            except subprocess.TimeoutExpired:
-                pass
-            if status is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        while left and time.monotonic() < end and total <= limits.output:
+            ready, _, _ = select.select(left, [], [], min(0.2, max(end - time.monotonic(), 0)))
+            for pipe in ready:
+                data = os.read(pipe.fileno(), 65536)
+                if not data:
+                    left.remove(pipe)
+                total += len(data)
+                kept[pipe] += data[: max(MOST_OUTPUT - len(kept[pipe]), 0)]
+            if not ready and process.poll() is not None:
+                break  # something else holds the pipes
+        texts = [data.decode("utf-8", "replace") for data in kept.values()]
+        for pipe in kept:
+            pipe.close()
         if total > limits.output:
-            return -signal.SIGXFSZ, "it printed more than it may"
+            return -signal.SIGXFSZ, *texts
+        try:
+            status = process.wait(timeout=max(end - time.monotonic(), 0.01))
+        except subprocess.TimeoutExpired:
+            return None, *texts
         # bwrap and shells say 128 + N where signal N ended the command.
-        if status is not None and status > 128:
-            status = 128 - status
-        return status, kept.decode("utf-8", "replace")
+        return 128 - status if status > 128 else status, *texts

@@ -36,6 +36,7 @@ struct Settings {
   // Instrumented build: what ends a kernel, beside accesses out of bounds.
   bool check_uninitialised = true;  // reads of global or shared memory that nobody has written
   bool check_races = true;          // on shared memory
+  bool constant_program = false;  // writes to variables that are neither the device's nor a lane's
 };
 Settings& settings();
 

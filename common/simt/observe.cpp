@@ -333,7 +333,8 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   if (const PinnedRange pinned = find_pinned(address); is_in(pinned.begin, pinned.bytes)) return;
   // The lane's arguments, and what the program keeps for itself.
   if (is_in(reinterpret_cast<std::uintptr_t>(grid_->arguments), grid_->argument_bytes)) return;
-  if (is_builtin_variable(address) || is_program_storage(address)) {
+  const bool constant = settings().constant_program && instruction.access != Access::kLoad;
+  if (is_builtin_variable(address) || is_program_storage(address, constant)) {
     is_in(address, instruction.size);
     return;
   }

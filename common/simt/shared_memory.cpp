@@ -191,10 +191,11 @@ std::byte* shared_address(std::size_t offset) {
   return block + offset;
 }
 
-bool is_program_storage(std::uintptr_t address) {
+bool is_program_storage(std::uintptr_t address, bool guards_alone) {
   for (const std::size_t offset : symbols().guards) {
     if (address == reinterpret_cast<std::uintptr_t>(shared_address(offset))) return true;
   }
+  if (guards_alone) return false;
   const dl_phdr_info info = executable();
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];

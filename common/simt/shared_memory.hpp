@@ -34,7 +34,8 @@ std::byte* shared_address(std::size_t offset);
 
 // Whether `address` is a variable of the program itself: static or constant, or the guard of a
 // thread_local (g++ notes whether a shared array of vectors is initialised, which takes no code).
-bool is_program_storage(std::uintptr_t address);
+// `guards_alone`: only the latter.
+bool is_program_storage(std::uintptr_t address, bool guards_alone);
 
 // Demangled name of the function that holds `pc`; "?" if there is none.
 std::string function_name(const void* pc);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "coursework/drawing.hpp"
+#include "coursework/protocol.hpp"
 #include "coursework/shrink.hpp"
 #include "tests/catch.hpp"
 #include "tests/kernel_matrices.hpp"
@@ -88,5 +89,74 @@ TEST_CASE("a wrong product is drawn", "[coursework]") {
   const std::string large =
       draw(wide, {}, {}, std::vector<double>(40), std::vector<double>(40), wrong);
   CHECK(std::count(large.begin(), large.end(), '\n') == 2);
-  CHECK(large.find("5 nonzeros  [0] 1  [20] 2  [40] 3  [60] 4  ...") != std::string::npos);
+  CHECK(large.find("5 nonzeros  0: [0] 1  ...  4: [99] 5  ") != std::string::npos);
+
+  Coo<double> crossing{1, 300, {}, {}, {}};
+  for (int k = 0; k < 300; ++k) {
+    crossing.row_indices.push_back(0);
+    crossing.column_indices.push_back(k);
+    crossing.values.push_back(1);
+  }
+  const std::string border = draw(crossing, {}, {}, {300}, {256}, {true});
+  CHECK(border.find("0: [0] 1  ...  255: [255] 1  256: [256] 1  ...  299: [299] 1") !=
+        std::string::npos);
+}
+
+TEST_CASE("an answer of the runner comes back as it was sent", "[coursework]") {
+  Reply sent;
+  sent.answer = Answer::kDone;
+  sent.y = std::string(24, 'y');
+  sent.counts = {{"values", "global", "load", "", 0, 1, 2, 3, 4, 5, 6}};
+  sent.lines = {{"values", "global", "load", "k.cuh", 17, 1, 2, 3, 4, 5, 6}};
+  const Reply got = read_reply(write_reply(sent), 24);
+  CHECK(got.y == sent.y);
+  REQUIRE(got.counts.size() == 1);
+  CHECK(got.counts[0].array == "values");
+  CHECK(got.counts[0].bank_passes == 6);
+  REQUIRE(got.lines.size() == 1);
+  CHECK(got.lines[0].file == "k.cuh");
+  CHECK(got.lines[0].line == 17);
+  CHECK(write_reply(sent).size() <= most_reply_bytes(24));
+}
+
+TEST_CASE("an answer that is none is refused, wherever it ends", "[coursework]") {
+  Reply reply;
+  reply.answer = Answer::kDone;
+  reply.y = std::string(8, 'y');
+  reply.counts = {{"values", "global", "load", "", 0, 1, 2, 3, 4, 5, 6}};
+  const std::string good = write_reply(reply);
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    CHECK_THROWS_AS(read_reply(good.substr(0, size), 8), ProtocolError);
+  }
+  CHECK_THROWS_AS(read_reply(good + "x", 8), ProtocolError);
+  CHECK_THROWS_AS(read_reply(good, 16), ProtocolError);
+  CHECK_THROWS_AS(read_reply(std::string(1, '\x07'), 8), ProtocolError);
+  // Any byte may be another: an answer or an error, and nothing else.
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (const int byte : {0x00, 0x7f, 0xff}) {
+      std::string other = good;
+      other[at] = static_cast<char>(byte);
+      bool taken_or_refused = false;
+      try {
+        taken_or_refused = read_reply(other, 8).counts.size() <= 1;
+      } catch (const ProtocolError&) {
+        taken_or_refused = true;
+      }
+      CHECK(taken_or_refused);
+    }
+  }
+  reply.counts[0].space = "nowhere";
+  CHECK_THROWS_AS(read_reply(write_reply(reply), 8), ProtocolError);
+  reply.counts[0].space = "global";
+  reply.counts[0].lanes = ~std::uint64_t{0};
+  CHECK_THROWS_AS(read_reply(write_reply(reply), 8), ProtocolError);
+}
+
+TEST_CASE("text from the runner is printable and short", "[coursework]") {
+  Reply reply;
+  reply.answer = Answer::kFailed;
+  reply.text = "a\x1b[2Jb\xff\n" + std::string(5000, 'c');
+  const Reply got = read_reply(write_reply(reply), 0);
+  CHECK(got.text.size() == kMostText);
+  CHECK(got.text.substr(0, 9) == "a?[2Jb?\nc");
 }

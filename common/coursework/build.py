@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Looks at a student's files, compiles them and links a runner: build.py REQUEST
+
+REQUEST is JSON: {"course": DIR, "step": "03_csr_vector", "files": ["csr_vector.cuh"], "out": DIR,
+"backend": "cpu"}. DIR/STEP holds the step with the student's files in it, DIR/given the files as they
+were handed out. A file with something in it that whitelist.py does not allow, or that does not
+compile, is replaced by the one that was handed out, so that the others can be judged all the same.
+OUT/runner is what remains. Prints JSON:
+
+    {"refused": {FILE: [TEXT...]},   what is not allowed
+     "broken": {FILE: TEXT},         what the compiler says
+     "built": true}
+
+make check calls it as it is, make grade in a sandbox.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import whitelist
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MOST_TEXT = 4000
+
+# --- What an object file may call and define --------------------------------------------------------
+
+# The whitelist over the syntax tree refuses all else. This is a second line of defence.
+ARITHMETIC = re.compile(
+    r"(sqrt|cbrt|fabs|fma|fmin|fmax|fmod|floor|ceil|trunc|(ll?)?rint|(ll?)?round|nearbyint|exp|exp2|expm1|log|"
+    r"log2|log10|log1p|pow|hypot|a?sin|a?cos|a?tan|atan2|sinh|cosh|tanh|erfc?|[tl]gamma|copysign|ldexp)f?$"
+    r"|mem(cpy|set|move|cmp)$|(printf|puts|putchar|__printf_chk|__assert_fail)$"
+    r"|__tsan_|__sanitizer_cov_trace_pc$|_GLOBAL_OFFSET_TABLE_$|__tls_get_addr$|__gxx_personality_v0$"
+)
+# Functions and variables of the step's namespace, and what the compiler makes of the standard
+# library's templates. (As the compiler writes names: nothing in them is looked up or expanded.)
+OWN = re.compile(r"_Z(GV|T[HW])?Z?(N[rVKRO]*)?(4spmv|St|S[absiod])|DW\.ref\.")
+
+
+def symbols(paths):
+    """(called, defined) names of object files; defined are those that others could be linked to."""
+    called, defined = set(), set()
+    for path in paths:
+        done = subprocess.run(["readelf", "-sW", str(path)], capture_output=True, text=True, check=True)
+        for line in done.stdout.splitlines():
+            words = line.split()
+            if len(words) < 8 or words[4] not in ("GLOBAL", "WEAK", "UNIQUE"):
+                continue
+            if words[6] != "UND":
+                defined.add(words[7])
+            elif words[3] != "TLS":  # an `extern __shared__` array
+                called.add(words[7])
+    return called, defined
+
+
+def forbidden(built, given, kit):
+    """What objects call, or put in the place of the harness's, and that no kernel may. Each argument:
+    the symbols() of objects."""
+    called, defined = built
+    bad = {name for name in called - given[0] - kit[1] if not ARITHMETIC.match(name) and not OWN.match(name)}
+    bad |= {name for name in defined - given[1] if name in kit[1] and not re.match(r"_ZNK?St|_ZSt", name) or not OWN.match(name)}
+    return sorted(bad)
+
+
+# --- Compiling --------------------------------------------------------------------------------------
+
+
+class Build:
+    def __init__(self, request):
+        self.course, self.out = Path(request["course"]), Path(request["out"])
+        self.step, self.files, self.backend = request["step"], request["files"], request["backend"]
+        self.source = self.out / "source"
+        self.kit = ROOT / "build" / self.backend / "kit"
+
+    def lay_out(self):
+        """Copies the course, so that files can be replaced."""
+        for place in (self.source, self.out / "objects"):
+            shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(self.course, self.source)
+
+    def give(self, name):
+        shutil.copyfile(self.course / "given" / name, self.source / self.step / name)
+
+    def is_changed(self, name):
+        return (self.source / self.step / name).read_bytes() != (self.course / "given" / name).read_bytes()
+
+    def compile(self, to):
+        """(whether it worked, what the compiler said)."""
+        command = ["make", "-C", str(ROOT / "common/coursework"), f"BACKEND={self.backend}", "runner",
+                   f"SOURCES={self.source / self.step}", f"TO={to}"]  # fmt: skip
+        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+        environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+        text = re.sub(r"^make.*\n|^  (compile|link) .*\n", "", done.stdout + done.stderr, flags=re.MULTILINE)
+        text = text.replace(f"{self.source}/", "").replace(f"{ROOT}/", "")
+        return done.returncode == 0, text[:MOST_TEXT]
+
+    def look(self):
+        """{file: [problem]} of those that are not as they were handed out."""
+        given = {name: (self.course / "given" / name).read_text(encoding="utf-8") for name in self.files}
+        changed = [self.source / self.step / name for name in self.files if self.is_changed(name)]
+        if not changed:
+            return {}
+        rules = whitelist.for_kit(ROOT, self.kit, self.out)
+        return rules.examine(self.source, changed, given)
+
+    def given_symbols(self):
+        """Of the objects of the step as it was handed out; kept beside the kit."""
+        path = self.kit / f"given-{self.step}.json"
+        newest = max(p.stat().st_mtime for p in [self.kit / "runner.a", *(self.course / "given").iterdir()])
+        if path.exists() and path.stat().st_mtime >= newest:
+            return [set(names) for names in json.loads(path.read_text())]
+        for name in self.files:
+            self.give(name)
+        good, text = self.compile(self.out / "given")
+        if not good:
+            raise whitelist.Unusable(f"the step does not compile as it was handed out: {text}")
+        found = symbols((self.out / "given").glob("*.o"))
+        shutil.rmtree(self.out / "given")
+        try:
+            path.write_text(json.dumps([sorted(names) for names in found]))
+        except OSError:
+            pass  # a kit that is not ours to write to
+        return found
+
+    def run(self):
+        answer = {"refused": {}, "broken": {}, "built": False}
+        self.lay_out()
+        for name, problems in self.look().items():
+            texts = [problem.describe(name)[:300] for problem in problems]
+            if problems and all(problem.syntax for problem in problems):
+                answer["broken"][name] = "\n".join(texts)
+            elif problems:
+                answer["refused"][name] = texts
+        for name in [*answer["refused"], *answer["broken"]]:
+            self.give(name)
+        if (answer["refused"] or answer["broken"]) and not any(map(self.is_changed, self.files)):
+            return answer  # nothing is left to run
+        good, text = self.compile(self.out / "objects")
+        if not good:
+            self.find_broken(answer, text)
+            good, text = self.compile(self.out / "objects")
+            if not good:
+                raise whitelist.Unusable(f"what was handed out does not compile: {text}")
+        if self.backend == "cpu":
+            found = self.find_forbidden()
+            if found:  # one cannot tell whose they are
+                for name in self.files:
+                    answer["refused"].setdefault(name, [f"{name}: its object file calls or defines {', '.join(found)[:200]}"])
+                return answer
+        answer["built"] = True
+        return answer
+
+    def find_broken(self, answer, text):
+        """Files that the compiler refuses and libclang does not: each is tried alone."""
+        left = [name for name in self.files if name not in answer["refused"] and name not in answer["broken"]]
+        kept = {name: (self.source / self.step / name).read_bytes() for name in left}
+        for name in left:
+            for other in left:
+                self.give(other)
+            (self.source / self.step / name).write_bytes(kept[name])
+            shutil.rmtree(self.out / "objects")
+            good, its_text = self.compile(self.out / "objects")
+            if not good:
+                answer["broken"][name] = its_text
+        if not any(name in answer["broken"] for name in left):  # each alone compiles
+            answer["broken"].update((name, text) for name in left)
+        for name in left:
+            if name in answer["broken"]:
+                self.give(name)
+            else:
+                (self.source / self.step / name).write_bytes(kept[name])
+
+    def find_forbidden(self):
+        built = symbols((self.out / "objects").glob("*.o"))
+        kit = symbols([self.kit / "runner.a"])
+        return forbidden(built, self.given_symbols(), kit)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    try:
+        print(json.dumps(Build(json.loads(sys.argv[1])).run()))
+    except (whitelist.NoClang, whitelist.Unusable, OSError, subprocess.CalledProcessError) as error:
+        print(json.dumps({"failure": str(error)[:MOST_TEXT]}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,413 @@
+// Is a kernel right and safe, on every matrix and in every order in which its threads may run, and
+// what does it ask of memory?
+//
+// The kernels run in another process (runner.cpp). This one has the matrices, the references and
+// the verdict. It reads a JSON object from its standard input,
+//
+//   {"runner": ["program", "argument"...], "kernels": ["csr_vector"...], "seed": 1, "random": 40,
+//    "matrices": ["stencil2d:20x20"...], "targets": [["csr_vector", "fem:1000,block=3"]...],
+//    "seconds": 120, "workers": 1, "orders": 3}
+//
+// and writes JSON Lines to its standard output:
+//
+//   {"kernel": "csr_vector", "matrices": 160}    how many there will be
+//   {"matrix": "5 x 0", "right": true}           or "refused": true by the kernel's format; or with
+//       "kind", "case" and "what", where something was found: "result" (wrong in every order),
+//       "order" (right in one order of blocks, warps and lanes, wrong in another), or "error"
+//       (memory, races, lanes that never arrive), which is no matter of "right" if the product is
+//       right when races are overlooked. The first that is not right comes with "drawing".
+//   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "traffic": [...],
+//    "lines": [...]}                             for each target on which the kernel is right
+//   {"ended": "...", "matrix": "5 x 0"}          the runner did, there: how
+//   {"failure": "..."}                           not the kernel's fault: to be tried again
+//   {"finished": true}                           last
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "coursework/drawing.hpp"
+#include "coursework/protocol.hpp"
+#include "coursework/runner_process.hpp"
+#include "coursework/shrink.hpp"
+#include "harness/verify.hpp"
+#include "sparse/convert.hpp"
+#include "sparse/load.hpp"
+#include "tests/kernel_matrices.hpp"
+
+namespace spmv::coursework {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Formats that pad are tried where they store no more than so many entries for each nonzero.
+constexpr double kPaddingLimit = 10;
+// Times that a kernel is run to make a failing matrix smaller.
+constexpr int kShrinkAttempts = 400;
+
+void say(const Json& line) {
+  std::cout << line.dump(-1, ' ', true, Json::error_handler_t::replace) << '\n' << std::flush;
+}
+
+// One way to multiply.
+struct Case {
+  bool single = false;  // precision
+  bool scaled = false;  // y = 0.75 A x - 0.5 y; else y = A x
+  int order = 0;        // 0 forward, 1 reverse, 2 random
+
+  std::string describe() const {
+    constexpr const char* kOrders[] = {"", ", blocks, warps and lanes in reverse order",
+                                       ", blocks, warps and lanes in random order"};
+    return fmt::format("{}, {}{}", single ? "f32" : "f64",
+                       scaled ? "y = 0.75 A x - 0.5 y" : "y = A x", kOrders[order]);
+  }
+};
+
+// A matrix with what its products have to be.
+class Problems {
+ public:
+  explicit Problems(const Coo<double>& triplets) : triplets_(triplets) {}
+
+  const Coo<double>& triplets() const { return triplets_; }
+
+  struct Vectors {
+    std::string x, y0;  // the elements' bytes
+    std::vector<double> x_values, y0_values;
+    Reference reference;
+  };
+  template <typename T>
+  const Vectors& vectors(bool scaled) {
+    Vectors& v = vectors_[sizeof(T) == 4][scaled];
+    if (v.reference.y.empty() && triplets_.rows > 0) fill<T>(v, scaled);
+    return v;
+  }
+
+ private:
+  template <typename T>
+  void fill(Vectors& v, bool scaled) {
+    Csr<T> a = to_csr(Coo<T>{triplets_.rows,
+                             triplets_.cols,
+                             triplets_.row_indices,
+                             triplets_.column_indices,
+                             {triplets_.values.begin(), triplets_.values.end()}});
+    const std::vector<T> x = test_vector<T>(a.cols, 1);
+    const std::vector<T> y0 = scaled ? test_vector<T>(a.rows, 2)
+                                     : std::vector<T>(a.rows, std::numeric_limits<T>::quiet_NaN());
+    v.x.assign(reinterpret_cast<const char*>(x.data()), x.size() * sizeof(T));
+    v.y0.assign(reinterpret_cast<const char*>(y0.data()), y0.size() * sizeof(T));
+    v.x_values.assign(x.begin(), x.end());
+    if (scaled) v.y0_values.assign(y0.begin(), y0.end());
+    v.reference = make_reference(a, alpha<T>(scaled), x, beta<T>(scaled), y0);
+  }
+
+ public:
+  template <typename T>
+  static T alpha(bool scaled) {
+    return scaled ? T{0.75} : T{1};
+  }
+  template <typename T>
+  static T beta(bool scaled) {
+    return scaled ? T{-0.5} : T{0};
+  }
+
+ private:
+  const Coo<double>& triplets_;
+  std::array<std::array<Vectors, 2>, 2> vectors_;  // by precision, scaled
+};
+
+struct Outcome {
+  enum class Kind { kRight, kRefused, kWrong, kFailed } kind = Kind::kRight;
+  std::string what;
+  std::string drawing;
+  Reply reply;
+  bool right() const { return kind == Kind::kRight; }
+};
+
+struct Options {
+  std::vector<std::string> runner, kernels, matrices;
+  std::vector<std::pair<std::string, std::string>> targets;
+  std::uint64_t seed = 1;
+  int random = 40;
+  double seconds = 120;
+  unsigned workers = 1;
+  int orders = 3;
+};
+
+// The kernels of one runner.
+class Judge {
+ public:
+  explicit Judge(const Options& options)
+      : options_(options), runner_(options.runner, options.seconds) {}
+
+  void check(const std::string& kernel, const std::vector<test::NamedMatrix>& matrices) {
+    say({{"kernel", kernel}, {"matrices", matrices.size()}});
+    drawn_ = false;
+    for (std::size_t m = 0; m < matrices.size(); ++m) {
+      trying_ = matrices[m].name;
+      Json line{{"matrix", matrices[m].name}};
+      line.update(check_matrix(kernel, matrices[m].triplets, m));
+      say(line);
+    }
+  }
+
+  // Counts in double precision, in an order in which the product is right.
+  void count(const std::string& kernel, const std::string& name) {
+    trying_ = name;
+    const Matrix<double> matrix = load_matrix<double>(name, {.keep_coo = true});
+    Problems problems(matrix.coo);
+    send_matrix(matrix.coo);
+    for (int order = 0; order < options_.orders; ++order) {
+      const Outcome outcome = multiply(kernel, problems, {false, false, order}, kTolerant, true);
+      if (!outcome.right()) continue;
+      Json line{{"counted", kernel}, {"matrix", name}, {"nnz", matrix.csr.nnz()}};
+      line["traffic"] = to_json(outcome.reply.counts);
+      line["lines"] = to_json(outcome.reply.lines);
+      say(line);
+      return;
+    }
+  }
+
+  const std::string& trying() const { return trying_; }
+
+ private:
+  static Json to_json(const std::vector<Count>& counts) {
+    Json list = Json::array();
+    for (const Count& c : counts) {
+      list.push_back({{"array", c.array},
+                      {"space", c.space},
+                      {"access", c.access},
+                      {"file", c.file},
+                      {"line", c.line},
+                      {"requests", c.requests},
+                      {"lanes", c.lanes},
+                      {"sectors", c.sectors},
+                      {"ideal_sectors", c.ideal_sectors},
+                      {"addresses", c.addresses},
+                      {"bank_passes", c.bank_passes}});
+    }
+    return list;
+  }
+
+  void send_matrix(const Coo<double>& triplets) {
+    FrameWriter out;
+    out.number(Ask::kMatrix);
+    out.number(triplets.rows);
+    out.number(triplets.cols);
+    out.array(triplets.row_indices);
+    out.array(triplets.column_indices);
+    out.array(triplets.values);
+    runner_.send(out.bytes());
+  }
+
+  Outcome multiply(const std::string& kernel, Problems& problems, const Case& c,
+                   std::uint8_t checked, bool counted = false) {
+    return c.single ? multiply<float>(kernel, problems, c, checked, counted)
+                    : multiply<double>(kernel, problems, c, checked, counted);
+  }
+
+  // One product with the matrix that was sent last, which `problems` is about.
+  template <typename T>
+  Outcome multiply(const std::string& kernel, Problems& problems, const Case& c,
+                   std::uint8_t checked, bool counted) {
+    const Problems::Vectors& v = problems.vectors<T>(c.scaled);
+    FrameWriter out;
+    out.number(counted ? Ask::kCount : Ask::kMultiply);
+    out.text(kernel);
+    out.number(std::uint8_t{c.single});
+    out.number(double{Problems::alpha<T>(c.scaled)});
+    out.number(double{Problems::beta<T>(c.scaled)});
+    out.number(static_cast<std::uint8_t>(c.order));
+    out.number(checked);
+    out.number(std::uint32_t{options_.workers});
+    out.number(kPaddingLimit);
+    out.text(v.x);
+    out.text(v.y0);
+    runner_.send(out.bytes());
+
+    Outcome outcome;
+    outcome.reply = runner_.receive(v.y0.size());
+    const Reply& reply = outcome.reply;
+    if (reply.answer == Answer::kRefused) {
+      outcome.kind = Outcome::Kind::kRefused;
+      outcome.what = reply.text;
+    } else if (reply.answer == Answer::kFailed) {
+      outcome.kind = Outcome::Kind::kFailed;
+      outcome.what = reply.text;
+    } else {
+      std::vector<T> y(reply.y.size() / sizeof(T));
+      if (!y.empty()) std::memcpy(y.data(), reply.y.data(), reply.y.size());
+      const Verdict verdict = verify(y, v.reference);
+      if (!verdict.ok) {
+        outcome.kind = Outcome::Kind::kWrong;
+        outcome.what = verdict.describe();
+        if (wants_drawing_) outcome.drawing = drawing(problems, v, {y.begin(), y.end()});
+      }
+    }
+    return outcome;
+  }
+
+  static std::string drawing(const Problems& problems, const Problems::Vectors& v,
+                             const std::vector<double>& y) {
+    std::vector<bool> wrong(y.size());
+    for (std::size_t row = 0; row < y.size(); ++row) {
+      wrong[row] = !(std::abs(y[row] - v.reference.y[row]) <= v.reference.bound[row]);
+    }
+    return draw(problems.triplets(), v.x_values, v.y0_values, v.reference.y, y, wrong);
+  }
+
+  Json check_matrix(const std::string& kernel, const Coo<double>& triplets, std::size_t number) {
+    Problems problems(triplets);
+    send_matrix(triplets);
+    // Each order in each precision, with alpha and beta in one of the two, turn and turn about.
+    for (int order = 0; order < options_.orders; ++order) {
+      const bool scaled = (number + static_cast<std::size_t>(order)) % 2 != 0;
+      for (const Case& c : {Case{false, scaled, order}, Case{true, !scaled, order}}) {
+        const Outcome outcome = multiply(kernel, problems, c, kChecked);
+        if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
+        if (!outcome.right()) return look_into(kernel, problems, c, outcome);
+      }
+    }
+    return {{"right", true}};
+  }
+
+  // What to say of a matrix on which the case `c` came out as `found`.
+  Json look_into(const std::string& kernel, Problems& problems, const Case& c,
+                 const Outcome& found) {
+    const bool failed = found.kind == Outcome::Kind::kFailed;
+    const bool right = right_in_some_order(kernel, problems, c, failed);
+    Json line{{"right", right},
+              {"kind", failed  ? "error"
+                       : right ? "order"
+                               : "result"},
+              {"case", c.describe()},
+              {"what", found.what}};
+    // In one precision or with one alpha a kernel may be right in some order, and not in another.
+    if (!failed && !right && right_in_some_order(kernel, problems, c)) line["kind"] = "order";
+    if (!right && !failed && !std::exchange(drawn_, true)) {
+      line["drawing"] = drawing_of(kernel, problems.triplets(), c);
+    }
+    return line;
+  }
+
+  // Whether the product of the case is right in one of the orders, races overlooked.
+  bool right_in_some_order(const std::string& kernel, Problems& problems, Case c) {
+    for (c.order = 0; c.order < options_.orders; ++c.order) {
+      const Outcome outcome = multiply(kernel, problems, c, kTolerant);
+      if (outcome.right()) return true;
+      if (outcome.kind == Outcome::Kind::kFailed) return false;  // more than a race
+    }
+    return false;
+  }
+
+  // Whether that holds in both precisions, with and without alpha and beta. `failed`: the case was
+  // reported, and it is not known yet whether the product is right all the same.
+  bool right_in_some_order(const std::string& kernel, Problems& problems, const Case& c,
+                           bool failed) {
+    if (failed && multiply(kernel, problems, c, kTolerant).kind == Outcome::Kind::kFailed) {
+      return false;
+    }
+    for (const bool single : {c.single, !c.single}) {
+      for (const bool scaled : {c.scaled, !c.scaled}) {
+        if (!right_in_some_order(kernel, problems, Case{single, scaled, 0})) return false;
+      }
+    }
+    return true;
+  }
+
+  // The smallest matrix found on which `c` goes wrong as it does on `triplets`.
+  std::string drawing_of(const std::string& kernel, const Coo<double>& triplets, const Case& c) {
+    const Coo<double> small = shrink(
+        triplets,
+        [&](const Coo<double>& candidate) {
+          Problems problems(candidate);
+          send_matrix(candidate);
+          return multiply(kernel, problems, c, kChecked).kind == Outcome::Kind::kWrong;
+        },
+        kShrinkAttempts);
+    Problems problems(small);
+    send_matrix(small);
+    wants_drawing_ = true;
+    const Outcome outcome = multiply(kernel, problems, c, kChecked);
+    wants_drawing_ = false;
+    return fmt::format("{} x {} with {} nonzero{}, {}\n{}", small.rows, small.cols, small.nnz(),
+                       small.nnz() == 1 ? "" : "s", c.describe(), outcome.drawing);
+  }
+
+  const Options& options_;
+  RunnerProcess runner_;
+  std::string trying_;
+  bool drawn_ = false, wants_drawing_ = false;
+};
+
+// Those with nonzeros first, small ones before large ones: the first failure is easy to look at.
+std::vector<test::NamedMatrix> matrices_of(const Options& options) {
+  const std::uint64_t seed = options.seed * 1'000'003;
+  std::vector<test::NamedMatrix> matrices = test::adversarial_matrices(seed);
+  for (test::NamedMatrix& matrix : test::random_matrices(options.random, seed)) {
+    matrices.push_back(std::move(matrix));
+  }
+  for (const std::string& name : options.matrices) {
+    matrices.push_back({name, load_matrix<double>(name, {.keep_coo = true}).coo});
+  }
+  const auto size = [](const test::NamedMatrix& m) {
+    return std::pair(m.triplets.nnz() == 0,
+                     std::int64_t{m.triplets.rows} + m.triplets.cols + m.triplets.nnz());
+  };
+  std::stable_sort(matrices.begin(), matrices.end(),
+                   [&](const auto& a, const auto& b) { return size(a) < size(b); });
+  return matrices;
+}
+
+Options read_options(std::istream& in) {
+  const Json json = Json::parse(in);
+  Options o;
+  json.at("runner").get_to(o.runner);
+  json.at("kernels").get_to(o.kernels);
+  json.at("matrices").get_to(o.matrices);
+  json.at("targets").get_to(o.targets);
+  json.at("seed").get_to(o.seed);
+  json.at("random").get_to(o.random);
+  json.at("seconds").get_to(o.seconds);
+  json.at("workers").get_to(o.workers);
+  json.at("orders").get_to(o.orders);
+  return o;
+}
+
+int run() {
+  std::signal(SIGPIPE, SIG_IGN);
+  const Options options = read_options(std::cin);
+  const std::vector<test::NamedMatrix> matrices = matrices_of(options);
+  std::string trying;
+  try {
+    Judge judge(options);
+    try {
+      for (const std::string& kernel : options.kernels) judge.check(kernel, matrices);
+      for (const auto& [kernel, matrix] : options.targets) judge.count(kernel, matrix);
+    } catch (const RunnerEnded& how) {
+      say({{"ended", how.what()}, {"matrix", judge.trying()}});
+    }
+  } catch (const RunnerFailed& why) {
+    say({{"failure", why.what()}});
+  }
+  say({{"finished", true}});
+  return 0;
+}
+
+}  // namespace
+}  // namespace spmv::coursework
+
+int main() {
+  try {
+    return spmv::coursework::run();
+  } catch (const std::exception& error) {
+    std::cerr << "judge: " << error.what() << '\n';
+    return 2;
+  }
+}

@@ -1,0 +1,61 @@
+# The kit: what judging a step's kernels needs and what is the same for every step and student.
+#
+#   $(KIT)/judge          matrices, references, verdicts (judge.cpp)
+#   $(KIT)/runner.a       all of the runner but the kernels (runner.cpp)
+#   $(KIT)/prelude.hpp    what is included before the kernels; compiled, with g++
+#
+# make kit                               builds it
+# make runner SOURCES=03_csr_vector TO=out    compiles the kernels in SOURCES, links out/runner
+KIT := $(OUT)/kit
+in_common = $(call object,$(wildcard $(addprefix $(ROOT)/common/,$(1))))
+
+judge_objects := $(call in_common,sparse/*.cpp harness/verify.cpp tests/kernel_matrices.cpp \
+  $(addprefix coursework/,judge.cpp runner_process.cpp protocol.cpp drawing.cpp shrink.cpp))
+runner_objects := $(call in_common,sparse/*.cpp device/*.cpp harness/kernel.cpp \
+  $(if $(filter cpu,$(BACKEND)),simt/*.cpp) coursework/runner.cpp coursework/protocol.cpp)
+
+$(KIT)/judge: $(judge_objects)
+	$(link)
+$(KIT)/runner.a: $(runner_objects)
+	@mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
+$(KIT)/prelude.hpp: $(ROOT)/common/coursework/prelude.hpp
+	@mkdir -p $(@D) && cp $< $@
+
+prelude := $(KIT)/prelude.hpp
+ifeq ($(BACKEND)$(findstring clang,$(CXX)),cpu)
+  prelude += $(KIT)/prelude.hpp.gch
+endif
+$(KIT)/prelude.hpp.gch: $(KIT)/prelude.hpp
+	@echo '  compile common/coursework/prelude.hpp' >&2
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(patsubst c++,c++-header,$(DEVICE_FLAGS)) -w -c $< -o $@
+
+# How libclang is to read it: as simt's CUDA, whatever the backend.
+$(KIT)/flags: $(KIT)/prelude.hpp
+	@echo '$(filter-out -DSPMV_CUDA -DSPMV_SOURCE_DIR%,$(DEFINES)) -I$(ROOT)/common -I$(ROOT)/common/simt/include $(EXTRA_INCLUDES)' >$@
+	@echo '$(CXX)' >$(KIT)/compiler
+# libclang's own compiled form of the prelude is made by whitelist.py.
+$(KIT)/prelude.pch: $(KIT)/flags $(prelude) $(KIT)/runner.a
+	@rm -f $@ && $(ROOT)/common/coursework/libclang.sh
+	@python3 $(ROOT)/common/coursework/whitelist.py $(KIT) || [ ! -e $@ ]
+
+.PHONY: kit runner
+kit: $(KIT)/judge $(KIT)/runner.a $(KIT)/prelude.pch $(prelude)
+
+ifneq ($(TO),)
+sources := $(filter-out $(SOURCES)/test% $(NO_STAGE),$(wildcard $(SOURCES)/*.cu $(SOURCES)/*.cpp))
+$(shell mkdir -p $(TO))
+kernels := $(patsubst $(SOURCES)/%,$(TO)/%.o,$(sources))
+runner: $(TO)/runner
+$(TO)/runner: LIBRARIES := $(KIT)/runner.a $(LIBRARIES)
+$(TO)/runner: $(kernels)
+	$(link)
+ifeq ($(BACKEND),cpu)
+$(TO)/%.cu.o: $(SOURCES)/%.cu
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) -include $(KIT)/prelude.hpp -c $< -o $@
+else
+$(TO)/%.cu.o: $(SOURCES)/%.cu
+	$(QUIET)$(NVCC) $(NVCC_FLAGS) -include $(KIT)/prelude.hpp -c $< -o $@
+endif
+$(TO)/%.cpp.o: $(SOURCES)/%.cpp
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -c $< -o $@
+endif

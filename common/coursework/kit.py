@@ -1,0 +1,98 @@
+"""The kit (kit.mk): what judging needs and what is the same for every step and student.
+
+In the repository it is built where all is built. A handout has it built once for all handouts of a
+course, in the user's cache: a copy of the handout's common/, in a directory named after what is in
+it, so that another one is used as soon as a file of it differs.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from exercises import GIVEN, ROOT
+
+KEPT = 2  # kits in the cache
+
+
+class KitError(Exception):
+    """There is no kit to be had; the text says why."""
+
+
+def cache():
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(os.environ.get("SPMV_KITS") or Path(home) / "spmv-kits")
+
+
+def files_of_kit():
+    """What a kit is built from."""
+    return sorted(
+        path for path in (ROOT / "common").rglob("*")
+        if path.is_file() and GIVEN not in path.parents and "__pycache__" not in path.parts
+    )  # fmt: skip
+
+
+def key():
+    """A name for the kit that this handout's files make on this machine."""
+    digest = hashlib.sha256()
+    for path in files_of_kit():
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    for name in ("CXX", "CXXFLAGS", "COUNT", "CPATH", "LIBRARY_PATH"):
+        digest.update(f"{name}={os.environ.get(name, '')}\0".encode())
+    compiler = os.environ.get("CXX", "g++")
+    digest.update(subprocess.run([*compiler.split(), "--version"], capture_output=True).stdout)
+    return digest.hexdigest()[:16]
+
+
+def make(home, backend):
+    environment = dict(os.environ)
+    # What was given to the make that called; not its job server, which is not passed on.
+    environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
+    command = ["make", f"-j{os.cpu_count()}", "-C", str(home / "common/coursework"), f"BACKEND={backend}", "kit"]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, env=environment)
+    if done.returncode != 0:
+        raise KitError("the program that judges could not be built; its messages are above")
+
+
+def obtain(backend):
+    """The directory, with common/ and build/, of a kit that is up to date."""
+    if not GIVEN.exists():
+        make(ROOT, backend)
+        return ROOT
+    place = cache()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        lock = open(place / "lock", "w")
+    except OSError as error:
+        print(f"the kit is built here, and for this handout alone ({error.strerror}: {place})", file=sys.stderr)
+        make(ROOT, backend)
+        return ROOT
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        home = place / key()
+        if not (home / f"complete-{backend}").exists():
+            if not home.exists():
+                copy = place / f"new-{os.getpid()}"
+                for path in files_of_kit():
+                    to = copy / path.relative_to(ROOT)
+                    to.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(path, to)
+                    shutil.copymode(path, to)
+                copy.rename(home)
+            print("compiling what judges kernels, once for all handouts of this course", file=sys.stderr)
+            make(home, backend)
+            (home / f"complete-{backend}").touch()
+            remove_old(place, home)
+        os.utime(home)
+    return home
+
+
+def remove_old(place, newest):
+    kits = sorted((p for p in place.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime, reverse=True)
+    for old in [p for p in kits if p != newest][KEPT - 1 :]:
+        shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,261 @@
+"""What students handed in, as it was downloaded: a directory with something for each of them.
+
+Nothing is unpacked to disk and no link is followed; of each submission the files of the step's
+exercises are taken, by their names, and nothing else. All that is read is limited.
+"""
+
+import io
+import os
+import re
+import stat
+import tarfile
+import unicodedata
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+LARGEST_FILE = 1 << 20  # of an exercise; whitelist.py has a smaller limit, with a message
+LARGEST_ARCHIVE = 64 << 20
+MOST_READ = 256 << 20  # of an archive, unpacked
+MOST_MEMBERS = 20_000
+DEEPEST = 12
+ARCHIVE = re.compile(r"\.(tar|tar\.(gz|bz2|xz)|tgz|tbz2|txz|zip)$", re.IGNORECASE)
+
+
+class Unreadable(Exception):
+    """A submission that cannot be read; the text says why."""
+
+
+# --- Files of one submission ------------------------------------------------------------------------
+
+
+def original_name(name):
+    """A file's name without what systems add to it: csr_vector-1.cuh (Canvas), csr_vector (2).cuh
+    (browsers), student_12345_67890_csr_vector.cuh (Canvas)."""
+    match = re.fullmatch(r"(.*?)(?:[-_ ]?\(\d+\)|-\d+)?(\.\w+)", name)
+    return match[1] + match[2] if match else name
+
+
+def is_named(path, name):
+    base = original_name(PurePosixPath(path).name)
+    return base == name or re.fullmatch(r"[\w.-]*?_\d+_\d+_" + re.escape(name), base) is not None
+
+
+def best(paths, step, name):
+    """Of the paths to files of this name the one to take: with exactly this name, in a directory of
+    the step's name, the shortest."""
+    found = [path for path in paths if is_named(path, name)]
+
+    def rank(path):
+        parts = PurePosixPath(path).parts
+        return (parts[-1] != name, len(parts) < 2 or parts[-2] != step.directory, len(parts), path)
+
+    return min(found, key=rank, default=None)
+
+
+def walk(top):
+    """(path relative to `top`, stat) of regular files below it."""
+    seen, queue = 0, [("", 0)]
+    while queue:
+        below, depth = queue.pop()
+        with os.scandir(os.path.join(top, below)) as entries:
+            for entry in entries:
+                seen += 1
+                if seen > MOST_MEMBERS:
+                    raise Unreadable(f"it has more than {MOST_MEMBERS} files")
+                if entry.is_symlink():
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    if depth < DEEPEST:
+                        queue.append((os.path.join(below, entry.name), depth + 1))
+                elif entry.is_file(follow_symlinks=False):
+                    yield os.path.join(below, entry.name), entry.stat(follow_symlinks=False)
+
+
+def read_regular(path, most):
+    """The bytes of a regular file (not of a link, FIFO or device, whatever it has become by now)."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Unreadable("it is no file")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise Unreadable(f"a file is larger than {most >> 20} MiB")
+    return data
+
+
+def from_directory(top, step, names):
+    files, archives, paths = {}, [], []
+    for path, info in walk(top):
+        paths.append(path)
+        if ARCHIVE.search(path):
+            archives.append((path, info))
+    for name in names:
+        found = best(paths, step, name)
+        if found:
+            files[name] = read_regular(os.path.join(top, found), LARGEST_FILE)
+    if not files:  # a directory around an archive, as Moodle makes it; the last that was uploaded
+        for path, _ in sorted(archives, key=lambda a: (a[1].st_mtime, a[0]), reverse=True)[:5]:
+            found = from_archive(os.path.join(top, path), step, names)
+            if found:
+                return found
+    return files
+
+
+class Limited(io.RawIOBase):
+    """A file that ends in an error after so many bytes."""
+
+    def __init__(self, file, most):
+        self.file, self.left = file, most
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self.file.read(min(len(buffer), 1 << 16))
+        self.left -= len(data)
+        if self.left < 0:
+            raise Unreadable(f"unpacked it is larger than {MOST_READ >> 20} MiB")
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def open_stream(data):
+    """The bytes of a tarball, whatever it is compressed with."""
+    import bz2
+    import gzip
+    import lzma
+
+    raw = io.BytesIO(data)
+    if data[:2] == b"\x1f\x8b":
+        raw = gzip.GzipFile(fileobj=raw)
+    elif data[:3] == b"BZh":
+        raw = bz2.BZ2File(raw)
+    elif data[:6] == b"\xfd7zXZ\x00":
+        raw = lzma.LZMAFile(raw)
+    return io.BufferedReader(Limited(raw, MOST_READ))
+
+
+def from_tarball(data, step, names):
+    """One pass over it: the members that could be an exercise's file are kept."""
+    kept, seen = {}, 0
+    with tarfile.open(fileobj=open_stream(data), mode="r|") as tar:
+        for member in tar:
+            seen += 1
+            if seen > MOST_MEMBERS:
+                raise Unreadable(f"it has more than {MOST_MEMBERS} files")
+            if member.isreg() and any(is_named(member.name, name) for name in names) and len(kept) < 1000:
+                if member.size > LARGEST_FILE:
+                    continue
+                kept[member.name] = tar.extractfile(member).read()
+    return kept
+
+
+def from_zip(data, step, names):
+    kept = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        if len(members) > MOST_MEMBERS:
+            raise Unreadable(f"it has more than {MOST_MEMBERS} files")
+        for member in members:
+            mode = member.external_attr >> 16
+            if member.is_dir() or stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+                continue
+            if any(is_named(member.filename, name) for name in names) and len(kept) < 1000:
+                if member.file_size > LARGEST_FILE:
+                    continue
+                with archive.open(member) as file:
+                    content = file.read(LARGEST_FILE + 1)
+                if len(content) <= LARGEST_FILE:
+                    kept[member.filename] = content
+    return kept
+
+
+def from_archive(path, step, names):
+    data = read_regular(path, LARGEST_ARCHIVE)
+    kept = from_zip(data, step, names) if data[:2] == b"PK" else from_tarball(data, step, names)
+    files = {}
+    for name in names:
+        found = best(kept, step, name)
+        if found:
+            files[name] = kept[found]
+    return files
+
+
+BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, NotImplementedError,
+          RuntimeError, OverflowError, MemoryError)  # fmt: skip
+
+
+def read_submission(path, step):
+    """{name: bytes} of the exercises' files that are there. Unreadable if it cannot be read."""
+    names = [name for exercise in step.exercises for name in exercise.files]
+    try:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            return from_directory(path, step, names)
+        return from_archive(path, step, names)
+    except Unreadable:
+        raise
+    except OSError as error:
+        raise Unreadable(error.strerror or "it is damaged") from None
+    except BROKEN as error:
+        raise Unreadable(f"it is damaged: {first_line(str(error)) or type(error).__name__}") from None
+    except Exception as error:  # lzma and others have their own
+        raise Unreadable(f"it is damaged: {type(error).__name__}") from None
+
+
+# --- Submissions of all -----------------------------------------------------------------------------
+
+
+def first_line(text):
+    return printable(text.splitlines()[0] if text.strip() else "")
+
+
+def printable(text, most=200):
+    """Text in which nothing moves a cursor, ends a line or hides."""
+    text = text[: 4 * most].encode("utf-8", "replace").decode("utf-8")
+    text = "".join(c if c.isprintable() and unicodedata.category(c) != "Cf" else "?" for c in text)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def student_of(name):
+    """Whose a directory or an archive is, by the names that systems give: Ann Lee_12345_assignsubmission_file_
+    (Moodle), leeann_12345_67890_kernels.zip (Canvas), submission_12345 (Gradescope), step-03-annlee
+    (GitHub Classroom: all of it, since the assignment's name cannot be told from the student's)."""
+    name = ARCHIVE.sub("", name)
+    moodle = re.match(r"(.+)_(\d+)_assignsubmission_", name)
+    if moodle:
+        return f"{moodle[1]} {moodle[2]}"
+    canvas = re.match(r"([a-z]+)_(?:LATE_)?(\d+)_\d+_.+$", name)
+    if canvas:
+        return f"{canvas[1]} {canvas[2]}"
+    return name
+
+
+def file_name(student, taken):
+    """A name for a student's page: short, and such that every system takes it. `taken`: those that
+    are."""
+    base = re.sub(r"[^\w .,@+-]", "_", printable(student, 80), flags=re.ASCII).strip(" .") or "student"
+    name, number = base, 1
+    while name.lower() in taken:
+        number += 1
+        name = f"{base} {number}"
+    taken.add(name.lower())
+    return name
+
+
+def submissions_in(directory):
+    """([(student, path)], sorted; the names of what is passed over, since it is none)."""
+    found, passed_over = [], []
+    with os.scandir(directory) as entries:
+        entries = sorted(entries, key=lambda entry: os.fsencode(entry.name))
+    for entry in entries:
+        if entry.name.startswith((".", "__MACOSX")):
+            continue
+        if entry.is_dir(follow_symlinks=False) or ARCHIVE.search(entry.name) and entry.is_file(follow_symlinks=False):
+            found.append((printable(student_of(entry.name)), entry.path))
+        else:
+            passed_over.append(printable(entry.name))
+    counts = {}
+    for student, _ in found:
+        counts[student] = counts.get(student, 0) + 1
+    return [(s if counts[s] == 1 else printable(os.path.basename(path)), path) for s, path in found], passed_over
