@@ -100,8 +100,12 @@ bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (
 	@$(MEASURE) $(or $(SET),quick) --spmv $(SPMV) --matrices '$(or $(MATRICES),$(MATRIX))' \
 	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
 
-figures:  ## draw every figure from published and measured records into plots/figures/
+figures:  ## draw every figure from published and measured records, and from traces, into plots/figures/
 	@plots/python.sh plots/figures.py $(ARGS)
+	@$(MAKE) BACKEND=cpu pictures ARGS=
+
+pictures: $(SPMV)  ## only those of the lessons, from traces
+	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(ARGS)
 
 report:  ## all figures and tables in one HTML file, build/report.html
 	@plots/python.sh plots/report.py $(ARGS)
