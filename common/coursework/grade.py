@@ -289,7 +289,8 @@ def copy_kit(to):
     """The parts of the kit, for a user who may not read the repository. Times are kept, since compiled
     headers are valid only for the files that they were made of."""
     shutil.copytree(ROOT / "common", to / "common", ignore=shutil.ignore_patterns("answers.md", "__pycache__", "test*"))
-    shutil.copytree(ROOT / f"build/{BACKEND}/kit", to / f"build/{BACKEND}/kit")
+    unfinished = shutil.ignore_patterns("prelude.*.pch*")  # of a build beside this one
+    shutil.copytree(ROOT / f"build/{BACKEND}/kit", to / f"build/{BACKEND}/kit", ignore=unfinished)
     shutil.copy2(ROOT / f"build/setup-{BACKEND}.mk", to / f"build/setup-{BACKEND}.mk")
     for path in [to, *to.rglob("*")]:
         path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))

@@ -14,6 +14,11 @@ judge_objects := $(call in_common,sparse/*.cpp harness/verify.cpp tests/kernel_m
 runner_objects := $(call in_common,sparse/*.cpp device/*.cpp harness/kernel.cpp \
   $(if $(filter cpu,$(BACKEND)),simt/*.cpp) coursework/runner.cpp coursework/protocol.cpp)
 
+# For a kit that is built once and not worked on.
+ifneq ($(KIT_CXXFLAGS),)
+$(judge_objects) $(runner_objects): CXXFLAGS := $(KIT_CXXFLAGS)
+endif
+
 $(KIT)/judge: $(judge_objects)
 	$(link)
 $(KIT)/runner.a: $(runner_objects)

@@ -49,12 +49,15 @@ def key():
     return digest.hexdigest()[:16]
 
 
-def make(home, backend):
+def make(home, backend, *variables):
     environment = dict(os.environ)
     # What was given to the make that called; not its job server, which is not passed on.
     environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
-    command = ["make", f"-j{os.cpu_count()}", "-C", str(home / "common/coursework"), f"BACKEND={backend}", "kit"]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, env=environment)
+    command = ["make", f"-j{os.cpu_count()}", "-C", str(home / "common/coursework"), f"BACKEND={backend}", *variables, "kit"]
+    (home / "build").mkdir(exist_ok=True)
+    with open(home / "build/kit.lock", "w") as lock:  # two builds at a time would spoil each other's files
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, env=environment)
     if done.returncode != 0:
         raise KitError("the program that judges could not be built; its messages are above")
 
@@ -85,7 +88,7 @@ def obtain(backend):
                     shutil.copymode(path, to)
                 copy.rename(home)
             print("compiling what judges kernels, once for all handouts of this course", file=sys.stderr)
-            make(home, backend)
+            make(home, backend, "KIT_CXXFLAGS=-O1")  # compiles in a sixth less time than -O2 -g1
             (home / f"complete-{backend}").touch()
             remove_old(place, home)
         os.utime(home)
