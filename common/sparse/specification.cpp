@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sparse/memory.hpp"
 #include "sparse/text.hpp"
 
 namespace spmv {
@@ -192,10 +193,8 @@ void Specification::check_size(double rows, double cols, double nnz, double more
   refuse_above(static_cast<double>(kMaxNonzeros), nnz, "nonzeros");
   const double bytes = nnz * static_cast<double>(sizeof(Index) + value_bytes_) +
                        (rows + 1) * static_cast<double>(sizeof(Index)) + more_bytes;
-  if (bytes > static_cast<double>(memory_limit_)) {
-    fail(fmt::format("needs {:.1f} MB of memory; {:.1f} MB are available", bytes / 1e6,
-                     static_cast<double>(memory_limit_) / 1e6));
-  }
+  const auto limit = static_cast<double>(memory_limit_);
+  if (bytes > limit) fail(more_than_limit(bytes, limit));
 }
 
 }  // namespace spmv

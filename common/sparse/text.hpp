@@ -32,10 +32,10 @@ inline std::string plural(std::size_t count, const char* one, const char* many) 
 }
 
 // "512 bytes", "7.9 KiB".
-inline std::string byte_count(std::size_t bytes) {
+inline std::string byte_count(double bytes) {
   constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return fmt::format("{} bytes", bytes);
-  double amount = static_cast<double>(bytes) / 1024;
+  if (bytes < 1024) return fmt::format("{:.0f} bytes", bytes);
+  double amount = bytes / 1024;
   std::size_t unit = 0;
   for (; amount >= 1024 && unit + 1 < kUnits.size(); ++unit) amount /= 1024;
   return fmt::format("{:.1f} {}", amount, kUnits[unit]);
