@@ -402,10 +402,20 @@ class BodyReader {
     }
     resize(coo, had + found);
     entries_ += found;
+    without_entry_ = found > 0 ? 0 : without_entry_ + text_.size();
+    if (without_entry_ > kLookedAt) {
+      fail_in_file(pieces_.name(), lines_before_,
+                   fmt::format("no entry in the {} up to here; check the file",
+                               byte_count(static_cast<double>(without_entry_))));
+    }
     return true;
   }
 
  private:
+  // How much text is gone through for nothing but a better message. A megabyte of gzip can inflate
+  // to a gigabyte.
+  static constexpr std::size_t kLookedAt = std::size_t{1} << 23;
+
   static void resize(Coo<T>& coo, std::size_t size) {
     coo.row_indices.resize(size);
     coo.column_indices.resize(size);
@@ -427,21 +437,20 @@ class BodyReader {
     std::string what = chunk.fault->what;
     if (what.empty()) {
       std::size_t found = layout_.stored_entries() + count_entries(behind);
-      for (text_ = pieces_.next(); !text_.empty(); text_ = pieces_.next()) {
+      std::size_t looked_at = 0;
+      while (looked_at < kLookedAt && !(text_ = pieces_.next()).empty()) {
         found += count_entries(text_);
+        looked_at += text_.size();
       }
       what = fmt::format(
-          "{} (line {}), but the file holds {}; correct the size line, or remove what "
-          "follows",
-          layout_.announced(), layout_.size_line, found);
+          "{} (line {}), but the file holds {}{}; correct the size line, or remove what follows",
+          layout_.announced(), layout_.size_line, looked_at < kLookedAt ? "" : "at least ", found);
     } else if (pieces_.open_end() && behind.find('\n') == behind.size() - 1) {
       what += ", or fetch the file again if it is cut short here";
     }
     // Damaged gzip data inflate to nonsense before the damage shows.
-    constexpr std::size_t kLookedAt = std::size_t{1} << 26;
     for (std::size_t looked_at = 0; pieces_.is_compressed() && looked_at < kLookedAt;) {
-      text_ = pieces_.next();
-      if (text_.empty()) break;
+      if ((text_ = pieces_.next()).empty()) break;
       looked_at += text_.size();
     }
     fail_in_file(pieces_.name(), lines_before_ + line_ends + 1, what);
@@ -455,6 +464,7 @@ class BodyReader {
   std::size_t lines_before_ = 0;
   std::size_t entries_ = 0;
   std::size_t off_diagonal_ = 0;
+  std::size_t without_entry_ = 0;  // bytes since the last piece that held an entry
 };
 
 template <typename T>

@@ -80,6 +80,7 @@ inline std::size_t edit_distance(std::string_view from, std::string_view to) {
 // "; did you mean a or b?" with up to three of `names` that are near `wrong` or begin with it, or
 // nothing when none is.
 inline std::string suggestion(const std::string& wrong, const std::vector<std::string>& names) {
+  if (wrong.size() > 64) return {};  // no name is so long
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const std::string& name : names) {
     std::size_t distance = edit_distance(wrong, name);
