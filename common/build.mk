@@ -151,7 +151,7 @@ common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 $(OUT)/common/tests/main.cpp.o: CXXFLAGS := -O0
 # What reads the command line: half of its time to compile is CLI11's, and it has none to lose.
 $(call object,$(wildcard $(addprefix $(ROOT)/,common/harness/main.cpp common/harness/command.cpp \
-  common/tests/harness_test.cpp 10_multigpu/mpi/spmv_mpi.cpp))): CXXFLAGS := $(patsubst -O2,-O0,$(CXXFLAGS))
+  common/harness/options.cpp common/tests/harness_test.cpp 10_multigpu/mpi/spmv_mpi.cpp))): CXXFLAGS := $(patsubst -O2,-O0,$(CXXFLAGS))
 
 $(OUT)/%.cpp.o: $(ROOT)/%.cpp
 	@mkdir -p $(@D) && echo '  compile $(patsubst $(ROOT)/%,%,$<)' >&2

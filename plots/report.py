@@ -6,6 +6,8 @@
 """
 
 import argparse
+import base64
+import json
 import re
 import sys
 from html import escape
@@ -15,7 +17,7 @@ import claims
 import figures
 import ours
 import style
-from records import ROOT, Data, gflops, milliseconds, number, on_gpu, short
+from records import ROOT, Data, gflops, milliseconds, number, on_gpu
 from tables import Table, cell
 
 PAGE = """<!doctype html>
@@ -26,61 +28,45 @@ PAGE = """<!doctype html>
 <title>SpMV on {device}</title>
 <link rel="icon" href="data:,">
 <style>
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 1250px; margin: 0 auto; padding: 0 1rem 4rem; color: #222; }}
-h2 {{ margin-top: 2.5rem; border-bottom: 1px solid #ccc; }}
-figure {{ margin: 1rem 0 2rem; overflow-x: auto; }}
-figure svg {{ max-width: 100%; height: auto; }}
-figcaption, .note {{ color: #555; font-size: 13px; margin: 0.2rem 0; }}
-.wide {{ overflow: auto; }}
-.tall {{ max-height: 34rem; }}
-table {{ border-collapse: collapse; font-size: 13px; }}
-th, td {{ padding: 0.15rem 0.6rem; text-align: left; border-bottom: 1px solid #e4e4e4; }}
-th {{ position: sticky; top: 0; background: #f2f2f2; cursor: pointer; user-select: none; }}
-th[aria-sort=ascending]::after {{ content: " ▲"; }}
-th[aria-sort=descending]::after {{ content: " ▼"; }}
-.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
-code {{ background: #f2f2f2; padding: 0 0.2rem; }}
-nav a {{ margin-right: 1rem; }}
-</style>
+{style}</style>
 </head>
 <body>
 <h1>Sparse matrix-vector products on {device}</h1>
 {body}
+<script type="application/json" id="data">{data}</script>
 <script>
-"use strict";
-// A click on a column's head sorts by it, numbers as numbers; a second click turns the order round.
-function value(row, column) {{
-  const text = row.cells[column].textContent.trim().replace(/,/g, "");
-  const number = parseFloat(text);
-  return Number.isNaN(number) ? text.toLowerCase() : number;
-}}
-function sort(head) {{
-  const column = head.cellIndex, body = head.closest("table").tBodies[0];
-  const down = head.getAttribute("aria-sort") === "ascending";
-  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
-  head.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const compare = (a, b) => typeof a === typeof b ? (a < b ? -1 : a > b) : typeof a === "number" ? -1 : 1;
-  const rows = [...body.rows].map(row => [value(row, column), row]);
-  rows.sort((a, b) => (down ? -1 : 1) * compare(a[0], b[0]));
-  body.append(...rows.map(pair => pair[1]));
-}}
-for (const head of document.querySelectorAll("th")) {{
-  head.tabIndex = 0;
-  head.addEventListener("click", () => sort(head));
-  head.addEventListener("keydown", event => {{ if (event.key === "Enter") sort(head); }});
-}}
-</script>
+{script}</script>
 </body>
 </html>
 """
+CHOOSE = """<form onsubmit="return false">
+<label>matrix <select id="for"></select></label>
+<label>precision <select id="in"><option>f64</option><option>f32</option></select></label>
+<label>products <input id="products" type="number" min="1" value="1000"></label>
+</form>
+<div class=wide><table><thead><tr><th scope=col>kernel</th><th scope=col class=number>us per product</th>
+<th scope=col class=number>quartiles</th><th scope=col class=number>setup ms</th><th scope=col class=number>all ms</th>
+<th scope=col class=number>ahead of cuSPARSE's CSR from product</th></tr></thead><tbody id="choice"></tbody></table></div>
+<p class=note id="choice-note" aria-live="polite"></p>"""
+MEASUREMENTS = """<form onsubmit="return false">
+<label>matrix <input id="q" type="search" placeholder="part of its name"></label>
+<label>kernel <input id="kernel" placeholder="csr_*,cusparse_*"></label>
+<label>precision <select id="precision"><option value="">all</option></select></label>
+<label>source <select id="source"><option value="">all</option></select></label>
+<input id="sort" type="hidden" value="">
+<button type="button" id="csv">these as CSV</button> <button type="button" id="json">as JSON</button>
+</form>
+<p class=note id="count" aria-live="polite"></p>
+<div id="window" tabindex="0" role="region" aria-label="All measurements"><table id="all">
+<thead><tr id="heads"></tr></thead><tbody id="rows"></tbody></table></div>"""
 
 
-def inline(figure, name):
-    """The figure as SVG whose names cannot meet those of another on the page."""
-    text = style.svg(figure)
-    text = re.sub(r'\bid="', f'id="{name}-', text)
-    text = re.sub(r'url\(#', f"url(#{name}-", text)
-    return re.sub(r'(xlink:href|href)="#', rf'\1="#{name}-', text)
+def image(figure, notes, caption):
+    """The figure as a picture in the page, with a text for who cannot see it."""
+    data = base64.b64encode(style.png(figure)).decode()
+    width, height = (round(100 * size) for size in figure.get_size_inches())
+    text = escape(" ".join([caption, *notes]), quote=True)
+    return f'<img loading=lazy width={width} height={height} alt="{text}" src="data:image/png;base64,{data}">'
 
 
 def machine(data):
@@ -113,17 +99,30 @@ def matrices(data):
                               "fastest, f64", "GFLOP/s"], rows, ["Warm."], words=2)
 
 
+# name -> value of a row of the DataFrame; those of words first.
+WORDS = {"matrix": "matrix", "precision": "precision", "kernel": "kernel", "source": "source", "choice": "choice", "commit": "commit"}
+NUMBERS = {
+    "nonzeros": lambda r: r["nnz"], "setup ms": lambda r: r["setup_ms"] + r["preprocess_ms"],
+    "warm us": lambda r: 1e3 * milliseconds(r), "lower": lambda r: 1e3 * milliseconds(r, "warm", "lower"),
+    "upper": lambda r: 1e3 * milliseconds(r, "warm", "upper"), "cold us": lambda r: 1e3 * milliseconds(r, "cold"),
+    "GFLOP/s": gflops,
+}
+
+
+def four_digits(value):
+    return value if isinstance(value, int) else float(f"{value:.4g}")
+
+
 def measurements(data):
-    """Every record of a GPU: what the figures are drawn from."""
-    rows = []
-    for r in data.times.values():
-        if on_gpu(r):
-            setup = r["setup_ms"] + r["preprocess_ms"]
-            warm = [cell(1e3 * milliseconds(r, "warm", q)) for q in ("median", "lower", "upper")]
-            rows.append([short(r["matrix"]), r["precision"], r["kernel"], r["choice"], cell(setup), *warm,
-                         cell(1e3 * milliseconds(r, "cold")), cell(gflops(r)), r["commit"]])
-    return Table("All measurements", ["matrix", "precision", "kernel", "choice", "setup ms", "warm us", "lower", "upper",
-                                      "cold us", "GFLOP/s", "commit"], rows, words=4)
+    """All rows of a GPU as columns, for the page's script: what the figures are drawn from."""
+    rows = [r for r in data.times.values() if on_gpu(r)]
+    columns = []
+    for name, field in WORDS.items():
+        words = {}
+        at = [words.setdefault(r[field], len(words)) for r in rows]
+        columns.append({"name": name, "words": list(words), "at": at})
+    columns += [{"name": name, "values": [four_digits(value(r)) for r in rows]} for name, value in NUMBERS.items()]
+    return {"columns": columns}
 
 
 def section(title, parts):
@@ -136,6 +135,7 @@ def page(data):
         return f"<p class=note>Again: <code>{escape(command)}</code></p>"
 
     sections = [
+        section("Which kernel for my matrix?", [CHOOSE]),
         section("Do the claims hold?", [claims.claims_table(data).html()]),
         section("Machine", [machine(data).html()]),
         section("Matrices", [matrices(data).html(), repeat("make bench SET=full")]),
@@ -148,16 +148,20 @@ def page(data):
                 parts.append(f"<p class=note>{escape(name)}: {escape(' '.join(notes))}</p>")
                 continue
             caption = (figures.FIGURES[name].__doc__ or name).strip().splitlines()[0]
-            parts.append(f"<figure>{inline(figure, name)}<figcaption>{escape(caption)}</figcaption></figure>"
+            parts.append(f"<figure>{image(figure, notes, caption)}<figcaption>{escape(caption)}</figcaption></figure>"
                          + repeat(f"make figures ARGS={name}"))
         for make in module.TABLES.values():
             table = make(data)
             parts.append(f"<h3>{escape(table.title)}</h3>\n{table.html()}")
         sections.append(section(title, parts))
-    sections.append(section("All measurements", [measurements(data).html()]))
+    sections.append(section("All measurements", [MEASUREMENTS]))
     links = "<nav>" + "".join(f'<a href="#{name}">{escape(re.search("<h2[^>]*>(.*?)</h2>", text)[1])}</a>'
                               for name, text in sections) + "</nav>"
-    return PAGE.format(device=escape(data.device), body="\n".join([links, *(text for _, text in sections)]))
+    here = Path(__file__).parent
+    # "<" would end the script that holds the data.
+    records = json.dumps(measurements(data), separators=(",", ":")).replace("<", "\\u003c")
+    return PAGE.format(device=escape(data.device), body="\n".join([links, *(text for _, text in sections)]), data=records,
+                       style=(here / "report.css").read_text(), script=(here / "report.js").read_text())
 
 
 def main(argv=None):

@@ -168,12 +168,17 @@ def save(figure, directory, name):
 
 
 def save_png(figure, directory, name):
+    (directory / f"{name}.png").write_bytes(png(figure))
+
+
+def png(figure):
     from PIL import Image  # Matplotlib brings it
 
-    out = io.BytesIO()
-    figure.savefig(out, format="png")
-    image = Image.open(out).convert("RGB").quantize(256, method=1)  # maximum coverage: no colour is lost
-    image.save(directory / f"{name}.png", optimize=True)
+    drawn, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png")
+    image = Image.open(drawn).convert("RGB").quantize(256, method=1)  # maximum coverage: no colour is lost
+    image.save(small, format="PNG", optimize=True)
+    return small.getvalue()
 
 
 def svg(figure):

@@ -282,10 +282,20 @@ class Report(Case):
         page = report.page(self.sets["small"])
         names = re.findall(r'\bid="([^"]+)"', page)
         self.assertEqual(len(names), len(set(names)))
-        for wanted in re.findall(r'(?:href="|url\()#([^")]+)', page):
+        for wanted in re.findall(r'href="#([^"]+)', page):
             self.assertIn(wanted, names)
-        self.assertNotRegex(page, r'(src|href)="(?!#|data:)')
+        self.assertNotRegex(page, r'<[^>]* (src|href)="(?!#|data:)')
         self.assertIn("<code>make figures ARGS=he_gao_2016_figure4</code>", page)
+        for text in re.findall(r'<img [^>]*alt="([^"]*)"', page):
+            self.assertGreater(len(text), 20)
+
+    def test_measurements_are_columns(self):
+        columns = {c["name"]: c for c in report.measurements(self.sets["large"])["columns"]}
+        self.assertEqual({len(c.get("at") or c["values"]) for c in columns.values()},
+                         {sum("cold_ms" in r for r in self.sets["large"].times.values())})
+        self.assertEqual(columns["kernel"]["words"][:2], list(KERNELS)[:2])
+        at = columns["kernel"]["at"].index(list(KERNELS).index("ell"))
+        self.assertAlmostEqual(columns["warm us"]["values"][at], 1e3 * 0.02 * 0.7 * columns["nonzeros"]["values"][at] / 5000, delta=0.05)
 
 
 class CommandLine(unittest.TestCase):

@@ -22,6 +22,8 @@
 #include "../partition.hpp"
 #include "../source.hpp"
 #include "device/devices.hpp"
+#include "harness/options.hpp"
+#include "harness/output.hpp"
 #include "harness/records.hpp"
 #include "harness/verify.hpp"
 #include "rank.hpp"
@@ -224,14 +226,7 @@ int main_program(int argc, char** argv) {
     app.add_option("--iterate", options.steps)->check(CLI::Range(1, 1000000));
     app.add_option("--seed", options.seed, "of the first x");
     app.add_option("--json", options.json, "append a record to this file (JSON Lines)");
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() != 0) {
-        throw InputError(std::string(error.what()) + "; see --help");
-      }
-      help = app.help();
-    }
+    help = parse_options(app, argc, argv).value_or("");
     if (options.exchange == "nccl" && !kHaveNccl) {
       throw InputError("--exchange nccl: this program was built without NCCL; use mpi");
     }
@@ -275,12 +270,19 @@ int main_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace spmv::multigpu;
+  spmv::prepare_output();
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &g_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &g_ranks);
   int status = 0;
   try {
     status = main_program(argc, argv);
+    try {
+      spmv::check_output();
+    } catch (const spmv::InputError& error) {
+      fmt::print(stderr, "error: rank {}: {}\n", g_rank, error.what());
+      status = 2;
+    }
   } catch (const Failure& failure) {
     if (g_rank == 0) fmt::print(stderr, "error: {}\n", failure.text);
     status = failure.status;

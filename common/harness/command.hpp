@@ -37,7 +37,7 @@ struct CommandArguments {
   std::string json;                   // --json; empty: no records
   double padding_limit = 3;           // --padding-limit
   RunOptions run;                     // --alpha, --beta, --seed, --verify-only
-  LoadOptions load;                   // --complex, and with COO kept
+  LoadOptions load;                   // --complex, --memory-limit, and with COO kept
   Environment environment;
 };
 

@@ -40,6 +40,7 @@ std::vector<const Kernel*> ladder_kernels() {
 
 std::vector<const Kernel*> find_kernels(const std::string& patterns) {
   std::vector<bool> chosen(kernels().size(), false);
+  if (patterns.empty()) throw InputError("--kernel '': no kernel is named; see --list");
   std::istringstream list(patterns);
   for (std::string pattern; std::getline(list, pattern, ',');) {
     bool matched = false;

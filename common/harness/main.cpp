@@ -3,12 +3,18 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <optional>
+#include <system_error>
+#include <utility>
 
 #include "harness/command.hpp"
 #include "harness/kernel.hpp"
+#include "harness/options.hpp"
+#include "harness/output.hpp"
 #include "harness/records.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
@@ -62,6 +68,7 @@ struct Options {
   bool catalogue = false;
   bool verify_only = false;
   double padding_limit = 3;
+  std::uint64_t memory_limit = 0;
   RunOptions run;
   // info
   std::string info_matrix;
@@ -72,6 +79,7 @@ struct Options {
 LoadOptions load_options(const Options& options) {
   LoadOptions load;
   load.keep_coo = true;
+  load.memory_limit_bytes = options.memory_limit;
   if (options.complex_part == "real") load.complex_part = ComplexPart::kReal;
   if (options.complex_part == "magnitude") load.complex_part = ComplexPart::kMagnitude;
   return load;
@@ -179,7 +187,7 @@ int run(Options& options, const Environment& environment) {
     }
     const MatrixReport& report = reports.back();
     options.ladder ? print_ladder(std::cout, report, kGpu) : print_report(std::cout, report, kGpu);
-    std::cout.flush();
+    check_output();  // before records are written of what nobody has seen
     if (!options.json.empty()) append_records(options.json, report, environment);
     for (const Record& record : report.records) {
       if (!record.verified && !record.unsuitable) exit_code = kExitWrong;
@@ -215,7 +223,8 @@ int main_program(int argc, char** argv) {
       "MATRIX is a Matrix Market file (.mtx, .mtx.gz), a name of the papers' catalogue, or a "
       "generator:\n" +
       generator_help() +
-      "\nExit status: 0 all verified, 1 a kernel is wrong, 2 the input cannot be used.");
+      "\nExit status: 0 all verified, 1 a kernel is wrong, 2 the input cannot be used "
+      "or the output not be written.");
   app.add_option("-m,--matrix", options.matrices, "what to multiply; may be given several times");
   app.add_option("-p,--precision", options.precision, "f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}));
@@ -226,7 +235,7 @@ int main_program(int argc, char** argv) {
   app.add_option("--seed", options.run.seed, "of x and of the random schedule");
   app.add_option("--padding-limit", options.padding_limit,
                  "most entries that a padded format may store for each nonzero")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   CLI::Option* json =
       app.add_option("--json", options.json,
                      "append what is measured to this file (JSON Lines: plots/README.md); after "
@@ -240,6 +249,10 @@ int main_program(int argc, char** argv) {
       ->check(CLI::IsMember({"refuse", "real", "magnitude"}));
   app.add_flag("--ladder", options.ladder,
                "one kernel per step, on the first matrix, as bars; with --kernel those");
+  app.add_option("--memory-limit", options.memory_limit,
+                 "most memory that a matrix may take, such as 500M or 8G; 0: a quarter of what is "
+                 "available")
+      ->transform(CLI::AsSizeValue(false));
   app.add_flag("--verify-only", options.verify_only, "measure and count nothing");
   if (!kGpu) {
     app.add_flag("--profile", options.run.profile,
@@ -253,13 +266,15 @@ int main_program(int argc, char** argv) {
     app.add_option("--trace", options.trace,
                    "record the first product of each kernel in this file (JSON Lines)");
     app.add_option("--trace-limit", options.trace_limit_mb, "most MB of events for each kernel")
-        ->check(CLI::PositiveNumber);
-    app.add_option("--workers", options.workers, "threads of the host; 0: one a core");
+        ->check(above_zero());
+    app.add_option("--workers", options.workers, "threads of the host; 0: one per core")
+        ->check(CLI::Range(0, 4096));
   }
   app.add_flag("-l,--list", options.list, "list the kernels and the papers they come from");
   app.add_flag("--environment", options.environment, "say what machine and software this is");
   app.add_flag("--catalogue", options.catalogue, "list the papers' matrices, tab-separated");
   CLI::App* info_command = app.add_subcommand("info", "describe a matrix");
+  info_command->fallthrough();
   info_command->add_option("MATRIX", options.info_matrix, "a file, a generator or a name")
       ->required();
   info_command->add_flag("--sizes", options.sizes, "only rows, columns and nonzeros");
@@ -271,11 +286,16 @@ int main_program(int argc, char** argv) {
     programs.emplace_back(program, command.declare(*program));
   }
   app.require_subcommand(0, 1);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    throw InputError(std::string(error.what()) + "; see --help");
+  if (const std::optional<std::string> help = parse_options(app, argc, argv)) {
+    fmt::print("{}", *help);
+    return 0;
+  }
+  if (options.precision == "f32") {
+    for (const auto& [name, factor] :
+         {std::pair("--alpha", options.run.alpha), std::pair("--beta", options.run.beta)}) {
+      if (std::isfinite(static_cast<float>(factor))) continue;
+      throw InputError(fmt::format("{}: {:g} is beyond f32; use --precision f64", name, factor));
+    }
   }
   const bool in_json = json->count() > 0 && options.json.empty();
   if (options.list) {
@@ -321,14 +341,20 @@ int main(int argc, char** argv) {
   // Otherwise CUDA loads each kernel when it is first launched, and setup and preprocess would be
   // charged with it. The variable has to be set before the first CUDA call.
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  spmv::prepare_output();
   try {
-    return spmv::main_program(argc, argv);
+    const int status = spmv::main_program(argc, argv);
+    spmv::check_output();
+    return status;
   } catch (const spmv::InputError& error) {
     std::cout.flush();
     fmt::print(stderr, "error: {}\n", error.what());
     return spmv::kExitBadInput;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: out of memory; use a smaller matrix\n");
+    return spmv::kExitBadInput;
+  } catch (const std::system_error& error) {  // fmt::print() could not
+    fmt::print(stderr, "error: {}\n", error.what());
     return spmv::kExitBadInput;
   } catch (const std::exception& error) {
     std::cout.flush();

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <unordered_set>
 
+#include "harness/output.hpp"
+
 namespace spmv {
 namespace {
 
@@ -113,13 +115,6 @@ void Records::append_to(const std::string& path) {
     lines += measurement.dump() + '\n';
   }
   append_lines(path, lines);
-}
-
-void append_lines(const std::string& path, const std::string& lines) {
-  std::ofstream file(path, std::ios::app);
-  file.write(lines.data(), static_cast<std::streamsize>(lines.size()));
-  file.close();
-  if (!file) throw InputError(path + ": cannot write the records; is the directory there?");
 }
 
 ordered_json to_json(const Quartiles& q) {

@@ -39,10 +39,6 @@ class Records {
   std::vector<nlohmann::ordered_json> descriptions_, measurements_;
 };
 
-// Appends `lines` to the file `path` in one write, so that an interrupted run leaves whole lines.
-// Throws InputError when it cannot be written.
-void append_lines(const std::string& path, const std::string& lines);
-
 // [lower quartile, median, upper quartile, number of samples].
 nlohmann::ordered_json to_json(const Quartiles& quartiles);
 

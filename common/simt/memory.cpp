@@ -408,6 +408,12 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
 
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   if (bytes == 0) return cudaSuccess;
+  if (const auto pinned = simt::find_pinned(reinterpret_cast<std::uintptr_t>(to)); pinned.bytes) {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(to) - pinned.begin;
+    if (bytes > pinned.bytes - offset) return simt::set_error(cudaErrorInvalidValue);
+    std::memset(to, value, bytes);
+    return cudaSuccess;
+  }
   if (place_of(to, bytes) != Place::kDevice) return simt::set_error(cudaErrorInvalidValue);
   const DeviceMemoryAccess access;
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));

@@ -898,7 +898,7 @@ Csr<T> generate(const std::string& spec, std::uint64_t memory_limit) {
 }
 
 GeneratedRows::GeneratedRows(const std::string& spec, std::size_t value_bytes)
-    : spec_(std::make_unique<Specification>(spec, value_bytes, available_memory())) {
+    : spec_(std::make_unique<Specification>(spec, value_bytes, default_memory_limit())) {
   Specification sizes = *spec_;
   sizes.only_rows(0, 0, false);
   const Pattern empty = sizes.generator().make(sizes);

@@ -29,7 +29,7 @@ std::string full_specification(const std::string& spec);
 // matrix would need indices of more than 32 bits, and when it would not fit in `memory_limit`
 // bytes; the last two before anything is allocated.
 template <typename T>
-Csr<T> generate(const std::string& spec, std::uint64_t memory_limit = available_memory());
+Csr<T> generate(const std::string& spec, std::uint64_t memory_limit = default_memory_limit());
 
 // The same matrix by rows: some can be made without the others, and the matrix may have more
 // nonzeros than 32 bits count, as long as what is made at a time has not.

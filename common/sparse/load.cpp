@@ -81,7 +81,8 @@ MatrixSource find_matrix(const std::string& spec) {
   if (!entry) {
     std::vector<std::string> names;
     for (const CatalogueEntry& known : catalogue()) names.emplace_back(known.name);
-    throw InputError(spec + ": neither a file, nor a generator such as stencil2d:100x100, nor a " +
+    throw InputError(printable(spec, 200) +
+                     ": neither a file, nor a generator such as stencil2d:100x100, nor a " +
                      "matrix of the papers" + suggestion(spec, names));
   }
   for (const fs::path& file : candidate_files(*entry)) {

@@ -14,6 +14,9 @@
 namespace spmv {
 namespace {
 
+constexpr std::string_view kBomOfUtf8 = "\xef\xbb\xbf";
+constexpr std::string_view kMagic = "%%matrixmarket";  // in either case
+
 // The words of a line, one by one; empty after the last.
 std::string_view next_word(std::string_view& line) {
   const auto* const begin = std::find_if_not(line.begin(), line.end(), is_blank);
@@ -34,10 +37,9 @@ std::string lower_case(std::string_view word) {
 void read_banner(std::string_view line, const std::string& name, const LoadOptions& options,
                  Layout& layout) {
   const auto fail = [&](const std::string& what) { fail_in_file(name, 1, what); };
-  constexpr std::string_view kBomOfUtf8 = "\xef\xbb\xbf";
   if (line.starts_with(kBomOfUtf8)) line.remove_prefix(kBomOfUtf8.size());
 
-  if (lower_case(next_word(line)) != "%%matrixmarket") {
+  if (lower_case(next_word(line)) != kMagic) {
     fail("the file does not begin with %%MatrixMarket; give a Matrix Market file");
   }
   std::array<std::string_view, 4> words;
@@ -133,10 +135,11 @@ const char* Layout::entry_words() const {
   return is_complex ? "ROW COLUMN REAL IMAGINARY" : "ROW COLUMN VALUE";
 }
 
-std::size_t Layout::shortest_entry() const {
+std::size_t Layout::most_entries(std::size_t bytes) const {
   const std::size_t indices = is_array ? 0 : 2;
   const std::size_t values = !has_value ? 0 : is_complex ? 2 : 1;
-  return 2 * (indices + values);
+  const std::size_t shortest = 2 * (indices + values);  // a digit and a blank or line end each
+  return bytes / shortest + (bytes % shortest + 1 == shortest);  // the last end may be lacking
 }
 
 std::string Layout::announced() const {
@@ -163,14 +166,56 @@ void check_nonzeros(const std::string& name, const Layout& layout, std::size_t n
                            what, kMaxNonzeros));
 }
 
-Layout read_header(std::string_view text, const std::string& name, const LoadOptions& options) {
+namespace {
+
+// How far into a text the size line is looked for.
+constexpr std::size_t kHeaderBytes = std::size_t{1} << 22;
+
+// What is no Matrix Market file may have no line end for gigabytes, or take gigabytes to inflate: a
+// look at its first bytes is enough.
+void check_beginning(std::string_view head, const std::string& name) {
+  head = head.substr(0, 64);
+  if (head.starts_with(kBomOfUtf8)) head.remove_prefix(kBomOfUtf8.size());
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r"), head.size()));
+  const std::string_view magic = kMagic.substr(0, head.size());
+  if (lower_case(head.substr(0, magic.size())) != magic) {
+    fail_in_file(name, 1, "the file does not begin with %%MatrixMarket; give a Matrix Market file");
+  }
+}
+
+// Whether a line of `text` behind the first is neither blank nor a comment.
+bool has_size_line(std::string_view text) {
+  while (true) {
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+    if (text.empty()) return false;
+    text.remove_prefix(1);
+    std::string_view line = text.substr(0, text.find('\n'));
+    const std::string_view word = next_word(line);
+    if (!word.empty() && word.front() != '%') return true;
+  }
+}
+
+}  // namespace
+
+Layout read_header(TextInPieces& pieces, std::string_view& text, const LoadOptions& options) {
+  const std::string& name = pieces.name();
+  check_beginning(pieces.head(), name);
+  text = pieces.next();
   if (text.empty()) fail_in_file(name, "the file is empty; fetch it again");
+  for (std::size_t had = 0; !has_size_line(text) && text.size() > had;) {
+    had = text.size();
+    if (had > kHeaderBytes) {
+      fail_in_file(name, fmt::format("no size line follows within {}; check the file",
+                                     byte_count(kHeaderBytes)));
+    }
+    text = pieces.extend();
+  }
   Layout layout;
-  std::string_view rest = text;
+  const std::size_t text_size = text.size();
   std::size_t line_number = 0;
   const auto next_line = [&] {
-    const std::string_view first = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(first.size() + 1, rest.size()));
+    const std::string_view first = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(first.size() + 1, text.size()));
     ++line_number;
     return first;
   };
@@ -179,7 +224,7 @@ Layout read_header(std::string_view text, const std::string& name, const LoadOpt
   std::string_view line;
   std::string_view word;
   do {
-    if (rest.empty()) {
+    if (text.empty()) {
       fail_in_file(name, line_number,
                    fmt::format("the file ends before the size line; add ROWS COLUMNS{}",
                                layout.is_array ? "" : " ENTRIES after the banner"));
@@ -188,7 +233,6 @@ Layout read_header(std::string_view text, const std::string& name, const LoadOpt
     word = next_word(line);
   } while (word.empty() || word.front() == '%');
   layout.size_line = line_number;
-  layout.body_begin = text.size() - rest.size();
 
   MatrixMarketHeader& header = layout.header;
   header.rows = read_size(word, "number of rows", name, layout);
@@ -216,6 +260,18 @@ Layout read_header(std::string_view text, const std::string& name, const LoadOpt
                                                 : (rows * rows + rows) / 2;
   }
   check_nonzeros(name, layout, least_nonzeros(layout));
+
+  // (A body that is short by a few entries is read all the same, which tells more.)
+  constexpr std::size_t kFew = 1024;
+  const std::size_t header_size = text_size - text.size();
+  const std::size_t room =
+      layout.most_entries(pieces.longest() - std::min(pieces.longest(), header_size));
+  if (layout.stored_entries() > kFew && layout.stored_entries() - kFew > room) {
+    fail_in_file(name, layout.size_line,
+                 fmt::format("{}, but the file is so short that it holds {} at the most; correct "
+                             "the size line, or fetch the file again if it is cut short",
+                             layout.announced(), room));
+  }
   return layout;
 }
 

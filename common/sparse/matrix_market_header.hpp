@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "sparse/input_file.hpp"
 #include "sparse/load.hpp"
 #include "sparse/matrix_market.hpp"
 
@@ -19,22 +20,22 @@ struct Layout {
   bool has_value = true;     // false: a pattern
   bool is_mirrored = false;  // only one triangle is stored
   bool is_skew = false;
-  std::size_t size_line = 0;
-  std::size_t body_begin = 0;  // offset in the file
+  std::size_t size_line = 0;  // its number; the body begins behind it
 
   std::size_t stored_entries() const { return static_cast<std::size_t>(header.stored_entries); }
 
   // What a line of the body holds.
   const char* entry_words() const;
-  // Length of the shortest line that can hold an entry, its end included.
-  std::size_t shortest_entry() const;
+  // How many entries `bytes` of the body can hold.
+  std::size_t most_entries(std::size_t bytes) const;
   // "the size line announces ..."
   std::string announced() const;
 };
 
 // Reads the banner, the comments behind it and the size line. Throws InputError when they are not
-// as they should be, or announce more than 32-bit indices can count; `name` stands for the file.
-Layout read_header(std::string_view text, const std::string& name, const LoadOptions& options);
+// as they should be, announce more than 32-bit indices can count, or more than the file is long
+// enough to hold. `text` becomes the first lines of the body.
+Layout read_header(TextInPieces& pieces, std::string_view& text, const LoadOptions& options);
 
 // Throws InputError when `nonzeros`, to which the file expands, are too many for 32-bit indices.
 void check_nonzeros(const std::string& name, const Layout& layout, std::size_t nonzeros);

@@ -1,5 +1,5 @@
-// Reads Matrix Market files in three stages: the header, the body in pieces that end at line ends,
-// one thread a piece, and the mirrored half of a symmetric matrix.
+// Reads Matrix Market files in three stages: the header; the body, a few megabytes at a time, each
+// cut at line ends into chunks, one per thread; and the mirrored half of a symmetric matrix.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -28,8 +28,7 @@ namespace {
 
 // --- What can be wrong with a line ---------------------------------------------------------------
 
-// A fault at one byte of the body. Counting lines would slow every thread down, so the number of
-// the line is found only when there is something to report.
+// A fault at one byte of the body.
 struct Fault {
   const char* where;
   std::string what;  // empty: an entry more than the size line announces
@@ -81,16 +80,16 @@ bool are_zeros(const char* p) {
   return true;
 }
 
-// --- One piece of the body -----------------------------------------------------------------------
+// --- A chunk of the body -------------------------------------------------------------------------
 
 // Lines of the body that one thread reads.
-struct Piece {
+struct Chunk {
   std::string_view text;        // ends in '\n'
-  std::size_t offset = 0;       // of `text` in the whole file
-  std::size_t first_entry = 0;  // in the whole file
-  // Found by parse_piece():
+  std::size_t first_entry = 0;  // where its entries go
+  // Found by parse_chunk():
   std::size_t entries = 0;
   std::size_t off_diagonal = 0;
+  std::size_t lines = 0;
   std::optional<Fault> fault{};
 };
 
@@ -115,11 +114,11 @@ std::size_t count_entries(std::string_view text) {
   return count;
 }
 
-// Reads the entries of `piece` into coo's elements from the piece's first entry on; of an array
-// file only the values. There is one element for each entry that the size line announces; an entry
-// more is a fault, and is thrown.
+// Reads the entries of `chunk` into coo's elements from the chunk's first entry on; of an array
+// file only the values. An entry for which coo has no element is more than the size line announces:
+// a fault, and thrown.
 template <typename T>
-void parse_lines(const Layout& layout, ComplexPart complex_part, Piece& piece, Coo<T>& coo) {
+void parse_lines(const Layout& layout, ComplexPart complex_part, Chunk& chunk, Coo<T>& coo) {
   // Copies: the compiler must assume that what is written through `row_indices` changes them.
   const Index rows = layout.header.rows;
   const Index cols = layout.header.cols;
@@ -127,8 +126,8 @@ void parse_lines(const Layout& layout, ComplexPart complex_part, Piece& piece, C
   Index* const row_indices = coo.row_indices.data();
   Index* const column_indices = coo.column_indices.data();
   T* const values = coo.values.data();
-  const char* p = piece.text.data();
-  const char* const end = p + piece.text.size();
+  const char* p = chunk.text.data();
+  const char* const end = p + chunk.text.size();
 
   const auto read_index = [&](Index limit, const char* what, Index& index) {
     const char* const index_end = parse_index(p, end, limit, index);
@@ -141,9 +140,10 @@ void parse_lines(const Layout& layout, ComplexPart complex_part, Piece& piece, C
     p = skip_blanks(value_end);
   };
 
-  std::size_t entry = piece.first_entry;
+  std::size_t entry = chunk.first_entry;
   std::size_t off_diagonal = 0;
-  while (p != end) {
+  std::size_t lines = 0;
+  for (; p != end; ++lines) {
     p = skip_blanks(p);
     if (*p == '\n') {
       ++p;
@@ -196,47 +196,58 @@ void parse_lines(const Layout& layout, ComplexPart complex_part, Piece& piece, C
     values[entry] = value;
     ++entry;
   }
-  piece.entries = entry - piece.first_entry;
-  piece.off_diagonal = off_diagonal;
+  chunk.entries = entry - chunk.first_entry;
+  chunk.off_diagonal = off_diagonal;
+  chunk.lines = lines;
 }
 
 template <typename T>
-void parse_piece(const Layout& layout, ComplexPart complex_part, Piece& piece, Coo<T>& coo) {
+void parse_chunk(const Layout& layout, ComplexPart complex_part, Chunk& chunk, Coo<T>& coo) {
   try {
-    parse_lines(layout, complex_part, piece, coo);
+    parse_lines(layout, complex_part, chunk, coo);
   } catch (Fault& fault) {
-    piece.fault = std::move(fault);
+    chunk.fault = std::move(fault);
   }
 }
 
-// --- All pieces ----------------------------------------------------------------------------------
+// --- All chunks ----------------------------------------------------------------------------------
 
-// Cuts `text` (which ends in '\n', or is empty) after the first line end at or behind each
-// multiple of `length`.
-std::vector<Piece> cut(std::string_view text, std::size_t offset, std::size_t length) {
-  std::vector<Piece> pieces;
+// Cuts `text` after the first line end at or behind each multiple of `length`.
+std::vector<Chunk> cut(std::string_view text, std::size_t length) {
+  std::vector<Chunk> chunks;
   while (!text.empty()) {
     const std::size_t end = text.size() <= length ? text.size() : text.find('\n', length - 1) + 1;
-    pieces.push_back({text.substr(0, end), offset});
+    chunks.push_back({text.substr(0, end)});
     text.remove_prefix(end);
-    offset += end;
   }
-  return pieces;
+  return chunks;
 }
 
-// The length of the pieces that threads take in turn: several a thread, so that one that is slow
-// does not keep the others waiting, but none so short that taking it costs more than reading it.
-std::size_t piece_length(std::size_t body_size, unsigned threads, const LoadOptions& options) {
-  constexpr std::size_t kShortestPiece = std::size_t{1} << 19;
-  constexpr std::size_t kPiecesPerThread = 8;
+unsigned thread_count(const LoadOptions& options) {
+  return std::max(options.threads != 0 ? options.threads : std::thread::hardware_concurrency(), 1u);
+}
+
+// The length of the chunks that threads take in turn: several per thread, so that a slow one does
+// not keep the others waiting, but none so short that taking it costs more than reading it.
+std::size_t chunk_length(std::size_t text_size, unsigned threads, const LoadOptions& options) {
+  constexpr std::size_t kShortest = std::size_t{1} << 18;
+  constexpr std::size_t kPerThread = 4;
   if (options.chunk_bytes != 0) return options.chunk_bytes;
-  if (threads == 1) return std::max<std::size_t>(body_size, 1);
-  return std::max(kShortestPiece, body_size / (threads * kPiecesPerThread) + 1);
+  if (threads == 1) return text_size;
+  return std::max(kShortest, text_size / (threads * kPerThread) + 1);
+}
+
+// The length of the pieces in which the file is read: chunks for all threads.
+std::size_t piece_length(const LoadOptions& options) {
+  constexpr std::size_t kLongest = std::size_t{1} << 25;
+  if (options.chunk_bytes != 0) return 4 * std::min(options.chunk_bytes, kLongest);
+  return std::clamp(thread_count(options) * (std::size_t{1} << 21), TextInPieces::kPieceBytes,
+                    kLongest);
 }
 
 // Calls task(0) ... task(count - 1) from up to `threads` threads, in this order of starting.
 template <typename Task>
-void for_each_piece(std::size_t count, unsigned threads, const Task& task) {
+void for_each_chunk(std::size_t count, unsigned threads, const Task& task) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t k = next++; k < count; k = next++) task(k);
@@ -272,6 +283,10 @@ std::size_t fill_positions(const Layout& layout, Coo<T>& coo) {
   return layout.is_skew ? entry : entry - static_cast<std::size_t>(coo.rows);
 }
 
+bool negates_mirror(const Layout& layout, const LoadOptions& options) {
+  return layout.is_skew && !(layout.is_complex && options.complex_part == ComplexPart::kMagnitude);
+}
+
 // Turns what is stored of a symmetric matrix into all of it, in place: from the last entry to the
 // first, because an entry's place in the result never comes before its place now. `negate` changes
 // the sign of the mirror images.
@@ -301,132 +316,190 @@ void expand(std::size_t nonzeros, bool negate, Coo<T>& coo) {
 
 // --- The body ------------------------------------------------------------------------------------
 
-// Refuses a matrix that would not fit in memory from here to the end of to_csr(): both formats and
-// what the sort needs. (A matrix of which only the triplets fit is of no use to anyone.)
-template <typename T>
-void require_memory(const std::string& name, const Layout& layout, std::size_t nonzeros,
-                    std::size_t available) {
+// The number of rows and of columns is backed by nothing in the file, and arrays of that length are
+// needed all the same. Where nearly all of them would be empty, somebody has to have meant it.
+void check_empty_rows(const std::string& name, const Layout& layout, const LoadOptions& options) {
+  constexpr std::size_t kAllowed = std::size_t{1} << 20;
+  constexpr std::size_t kAllowedPerEntry = 128;
   const auto longest = static_cast<std::size_t>(std::max(layout.header.rows, layout.header.cols));
-  const std::size_t needed =
-      nonzeros * (4 * sizeof(Index) + 2 * sizeof(T)) + 2 * sizeof(Index) * longest;
-  if (needed <= available) return;
-  fail_in_file(name, layout.size_line,
-               fmt::format("the matrix needs {} of memory, and {} are available; use a smaller "
-                           "matrix or a machine with more memory",
-                           byte_count(needed), byte_count(available)));
-}
-
-[[noreturn]] void fail_too_few(const std::string& name, const Layout& layout, std::size_t found) {
-  fail_in_file(name, layout.size_line,
-               fmt::format("{}, but the file holds {}; correct the size line, or fetch the file "
-                           "again if it is cut short",
-                           layout.announced(), found));
-}
-
-// Reports the fault of `piece`.
-[[noreturn]] void fail_at(const Piece& piece, std::string_view text, const std::string& name,
-                          const Layout& layout) {
-  const std::string_view from_fault =
-      text.substr(piece.offset + static_cast<std::size_t>(piece.fault->where - piece.text.data()));
-  const auto line_ends_before = std::count(text.begin(), from_fault.begin(), '\n');
-  std::string what = piece.fault->what;
-  if (what.empty()) {
-    const std::size_t found = layout.stored_entries() + count_entries(from_fault);
-    what = fmt::format(
-        "{} (line {}), but the file holds {}; correct the size line, or remove what "
-        "follows",
-        layout.announced(), layout.size_line, found);
-  } else if (piece.text.data() != text.data() + piece.offset) {
-    // A copy, so it is the last line, which lacks its end.
-    what += ", or fetch the file again if it is cut short here";
+  const std::size_t stored = layout.stored_entries();
+  if (options.memory_limit_bytes != 0 || longest <= std::max(kAllowed, kAllowedPerEntry * stored)) {
+    return;
   }
-  fail_in_file(name, static_cast<std::size_t>(line_ends_before) + 1, what);
+  const auto needed = static_cast<double>(2 * sizeof(Index) * longest);
+  fail_in_file(
+      name, layout.size_line,
+      fmt::format("a matrix of {} x {} with {} needs {} of memory for rows or columns that "
+                  "are empty; correct the size line, or give --memory-limit {:.0f}M if it "
+                  "is meant",
+                  layout.header.rows, layout.header.cols, plural(stored, "entry", "entries"),
+                  byte_count(needed), 1 + std::ceil(needed / (1 << 20))));
 }
+
+// A matrix that would not fit in memory from here to the end of to_csr() is refused: both formats
+// and what the sort needs. (A matrix of which only the triplets fit is of no use to anyone.)
+template <typename T>
+void check_memory(const std::string& name, const Layout& layout, std::size_t nonzeros,
+                  const LoadOptions& options) {
+  const auto longest = static_cast<std::size_t>(std::max(layout.header.rows, layout.header.cols));
+  const auto needed = static_cast<double>(nonzeros * (4 * sizeof(Index) + 2 * sizeof(T)) +
+                                          2 * sizeof(Index) * longest);
+  const auto limit = static_cast<double>(
+      options.memory_limit_bytes != 0 ? options.memory_limit_bytes : default_memory_limit());
+  if (needed > limit) {
+    fail_in_file(name, layout.size_line, "the matrix " + more_than_limit(needed, limit));
+  }
+}
+
+// The entries of a file, a piece of its text at a time.
+template <typename T>
+class BodyReader {
+ public:
+  BodyReader(TextInPieces& pieces, const LoadOptions& options)
+      : pieces_(pieces), options_(options), layout_(read_header(pieces, text_, options)) {
+    lines_before_ = layout_.size_line;
+  }
+
+  const Layout& layout() const { return layout_; }
+  // Of the entries so far, those that are not on the diagonal.
+  std::size_t off_diagonal() const { return off_diagonal_; }
+
+  // Appends the entries of the next piece to `coo`. False: there are no more, and there were as
+  // many as the size line announces. Throws InputError for the first fault.
+  bool next(Coo<T>& coo) {
+    if (!is_first_ || text_.empty()) text_ = pieces_.next();
+    is_first_ = false;
+    if (text_.empty()) {
+      if (entries_ < layout_.stored_entries()) fail_too_few();
+      return false;
+    }
+    const std::size_t had = coo.values.size();
+    // Room for a line more than the text can hold entries: if there are so many lines, one of them,
+    // or one before, is too short, and is what will be reported.
+    resize(coo, had + std::min(layout_.stored_entries() - entries_,
+                               layout_.most_entries(text_.size()) + 1));
+    const unsigned threads = thread_count(options_);
+    std::vector<Chunk> chunks = cut(text_, chunk_length(text_.size(), threads, options_));
+    chunks.front().first_entry = had;
+    if (chunks.size() > 1) {
+      // Entries must land in the order of the file: a first pass finds where each chunk's begin.
+      for_each_chunk(chunks.size(), threads,
+                     [&](std::size_t k) { chunks[k].entries = count_entries(chunks[k].text); });
+      for (std::size_t k = 1; k < chunks.size(); ++k) {
+        chunks[k].first_entry =
+            std::min(chunks[k - 1].first_entry + chunks[k - 1].entries, coo.values.size());
+      }
+    }
+    for_each_chunk(chunks.size(), threads, [&](std::size_t k) {
+      parse_chunk(layout_, options_.complex_part, chunks[k], coo);
+    });
+    std::size_t found = 0;
+    for (const Chunk& chunk : chunks) {
+      if (chunk.fault) fail_at(chunk);
+      found += chunk.entries;
+      off_diagonal_ += chunk.off_diagonal;
+      lines_before_ += chunk.lines;
+    }
+    resize(coo, had + found);
+    entries_ += found;
+    without_entry_ = found > 0 ? 0 : without_entry_ + text_.size();
+    if (without_entry_ > kLookedAt) {
+      fail_in_file(pieces_.name(), lines_before_,
+                   fmt::format("no entry in the {} up to here; check the file",
+                               byte_count(static_cast<double>(without_entry_))));
+    }
+    return true;
+  }
+
+ private:
+  // How much text is gone through for nothing but a better message. A megabyte of gzip can inflate
+  // to a gigabyte.
+  static constexpr std::size_t kLookedAt = std::size_t{1} << 23;
+
+  static void resize(Coo<T>& coo, std::size_t size) {
+    coo.row_indices.resize(size);
+    coo.column_indices.resize(size);
+    coo.values.resize(size);
+  }
+
+  [[noreturn]] void fail_too_few() const {
+    fail_in_file(pieces_.name(), layout_.size_line,
+                 fmt::format("{}, but the file holds {}; correct the size line, or fetch the file "
+                             "again if it is cut short",
+                             layout_.announced(), entries_));
+  }
+
+  // Reports the fault of `chunk`, all chunks before which have been accounted for.
+  [[noreturn]] void fail_at(const Chunk& chunk) {
+    const std::string_view before(chunk.text.begin(), chunk.fault->where);
+    const std::string_view behind(chunk.fault->where, text_.end());
+    const auto line_ends = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+    std::string what = chunk.fault->what;
+    if (what.empty()) {
+      std::size_t found = layout_.stored_entries() + count_entries(behind);
+      std::size_t looked_at = 0;
+      while (looked_at < kLookedAt && !(text_ = pieces_.next()).empty()) {
+        found += count_entries(text_);
+        looked_at += text_.size();
+      }
+      what = fmt::format(
+          "{} (line {}), but the file holds {}{}; correct the size line, or remove what follows",
+          layout_.announced(), layout_.size_line, looked_at < kLookedAt ? "" : "at least ", found);
+    } else if (pieces_.open_end() && behind.find('\n') == behind.size() - 1) {
+      what += ", or fetch the file again if it is cut short here";
+    }
+    // Damaged gzip data inflate to nonsense before the damage shows.
+    for (std::size_t looked_at = 0; pieces_.is_compressed() && looked_at < kLookedAt;) {
+      if ((text_ = pieces_.next()).empty()) break;
+      looked_at += text_.size();
+    }
+    fail_in_file(pieces_.name(), lines_before_ + line_ends + 1, what);
+  }
+
+  TextInPieces& pieces_;
+  const LoadOptions& options_;
+  std::string_view text_;  // the lines that are to be parsed, or are being parsed
+  const Layout layout_;
+  bool is_first_ = true;
+  std::size_t lines_before_ = 0;
+  std::size_t entries_ = 0;
+  std::size_t off_diagonal_ = 0;
+  std::size_t without_entry_ = 0;  // bytes since the last piece that held an entry
+};
 
 template <typename T>
-Coo<T> read_body(std::string_view text, const std::string& name, const Layout& layout,
-                 const LoadOptions& options, std::size_t available) {
-  const std::string_view body = text.substr(layout.body_begin);
-
-  // A size line can say anything. When the body is too short for what it says, the file is faulty
-  // for certain; it is read all the same, as far as it goes, to find what its first fault is.
-  const std::size_t stored = layout.stored_entries();
-  const bool too_short = stored > (body.size() + 1) / layout.shortest_entry();
-  const std::size_t room = too_short ? std::min(stored, count_entries(body)) : stored;
-  if (!too_short) {
-    require_memory<T>(name, layout, least_nonzeros(layout), available);
-  } else if (room > available / (2 * sizeof(Index) + sizeof(double))) {  // whatever T is
-    fail_too_few(name, layout, room);
-  }
-
-  // The last line may lack its end. It is copied, so that all lines that are parsed have one.
-  const std::string_view complete = body.substr(0, body.rfind('\n') + 1);  // npos + 1 is 0
-  std::string last_line;
-  if (body.size() - complete.size() > available) {
-    fail_in_file(name,
-                 fmt::format("the last line is {} long, and {} of memory are available; "
-                             "check the file",
-                             byte_count(body.size() - complete.size()), byte_count(available)));
-  }
-  last_line = body.substr(complete.size());
-  if (!last_line.empty()) last_line += '\n';
-
-  Coo<T> coo;
-  coo.rows = layout.header.rows;
-  coo.cols = layout.header.cols;
-  // Room to expand in place; pages that stay unused cost nothing.
-  const std::size_t capacity = layout.is_mirrored ? 2 * room : room;
-  reserve_large(coo.row_indices, capacity);
-  reserve_large(coo.column_indices, capacity);
-  reserve_large(coo.values, capacity);
-  coo.row_indices.resize(room);
-  coo.column_indices.resize(room);
-  coo.values.resize(room);
-
-  const unsigned threads =
-      std::max(options.threads != 0 ? options.threads : std::thread::hardware_concurrency(), 1u);
-  std::vector<Piece> pieces =
-      cut(complete, layout.body_begin, piece_length(complete.size(), threads, options));
-  if (pieces.size() > 1) {
-    // Entries must land in the order of the file: a first pass finds where each piece's begin.
-    for_each_piece(pieces.size(), threads,
-                   [&](std::size_t k) { pieces[k].entries = count_entries(pieces[k].text); });
-    for (std::size_t k = 1; k < pieces.size(); ++k) {
-      const std::size_t first_entry = pieces[k - 1].first_entry + pieces[k - 1].entries;
-      pieces[k].first_entry = std::min(first_entry, room);
+MatrixMarketFile<T> read_all(TextInPieces& pieces, const LoadOptions& options) {
+  const std::string& name = pieces.name();
+  try {
+    BodyReader<T> body(pieces, options);
+    const Layout& layout = body.layout();
+    check_empty_rows(name, layout, options);
+    check_memory<T>(name, layout, least_nonzeros(layout), options);
+    Coo<T> coo;
+    coo.rows = layout.header.rows;
+    coo.cols = layout.header.cols;
+    // Room to expand in place; pages that stay unused cost nothing. (What a pipe, or a compressed
+    // file, says of its size is not backed by anything.)
+    const std::size_t room =
+        std::min(layout.stored_entries(), layout.most_entries(pieces.longest()));
+    const std::size_t capacity = layout.is_mirrored ? 2 * room : room;
+    reserve_large(coo.row_indices, capacity);
+    reserve_large(coo.column_indices, capacity);
+    reserve_large(coo.values, capacity);
+    while (body.next(coo)) {
     }
+    std::size_t off_diagonal = body.off_diagonal();
+    if (layout.is_array) off_diagonal = fill_positions(layout, coo);
+    if (off_diagonal != 0) {
+      const std::size_t nonzeros = layout.stored_entries() + off_diagonal;
+      check_nonzeros(name, layout, nonzeros);
+      check_memory<T>(name, layout, nonzeros, options);
+      expand(nonzeros, negates_mirror(layout, options), coo);
+    }
+    return {layout.header, std::move(coo)};
+  } catch (const std::bad_alloc&) {
+    fail_in_file(name, "not enough memory; use a smaller matrix or a machine with more memory");
   }
-  for_each_piece(pieces.size(), threads,
-                 [&](std::size_t k) { parse_piece(layout, options.complex_part, pieces[k], coo); });
-
-  std::size_t entries = 0;
-  std::size_t off_diagonal = 0;
-  const auto account = [&](const Piece& piece) {
-    if (piece.fault) fail_at(piece, text, name, layout);
-    entries += piece.entries;
-    off_diagonal += piece.off_diagonal;
-  };
-  for (const Piece& piece : pieces) account(piece);
-  Piece last{last_line, layout.body_begin + complete.size(), entries};
-  parse_piece(layout, options.complex_part, last, coo);
-  account(last);
-  if (entries < stored) fail_too_few(name, layout, entries);
-  if (layout.is_array) off_diagonal = fill_positions(layout, coo);
-
-  if (off_diagonal != 0) {
-    const std::size_t nonzeros = stored + off_diagonal;
-    check_nonzeros(name, layout, nonzeros);
-    // `available` dates from before the stored half was allocated, so this counts all of it.
-    require_memory<T>(name, layout, nonzeros, available);
-    const bool negate =
-        layout.is_skew && !(layout.is_complex && options.complex_part == ComplexPart::kMagnitude);
-    expand(nonzeros, negate, coo);
-  }
-  return coo;
-}
-
-std::size_t memory_for(const LoadOptions& options) {
-  return options.memory_limit_bytes != 0 ? options.memory_limit_bytes : available_memory();
 }
 
 }  // namespace
@@ -434,37 +507,24 @@ std::size_t memory_for(const LoadOptions& options) {
 template <typename T>
 MatrixMarketFile<T> parse_matrix_market(std::string_view content, const std::string& name,
                                         const LoadOptions& options) {
-  try {
-    std::size_t available = memory_for(options);
-    TextBuffer inflated;
-    std::string_view text = content;
-    if (is_gzip(content)) {
-      inflated = inflate_gzip(content, name, available);
-      text = inflated.view();
-      available -= text.size();
-    }
-    const Layout layout = read_header(text, name, options);
-    return {layout.header, read_body<T>(text, name, layout, options, available)};
-  } catch (const std::bad_alloc&) {
-    fail_in_file(name, "not enough memory; use a smaller matrix or a machine with more memory");
-  }
+  TextInPieces pieces(content, name, piece_length(options));
+  return read_all<T>(pieces, options);
 }
 
 template <typename T>
 MatrixMarketFile<T> read_matrix_market(const std::filesystem::path& path,
                                        const LoadOptions& options) {
-  const InputFile file(path, memory_for(options));
-  return parse_matrix_market<T>(file.view(), path.string(), options);
+  TextInPieces pieces(path, piece_length(options));
+  return read_all<T>(pieces, options);
 }
 
 template <typename T>
 Coo<T> read_matrix_market_rows(const std::filesystem::path& path, Index first, Index end,
                                const LoadOptions& options, std::vector<Index>* lengths) {
-  constexpr std::size_t kHeaderBytes = std::size_t{1} << 22;
-  const std::string name = path.string();
-  TextInPieces pieces(path);
-  std::string_view text = pieces.next(kHeaderBytes);
-  const Layout layout = read_header(text, name, options);
+  TextInPieces pieces(path, piece_length(options));
+  BodyReader<T> body(pieces, options);
+  const Layout& layout = body.layout();
+  check_empty_rows(pieces.name(), layout, options);
   Coo<T> kept;
   kept.rows = end - first;
   kept.cols = layout.header.cols;
@@ -476,56 +536,33 @@ Coo<T> read_matrix_market_rows(const std::filesystem::path& path, Index first, I
     kept.column_indices.push_back(column);
     kept.values.push_back(value);
     if (kept.values.size() > static_cast<std::size_t>(kMaxNonzeros)) {
-      fail_in_file(name, fmt::format("rows {} to {} have more than {} nonzeros; use more parts",
-                                     first + 1, end, kMaxNonzeros));
+      fail_in_file(pieces.name(),
+                   fmt::format("rows {} to {} have more than {} nonzeros; use more parts",
+                               first + 1, end, kMaxNonzeros));
     }
   };
-  const bool negate =
-      layout.is_skew && !(layout.is_complex && options.complex_part == ComplexPart::kMagnitude);
+  const bool negate = negates_mirror(layout, options);
   const auto keep_with_mirror = [&](Index row, Index column, T value) {
     keep(row, column, value);
     if (layout.is_mirrored && row != column) keep(column, row, negate ? -value : value);
   };
 
-  auto lines_before =
-      static_cast<std::size_t>(std::count(text.begin(), text.begin() + layout.body_begin, '\n'));
-  text.remove_prefix(layout.body_begin);
-  std::size_t entries = 0;
   Index array_row = layout.is_skew ? 1 : 0, array_column = 0;
-  for (bool is_first = true; is_first || !text.empty(); is_first = false, text = pieces.next()) {
-    Coo<T> some;
-    some.rows = layout.header.rows;
-    some.cols = layout.header.cols;
-    const std::size_t count = count_entries(text);
-    some.row_indices.resize(count);
-    some.column_indices.resize(count);
-    some.values.resize(count);
-    Piece piece{text};
-    parse_piece(layout, options.complex_part, piece, some);
-    if (piece.fault) {
-      const auto line = std::count(text.data(), piece.fault->where, '\n');
-      fail_in_file(name, lines_before + static_cast<std::size_t>(line) + 1, piece.fault->what);
-    }
-    entries += count;
-    if (entries > layout.stored_entries()) break;
-    for (std::size_t k = 0; k < count; ++k) {
+  Coo<T> some;
+  while (body.next(some)) {
+    for (std::size_t k = 0; k < some.values.size(); ++k) {
       if (!layout.is_array) {
         keep_with_mirror(some.row_indices[k], some.column_indices[k], some.values[k]);
         continue;
       }
       keep_with_mirror(array_row, array_column, some.values[k]);
-      if (++array_row < some.rows) continue;
+      if (++array_row < layout.header.rows) continue;
       ++array_column;
       array_row = !layout.is_mirrored ? 0 : layout.is_skew ? array_column + 1 : array_column;
     }
-    lines_before += static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-  }
-  if (entries < layout.stored_entries()) fail_too_few(name, layout, entries);
-  if (entries > layout.stored_entries()) {
-    fail_in_file(name, layout.size_line,
-                 layout.announced() +
-                     ", but the file holds more; correct the size line, or remove "
-                     "what follows");
+    some.row_indices.clear();
+    some.column_indices.clear();
+    some.values.clear();
   }
   return kept;
 }

@@ -3,10 +3,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <limits>
 #include <string>
+
+#include <fmt/format.h>
+
+#include "sparse/text.hpp"
 
 namespace spmv {
 
@@ -20,6 +25,17 @@ std::size_t available_memory() {
     meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   }
   return std::numeric_limits<std::size_t>::max();
+}
+
+std::size_t default_memory_limit() {
+  return available_memory() / 4;
+}
+
+std::string more_than_limit(double needed, double limit) {
+  return fmt::format(
+      "needs {} of memory, more than the limit of {}; use a smaller matrix, or give --memory-limit "
+      "{:.0f}M if this machine has as much",
+      byte_count(needed), byte_count(limit), std::ceil(needed / (1 << 20)));
 }
 
 void prefer_large_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sparse/memory.hpp"
 #include "sparse/text.hpp"
 
 namespace spmv {
@@ -57,7 +58,7 @@ Specification::Specification(const std::string& text, std::size_t value_bytes,
     for (const Generator& generator : all_generators()) {
       names += (names.empty() ? "" : ", ") + std::string(generator.name);
     }
-    fail(fmt::format("no generator is called '{}'; there are {}", name, names));
+    fail(fmt::format("no generator is called {}; there are {}", quoted(name), names));
   }
   for (const Key& key : generator_->keys) values_.push_back(key.fallback);
   given_.assign(values_.size(), false);
@@ -74,12 +75,16 @@ Specification::Specification(const std::string& text, std::size_t value_bytes,
   for (std::size_t k = first_key; k < parts.size(); ++k) parse_key(parts[k]);
 }
 
+void Specification::fail(const std::string& what) const {
+  throw InputError(printable(text_, 200) + ": " + what);
+}
+
 long long Specification::parse_number(std::string_view text, const std::string& what) const {
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
                                                    [](char c) { return c >= '0' && c <= '9'; });
-  if (!digits) fail(fmt::format("{} must be a whole number, not '{}'", what, text));
+  if (!digits) fail(fmt::format("{} must be a whole number, not {}", what, quoted(text)));
   if (text.size() > 18)
-    fail(fmt::format("{} = {} is too large; 32-bit indices end at {}", what, text,
+    fail(fmt::format("{} = {} is too large; 32-bit indices end at {}", what, printable(text, 32),
                      with_commas(kMaxNonzeros)));
   long long number = 0;
   for (const char c : text) number = number * 10 + (c - '0');
@@ -94,10 +99,9 @@ long long Specification::parse_decimal(std::string_view text, const Key& key) co
   const bool number = !digits.empty() && std::all_of(digits.begin(), digits.end(),
                                                      [](char c) { return c >= '0' && c <= '9'; });
   if (!number || fraction.size() > static_cast<std::size_t>(key.decimals) || whole.size() > 9) {
-    fail(
-        fmt::format("{} must be a number such as 0.25, with up to {} digits after the point, not "
-                    "'{}'",
-                    key.name, key.decimals, text));
+    fail(fmt::format(
+        "{} must be a number such as 0.25, with up to {} digits after the point, not {}", key.name,
+        key.decimals, quoted(text)));
   }
   fraction.resize(key.decimals, '0');
   return parse_number(whole.empty() ? fraction : whole + fraction, key.name);
@@ -107,7 +111,7 @@ long long Specification::parse_word(std::string_view text, const Key& key) const
   const std::vector<std::string_view> words = split(key.words, ',');
   const auto found = std::find(words.begin(), words.end(), text);
   if (found == words.end()) {
-    fail(fmt::format("{} must be {}, not '{}'", key.name, fmt::join(words, " or "), text));
+    fail(fmt::format("{} must be {}, not {}", key.name, fmt::join(words, " or "), quoted(text)));
   }
   return found - words.begin();
 }
@@ -133,7 +137,7 @@ void Specification::parse_sizes(std::string_view text) {
 void Specification::parse_key(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos)
-    fail(fmt::format("'{}' is not of the form key=value", text));
+    fail(fmt::format("{} is not of the form key=value", quoted(text)));
   const std::string_view name = text.substr(0, equals);
   std::string names;
   for (std::size_t k = 0; k < values_.size(); ++k) {
@@ -153,7 +157,7 @@ void Specification::parse_key(std::string_view text) {
     given_[k] = true;
     return;
   }
-  fail(fmt::format("no key is called '{}'; {} takes {}", name, generator_->name, names));
+  fail(fmt::format("no key is called {}; {} takes {}", quoted(name), generator_->name, names));
 }
 
 std::string Specification::full() const {
@@ -192,10 +196,8 @@ void Specification::check_size(double rows, double cols, double nnz, double more
   refuse_above(static_cast<double>(kMaxNonzeros), nnz, "nonzeros");
   const double bytes = nnz * static_cast<double>(sizeof(Index) + value_bytes_) +
                        (rows + 1) * static_cast<double>(sizeof(Index)) + more_bytes;
-  if (bytes > static_cast<double>(memory_limit_)) {
-    fail(fmt::format("needs {:.1f} MB of memory; {:.1f} MB are available", bytes / 1e6,
-                     static_cast<double>(memory_limit_) / 1e6));
-  }
+  const auto limit = static_cast<double>(memory_limit_);
+  if (bytes > limit) fail(more_than_limit(bytes, limit));
 }
 
 }  // namespace spmv

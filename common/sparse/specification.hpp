@@ -106,7 +106,7 @@ class Specification {
   // making it takes.
   void check_size(double rows, double cols, double nnz, double more_bytes = 0) const;
 
-  [[noreturn]] void fail(const std::string& what) const { throw InputError(text_ + ": " + what); }
+  [[noreturn]] void fail(const std::string& what) const;
 
  private:
   long long parse_number(std::string_view text, const std::string& what) const;

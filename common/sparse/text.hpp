@@ -32,10 +32,10 @@ inline std::string plural(std::size_t count, const char* one, const char* many) 
 }
 
 // "512 bytes", "7.9 KiB".
-inline std::string byte_count(std::size_t bytes) {
+inline std::string byte_count(double bytes) {
   constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return fmt::format("{} bytes", bytes);
-  double amount = static_cast<double>(bytes) / 1024;
+  if (bytes < 1024) return fmt::format("{:.0f} bytes", bytes);
+  double amount = bytes / 1024;
   std::size_t unit = 0;
   for (; amount >= 1024 && unit + 1 < kUnits.size(); ++unit) amount /= 1024;
   return fmt::format("{:.1f} {}", amount, kUnits[unit]);
@@ -80,6 +80,7 @@ inline std::size_t edit_distance(std::string_view from, std::string_view to) {
 // "; did you mean a or b?" with up to three of `names` that are near `wrong` or begin with it, or
 // nothing when none is.
 inline std::string suggestion(const std::string& wrong, const std::vector<std::string>& names) {
+  if (wrong.size() > 64) return {};  // no name is so long
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const std::string& name : names) {
     std::size_t distance = edit_distance(wrong, name);

@@ -295,7 +295,7 @@ TEST_CASE("what is no matrix is refused with what was tried", "[load]") {
       ": neither a file, nor a generator such as stencil2d:100x100, nor a matrix of the papers";
   CHECK(error_of("") == "no matrix given; name a file, a generator or a matrix of the papers");
   CHECK(error_of("xyzzy") == "xyzzy" + tried);
-  CHECK(error_of(std::string(10000, 'x')) == std::string(10000, 'x') + tried);
+  CHECK(error_of(std::string(10000, 'x')) == std::string(200, 'x') + "..." + tried);
   CHECK(error_of("scircut") == "scircut" + tried + "; did you mean scircuit?");
   CHECK(error_of("CANT") == "CANT" + tried + "; did you mean cant?");
   CHECK(error_of("webbase") == "webbase" + tried + "; did you mean webbase-1M?");

@@ -122,8 +122,105 @@ bad 'a state that is not there' '^error: --start 99: .* states 0 to ' "$spmv" tr
   --start 99 -m wlan:C=2,m=1,W=2
 bad 'two programs at once' '^error: ' "$spmv" stationary transient
 bad 'records without a file' '^error: --json: which file' "$spmv" -m diagonal:2 --json
-bad 'records that cannot be written' '^error: ' "$spmv" -m diagonal:2 -k csr_scalar \
+bad 'records that cannot be written' '^error: .*place.jsonl: ' "$spmv" -m diagonal:2 -k csr_scalar \
   --json "$scratch/no/such/place.jsonl"
+
+# Options: empty, out of range, no number. Each message names the option.
+for option in kernel matrix json alpha beta seed workers padding-limit memory-limit; do
+  bad "--$option without a text" "^error: .*--$option" "$spmv" -m diagonal:2 "--$option" ''
+done
+for option in alpha beta padding-limit; do
+  for number in nan inf -inf 1e400 1e 0x; do
+    bad "--$option $number" "^error: .*--$option" "$spmv" -m diagonal:2 "--$option=$number"
+  done
+done
+for option in seed workers memory-limit; do
+  for number in -1 1.5 nan 99999999999999999999; do
+    bad "--$option $number" "^error: .*--$option" "$spmv" -m diagonal:2 "--$option=$number"
+  done
+done
+bad 'a factor beyond f32' '^error: --alpha: 1e\+39 is beyond f32' "$spmv" -m diagonal:2 -p f32 --alpha 1e39
+bad '--padding-limit 0' '^error: --padding-limit' "$spmv" -m diagonal:2 --padding-limit 0
+bad '--time nan' '^error: --time' "$spmv" transient --time nan -m wlan:C=2,m=1,W=2
+bad '--tolerance nan' '^error: --tolerance' "$spmv" stationary --tolerance nan -m wlan:C=2,m=1,W=2
+bad 'an empty name among several' "^error: --kernel ''" "$spmv" -m diagonal:2 -k 'csr_scalar,,csr_*'
+
+# --- Sizes that a file only claims -------------------------------------------------------------------
+
+# frugal NAME PATTERN COMMAND...: refused with a line like PATTERN, within 10 s (as long as a busy
+# machine may take; it takes 0.1 s) and with no more than 200 MB of memory.
+frugal() {
+  bad "$1" "$2" bash -c 'ulimit -t 10; exec "$@"' bash "${@:3}"
+  holds "$1: little memory" python3 - "${@:3}" <<'PY'
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=30)
+sys.exit(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 200e3)
+PY
+}
+general='%%%%MatrixMarket matrix coordinate real general\n'
+printf "${general}2147483646 1 1\n1 1 1\n" >"$scratch/tall.mtx"
+printf "${general}2000000000 2000000000 0\n" >"$scratch/void.mtx"
+printf "${general}9 9 2000000000\n1 1 1\n" >"$scratch/claims.mtx"
+frugal 'rows that are empty' "tall.mtx:2: .* needs 16.0 GiB .*--memory-limit 16385M" "$spmv" -m "$scratch/tall.mtx"
+frugal 'rows and columns without an entry' 'void.mtx:2: .* needs 14.9 GiB' "$spmv" info "$scratch/void.mtx"
+frugal 'entries for which the file is too short' 'claims.mtx:2: .*2000000000 entries, but the file is so short' \
+  "$spmv" -m "$scratch/claims.mtx"
+frugal 'the same for several GPUs' 'tall.mtx:2: ' "$spmv" multigpu --gpus 2 -m "$scratch/tall.mtx"
+bad 'more than --memory-limit' 'tall.mtx:2: the matrix needs 16.0 GiB of memory, more than the limit of 1.0 GiB' \
+  "$spmv" -m "$scratch/tall.mtx" --memory-limit 1G
+bad 'a generated matrix too' 'dense:4000x4000.*: needs 183.1 MiB of memory, more than the limit of 100.0 MiB' \
+  "$spmv" info dense:4000x4000 --memory-limit 100M
+python3 - "$scratch" <<'PY'
+import gzip, sys
+general, size = b"%%MatrixMarket matrix coordinate real general\n", 1 << 28
+def bomb(name, head, byte):
+    with gzip.open(f"{sys.argv[1]}/{name}.gz", "wb", 1) as file:
+        file.write(head)
+        for _ in range(64): file.write(byte * (size // 64 // len(byte)))
+bomb("zeros", b"", b"\0")
+bomb("zeros_behind", general + b"1 1 1\n1 1 1\n", b"\0")
+bomb("blank_lines", general + b"1 1 1\n1 1 1\n", b"\n")
+bomb("surplus", general + b"1 1 1\n1 1 1\n", b"1 1 1\n  ")
+PY
+frugal 'a quarter of a gigabyte of zeros' 'zeros.gz:1: the file does not begin with' "$spmv" -m "$scratch/zeros.gz"
+frugal 'zeros behind a matrix' 'zeros_behind.gz: a line is longer' "$spmv" -m "$scratch/zeros_behind.gz"
+frugal 'blank lines behind a matrix' 'blank_lines.gz:.* no entry in the' "$spmv" -m "$scratch/blank_lines.gz"
+frugal 'entries behind a matrix' 'surplus.gz:.*holds at least' "$spmv" -m "$scratch/surplus.gz"
+
+# --- Output that cannot be written -------------------------------------------------------------------
+
+if [ -w /dev/full ]; then
+  lost() {  # NAME COMMAND...: ends with 2 and a line about standard output, which is full
+    local name=$1
+    shift
+    bad "$name" '^error: .*(standard output|cannot write)' bash -c '"$@" >/dev/full' bash "$@"
+  }
+  lost 'a full standard output' "$spmv" -m diagonal:2 -k csr_scalar --json "$scratch/unseen.jsonl"
+  holds 'no record of what nobody saw' test ! -e "$scratch/unseen.jsonl"
+  for arguments in --help --list --catalogue '--list --json' '--environment' 'info diagonal:2' \
+    'info diagonal:2 --sizes' 'info diagonal:2 --json' 'stationary -k csr_scalar -m wlan:C=2,m=1,W=2' \
+    'multigpu --gpus 1 -m stencil2d:9x9'; do
+    # shellcheck disable=SC2086  # several words
+    lost "a full standard output: $arguments" "$spmv" $arguments
+  done
+  bad 'a full file of records' '^error: /dev/full: ' "$spmv" -m diagonal:2 -k csr_scalar --json /dev/full
+fi
+bad 'a closed standard output' '^error: standard output' bash -c '"$@" >&-' bash \
+  "$spmv" -m diagonal:2 -k csr_scalar --json "$scratch/unseen.jsonl"
+holds 'no record of that either' test ! -e "$scratch/unseen.jsonl"
+yes | tr -d '\n' | head -c 1000 >"$scratch/short.jsonl"
+echo >>"$scratch/short.jsonl"
+cp "$scratch/short.jsonl" "$scratch/before.jsonl"
+bad 'no room for a record' '^error: .*short.jsonl: cannot be written \(File too large\)' \
+  bash -c 'ulimit -f 1; exec "$@" >/dev/null' bash \
+  "$spmv" -m diagonal:2 -k csr_scalar --json "$scratch/short.jsonl"
+holds 'not even half of it' cmp "$scratch/short.jsonl" "$scratch/before.jsonl"
+printf '{"half":' >"$scratch/half.jsonl"
+bad 'half a record' '^error: .*half.jsonl: ends within a line' "$spmv" -m diagonal:2 -k csr_scalar \
+  --json "$scratch/half.jsonl"
+
+# --- Other input ---------------------------------------------------------------------------------------
+
 printf '%%%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 3 4\n' >"$scratch/z.mtx"
 bad 'complex values' '^error: .*--complex real' "$spmv" -m "$scratch/z.mtx" -k csr_scalar
 expect 'their magnitude' 0 'csr_scalar' "$spmv" -m "$scratch/z.mtx" -k csr_scalar --complex magnitude

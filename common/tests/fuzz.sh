@@ -1,21 +1,24 @@
 #!/bin/sh
-# Fuzzes the Matrix Market reader: fuzz.sh [seconds], 60 unless told.
+# Fuzzes what reads text from outside: fuzz.sh [SECONDS [TARGET]], 60 s unless told, shared by the
+# targets: matrix_market (the reader of files), specification (of generators).
 #
-# Starts from the malformed corpus, a few good files and whatever earlier runs found worth keeping
-# (build/fuzz/corpus). Exits 1 when an input crashes the reader or breaks one of the target's checks;
-# the input is then kept as build/fuzz/crash-*. CXX_FUZZ names another clang++, FUZZ_FLAGS adds
-# libFuzzer options.
+# Starts from the malformed corpus, a few good inputs and whatever earlier runs found worth keeping
+# (build/fuzz/corpus-TARGET). Exits 1 when an input crashes a target or breaks one of its checks; the
+# input is then kept as build/fuzz/crash-*. CXX_FUZZ names another clang++, FUZZ_FLAGS adds libFuzzer
+# options.
 set -eu
 
 seconds=${1:-60}
 case $seconds in
-  '' | *[!0-9]*) echo "error: '$seconds' is not a number of seconds; usage: fuzz.sh [seconds]" >&2
+  '' | *[!0-9]*) echo "error: '$seconds' is not a number of seconds; usage: fuzz.sh [SECONDS [TARGET]]" >&2
                  exit 2 ;;
 esac
 cd "$(dirname "$0")/../.."
 compiler=${CXX_FUZZ:-clang++}
 out=build/fuzz
-mkdir -p $out/seeds $out/corpus
+mkdir -p $out/seeds-matrix_market $out/corpus-matrix_market $out/seeds-specification \
+  $out/corpus-specification
+targets=${2:-matrix_market specification}
 
 if ! command -v "$compiler" > /dev/null; then
   echo "fuzz: skipped, $compiler is not installed (clang with its libFuzzer runtime)"
@@ -30,16 +33,30 @@ if ! "$compiler" -std=c++20 $sanitizers $out/probe.cpp -o $out/probe 2> $out/pro
   exit 0
 fi
 
-fuzzer() {
-  "$compiler" -std=c++20 -O1 -g $sanitizers -fno-sanitize-recover=undefined -Icommon \
-    -isystem .deps/usr/include common/tests/fuzz_matrix_market.cpp \
-    common/sparse/matrix_market_*.cpp common/sparse/input_file.cpp common/sparse/memory.cpp \
-    common/sparse/convert.cpp "$@" -lz -pthread -o $out/fuzz_matrix_market
+flags="-std=c++20 -O2 -g $sanitizers -fno-sanitize-recover=undefined -Wno-unknown-pragmas -Icommon \
+  -isystem .deps/usr/include"
+link=-lfmt
+printf '%s\n' '#include <fmt/format.h>' 'int main() { return fmt::format("{}", 1).size() == 0; }' \
+  > $out/probe.cpp
+"$compiler" -std=c++20 $out/probe.cpp -lfmt -o $out/probe 2> $out/probe.log || {
+  flags="$flags -DFMT_HEADER_ONLY" link=
 }
-fuzzer -lfmt 2> /dev/null || fuzzer -DFMT_HEADER_ONLY
+objects=
+for source in convert generators grid input_file matrix_market_header matrix_market_reader memory \
+  specification wlan; do
+  # shellcheck disable=SC2086  # a list
+  "$compiler" $flags -c common/sparse/$source.cpp -o $out/$source.o
+  objects="$objects $out/$source.o"
+done
+for target in $targets; do
+  # shellcheck disable=SC2086  # lists
+  "$compiler" $flags -c common/tests/fuzz_$target.cpp -o $out/fuzz_$target.o
+  # shellcheck disable=SC2086
+  "$compiler" $sanitizers $out/fuzz_$target.o $objects $link -lz -pthread -o $out/fuzz_$target
+done
 
 # Good files, one of each kind: from them the fuzzer learns what gets past the header.
-seed() { printf "$2" > "$out/seeds/$1"; }
+seed() { printf "$2" > "$out/seeds-matrix_market/$1"; }
 banner='%%%%MatrixMarket matrix'
 seed general "$banner coordinate real general\n3 4 4\n1 1 1.5\n3 4 -2e3\n2 1 .25\n2 1 1e-7\n"
 seed integer "$banner coordinate integer general\n2 2 2\n1 1 7\n2 2 -123456789012345678901\n"
@@ -57,12 +74,12 @@ seed odd_values "$banner coordinate real general\n1 1 5\n1 1 nan\n1 1 -Inf\n1 1 
 1 1 16777217.0000000000000000001"
 seed empty "$banner coordinate real general\n0 0 0\n"
 if command -v gzip > /dev/null; then
-  gzip -n < $out/seeds/general > $out/seeds/general.gz
-  gzip -n < $out/seeds/array > $out/seeds/array.gz
-  cat $out/seeds/general.gz $out/seeds/array.gz > $out/seeds/two_members.gz
+  gzip -n < $out/seeds-matrix_market/general > $out/seeds-matrix_market/general.gz
+  gzip -n < $out/seeds-matrix_market/array > $out/seeds-matrix_market/array.gz
+  cat $out/seeds-matrix_market/general.gz $out/seeds-matrix_market/array.gz > $out/seeds-matrix_market/two_members.gz
 fi
 for file in common/tests/malformed/*; do
-  case $file in *.tsv) ;; *) cp "$file" $out/seeds/ ;; esac
+  case $file in *.tsv) ;; *) cp "$file" $out/seeds-matrix_market/ ;; esac
 done
 
 for word in '%%MatrixMarket' ' matrix' ' vector' ' coordinate' ' array' ' real' ' double' \
@@ -71,19 +88,39 @@ for word in '%%MatrixMarket' ' matrix' ' vector' ' coordinate' ' array' ' real' 
   '0x' '1 1 1' '2 1 ' '0 0 0' '2147483647' '2147483648' '4294967297' '9223372036854775808' \
   '18446744073709551617' '9007199254740993' '16777217' '1e400' '4.9e-324' '1e22' '1e23'; do
   printf '"%s"\n' "$word"
-done > $out/keywords.dict
+done > $out/matrix_market.dict
 
-log=$out/fuzz.log
-status=0
-# shellcheck disable=SC2086  # FUZZ_FLAGS is a list
-$out/fuzz_matrix_market -max_total_time="$seconds" -max_len=1024 -timeout=10 -rss_limit_mb=1024 \
-  -dict=$out/keywords.dict -artifact_prefix=$out/ -print_final_stats=1 ${FUZZ_FLAGS:-} \
-  $out/corpus $out/seeds > $log 2>&1 || status=$?
-executions=$(sed -n 's/^stat::number_of_executed_units: *//p' $log)
-rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' $log)
-if [ "$status" -ne 0 ]; then
-  grep -E 'does not hold|ERROR|SUMMARY|runtime error|Test unit written' $log >&2 || tail -n 5 $log >&2
-  echo "fuzz: FAILED after ${executions:-an unknown number of} executions; see $log" >&2
-  exit 1
-fi
-echo "fuzz: $executions executions, $rate a second, no fault found"
+# Of each generator, how it is written, from the table that defines them.
+k=0
+awk '/^      \{"[a-z0-9_]+",$/ { gsub(/[^a-z0-9_]/, ""); name = $0; getline
+                              gsub(/[^A-Za-z]/, ""); print name, $0 }' common/sparse/generators.cpp |
+  while read -r name sizes; do
+    for size in 0 1 3 17 2147483647; do
+      k=$((k + 1))
+      printf '%s:%s' "$name" "$(echo "$sizes" | sed "s/[A-Z][A-Z]*/$size/g")" \
+        > $out/seeds-specification/$k
+    done
+  done
+{ grep -o '{"[a-z0-9_]*"' common/sparse/generators.cpp | tr -d '{' | sort -u
+  for word in ':' ',' '=' 'x' ',seed=' ',boundary=' ',dof=' '0.' '2147483647' '9223372036854775807' '=-1' \
+    drop wrap clamp constant; do printf '"%s"\n' "$word"; done; } > $out/specification.dict
+
+seconds=$(((seconds + 1) / $(echo "$targets" | wc -w)))
+for target in $targets; do
+  case $target in matrix_market) longest=512 ;; *) longest=96 ;; esac
+  log=$out/$target.log
+  status=0
+  # shellcheck disable=SC2086  # FUZZ_FLAGS is a list
+  $out/fuzz_$target -max_total_time="$seconds" -max_len=$longest -timeout=10 -rss_limit_mb=1024 \
+    -dict=$out/$target.dict -artifact_prefix=$out/ -print_final_stats=1 ${FUZZ_FLAGS:-} \
+    $out/corpus-$target $out/seeds-$target > $log 2>&1 || status=$?
+  executions=$(sed -n 's/^stat::number_of_executed_units: *//p' $log)
+  rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' $log)
+  if [ "$status" -ne 0 ]; then
+    grep -E 'does not hold|ERROR|SUMMARY|runtime error|Test unit written' $log >&2 || tail -n 5 $log >&2
+    echo "fuzz: $target: FAILED after ${executions:-an unknown number of} executions; see $log" >&2
+    exit 1
+  fi
+  covered=$(sed -n 's/.* cov: \([0-9]*\) ft: \([0-9]*\) .*/\1 edges, \2 features/p' $log | tail -n 1)
+  echo "fuzz: $target: $executions executions, $rate per second, $covered covered, no fault found"
+done

@@ -1,8 +1,9 @@
 // libFuzzer target for the Matrix Market reader; built and run by fuzz.sh.
 //
 // Beyond "does not crash": what is accepted must be a sound matrix, what is refused must be refused
-// in one line, and neither may depend on the precision, on the threads, on how the body was cut
-// into pieces, or on whether the text came compressed.
+// in one line, and neither may depend on the precision, on how the text was cut into pieces, or on
+// whether it came compressed. One thread: tests cover several, which take longer to start than a
+// short text takes to read.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -133,43 +134,49 @@ void require_close(float narrow, double wide) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const std::uint64_t choice = hash(text);
+  // Draws from it, one after the other.
+  std::uint64_t choices = hash(text);
+  const auto choose = [&choices](std::uint64_t count) {
+    const std::uint64_t choice = choices % count;
+    choices /= count;
+    return choice;
+  };
 
   LoadOptions options;
   options.threads = 1;
-  options.complex_part = static_cast<ComplexPart>(choice % 3);
+  options.complex_part = static_cast<ComplexPart>(choose(3));
   // Small as a rule: a matrix of a million rows takes a hundred times as long to check as to read.
-  options.memory_limit_bytes = std::size_t{1} << (choice / 3 % 512 == 0 ? 26 : 16);
+  options.memory_limit_bytes = std::size_t{1} << (choose(1024) == 0 ? 24 : 13);
   const Outcome<double> whole = parse<double>(text, options);
   if (whole.file) require_sound(*whole.file);
 
-  // In pieces: by one thread, which is fast, and now and then by two, as starting one is slow.
   LoadOptions in_pieces = options;
-  in_pieces.chunk_bytes = 1 + choice / 2048 % 61;
-  if (choice / 131072 % 64 == 0) in_pieces.threads = 2;
-  require_same(parse<double>(text, in_pieces), whole);
+  in_pieces.chunk_bytes = 1 + choose(61);
+  if (choose(4) == 0) require_same(parse<double>(text, in_pieces), whole);
 
-  const Outcome<float> narrow = parse<float>(text, in_pieces);
-  if (!whole.short_of_memory() && !narrow.short_of_memory()) {
-    REQUIRE(narrow.error == whole.error);
-  }
-  if (narrow.file) require_sound(*narrow.file);
-  if (narrow.file && whole.file) {
-    const Coo<float>& a = narrow.file->coo;
-    const Coo<double>& b = whole.file->coo;
-    REQUIRE(a.row_indices == b.row_indices && a.column_indices == b.column_indices);
-    // A magnitude is computed in T, and is further off.
-    const bool computed =
-        whole.file->header.field == "complex" && options.complex_part == ComplexPart::kMagnitude;
-    for (std::size_t k = 0; k < a.values.size() && !computed; ++k) {
-      require_close(a.values[k], b.values[k]);
+  if (choose(4) == 0) {
+    const Outcome<float> narrow = parse<float>(text, in_pieces);
+    if (!whole.short_of_memory() && !narrow.short_of_memory()) {
+      REQUIRE(narrow.error == whole.error);
+    }
+    if (narrow.file) require_sound(*narrow.file);
+    if (narrow.file && whole.file) {
+      const Coo<float>& a = narrow.file->coo;
+      const Coo<double>& b = whole.file->coo;
+      REQUIRE(a.row_indices == b.row_indices && a.column_indices == b.column_indices);
+      // A magnitude is computed in T, and is further off.
+      const bool computed =
+          whole.file->header.field == "complex" && options.complex_part == ComplexPart::kMagnitude;
+      for (std::size_t k = 0; k < a.values.size() && !computed; ++k) {
+        require_close(a.values[k], b.values[k]);
+      }
     }
   }
 
-  if (choice / 8388608 % 32 == 0 && size > 0 && !text.starts_with("\x1f\x8b")) {
+  if (choose(64) == 0 && size > 0 && !text.starts_with("\x1f\x8b")) {
     const Outcome<double> inflated = parse<double>(gzip(text), options);
-    // The inflated text counts as memory in use, the text given does not.
-    if (!inflated.short_of_memory() && !whole.short_of_memory()) require_same(inflated, whole);
+    // How much a compressed text holds is known less well.
+    if (whole.error.find(" so short ") == std::string::npos) require_same(inflated, whole);
   }
   return 0;
 }

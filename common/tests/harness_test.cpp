@@ -1,4 +1,6 @@
 // The harness must find what is wrong: verification, measurement, registry, records.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,8 +13,12 @@
 #include <sstream>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "harness/command.hpp"
 #include "harness/kernel.hpp"
+#include "harness/options.hpp"
+#include "harness/output.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
 #include "harness/turn.hpp"
@@ -379,6 +385,66 @@ TEST_CASE("a turn is one process's at a time", "[harness]") {
   const Turn nobody_to_wait_for("");
   CHECK_THROWS_AS(Turn("/nonexistent/turn"), InputError);
   std::filesystem::remove(file);
+}
+
+TEST_CASE("lines are appended whole", "[harness]") {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("lines_test.{}", ::getpid())).string();
+  append_lines(path, "one\n");
+  append_lines(path, "two\nthree\n");
+  const auto content = [&path] {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  CHECK(content() == "one\ntwo\nthree\n");
+  std::ofstream(path, std::ios::app) << "half";
+  CHECK_THROWS_AS(append_lines(path, "four\n"), InputError);
+  CHECK(content() == "one\ntwo\nthree\nhalf");
+  std::filesystem::remove(path);
+  append_lines("/dev/null", "anything\n");
+  CHECK_THROWS_AS(append_lines("/", "anything\n"), InputError);
+}
+
+TEST_CASE("options that CLI11 lets pass and we do not", "[harness]") {
+  const auto error_of = [](std::vector<std::string> words) -> std::string {
+    double number = 1;
+    unsigned natural = 0;
+    std::int64_t whole = 0;
+    std::string name;
+    CLI::App app;
+    app.add_option("--number", number);
+    app.add_option("--above", number)->check(above_zero());
+    app.add_option("--natural", natural);
+    app.add_option("--whole", whole);
+    app.add_option("--name", name);
+    words.insert(words.begin(), "program");
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    try {
+      parse_options(app, static_cast<int>(arguments.size()), arguments.data());
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  for (const char* good :
+       {"--number=1e300", "--number=-0", "--above=1e-9", "--natural=4294967295",
+        "--whole=-9223372036854775808", "--whole=9223372036854775807", "--name=nan"}) {
+    CHECK(error_of({good}) == "none");
+  }
+  for (const char* bad :
+       {"--number=nan", "--number=-inf", "--number=1e309", "--number=1e", "--above=0", "--above=-1",
+        "--above=nan", "--above=1x", "--natural=-1", "--natural=4294967296", "--natural=1.5",
+        "--whole=9223372036854775808", "--whole=-9223372036854775809", "--whole=nan"}) {
+    CAPTURE(bad);
+    const std::string option = std::string(bad).substr(0, std::string(bad).find('='));
+    CHECK(error_of({bad}).find(option) != std::string::npos);
+  }
+  for (const char* option : {"--number", "--above", "--natural", "--whole", "--name"}) {
+    CAPTURE(option);
+    CHECK(error_of({option, ""}).find(option) != std::string::npos);
+  }
+  CHECK(error_of({"--\n"}).find('\n') == std::string::npos);
 }
 
 TEST_CASE("a step's own program adds its options and gets those of all", "[harness]") {

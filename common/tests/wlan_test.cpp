@@ -282,6 +282,6 @@ TEST_CASE("parameters of a chain that cannot be are refused in one line", "[wlan
        "would have 3.0e+293 rows; 32-bit indices allow 2,147,483,646"},
   };
   for (const auto& [spec, expected] : bad) CHECK(error_of(spec) == spec + ": " + expected);
-  CHECK(error_of("wlan:C=1000,m=6,W=6", 1'000'000).find("MB of memory; 1.0 MB are") !=
-        std::string::npos);
+  CHECK(error_of("wlan:C=1000,m=6,W=6", 1'000'000)
+            .find("of memory, more than the limit of 976.6 KiB") != std::string::npos);
 }
