@@ -55,7 +55,8 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## al
 	  trap "kill $$steps; exit 130" INT TERM; status=0; \
 	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' || status=1; \
 	  bash common/tests/cli_test.sh $(SPMV) $(BROKEN) || status=1; \
-	  bash common/tests/data_test.sh $(SPMV) || status=1; \
+	  bash common/tests/build_test.sh || status=1; \
+  bash common/tests/data_test.sh $(SPMV) || status=1; \
 	  bash 06_pcsr/example/test.sh $(EXAMPLE) || status=1; \
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status

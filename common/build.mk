@@ -63,6 +63,16 @@ OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
 # NCCL, an fmt to link (EXTRA_DEFINES), a Thrust and an MPI (HAVE_THRUST, HAVE_MPI).
 NEEDS_NOTHING := help clean check handout grade test-coursework format check-format figures report test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
+  # What was built names its sources by their full paths: in a directory that was moved, copied or
+  # unpacked it would not notice that they change, and goes.
+  BUILT := $(wildcard $(ROOT)/build/cpu* $(ROOT)/build/cuda* $(ROOT)/build/setup-*.mk $(ROOT)/build/mine)
+  $(if $(BUILT),$(shell record=$$(find $(BUILT) -name '*.d' -print -quit); [ -z "$$record" ] || \
+    case $$(head -n 1 "$$record") in ('$(ROOT)/build/'*) ;; \
+      (*) echo '  built in another place: everything is compiled again' >&2; rm -rf $(BUILT) ;; esac))
+  # A source that was unpacked over an older one has the date of its packing, by which make would
+  # take what was built before for newer. It gets the date at which it came here.
+  $(if $(wildcard $(OUT)),$(shell { find $(ROOT)/common $(addprefix $(ROOT)/,$(STEPS)) -type f \
+    -newercm $(OUT)/looked ! -newer $(OUT)/looked -exec touch {} + ; touch $(OUT)/looked; } 2>/dev/null))
   include $(ROOT)/build/setup-$(BACKEND).mk
 endif
 $(ROOT)/build/setup-%.mk: $(ROOT)/common/setup.sh

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Builds notice what has changed: in a step of two files around the real build.mk and stage.mk, which
+# is moved, copied and unpacked elsewhere, with all that was built in it.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+passed=0 failed=0
+
+run() { make -C "$1/01_answer" run BACKEND=cpu COUNT=0 CXX="${CXX:-g++}" >"$scratch/log" 2>&1; }
+
+# expect NAME STATUS DIRECTORY: the step there builds, and its program ends with STATUS.
+expect() {
+  local got=0
+  run "$3" && got=0 || got=1
+  if [ $got = "$2" ] && { [ $got = 0 ] || grep -q 'the answer is wrong' "$scratch/log"; }; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $1: ended with $got, expected $2"
+    tail -n 20 "$scratch/log"
+  fi
+}
+
+answer() { echo "inline int answer() { return $2; }" >"$1/01_answer/answer.cuh"; }
+
+tree=$scratch/first
+mkdir -p "$tree/01_answer" "$tree/common/harness" "$tree/common/simt/include"
+cp common/build.mk common/stage.mk common/setup.sh "$tree/common/"
+echo 'include ../common/stage.mk' >"$tree/01_answer/Makefile"
+printf '%s\n' '#include "answer.cuh"' 'int of_step() { return answer(); }' >"$tree/01_answer/stage.cu"
+printf '%s\n' '#include <cstdio>' 'int of_step();' 'int main() {' \
+  '  if (of_step() != 42) std::puts("the answer is wrong");' '  return of_step() != 42;' '}' \
+  >"$tree/common/harness/main.cpp"
+
+answer "$tree" 42
+expect 'the right one' 0 "$tree"
+answer "$tree" 41
+expect 'broken where it was built' 1 "$tree"
+answer "$tree" 42
+expect 'mended' 0 "$tree"
+
+mv "$tree" "$scratch/moved"
+answer "$scratch/moved" 41
+expect 'broken after it was moved' 1 "$scratch/moved"
+answer "$scratch/moved" 42
+expect 'mended after it was moved' 0 "$scratch/moved"
+
+cp -a "$scratch/moved" "$scratch/copy"  # with the dates of the files; the original stays
+answer "$scratch/copy" 41
+expect 'broken in a copy' 1 "$scratch/copy"
+expect 'the original of the copy' 0 "$scratch/moved"
+
+mkdir "$scratch/unpacked"
+tar cf - -C "$scratch/moved" . | tar xf - -C "$scratch/unpacked"
+answer "$scratch/unpacked" 41
+expect 'broken where it was unpacked' 1 "$scratch/unpacked"
+
+# A file out of an archive over the one that was compiled: its date is that of its packing.
+answer "$scratch/moved" 41
+touch -d '2020-01-01' "$scratch/moved/01_answer/answer.cuh"
+tar cf "$scratch/old.tar" -C "$scratch/moved" 01_answer/answer.cuh
+answer "$scratch/moved" 42
+expect 'before the archive' 0 "$scratch/moved"
+sleep 1.1  # as fine as some file systems' dates are
+tar xf "$scratch/old.tar" -C "$scratch/moved"
+expect 'broken by a file from an archive, older than what was built' 1 "$scratch/moved"
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
