@@ -106,12 +106,13 @@ ifeq ($(BACKEND),cpu)
     # The compiler announces every load and store; simt counts them. One optimisation level for
     # all, so that the counts are the same everywhere. And every basic block, laid out in the order
     # of the source, by which simt tells where lanes wait for each other.
-    DEVICE_FLAGS += -O1 -fsanitize=thread
+    DEVICE_FLAGS += -O1 -fsanitize=thread -DSIMT_OBSERVED_COPIES
+    DEVICE_FLAGS += -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset
     ifeq ($(findstring clang,$(CXX)),)
       DEVICE_FLAGS += -fsanitize-coverage=trace-pc -fno-reorder-blocks
-      DEVICE_FLAGS += --param tsan-instrument-func-entry-exit=0
+      DEVICE_FLAGS += --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1
     else
-      DEVICE_FLAGS += -fsanitize-coverage=trace-pc,no-prune
+      DEVICE_FLAGS += -fsanitize-coverage=trace-pc,no-prune -mllvm -tsan-distinguish-volatile=1
     endif
   endif
   ifeq ($(SANITIZE),1)

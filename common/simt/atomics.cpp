@@ -3,17 +3,25 @@
 #include <cstdint>
 
 #include "simt/builtins.hpp"
+#include "simt/half.hpp"
 #include "simt/internal.hpp"
 
 namespace simt {
 namespace {
 
 template <typename T, typename Combine>
-T update(T* address, Combine combine, const void* pc) {
+T update(T* address, Strength strength, Combine combine, const void* pc) {
   Lane& lane = *current_lane;
-  lane.block->observer().access(lane, reinterpret_cast<std::uintptr_t>(address), sizeof(T),
-                                Access::kAtomic, pc);
+  lane.block->draw(lane, pc);
   std::atomic_ref<T> target(*address);
+  const auto changes = [&] {
+    const T now = target.load(std::memory_order_relaxed);
+    return to_bits(combine(now)) != to_bits(now);
+  };
+  lane.update = &changes;
+  lane.changes = [](const void* f) { return (*static_cast<const decltype(changes)*>(f))(); };
+  lane.block->observer().access(lane, reinterpret_cast<std::uintptr_t>(address), sizeof(T),
+                                Access::kAtomic, strength, pc);
   T old = target.load(std::memory_order_relaxed);
   T replacement;
   do {
@@ -27,28 +35,38 @@ T update(T* address, Combine combine, const void* pc) {
   return old;
 }
 
+Strength strength_of(Scope scope, Strength wide) {
+  return scope == Scope::kBlock ? Strength::kBlock : wide;
+}
+
 }  // namespace
 
 // Out of line, so that the return address is the kernel's.
-#define SIMT_OPERATION(T, name, expression)                                                     \
-  T name(T* address, T b) noexcept {                                                            \
-    return update(                                                                              \
-        address, [b](T a) { return static_cast<T>(expression); }, __builtin_return_address(0)); \
+#define SIMT_OPERATION(T, name, expression)                                            \
+  T name(T* address, T b, Scope scope) noexcept {                                      \
+    return update(                                                                     \
+        address, strength_of(scope, Strength::kPlain),                                 \
+        [b](T a) { return static_cast<T>(expression); }, __builtin_return_address(0)); \
   }
-#define SIMT_INTEGER_ATOMICS(T)                                                               \
-  SIMT_OPERATION(T, atomic_exchange, ((void)a, b))                                            \
-  SIMT_OPERATION(T, atomic_min, b < a ? b : a)                                                \
-  SIMT_OPERATION(T, atomic_max, a < b ? b : a)                                                \
-  SIMT_OPERATION(T, atomic_and, (a) & (b))                                                    \
-  SIMT_OPERATION(T, atomic_or, a | b)                                                         \
-  SIMT_OPERATION(T, atomic_xor, a ^ b)                                                        \
-  T atomic_compare_exchange(T* address, T compare, T value) noexcept {                        \
-    return update(                                                                            \
-        address, [=](T a) { return a == compare ? value : a; }, __builtin_return_address(0)); \
+#define SIMT_COMPARE_EXCHANGE(T)                                                     \
+  T atomic_compare_exchange(T* address, T compare, T value, Scope scope) noexcept {  \
+    return update(                                                                   \
+        address, strength_of(scope, Strength::kCompare),                             \
+        [=](T a) { return a == compare ? value : a; }, __builtin_return_address(0)); \
   }
+#define SIMT_INTEGER_ATOMICS(T)                    \
+  SIMT_OPERATION(T, atomic_exchange, ((void)a, b)) \
+  SIMT_OPERATION(T, atomic_min, b < a ? b : a)     \
+  SIMT_OPERATION(T, atomic_max, a < b ? b : a)     \
+  SIMT_OPERATION(T, atomic_and, (a) & (b))         \
+  SIMT_OPERATION(T, atomic_or, a | b)              \
+  SIMT_OPERATION(T, atomic_xor, a ^ b)             \
+  SIMT_COMPARE_EXCHANGE(T)
 SIMT_INTEGER_ATOMICS(int)
 SIMT_INTEGER_ATOMICS(unsigned)
+SIMT_INTEGER_ATOMICS(long long)
 SIMT_INTEGER_ATOMICS(unsigned long long)
+SIMT_COMPARE_EXCHANGE(unsigned short)
 // Sums of signed integers wrap on the device; in C++ they may not overflow.
 SIMT_OPERATION(int, atomic_add, static_cast<unsigned>(a) + static_cast<unsigned>(b))
 SIMT_OPERATION(unsigned, atomic_add, a + b)
@@ -57,6 +75,8 @@ SIMT_OPERATION(float, atomic_add, a + b)
 SIMT_OPERATION(double, atomic_add, a + b)
 SIMT_OPERATION(float, atomic_exchange, ((void)a, b))
 SIMT_OPERATION(double, atomic_exchange, ((void)a, b))
+SIMT_OPERATION(std::uint16_t, atomic_add_half,
+               half_bits(static_cast<double>(half_value(a)) + half_value(b)))
 SIMT_OPERATION(unsigned, atomic_increment, a >= b ? 0u : a + 1)
 SIMT_OPERATION(unsigned, atomic_decrement, a == 0 || a > b ? b : a - 1)
 

@@ -2,12 +2,12 @@
 // textures and arithmetic, with the meaning that the CUDA C++ Programming Guide gives them.
 #pragma once
 
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <type_traits>
 
+#include "simt/arithmetic.hpp"
 #include "simt/engine.hpp"
 #include "simt/types.hpp"
 
@@ -26,14 +26,14 @@ template <typename T>
 std::uint64_t to_bits(T value) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
   std::uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(T));
+  __builtin_memcpy(&bits, &value, sizeof(T));
   return bits;
 }
 
 template <typename T>
 T from_bits(std::uint64_t bits) {
   T value;
-  std::memcpy(&value, &bits, sizeof(T));
+  __builtin_memcpy(&value, &bits, sizeof(T));
   return value;
 }
 
@@ -52,26 +52,34 @@ __forceinline__ void no_tail_call() {
 }
 
 // Read-modify-write operations, out of line so that the caller's address names the source line.
-#define SIMT_ATOMIC(T)                        \
-  T atomic_add(T* address, T value) noexcept; \
-  T atomic_exchange(T* address, T value) noexcept;
-#define SIMT_INTEGER_ATOMIC(T)                \
-  SIMT_ATOMIC(T)                              \
-  T atomic_min(T* address, T value) noexcept; \
-  T atomic_max(T* address, T value) noexcept; \
-  T atomic_and(T* address, T value) noexcept; \
-  T atomic_or(T* address, T value) noexcept;  \
-  T atomic_xor(T* address, T value) noexcept; \
-  T atomic_compare_exchange(T* address, T compare, T value) noexcept;
-SIMT_INTEGER_ATOMIC(int)
-SIMT_INTEGER_ATOMIC(unsigned)
-SIMT_INTEGER_ATOMIC(unsigned long long)
-SIMT_ATOMIC(float)
-SIMT_ATOMIC(double)
-#undef SIMT_INTEGER_ATOMIC
+#define SIMT_ATOMIC(T, name) T name(T* address, T value, Scope scope) noexcept;
+#define SIMT_COMPARE_EXCHANGE(T) \
+  T atomic_compare_exchange(T* address, T compare, T value, Scope scope) noexcept;
+#define SIMT_INTEGER_ATOMICS(T)   \
+  SIMT_ATOMIC(T, atomic_exchange) \
+  SIMT_ATOMIC(T, atomic_min)      \
+  SIMT_ATOMIC(T, atomic_max)      \
+  SIMT_ATOMIC(T, atomic_and)      \
+  SIMT_ATOMIC(T, atomic_or)       \
+  SIMT_ATOMIC(T, atomic_xor)      \
+  SIMT_COMPARE_EXCHANGE(T)
+SIMT_INTEGER_ATOMICS(int)
+SIMT_INTEGER_ATOMICS(unsigned)
+SIMT_INTEGER_ATOMICS(long long)
+SIMT_INTEGER_ATOMICS(unsigned long long)
+SIMT_COMPARE_EXCHANGE(unsigned short)
+SIMT_ATOMIC(int, atomic_add)
+SIMT_ATOMIC(unsigned, atomic_add)
+SIMT_ATOMIC(unsigned long long, atomic_add)
+SIMT_ATOMIC(float, atomic_add)
+SIMT_ATOMIC(double, atomic_add)
+SIMT_ATOMIC(float, atomic_exchange)
+SIMT_ATOMIC(double, atomic_exchange)
+SIMT_ATOMIC(unsigned, atomic_increment)
+SIMT_ATOMIC(unsigned, atomic_decrement)
+#undef SIMT_INTEGER_ATOMICS
+#undef SIMT_COMPARE_EXCHANGE
 #undef SIMT_ATOMIC
-unsigned atomic_increment(unsigned* address, unsigned last) noexcept;
-unsigned atomic_decrement(unsigned* address, unsigned last) noexcept;
 
 // Copies element `index`, of `size` bytes, of a linear texture; zeros beyond its end, as CUDA does.
 void texture_fetch(unsigned long long texture, int index, void* element, std::size_t size) noexcept;
@@ -101,17 +109,20 @@ __forceinline__ void __syncwarp(unsigned mask = 0xffffffffu) {
   simt::no_tail_call();
 }
 __forceinline__ void __threadfence() {
-  simt::yield();
+  simt::fence(simt::Scope::kDevice);
   simt::no_tail_call();
 }
 __forceinline__ void __threadfence_block() {
-  __threadfence();
+  simt::fence(simt::Scope::kBlock);
+  simt::no_tail_call();
 }
 __forceinline__ void __threadfence_system() {
-  __threadfence();
+  simt::fence(simt::Scope::kSystem);
+  simt::no_tail_call();
 }
 __forceinline__ void __nanosleep(unsigned) {
-  __threadfence();
+  simt::yield();
+  simt::no_tail_call();
 }
 
 // --- Programmatic dependent launch: a kernel that starts before the previous one has completed
@@ -122,6 +133,24 @@ __forceinline__ void cudaGridDependencySynchronize() {
   simt::no_tail_call();
 }
 __forceinline__ void cudaTriggerProgrammaticLaunchCompletion() {}
+
+// Ends the launch with an error.
+__forceinline__ void __trap() {
+  simt::trap();
+}
+// Nanoseconds, as of a clock of 1 GHz. (clock() is the C library's.)
+__forceinline__ long long clock64() {
+  return simt::nanoseconds();
+}
+
+// Copies of memory by a kernel are observed, whatever the compiler knows of their sizes.
+#ifdef SIMT_OBSERVED_COPIES
+extern "C" {
+void* memcpy(void* to, const void* from, std::size_t bytes) noexcept asm("simt_memcpy");
+void* memmove(void* to, const void* from, std::size_t bytes) noexcept asm("simt_memmove");
+void* memset(void* to, int value, std::size_t bytes) noexcept asm("simt_memset");
+}
+#endif
 
 // --- Warp operations ----------------------------------------------------------------------------
 
@@ -198,50 +227,48 @@ __forceinline__ unsigned __reduce_xor_sync(unsigned mask, unsigned value) {
 
 // --- Atomics ------------------------------------------------------------------------------------
 
-#define SIMT_ATOMIC_FUNCTION(name, operation)                         \
+#define SIMT_ATOMIC_OF_SCOPE(name, operation, scope)                  \
   template <typename T>                                               \
   __forceinline__ T name(T* address, std::type_identity_t<T> value) { \
-    const T old = simt::operation(address, value);                    \
+    const T old = simt::operation(address, value, scope);             \
     simt::no_tail_call();                                             \
     return old;                                                       \
   }
-#define SIMT_ATOMIC(name, operation)            \
-  SIMT_ATOMIC_FUNCTION(name, operation)         \
-  SIMT_ATOMIC_FUNCTION(name##_block, operation) \
-  SIMT_ATOMIC_FUNCTION(name##_system, operation)
-SIMT_ATOMIC(atomicAdd, atomic_add)
-SIMT_ATOMIC(atomicExch, atomic_exchange)
-SIMT_ATOMIC(atomicMin, atomic_min)
-SIMT_ATOMIC(atomicMax, atomic_max)
-SIMT_ATOMIC(atomicAnd, atomic_and)
-SIMT_ATOMIC(atomicOr, atomic_or)
-SIMT_ATOMIC(atomicXor, atomic_xor)
-#undef SIMT_ATOMIC
-#undef SIMT_ATOMIC_FUNCTION
-template <typename T>
-__forceinline__ T atomicSub(T* address, std::type_identity_t<T> value) {
-  static_assert(std::is_integral_v<T>, "CUDA has atomicSub for integers only");
-  return atomicAdd(address, static_cast<T>(T{0} - value));
-}
-template <typename T>
-__forceinline__ T atomicCAS(T* address, std::type_identity_t<T> compare,
-                            std::type_identity_t<T> value) {
-  const T old = simt::atomic_compare_exchange(address, compare, value);
-  simt::no_tail_call();
-  return old;
-}
-// Counts up to `last`, then again from 0.
-__forceinline__ unsigned atomicInc(unsigned* address, unsigned last) {
-  const unsigned old = simt::atomic_increment(address, last);
-  simt::no_tail_call();
-  return old;
-}
-// Counts down from `last` to 0, then again from `last`.
-__forceinline__ unsigned atomicDec(unsigned* address, unsigned last) {
-  const unsigned old = simt::atomic_decrement(address, last);
-  simt::no_tail_call();
-  return old;
-}
+#define SIMT_SUBTRACTION(name, addition)                                          \
+  template <typename T>                                                           \
+  __forceinline__ T name(T* address, std::type_identity_t<T> value) {             \
+    static_assert(std::is_integral_v<T>, "CUDA has " #name " for integers only"); \
+    return addition(address, static_cast<T>(T{0} - value));                       \
+  }
+#define SIMT_COMPARE_EXCHANGE(name, scope)                                       \
+  template <typename T>                                                          \
+  __forceinline__ T name(T* address, std::type_identity_t<T> compare,            \
+                         std::type_identity_t<T> value) {                        \
+    const T old = simt::atomic_compare_exchange(address, compare, value, scope); \
+    simt::no_tail_call();                                                        \
+    return old;                                                                  \
+  }
+// atomicInc counts up to `value`, then again from 0; atomicDec down from it to 0, then again from
+// it.
+#define SIMT_ATOMICS(suffix, scope)                                \
+  SIMT_ATOMIC_OF_SCOPE(atomicAdd##suffix, atomic_add, scope)       \
+  SIMT_ATOMIC_OF_SCOPE(atomicExch##suffix, atomic_exchange, scope) \
+  SIMT_ATOMIC_OF_SCOPE(atomicMin##suffix, atomic_min, scope)       \
+  SIMT_ATOMIC_OF_SCOPE(atomicMax##suffix, atomic_max, scope)       \
+  SIMT_ATOMIC_OF_SCOPE(atomicAnd##suffix, atomic_and, scope)       \
+  SIMT_ATOMIC_OF_SCOPE(atomicOr##suffix, atomic_or, scope)         \
+  SIMT_ATOMIC_OF_SCOPE(atomicXor##suffix, atomic_xor, scope)       \
+  SIMT_ATOMIC_OF_SCOPE(atomicInc##suffix, atomic_increment, scope) \
+  SIMT_ATOMIC_OF_SCOPE(atomicDec##suffix, atomic_decrement, scope) \
+  SIMT_SUBTRACTION(atomicSub##suffix, atomicAdd##suffix)           \
+  SIMT_COMPARE_EXCHANGE(atomicCAS##suffix, scope)
+SIMT_ATOMICS(, simt::Scope::kDevice)
+SIMT_ATOMICS(_block, simt::Scope::kBlock)
+SIMT_ATOMICS(_system, simt::Scope::kSystem)
+#undef SIMT_ATOMICS
+#undef SIMT_COMPARE_EXCHANGE
+#undef SIMT_SUBTRACTION
+#undef SIMT_ATOMIC_OF_SCOPE
 
 // --- Loads and stores with a cache hint, which the CPU has no use for ---------------------------
 
@@ -252,11 +279,22 @@ __forceinline__ unsigned atomicDec(unsigned* address, unsigned last) {
   }
 SIMT_LOAD(__ldg)
 SIMT_LOAD(__ldca)
-SIMT_LOAD(__ldcg)
 SIMT_LOAD(__ldcs)
-SIMT_LOAD(__ldcv)
 SIMT_LOAD(__ldlu)
 #undef SIMT_LOAD
+// From the L2, which all threads share, or anew each time: as for a volatile.
+template <typename T>
+__forceinline__ T __ldcv(const T* address) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return *const_cast<const volatile T*>(address);
+  } else {
+    return *address;
+  }
+}
+template <typename T>
+__forceinline__ T __ldcg(const T* address) {
+  return __ldcv(address);
+}
 #define SIMT_STORE(name)                                                 \
   template <typename T>                                                  \
   __forceinline__ void name(T* address, std::type_identity_t<T> value) { \
@@ -281,91 +319,4 @@ __forceinline__ T tex1Dfetch(cudaTextureObject_t texture, int index) {
 template <typename T>
 __forceinline__ void tex1Dfetch(T* element, cudaTextureObject_t texture, int index) {
   *element = tex1Dfetch<T>(texture, index);
-}
-
-// --- Integers and bits --------------------------------------------------------------------------
-
-inline int __popc(unsigned x) {
-  return std::popcount(x);
-}
-inline int __popcll(unsigned long long x) {
-  return std::popcount(x);
-}
-inline int __clz(int x) {
-  return std::countl_zero(static_cast<unsigned>(x));
-}
-inline int __clzll(long long x) {
-  return std::countl_zero(static_cast<unsigned long long>(x));
-}
-inline int __ffs(int x) {
-  return __builtin_ffs(x);
-}
-inline int __ffsll(long long x) {
-  return __builtin_ffsll(x);
-}
-inline unsigned __brev(unsigned x) {
-  unsigned reversed = 0;
-  for (int bit = 0; bit < 32; ++bit) reversed |= ((x >> bit) & 1u) << (31 - bit);
-  return reversed;
-}
-
-inline int __float_as_int(float x) {
-  return std::bit_cast<int>(x);
-}
-inline unsigned __float_as_uint(float x) {
-  return std::bit_cast<unsigned>(x);
-}
-inline float __int_as_float(int x) {
-  return std::bit_cast<float>(x);
-}
-inline float __uint_as_float(unsigned x) {
-  return std::bit_cast<float>(x);
-}
-inline long long __double_as_longlong(double x) {
-  return std::bit_cast<long long>(x);
-}
-inline double __longlong_as_double(long long x) {
-  return std::bit_cast<double>(x);
-}
-inline int __double2hiint(double x) {
-  return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 32);
-}
-inline int __double2loint(double x) {
-  return static_cast<int>(std::bit_cast<std::uint64_t>(x));
-}
-inline double __hiloint2double(int high, int low) {
-  return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 |
-                               static_cast<unsigned>(low));
-}
-
-// --- Arithmetic ---------------------------------------------------------------------------------
-
-// Of a number and a NaN, the number.
-template <typename T>
-requires std::is_arithmetic_v<T>
-constexpr T min(T a, T b) {
-  return b < a || a != a ? b : a;
-}
-template <typename T>
-requires std::is_arithmetic_v<T>
-constexpr T max(T a, T b) {
-  return a < b || a != a ? b : a;
-}
-inline float __fmaf_rn(float a, float b, float c) {
-  return std::fma(a, b, c);
-}
-inline double __fma_rn(double a, double b, double c) {
-  return std::fma(a, b, c);
-}
-inline float __fadd_rn(float a, float b) {
-  return a + b;
-}
-inline float __fmul_rn(float a, float b) {
-  return a * b;
-}
-inline double __dadd_rn(double a, double b) {
-  return a + b;
-}
-inline double __dmul_rn(double a, double b) {
-  return a * b;
 }

@@ -50,7 +50,9 @@ constexpr std::size_t kGuardBytes = 4096;
 // A guard is a mapping of its own, of which Linux allows 65530: enough for every stack unless many
 // cores run blocks of 1024 threads.
 constexpr int kMaxGuards = 16384;
-constexpr unsigned kPollsBeforeYield = 256;
+constexpr unsigned kPollsBeforeYield = 256, kOrderedPollsBeforeYield = 4;
+constexpr unsigned kIdleRounds = 1000;
+constexpr unsigned kMaxDraws = 5;
 
 std::uint64_t mix(std::uint64_t x) {
   return spmv::mix64(x + spmv::kGoldenGamma);
@@ -65,10 +67,10 @@ void shuffle_order(T* order, std::size_t n, std::uint64_t seed) {
 }
 
 template <typename T>
-void set_order(T* order, std::size_t n, std::uint64_t seed) {
+void set_order(T* order, std::size_t n, Schedule schedule, std::uint64_t seed) {
   std::iota(order, order + n, T{0});
-  if (settings().schedule == Schedule::kReverse) std::reverse(order, order + n);
-  if (settings().schedule == Schedule::kRandom) shuffle_order(order, n, seed);
+  if (schedule == Schedule::kReverse) std::reverse(order, order + n);
+  if (schedule == Schedule::kRandom) shuffle_order(order, n, seed);
 }
 
 const char* name_of(Collective kind) {
@@ -291,7 +293,8 @@ void Block::start_grid(GridState& state) {
   for (SharedVariable& variable : shared_) {
     if (variable.dynamic) variable.bytes = state.grid().dynamic_shared_bytes;
   }
-  observer_.start(state.grid(), shared_, static_cast<unsigned>(count));
+  observer_.start(state.grid(), shared_, static_cast<unsigned>(count), state.races,
+                  state.is_replay);
 }
 
 void Block::end_grid() {
@@ -299,6 +302,7 @@ void Block::end_grid() {
     if (state_->failed()) observer_.line_up(running_warp_);
     add_to_profile(observer_);
   }
+  observer_.end_races();
 #ifdef SIMT_ADDRESS_SANITIZER
   // Lanes may have been left where they stood.
   if (state_->failed()) __asan_unpoison_memory_region(stacks_, stack_count_ * kStackBytes);
@@ -308,8 +312,9 @@ void Block::end_grid() {
 
 void Block::order_lanes(std::uint64_t block_number) {
   const std::uint64_t seed = mix(settings().seed ^ mix(block_number));
-  set_order(warp_order_.data(), warp_order_.size(), seed);
-  for (Warp& warp : warps_) set_order(warp.order, warp.lanes, seed + warp.first_lane);
+  const Schedule schedule = state_->schedule;
+  set_order(warp_order_.data(), warp_order_.size(), schedule, seed);
+  for (Warp& warp : warps_) set_order(warp.order, warp.lanes, schedule, seed + warp.first_lane);
 }
 
 void Block::run(std::uint64_t block_number) {
@@ -323,12 +328,14 @@ void Block::run(std::uint64_t block_number) {
     lane.state = Lane::State::kUnstarted;
     lane.fiber = nullptr;
     lane.polls = 0;
+    lane.draws = 0;
   }
   for (Warp& warp : warps_) {
     warp.live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
     warp.pending = 0;
     warp.started = 0;
     warp.busy = 0;
+    warp.drew = false;
   }
   live_ = static_cast<unsigned>(lanes_.size());
   at_barrier_ = 0;
@@ -337,10 +344,11 @@ void Block::run(std::uint64_t block_number) {
     std::memset(shared_address(variable.offset), 0xff, variable.bytes);  // NaN, or -1
   }
 
-  observer_.start_block(block_number == 0);
+  observer_.start_block(block_number);
 
-  const bool take_turns = settings().schedule == Schedule::kTurns;
+  const bool take_turns = state_->schedule == Schedule::kTurns;
   std::chrono::steady_clock::time_point polling_since{};
+  unsigned idle_rounds = 0;
   while (live_ > 0) {
     const std::uint64_t events_before = events_;
     bool ran = false;
@@ -363,6 +371,12 @@ void Block::run(std::uint64_t block_number) {
         if (lane.state == Lane::State::kYielded) lane.state = Lane::State::kReady;
       }
       yielded_ = 0;
+      // Blocks one after the other need not be an order in which the kernel can end.
+      idle_rounds = events_ == events_before ? idle_rounds + 1 : 0;
+      if (state_->is_ordered() && idle_rounds > kIdleRounds) {
+        state_->fail(Outcome::kAbandoned, "");
+        return;
+      }
       const auto now = std::chrono::steady_clock::now();
       if (events_ != events_before || polling_since == decltype(polling_since){}) {
         polling_since = now;
@@ -400,7 +414,7 @@ bool Block::run_warp(Warp& warp) {
       resume(lane);
       if (state_->failed()) return true;
     }
-  } while (meet(warp) && settings().schedule != Schedule::kTurns);
+  } while (meet(warp) && state_->schedule != Schedule::kTurns && !std::exchange(warp.drew, false));
   if (ran && observer_.counting()) observer_.line_up(warp.first_lane / kWarpSize);
   return ran;
 }
@@ -644,7 +658,18 @@ bool Block::pass_previous_grid() {
 }
 
 void Block::polled(Lane& lane, const void* pc) {
-  if (++lane.polls < kPollsBeforeYield) return;
+  if (++lane.polls < (state_->is_ordered() ? kOrderedPollsBeforeYield : kPollsBeforeYield)) return;
+  lane.pc = pc;
+  yield(lane);
+}
+
+// Work that threads take from a counter would all be the first one's, which runs until it must
+// wait. So the second time a lane comes for more it lets the other lanes run first, and its warp
+// the other warps. (Not while a profile is taken.)
+void Block::draw(Lane& lane, const void* pc) {
+  if (observer_.counting() || lane.draws == kMaxDraws) return;
+  if (lane.draws++ == 0) return;
+  warps_[lane.warp].drew = true;
   lane.pc = pc;
   yield(lane);
 }
@@ -653,6 +678,13 @@ void Block::polled(Lane& lane, const void* pc) {
 
 std::string Block::name_of_thread(unsigned number) const {
   return "thread " + to_text(lanes_[number].thread);
+}
+
+std::string Block::name_of_block(std::uint64_t number) const {
+  const dim3 dim = grid().grid;
+  return "block " + to_text({static_cast<unsigned>(number % dim.x),
+                             static_cast<unsigned>(number / dim.x % dim.y),
+                             static_cast<unsigned>(number / dim.x / dim.y)});
 }
 
 std::string Block::describe(const Lane& lane) const {
@@ -682,16 +714,27 @@ std::string Block::describe(const Lane& lane) const {
   return text;
 }
 
-void Block::report(const Lane& lane, const std::string& what, const void* pc, Outcome outcome) {
+std::string Block::describe_failure(const Lane& lane, const std::string& what,
+                                    const void* pc) const {
   std::string line = pc ? source_line(pc) : "";
   if (!line.empty()) line = " at " + line;
-  state_->fail(outcome, "kernel " + function_name(grid().kernel) + line + ", block " +
-                            to_text(index_) + ", thread " + to_text(lane.thread) + ": " + what);
+  return "kernel " + function_name(grid().kernel) + line + ", block " + to_text(index_) +
+         ", thread " + to_text(lane.thread) + ": " + what;
+}
+
+void Block::report(const Lane& lane, const std::string& what, const void* pc, Outcome outcome) {
+  state_->fail(outcome, describe_failure(lane, what, pc));
 }
 
 void Block::fail(Lane& lane, std::string&& what, const void* pc, Outcome outcome) {
   const Unobserved unobserved;
   report(lane, std::exchange(what, {}), pc, outcome);  // nothing may be left to free on this stack
+  for (;;) suspend(lane);
+}
+
+void Block::fail(Lane& lane, std::string&& report) {
+  const Unobserved unobserved;
+  state_->fail(Outcome::kFailed, std::exchange(report, {}));
   for (;;) suspend(lane);
 }
 
@@ -747,6 +790,22 @@ void wait_for_previous_grid() noexcept {
   Lane& lane = *current_lane;
   lane.pc = __builtin_return_address(0);
   lane.block->wait_for_previous_grid(lane);
+}
+
+void trap() noexcept {
+  Lane& lane = *current_lane;
+  lane.block->fail(lane, "__trap()", __builtin_return_address(0));
+}
+
+long long nanoseconds() noexcept {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void fence(Scope scope) noexcept {
+  Lane& lane = *current_lane;
+  lane.pc = __builtin_return_address(0);
+  lane.block->observer().fence(lane, scope);
+  lane.block->yield(lane);
 }
 
 // --- Running a grid -----------------------------------------------------------------------------
@@ -811,8 +870,8 @@ class Workers {
 
 }  // namespace
 
-std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count) {
-  switch (settings().schedule) {
+std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule schedule) {
+  switch (schedule) {
     case Schedule::kForward:
     case Schedule::kTurns:
       return i;
@@ -829,6 +888,65 @@ std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count) {
   return (step * i + start) % count;
 }
 
+namespace {
+
+// Runs the blocks of a grid from the `first`-th on, on up to `workers` threads of the host.
+void run_blocks(GridState& state, unsigned workers, std::uint64_t first = 0) {
+  static Workers threads;
+  static std::vector<std::unique_ptr<Block>> blocks;
+  const dim3 dim = state.grid().grid;
+  const std::uint64_t count = static_cast<std::uint64_t>(dim.x) * dim.y * dim.z;
+  workers = static_cast<unsigned>(std::min<std::uint64_t>(workers, count));
+  while (blocks.size() < workers) blocks.push_back(std::make_unique<Block>());
+
+  std::atomic<std::uint64_t> next{first};
+  const std::function<void(unsigned)> job = [&](unsigned worker) {
+    Block& block = *blocks[worker];
+    block.start_grid(state);
+    for (std::uint64_t i; (i = next.fetch_add(1)) < count && !state.failed();) {
+      block.run(scheduled_block(i, count, state.schedule));
+    }
+    block.end_grid();
+  };
+  if (workers == 1) {
+    job(0);
+  } else {
+    threads.run(workers, job);
+  }
+}
+
+// Runs the grid as the settings say, and again where races must be looked for more closely; see
+// races.hpp. Returns the outcome, and the report of a failure in `failure`.
+Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
+  const Schedule schedule = settings().schedule;
+  GlobalRaces races;
+  const auto run = [&](GridState&& state, unsigned on) {
+    run_blocks(state, on);
+    failure = state.failure();
+    return state.outcome();
+  };
+  Outcome outcome = run(GridState(grid, schedule, &races), workers);
+  if (outcome == Outcome::kDone && races.watch_readers()) {
+    races.restore(RaceMode::kFilter);
+    outcome = run(GridState(grid, schedule, &races, true), workers);
+  }
+  if (outcome != Outcome::kDone || !races.suspicious) return outcome;
+  for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
+    races.restore(RaceMode::kOrder);
+    outcome = run(GridState(grid, order, &races, true), 1);
+    if (outcome == Outcome::kDone && !races.unchecked.empty()) {
+      failure = races.unchecked.begin()->second;
+      return Outcome::kFailed;
+    }
+    if (outcome != Outcome::kDone || !races.relied_on_order) break;
+  }
+  if (outcome != Outcome::kAbandoned) return outcome;
+  races.restore(RaceMode::kOrder);
+  return run(GridState(grid, schedule, nullptr, true), workers);
+}
+
+}  // namespace
+
 Outcome run_grid(const Grid& grid) {
   return run_grid(grid, nullptr);
 }
@@ -836,42 +954,35 @@ Outcome run_grid(const Grid& grid) {
 Outcome run_grid(const Grid& grid, EarlyBlocks* early) {
   // One grid at a time: kernels of different streams may run one after the other.
   static std::mutex mutex;
-  static Workers workers;
-  static std::vector<std::unique_ptr<Block>> blocks;
   const std::lock_guard lock(mutex);
   const DeviceMemoryAccess access;
 
-  const std::uint64_t count = static_cast<std::uint64_t>(grid.grid.x) * grid.grid.y * grid.grid.z;
-  unsigned worker_count = settings().workers;
-  if (worker_count == 0) worker_count = std::max(1u, std::thread::hardware_concurrency());
+  unsigned workers = settings().workers;
+  if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
   // Where blocks compete for their work, what each one does depends on their order.
-  if (profile_active()) worker_count = 1;
-  worker_count = static_cast<unsigned>(std::min<std::uint64_t>(worker_count, count));
-  while (blocks.size() < worker_count) blocks.push_back(std::make_unique<Block>());
-
-  GridState new_state(grid);
-  GridState& state = early ? early->state() : new_state;
-  std::atomic<std::uint64_t> next{early ? early->count() : 0};
-  if (early) early->release();
-  const std::function<void(unsigned)> job = [&](unsigned worker) {
-    Block& block = *blocks[worker];
-    block.start_grid(state);
-    for (std::uint64_t i; (i = next.fetch_add(1)) < count && !state.failed();) {
-      block.run(scheduled_block(i, count));
-    }
-    block.end_grid();
-  };
-  if (worker_count == 1) {
-    job(0);
+  if (profile_active()) workers = 1;
+  std::string failure;
+  Outcome outcome{};
+  // (A profile costs enough, and a kernel can be checked without one. A grid of which blocks ran
+  // early cannot be run again.)
+  const bool checked = is_instrumented() && settings().check_races && !early &&
+                       (!profile_active() || active_recorder());
+  if (checked) {
+    outcome = run_checked(grid, workers, failure);
   } else {
-    workers.run(worker_count, job);
+    GridState new_state(grid);
+    GridState& state = early ? early->state() : new_state;
+    if (early) early->release();
+    run_blocks(state, workers, early ? early->count() : 0);
+    if (early) early->join();
+    failure = state.failure();
+    outcome = state.outcome();
   }
-  if (early) early->join();
-  if (state.failed()) {
-    publish_report(state.failure());
-    if (Recorder* const recorder = active_recorder()) recorder->failure(state.failure());
+  if (outcome != Outcome::kDone) {
+    publish_report(failure);
+    if (Recorder* const recorder = active_recorder()) recorder->failure(failure);
   }
-  return state.outcome();
+  return outcome;
 }
 
 }  // namespace simt

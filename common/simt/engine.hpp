@@ -35,7 +35,7 @@ struct Settings {
   double spin_limit_seconds = 10;          // a block that only polls for longer is a deadlock
   // Instrumented build: what ends a kernel, beside accesses out of bounds.
   bool check_uninitialised = true;  // reads of global or shared memory that nobody has written
-  bool check_races = true;          // on shared memory
+  bool check_races = true;          // on shared memory, and on global memory within a launch
   bool constant_program = false;  // writes to variables that are neither the device's nor a lane's
 };
 Settings& settings();
@@ -82,9 +82,17 @@ std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, in
 int barrier(Barrier kind, int predicate) noexcept;
 // Lets others run; lanes that poll memory call it (through atomics, fences and __nanosleep).
 void yield() noexcept;
+// For whom a fence or an atomic operation is one: the threads of the block, of the device, or all.
+enum class Scope : std::uint8_t { kBlock, kDevice, kSystem };
+// A memory fence. Lets others run, too.
+void fence(Scope scope) noexcept;
 
 // Waits until the previous kernel of the stream has completed, if this one was started before.
 void wait_for_previous_grid() noexcept;
+
+// Ends the launch with an error.
+[[noreturn]] void trap() noexcept;
+long long nanoseconds() noexcept;
 
 // --- Called by the host -------------------------------------------------------------------------
 
@@ -99,8 +107,8 @@ struct Grid {
   std::size_t argument_bytes = 0;
 };
 
-// How a grid ended.
-enum class Outcome : std::uint8_t { kDone, kFailed, kIllegalAddress };
+// How a grid ended. (Abandoned: simt ran it again in an order in which it cannot end.)
+enum class Outcome : std::uint8_t { kDone, kFailed, kIllegalAddress, kAbandoned };
 // Runs every block to its end, or to the first failure, of which take_report() tells.
 Outcome run_grid(const Grid& grid);
 

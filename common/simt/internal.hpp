@@ -11,11 +11,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
+#include "simt/races.hpp"
 #include "simt/runtime.hpp"
 #include "simt/shared_memory.hpp"
 
@@ -114,6 +116,8 @@ struct Allocation {
 // The allocation that holds `address`, or the nearest one at or below it if none does (a hint for
 // the report, see contains()); null if there is none. Valid until it is freed.
 const Allocation* find_allocation(std::uintptr_t address);
+// Where `address` is, "12 bytes into 'x', which has 12", for a report; "" if near no allocation.
+std::string describe_address(std::uintptr_t address);
 // The pinned host memory that holds `address`, which kernels may use as they use a device's.
 struct PinnedRange {
   std::uintptr_t begin = 0;
@@ -184,6 +188,10 @@ struct Lane {
   std::uint8_t id = 0;  // in its warp
   unsigned warp = 0;
   unsigned polls = 0;  // accesses in a row that found what the one before found, see polled()
+  unsigned draws = 0;  // see Block::draw()
+  // While it updates a word: whether changes(update) it.
+  const void* update = nullptr;
+  bool (*changes)(const void* update) = nullptr;
   uint3 thread{};
   Block* block = nullptr;
   Fiber* fiber = nullptr;
@@ -199,6 +207,7 @@ struct Warp {
   unsigned live = 0;        // lanes that have not returned
   unsigned pending = 0;     // lanes at a warp operation
   unsigned started = 0;     // how many of `order` have started
+  bool drew = false;        // see Block::draw()
   std::uint8_t order[kWarpSize] = {};
   unsigned lanes = 0;
   std::uint64_t busy = 0;  // Schedule::kTurns: turns that its last requests take
@@ -237,7 +246,7 @@ class Unobserved {
   Trail* trail_;
 };
 
-// Accesses to four bytes of shared memory that the next one may race with. Times are those of
+// Accesses to four bytes of shared memory with which the next one may race. Times are those of
 // Observer::Warp; epochs go on at each barrier.
 struct Accesses {
   static constexpr std::uint16_t kSeveral = 0xffff;
@@ -248,7 +257,6 @@ struct Accesses {
   std::uint16_t warp = 0;   // or kSeveral
   std::uint8_t bytes = 0;   // which of the four, as bits
   bool atomic = false;
-  const void* pc = nullptr;
 };
 struct SharedWord {
   Accesses writes;  // the last one, or the last atomic ones
@@ -261,10 +269,15 @@ struct SharedWord {
 class Observer {
  public:
   // `shared`: the shared variables of the grid's kernel; must live until the next start().
-  void start(const Grid& grid, const std::vector<SharedVariable>& shared, unsigned threads);
-  void start_block(bool is_first);
+  // `races`: null if races on global memory are not looked for. `is_replay`: the launch has run
+  // before, and been counted.
+  void start(const Grid& grid, const std::vector<SharedVariable>& shared, unsigned threads,
+             GlobalRaces* races, bool is_replay);
+  void start_block(std::uint64_t number);
   void end_block();
-  void access(Lane& lane, std::uintptr_t address, unsigned size, Access access, const void* pc);
+  void access(Lane& lane, std::uintptr_t address, unsigned size, Access access, Strength strength,
+              const void* pc);
+  void fence(Lane& lane, Scope scope);
   // `lane` is at a barrier or warp operation.
   void meet(Lane& lane, Access access, const char* name, const void* pc);
   // The warp operation at which `lane` waits has a result.
@@ -274,6 +287,8 @@ class Observer {
   void block_synchronized();
   // Counts what the lanes of `warp` have done since the last call; lineup.cpp.
   void line_up(unsigned warp);
+  // After the last block: by whom the kernel's own output is read, to `races`.
+  void end_races();
   void end_grid(Profile& profile);
   bool counting() const { return counting_; }
   // That a warp of the running block has made, as far as they are counted.
@@ -287,14 +302,18 @@ class Observer {
     const void* pc;
     unsigned size;
     Access access;
+    Strength strength;
     Space space;
     const std::string* array;
     std::uintptr_t begin, end;
     Tally* next;  // of the same instruction
     std::uint32_t number;
-    std::uint32_t place;    // of the instruction
-    WrittenBytes* written;  // global memory
-    SharedWord* words;      // shared memory
+    std::uint32_t place;         // of the instruction
+    WrittenBytes* written;       // global memory
+    SharedWord* words;           // shared memory
+    Region* region;              // global memory in which races are looked for
+    std::vector<Word>* ordered;  // shared memory in which they are
+    bool counted;
     AccessCounts counts = {};
     std::vector<RequestSample> samples = {};
   };
@@ -302,6 +321,7 @@ class Observer {
     const void* pc = nullptr;
     unsigned size = 0;
     Access access{};
+    Strength strength{};
     std::uintptr_t begin = 0, end = 0;  // the array that it was last seen to touch
     std::uintptr_t last = 0;            // address that it last touched
     Tally* tally = nullptr;             // of that array; null if it is not one to count
@@ -317,7 +337,8 @@ class Observer {
     const auto key = reinterpret_cast<std::uintptr_t>(pc);
     return (key ^ key >> 6) & (table_.size() - 1);
   }
-  Instruction& find_instruction(const void* pc, unsigned size, Access access);
+  Instruction& find_instruction(const void* pc, unsigned size, Access access,
+                                Strength strength = Strength::kPlain);
   void grow();
   void classify(Lane& lane, Instruction& instruction, std::uintptr_t address);
   [[noreturn]] void reject(Lane& lane, const Instruction& instruction, std::uintptr_t address);
@@ -325,11 +346,19 @@ class Observer {
   void check_global(Lane& lane, const Tally& tally, std::uintptr_t address);
   void check_shared(Lane& lane, const Tally& tally, std::uintptr_t address);
   [[noreturn]] void report_uninitialised(Lane& lane, const Tally& tally, std::uintptr_t address);
-  [[noreturn]] void report_race(Lane& lane, const Tally& tally, std::uintptr_t address,
-                                const char* did, unsigned other, const void* other_pc);
   unsigned unordered(const Lane& lane, const Accesses& earlier) const;
-  void join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, bool atomic,
-            const void* pc) const;
+  void join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, bool atomic) const;
+  void watch(Tally& tally);
+  // races.cpp
+  void filter(const Lane& lane, const Tally& tally, std::uintptr_t address);
+  void order(Lane& lane, const Tally& tally, std::uintptr_t address);
+  Moment now(const Lane& lane);
+  bool is_over(const Moment& moment, const Lane& lane) const;
+  bool is_known(const Moment& moment, const Lane& lane);
+  const Release* release(const Lane& lane);
+  std::string describe_race(const Lane& lane, const Tally& tally, std::uintptr_t address,
+                            const WordAccess& other) const;
+  static std::string verb(Access access);
   void count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
              unsigned warp);
 
@@ -344,6 +373,16 @@ class Observer {
   std::vector<Warp> warps_;
   std::vector<std::vector<SharedWord>> words_;  // of each shared variable
   std::uint32_t epoch_ = 0, block_ = 0;
+  GlobalRaces* races_ = nullptr;
+  bool ordering_ = false;
+  std::uint64_t block_number_ = 0;
+  std::uint32_t first_epoch_ = 0;
+  // While ordering, of the running block.
+  std::vector<Fences> fences_;  // of each thread
+  bool fenced_ = false;
+  std::vector<Reading> readings_;
+  std::vector<std::vector<Word>> ordered_words_;                // of each shared variable
+  std::unordered_map<std::uintptr_t, const Clock*> published_;  // shared memory
 
   Trail trails_[kWarpSize];
   bool is_first_block_ = false;
@@ -363,7 +402,17 @@ void add_to_profile(Observer& observer);
 // What the blocks of a running grid share.
 class GridState {
  public:
-  explicit GridState(const Grid& grid) : grid_(grid) {}
+  // `races`: null if races on global memory are not looked for.
+  // `again`: the launch has run before, and been counted.
+  explicit GridState(const Grid& grid, Schedule order = settings().schedule,
+                     GlobalRaces* looked_for = nullptr, bool again = false)
+      : schedule(order), races(looked_for), is_replay(again), grid_(grid) {}
+
+  const Schedule schedule;
+  GlobalRaces* const races;
+  const bool is_replay;
+  bool is_ordered() const { return races && races->mode == RaceMode::kOrder; }
+
   const Grid& grid() const { return grid_; }
   bool failed() const { return outcome() != Outcome::kDone; }
   Outcome outcome() const { return outcome_.load(std::memory_order_acquire); }
@@ -402,11 +451,17 @@ class Block {
   void polled(Lane& lane, const void* pc);
   [[noreturn]] void fail(Lane& lane, std::string&& what, const void* pc,
                          Outcome outcome = Outcome::kFailed);
+  [[noreturn]] void fail(Lane& lane, std::string&& report);
+  // The report that `lane` did `what` at `pc`.
+  std::string describe_failure(const Lane& lane, const std::string& what, const void* pc) const;
 
   const Grid& grid() const { return state_->grid(); }
   uint3 index() const { return index_; }
   Observer& observer() { return observer_; }
   std::string name_of_thread(unsigned number) const;
+  std::string name_of_block(std::uint64_t number) const;
+  // `lane` is about to update global memory, and may be drawing a ticket.
+  void draw(Lane& lane, const void* pc);
   // Whether `address` lies on the stack of any of the block's threads.
   bool on_a_stack(std::uintptr_t address) const {
     return address - reinterpret_cast<std::uintptr_t>(stacks_) < stack_count_ * kStackBytes;
@@ -455,7 +510,7 @@ class Block {
 };
 
 // The i-th of `count` blocks to start.
-std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count);
+std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule schedule);
 // Runs a grid to its end, the blocks in `early` included.
 Outcome run_grid(const Grid& grid, EarlyBlocks* early);
 

@@ -174,6 +174,7 @@ void Observer::end_grid(Profile& merged) {
   if (!merged.kernels.contains(grid_->kernel)) merged.order.push_back(grid_->kernel);
   merged.kernels[grid_->kernel] += kernel_;
   for (Tally& tally : tallies_) {
+    if (!tally.counted) continue;
     const bool is_texture = tally.access == Access::kTexture;
     const AccessKey key{grid_->kernel, *tally.array, tally.space,
                         is_texture ? Access::kLoad : tally.access, tally.pc};

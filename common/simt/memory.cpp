@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -24,10 +25,17 @@ namespace simt {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
+// Allocations lie far apart, so that a wrong index hardly ever finds another one, and none where
+// one was before, so that a pointer to freed memory never does: 64 TiB are enough for 260,000 of
+// them.
+constexpr std::uintptr_t kFirstAddress = 0x2000'0000'0000, kEndAddress = 0x6000'0000'0000;
+constexpr std::size_t kGapBytes = std::size_t{256} << 20;
 
 struct Heap {
   std::shared_mutex mutex;
+  std::uintptr_t next_address = kFirstAddress;
   std::map<std::uintptr_t, Allocation> allocations;  // by their first byte
+  std::map<std::uintptr_t, Allocation> freed;        // of which reports tell
   std::map<std::uintptr_t, std::size_t> pinned;      // cudaMallocHost: first byte, bytes
   std::set<std::pair<int, int>> peers;               // (device, peer that it may use)
   int users = 0;                                     // DeviceMemoryAccess objects alive
@@ -47,6 +55,23 @@ void set_open(Allocation& allocation, bool open) {
   mprotect(reinterpret_cast<void*>(allocation.begin), allocation.mapped_bytes,
            open ? PROT_READ | PROT_WRITE : PROT_NONE);
   allocation.open = open;
+}
+
+// Pages of their own, at an address that no allocation had before.
+void* map_pages(std::size_t bytes) {
+  Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  const auto map = [bytes](std::uintptr_t address, int flags) {
+    return mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  };
+  while (h.next_address + bytes < kEndAddress) {
+    const std::uintptr_t address = h.next_address;
+    h.next_address += (bytes + 2 * kGapBytes - 1) / kGapBytes * kGapBytes;
+    void* const mapped = map(address, MAP_FIXED_NOREPLACE);
+    if (mapped != MAP_FAILED || errno != EEXIST) return mapped;
+  }
+  return map(0, 0);
 }
 
 // Only in the instrumented build: the host touched memory that it may not.
@@ -135,6 +160,30 @@ const Allocation* find_allocation(std::uintptr_t address) {
   return &std::prev(it)->second;
 }
 
+std::string describe_address(std::uintptr_t address) {
+  Heap& h = heap();
+  const std::shared_lock lock(h.mutex);
+  const auto after = h.allocations.upper_bound(address);
+  const auto text = [&](std::uintptr_t offset, const char* where, const Allocation& allocation) {
+    return std::to_string(offset) + " bytes " + where + " '" + allocation.name + "', which has " +
+           std::to_string(allocation.bytes);
+  };
+  if (after != h.allocations.begin()) {
+    const Allocation& below = std::prev(after)->second;
+    if (address - below.begin < below.bytes + kGapBytes / 2) {
+      return text(address - below.begin, "into", below);
+    }
+  }
+  const auto freed = h.freed.upper_bound(address);
+  if (freed != h.freed.begin() && std::prev(freed)->second.contains(address)) {
+    return "in '" + std::prev(freed)->second.name + "', which has been freed";
+  }
+  if (after != h.allocations.end() && after->first - address < kGapBytes / 2) {
+    return text(after->first - address, "before", after->second);
+  }
+  return "";
+}
+
 PinnedRange find_pinned(std::uintptr_t address) {
   Heap& h = heap();
   const std::shared_lock lock(h.mutex);
@@ -174,13 +223,10 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   if (bytes > simt::physical_bytes()) return simt::set_error(cudaErrorMemoryAllocation);
   if (simt::is_instrumented()) simt::watch_host();
 
-  // A page that is never accessible follows each allocation.
   const std::size_t mapped_bytes =
       (bytes + simt::kPageBytes - 1) / simt::kPageBytes * simt::kPageBytes;
-  void* const mapped = mmap(nullptr, mapped_bytes + simt::kPageBytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const mapped = simt::map_pages(mapped_bytes);
   if (mapped == MAP_FAILED) return simt::set_error(cudaErrorMemoryAllocation);
-  mprotect(static_cast<char*>(mapped) + mapped_bytes, simt::kPageBytes, PROT_NONE);
   madvise(mapped, mapped_bytes, MADV_HUGEPAGE);  // fewer pages to fill and to protect
   std::memset(mapped, 0xff, bytes);              // NaN, or -1
 #ifdef SIMT_ADDRESS_SANITIZER
@@ -210,8 +256,9 @@ cudaError_t cudaFree(void* pointer) {
 #ifdef SIMT_ADDRESS_SANITIZER
   __asan_unpoison_memory_region(pointer, it->second.mapped_bytes);
 #endif
-  munmap(pointer, it->second.mapped_bytes + simt::kPageBytes);
-  h.allocations.erase(it);
+  munmap(pointer, it->second.mapped_bytes);
+  it->second.written = nullptr;
+  h.freed.insert(h.allocations.extract(it));
   return cudaSuccess;
 }
 
@@ -544,6 +591,7 @@ void simt::texture_fetch(unsigned long long texture, int index, void* element,
   std::memset(element, 0, size);
   if (index < 0 || static_cast<std::size_t>(index) >= t.elements) return;
   const std::uintptr_t address = t.begin + static_cast<std::size_t>(index) * size;
-  lane.block->observer().access(lane, address, static_cast<unsigned>(size), Access::kTexture, pc);
+  lane.block->observer().access(lane, address, static_cast<unsigned>(size), Access::kTexture,
+                                Strength::kPlain, pc);
   std::memcpy(element, reinterpret_cast<const void*>(address), size);
 }

@@ -38,20 +38,24 @@ bool is_instrumented() {
 #endif
 }
 
-void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared,
-                     unsigned threads) {
+void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared, unsigned threads,
+                     GlobalRaces* races, bool is_replay) {
   if (!is_instrumented()) return;
   grid_ = &grid;
   shared_ = &shared;
-  counting_ = profile_active();
+  counting_ = profile_active() && !is_replay;
+  races_ = races;
+  ordering_ = races && races->mode == RaceMode::kOrder;
   check_uninitialised_ = settings().check_uninitialised;
-  check_races_ = settings().check_races;
+  check_races_ = races && races->mode == RaceMode::kFilter;
   table_.assign(std::max<std::size_t>(table_.size(), 64), {});
   instructions_ = 0;
   tallies_.clear();
   operations_.clear();
   words_.clear();
   words_.resize(shared.size());
+  ordered_words_.clear();
+  ordered_words_.resize(shared.size());
   warps_.assign((threads + kWarpSize - 1) / kWarpSize, {});
   lane_work_.assign(threads, 0);
   kernel_ = {};
@@ -64,10 +68,18 @@ void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared
   }
 }
 
-void Observer::start_block(bool is_first) {
+void Observer::start_block(std::uint64_t number) {
   ++epoch_;
   ++block_;
-  is_first_block_ = is_first;
+  first_epoch_ = epoch_;
+  block_number_ = number;
+  is_first_block_ = number == 0;
+  if (ordering_) {
+    fences_.assign(lane_work_.size(), {});
+    fenced_ = false;
+    readings_.clear();
+    published_.clear();
+  }
   if (caches_) caches_->start_block();
 }
 
@@ -82,7 +94,8 @@ void Observer::end_block() {
   for (std::uint64_t& work : lane_work_) kernel_.lanes.add(std::exchange(work, 0));
 }
 
-Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size, Access access) {
+Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size, Access access,
+                                                  Strength strength) {
   const std::size_t last_slot = table_.size() - 1;
   for (std::size_t slot = slot_of(pc);; slot = (slot + 1) & last_slot) {
     Instruction& instruction = table_[slot];
@@ -90,12 +103,13 @@ Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size,
     if (instruction.pc) continue;
     if (instructions_ > last_slot / 2) {
       grow();
-      return find_instruction(pc, size, access);
+      return find_instruction(pc, size, access, strength);
     }
     ++instructions_;
     instruction.pc = pc;
     instruction.size = size;
     instruction.access = access;
+    instruction.strength = strength;
     return instruction;
   }
 }
@@ -105,34 +119,37 @@ void Observer::grow() {
   std::swap(old, table_);
   instructions_ = 0;
   for (const Instruction& i : old) {
-    if (i.pc) find_instruction(i.pc, i.size, i.access) = i;
+    if (i.pc) find_instruction(i.pc, i.size, i.access, i.strength) = i;
   }
 }
 
 void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access access,
-                      const void* pc) {
+                      Strength strength, const void* pc) {
   if (!is_instrumented()) return;
   Instruction& guess = table_[slot_of(pc)];
   Instruction& instruction =
-      guess.pc == pc && guess.size == size ? guess : find_instruction(pc, size, access);
+      guess.pc == pc && guess.size == size ? guess : find_instruction(pc, size, access, strength);
   if (address < instruction.begin || address + size > instruction.end) {
     classify(lane, instruction, address);
   }
   const Tally* const tally = instruction.tally;
   if (!tally) return;
   // (First of all: a trace has also the access that is reported.)
-  if (current_trail) current_trail->push_back({tally->place, tally->number, address});
-  if (current_trail && recorder_) recorder_->access(lane, address, size, access);
-  if (tally->written) {
-    check_global(lane, *tally, address);
-  } else {
-    check_shared(lane, *tally, address);
+  if (current_trail && tally->counted) {
+    current_trail->push_back({tally->place, tally->number, address});
+    if (recorder_) recorder_->access(lane, address, size, access);
   }
+  // (A lane that polls may be set aside here: before it is said what it reads.)
   if (access == Access::kLoad && address == instruction.last) {
     lane.block->polled(lane, pc);
   } else if (access != Access::kAtomic) {
     lane.polls = 0;
     instruction.last = address;
+  }
+  if (tally->words) {
+    check_shared(lane, *tally, address);
+  } else {
+    check_global(lane, *tally, address);
   }
 }
 
@@ -159,16 +176,24 @@ Trail* Observer::trail(const Lane& lane) {
 
 void Observer::check_global(Lane& lane, const Tally& tally, std::uintptr_t address) {
   const std::size_t offset = address - tally.begin;
-  if (tally.access == Access::kStore) {
+  if (!tally.written) {
+    // Memory of the host: all of it has been.
+  } else if (tally.access == Access::kStore) {
     tally.written->add(offset, tally.size);
   } else if (!tally.written->all(offset, tally.size) && check_uninitialised_) {
     report_uninitialised(lane, tally, address);
   }
+  if (!tally.region) return;
+  if (ordering_) {
+    order(lane, tally, address);
+  } else {
+    filter(lane, tally, address);
+  }
 }
 
-// Two accesses race if they touch the same byte, one of them writes, not both are atomic, they are
-// of different threads, and nothing orders them: no barrier of the block, no __syncwarp of both.
-// (CUDA promises that of no other operation.)
+// As for races, this is the filter for shared memory: two accesses are suspicious if they touch the
+// same byte, one of them writes, not both are atomic, they are of different threads, and no barrier
+// of the block and no __syncwarp of both orders them.
 void Observer::check_shared(Lane& lane, const Tally& tally, std::uintptr_t address) {
   const bool reads = tally.access != Access::kStore;
   const bool writes = tally.access != Access::kLoad;
@@ -187,25 +212,22 @@ void Observer::check_shared(Lane& lane, const Tally& tally, std::uintptr_t addre
     if (writes) word.written |= bytes;
     if (!check_races_) continue;
 
-    const auto races_with = [&](const Accesses& earlier, const char* did) {
-      if (earlier.epoch != epoch_ || !(earlier.bytes & bytes)) return;
-      const unsigned others = unordered(lane, earlier);
-      if (!others) return;
-      const unsigned other = earlier.warp == Accesses::kSeveral
-                                 ? Accesses::kSeveral
-                                 : earlier.warp * kWarpSize + std::countr_zero(others);
-      report_race(lane, tally, address, did, other, earlier.pc);
+    const auto races_with = [&](const Accesses& earlier) {
+      return earlier.epoch == epoch_ && (earlier.bytes & bytes) && unordered(lane, earlier);
     };
-    if (!(atomic && word.writes.atomic)) races_with(word.writes, "wrote");
-    if (writes) races_with(word.reads, "read");
+    if ((!(atomic && word.writes.atomic) && races_with(word.writes)) ||
+        (writes && races_with(word.reads))) {
+      races_->suspicious.store(true, std::memory_order_relaxed);
+    }
     if (!writes) {
-      join(lane, word.reads, bytes, false, tally.pc);
+      join(lane, word.reads, bytes, false);
     } else {
       if (!(atomic && word.writes.atomic))
         word.writes.epoch = 0;  // this one stands for those before
-      join(lane, word.writes, bytes, atomic, tally.pc);
+      join(lane, word.writes, bytes, atomic);
     }
   }
+  if (ordering_) order(lane, tally, address);
 }
 
 // The lanes of earlier accesses in this epoch that `lane` cannot know to be over; not itself.
@@ -222,8 +244,7 @@ unsigned Observer::unordered(const Lane& lane, const Accesses& earlier) const {
 // Adds an access of `lane` to earlier ones of its kind. Those that it knows to be over need not be
 // kept: who must wait for them must wait for this one. Of the others the oldest time stands for
 // all, so that nothing is reported that is no race.
-void Observer::join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, bool atomic,
-                    const void* pc) const {
+void Observer::join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, bool atomic) const {
   // (Accesses to other bytes of the word are forgotten.)
   const bool is_first = earlier.epoch != epoch_ || earlier.bytes != bytes;
   const unsigned kept = is_first ? 0 : unordered(lane, earlier);
@@ -237,7 +258,6 @@ void Observer::join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, boo
   earlier.bytes = bytes;
   earlier.epoch = epoch_;
   earlier.atomic = atomic;
-  earlier.pc = pc;
 }
 
 void Observer::warp_synchronized(unsigned warp_number, unsigned mask) {
@@ -260,14 +280,10 @@ void Observer::block_synchronized() {
   if (recorder_) recorder_->block_synchronized();
 }
 
-namespace {
-
-std::string verb(Access access) {
+std::string Observer::verb(Access access) {
   constexpr const char* kVerbs[] = {"reads ", "writes ", "updates ", "reads "};
   return kVerbs[static_cast<int>(access)];
 }
-
-}  // namespace
 
 void Observer::report_uninitialised(Lane& lane, const Tally& tally, std::uintptr_t address) {
   const Unobserved unobserved;
@@ -279,23 +295,6 @@ void Observer::report_uninitialised(Lane& lane, const Tally& tally, std::uintptr
           *tally.array + "', that nobody has written" +
           (shared ? " since the block started (or not yet, if a barrier is missing)" : ""),
       tally.pc);
-}
-
-void Observer::report_race(Lane& lane, const Tally& tally, std::uintptr_t address, const char* did,
-                           unsigned other, const void* other_pc) {
-  const Unobserved unobserved;
-  std::string what = "race: " + verb(tally.access) + std::to_string(tally.size) + " bytes, " +
-                     std::to_string(address - tally.begin) + " bytes into shared '" + *tally.array +
-                     "', which ";
-  what +=
-      other == Accesses::kSeveral ? "threads of other warps" : lane.block->name_of_thread(other);
-  const std::string line = source_line(other_pc);
-  what +=
-      std::string(" ") + did + (line.empty() ? "" : " at " + line) + ", with no " +
-      (other != Accesses::kSeveral && other / kWarpSize == lane.warp ? "__syncwarp or __syncthreads"
-                                                                     : "__syncthreads") +
-      " between";
-  lane.block->fail(lane, std::move(what), tally.pc);
 }
 
 // Finds what `address` is part of, or reports that the kernel may not touch it.
@@ -317,9 +316,12 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   }
   for (const SharedVariable& variable : *shared_) {
     if (is_in(reinterpret_cast<std::uintptr_t>(shared_address(variable.offset)), variable.bytes)) {
-      std::vector<SharedWord>& words = words_[&variable - shared_->data()];
-      words.resize((variable.bytes + 3) / 4);
-      add_tally(instruction, Space::kShared, variable.name)->words = words.data();
+      const auto index = static_cast<std::size_t>(&variable - shared_->data());
+      words_[index].resize((variable.bytes + 3) / 4);
+      Tally& tally = *add_tally(instruction, Space::kShared, variable.name);
+      tally.words = words_[index].data();
+      if (ordering_) ordered_words_[index].resize((variable.bytes + 7) / 8);
+      tally.ordered = &ordered_words_[index];
       return;
     }
   }
@@ -327,13 +329,28 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   if (allocation && can_reach(grid_->device, allocation->device) &&
       is_in(allocation->begin, allocation->bytes)) {
     DeviceMemoryAccess::open(address);
-    add_tally(instruction, Space::kGlobal, allocation->name)->written = allocation->written.get();
+    Tally& tally = *add_tally(instruction, Space::kGlobal, allocation->name);
+    tally.written = allocation->written.get();
+    watch(tally);
     return;
   }
-  if (const PinnedRange pinned = find_pinned(address); is_in(pinned.begin, pinned.bytes)) return;
+  if (const PinnedRange pinned = find_pinned(address); is_in(pinned.begin, pinned.bytes)) {
+    Tally& tally =
+        *add_tally(instruction, Space::kGlobal, operations_.emplace_back("pinned memory"));
+    tally.counted = false;
+    watch(tally);
+    return;
+  }
   // The lane's arguments, and what the program keeps for itself.
   if (is_in(reinterpret_cast<std::uintptr_t>(grid_->arguments), grid_->argument_bytes)) return;
   const bool constant = settings().constant_program && instruction.access != Access::kLoad;
+  const ProgramVariable variable = constant ? ProgramVariable{} : find_program_variable(address);
+  if (is_in(variable.begin, variable.bytes)) {  // __device__
+    Tally& tally = *add_tally(instruction, Space::kGlobal, operations_.emplace_back(variable.name));
+    tally.counted = false;
+    watch(tally);
+    return;
+  }
   if (is_builtin_variable(address) || is_program_storage(address, constant)) {
     is_in(address, instruction.size);
     return;
@@ -353,7 +370,7 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
     }
   }
   const Allocation* const allocation = find_allocation(address);
-  const std::uintptr_t past = allocation ? address - allocation->begin : 0;
+  const std::string place = describe_address(address);
 
   std::string what =
       verb(instruction.access) + std::to_string(instruction.size) + " bytes at an address that is ";
@@ -370,20 +387,36 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
              !can_reach(grid_->device, allocation->device)) {
     what += "in '" + allocation->name + "' on device " + std::to_string(allocation->device) +
             "; device " + std::to_string(grid_->device) + " has no peer access to it";
-  } else if (allocation && past < allocation->bytes + (1u << 20)) {
-    into(past, "'" + allocation->name + "'", allocation->bytes);
+  } else if (!place.empty()) {
+    what += place;
   } else {
-    what += "neither device memory nor shared memory of the block (the host's, freed, or wild)";
+    what += "neither device memory nor shared memory of the block (the host's, or wild)";
   }
   lane.block->fail(lane, std::move(what), instruction.pc, Outcome::kIllegalAddress);
 }
 
+// Looks for races in what `tally` touches, if the kernel is known to write there.
+void Observer::watch(Tally& tally) {
+  const bool writes = tally.access == Access::kStore || tally.access == Access::kAtomic;
+  if (races_ && (writes || GlobalRaces::is_watched(tally.pc))) {
+    tally.region = races_->touch(tally.begin, tally.end - tally.begin, writes);
+  }
+}
+
+void Observer::end_races() {
+  if (!races_) return;
+  for (const Tally& tally : tallies_) {
+    if (tally.space == Space::kGlobal && !tally.region)
+      races_->read_unwatched(tally.pc, tally.begin);
+  }
+}
+
 Observer::Tally* Observer::add_tally(Instruction& instruction, Space space,
                                      const std::string& array) {
-  tallies_.push_back({instruction.pc, instruction.size, instruction.access, space, &array,
-                      instruction.begin, instruction.end, instruction.tallies,
+  tallies_.push_back({instruction.pc, instruction.size, instruction.access, instruction.strength,
+                      space, &array, instruction.begin, instruction.end, instruction.tallies,
                       static_cast<std::uint32_t>(tallies_.size() + 1), place_of(instruction.pc),
-                      nullptr, nullptr});
+                      nullptr, nullptr, nullptr, nullptr, true});
   instruction.tallies = &tallies_.back();
   instruction.tally = instruction.tallies;
   return instruction.tally;
@@ -399,11 +432,12 @@ Observer::Tally* Observer::add_tally(Instruction& instruction, Space space,
 namespace {
 
 // `pc` is the kernel's own: these functions never call each other without passing it on.
-void observe(simt::Access access, const void* address, std::size_t size, const void* pc) {
+void observe(simt::Access access, const void* address, std::size_t size, const void* pc,
+             simt::Strength strength = simt::Strength::kPlain) {
   simt::Lane* const lane = simt::current_lane;
   if (!lane) return;  // host code of the same source file
   lane->block->observer().access(*lane, reinterpret_cast<std::uintptr_t>(address),
-                                 static_cast<unsigned>(size), access, pc);
+                                 static_cast<unsigned>(size), access, strength, pc);
 }
 
 // A structure is copied piece by piece, of the largest size up to 16 bytes that alignment allows.
@@ -436,11 +470,19 @@ void __tsan_vptr_read(void**) {}
   void __tsan_##name(void* p) {                                         \
     observe(simt::Access::what, p, bytes, __builtin_return_address(0)); \
   }
-#define SIMT_OBSERVE_SIZE(bytes)                    \
-  SIMT_OBSERVE(read##bytes, bytes, kLoad)           \
-  SIMT_OBSERVE(write##bytes, bytes, kStore)         \
-  SIMT_OBSERVE(unaligned_read##bytes, bytes, kLoad) \
-  SIMT_OBSERVE(unaligned_write##bytes, bytes, kStore)
+#define SIMT_OBSERVE_VOLATILE(name, bytes, what)                                                   \
+  void __tsan_##name(void* p) {                                                                    \
+    observe(simt::Access::what, p, bytes, __builtin_return_address(0), simt::Strength::kVolatile); \
+  }
+#define SIMT_OBSERVE_SIZE(bytes)                                      \
+  SIMT_OBSERVE(read##bytes, bytes, kLoad)                             \
+  SIMT_OBSERVE(write##bytes, bytes, kStore)                           \
+  SIMT_OBSERVE(unaligned_read##bytes, bytes, kLoad)                   \
+  SIMT_OBSERVE(unaligned_write##bytes, bytes, kStore)                 \
+  SIMT_OBSERVE_VOLATILE(volatile_read##bytes, bytes, kLoad)           \
+  SIMT_OBSERVE_VOLATILE(volatile_write##bytes, bytes, kStore)         \
+  SIMT_OBSERVE_VOLATILE(unaligned_volatile_read##bytes, bytes, kLoad) \
+  SIMT_OBSERVE_VOLATILE(unaligned_volatile_write##bytes, bytes, kStore)
 SIMT_OBSERVE_SIZE(1)
 SIMT_OBSERVE_SIZE(2)
 SIMT_OBSERVE_SIZE(4)
@@ -453,21 +495,25 @@ void __tsan_write_range(void* p, std::size_t size) {
   observe_range(simt::Access::kStore, p, size, __builtin_return_address(0));
 }
 
-// Later clangs call these where others announce a range or copy in silence.
-void* __tsan_memcpy(void* to, const void* from, std::size_t size) {
-  observe_range(simt::Access::kLoad, from, size, __builtin_return_address(0));
-  observe_range(simt::Access::kStore, to, size, __builtin_return_address(0));
-  return std::memcpy(to, from, size);
-}
-void* __tsan_memmove(void* to, const void* from, std::size_t size) {
-  observe_range(simt::Access::kLoad, from, size, __builtin_return_address(0));
-  observe_range(simt::Access::kStore, to, size, __builtin_return_address(0));
-  return std::memmove(to, from, size);
-}
-void* __tsan_memset(void* to, int value, std::size_t size) {
-  observe_range(simt::Access::kStore, to, size, __builtin_return_address(0));
-  return std::memset(to, value, size);
-}
+// Later clangs call __tsan_memcpy and the like where others announce a range or copy in silence;
+// what kernels' sources call memcpy is simt_memcpy, see builtins.hpp. (One call loads and stores:
+// as instructions these two need addresses of their own, both within the call.)
+#define SIMT_OBSERVED_COPY(prefix, name)                                   \
+  void* prefix##name(void* to, const void* from, std::size_t size) {       \
+    const auto pc = static_cast<const char*>(__builtin_return_address(0)); \
+    observe_range(simt::Access::kLoad, from, size, pc - 1);                \
+    observe_range(simt::Access::kStore, to, size, pc);                     \
+    return std::name(to, from, size);                                      \
+  }
+#define SIMT_OBSERVED_COPIES_OF(prefix)                                         \
+  SIMT_OBSERVED_COPY(prefix, memcpy)                                            \
+  SIMT_OBSERVED_COPY(prefix, memmove)                                           \
+  void* prefix##memset(void* to, int value, std::size_t size) {                 \
+    observe_range(simt::Access::kStore, to, size, __builtin_return_address(0)); \
+    return std::memset(to, value, size);                                        \
+  }
+SIMT_OBSERVED_COPIES_OF(__tsan_)
+SIMT_OBSERVED_COPIES_OF(simt_)
 
 // Atomics of the host code that stands in the same sources (reference counts and the like).
 #define SIMT_HOST_ATOMIC(bits, T)                                                           \

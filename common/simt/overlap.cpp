@@ -12,7 +12,7 @@ EarlyBlocks::EarlyBlocks(const Grid& grid, std::uint64_t count) : grid_(grid), s
       Block block;
       block.start_early(this);
       block.start_grid(state_);
-      block.run(scheduled_block(i, all));
+      block.run(scheduled_block(i, all, state_.schedule));
       block.end_grid();
       const std::lock_guard lock(mutex_);
       ++stopped_;

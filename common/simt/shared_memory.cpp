@@ -18,13 +18,13 @@
 namespace simt {
 namespace {
 
-struct Function {
+struct Range {  // of a function or of a static variable
   std::uintptr_t begin, end;
   std::string mangled;
 };
 
 struct Symbols {
-  std::vector<Function> functions;  // by address
+  std::vector<Range> functions, variables;  // by address
   struct Variable {
     std::string mangled;
     std::size_t offset, bytes;
@@ -80,14 +80,20 @@ Symbols read_symbols() {
       if (ELF64_ST_TYPE(symbol.st_info) == STT_TLS) {
         symbols.thread_locals.push_back({name, symbol.st_value, symbol.st_size});
         if (std::strncmp(name, "_ZGV", 4) == 0) symbols.guards.push_back(symbol.st_value);
-      } else if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
-        const std::uintptr_t begin = base + symbol.st_value;
+        continue;
+      }
+      const std::uintptr_t begin = base + symbol.st_value;
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) {
         symbols.functions.push_back({begin, begin + symbol.st_size, name});
+      } else if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT) {
+        symbols.variables.push_back({begin, begin + symbol.st_size, name});
       }
     }
   }
-  std::sort(symbols.functions.begin(), symbols.functions.end(),
-            [](const Function& a, const Function& b) { return a.begin < b.begin; });
+  for (auto* ranges : {&symbols.functions, &symbols.variables}) {
+    std::sort(ranges->begin(), ranges->end(),
+              [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  }
   return symbols;
 }
 
@@ -96,15 +102,17 @@ const Symbols& symbols() {
   return instance;
 }
 
-const Function* function_at(const void* pc) {
-  const auto address = reinterpret_cast<std::uintptr_t>(pc);
-  const auto& functions = symbols().functions;
+const Range* range_at(const std::vector<Range>& ranges, std::uintptr_t address) {
   auto it = std::upper_bound(
-      functions.begin(), functions.end(), address,
-      [](std::uintptr_t value, const Function& function) { return value < function.begin; });
-  if (it == functions.begin()) return nullptr;
+      ranges.begin(), ranges.end(), address,
+      [](std::uintptr_t value, const Range& range) { return value < range.begin; });
+  if (it == ranges.begin()) return nullptr;
   --it;
   return address < it->end ? &*it : nullptr;
+}
+
+const Range* function_at(const void* pc) {
+  return range_at(symbols().functions, reinterpret_cast<std::uintptr_t>(pc));
 }
 
 std::string demangle(const std::string& mangled) {
@@ -151,7 +159,7 @@ struct SharedLayout {
 
 SharedLayout find_layout(const void* kernel) {
   SharedLayout layout;
-  const Function* function = function_at(kernel);
+  const Range* function = function_at(kernel);
   const std::string own_prefix = function ? "_ZZ" + function->mangled.substr(2) + "E" : "?";
   for (const auto& symbol : symbols().thread_locals) {
     if (symbol.mangled.starts_with("_ZZ")) {
@@ -205,8 +213,14 @@ bool is_program_storage(std::uintptr_t address, bool guards_alone) {
   return false;
 }
 
+ProgramVariable find_program_variable(std::uintptr_t address) {
+  const Range* const variable = range_at(symbols().variables, address);
+  if (!variable) return {};
+  return {variable->begin, variable->end - variable->begin, demangle(variable->mangled)};
+}
+
 std::string function_name(const void* pc) {
-  const Function* function = function_at(pc);
+  const Range* function = function_at(pc);
   return function ? demangle(function->mangled) : "?";
 }
 

@@ -37,6 +37,14 @@ std::byte* shared_address(std::size_t offset);
 // `guards_alone`: only the latter.
 bool is_program_storage(std::uintptr_t address, bool guards_alone);
 
+// The static variable, `__device__` perhaps, that holds `address`.
+struct ProgramVariable {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;  // 0: there is none
+  std::string name;
+};
+ProgramVariable find_program_variable(std::uintptr_t address);
+
 // Demangled name of the function that holds `pc`; "?" if there is none.
 std::string function_name(const void* pc);
 // Where the executable was loaded: subtracted from an address it gives the one in the file.

@@ -12,6 +12,11 @@
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __grid_constant__
+// (Empty, since libstdc++ has it among the attributes of functions.)
+#define __noinline__
+#define __managed__ \
+  _Pragma("GCC error \"simt has no __managed__ memory: allocate with cudaMalloc\"")
+#define __cluster_dims__(...) _Pragma("GCC error \"simt has no thread block clusters\"")
 
 // A block runs on one thread of the host, so a variable that exists once a host thread exists once
 // a block. (At block scope thread_local implies static; `extern __shared__ T a[]` names an array
@@ -32,12 +37,26 @@ struct dim3 {
 
 namespace simt {
 
+// What one access of a number of bytes moves.
+template <std::size_t kBytes>
+struct PieceOf {
+  typedef int Type __attribute__((vector_size(kBytes), may_alias));
+};
+template <>
+struct PieceOf<2> {
+  typedef unsigned short Type __attribute__((may_alias));
+};
+template <>
+struct PieceOf<4> {
+  typedef unsigned Type __attribute__((may_alias));
+};
+
 // Copies a vector in pieces of up to 16 bytes, each with one load and one store, as the device
 // does. (A compiler that sees a structure would load the members that are used, one by one.)
 template <typename Vector>
 __forceinline__ void copy_vector(Vector* to, const Vector* from) {
   constexpr std::size_t kBytes = sizeof(Vector) < 16 ? sizeof(Vector) : 16;
-  typedef int Piece __attribute__((vector_size(kBytes), may_alias));
+  using Piece = typename PieceOf<kBytes>::Type;
   for (std::size_t i = 0; i < sizeof(Vector) / kBytes; ++i) {
     reinterpret_cast<Piece*>(to)[i] = reinterpret_cast<const Piece*>(from)[i];
   }
@@ -54,7 +73,8 @@ __forceinline__ void copy_vector(Vector* to, const Vector* from) {
     simt::copy_vector(this, &other);                   \
     return *this;                                      \
   }
-#define SIMT_VECTOR_TYPES(name, T)                                            \
+// As in CUDA, vectors of three have the alignment of their elements, and are three accesses.
+#define SIMT_VECTORS_OF_1_2_4(name, T)                                        \
   struct name##1 {                                                            \
     T x;                                                                      \
   };                                                                          \
@@ -74,14 +94,29 @@ __forceinline__ void copy_vector(Vector* to, const Vector* from) {
   constexpr name##2 make_##name##2(T x, T y) {                                \
     return {x, y};                                                            \
   }                                                                           \
+  constexpr name##3 make_##name##3(T x, T y, T z) {                           \
+    return {x, y, z};                                                         \
+  }                                                                           \
   constexpr name##4 make_##name##4(T x, T y, T z, T w) {                      \
     return {x, y, z, w};                                                      \
   }
+#define SIMT_VECTOR_TYPES(name, T) \
+  struct name##3 {                 \
+    T x, y, z;                     \
+  };                               \
+  SIMT_VECTORS_OF_1_2_4(name, T)
+SIMT_VECTOR_TYPES(char, signed char)
+SIMT_VECTOR_TYPES(uchar, unsigned char)
+SIMT_VECTOR_TYPES(short, short)
+SIMT_VECTOR_TYPES(ushort, unsigned short)
 SIMT_VECTOR_TYPES(int, int)
-SIMT_VECTOR_TYPES(uint, unsigned)
+SIMT_VECTORS_OF_1_2_4(uint, unsigned)
+SIMT_VECTOR_TYPES(long, long)
+SIMT_VECTOR_TYPES(ulong, unsigned long)
 SIMT_VECTOR_TYPES(longlong, long long)
 SIMT_VECTOR_TYPES(ulonglong, unsigned long long)
 SIMT_VECTOR_TYPES(float, float)
 SIMT_VECTOR_TYPES(double, double)
 #undef SIMT_VECTOR_TYPES
+#undef SIMT_VECTORS_OF_1_2_4
 #undef SIMT_COPIED_AS_A_WHOLE

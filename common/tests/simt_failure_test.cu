@@ -16,15 +16,15 @@ __global__ void sum_kernel(const float* in, float* out) {
   float sum = in[threadIdx.x];
   for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
   __syncthreads();
-  out[threadIdx.x] = sum;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
 // After a failure: memory, stacks, barriers and shared memory must be as new.
 void check_that_kernels_still_run() {
   const Buffer<float> in("in", std::vector<float>(64, 1.0f));
-  Buffer<float> out("out", 64);
+  Buffer<float> out("out", 20 * 64);
   launch(sum_kernel, {20, 64}, in.data(), out.data());
-  CHECK(out.download() == std::vector<float>(64, 32.0f));
+  CHECK(out.download() == std::vector<float>(20 * 64, 32.0f));
 }
 
 // The report must hold each of the parts.
@@ -71,7 +71,9 @@ TEST_CASE("accesses past an array's ends are reported", "[simt]") {
        place(kReadLine), "block (0,0,0), thread (100,0,0)",
        "reads 4 bytes at an address that is 400 bytes into 'x', which has 400"});
   check_report(failure_of(read_kernel, {1, 64}, x.data(), -1, y.data()),
-               {place(kReadLine), "thread (0,0,0): reads 4 bytes"});
+               {place(kReadLine),
+                "thread (0,0,0): reads 4 bytes at an address that is 4 bytes "
+                "before 'x', which has 400"});
 
   Buffer<double> z("z", 10);
   const ScopedSettings restore;
@@ -100,10 +102,9 @@ TEST_CASE("pointers that are no device memory are reported", "[simt]") {
   if (lacks_instrumentation()) return;
   Buffer<float> y("y", 64);
   const std::vector<float> host(64);
-  check_report(
-      failure_of(read_kernel, {1, 64}, host.data(), 0, y.data()),
-      {place(kReadLine),
-       "neither device memory nor shared memory of the block (the host's, freed, or wild)"});
+  check_report(failure_of(read_kernel, {1, 64}, host.data(), 0, y.data()),
+               {place(kReadLine),
+                "neither device memory nor shared memory of the block (the host's, or wild)"});
   float local[64] = {};
   check_report(failure_of(read_kernel, {1, 64}, static_cast<const float*>(local), 0, y.data()),
                {"neither device memory nor shared memory"});
@@ -114,8 +115,16 @@ TEST_CASE("pointers that are no device memory are reported", "[simt]") {
     const Buffer<float> x("x", 64);
     freed = x.data();
   }
-  check_report(failure_of(read_kernel, {1, 64}, freed, 0, y.data()),
-               {place(kReadLine), "reads 4 bytes"});
+  // The memory of `x` is not given out again.
+  const Buffer<float> next("next", std::vector<float>(64)), another("another", 64);
+  check_report(
+      failure_of(read_kernel, {1, 64}, freed, 0, y.data()),
+      {place(kReadLine), "reads 4 bytes at an address that is in 'x', which has been freed"});
+  // Nor is there another array near one's end, whatever the index.
+  for (const int offset : {100, 10000, 1000000, 30000000, -10000, -30000000}) {
+    check_report(failure_of(read_kernel, {1, 1}, next.data(), offset, y.data()),
+                 {place(kReadLine), "reads 4 bytes at an address that is "});
+  }
   float* pinned = nullptr;
   REQUIRE(cudaMallocHost(&pinned, 256) == cudaSuccess);
   CHECK(failure_of(read_kernel, {1, 64}, pinned, 0, y.data()).empty());  // the device may use it
@@ -262,7 +271,7 @@ __global__ void first_sum_kernel(int written, float* out) {
   __shared__ float sums[40];
   if (static_cast<int>(threadIdx.x) < written) sums[threadIdx.x] = 1;
   __syncthreads();
-  out[threadIdx.x] = sums[threadIdx.x];
+  out[blockIdx.x * 40 + threadIdx.x] = sums[threadIdx.x];
 }
 
 __global__ void bytes_kernel(unsigned char* bytes, int* out) {
@@ -304,7 +313,7 @@ TEST_CASE("reads of what nobody has written are reported", "[simt]") {
                {"reads 4 bytes, 0 bytes into 'three', that nobody has written"});
 
   // Shared memory is new in each block.
-  Buffer<float> sums("sums", 40);
+  Buffer<float> sums("sums", 3 * 40);
   CHECK(failure_of(first_sum_kernel, {3, 40}, 40, sums.data()).empty());
   check_report(failure_of(first_sum_kernel, {3, 40}, 33, sums.data()),
                {place(kFirstSumLine),
@@ -352,7 +361,7 @@ __global__ void both_write_kernel(int* out) {
   __shared__ int cell;
   if (threadIdx.x % 32 == 3) cell = threadIdx.x;
   __syncthreads();
-  *out = cell;
+  if (threadIdx.x == 0) out[blockIdx.x] = cell;
 }
 
 // A tree of sums as it was written before Volta.

@@ -596,7 +596,7 @@ __global__ void atomic_integer_kernel(T* cells, T* exchanged) {
     old = atomicCAS(&cells[7], assumed, (assumed + self * self) % 1009);
     if (old == assumed) break;
   }
-  atomicAdd_block(&cells[8], T{2});
+  atomicAdd(&cells[8], T{2});
   atomicAdd_system(&cells[8], T{3});
 }
 
@@ -725,10 +725,11 @@ TEST_CASE("lanes may wait for each other through memory", "[simt]") {
 }
 
 __global__ void volatile_wait_kernel(int* flag, int* out) {
+  volatile int* const seen = flag;
   if (threadIdx.x == blockDim.x - 1) {
-    *flag = 42;
+    *seen = 42;
   } else {
-    while (*static_cast<volatile int*>(flag) == 0) {
+    while (*seen == 0) {
     }
   }
   out[threadIdx.x] = *flag;

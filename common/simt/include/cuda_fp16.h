@@ -1,0 +1,4 @@
+// Half precision on the CPU.
+#pragma once
+
+#include "simt/half.hpp"
