@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "simt/builtins.hpp"
+#include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
 
 namespace simt {
@@ -13,6 +14,9 @@ T update(T* address, Combine combine, const void* pc) {
   Lane& lane = *current_lane;
   lane.block->observer().access(lane, reinterpret_cast<std::uintptr_t>(address), sizeof(T),
                                 Access::kAtomic, pc);
+  if (Gang* const gang = lane.block->gang()) {
+    gang->forward(lane.block->seat(), reinterpret_cast<std::uintptr_t>(address), sizeof(T));
+  }
   std::atomic_ref<T> target(*address);
   T old = target.load(std::memory_order_relaxed);
   T replacement;
@@ -23,6 +27,7 @@ T update(T* address, Combine combine, const void* pc) {
     lane.block->polled(lane, pc);
   } else {
     lane.polls = 0;
+    lane.block->changed();
   }
   return old;
 }

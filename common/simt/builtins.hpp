@@ -101,17 +101,20 @@ __forceinline__ void __syncwarp(unsigned mask = 0xffffffffu) {
   simt::no_tail_call();
 }
 __forceinline__ void __threadfence() {
-  simt::yield();
+  simt::fence(simt::Scope::kDevice);
   simt::no_tail_call();
 }
 __forceinline__ void __threadfence_block() {
-  __threadfence();
+  simt::fence(simt::Scope::kBlock);
+  simt::no_tail_call();
 }
 __forceinline__ void __threadfence_system() {
-  __threadfence();
+  simt::fence(simt::Scope::kSystem);
+  simt::no_tail_call();
 }
 __forceinline__ void __nanosleep(unsigned) {
-  __threadfence();
+  simt::yield();
+  simt::no_tail_call();
 }
 
 // --- Programmatic dependent launch: a kernel that starts before the previous one has completed

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "simt/builtins.hpp"
+#include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
 #include "simt/overlap.hpp"
 #include "simt/recorder.hpp"
@@ -134,13 +135,13 @@ std::mutex report_mutex;
 std::string last_report;
 bool quiet_reports = false;
 
+}  // namespace
+
 void publish_report(const std::string& report) {
   const std::lock_guard lock(report_mutex);
   last_report = report;
   if (!quiet_reports) std::fprintf(stderr, "%s\n", report.c_str());
 }
-
-}  // namespace
 
 std::string take_report() {
   const std::lock_guard lock(report_mutex);
@@ -236,6 +237,7 @@ void Block::resume(Lane& lane) {
 }
 
 void Block::suspend(Lane& lane) {
+  settle();
   Fiber& fiber = *lane.fiber;
   fiber.stack_switch.leave_for(scheduler_switch_);
   scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
@@ -323,6 +325,8 @@ void Block::run(std::uint64_t block_number) {
     lane.state = Lane::State::kUnstarted;
     lane.fiber = nullptr;
     lane.polls = 0;
+    lane.polled = nullptr;
+    lane.at_grid_barrier = false;
   }
   for (Warp& warp : warps_) {
     warp.live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
@@ -363,6 +367,10 @@ void Block::run(std::uint64_t block_number) {
         if (lane.state == Lane::State::kYielded) lane.state = Lane::State::kReady;
       }
       yielded_ = 0;
+      if (gang_) {
+        if (!gang_->pass(seat_, events_ != events_before)) return;
+        continue;
+      }
       const auto now = std::chrono::steady_clock::now();
       if (events_ != events_before || polling_since == decltype(polling_since){}) {
         polling_since = now;
@@ -406,6 +414,7 @@ bool Block::run_warp(Warp& warp) {
 }
 
 void Block::finish(Lane& lane) {
+  settle();
   lane.state = Lane::State::kDone;
   warps_[lane.warp].live &= ~(1u << lane.id);
   --live_;
@@ -500,6 +509,7 @@ void Block::complete(Warp& warp, unsigned mask) {
 
   switch (kind) {
     case Collective::kSyncWarp:
+      ++warp.syncs;
       observer_.warp_synchronized(warp.first_lane / kWarpSize, mask);
       break;
     case Collective::kShuffle:
@@ -613,6 +623,7 @@ void Block::try_release_barrier() {
   }
   at_barrier_ = 0;
   ++events_;
+  ++barriers_;
   observer_.block_synchronized();
 }
 
@@ -667,7 +678,17 @@ std::string Block::describe(const Lane& lane) const {
       break;
     case Lane::State::kReady:
     case Lane::State::kYielded:
-      text += " polls memory";
+      if (lane.at_grid_barrier) {
+        text += " waits for the blocks of its grid";
+      } else {
+        text += " polls memory";
+        const auto address = reinterpret_cast<std::uintptr_t>(lane.polled);
+        const Allocation* const allocation = find_allocation(address);
+        if (allocation && allocation->contains(address)) {
+          text += " (" + std::to_string(address - allocation->begin) + " bytes into '" +
+                  allocation->name + "', where it finds " + std::to_string(lane.seen) + ")";
+        }
+      }
       break;
     case Lane::State::kDone:
       text += " has returned";
@@ -720,6 +741,39 @@ void Block::report_deadlock() {
   };
   if (at_barrier(waiting) || at_barrier(missing)) text += "; a barrier in divergent code";
   state_->fail(Outcome::kFailed, text);
+}
+
+std::string Block::describe_wait() const {
+  // A lane that polls keeps those that are at a barrier.
+  const auto polls = [](const Lane& lane) {
+    return lane.state == Lane::State::kReady || lane.state == Lane::State::kYielded;
+  };
+  auto lane = std::find_if(lanes_.begin(), lanes_.end(), polls);
+  if (lane == lanes_.end()) {
+    lane = std::find_if(lanes_.begin(), lanes_.end(),
+                        [](const Lane& l) { return l.state != Lane::State::kDone; });
+  }
+  return "block " + to_text(index_) +
+         (lane == lanes_.end() ? ": all have returned" : ", " + describe(*lane));
+}
+
+// --- Late stores --------------------------------------------------------------------------------
+
+bool Block::is_late(std::uintptr_t address) const {
+  if (!gang_ || !settings().late_peer_stores) return false;
+  const Allocation* const allocation = find_allocation(address);
+  return allocation && allocation->contains(address) && allocation->device != grid().device;
+}
+
+void Block::expect_late_store(Lane& lane, std::uintptr_t address, unsigned size) {
+  gang_->forward(seat_, address, size);
+  expected_ = {&lane, address, size, {}};
+  std::memcpy(expected_.old, reinterpret_cast<const void*>(address), size);
+}
+
+void Block::settle_store() {
+  const ExpectedStore made = std::exchange(expected_, {});
+  gang_->set_aside(*made.lane, made.address, made.size, made.old);
 }
 
 // --- By the running lane ------------------------------------------------------------------------

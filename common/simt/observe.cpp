@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "simt/builtins.hpp"
+#include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
 #include "simt/profile.hpp"
 #include "simt/recorder.hpp"
@@ -68,6 +69,7 @@ void Observer::start_block(bool is_first) {
   ++epoch_;
   ++block_;
   is_first_block_ = is_first;
+  if (is_first) kernel_.launches = 1;
   if (caches_) caches_->start_block();
 }
 
@@ -112,6 +114,7 @@ void Observer::grow() {
 void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access access,
                       const void* pc) {
   if (!is_instrumented()) return;
+  lane.block->settle();
   Instruction& guess = table_[slot_of(pc)];
   Instruction& instruction =
       guess.pc == pc && guess.size == size ? guess : find_instruction(pc, size, access);
@@ -124,13 +127,23 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   if (current_trail) current_trail->push_back({tally->place, tally->number, address});
   if (current_trail && recorder_) recorder_->access(lane, address, size, access);
   if (tally->written) {
-    check_global(lane, *tally, address);
+    if (tally->space == Space::kPeer && lane.block->is_late(address)) {
+      if (access == Access::kStore) {
+        lane.block->expect_late_store(lane, address, size);
+      } else {
+        lane.block->gang()->forward(lane.block->seat(), address, size);
+        check_global(lane, *tally, address);
+      }
+    } else {
+      check_global(lane, *tally, address);
+    }
   } else {
     check_shared(lane, *tally, address);
   }
   if (access == Access::kLoad && address == instruction.last) {
     lane.block->polled(lane, pc);
   } else if (access != Access::kAtomic) {
+    if (access == Access::kStore) lane.block->changed();
     lane.polls = 0;
     instruction.last = address;
   }
@@ -327,7 +340,8 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   if (allocation && can_reach(grid_->device, allocation->device) &&
       is_in(allocation->begin, allocation->bytes)) {
     DeviceMemoryAccess::open(address);
-    add_tally(instruction, Space::kGlobal, allocation->name)->written = allocation->written.get();
+    const Space space = allocation->device == grid_->device ? Space::kGlobal : Space::kPeer;
+    add_tally(instruction, space, allocation->name)->written = allocation->written.get();
     return;
   }
   if (const PinnedRange pinned = find_pinned(address); is_in(pinned.begin, pinned.bytes)) return;
