@@ -31,10 +31,9 @@ const std::map<std::string, Exchange> kExchanges{
     {"loads", Exchange::kLoads}, {"stores", Exchange::kStores}, {"nccl", Exchange::kNccl}};
 const std::map<std::string, Drive> kDrives{
     {"loop", Drive::kLoop}, {"threads", Drive::kThreads}, {"graph", Drive::kGraph}};
-// Drives of a kernel of their own; with stores only. "persistent" is the faster one of flags and
-// words.
-const std::map<std::string, std::optional<PersistentKernel>> kPersistent{
-    {"persistent", {}},
+// Drives of a kernel of their own; with stores only. "persistent" is the fastest on all matrices.
+const std::map<std::string, PersistentKernel> kPersistent{
+    {"persistent", PersistentKernel::kFlags},
     {"persistent-simple", PersistentKernel::kSimple},
     {"persistent-flags", PersistentKernel::kFlags},
     {"persistent-words", PersistentKernel::kWords}};
@@ -294,7 +293,7 @@ void Study<T>::one(int gpus, const std::string& partition, const std::string& ex
   for (const std::string& name : options_.drives) {
     if (is_persistent(name)) {
       if (!persistent) continue;
-      const PersistentKernel which = kPersistent.at(name).value_or(persistent->fastest());
+      const PersistentKernel which = kPersistent.at(name);
       if (which == PersistentKernel::kSimple && options_.norm == "each") {
         fmt::print("  {}: left out: it has no norm; use --norm first\n", name);
         continue;

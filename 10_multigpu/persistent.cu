@@ -24,8 +24,6 @@ using Word = unsigned long long;
 
 constexpr int kMostWarps = kPersistentThreads / 32;  // of a block
 
-// Up to so many entries from one neighbour, words that carry their own flag are faster.
-constexpr Index kMostWords = 50000;
 // Where entry i of a part's x, interior rows' first, is when boundary rows' are.
 template <typename T>
 Index flipped(const Part<T>& part, Index i) {
@@ -89,7 +87,7 @@ struct PersistentMachine<T>::State {
   int parts = 0, devices = 0, blocks = 0, threads = 0;
   PersistentSetup setup;
   double factor = 0;
-  Index rows = 0, most_entries = 0;
+  Index rows = 0;
   std::vector<Part<T>> part;  // without its matrix
   std::vector<Index> own_ends, interior_rows;
   std::vector<int> boundary_blocks, share_counts;
@@ -192,7 +190,6 @@ struct PersistentMachine<T>::State {
   // Those that exchange entries, and with the norm all, must reach each other's memory.
   void connect(const std::vector<Part<T>>& all) {
     for (int p = 0; p < parts; ++p) {
-      for (const Need& need : all[p].needs) most_entries = std::max(most_entries, need.count);
       for (int q = 0; q < parts; ++q) {
         if (device_of(p) == device_of(q) ||
             device::enable_peer_access(device_of(p), device_of(q))) {
@@ -366,6 +363,8 @@ struct PersistentMachine<T>::State {
       throw Unsuitable("the simple persistent kernel has no norm");
     }
     steps = wanted_steps;
+    const bool is_simple = kernel == function_of(PersistentKernel::kSimple);
+    const std::size_t shared_bytes = is_simple ? 0 : threads / 32 * sizeof(OnePassShared<T>);
     reset();
     const auto before = std::chrono::steady_clock::now();
     // All are launched before any is waited for: they wait for each other.
@@ -373,10 +372,9 @@ struct PersistentMachine<T>::State {
       const device::OnDevice on(d);
       const int parts_here = (parts - d + devices - 1) / devices;
       here[d].factor = factor;
-      device::launch_cooperative(kernel,
-                                 {dim3(blocks * parts_here), dim3(threads),
-                                  threads / 32 * sizeof(OnePassShared<T>), streams[d].get()},
-                                 here[d], steps);
+      device::launch_cooperative(
+          kernel, {dim3(blocks * parts_here), dim3(threads), shared_bytes, streams[d].get()},
+          here[d], steps);
     }
     for (int d = 0; d < devices; ++d) {
       const device::OnDevice on(d);
@@ -472,15 +470,6 @@ template <typename T>
 int PersistentMachine<T>::devices() const {
   return state_->devices;
 }
-template <typename T>
-Index PersistentMachine<T>::most_entries() const {
-  return state_->most_entries;
-}
-template <typename T>
-PersistentKernel PersistentMachine<T>::fastest() const {
-  return state_->most_entries <= kMostWords ? PersistentKernel::kWords : PersistentKernel::kFlags;
-}
-
 template class PersistentMachine<float>;
 template class PersistentMachine<double>;
 

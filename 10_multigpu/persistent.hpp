@@ -50,10 +50,6 @@ class PersistentMachine {
   double factor_of(int k);
 
   int devices() const;
-  // The most entries that a part gets from one neighbour.
-  Index most_entries() const;
-  // The kernel that is the fastest for so many.
-  PersistentKernel fastest() const;
 
  private:
   struct State;

@@ -252,7 +252,7 @@ TEST_CASE("one pass: the same bits by every way, run and drive", "[10]") {
     const std::vector<double> x = first_x<double>(a.cols, 3);
     for (const int count : {2, 4}) {
       std::vector<double> first;
-      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kStores}) {
+      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
         Machine<double> machine(parts_of(a, Partition::kNonzeros, count, exchange),
                                 *find_kernels("pcsr_one_pass")[0], {exchange, true});
         for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {

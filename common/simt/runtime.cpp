@@ -26,7 +26,7 @@ constexpr std::size_t kReservedSharedPerBlock = 1024;
 
 struct Attributes {
   std::mutex mutex;
-  std::map<const void*, std::size_t> max_dynamic_shared;  // by kernel
+  std::map<std::pair<int, const void*>, std::size_t> max_dynamic_shared;  // by device and kernel
 };
 
 Attributes& attributes() {
@@ -38,7 +38,7 @@ Attributes& attributes() {
 std::size_t shared_limit(const void* kernel) {
   Attributes& a = attributes();
   const std::lock_guard lock(a.mutex);
-  const auto it = a.max_dynamic_shared.find(kernel);
+  const auto it = a.max_dynamic_shared.find({current_device(), kernel});
   return it == a.max_dynamic_shared.end() ? kDefaultSharedBytes
                                           : static_shared_bytes(kernel) + it->second;
 }
@@ -145,7 +145,7 @@ cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int v
   }
   Attributes& a = attributes();
   const std::lock_guard lock(a.mutex);
-  a.max_dynamic_shared[kernel] = static_cast<std::size_t>(value);
+  a.max_dynamic_shared[{current_device(), kernel}] = static_cast<std::size_t>(value);
   return cudaSuccess;
 }
 
