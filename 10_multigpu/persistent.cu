@@ -108,7 +108,7 @@ struct PersistentMachine<T>::State {
     for (const Part<T>& p : all) rows += p.rows(), nnz += p.nnz();
     if (setup.lanes_per_row == 0) setup.lanes_per_row = lanes_for(rows, nnz);
     choose_grid(all);
-    connect(all);
+    connect();
     resident.resize(all.size());
     for (int p = 0; p < parts; ++p) allocate(all[p], p);
     here.resize(devices);
@@ -188,7 +188,7 @@ struct PersistentMachine<T>::State {
   }
 
   // Those that exchange entries, and with the norm all, must reach each other's memory.
-  void connect(const std::vector<Part<T>>& all) {
+  void connect() {
     for (int p = 0; p < parts; ++p) {
       for (int q = 0; q < parts; ++q) {
         if (device_of(p) == device_of(q) ||
