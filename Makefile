@@ -5,6 +5,7 @@ ifneq ($(KERNEL),)
 endif
 
 include 10_multigpu/mpi/mpi.mk
+include 10_multigpu/mutants.mk
 
 PRECISION ?= f64
 SPMV := $(OUT)/spmv

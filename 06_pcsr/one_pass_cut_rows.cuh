@@ -129,9 +129,10 @@ __device__ __forceinline__ SharesOfRow shares_of_cut_row(unsigned window, const 
 // y; called by all lanes of the warp that started last, after it has published its own. Each lane
 // polls up to 8 partial sums at a time, so that a row of 256 shares costs one round trip to the L2
 // cache.
-template <typename T>
+template <typename T, typename Vectors>
 __device__ __forceinline__ void finish_cut_row(int row, int first, int last, T alpha, T beta, T* y,
-                                               PartialSum<T>* partial_sums, unsigned* unstarted) {
+                                               PartialSum<T>* partial_sums, unsigned* unstarted,
+                                               Vectors& vectors) {
   const int lane = threadIdx.x % 32;
   T total = 0;
   constexpr int kPolled = 8;  // per lane, at a time
@@ -162,7 +163,9 @@ __device__ __forceinline__ void finish_cut_row(int row, int first, int last, T a
   }
   total = sum_of_warp(total);
   if (lane == 0) {
-    y[row] = scaled_sum(alpha, total, beta, &y[row]);
+    const T element = scaled_sum(alpha, total, beta, &y[row]);
+    y[row] = element;
+    vectors.stored(row, element);
     unstarted[first] = last - first + 1;
   }
 }

@@ -86,6 +86,18 @@ struct alignas(16) Pack {
   T value[16 / sizeof(T)];
 };
 
+// --- Vectors ------------------------------------------------------------------------------------
+
+// How an element of x is loaded, and what is done with an element of y beside storing it. Step 10
+// has vectors of its own, which are in the memory of several GPUs.
+template <typename T>
+struct PlainVectors {
+  const T* x;
+  T alpha;
+  __device__ __forceinline__ T element(int column) { return x[column]; }
+  __device__ __forceinline__ void stored(int, T) {}
+};
+
 // --- The warp agent -----------------------------------------------------------------------------
 
 // One warp and its share. All lanes of the warp call every method. The order of the phases is that
@@ -101,7 +113,7 @@ struct alignas(16) Pack {
 //   carry_           the sum so far of row row_ over the steps before; over all lanes together if
 //                    carry_spread_, else in lane 0
 //   shared.row_ends  all 0
-template <typename T>
+template <typename T, typename Vectors = PlainVectors<T>>
 class OnePassWarp {
  public:
   using Policy = OnePassPolicy<T>;
@@ -112,8 +124,8 @@ class OnePassWarp {
 
   // Reads the share's borders. `share` must be warp-uniform and less than arguments.share_count.
   __device__ __forceinline__ OnePassWarp(const OnePassArguments<T>& arguments,
-                                         OnePassShared<T>& shared, int share)
-      : a_(arguments), shared_(shared), share_(share), lane_(threadIdx.x % 32) {
+                                         OnePassShared<T>& shared, int share, Vectors& vectors)
+      : a_(arguments), shared_(shared), vectors_(vectors), share_(share), lane_(threadIdx.x % 32) {
     const Share border = a_.shares[share + lane_ % 2];  // its begin, and its end
     // Broadcasting makes values warp-uniform, so that the compiler emits no reconvergence code for
     // branches that depend on them.
@@ -157,7 +169,7 @@ class OnePassWarp {
     const int left = nnz_end_ - step_;
     // exercise: begin
 #pragma unroll
-    for (int j = 0; j < kItems; ++j) product_[j] = value_[j] * a_.x[column_[j]];
+    for (int j = 0; j < kItems; ++j) product_[j] = value_[j] * vectors_.element(column_[j]);
     if (step_ + lane_ < nnz_begin_) product_[0] = 0;
     if (left < kStep) {
 #pragma unroll
@@ -304,8 +316,8 @@ class OnePassWarp {
       if (!(started_last >> side & 1)) continue;
       const int first = __shfl_sync(kAll, cut_row_.first, side);
       const int last = __shfl_sync(kAll, cut_row_.last, side);
-      finish_cut_row(side == 0 ? rows_.first : rows_.end, first, last, a_.alpha, a_.beta, a_.y,
-                     a_.partial_sums, a_.unstarted);
+      finish_cut_row(side == 0 ? rows_.first : rows_.end, first, last, vectors_.alpha, a_.beta,
+                     a_.y, a_.partial_sums, a_.unstarted, vectors_);
     }
     // exercise: end
   }
@@ -334,7 +346,9 @@ class OnePassWarp {
   }
 
   __device__ __forceinline__ void write(int row, T sum) {
-    a_.y[row] = scaled_sum(a_.alpha, sum, a_.beta, &a_.y[row]);
+    const T element = scaled_sum(vectors_.alpha, sum, a_.beta, &a_.y[row]);
+    a_.y[row] = element;
+    vectors_.stored(row, element);
   }
 
   __device__ __forceinline__ int end_of(int row) const {
@@ -365,6 +379,7 @@ class OnePassWarp {
 
   const OnePassArguments<T>& a_;
   OnePassShared<T>& shared_;
+  Vectors& vectors_;
   const int share_;
   const int lane_;
   ShareRows rows_;
@@ -383,29 +398,10 @@ class OnePassWarp {
   bool carry_spread_ = false;
 };
 
-// --- The kernel ---------------------------------------------------------------------------------
-
-// Any number of warps per block up to Policy::kThreads / 32, one share per warp, and one
-// OnePassShared per warp of dynamic shared memory.
-template <typename T>
-__global__ void __launch_bounds__(OnePassPolicy<T>::kThreads, OnePassPolicy<T>::kBlocks)
-    pcsr_one_pass_kernel(const __grid_constant__ OnePassArguments<T> a) {
-  extern __shared__ __align__(16) unsigned char one_pass_shared[];
-  const int warp_of_block = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
-  const int share = blockIdx.x * (blockDim.x / 32) + warp_of_block;
-  if (share >= a.share_count) return;
-  OnePassWarp<T> warp(a, reinterpret_cast<OnePassShared<T>*>(one_pass_shared)[warp_of_block],
-                      share);
-
-  // The matrix, which no kernel just before this one writes.
-  if (!warp.is_empty()) {
-    warp.load_first_step();
-    warp.load_row_ends();
-  }
-  wait_for_previous_kernel();  // x, y and the partial sums from here on
-  let_next_kernel_start();
+// All phases behind wait_for_previous_kernel().
+template <typename Warp>
+__device__ __forceinline__ void multiply_share(Warp& warp) {
   if (warp.is_empty()) return warp.write_empty_rows();
-
   warp.start();
   do {
     warp.multiply();
@@ -423,6 +419,31 @@ __global__ void __launch_bounds__(OnePassPolicy<T>::kThreads, OnePassPolicy<T>::
     }
   } while (warp.next_step());
   warp.finish_cut_rows();
+}
+
+// --- The kernel ---------------------------------------------------------------------------------
+
+// Any number of warps per block up to Policy::kThreads / 32, one share per warp, and one
+// OnePassShared per warp of dynamic shared memory.
+template <typename T>
+__global__ void __launch_bounds__(OnePassPolicy<T>::kThreads, OnePassPolicy<T>::kBlocks)
+    pcsr_one_pass_kernel(const __grid_constant__ OnePassArguments<T> a) {
+  extern __shared__ __align__(16) unsigned char one_pass_shared[];
+  const int warp_of_block = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
+  const int share = blockIdx.x * (blockDim.x / 32) + warp_of_block;
+  if (share >= a.share_count) return;
+  PlainVectors<T> vectors{a.x, a.alpha};
+  OnePassWarp<T> warp(a, reinterpret_cast<OnePassShared<T>*>(one_pass_shared)[warp_of_block], share,
+                      vectors);
+
+  // The matrix, which no kernel just before this one writes.
+  if (!warp.is_empty()) {
+    warp.load_first_step();
+    warp.load_row_ends();
+  }
+  wait_for_previous_kernel();  // x, y and the partial sums from here on
+  let_next_kernel_start();
+  multiply_share(warp);
 }
 
 }  // namespace spmv

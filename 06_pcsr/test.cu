@@ -61,7 +61,8 @@ template <typename T>
 __global__ void one_pass_phases_kernel(const __grid_constant__ OnePassArguments<T> a, int phases,
                                        T* products, unsigned* row_ends) {
   __shared__ OnePassShared<T> phases_shared;
-  OnePassWarp<T> warp(a, phases_shared, 0);
+  PlainVectors<T> vectors{a.x, a.alpha};
+  OnePassWarp<T> warp(a, phases_shared, 0, vectors);
   warp.load_first_step();
   warp.load_row_ends();
   warp.start();
@@ -84,7 +85,8 @@ template <typename T>
 __global__ void late_wait_kernel(const __grid_constant__ OnePassArguments<T> a) {
   __shared__ OnePassShared<T> late_wait_shared;
   if (static_cast<int>(blockIdx.x) >= a.share_count) return;
-  OnePassWarp<T> warp(a, late_wait_shared, static_cast<int>(blockIdx.x));
+  PlainVectors<T> vectors{a.x, a.alpha};
+  OnePassWarp<T> warp(a, late_wait_shared, static_cast<int>(blockIdx.x), vectors);
   warp.load_first_step();
   warp.load_row_ends();
   warp.start();

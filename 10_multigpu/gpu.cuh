@@ -19,6 +19,7 @@
 #include "pack.cuh"
 #include "part.hpp"
 #include "peer_products.cuh"
+#include "push.cuh"
 
 namespace spmv::multigpu {
 
@@ -37,9 +38,9 @@ class Piece {
     spmv_->preprocess(stream.get());
     stream.synchronize();
   }
-  // y = A x
-  void multiply(const T* x, T* y, cudaStream_t stream) {
-    if (rows_ > 0) spmv_->multiply(T{1}, x, T{0}, y, stream);
+  // y = alpha A x
+  void multiply(T alpha, const T* x, T* y, cudaStream_t stream) {
+    if (rows_ > 0) spmv_->multiply(alpha, x, T{0}, y, stream);
   }
 
  private:
@@ -57,14 +58,14 @@ class PeerPiece {
     const int resident = device::resident_blocks(peer_products_kernel<T>, kProductThreads);
     product_blocks_ = std::min(device::divide_up(csr_.nnz, kProductThreads), std::max(resident, 1));
   }
-  void multiply(const XInParts<T>& x, T* y, cudaStream_t stream) {
+  void multiply(T alpha, const XInParts<T>& x, T* y, cudaStream_t stream) {
     device::launch(peer_products_kernel<T>,
                    {dim3(product_blocks_), dim3(kProductThreads), 0, stream}, csr_.nnz,
                    csr_.column_indices.data(), csr_.values.data(), x, middle_.data());
     device::launch(pcsr_sums_kernel<kSumThreads, T>,
                    {dim3(device::divide_up(csr_.rows, kSumThreads)), dim3(kSumThreads),
                     kPieceSize * sizeof(T), stream},
-                   csr_.rows, csr_.row_offsets.data(), middle_.data(), kPieceSize, T{1}, T{0}, y);
+                   csr_.rows, csr_.row_offsets.data(), middle_.data(), kPieceSize, alpha, T{0}, y);
   }
 
  private:
@@ -170,12 +171,24 @@ class Gpu {
                    {dim3(device::divide_up(count, kThreads)), dim3(kThreads), 0, main_.get()},
                    count, packed_places_.data(), x(k), packed_.data());
   }
-  void multiply_interior(int k) { interior_.multiply(x(k), x(k + 1), main_.get()); }
-  void multiply_boundary(int k) {
-    boundary_.multiply(x(k), x(k + 1) + interior_rows_, comm_.get());
+  // Where the packed places' entries go at the GPUs that need them, in even and in odd steps.
+  void set_ghosts(const std::vector<T*>& even, const std::vector<T*>& odd) {
+    ghosts_[0] = device::Buffer<T*>("ghosts", even);
+    ghosts_[1] = device::Buffer<T*>("ghosts", odd);
   }
-  void multiply_boundary(int k, const XInParts<T>& x_in_parts) {
-    peer_boundary_.multiply(x_in_parts, x(k + 1) + interior_rows_, comm_.get());
+  void push(int k) {
+    constexpr int kThreads = 256;
+    const int count = static_cast<int>(ghosts_[k % 2].size());
+    device::launch(push_kernel<T>,
+                   {dim3(device::divide_up(count, kThreads)), dim3(kThreads), 0, main_.get()},
+                   count, packed_places_.data(), x(k), ghosts_[k % 2].data());
+  }
+  void multiply_interior(T alpha, int k) { interior_.multiply(alpha, x(k), x(k + 1), main_.get()); }
+  void multiply_boundary(T alpha, int k) {
+    boundary_.multiply(alpha, x(k), x(k + 1) + interior_rows_, comm_.get());
+  }
+  void multiply_boundary(T alpha, int k, const XInParts<T>& x_in_parts) {
+    peer_boundary_.multiply(alpha, x_in_parts, x(k + 1) + interior_rows_, comm_.get());
   }
   void sum_squares(int k, const SumPlaces& places) {
     device::launch(sum_of_squares_kernel<T>,
@@ -196,6 +209,7 @@ class Gpu {
   device::Stream main_, comm_;
   device::Buffer<Index> packed_places_;
   device::Buffer<T> packed_;
+  device::Buffer<T*> ghosts_[2];
   device::Buffer<T> x_[2];
   int norm_blocks_;
   device::Buffer<double> block_sums_;

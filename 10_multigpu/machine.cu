@@ -79,9 +79,13 @@ Machine<T>::Machine(std::vector<Part<T>> parts, const Kernel& kernel, const Setu
 
   // What each GPU packs, in the order of the GPUs that want it.
   std::vector<std::vector<Index>> packed(count);
+  pushed_.resize(count);
   for (int receiver = 0; receiver < count; ++receiver) {
     for (const Need& need : parts[receiver].needs) {
       std::vector<Index>& of_owner = packed[need.owner];
+      for (Index i = 0; i < need.count && exchange_ == Exchange::kStores; ++i) {
+        pushed_[need.owner].emplace_back(receiver, need.ghost + i);
+      }
       const bool is_packed = !need.places.empty();
       const Index offset = is_packed ? static_cast<Index>(of_owner.size()) : need.first;
       transfers_.push_back({need.owner, receiver, need.count, need.ghost, is_packed, offset, {}});
@@ -101,6 +105,7 @@ Machine<T>::Machine(std::vector<Part<T>> parts, const Kernel& kernel, const Setu
     }
   }
   if (exchange_ != Exchange::kNone) connect(setup.peer_access);
+  if (exchange_ == Exchange::kStores) connect_stores();
   if (exchange_ == Exchange::kNccl) nccl_ = std::make_unique<Nccl>(of_parts);
 }
 
@@ -126,8 +131,10 @@ void Machine<T>::connect(bool allow_peers) {
   if (!all_reach_all) {
     remark_ = allow_peers ? "GPUs " + apart + " have no access to each other's memory"
                           : "peer access is not used";
-    if (exchange_ == Exchange::kLoads) {
-      throw Unsuitable(remark_ + ", and peer loads need it: use --exchange packed");
+    if (exchange_ == Exchange::kLoads || exchange_ == Exchange::kStores) {
+      throw Unsuitable(remark_ + ", and peer " +
+                       (exchange_ == Exchange::kLoads ? "loads" : "stores") +
+                       " need it: use --exchange packed");
     }
     if (exchange_ != Exchange::kNccl) remark_ += ": entries of x go through the host";
     for (Transfer& transfer : transfers_) {
@@ -143,6 +150,20 @@ void Machine<T>::connect(bool allow_peers) {
     const device::OnDevice on(device_of(p));
     sums_.emplace_back("sums", std::vector<double>(2 * static_cast<std::size_t>(count), 0));
     sums_of_.push_back(sums_.back().data());
+  }
+}
+
+template <typename T>
+void Machine<T>::connect_stores() {
+  for (int p = 0; p < size(); ++p) {
+    const device::OnDevice on(device_of(p));
+    std::vector<T*> ghosts[2];
+    for (int k = 0; k < 2; ++k) {
+      for (const auto& [receiver, place] : pushed_[p]) {
+        ghosts[k].push_back(gpus_[receiver]->x(k) + place);
+      }
+    }
+    gpus_[p]->set_ghosts(ghosts[0], ghosts[1]);
   }
 }
 
@@ -174,6 +195,11 @@ const T* Machine<T>::source(const Transfer& transfer, int k) {
 template <typename T>
 void Machine<T>::announce(int p, int k) {
   Gpu<T>& gpu = *gpus_[p];
+  if (exchange_ == Exchange::kStores) {
+    gpu.push(k);
+    ready_[p].record(gpu.main());
+    return;
+  }
   gpu.pack(k);
   for (Transfer& transfer : transfers_) {
     if (transfer.owner != p || transfer.stage.size() == 0) continue;
@@ -206,6 +232,7 @@ void Machine<T>::fetch(int p, int k) {
       }
     } else if (transfer.receiver == p) {
       ready_[transfer.owner].hold(gpu.comm());
+      if (exchange_ == Exchange::kStores) continue;  // they are there
       const bool staged = transfer.stage.size() > 0;
       // Between two devices' memories when the addresses say so: cudaMemcpyDefault.
       device::check(
@@ -220,7 +247,8 @@ void Machine<T>::fetch(int p, int k) {
 template <typename T>
 void Machine<T>::multiply(int p, int k) {
   Gpu<T>& gpu = *gpus_[p];
-  gpu.multiply_interior(k);
+  const T alpha = static_cast<T>(factor_ != 0 ? factor_ : 1);
+  gpu.multiply_interior(alpha, k);
   if (exchange_ == Exchange::kNone) return;
   if (exchange_ == Exchange::kLoads) {
     XInParts<T> x{};
@@ -229,12 +257,16 @@ void Machine<T>::multiply(int p, int k) {
       x.cuts[q] = cuts_[q];
       x.x[q] = gpus_[q]->x(k);
     }
-    gpu.multiply_boundary(k, x);
+    gpu.multiply_boundary(alpha, k, x);
   } else {
-    gpu.multiply_boundary(k);
+    gpu.multiply_boundary(alpha, k);
   }
   fetched_[p].record(gpu.comm());
   fetched_[p].hold(gpu.main());
+  if (factor_ != 0) {
+    summed_[p].record(gpu.main());
+    return;
+  }
   SumPlaces places{};
   places.count = sums_.empty() ? 1 : size();
   for (int q = 0; q < places.count; ++q) places.place[q] = sums(q, k) + p;
@@ -246,7 +278,7 @@ void Machine<T>::multiply(int p, int k) {
 template <typename T>
 void Machine<T>::finish(int p, int k) {
   for (const device::Event& summed : summed_) summed.hold(gpus_[p]->main());
-  gpus_[p]->scale(k, size(), sums(p, k));
+  if (factor_ == 0) gpus_[p]->scale(k, size(), sums(p, k));
 }
 
 template <typename T>
@@ -443,7 +475,17 @@ double Machine<T>::squares_of(int k) {
 
 template <typename T>
 double Machine<T>::factor_of(int k) {
-  return exchange_ == Exchange::kNone ? 1 : 1 / power_of_norm(squares_of(k));
+  if (exchange_ == Exchange::kNone) return 1;
+  return factor_ != 0 ? factor_ : 1 / power_of_norm(squares_of(k));
+}
+
+template <typename T>
+void Machine<T>::keep_factor(double factor) {
+  factor_ = factor;
+  for (cudaGraphExec_t* graph : {&graph_, &rest_}) {
+    if (*graph) cudaGraphExecDestroy(std::exchange(*graph, nullptr));
+  }
+  graph_steps_ = rest_steps_ = 0;
 }
 
 template class Machine<float>;

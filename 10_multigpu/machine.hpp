@@ -75,6 +75,9 @@ class Machine {
   // Milliseconds that each GPU was busy with its share of each of `steps` steps, on average: in an
   // iteration, from having its own x to having the squares of its product added up.
   std::vector<double> time_each(int steps);
+  // Every step's product is multiplied by `factor`, and no norm is computed; 0: by the power of two
+  // next to its norm, as at first.
+  void keep_factor(double factor);
 
   // After run(steps): the x of step k, or its product y for k = steps; k is steps or steps - 1.
   std::vector<T> x_of(int k);
@@ -95,6 +98,7 @@ class Machine {
   enum Phase { kAnnounce, kFetch, kMultiply, kFinish, kPhases };
 
   int device_of(int p) const { return p % devices_; }
+  void connect_stores();
   const T* source(const Transfer& transfer, int k);
   void connect(bool allow_peers);
   void do_phase(int phase, int p, int k);
@@ -109,6 +113,7 @@ class Machine {
   double* sums(int p, int k) { return sums_of_[p] + (k % 2) * size(); }
 
   Exchange exchange_;
+  double factor_ = 0;
   int devices_;
   Index rows_ = 0;
   std::vector<Index> cuts_;
@@ -116,6 +121,7 @@ class Machine {
   std::string remark_;
   std::vector<std::unique_ptr<Gpu<T>>> gpus_;
   std::vector<Transfer> transfers_;
+  std::vector<std::vector<std::pair<int, Index>>> pushed_;  // of each owner: receiver, place there
   // Each GPU's copy of all GPUs' sums of squares, for two steps; or one for all on the host.
   std::vector<device::Buffer<double>> sums_;
   device::Pinned<double> sums_on_host_;

@@ -18,6 +18,7 @@
 #include "harness/verify.hpp"
 #include "machine.hpp"
 #include "partition.hpp"
+#include "persistent.hpp"
 #include "source.hpp"
 
 namespace spmv::multigpu {
@@ -25,13 +26,17 @@ namespace {
 
 const std::map<std::string, Partition> kPartitions{{"rows", Partition::kRows},
                                                    {"nonzeros", Partition::kNonzeros}};
-const std::map<std::string, Exchange> kExchanges{{"none", Exchange::kNone},
-                                                 {"parts", Exchange::kParts},
-                                                 {"packed", Exchange::kPacked},
-                                                 {"loads", Exchange::kLoads},
-                                                 {"nccl", Exchange::kNccl}};
+const std::map<std::string, Exchange> kExchanges{
+    {"none", Exchange::kNone},   {"parts", Exchange::kParts},   {"packed", Exchange::kPacked},
+    {"loads", Exchange::kLoads}, {"stores", Exchange::kStores}, {"nccl", Exchange::kNccl}};
 const std::map<std::string, Drive> kDrives{
     {"loop", Drive::kLoop}, {"threads", Drive::kThreads}, {"graph", Drive::kGraph}};
+// Drives of a kernel of their own; with stores only. "persistent" is the fastest on all matrices.
+const std::map<std::string, PersistentKernel> kPersistent{
+    {"persistent", PersistentKernel::kFlags},
+    {"persistent-simple", PersistentKernel::kSimple},
+    {"persistent-flags", PersistentKernel::kFlags},
+    {"persistent-words", PersistentKernel::kWords}};
 
 // What a part is, for the table.
 struct Shape {
@@ -50,6 +55,7 @@ struct Shape {
 };
 
 constexpr int kSamples = 5;
+constexpr int kFirstSteps = 4;
 constexpr int kSingleSamples = 25;
 constexpr int kBusySteps = 20;
 
@@ -57,8 +63,9 @@ struct Options {
   std::vector<int> gpus{2};
   std::vector<std::string> partitions{"nonzeros"};
   std::vector<std::string> exchanges{"none"};
-  std::vector<std::string> drives{"loop", "threads", "graph"};
+  std::vector<std::string> drives{"loop", "threads", "graph", "persistent"};
   int steps = 0;
+  std::string norm = "each";
   bool no_peer_access = false;
   int share_gpus = 0;
 };
@@ -132,7 +139,8 @@ class Study {
   }
 
   // Whether the last of `steps` steps has made the right product of the one before.
-  bool verify_last(Machine<T>& machine, Exchange exchange, int steps) {
+  template <typename AnyMachine>
+  bool verify_last(AnyMachine& machine, Exchange exchange, int steps) {
     const bool keeps_x = exchange == Exchange::kNone;
     const std::vector<T> y = machine.x_of(steps);
     Verdict verdict;
@@ -243,7 +251,15 @@ void Study<T>::one(int gpus, const std::string& partition, const std::string& ex
   std::vector<Part<T>> parts = prepare(slices_, cuts_, exchange);
   const std::vector<Shape> shapes(parts.begin(), parts.end());
   std::unique_ptr<Machine<T>> machine;
+  std::unique_ptr<PersistentMachine<T>> persistent;
+  const auto is_persistent = [](const std::string& name) { return kPersistent.contains(name); };
   try {
+    if (exchange == Exchange::kStores && !options_.no_peer_access &&
+        std::any_of(options_.drives.begin(), options_.drives.end(), is_persistent)) {
+      persistent =
+          std::make_unique<PersistentMachine<T>>(parts, PersistentSetup{options_.share_gpus});
+      persistent->start(x_);
+    }
     machine = std::make_unique<Machine<T>>(
         std::move(parts), kernel, Setup{exchange, !options_.no_peer_access, options_.share_gpus});
   } catch (const Unsuitable& reason) {
@@ -263,10 +279,39 @@ void Study<T>::one(int gpus, const std::string& partition, const std::string& ex
   machine->run(1, Drive::kLoop);
   if (!verify_last(*machine, exchange, 1)) return;
   const std::vector<T> y = machine->x_of(1);
+  if (options_.norm == "first" && exchange != Exchange::kNone) {
+    // By a few steps with the norm x has forgotten where it came from.
+    machine->start(x_);
+    machine->run(kFirstSteps, Drive::kLoop);
+    const double factor = machine->factor_of(kFirstSteps - 1);
+    machine->keep_factor(factor);
+    if (persistent) persistent->keep_factor(factor);
+  }
   nlohmann::ordered_json steps_ms, single_ms;
   double best_ms = std::numeric_limits<double>::infinity();
   std::vector<std::string> lines;
   for (const std::string& name : options_.drives) {
+    if (is_persistent(name)) {
+      if (!persistent) continue;
+      const PersistentKernel which = kPersistent.at(name);
+      if (which == PersistentKernel::kSimple && options_.norm == "each") {
+        fmt::print("  {}: left out: it has no norm; use --norm first\n", name);
+        continue;
+      }
+      std::vector<double> times;
+      for (int sample = measures_ ? -1 : 0; sample < (measures_ ? kSamples : 1); ++sample) {
+        const double ms = persistent->run(steps, which) / steps;
+        if (sample >= 0) times.push_back(ms);  // the first warms up
+      }
+      if (!verify_last(*persistent, exchange, steps)) return;
+      if (!measures_) continue;
+      const Quartiles step = quartiles(std::move(times));
+      best_ms = std::min(best_ms, step.median);
+      lines.push_back(fmt::format("{}: {:.2f} us a step ({:.2f}-{:.2f})", name, 1e3 * step.median,
+                                  1e3 * step.lower, 1e3 * step.upper));
+      steps_ms[name] = to_json(step);
+      continue;
+    }
     const Drive drive = kDrives.at(name);
     if (measures_) {
       if (drive == Drive::kGraph && !can_capture(*machine, steps)) continue;
@@ -330,6 +375,7 @@ void Study<T>::one(int gpus, const std::string& partition, const std::string& ex
   line["partition"] = partition;
   line["exchange"] = exchange_name;
   line["steps"] = steps;
+  if (exchange != Exchange::kNone) line["norm"] = options_.norm;
   line["peer_access"] = machine->remark().empty();
   for (std::size_t p = 0; p < shapes.size(); ++p) {
     line["parts"].push_back({{"rows", shapes[p].rows},
@@ -400,16 +446,21 @@ std::vector<std::string> words(const Map& map) {
           ->check(CLI::IsMember(words(kPartitions)));
       app.add_option("--exchange", own->exchanges,
                      "how entries of x come to a GPU that needs them: none (it has all), parts, "
-                     "packed, loads, nccl")
+                     "packed, loads, stores, nccl")
           ->delimiter(',')
           ->check(CLI::IsMember(words(kExchanges)));
-      app.add_option("--drive", own->drives, "who launches: loop, threads, graph")
+      std::vector<std::string> drives = words(kDrives);
+      for (const std::string& name : words(kPersistent)) drives.push_back(name);
+      app.add_option("--drive", own->drives,
+                     "who launches: loop, threads, graph; or, with --exchange stores, persistent: "
+                     "one kernel per GPU for all steps (-words, -flags: how ghost entries come; "
+                     "-simple: the lesson's)")
           ->delimiter(',')
-          ->check(CLI::IsMember(words(kDrives)));
-      app.add_option(
-             "--iterate", own->steps,
-             "steps of the iteration y = A x, x = y / norm; 0: 100 on GPUs, 10 on the CPU backend")
-          ->check(CLI::Range(0, 1000000));
+          ->check(CLI::IsMember(drives));
+      app.add_option("--norm", own->norm,
+                     "each: every step divides by the power of two next to its norm; first: no "
+                     "norm, all steps divide by the same number")
+          ->check(CLI::IsMember({"each", "first"}));
       app.add_flag("--no-peer-access", own->no_peer_access,
                    "as if no GPU could reach another one's memory");
       app.add_option("--share-gpus", own->share_gpus,

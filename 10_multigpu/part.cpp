@@ -35,10 +35,11 @@ Csr<T> take_rows(const Csr<T>& a, const Index* rows, Index count, Index cols,
   return taken;
 }
 
-// The part's rows, interior ones first. Returns how many these are.
+// The part's rows, interior ones first. Returns how many these are. is_boundary: one per row, 1 for
+// those that are boundary rows whatever they need.
 template <typename T>
-Index order_rows(const Csr<T>& slice, Index first_col, Index end_col, std::vector<Index>& order) {
-  std::vector<char> is_boundary(slice.rows, 0);
+Index order_rows(const Csr<T>& slice, Index first_col, Index end_col, std::vector<char> is_boundary,
+                 std::vector<Index>& order) {
 #pragma omp parallel for schedule(static) if (slice.nnz() > 100000)
   for (Index row = 0; row < slice.rows; ++row) {
     for (Index k = slice.row_offsets[row]; k < slice.row_offsets[row + 1]; ++k) {
@@ -122,6 +123,15 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vecto
   std::vector<Part<T>> parts(slices.size());
   std::vector<Index> interior(slices.size());
   const auto own_rows = [&](int p) { return cuts[p + 1] - cuts[p]; };
+  std::vector<std::vector<char>> used;
+  std::vector<char> is_needed(cuts.back(), 0);  // by another part
+  for (int p = 0; p < count && exchange != Exchange::kNone; ++p) {
+    used.push_back(used_columns(slices[p]));
+    if (exchange != Exchange::kStores) continue;
+    for (Index column = 0; column < cuts.back(); ++column) {
+      if (column < cuts[p] || column >= cuts[p + 1]) is_needed[column] |= used[p][column];
+    }
+  }
   for (int p = 0; p < count; ++p) {
     parts[p].first_row = cuts[p];
     if (exchange == Exchange::kNone) {
@@ -131,7 +141,9 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vecto
       parts[p].boundary.cols = slices[p].cols;
       parts[p].local_cols = slices[p].cols;
     } else {
-      interior[p] = order_rows(slices[p], cuts[p], cuts[p + 1], parts[p].order);
+      interior[p] = order_rows(slices[p], cuts[p], cuts[p + 1],
+                               {is_needed.begin() + cuts[p], is_needed.begin() + cuts[p + 1]},
+                               parts[p].order);
     }
   }
   if (exchange == Exchange::kNone) return parts;
@@ -145,7 +157,7 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vecto
   for (int p = 0; p < count; ++p) {
     Part<T>& part = parts[p];
     std::vector<Need> needs;
-    part.remote_cols = find_needs(used_columns(slices[p]), cuts, p, needs);
+    part.remote_cols = find_needs(used[p], cuts, p, needs);
     if (exchange == Exchange::kParts) {
       needs.clear();
       for (int owner = 0; owner < count; ++owner) {
@@ -172,7 +184,7 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vecto
           need.places[i] = at;
         }
       }
-      if (!need.places.empty()) drop_places_in_a_row(need);
+      if (!need.places.empty() && exchange != Exchange::kStores) drop_places_in_a_row(need);
     }
     if (exchange != Exchange::kLoads) part.needs = std::move(needs);
 
@@ -194,7 +206,8 @@ template <typename T>
 Part<T> prepare_alone(const Csr<T>& slice, const std::vector<Index>& cuts, int p) {
   Part<T> part;
   part.first_row = cuts[p];
-  const Index interior = order_rows(slice, cuts[p], cuts[p + 1], part.order);
+  const Index interior =
+      order_rows(slice, cuts[p], cuts[p + 1], std::vector<char>(slice.rows, 0), part.order);
   part.remote_cols = find_needs(used_columns(slice), cuts, p, part.needs);
   part.local_cols = place_ghosts(slice.rows, part.needs);
 

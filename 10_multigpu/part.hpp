@@ -12,6 +12,7 @@ enum class Exchange {
   kParts,   // a GPU copies all the other parts of x to itself
   kPacked,  // a GPU copies the entries that it needs, which their owner has put side by side
   kLoads,   // a GPU's kernel loads them out of the other GPUs' memory
+  kStores,  // a GPU stores its entries straight into the memory of those that need them
   kNccl     // as kPacked; NCCL does the copying
 };
 
@@ -27,7 +28,8 @@ struct Need {
 // A part's rows stand in an order of its own: first those that need nothing of other parts (the
 // interior), then the others (the boundary). So the interior can be multiplied while the rest of x
 // is on its way, and each is a CSR matrix of its own, for any kernel. Entry i of the part's y, and
-// of its own part of x, which y becomes, is that of row first_row + order[i].
+// of its own part of x, which y becomes, is that of row first_row + order[i]. With kStores rows
+// that other parts need are boundary rows, too, and Need::places are never empty.
 //
 // The local x is: the part's own entries; a gap, so that what follows is aligned; what the part
 // needs of the others, owner by owner. The local column indices are places in it. With kLoads there

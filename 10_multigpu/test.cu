@@ -225,7 +225,8 @@ TEMPLATE_TEST_CASE("an iteration on several GPUs has the bits of one", "[10]", f
     std::vector<T> of_one;
     for (const int count : {1, 2, 3, 4, 7}) {
       for (const Partition partition : {Partition::kRows, Partition::kNonzeros}) {
-        for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kLoads}) {
+        for (const Exchange exchange :
+             {Exchange::kParts, Exchange::kPacked, Exchange::kLoads, Exchange::kStores}) {
           CAPTURE(name, count, static_cast<int>(partition), static_cast<int>(exchange));
           Machine<T> machine(parts_of(a, partition, count, exchange), *find_kernels("pcsr")[0],
                              {exchange, true});
@@ -271,7 +272,8 @@ TEST_CASE("one pass: an iteration by every way is right", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   for (const auto& [name, a] : matrices<double>()) {
     for (const int count : {2, 5}) {
-      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kLoads}) {
+      for (const Exchange exchange :
+           {Exchange::kParts, Exchange::kPacked, Exchange::kLoads, Exchange::kStores}) {
         CAPTURE(name, count, static_cast<int>(exchange));
         Machine<double> machine(parts_of(a, Partition::kNonzeros, count, exchange),
                                 *find_kernels("pcsr_one_pass")[0], {exchange, true});
@@ -314,7 +316,8 @@ TEST_CASE("parts that share GPUs have the bits of one", "[10]") {
   const std::vector<double> x = first_x<double>(a.cols, 3);
   std::vector<double> of_one;
   for (const int devices : {1, 2}) {
-    for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kLoads}) {
+    for (const Exchange exchange :
+         {Exchange::kParts, Exchange::kPacked, Exchange::kLoads, Exchange::kStores}) {
       for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {
         CAPTURE(devices, static_cast<int>(exchange), static_cast<int>(drive));
         Machine<double> machine(parts_of(a, Partition::kRows, 5, exchange),
@@ -323,6 +326,31 @@ TEST_CASE("parts that share GPUs have the bits of one", "[10]") {
         machine.start(x);
         machine.run(4, drive);
         check_last_step(machine, a, 4);
+        if (of_one.empty()) of_one = machine.x_of(4);
+        CHECK(same_bits(machine.x_of(4), of_one));
+      }
+    }
+  }
+}
+
+TEST_CASE("an iteration with one factor for all steps", "[10]") {
+  [[maybe_unused]] const Gpus gpus;
+  const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
+  const std::vector<double> x = first_x<double>(a.cols, 3);
+  std::vector<double> of_one;
+  for (const int count : {1, 3}) {
+    for (const Exchange exchange : {Exchange::kPacked, Exchange::kStores}) {
+      Machine<double> machine(parts_of(a, Partition::kRows, count, exchange),
+                              *find_kernels("pcsr")[0], {exchange, true});
+      for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {
+        CAPTURE(count, static_cast<int>(exchange), static_cast<int>(drive));
+        machine.keep_factor(0);
+        machine.prepare(4);
+        machine.keep_factor(0.25);
+        machine.start(x);
+        machine.run(4, drive);
+        check_last_step(machine, a, 4);
+        CHECK(machine.factor_of(3) == 0.25);
         if (of_one.empty()) of_one = machine.x_of(4);
         CHECK(same_bits(machine.x_of(4), of_one));
       }

@@ -20,7 +20,8 @@ class RecordError(Exception):
 
 # What is one thing: measured again, the newer run counts. Programs of several GPUs measure a kernel in
 # several ways.
-IDENTITY = ("matrix", "precision", "kernel", "alpha", "beta", "gpus", "ranks", "partition", "exchange", "steps")
+IDENTITY = ("matrix", "precision", "kernel", "alpha", "beta", "gpus", "ranks", "partition", "exchange", "steps",
+            "norm")
 STATES = ("warm", "cold", "overlapped")
 OUTCOMES = ("refused", "failed")
 DESCRIPTIONS = ("run", "matrix", "kernel")

@@ -13,7 +13,8 @@ from record_format import RecordError
 from records import frame, rows_of
 from tables import Table
 
-DRIVES = ("loop", "threads", "graph")
+DRIVES = ("loop", "threads", "graph", "persistent", "persistent-flags", "persistent-words")
+ALONE = ("loop", "threads", "graph")
 
 
 def row(record):
@@ -25,11 +26,11 @@ def row(record):
         record["matrix"],
         f"{record['nnz'] / 1e6:.1f}",
         record["kernel"],
-        record["exchange"],
+        record["exchange"] + (", no norm" if record.get("norm") == "first" else ""),
         "PCSR-I" if record["partition"] == "rows" else "PCSR-II",
         str(record["gpus"]),
         *(microseconds(record["step_ms"], drive) for drive in DRIVES),
-        *(microseconds(record["single_step_ms"], drive) for drive in DRIVES),
+        *(microseconds(record["single_step_ms"], drive) for drive in ALONE),
         f"{min(busy):.1f} to {max(busy):.1f}" if busy else "-",
         f"{100 * record['efficiency']:.1f}%" if "efficiency" in record else "-",
     ]
@@ -45,7 +46,7 @@ def main():
     if not rows:
         sys.exit("error: no records of multigpu with times: they come from GPUs")
     header = ["matrix", "million nonzeros", "kernel", "exchange", "partition", "GPUs", *DRIVES]
-    header += [f"one, {drive}" for drive in DRIVES] + ["GPUs busy", "efficiency"]
+    header += [f"one, {drive}" for drive in ALONE] + ["GPUs busy", "efficiency"]
     print("Microseconds a step, of many and of one alone, by who launches them.\n")
     print(Table("", header, rows).markdown(), end="")
 

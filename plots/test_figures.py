@@ -53,9 +53,9 @@ def counted(kernel, matrix):
                   floor=None, traffic=traffic)
 
 
-def on_several(matrix, gpus, partition, exchange, milliseconds):
+def on_several(matrix, gpus, partition, exchange, milliseconds, kernel="pcsr"):
     """As step 10 writes it."""
-    return record("pcsr_one_pass", matrix, 1, step=10, program="multigpu", gpus=gpus, partition=partition,
+    return record(kernel, matrix, 1, step=10, norm=None if exchange == "none" else "first", program="multigpu", gpus=gpus, partition=partition,
                   exchange=exchange, steps=100, step_ms={"loop": quartiles(milliseconds)}, one_gpu_step_ms=1.0,
                   parts=[{"busy_ms": 0.1}, {"busy_ms": 0.12}], warm_ms=None, cold_ms=None, floor=None,
                   source="stand-in" if matrix == "F1" else "generated")
@@ -78,7 +78,10 @@ def large_set(directory):
     write(directory / "GPU" / "d.jsonl", [
         on_several(matrix, gpus, partition, exchange, (1.1 if partition == "rows" else 1.05) / gpus + cost)
         for matrix in ("F1", "rmat:scale=24") for gpus in (2, 4) for partition in ("rows", "nonzeros")
-        for exchange, cost in (("none", 0), ("parts", 0.1), ("packed", 0.05))])
+        for exchange, cost in (("none", 0), ("parts", 0.05))] + [
+        on_several(matrix, 1, "nonzeros", "none", 1.0) for matrix in ("F1", "rmat:scale=24")] + [
+        on_several("F1", gpus, "nonzeros", exchange, 0.9 / gpus, "pcsr_one_pass")
+        for gpus in (1, 2, 4) for exchange in ("none", "stores")])
     record_format.append(directory / "GPU" / "a.jsonl", [
         json.dumps({"run": RUN_ID, "matrix": "rajat24", "precision": precision, "kernel": "hyb", "refused": "too wide"})
         for precision in ("f32", "f64")])

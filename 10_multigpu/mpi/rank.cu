@@ -114,14 +114,14 @@ struct Rank<T>::State {
                     "copying entries of x to the host");
     }
     ready_->record(gpu_->main());
-    gpu_->multiply_interior(k);
+    gpu_->multiply_interior(T{1}, k);
     ready_->hold(gpu_->comm());
     if (nccl_) {
       exchange_by_nccl(k);
     } else {
       exchange_by_mpi(k);
     }
-    gpu_->multiply_boundary(k);
+    gpu_->multiply_boundary(T{1}, k);
     fetched_->record(gpu_->comm());
     fetched_->hold(gpu_->main());
 

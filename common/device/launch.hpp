@@ -45,6 +45,25 @@ void launch(void (*kernel)(Parameters...), const Shape& shape, Arguments&&... ar
         "launching a kernel");
 }
 
+// The same for a grid whose blocks wait for each other: all of them are resident at once. A grid
+// that is too large for that is refused.
+template <typename... Parameters, typename... Arguments>
+void launch_cooperative(void (*kernel)(Parameters...), const Shape& shape,
+                        Arguments&&... arguments) {
+  cudaLaunchAttribute cooperative = {};
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.val.cooperative = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = shape.grid;
+  config.blockDim = shape.block;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = shape.stream;
+  config.attrs = &cooperative;
+  config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...),
+        "launching " + std::to_string(shape.grid.x) + " blocks that wait for each other");
+}
+
 // Of the current device.
 inline int attribute(cudaDeviceAttr which) {
   int device = 0;

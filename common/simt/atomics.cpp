@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "simt/builtins.hpp"
+#include "simt/cooperative.hpp"
 #include "simt/half.hpp"
 #include "simt/internal.hpp"
 
@@ -22,6 +23,9 @@ T update(T* address, Strength strength, Combine combine, const void* pc) {
   lane.changes = [](const void* f) { return (*static_cast<const decltype(changes)*>(f))(); };
   lane.block->observer().access(lane, reinterpret_cast<std::uintptr_t>(address), sizeof(T),
                                 Access::kAtomic, strength, pc);
+  if (Gang* const gang = lane.block->gang()) {
+    gang->forward(lane.block->seat(), reinterpret_cast<std::uintptr_t>(address), sizeof(T));
+  }
   T old = target.load(std::memory_order_relaxed);
   T replacement;
   do {
@@ -31,6 +35,7 @@ T update(T* address, Strength strength, Combine combine, const void* pc) {
     lane.block->polled(lane, pc);
   } else {
     lane.polls = 0;
+    lane.block->changed();
   }
   return old;
 }

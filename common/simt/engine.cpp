@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "simt/builtins.hpp"
+#include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
 #include "simt/overlap.hpp"
 #include "simt/recorder.hpp"
@@ -136,13 +137,13 @@ std::mutex report_mutex;
 std::string last_report;
 bool quiet_reports = false;
 
+}  // namespace
+
 void publish_report(const std::string& report) {
   const std::lock_guard lock(report_mutex);
   last_report = report;
   if (!quiet_reports) std::fprintf(stderr, "%s\n", report.c_str());
 }
-
-}  // namespace
 
 std::string take_report() {
   const std::lock_guard lock(report_mutex);
@@ -238,6 +239,7 @@ void Block::resume(Lane& lane) {
 }
 
 void Block::suspend(Lane& lane) {
+  settle();
   Fiber& fiber = *lane.fiber;
   fiber.stack_switch.leave_for(scheduler_switch_);
   scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
@@ -328,6 +330,8 @@ void Block::run(std::uint64_t block_number) {
     lane.state = Lane::State::kUnstarted;
     lane.fiber = nullptr;
     lane.polls = 0;
+    lane.polled = nullptr;
+    lane.at_grid_barrier = false;
     lane.draws = 0;
   }
   for (Warp& warp : warps_) {
@@ -371,6 +375,10 @@ void Block::run(std::uint64_t block_number) {
         if (lane.state == Lane::State::kYielded) lane.state = Lane::State::kReady;
       }
       yielded_ = 0;
+      if (gang_) {
+        if (!gang_->pass(seat_, events_ != events_before)) return;
+        continue;
+      }
       // Blocks one after the other need not be an order in which the kernel can end.
       idle_rounds = events_ == events_before ? idle_rounds + 1 : 0;
       if (state_->is_ordered() && idle_rounds > kIdleRounds) {
@@ -420,6 +428,7 @@ bool Block::run_warp(Warp& warp) {
 }
 
 void Block::finish(Lane& lane) {
+  settle();
   lane.state = Lane::State::kDone;
   warps_[lane.warp].live &= ~(1u << lane.id);
   --live_;
@@ -514,6 +523,7 @@ void Block::complete(Warp& warp, unsigned mask) {
 
   switch (kind) {
     case Collective::kSyncWarp:
+      ++warp.syncs;
       observer_.warp_synchronized(warp.first_lane / kWarpSize, mask);
       break;
     case Collective::kShuffle:
@@ -627,6 +637,7 @@ void Block::try_release_barrier() {
   }
   at_barrier_ = 0;
   ++events_;
+  ++barriers_;
   observer_.block_synchronized();
 }
 
@@ -699,7 +710,17 @@ std::string Block::describe(const Lane& lane) const {
       break;
     case Lane::State::kReady:
     case Lane::State::kYielded:
-      text += " polls memory";
+      if (lane.at_grid_barrier) {
+        text += " waits for the blocks of its grid";
+      } else {
+        text += " polls memory";
+        const auto address = reinterpret_cast<std::uintptr_t>(lane.polled);
+        const Allocation* const allocation = find_allocation(address);
+        if (allocation && allocation->contains(address)) {
+          text += " (" + std::to_string(address - allocation->begin) + " bytes into '" +
+                  allocation->name + "', where it finds " + std::to_string(lane.seen) + ")";
+        }
+      }
       break;
     case Lane::State::kDone:
       text += " has returned";
@@ -765,6 +786,39 @@ void Block::report_deadlock() {
   state_->fail(Outcome::kFailed, text);
 }
 
+std::string Block::describe_wait() const {
+  // A lane that polls keeps those that are at a barrier.
+  const auto polls = [](const Lane& lane) {
+    return lane.state == Lane::State::kReady || lane.state == Lane::State::kYielded;
+  };
+  auto lane = std::find_if(lanes_.begin(), lanes_.end(), polls);
+  if (lane == lanes_.end()) {
+    lane = std::find_if(lanes_.begin(), lanes_.end(),
+                        [](const Lane& l) { return l.state != Lane::State::kDone; });
+  }
+  return "block " + to_text(index_) +
+         (lane == lanes_.end() ? ": all have returned" : ", " + describe(*lane));
+}
+
+// --- Late stores --------------------------------------------------------------------------------
+
+bool Block::is_late(std::uintptr_t address) const {
+  if (!gang_ || !settings().late_peer_stores) return false;
+  const Allocation* const allocation = find_allocation(address);
+  return allocation && allocation->contains(address) && allocation->device != grid().device;
+}
+
+void Block::expect_late_store(Lane& lane, std::uintptr_t address, unsigned size) {
+  gang_->forward(seat_, address, size);
+  expected_ = {&lane, address, size, {}};
+  std::memcpy(expected_.old, reinterpret_cast<const void*>(address), size);
+}
+
+void Block::settle_store() {
+  const ExpectedStore made = std::exchange(expected_, {});
+  gang_->set_aside(*made.lane, made.address, made.size, made.old);
+}
+
 // --- By the running lane ------------------------------------------------------------------------
 
 std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int operand,
@@ -804,7 +858,9 @@ long long nanoseconds() noexcept {
 void fence(Scope scope) noexcept {
   Lane& lane = *current_lane;
   lane.pc = __builtin_return_address(0);
+  lane.block->settle();
   lane.block->observer().fence(lane, scope);
+  if (Gang* const gang = lane.block->gang()) gang->order(lane, scope);
   lane.block->yield(lane);
 }
 

@@ -31,7 +31,9 @@ struct Settings {
   unsigned workers = 0;                    // threads of the host; 0: one a core; 1 while profiling
   int devices = 1;                         // what cudaGetDeviceCount says
   bool peer_access = true;                 // between any two of them
+  int multiprocessors = 132;               // of a device; what a cooperative launch may fill
   bool late_streams = false;               // see runtime.hpp
+  bool late_peer_stores = false;           // see cooperative.hpp
   double spin_limit_seconds = 10;          // a block that only polls for longer is a deadlock
   // Instrumented build: what ends a kernel, beside accesses out of bounds.
   bool check_uninitialised = true;  // reads of global or shared memory that nobody has written
@@ -68,6 +70,9 @@ enum class Collective : std::uint8_t {
   kReduceXor,
 };
 
+// Who sees what a fence or a release orders.
+enum class Scope : std::uint8_t { kBlock, kDevice, kSystem };
+
 // Ways in which threads of a block meet.
 enum class Barrier : std::uint8_t { kPlain, kOr, kAnd, kCount };
 
@@ -82,8 +87,6 @@ std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, in
 int barrier(Barrier kind, int predicate) noexcept;
 // Lets others run; lanes that poll memory call it (through atomics, fences and __nanosleep).
 void yield() noexcept;
-// For whom a fence or an atomic operation is one: the threads of the block, of the device, or all.
-enum class Scope : std::uint8_t { kBlock, kDevice, kSystem };
 // A memory fence. Lets others run, too.
 void fence(Scope scope) noexcept;
 

@@ -33,6 +33,7 @@ namespace simt {
 
 class Block;
 class EarlyBlocks;
+class Gang;
 class Recorder;
 
 // --- Runtime ------------------------------------------------------------------------------------
@@ -67,6 +68,11 @@ class Work {
  private:
   std::function<cudaError_t()> run_;
 };
+// How the runtime tells of the end of a grid.
+cudaError_t error_of(Outcome outcome);
+// Keeps a cooperative grid, whose arguments are `kept`, until something waits for it. On the
+// default stream it runs at once.
+cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shared_ptr<void> kept);
 // Does `work` now, or keeps it for later.
 cudaError_t enqueue(cudaStream_t stream, Work work);
 // Does what is late, of a stream, of a device, or all of it; returns the first error.
@@ -200,6 +206,10 @@ struct Lane {
   int predicate = 0;
   std::uint64_t result = 0;
   const void* pc = nullptr;  // where it waits
+  // What its last atomic load found, and where.
+  const void* polled = nullptr;
+  std::uint64_t seen = 0;
+  bool at_grid_barrier = false;
 };
 
 struct Warp {
@@ -207,6 +217,7 @@ struct Warp {
   unsigned live = 0;        // lanes that have not returned
   unsigned pending = 0;     // lanes at a warp operation
   unsigned started = 0;     // how many of `order` have started
+  unsigned syncs = 0;       // __syncwarp() completed
   bool drew = false;        // see Block::draw()
   std::uint8_t order[kWarpSize] = {};
   unsigned lanes = 0;
@@ -427,6 +438,9 @@ class GridState {
   std::atomic<Outcome> outcome_{Outcome::kDone};
 };
 
+// Makes a failed kernel's report known; see take_report().
+void publish_report(const std::string& report);
+
 // Runs blocks, one after the other, on the thread of the host that calls it.
 class Block {
  public:
@@ -454,6 +468,29 @@ class Block {
   [[noreturn]] void fail(Lane& lane, std::string&& report);
   // The report that `lane` did `what` at `pc`.
   std::string describe_failure(const Lane& lane, const std::string& what, const void* pc) const;
+
+  // A block of co-resident grids, which has a seat there; see cooperative.hpp.
+  void sit_down(Gang* gang, unsigned seat) {
+    gang_ = gang;
+    seat_ = seat;
+  }
+  Gang* gang() const { return gang_; }
+  unsigned seat() const { return seat_; }
+  unsigned barriers() const { return barriers_; }
+  unsigned syncs(const Lane& lane) const { return warps_[lane.warp].syncs; }
+  // A lane has changed memory, or has found it changed: its block is no longer merely waiting.
+  void changed() {
+    if (gang_) ++events_;
+  }
+  // Whether a store of this block to `address` is to become visible late.
+  bool is_late(std::uintptr_t address) const;
+  // A plain store of `lane` follows, which is to be late.
+  void expect_late_store(Lane& lane, std::uintptr_t address, unsigned size);
+  // The store that was expected has been made.
+  void settle() {
+    if (expected_.size > 0) settle_store();
+  }
+  std::string describe_wait() const;
 
   const Grid& grid() const { return state_->grid(); }
   uint3 index() const { return index_; }
@@ -486,8 +523,20 @@ class Block {
               Outcome outcome = Outcome::kFailed);
   void report_deadlock();
   std::string describe(const Lane& lane) const;
+  void settle_store();
 
   EarlyBlocks* early_ = nullptr;  // null once the previous grid has completed
+  struct ExpectedStore {
+    Lane* lane = nullptr;
+    std::uintptr_t address = 0;
+    unsigned size = 0;  // 0: none
+    std::byte old[16] = {};
+  };
+
+  Gang* gang_ = nullptr;
+  unsigned seat_ = 0;
+  ExpectedStore expected_;
+  unsigned barriers_ = 0;  // completed
   GridState* state_ = nullptr;
   uint3 index_{};
   std::vector<Lane> lanes_;

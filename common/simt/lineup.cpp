@@ -81,7 +81,7 @@ const char* to_string(Access access) {
 }
 
 const char* to_string(Space space) {
-  constexpr const char* kNames[] = {"global", "shared", "none"};
+  constexpr const char* kNames[] = {"global", "shared", "peer", "none"};
   return kNames[static_cast<int>(space)];
 }
 
@@ -170,7 +170,6 @@ void Observer::end_grid(Profile& merged) {
     caches_->finish_grid();
     kernel_.dram_write_sectors = caches_->take_written(false);
   }
-  kernel_.launches = 1;
   if (!merged.kernels.contains(grid_->kernel)) merged.order.push_back(grid_->kernel);
   merged.kernels[grid_->kernel] += kernel_;
   for (Tally& tally : tallies_) {
@@ -310,7 +309,8 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
   counts.ideal_sectors += (bytes + kSectorBytes - 1) / kSectorBytes;
   counts.lines += lines;
   counts.ideal_lines += (bytes + kLineBytes - 1) / kLineBytes;
-  if (caches_) caches_->request(warp, tally.access, sectors, sector_count, counts);
+  if (caches_ && tally.space != Space::kPeer)
+    caches_->request(warp, tally.access, sectors, sector_count, counts);
 }
 
 }  // namespace simt

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "simt/builtins.hpp"
+#include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
 #include "simt/profile.hpp"
 #include "simt/recorder.hpp"
@@ -74,6 +75,7 @@ void Observer::start_block(std::uint64_t number) {
   first_epoch_ = epoch_;
   block_number_ = number;
   is_first_block_ = number == 0;
+  if (is_first_block_) kernel_.launches = 1;
   if (ordering_) {
     fences_.assign(lane_work_.size(), {});
     fenced_ = false;
@@ -126,6 +128,7 @@ void Observer::grow() {
 void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access access,
                       Strength strength, const void* pc) {
   if (!is_instrumented()) return;
+  lane.block->settle();
   Instruction& guess = table_[slot_of(pc)];
   Instruction& instruction =
       guess.pc == pc && guess.size == size ? guess : find_instruction(pc, size, access, strength);
@@ -143,14 +146,22 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   if (access == Access::kLoad && address == instruction.last) {
     lane.block->polled(lane, pc);
   } else if (access != Access::kAtomic) {
+    if (access == Access::kStore) lane.block->changed();
     lane.polls = 0;
     instruction.last = address;
   }
   if (tally->words) {
     check_shared(lane, *tally, address);
-  } else {
-    check_global(lane, *tally, address);
+    return;
   }
+  if (tally->space == Space::kPeer && lane.block->is_late(address)) {
+    if (access == Access::kStore) {
+      lane.block->expect_late_store(lane, address, size);
+      return;
+    }
+    lane.block->gang()->forward(lane.block->seat(), address, size);
+  }
+  check_global(lane, *tally, address);
 }
 
 void Observer::meet(Lane& lane, Access access, const char* name, const void* pc) {
@@ -329,7 +340,8 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   if (allocation && can_reach(grid_->device, allocation->device) &&
       is_in(allocation->begin, allocation->bytes)) {
     DeviceMemoryAccess::open(address);
-    Tally& tally = *add_tally(instruction, Space::kGlobal, allocation->name);
+    const Space space = allocation->device == grid_->device ? Space::kGlobal : Space::kPeer;
+    Tally& tally = *add_tally(instruction, space, allocation->name);
     tally.written = allocation->written.get();
     watch(tally);
     return;

@@ -28,16 +28,17 @@ inline constexpr unsigned kBankBytes = 4;
 // The last two are no accesses: they count how often warps met, and with how many lanes.
 // (A fetch from a texture is counted as a load, and once more as the texture units do.)
 enum class Access : std::uint8_t { kLoad, kStore, kAtomic, kTexture, kBarrier, kWarpOperation };
-enum class Space : std::uint8_t { kGlobal, kShared, kNone };
+// kPeer: global memory of another device, so what is counted there crosses the link.
+enum class Space : std::uint8_t { kGlobal, kShared, kPeer, kNone };
 
 const char* to_string(Access access);  // "load", ...
-const char* to_string(Space space);    // "global", ...
+const char* to_string(Space space);    // "global", "shared", "peer", "none"
 
 struct AccessCounts {
   std::uint64_t requests = 0;
   std::uint64_t lanes = 0;       // that took part, over all requests
   std::uint64_t bytes_used = 0;  // distinct bytes, over all requests
-  // Global memory.
+  // Global memory, also of a peer.
   std::uint64_t sectors = 0;        // touched
   std::uint64_t ideal_sectors = 0;  // that the bytes used would fill if they lay together
   std::uint64_t lines = 0;

@@ -18,7 +18,6 @@ thread_local int device_of_thread = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
 // The modelled device. Its figures are an H200's (compute capability 9.0).
-constexpr int kMultiprocessors = 132;
 constexpr int kThreadsPerMultiprocessor = 2048;
 constexpr int kBlocksPerMultiprocessor = 32;
 constexpr unsigned kThreadsPerBlock = 1024;
@@ -27,7 +26,7 @@ constexpr std::size_t kReservedSharedPerBlock = 1024;
 
 struct Attributes {
   std::mutex mutex;
-  std::map<const void*, std::size_t> max_dynamic_shared;  // by kernel
+  std::map<std::pair<int, const void*>, std::size_t> max_dynamic_shared;  // by device and kernel
 };
 
 Attributes& attributes() {
@@ -39,13 +38,15 @@ Attributes& attributes() {
 std::size_t shared_limit(const void* kernel) {
   Attributes& a = attributes();
   const std::lock_guard lock(a.mutex);
-  const auto it = a.max_dynamic_shared.find(kernel);
+  const auto it = a.max_dynamic_shared.find({current_device(), kernel});
   return it == a.max_dynamic_shared.end() ? kDefaultSharedBytes
                                           : static_shared_bytes(kernel) + it->second;
 }
 
-cudaError_t run(const Grid& grid, EarlyBlocks* early = nullptr) {
-  switch (run_grid(grid, early)) {
+}  // namespace
+
+cudaError_t error_of(Outcome outcome) {
+  switch (outcome) {
     case Outcome::kDone:
       return cudaSuccess;
     case Outcome::kIllegalAddress:
@@ -53,6 +54,12 @@ cudaError_t run(const Grid& grid, EarlyBlocks* early = nullptr) {
     default:
       return set_error(cudaErrorLaunchFailure);
   }
+}
+
+namespace {
+
+cudaError_t run(const Grid& grid, EarlyBlocks* early = nullptr) {
+  return error_of(run_grid(grid, early));
 }
 
 }  // namespace
@@ -86,9 +93,24 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   if (static_shared_bytes(kernel) + config->dynamicSmemBytes > shared_limit(kernel)) {
     return set_error(cudaErrorInvalidValue);
   }
+  bool cooperative = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if (config->attrs[i].id == cudaLaunchAttributeCooperative) {
+      cooperative = config->attrs[i].val.cooperative != 0;
+    }
+  }
+  if (cooperative) {
+    int resident = 0;
+    const cudaError_t error = blocks_per_multiprocessor(
+        &resident, kernel, static_cast<int>(block.x * block.y * block.z), config->dynamicSmemBytes);
+    if (error != cudaSuccess) return error;
+    if (1ull * grid.x * grid.y * grid.z > 1ull * resident * settings().multiprocessors) {
+      return set_error(cudaErrorCooperativeLaunchTooLarge);
+    }
+  }
   const Grid now{kernel,           grid, block,     config->dynamicSmemBytes,
                  current_device(), body, arguments, argument_bytes};
-  if (!is_deferred(config->stream)) return run(now);
+  if (!cooperative && !is_deferred(config->stream)) return run(now);
   // The arguments, which a kernel gets as bytes, are gone by then.
   struct alignas(64) Line {
     std::byte bytes[64];
@@ -97,6 +119,7 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   std::memcpy(kept->data(), arguments, argument_bytes);
   Grid later = now;
   later.arguments = kept->data();
+  if (cooperative) return enqueue_cooperative(config->stream, later, kept);
   const auto early = std::make_shared<std::unique_ptr<EarlyBlocks>>();
   const auto start = [later, kept, early] {
     constexpr std::uint64_t kMost = 8;
@@ -122,7 +145,7 @@ cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int v
   }
   Attributes& a = attributes();
   const std::lock_guard lock(a.mutex);
-  a.max_dynamic_shared[kernel] = static_cast<std::size_t>(value);
+  a.max_dynamic_shared[{current_device(), kernel}] = static_cast<std::size_t>(value);
   return cudaSuccess;
 }
 
@@ -179,6 +202,8 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorPeerAccessNotEnabled, "cudaErrorPeerAccessNotEnabled",
      "peer access has not been enabled"},
     {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge",
+     "too many blocks in cooperative launch"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
     {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
      "operation not permitted when stream is capturing"},
@@ -255,7 +280,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
   properties->major = 9;
   properties->minor = 0;
-  properties->multiProcessorCount = simt::kMultiprocessors;
+  properties->multiProcessorCount = simt::settings().multiprocessors;
   properties->l2CacheSize = 60 * 1024 * 1024;
   properties->maxThreadsPerMultiProcessor = simt::kThreadsPerMultiprocessor;
   properties->sharedMemPerMultiprocessor = simt::kSharedPerMultiprocessor;
@@ -303,6 +328,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = static_cast<int>(p.sharedMemPerBlockOptin);
+      break;
+    case cudaDevAttrCooperativeLaunch:
+      *value = 1;
       break;
     case cudaDevAttrReservedSharedMemoryPerBlock:
       *value = static_cast<int>(p.reservedSharedMemPerBlock);

@@ -36,6 +36,7 @@ enum cudaError_t {
   cudaErrorPeerAccessAlreadyEnabled = 704,
   cudaErrorPeerAccessNotEnabled = 705,
   cudaErrorLaunchFailure = 719,
+  cudaErrorCooperativeLaunchTooLarge = 720,
   cudaErrorNotSupported = 801,
   cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorStreamCaptureMerge = 902,
@@ -105,6 +106,7 @@ enum cudaDeviceAttr {
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
   cudaDevAttrMaxBlocksPerMultiprocessor = 106,
   cudaDevAttrReservedSharedMemoryPerBlock = 111,
+  cudaDevAttrCooperativeLaunch = 95,
 };
 
 enum cudaMemoryType {
@@ -290,10 +292,13 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
 // --- Kernels ------------------------------------------------------------------------------------
 
 enum cudaLaunchAttributeID {
+  cudaLaunchAttributeIgnore = 0,
+  cudaLaunchAttributeCooperative = 2,
   cudaLaunchAttributeProgrammaticStreamSerialization = 6,
 };
 union cudaLaunchAttributeValue {
   char pad[64];
+  int cooperative;
   int programmaticStreamSerializationAllowed;
 };
 struct cudaLaunchAttribute {
@@ -312,7 +317,9 @@ struct cudaLaunchConfig_t {
 
 namespace simt {
 
-// Checks the configuration against the device and runs the grid.
+// Checks the configuration against the device and runs the grid. A cooperative one runs when
+// something waits for it, together with all others that have been launched by then: so those that
+// wait for each other must all be launched before any of them is waited for.
 cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel,
                    void (*body)(const void* arguments), const void* arguments,
                    std::size_t argument_bytes);

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
 #include "simt/runtime.hpp"
 
@@ -23,6 +24,7 @@ struct Late {
   Work work;  // empty: nothing but a meeting of others
   std::vector<std::shared_ptr<Late>> after;
   bool done = false;
+  std::shared_ptr<const Grid> cooperative = nullptr;  // in place of `work`
 };
 using LatePtr = std::shared_ptr<Late>;
 
@@ -48,6 +50,8 @@ struct Stream {
   int device = 0;
   LatePtr last;
   Position position;
+  // Also where a cooperative grid is still to run.
+  bool is_late() const { return settings().late_streams || (last && !last->done); }
 };
 struct Event {
   int device = 0;
@@ -91,7 +95,8 @@ Event* find(Handles& h, cudaEvent_t event) {
 
 LatePtr add_late(Handles& h, int device, Work work, std::vector<LatePtr> after) {
   std::erase_if(after, [](const LatePtr& late) { return !late || late->done; });
-  h.late.push_back(std::make_shared<Late>(Late{device, std::move(work), std::move(after), false}));
+  h.late.push_back(
+      std::make_shared<Late>(Late{device, std::move(work), std::move(after), false, nullptr}));
   return h.late.back();
 }
 
@@ -118,6 +123,7 @@ LatePtr overlaps(const Handles& h, const LatePtr& before) {
 }
 
 // Does late work, drawn at random from what may be next, until `wanted` has nothing left.
+// Cooperative grids come last, and all that may be next run together.
 template <typename Wanted>
 cudaError_t finish(const Wanted& wanted) {
   Handles& h = handles();
@@ -126,6 +132,7 @@ cudaError_t finish(const Wanted& wanted) {
   LatePtr started;  // early: it must be next, on this thread of the host
   while (true) {
     LatePtr next;
+    std::vector<LatePtr> together;
     {
       const std::lock_guard lock(h.mutex);
       if (!started && std::none_of(h.late.begin(), h.late.end(), wanted)) return first_error;
@@ -133,13 +140,33 @@ cudaError_t finish(const Wanted& wanted) {
       for (const LatePtr& late : h.late) {
         if (std::all_of(late->after.begin(), late->after.end(),
                         [](const LatePtr& before) { return before->done; })) {
-          ready.push_back(late);
+          (late->cooperative ? together : ready).push_back(late);
         }
       }
+      if (!ready.empty()) together.clear();
       std::uint64_t draw = (settings().seed + ++h.draws) * 0x9e3779b97f4a7c15u;
       draw ^= draw >> 32;
-      next = started ? started : ready[draw % ready.size()];
-      started = draw >> 20 & 1 ? overlaps(h, next) : nullptr;
+      if (started) {
+        next = started;
+        together.clear();
+      } else if (!ready.empty()) {
+        next = ready[draw % ready.size()];
+      }
+      started = next && (draw >> 20 & 1) ? overlaps(h, next) : nullptr;
+    }
+    if (!together.empty()) {
+      std::vector<Grid> grids;
+      for (const LatePtr& late : together) grids.push_back(*late->cooperative);
+      const std::vector<Outcome> outcomes = Gang::run(grids);
+      const std::lock_guard lock(h.mutex);
+      for (std::size_t i = 0; i < together.size(); ++i) {
+        const cudaError_t error = error_of(outcomes[i]);
+        if (first_error == cudaSuccess) first_error = error;
+        together[i]->done = true;
+        together[i]->after.clear();
+        std::erase(h.late, together[i]);
+      }
+      continue;
     }
     if (started) started->work.start_early();
     const cudaError_t error = next->work ? next->work() : cudaSuccess;
@@ -183,7 +210,18 @@ bool is_deferred(cudaStream_t stream) {
   Handles& h = handles();
   const std::lock_guard lock(h.mutex);
   const Stream* const found = find(h, stream);
-  return found && (found->position.capture || settings().late_streams);
+  return found && (found->position.capture || found->is_late());
+}
+
+cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shared_ptr<void> kept) {
+  if (!stream) return error_of(Gang::run({grid})[0]);
+  Handles& h = handles();
+  const std::lock_guard lock(h.mutex);
+  Stream& s = *find(h, stream);
+  if (s.position.capture) return set_error(cudaErrorNotSupported);
+  s.last = add_late(h, s.device, {}, {s.last});
+  s.last->cooperative = {new Grid(grid), [kept](const Grid* g) { delete g; }};
+  return cudaSuccess;
 }
 
 cudaError_t enqueue(cudaStream_t stream, Work work) {
@@ -347,7 +385,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     }
     return cudaSuccess;
   }
-  if (s && simt::settings().late_streams) {
+  if (s && s->is_late()) {
     s->last = add_late(h, s->device, mark, {s->last});
     e->late = s->last;
   } else {
@@ -475,7 +513,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     nodes = it->second;
     auto* const s = find(h, stream);
     if (s && s->position.capture) return set_error(cudaErrorNotSupported);  // a graph in a graph
-    if (s && simt::settings().late_streams) {
+    if (s && s->is_late()) {
       std::vector<simt::LatePtr> late;
       for (const simt::Node& node : *nodes) {
         std::vector<simt::LatePtr> after{s->last};

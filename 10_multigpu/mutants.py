@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Versions of the persistent kernels with one mistake each, for tests that must find it.
+
+    mutants.py DIRECTORY    prints C++: one namespace per mistake, which holds the changed kernels
+
+A mistake is a text of a kernel's source and what stands in its place. A text that does not occur
+exactly once in its file is an error: then the kernel has changed, and the mistake with it.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+SIMPLE, FAST, PART = "persistent.cuh", "persistent_fast.cuh", "persistent_part.cuh"
+
+MISTAKES = {
+    "flag_before_data": [(SIMPLE, "    multiply(0, part.boundary_rows);\n    grid.sync();",
+                          "    grid.sync();"),
+                         (SIMPLE, "    multiply(part.boundary_rows, part.rows);",
+                          "    multiply(0, part.rows);")],
+    "relaxed_flag": [(SIMPLE, "flag.store(k + 1, cuda::memory_order_release)",
+                      "flag.store(k + 1, cuda::memory_order_relaxed)")],
+    "fence_of_the_device_only": [(SIMPLE, "cuda::atomic_ref<unsigned> flag(*part.neighbour[thread].arrivals_there)",
+                                  "cuda::atomic_ref<unsigned, cuda::thread_scope_device> "
+                                  "flag(*part.neighbour[thread].arrivals_there)")],
+    "no_barrier_before_flag": [(SIMPLE, "    grid.sync();  // all entries", "    // all entries")],
+    "step_before": [(SIMPLE, "neighbour.arrivals_here, k + 1,", "neighbour.arrivals_here, k,")],
+    "one_buffer": [(SIMPLE, "part.sends[s].place[(k + 1) % 2]", "part.sends[s].place[0]"),
+                   (SIMPLE, "x[part.column_indices[j]]",
+                    "(part.column_indices[j] < part.own_end ? x : part.x[0])[part.column_indices[j]]")],
+    "forgotten_neighbour": [(SIMPLE, "if (thread < part.neighbours) {\n      const",
+                             "if (thread + 1 < part.neighbours) {\n      const")],
+    "ghosts_in_wrong_order": [(SIMPLE, "s < part.send_offsets[i + 1]; ++s) {\n",
+                               "s < part.send_offsets[i + 1]; ++s) {\n"
+                               "          const int s_of_row = s ^ (s + 1 < part.send_offsets[part.boundary_rows]);\n"),
+                              (SIMPLE, "part.sends[s].place", "part.sends[s_of_row].place")],
+    "relaxed_arrival": [(FAST, "arrivals.fetch_add(1, cuda::memory_order_release)",
+                         "arrivals.fetch_add(1, cuda::memory_order_relaxed)")],
+    "arrival_before_data": [(FAST, "      multiply_share(agent);",
+                             "      if (lane < part.neighbours && at_boundary && warp == 1 % warps) {\n"
+                             "        const cuda::atomic_ref<unsigned> early(*part.neighbour[lane].arrivals_there);\n"
+                             "        early.fetch_add(1, cuda::memory_order_release);\n      }\n"
+                             "      multiply_share(agent);"),
+                            (FAST, "      arrivals.fetch_add(1, cuda::memory_order_release);\n", "")],
+    "step_before_fast": [(FAST, "* (k - steps_ago)", "* (k - 1 - steps_ago)")],
+    "own_step_before": [(FAST, "static_cast<unsigned>(here.blocks) * k,",
+                         "static_cast<unsigned>(here.blocks) * (k - 1),")],
+    "no_flag_in_words": [(FAST, "for (unsigned polls = 0; found >> 32 != flag && polls < most_polls; ++polls)",
+                          "for (unsigned polls = 0; found >> 32 == 0 && flag && polls < most_polls; ++polls)"),
+                         (FAST, "arrived = arrived && found >> 32 == flag;", "")],
+    "one_buffer_of_words": [(FAST, "static_cast<long long>(step % 3)", "static_cast<long long>(0)"),
+                            (FAST, "place[(step + 1) % 3]", "place[0]")],
+}
+
+
+def body(text):
+    """What stands in the file's own namespace."""
+    return re.search(r"namespace spmv::multigpu \{\n(.*)\n\}  // namespace", text, re.S).group(1)
+
+
+def main():
+    directory = Path(sys.argv[1]).resolve()
+    print("// Made by mutants.py.\n#pragma once\n\n#include <cooperative_groups.h>")
+    print(f'#include "{directory}/../06_pcsr/one_pass_warp.cuh"\n#include "{directory}/norm.cuh"\n#include "{directory}/persistent_part.cuh"\n')
+    for name, changes in MISTAKES.items():
+        file = changes[0][0]
+        text = (directory / file).read_text()
+        for _, old, new in changes:
+            if text.count(old) != 1:
+                sys.exit(f"mutants.py: {name}: {file} does not hold exactly once: {old}")
+            text = text.replace(old, new)
+        print(f"namespace spmv::multigpu::{name} {{\n{body(text)}\n}}\n")
+
+
+main()

@@ -1,0 +1,94 @@
+// Step 10, persistent kernels: what one knows of its part of the matrix and of its neighbours.
+//
+// A *neighbour* is a part that needs entries of this one's x, or owns entries that this one needs.
+// The rows, and the entries of x, stand boundary first: a boundary row needs an entry of a
+// neighbour, or a neighbour needs its own. The rest are interior rows. Behind them are the ghost
+// entries.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cuda/atomic>
+
+#include "../06_pcsr/one_pass_warp.cuh"
+#include "gpus.hpp"
+
+namespace spmv::multigpu {
+
+inline constexpr unsigned kAnyPart = ~0u;
+
+// Where an entry of x goes in a neighbour's memory: the ghost entry of step k is place[k % 2]; as
+// words that carry their own flag, place[k % 3].
+struct Send {
+  void* place[3];
+};
+
+// Counters are monotone: they only grow, from 0 at the beginning of a run.
+struct Neighbour {
+  int number;
+  unsigned* arrivals_there;    // this part's counter in the neighbour's memory
+  unsigned* arrivals_here;     // the neighbour's counter in this part's memory
+  unsigned arrivals_per_step;  // that the neighbour makes
+};
+
+template <typename T>
+struct PersistentPart {
+  int rows, boundary_rows;
+  const int* row_offsets;  // boundary rows first
+  const int* column_indices;
+  const T* values;
+  T* x[2];       // the part's own entries, interior rows' first; then its ghost entries
+  int own_end;   // columns from here on are ghost entries
+  int own_part;  // this part's number
+  int neighbours;
+  const Neighbour* neighbour;
+  const int* send_offsets;  // boundary_rows + 1
+  const Send* sends;        // as they are
+  const Send* word_sends;   // as words
+  // The fast kernel's: the product of even and of odd steps, as step 06 describes it. (Here it is
+  // in constant memory; as variables of the kernel it would cost registers that there are not.)
+  OnePassArguments<T> product[2];
+  int boundary_blocks;              // blocks from 0 on that have boundary rows
+  unsigned* arrivals;               // of this part's own blocks
+  unsigned long long* ghost_words;  // [3][ghost entries][words of an entry]
+  int ghosts;
+  double* block_sums;                   // one per block
+  unsigned long long* norms[kMaxGpus];  // [2][parts][2] words in the memory of each part
+};
+
+// The parts of one GPU: the blocks [p * blocks, (p + 1) * blocks) of the grid work for part[p].
+template <typename T>
+struct PartsHere {
+  PersistentPart<T> part[kMaxGpus];
+  int blocks;
+  int parts;            // of all GPUs
+  int lanes_per_row;    // a power of two
+  unsigned most_polls;  // before a wait is given up
+  unsigned* stuck;      // [4] what was waited for in vain: 1, part, step, part awaited or kAnyPart
+  double factor;        // of every step's product; 0: by the norm of the step before
+};
+
+// Waits until a counter in this part's memory has reached `wanted`. False: not in time, because a
+// GPU or a process has failed, or a flag was forgotten.
+template <cuda::thread_scope scope = cuda::thread_scope_system>
+__device__ __forceinline__ bool wait_until(unsigned* counter, unsigned wanted,
+                                           unsigned most_polls) {
+  const cuda::atomic_ref<unsigned, scope> flag(*counter);
+  for (unsigned polls = 0; polls < most_polls; ++polls) {
+    if (flag.load(cuda::memory_order_acquire) >= wanted) return true;
+  }
+  return false;
+}
+
+// The kernels of this GPU end; those that wait for it give up in their turn. The host finds out who
+// waited for whom.
+template <typename T>
+__device__ void give_up(const PartsHere<T>& here, const PersistentPart<T>& part, int step,
+                        unsigned awaited) {
+  if (atomicCAS(&here.stuck[0], 0u, 1u) != 0) return;
+  here.stuck[1] = part.own_part;
+  here.stuck[2] = step;
+  here.stuck[3] = awaited;
+}
+
+}  // namespace spmv::multigpu

@@ -1,0 +1,107 @@
+// The tests of the tests: kernels with one mistake each (mutants.py), all of which must be found.
+#ifndef SPMV_CUDA
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "10_multigpu/mutants.cuh"
+#include "part.hpp"
+#include "partition.hpp"
+#include "persistent.hpp"
+#include "simt/engine.hpp"
+#include "source.hpp"
+#include "sparse/generators.hpp"
+#include "tests/catch.hpp"
+
+namespace spmv::multigpu {
+namespace {
+
+using Kernel = void (*)(PartsHere<double>, int);
+
+// How many of the seeds find the mistake: the kernel fails, or its result is not that of the kernel
+// without it.
+int seeds_that_find(Kernel kernel, PersistentKernel without, int seeds) {
+  const simt::Settings saved = simt::settings();
+  simt::set_quiet_reports(true);
+  const Csr<double> a = generate<double>("powerlaw:300x300,nnz=2400");
+  const std::vector<long long> before(a.row_offsets.begin(), a.row_offsets.end());
+  const std::vector<double> x = first_x<double>(a.cols, 3);
+  simt::settings().devices = 3;
+  simt::settings().multiprocessors = 2;
+  simt::settings().schedule = simt::Schedule::kRandom;
+  simt::settings().late_peer_stores = true;
+  const auto machine_of = [&](int count) {
+    const std::vector<Index> cuts = cut(Partition::kNonzeros, before, count);
+    std::vector<Csr<double>> slices;
+    for (int p = 0; p < count; ++p) slices.push_back(slice_of(a, cuts[p], cuts[p + 1]));
+    PersistentSetup setup;
+    setup.lanes_per_row = 4;
+    setup.blocks = 2;
+    auto machine = std::make_unique<PersistentMachine<double>>(
+        prepare(slices, cuts, Exchange::kStores), setup);
+    machine->keep_factor(0.25);
+    machine->start(x);
+    return machine;
+  };
+  constexpr int kSteps = 5;
+  const auto three = machine_of(3);
+  three->run(kSteps, without);
+  const std::vector<double> right = three->x_of(kSteps);
+  int found = 0;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    simt::settings().seed = static_cast<std::uint64_t>(seed);
+    try {
+      three->run(kSteps, kernel);
+      const std::vector<double> y = three->x_of(kSteps);
+      found += std::memcmp(y.data(), right.data(), y.size() * sizeof(double)) != 0;
+    } catch (const std::exception&) {
+      ++found;
+    }
+  }
+  simt::take_report();
+  simt::set_quiet_reports(false);
+  simt::settings() = saved;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("persistent: every mistake is found by one of 20 seeds", "[10]") {
+  const std::pair<const char*, Kernel> mistakes[] = {
+      {"flag_before_data", flag_before_data::persistent_kernel<double>},
+      {"relaxed_flag", relaxed_flag::persistent_kernel<double>},
+      {"fence_of_the_device_only", fence_of_the_device_only::persistent_kernel<double>},
+      {"no_barrier_before_flag", no_barrier_before_flag::persistent_kernel<double>},
+      {"step_before", step_before::persistent_kernel<double>},
+      {"one_buffer", one_buffer::persistent_kernel<double>},
+      {"forgotten_neighbour", forgotten_neighbour::persistent_kernel<double>},
+      {"ghosts_in_wrong_order", ghosts_in_wrong_order::persistent_kernel<double>},
+      {"relaxed_arrival",
+       relaxed_arrival::persistent_fast_kernel<relaxed_arrival::Ghosts::kFlags, double>},
+      {"arrival_before_data",
+       arrival_before_data::persistent_fast_kernel<arrival_before_data::Ghosts::kFlags, double>},
+      {"step_before_fast",
+       step_before_fast::persistent_fast_kernel<step_before_fast::Ghosts::kFlags, double>},
+      {"own_step_before",
+       own_step_before::persistent_fast_kernel<own_step_before::Ghosts::kFlags, double>},
+      {"no_flag_in_words",
+       no_flag_in_words::persistent_fast_kernel<no_flag_in_words::Ghosts::kWords, double>},
+      {"one_buffer_of_words",
+       one_buffer_of_words::persistent_fast_kernel<one_buffer_of_words::Ghosts::kWords, double>},
+  };
+  for (const auto& [name, kernel] : mistakes) {
+    const std::string text = name;
+    const bool fast = text.find("arrival") != text.npos || text.find("fast") != text.npos ||
+                      text.find("own") != text.npos || text.find("words") != text.npos;
+    const int found =
+        seeds_that_find(kernel, fast ? PersistentKernel::kFlags : PersistentKernel::kSimple, 20);
+    CAPTURE(name, found);
+    CHECK(found > 0);
+  }
+}
+
+}  // namespace spmv::multigpu
+
+#endif

@@ -1,0 +1,201 @@
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "harness/verify.hpp"
+#include "part.hpp"
+#include "partition.hpp"
+#include "persistent.hpp"
+#include "source.hpp"
+#include "sparse/generators.hpp"
+#include "tests/catch.hpp"
+
+#ifndef SPMV_CUDA
+#include "simt/engine.hpp"
+#endif
+
+namespace spmv::multigpu {
+namespace {
+
+// On the CPU backend: devices of two multiprocessors, whose blocks take turns at random, and whose
+// stores to a peer become visible late.
+class PersistentDevices {
+ public:
+  explicit PersistentDevices([[maybe_unused]] std::uint64_t seed = 1) {
+#ifndef SPMV_CUDA
+    simt::settings().devices = 8;
+    simt::settings().multiprocessors = 2;
+    simt::settings().schedule = simt::Schedule::kRandom;
+    simt::settings().seed = seed;
+    simt::settings().late_peer_stores = true;
+#endif
+  }
+  ~PersistentDevices() {
+#ifndef SPMV_CUDA
+    simt::settings() = saved_;
+#endif
+  }
+
+ private:
+#ifndef SPMV_CUDA
+  simt::Settings saved_ = simt::settings();
+#endif
+};
+
+template <typename T>
+std::vector<Part<T>> parts_of(const Csr<T>& a, int count) {
+  const std::vector<long long> before(a.row_offsets.begin(), a.row_offsets.end());
+  const std::vector<Index> cuts = cut(Partition::kNonzeros, before, count);
+  std::vector<Csr<T>> slices;
+  for (int p = 0; p < count; ++p) slices.push_back(slice_of(a, cuts[p], cuts[p + 1]));
+  return prepare(slices, cuts, Exchange::kStores);
+}
+
+template <typename T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+constexpr PersistentKernel kAllKernels[] = {PersistentKernel::kSimple, PersistentKernel::kFlags,
+                                            PersistentKernel::kWords};
+constexpr const char* kMatrices[] = {
+    "stencil2d:17x9", "banded:70,bandwidth=20", "powerlaw:140x140,nnz=900",
+    "diagonal:9",     "stencil2d:0x0",          "random:61x61,nnz_per_row=3"};
+
+}  // namespace
+
+TEMPLATE_TEST_CASE(
+    "persistent: an iteration is right, by the simple kernel with the bits of one part", "[10]",
+    float, double) {
+  using T = TestType;
+  const PersistentDevices devices;
+  constexpr int kSteps = 5;
+  for (const char* spec : kMatrices) {
+    const Csr<T> a = generate<T>(spec);
+    const std::vector<T> x = first_x<T>(a.cols, 3);
+    for (const double factor : {0.0, 0.25}) {
+      std::vector<T> of_one;  // by the simple kernel
+      for (const int count : {1, 2, 3, 4, 8}) {
+        std::vector<T> of_fast;
+        PersistentMachine<T> machine(parts_of(a, count), {0, 4});
+        machine.keep_factor(factor);
+        machine.start(x);
+        for (const PersistentKernel kernel : kAllKernels) {
+          if (kernel == PersistentKernel::kSimple && factor == 0) continue;
+          CAPTURE(spec, factor, count, static_cast<int>(kernel));
+          machine.run(kSteps, kernel);
+          const std::vector<T> y = machine.x_of(kSteps);
+          const Verdict verdict =
+              verify(y, make_reference(a, static_cast<T>(machine.factor_of(kSteps - 1)),
+                                       machine.x_of(kSteps - 1), T{0}, {}));
+          INFO(verdict.describe());
+          CHECK(verdict.ok);
+          std::vector<T>& first = kernel == PersistentKernel::kSimple ? of_one : of_fast;
+          if (first.empty()) first = y;
+          CHECK(same_bits(y, first));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("persistent: parts that share GPUs", "[10]") {
+  const PersistentDevices devices;
+  const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
+  const std::vector<double> x = first_x<double>(a.cols, 3);
+  std::vector<double> first;
+  for (const int shared : {1, 2}) {
+    PersistentMachine<double> machine(parts_of(a, 5), {shared, 4, 1});
+    CHECK(machine.devices() <= shared);
+    machine.start(x);
+    for (const PersistentKernel kernel : {PersistentKernel::kFlags, PersistentKernel::kWords}) {
+      machine.run(4, kernel);
+      if (first.empty()) first = machine.x_of(4);
+      CHECK(same_bits(machine.x_of(4), first));
+    }
+  }
+}
+
+TEST_CASE("persistent: the simple kernel has no norm", "[10]") {
+  const PersistentDevices devices;
+  const Csr<double> a = generate<double>("stencil2d:9x9");
+  PersistentMachine<double> machine(parts_of(a, 2), {});
+  machine.start(first_x<double>(a.cols, 3));
+  CHECK_THROWS(machine.run(1, PersistentKernel::kSimple));
+}
+
+TEST_CASE("persistent: more blocks than can be resident are refused", "[10]") {
+  const PersistentDevices devices;
+  const Csr<double> a = generate<double>("stencil2d:9x9");
+  PersistentMachine<double> machine(parts_of(a, 2), {0, 4, 100000});
+  machine.start(first_x<double>(a.cols, 3));
+  std::string told;
+  try {
+    machine.run(1, PersistentKernel::kFlags);
+  } catch (const std::exception& error) {
+    told = error.what();
+  }
+  INFO(told);
+  CHECK(told.find("too many blocks in cooperative launch") != std::string::npos);
+}
+
+#ifndef SPMV_CUDA
+// SEEDS=1000 for all that the lesson tells of.
+TEST_CASE("persistent: the same bits under every seed", "[10]") {
+  const char* const wanted = std::getenv("SEEDS");
+  const std::uint64_t seeds = wanted ? std::strtoull(wanted, nullptr, 10) : 20;
+  const Csr<double> a = generate<double>("powerlaw:60x60,nnz=300");
+  const std::vector<double> x = first_x<double>(a.cols, 3);
+  std::vector<double> of_simple, of_fast;
+  {
+    const PersistentDevices devices;
+    PersistentMachine<double> one(parts_of(a, 1), {0, 4, 2});
+    one.keep_factor(0.25);
+    one.start(x);
+    one.run(4, PersistentKernel::kSimple);
+    of_simple = one.x_of(4);
+  }
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const PersistentDevices devices(seed);
+    PersistentMachine<double> machine(parts_of(a, 3), {0, 4, 2});
+    machine.keep_factor(0.25);
+    machine.start(x);
+    for (const PersistentKernel kernel : kAllKernels) {
+      CAPTURE(seed, static_cast<int>(kernel));
+      machine.run(4, kernel);
+      const std::vector<double> y = machine.x_of(4);
+      if (kernel == PersistentKernel::kSimple) {
+        REQUIRE(same_bits(y, of_simple));
+      } else {
+        if (of_fast.empty()) of_fast = y;  // of this cut: sums of a row are made by shares
+        REQUIRE(same_bits(y, of_fast));
+      }
+    }
+  }
+}
+
+TEST_CASE("persistent: a wait that is in vain ends", "[10]") {
+  const PersistentDevices devices;
+  const Csr<double> a = generate<double>("stencil2d:9x9");
+  std::vector<Part<double>> parts = parts_of(a, 2);
+  PersistentSetup setup;
+  setup.most_polls = 1;  // less than a neighbour needs
+  PersistentMachine<double> machine(parts, setup);
+  machine.start(first_x<double>(a.cols, 3));
+  std::string told;
+  for (std::uint64_t seed = 1; seed <= 20 && told.empty(); ++seed) {
+    simt::settings().seed = seed;
+    try {
+      machine.run(10, PersistentKernel::kFlags);
+    } catch (const std::exception& error) {
+      told = error.what();
+    }
+  }
+  INFO(told);
+  CHECK(told.find("has waited in vain for") != std::string::npos);
+}
+#endif
+
+}  // namespace spmv::multigpu

@@ -1,0 +1,330 @@
+#include "simt/cooperative.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "simt/cuda_atomic.hpp"
+#include "sparse/rng.hpp"
+
+namespace simt {
+namespace {
+
+constexpr unsigned kIdleRounds = 8;  // before it is a deadlock
+constexpr std::size_t kNamedWaits = 8;
+
+// Blocks, with the stacks of their lanes, are kept between launches.
+std::mutex spare_mutex;
+std::vector<std::unique_ptr<Block>> spare_blocks;
+
+std::unique_ptr<Block> take_block() {
+  const std::lock_guard lock(spare_mutex);
+  if (spare_blocks.empty()) return std::make_unique<Block>();
+  std::unique_ptr<Block> block = std::move(spare_blocks.back());
+  spare_blocks.pop_back();
+  return block;
+}
+
+void give_block(std::unique_ptr<Block> block) {
+  const std::lock_guard lock(spare_mutex);
+  spare_blocks.push_back(std::move(block));
+}
+
+bool overlap(std::uintptr_t a, unsigned a_size, std::uintptr_t b, unsigned b_size) {
+  return a < b + b_size && b < a + a_size;
+}
+
+void mark_written(std::uintptr_t address, unsigned size) {
+  const Allocation* const allocation = find_allocation(address);
+  if (allocation && allocation->contains(address) && allocation->written) {
+    allocation->written->add(address - allocation->begin, size);
+  }
+}
+
+}  // namespace
+
+// --- Running ------------------------------------------------------------------------------------
+
+std::vector<Outcome> Gang::run(const std::vector<Grid>& grids) {
+  const DeviceMemoryAccess access;
+  Gang gang;
+  for (const Grid& grid : grids) {
+    gang.grids_.push_back(std::make_unique<GridState>(grid));
+    const unsigned blocks = grid.grid.x * grid.grid.y * grid.grid.z;
+    gang.barriers_.push_back({0, 0, blocks});
+    for (unsigned b = 0; b < blocks; ++b) {
+      auto seat = std::make_unique<Seat>();
+      seat->block = take_block();
+      seat->grid = gang.grids_.size() - 1;
+      seat->block_number = b;
+      gang.seats_.push_back(std::move(seat));
+    }
+  }
+  gang.live_ = static_cast<unsigned>(gang.seats_.size());
+  const unsigned count = gang.live_;
+  std::vector<std::thread> threads;
+  for (unsigned seat = 0; seat < count; ++seat) {
+    threads.emplace_back([&gang, seat] { gang.work(seat); });
+  }
+  gang.seats_[gang.next_after(count - 1)]->baton.release();
+  for (std::thread& thread : threads) thread.join();
+  for (auto& seat : gang.seats_) give_block(std::move(seat->block));
+  if (gang.failed_) publish_report(gang.failure_);
+  std::vector<Outcome> outcomes;
+  for (const auto& grid : gang.grids_) outcomes.push_back(grid->outcome());
+  return outcomes;
+}
+
+void Gang::work(unsigned number) {
+  Seat& seat = *seats_[number];
+  seat.baton.acquire();
+  if (!failed_) {
+    seat.block->start_grid(*grids_[seat.grid]);
+    seat.block->sit_down(this, number);
+    seat.block->run(seat.block_number);
+    seat.block->end_grid();
+    seat.block->sit_down(nullptr, 0);
+    const GridState& grid = *grids_[seat.grid];
+    if (grid.failed()) fail(grid.failure());
+  }
+  seat.done = true;
+  for (const auto& other : seats_) other->visited = false;
+  idle_passes_ = 0;
+  --live_;
+  if (live_ > 0) {
+    seats_[next_after(number)]->baton.release();
+  } else {
+    while (!late_.empty()) show(late_.size() - 1);
+  }
+}
+
+// The first failure ends all grids.
+void Gang::fail(const std::string& what) {
+  if (failed_) return;
+  failed_ = true;
+  failure_ = what;
+  for (const auto& grid : grids_) grid->fail(Outcome::kFailed, what);
+}
+
+std::uint64_t Gang::draw() {
+  return spmv::mix64(settings().seed * spmv::kGoldenGamma + ++draws_);
+}
+
+unsigned Gang::next_after(unsigned seat) {
+  const auto count = static_cast<unsigned>(seats_.size());
+  if (settings().schedule == Schedule::kRandom) {
+    auto nth = static_cast<unsigned>(draw() % live_);
+    for (unsigned i = 0;; ++i) {
+      if (!seats_[i]->done && nth-- == 0) return i;
+    }
+  }
+  const unsigned step = settings().schedule == Schedule::kReverse ? count - 1 : 1;
+  do seat = (seat + step) % count;
+  while (seats_[seat]->done);
+  return seat;
+}
+
+bool Gang::pass(unsigned number, bool progressed) {
+  Seat& seat = *seats_[number];
+  if (failed_) return false;
+  if (grids_[seat.grid]->failed()) return fail(grids_[seat.grid]->failure()), false;
+  for (std::size_t i = late_.size(); i-- > 0;) {
+    if (draw() % 4 != 0) continue;
+    std::swap(late_[i], late_[i + draw() % (late_.size() - i)]);
+    show(i);
+    progressed = true;
+  }
+  if (progressed) {
+    idle_passes_ = 0;
+    for (const auto& other : seats_) other->visited = false;
+  }
+  seat.visited = true;
+  if (++idle_passes_ > 1ull * kIdleRounds * live_ && late_.empty() &&
+      std::all_of(seats_.begin(), seats_.end(),
+                  [](const auto& s) { return s->done || s->visited; })) {
+    report_deadlock();
+    return false;
+  }
+  const unsigned next = next_after(number);
+  if (next != number) {
+    seats_[next]->baton.release();
+    seat.baton.acquire();
+  }
+  return !failed_;
+}
+
+void Gang::report_deadlock() {
+  std::string text = "kernel " + function_name(grids_[0]->grid().kernel) +
+                     ": deadlock: no block can go on before another one does";
+  std::size_t named = 0;
+  for (const auto& seat : seats_) {
+    if (seat->done) continue;
+    if (++named > kNamedWaits) break;
+    text += "\n  device " + std::to_string(grids_[seat->grid]->grid().device) + ", " +
+            seat->block->describe_wait();
+  }
+  if (live_ > kNamedWaits) text += "\n  and " + std::to_string(live_ - kNamedWaits) + " more";
+  fail(text);
+}
+
+std::uint64_t Gang::arrive(unsigned seat) {
+  GridBarrier& barrier = barriers_[seats_[seat]->grid];
+  for (LateStore& store : late_) store.released |= store.seat == seat;
+  const std::uint64_t generation = barrier.generation;
+  if (++barrier.arrived == barrier.blocks) {
+    barrier.arrived = 0;
+    ++barrier.generation;
+  }
+  return generation;
+}
+
+bool Gang::is_open(unsigned seat, std::uint64_t generation) const {
+  return barriers_[seats_[seat]->grid].generation != generation;
+}
+
+// --- Late stores --------------------------------------------------------------------------------
+
+void Gang::set_aside(const Lane& lane, std::uintptr_t address, unsigned size,
+                     const std::byte* old) {
+  LateStore store{lane.block->seat(),     &lane, address, size, {}, lane.block->barriers(),
+                  lane.block->syncs(lane)};
+  auto* const memory = reinterpret_cast<std::byte*>(address);
+  std::memcpy(store.bytes, memory, size);
+  // (A structure is announced piece by piece before any is stored: such pieces are visible at
+  // once.)
+  if (std::memcmp(store.bytes, old, size) == 0) return mark_written(address, size);
+  std::memcpy(memory, old, size);
+  late_.push_back(store);
+}
+
+void Gang::show(std::size_t which) {
+  const LateStore store = late_[which];
+  late_.erase(late_.begin() + static_cast<std::ptrdiff_t>(which));
+  std::memcpy(reinterpret_cast<void*>(store.address), store.bytes, store.size);
+  mark_written(store.address, store.size);
+}
+
+void Gang::forward(unsigned seat, std::uintptr_t address, unsigned size) {
+  for (std::size_t i = late_.size(); i-- > 0;) {
+    const LateStore& store = late_[i];
+    if (store.seat == seat && overlap(store.address, store.size, address, size)) show(i);
+  }
+}
+
+bool Gang::precedes(const LateStore& store, const Lane& lane) const {
+  if (store.seat != lane.block->seat()) return false;
+  return store.lane == &lane || store.barriers < lane.block->barriers() ||
+         (store.lane->warp == lane.warp && store.syncs < lane.block->syncs(lane));
+}
+
+void Gang::order(const Lane& lane, Scope scope) {
+  if (scope == Scope::kBlock) return;
+  const std::size_t own = seats_[lane.block->seat()]->grid;
+  const int device = grids_[own]->grid().device;
+  for (std::size_t i = late_.size(); i-- > 0;) {
+    LateStore& store = late_[i];
+    store.released |= precedes(store, lane);
+    const int its_device = grids_[seats_[store.seat]->grid]->grid().device;
+    if (scope == Scope::kSystem && store.released && its_device == device) show(i);
+  }
+}
+
+// --- What kernels call --------------------------------------------------------------------------
+
+namespace {
+
+// An atomic access of `lane`, about to be made.
+void announce(Lane& lane, std::uintptr_t address, unsigned size, Access access, const void* pc) {
+  Block& block = *lane.block;
+  lane.pc = pc;
+  block.settle();
+  block.observer().access(lane, address, size, access, Strength::kVolatile, pc);
+  block.settle();
+  if (Gang* const gang = block.gang()) gang->forward(block.seat(), address, size);
+}
+
+template <typename Word>
+std::uint64_t load_word(const void* address) {
+  return std::atomic_ref(*static_cast<Word*>(const_cast<void*>(address)))
+      .load(std::memory_order_relaxed);
+}
+
+std::uint64_t load(const void* address, unsigned size) {
+  return size == 4 ? load_word<std::uint32_t>(address) : load_word<std::uint64_t>(address);
+}
+
+}  // namespace
+
+std::uint64_t atomic_load(const void* address, unsigned size, bool acquire) noexcept {
+  Lane& lane = *current_lane;
+  const void* const pc = __builtin_return_address(0);
+  announce(lane, reinterpret_cast<std::uintptr_t>(address), size, Access::kLoad, pc);
+  std::uint64_t value = load(address, size);
+  if (lane.polled == address && lane.seen == value) {
+    if (lane.block->gang()) {
+      lane.block->yield(lane);
+      value = load(address, size);
+    } else {
+      lane.block->polled(lane, pc);
+    }
+  }
+  if (lane.polled != address || lane.seen != value) lane.block->changed();
+  lane.polled = address;
+  lane.seen = value;
+  if (acquire) lane.block->observer().fence(lane, Scope::kSystem);
+  return value;
+}
+
+void atomic_store(void* address, std::uint64_t value, unsigned size, bool release,
+                  Scope scope) noexcept {
+  Lane& lane = *current_lane;
+  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  if (release) lane.block->observer().fence(lane, scope);
+  announce(lane, place, size, Access::kStore, __builtin_return_address(0));
+  Gang* const gang = lane.block->gang();
+  if (gang && release) {
+    gang->order(lane, scope);
+    lane.block->yield(lane);
+  }
+  lane.polls = 0;
+  std::byte old[8];
+  std::memcpy(old, address, size);
+  if (size == 4) {
+    std::atomic_ref(*static_cast<std::uint32_t*>(address))
+        .store(static_cast<std::uint32_t>(value), std::memory_order_relaxed);
+  } else {
+    std::atomic_ref(*static_cast<std::uint64_t*>(address)).store(value, std::memory_order_relaxed);
+  }
+  lane.block->changed();
+  if (gang && !release && lane.block->is_late(place)) gang->set_aside(lane, place, size, old);
+}
+
+void grid_sync() noexcept {
+  Lane& lane = *current_lane;
+  Block& block = *lane.block;
+  const void* const pc = __builtin_return_address(0);
+  lane.pc = pc;
+  Gang* const gang = block.gang();
+  if (!gang) {
+    const Unobserved unobserved;
+    block.fail(lane, "grid sync in a kernel that was not launched as a cooperative one", pc);
+  }
+  block.barrier(lane, Barrier::kPlain, 0);
+  if (lane.thread.x == 0 && lane.thread.y == 0 && lane.thread.z == 0) {
+    const std::uint64_t generation = gang->arrive(block.seat());
+    block.changed();
+    lane.at_grid_barrier = true;
+    while (!gang->is_open(block.seat(), generation)) {
+      lane.pc = pc;
+      block.yield(lane);
+    }
+    lane.at_grid_barrier = false;
+    block.changed();
+  }
+  lane.pc = pc;
+  block.barrier(lane, Barrier::kPlain, 0);
+}
+
+}  // namespace simt

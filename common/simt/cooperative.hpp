@@ -1,0 +1,92 @@
+// Co-resident grids: what a cooperative launch promises, on several devices at once.
+//
+// Every block has a thread of the host and with it shared memory of its own, but one block runs at
+// a time: the one that holds the baton. It passes the baton on when none of its threads can go on
+// alone: when they poll memory, wait at a grid barrier, or pass a fence. Who is next follows from
+// Settings::schedule and its seed, so a run is the same every time.
+//
+// Deadlock: every live block has had the baton several times, nobody's wait has ended, no store or
+// atomic has changed anything, and no late store is under way.
+//
+// Late stores (Settings::late_peer_stores): a store to another device's memory, plain or relaxed,
+// is set aside and becomes visible when the baton is passed, in an order drawn at random. What
+// orders it: the end of the grid, or a fence or release at system scope by a thread that comes
+// after the store: the same thread, one behind a barrier of the block or warp, or one behind a
+// release at device scope. The block's own loads of such an address find the stored value. (Plain
+// stores are seen in the instrumented build only.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <semaphore>
+#include <string>
+#include <vector>
+
+#include "simt/internal.hpp"
+
+namespace simt {
+
+class Gang {
+ public:
+  // All blocks of `grids`, of any devices, each to its end or to the first failure. The outcomes
+  // are the grids'.
+  static std::vector<Outcome> run(const std::vector<Grid>& grids);
+
+  // --- By the block at `seat`, which holds the baton ---
+
+  // Lets others run. False: some block has failed, and this one is to stop.
+  bool pass(unsigned seat, bool progressed);
+  // Arrives at the grid's barrier; is_open() once all blocks of the grid have arrived.
+  std::uint64_t arrive(unsigned seat);
+  bool is_open(unsigned seat, std::uint64_t generation) const;
+
+  // Sets aside the `size` bytes that `lane` has just stored at `address`, where `old` was before.
+  void set_aside(const Lane& lane, std::uintptr_t address, unsigned size, const std::byte* old);
+  // Makes late stores of the block to any of these bytes visible.
+  void forward(unsigned seat, std::uintptr_t address, unsigned size);
+  // A fence or a release by `lane`.
+  void order(const Lane& lane, Scope scope);
+
+ private:
+  struct Seat {
+    std::unique_ptr<Block> block;
+    std::size_t grid = 0;
+    std::uint64_t block_number = 0;
+    bool done = false;
+    bool visited = false;  // since something last changed
+    std::binary_semaphore baton{0};
+  };
+  struct GridBarrier {
+    std::uint64_t generation = 0;
+    unsigned arrived = 0, blocks = 0;
+  };
+  struct LateStore {
+    unsigned seat;
+    const Lane* lane;
+    std::uintptr_t address;
+    unsigned size;
+    std::byte bytes[16];
+    unsigned barriers, syncs;  // of the block, of the warp, when it was made
+    bool released = false;     // at device scope
+  };
+
+  void work(unsigned seat);
+  void fail(const std::string& what);
+  void show(std::size_t which);
+  bool precedes(const LateStore& store, const Lane& lane) const;
+  std::uint64_t draw();
+  unsigned next_after(unsigned seat);
+  void report_deadlock();
+
+  std::vector<std::unique_ptr<GridState>> grids_;
+  std::vector<GridBarrier> barriers_;
+  std::vector<std::unique_ptr<Seat>> seats_;
+  std::vector<LateStore> late_;
+  unsigned live_ = 0;
+  std::uint64_t idle_passes_ = 0;
+  std::uint64_t draws_ = 0;
+  bool failed_ = false;
+  std::string failure_;
+};
+
+}  // namespace simt

@@ -1,0 +1,267 @@
+// Co-resident grids on one device and on several: grid barriers, flags, deadlocks, late stores.
+#include <cooperative_groups.h>
+
+#include <cuda/atomic>
+#include <string>
+#include <vector>
+
+#include "device/devices.hpp"
+#include "tests/simt_test.hpp"
+
+namespace {
+
+using namespace simt_test;
+using spmv::device::launch_cooperative;
+using spmv::device::OnDevice;
+using spmv::device::Stream;
+
+// Each thread adds up what all threads of the grid have written.
+__global__ void sum_of_grid_kernel(int* values, int* sums) {
+  const auto grid = cooperative_groups::this_grid();
+  const int thread = static_cast<int>(grid.thread_rank());
+  const int threads = static_cast<int>(grid.num_threads());
+  for (int round = 0; round < 3; ++round) {
+    values[thread] = thread + round;
+    grid.sync();
+    int sum = 0;
+    for (int t = 0; t < threads; ++t) sum += values[t];
+    sums[thread] = sum;
+    grid.sync();
+  }
+}
+
+// Stores a value at the peer, says so, and waits for the peer's.
+template <cuda::memory_order order>
+__global__ void exchange_kernel(int own, int* there, unsigned* flag_there, const int* here,
+                                unsigned* flag_here, int* result) {
+  if (threadIdx.x == 0) {
+    there[0] = own;
+    cuda::atomic_ref<unsigned>(*flag_there).store(1, order);
+    while (cuda::atomic_ref<unsigned>(*flag_here).load(cuda::memory_order_acquire) != 1) {
+    }
+    result[0] = here[0];
+  }
+}
+
+// The value is stored by another thread than the flag, ordered by a barrier of the block.
+__global__ void exchange_behind_barrier_kernel(int own, int* there, unsigned* flag_there,
+                                               const int* here, unsigned* flag_here, int* result) {
+  if (threadIdx.x == 1) there[0] = own;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence_system();
+    cuda::atomic_ref<unsigned>(*flag_there).store(1, cuda::memory_order_relaxed);
+    while (cuda::atomic_ref<unsigned>(*flag_here).load(cuda::memory_order_acquire) != 1) {
+    }
+    result[0] = here[0];
+  }
+}
+
+__global__ void wait_kernel(unsigned* flag) {
+  while (cuda::atomic_ref<unsigned>(*flag).load(cuda::memory_order_acquire) != 1) {
+  }
+}
+
+__global__ void read_back_kernel(volatile int* there, int* result) {
+  there[threadIdx.x] = static_cast<int>(threadIdx.x) + 7;
+  result[threadIdx.x] = there[threadIdx.x];
+}
+
+__global__ void overrun_kernel(int* values, unsigned* flag) {
+  if (blockIdx.x == 1) values[100000] = 1;
+  while (cuda::atomic_ref<unsigned>(*flag).load(cuda::memory_order_acquire) != 1) {
+  }
+}
+
+// What the exception says that `work` throws; "" if it throws none.
+template <typename Work>
+std::string told(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// Two devices that may use each other's memory, each with a value, a flag, a result and a stream.
+struct Pair {
+  Pair() {
+    simt::settings().devices = 2;
+    for (int d = 0; d < 2; ++d) {
+      const OnDevice on(d);
+      values.emplace_back("value", std::vector<int>{-1});
+      flags.emplace_back("flag", std::vector<unsigned>{0});
+      results.emplace_back("result", std::vector<int>{-2});
+      streams.emplace_back();
+    }
+    for (int d = 0; d < 2; ++d) {
+      const OnDevice on(d);
+      CHECK(cudaDeviceEnablePeerAccess(1 - d, 0) == cudaSuccess);
+    }
+  }
+  ~Pair() {
+    for (int d = 0; d < 2; ++d) {
+      const OnDevice on(d);
+      CHECK(cudaDeviceDisablePeerAccess(1 - d) == cudaSuccess);
+    }
+  }
+  template <typename Kernel>
+  std::vector<int> exchange(Kernel kernel) {
+    for (int d = 0; d < 2; ++d) {
+      const OnDevice on(d);
+      launch_cooperative(kernel, {dim3(1), dim3(32), 0, streams[d].get()}, 100 + d,
+                         values[1 - d].data(), flags[1 - d].data(), values[d].data(),
+                         flags[d].data(), results[d].data());
+    }
+    for (const Stream& stream : streams) stream.synchronize();
+    return {results[0].download()[0], results[1].download()[0]};
+  }
+  ScopedSettings restore;
+  std::vector<Buffer<int>> values, results;
+  std::vector<Buffer<unsigned>> flags;
+  std::vector<Stream> streams;
+};
+
+const std::vector<int> kExchanged{101, 100};
+
+}  // namespace
+
+TEST_CASE("cooperative: a grid's blocks meet, in every schedule", "[simt]") {
+  under_every_schedule([] {
+    constexpr int kThreads = 3 * 40;
+    Buffer<int> values("values", kThreads), sums("sums", kThreads);
+    const Stream stream;
+    launch_cooperative(sum_of_grid_kernel, {dim3(3), dim3(40), 0, stream.get()}, values.data(),
+                       sums.data());
+    stream.synchronize();
+    CHECK(sums.download() ==
+          std::vector<int>(kThreads, kThreads * (kThreads - 1) / 2 + 2 * kThreads));
+    // On the default stream it runs at once.
+    launch_cooperative(sum_of_grid_kernel, {dim3(3), dim3(40)}, values.data(), sums.data());
+    CHECK(sums.download()[0] == kThreads * (kThreads - 1) / 2 + 2 * kThreads);
+  });
+}
+
+TEST_CASE("cooperative: what must not be", "[simt]") {
+  const ScopedSettings restore;
+  Buffer<int> values("values", 4096), sums("sums", 4096);
+  simt::settings().multiprocessors = 2;
+  simt::set_quiet_reports(true);
+  CHECK(contains(told([&] {
+                   launch(sum_of_grid_kernel, {dim3(2), dim3(32)}, values.data(), sums.data());
+                 }),
+                 "not launched as a cooperative one"));
+  simt::set_quiet_reports(false);
+}
+
+TEST_CASE("cooperative: grids of two devices wait for each other", "[simt]") {
+  under_every_schedule([] {
+    Pair pair;
+    CHECK(pair.exchange(exchange_kernel<cuda::memory_order_release>) == kExchanged);
+  });
+}
+
+TEST_CASE("cooperative: late stores show a missing order, and only that", "[simt]") {
+  int wrong = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Pair pair;
+    simt::settings().schedule = simt::Schedule::kRandom;
+    simt::settings().seed = seed;
+    simt::settings().late_peer_stores = true;
+    CHECK(pair.exchange(exchange_kernel<cuda::memory_order_release>) == kExchanged);
+    pair.flags[0].upload({0});
+    pair.flags[1].upload({0});
+    CHECK(pair.exchange(exchange_behind_barrier_kernel) == kExchanged);
+    for (int d = 0; d < 2; ++d) {
+      pair.flags[d].upload({0});
+      pair.values[d].upload({-1});
+    }
+    const std::vector<int> first = pair.exchange(exchange_kernel<cuda::memory_order_relaxed>);
+    wrong += first != kExchanged;
+    // The same again: the same result.
+    for (int d = 0; d < 2; ++d) {
+      pair.flags[d].upload({0});
+      pair.values[d].upload({-1});
+    }
+    CHECK(pair.exchange(exchange_kernel<cuda::memory_order_relaxed>) == first);
+  }
+  CHECK((wrong > 0) == simt::is_instrumented());
+}
+
+TEST_CASE("cooperative: a thread finds what it has stored itself", "[simt]") {
+  Pair pair;
+  simt::settings().late_peer_stores = true;
+  Buffer<int> there, result("result", 32);
+  {
+    const OnDevice on(1);
+    there = Buffer<int>("there", 32);
+  }
+  launch_cooperative(read_back_kernel, {dim3(1), dim3(32), 0, pair.streams[0].get()}, there.data(),
+                     result.data());
+  pair.streams[0].synchronize();
+  CHECK(result.download() == there.download());
+  CHECK(there.download()[31] == 38);
+}
+
+TEST_CASE("cooperative: a deadlock names device, block, line and flag", "[simt]") {
+  simt::set_quiet_reports(true);
+  for (const unsigned workers : {1u, 4u}) {
+    Pair pair;
+    simt::settings().workers = workers;
+    for (int d = 0; d < 2; ++d) {
+      const OnDevice on(d);
+      launch_cooperative(wait_kernel, {dim3(2), dim3(32), 0, pair.streams[d].get()},
+                         pair.flags[d].data());
+    }
+    const std::string report = told([&] { pair.streams[0].synchronize(); });
+    INFO(report);
+    CHECK(contains(report, "deadlock: no block can go on before another one does"));
+    CHECK(contains(report, "device 1, block (1,0,0), thread (0,0,0) polls memory"));
+    CHECK(contains(report, "0 bytes into 'flag', where it finds 0"));
+    CHECK(contains(report, "simt_cooperative_test.cu:"));
+  }
+  simt::set_quiet_reports(false);
+}
+
+TEST_CASE("cooperative: a block that fails ends all grids with one report", "[simt]") {
+  if (!simt::is_instrumented()) return;
+  simt::set_quiet_reports(true);
+  Pair pair;
+  for (int d = 0; d < 2; ++d) {
+    const OnDevice on(d);
+    launch_cooperative(overrun_kernel, {dim3(2), dim3(32), 0, pair.streams[d].get()},
+                       pair.values[d].data(), pair.flags[d].data());
+  }
+  const std::string report = told([&] { pair.streams[0].synchronize(); });
+  INFO(report);
+  CHECK(contains(report, "into 'value', which has 4"));
+  simt::set_quiet_reports(false);
+}
+
+TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
+  if (!simt::is_instrumented()) return;
+  Pair pair;
+  Buffer<int> there, result("result", 32);
+  {
+    const OnDevice on(1);
+    there = Buffer<int>("there", 32);
+  }
+  simt::start_profile();
+  launch_cooperative(read_back_kernel, {dim3(1), dim3(32), 0, pair.streams[0].get()}, there.data(),
+                     result.data());
+  pair.streams[0].synchronize();
+  const simt::Profile profile = simt::stop_profile();
+  int peer = 0, own = 0;
+  for (const auto& [key, counts] : profile.accesses) {
+    if (key.space == simt::Space::kPeer) {
+      ++peer;
+      CHECK(key.array == "there");
+      CHECK(counts.requests == 1);
+      CHECK(counts.sectors == 4);
+    }
+    own += key.space == simt::Space::kGlobal;
+  }
+  CHECK(peer == 2);  // a store and a load
+  CHECK(own == 1);
+}
