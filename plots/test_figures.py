@@ -16,7 +16,7 @@ import ours
 import record_format
 import report
 import style
-from records import COUNTERS, STAND_IN, Data, gflops, published
+from records import COUNTERS, STAND_IN, Data, gflops, published, stand_ins
 from sample_records import RUN_ID, quartiles, record, write
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=2", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
@@ -84,7 +84,7 @@ def large_set(directory):
         for precision in ("f32", "f64")])
     write(directory / COUNTERS / "c.jsonl", [counted(k, m) for m in ("one", "two") for k in KERNELS])
     (directory / "matrices.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [
-        {"matrix": {"name": name, "source": "stand-in", "rows": 4, "cols": 4, "nnz": 5}, "min_row": 1, "max_row": 2,
+        {"matrix": {"name": name, "source": "stand-in", "detail": stand_ins()[name], "rows": 4, "cols": 4, "nnz": 5}, "min_row": 1, "max_row": 2,
          "mean_row": 1.25, "dispersion": 0.1, "picture": {"lines": 2, "columns": 2, "cells": [[0, 0, 3], [1, 1, 2]]}}
         for name in ("af_shell9", "cont-300", "cant")]))
 
