@@ -13,9 +13,9 @@ struct Statistics {
   Index rows = 0;
   Index cols = 0;
   Index nnz = 0;
-  Index min_row = 0;      // length of the shortest row, which may be 0
-  Index max_row = 0;      // length of the longest
-  Index min_col = 0;      // the same of columns
+  Index min_row = 0;  // length of the shortest row, which may be 0
+  Index max_row = 0;  // length of the longest
+  Index min_col = 0;  // the same of columns
   Index max_col = 0;
   double mean_row = 0;    // nnz / rows
   double stddev_row = 0;  // of all rows, that is with 1 / rows
