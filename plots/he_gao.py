@@ -124,8 +124,7 @@ def figure4_table(data):
     rows = []
     for name in matrices():
         found = [[data.fastest(name, p, patterns) for patterns in ALGORITHMS.values()] for p in ("f32", "f64")]
-        if any(r for of in found for r in of):
-            rows += [[data.label(name), p, *(cell(r and gflops(r)) for r in of)] for p, of in zip(("f32", "f64"), found)]
+        rows += [[data.label(name), p, *(cell(r and gflops(r)) for r in of)] for p, of in zip(("f32", "f64"), found)]
     return Table(f"{PAPER}, figure 4: GFLOP/s of all algorithms, {data.device}", ["matrix", "precision", *ALGORITHMS], rows,
                  [REMARK, f"Warm. A dash: refused or not measured yet: `{style.COMMAND}`."], words=2)
 

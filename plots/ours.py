@@ -274,6 +274,7 @@ def speedup_table(data):
             found = [of.get(group, {}).get(name) for of in every]
             cells = ["—" if f is None else number(f[0]) + (f" ({f[1]['kernel']})" if k > 1 else "") for k, f in enumerate(found)]
             rows.append([data.label(name), group, *cells])
+    rows = rows or [["not measured yet", *["—"] * 5]]
     return Table("Times as fast as the best of cuSPARSE's kernels",
                  ["matrix", "group", f"{FIXED}: f32", "f64", "the best of all: f32", "f64"], rows, ["Warm."], words=2)
 
