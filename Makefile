@@ -28,7 +28,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gr
 	$(link)
 
 .PHONY: help run test watch data info list build readmes clean format check-format fuzz bench-reader \
-  counting-cost bench figures pictures report test-plots handout grade test-coursework test-watch
+  counting-cost bench calibrate figures pictures report test-plots handout grade test-coursework test-watch
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -101,6 +101,9 @@ readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check:
 bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds)
 	@$(MEASURE) $(or $(SET),quick) --spmv $(SPMV) --matrices '$(or $(MATRICES),$(MATRIX))' \
 	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
+
+calibrate: $(SPMV)  ## compare stand-ins with the real matrices in FILES=directory; writes plots/CALIBRATION.md
+	@python3 plots/calibrate.py --spmv $(SPMV) --files '$(or $(FILES),$(error give FILES=directory of .mtx or .mtx.gz files))' $(ARGS)
 
 figures:  ## draw every figure from published and measured records, and from traces, into plots/figures/
 	@plots/python.sh plots/figures.py $(ARGS)

@@ -11,7 +11,11 @@
 //            (vector-level), or a warp, which takes 32 / lanes_per_row rows (warp-level)
 //   grid     as many blocks as the device holds at once: they stay until no row is left
 //
-// What to look at: one atomic a row, or a warp's rows, all on one address.
+// What to look at: one atomic per row, or per 32 / lanes_per_row rows, all on one address. Where
+// the lanes of a warp add the same constant to the same address, nvcc makes one atomic of them (it
+// counts the lanes and lets one add for all), so that a vector-level fetch costs what a warp-level
+// one does. atomicInc wraps around, and is left as it is: with fetch_by_inc each vector's fetch is
+// an atomic of its own, as on the GPUs of the poster.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,7 +29,8 @@ inline constexpr int kLightThreads = 1024;
 
 // row_counter holds 0 when the kernel starts. Rows and offsets are unsigned here: the counter runs
 // past the last row by what each team asks for in vain, and k past the end of its row.
-template <int lanes_per_fetch, int lanes_per_row, typename T>
+// fetch_by_inc: for lanes_per_fetch == lanes_per_row.
+template <int lanes_per_fetch, int lanes_per_row, bool fetch_by_inc, typename T>
 __global__ void __launch_bounds__(kLightThreads)
     lightspmv_kernel(unsigned rows, const int* row_offsets, const int* column_indices,
                      const T* values, T alpha, cudaTextureObject_t x, T beta, T* y,
@@ -38,7 +43,10 @@ __global__ void __launch_bounds__(kLightThreads)
   // exercise: begin
   while (true) {
     unsigned row = 0;
-    if (lane_of_team == 0) row = atomicAdd(row_counter, lanes_per_fetch / lanes_per_row);
+    if (lane_of_team == 0) {
+      row = fetch_by_inc ? atomicInc(row_counter, 0xfffffffeu)
+                         : atomicAdd(row_counter, lanes_per_fetch / lanes_per_row);
+    }
     row = __shfl_sync(team, row, 0, lanes_per_fetch);
     if (row >= rows) return;  // the team as a whole: the last rows may be fewer than its vectors
     row += lane_of_team / lanes_per_row;

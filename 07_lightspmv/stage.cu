@@ -13,14 +13,17 @@
 namespace spmv {
 namespace {
 
+// Who takes the next rows from the counter, and how.
+enum class Fetch { kVector, kVectorInc, kWarp };
+
 // The poster's kernels, and its driver routine.
 template <typename T>
 class LightSpmv final : public Spmv<T> {
  public:
-  LightSpmv(const Problem<T>& problem, bool warp_level)
+  LightSpmv(const Problem<T>& problem, Fetch fetch)
       : a_(problem.csr),
         lanes_per_row_(poster_lanes(a_.rows, a_.nnz)),
-        kernel_(choose(lanes_per_row_, warp_level)),
+        kernel_(choose(lanes_per_row_, fetch)),
         // No more blocks than the device holds, nor than there are vectors with a row.
         blocks_(std::min(device::resident_blocks(kernel_, kLightThreads),
                          device::divide_up(a_.rows, kLightThreads / lanes_per_row_))),
@@ -43,18 +46,24 @@ class LightSpmv final : public Spmv<T> {
   std::string choice() const override { return std::to_string(lanes_per_row_) + " lanes a row"; }
 
  private:
-  using Kernel = decltype(&lightspmv_kernel<32, 32, T>);
+  using Kernel = decltype(&lightspmv_kernel<32, 32, false, T>);
 
-  static Kernel choose(int lanes_per_row, bool warp_level) {
+  template <int lanes_per_row>
+  static Kernel choose(Fetch fetch) {
+    if (fetch == Fetch::kWarp) return lightspmv_kernel<32, lanes_per_row, false, T>;
+    return fetch == Fetch::kVector ? lightspmv_kernel<lanes_per_row, lanes_per_row, false, T>
+                                   : lightspmv_kernel<lanes_per_row, lanes_per_row, true, T>;
+  }
+  static Kernel choose(int lanes_per_row, Fetch fetch) {
     switch (lanes_per_row) {
       case 2:
-        return warp_level ? lightspmv_kernel<32, 2, T> : lightspmv_kernel<2, 2, T>;
+        return choose<2>(fetch);
       case 4:
-        return warp_level ? lightspmv_kernel<32, 4, T> : lightspmv_kernel<4, 4, T>;
+        return choose<4>(fetch);
       case 8:
-        return warp_level ? lightspmv_kernel<32, 8, T> : lightspmv_kernel<8, 8, T>;
+        return choose<8>(fetch);
       default:
-        return lightspmv_kernel<32, 32, T>;
+        return choose<32>(fetch);
     }
   }
 
@@ -131,14 +140,20 @@ bool register_all() {
               .format = "CSR",
               .idea = "each vector takes its next row from a counter",
               .source = poster + ", vector-level"},
-             [](const auto& problem) { return make<LightSpmv>(problem, false); });
+             [](const auto& problem) { return make<LightSpmv>(problem, Fetch::kVector); });
+  add_kernel({.step = 7,
+              .name = "lightspmv_vector_inc",
+              .format = "CSR",
+              .idea = "the same with atomics that the compiler cannot aggregate",
+              .source = poster + ", vector-level"},
+             [](const auto& problem) { return make<LightSpmv>(problem, Fetch::kVectorInc); });
   add_kernel({.step = 7,
               .name = "lightspmv_warp",
               .format = "CSR",
               .idea = "each warp takes its next rows from a counter",
               .source = poster + ", warp-level",
               .in_ladder = true},
-             [](const auto& problem) { return make<LightSpmv>(problem, true); });
+             [](const auto& problem) { return make<LightSpmv>(problem, Fetch::kWarp); });
   add_kernel({.step = 7,
               .name = "lightspmv_counters",
               .format = "CSR",

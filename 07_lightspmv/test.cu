@@ -52,8 +52,8 @@ const Kernel& kernel_called(const std::string& name) {
   return *find_kernels(name).front();
 }
 
-const char* const kNames[] = {"lightspmv_vector", "lightspmv_warp", "lightspmv_counters",
-                              "lightspmv_long"};
+const char* const kNames[] = {"lightspmv_vector", "lightspmv_vector_inc", "lightspmv_warp",
+                              "lightspmv_counters", "lightspmv_long"};
 
 #ifndef SPMV_CUDA
 struct ScopedSettings {
@@ -142,7 +142,7 @@ TEST_CASE("step 07: the grid is what the device holds, or less", "[07]") {
           cudaSuccess);
   REQUIRE(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device) ==
           cudaSuccess);
-  const int blocks = device::resident_blocks(lightspmv_kernel<32, 8, double>, kLightThreads);
+  const int blocks = device::resident_blocks(lightspmv_kernel<32, 8, false, double>, kLightThreads);
   CHECK(blocks % multiprocessors == 0);
   CHECK(blocks >= multiprocessors);
   CHECK(blocks <= multiprocessors * (threads / kLightThreads));
@@ -160,7 +160,7 @@ TEST_CASE("step 07: a texture has a greatest width", "[07]") {
         build<double>(1, static_cast<Index>(cols), [](Index) { return 1; });
     const device::DeviceCsr<double> csr(matrix.csr);
     const Problem<double> problem{matrix, csr};
-    for (const std::string name : {"lightspmv_vector", "lightspmv_warp"}) {
+    for (const std::string name : {"lightspmv_vector", "lightspmv_vector_inc", "lightspmv_warp"}) {
       try {
         kernel_called(name).set_up(problem);
         CHECK(cols == limit);
@@ -179,9 +179,9 @@ TEST_CASE("step 07: a texture has a greatest width", "[07]") {
 // and the same bits however the rows were shared out.
 TEMPLATE_TEST_CASE("step 07: product after product, the same bits", "[07]", float, double) {
   using T = TestType;
-  const Index rows =
-      device::resident_blocks(lightspmv_kernel<32, 8, T>, kLightThreads) * (kLightThreads / 8) * 3 +
-      5;
+  const Index rows = device::resident_blocks(lightspmv_kernel<32, 8, false, T>, kLightThreads) *
+                         (kLightThreads / 8) * 3 +
+                     5;
   const Matrix<T> matrix = uneven<T>(rows);
   const device::DeviceCsr<T> csr(matrix.csr);
   const Problem<T> problem{matrix, csr};
@@ -268,6 +268,7 @@ TEST_CASE("step 07: what the counters are asked", "[07]") {
   };
   // A row each, and each vector once in vain.
   CHECK(atomics("lightspmv_vector", "row_counter") == kRows + 264 * 128);
+  CHECK(atomics("lightspmv_vector_inc", "row_counter") == kRows + 264 * 128);
   // Four rows each, and each warp once in vain.
   CHECK(atomics("lightspmv_warp", "row_counter") == kRows / 4 + 264 * 32);
   // The same, but the first four rows of each warp cost nothing.

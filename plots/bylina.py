@@ -79,13 +79,13 @@ def sizes_table(number):
         rows = []
         for row in published(f"bylina_2011_table{number}"):
             info = data.shapes.get(row["matrix"])
-            ours = ([str(info["matrix"]["nnz"]), f"{info['min_row']} to {info['max_row']}", f"{info['mean_row']:.2f}",
+            ours = ([str(info["matrix"]["nnz"]), f"{info['min_col']} to {info['max_col']}", f"{info['mean_row']:.2f}",
                      f"{info['dispersion']:.6f}", info["matrix"]["source"]] if info else ["—"] * 5)
             rows.append([row["matrix"], row["rows"], row["nonzeros"], f"{row['min']} to {row['max']}",
                          row["density"], row["dispersion"], *ours])
         return Table(f"{PAPER}, table {number}: the matrices, and what stands for them here",
                      ["matrix", "rows", "nonzeros", "in a column", "density", "dispersion", "ours: nonzeros",
-                      "in a row", "density", "dispersion", "source"], rows,
+                      "in a column", "density", "dispersion", "source"], rows,
                      ["A dash: `make bench SET=shapes` looks at those that it can load."])
 
     return table

@@ -40,6 +40,7 @@ def picture(number, title, unit, value):
             gaps.remark("No records of CDS on grids with several unknowns a point: "
                         f"`{style.COMMAND} KERNELS='cds*,dia*,ell*,cusparse_*'`.")
             return figure
+        copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=None)
         grid = figure.add_gridspec(3, len(every), height_ratios=[0.4, 1, 1])
         style.words(figure.add_subplot(grid[0, :]), statements(number))
         for row, precision in enumerate(("f32", "f64"), 1):
@@ -54,6 +55,8 @@ def picture(number, title, unit, value):
                     axes.errorbar(list(there), rates, fmt="none", ecolor=colour, elinewidth=0.8, yerr=[
                         [rate * (1 - t["median"] / t["upper"]) for rate, t in zip(rates, times)],
                         [rate * (t["median"] / t["lower"] - 1) for rate, t in zip(rates, times)]])
+                if number == 8 and copy:
+                    axes.axhline(copy, color=style.BLACK, linewidth=0.8, linestyle="--", label=f"a copy: {copy:.0f} GB/s")
                 axes.set_title(f"{name}, {precision}")
                 axes.set_xlabel("degrees of freedom")
                 axes.set_ylim(bottom=0)

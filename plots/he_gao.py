@@ -6,7 +6,7 @@ from statistics import mean
 import style
 from multigpu import efficiencies, labels, percent
 from records import STAND_IN, bandwidth, gflops, published, starred
-from tables import Table
+from tables import Table, cell
 
 PAPER = "He and Gao 2016"
 GPU = "Tesla C2050"
@@ -38,6 +38,16 @@ def measured(data, gaps, names):
         if name not in found:
             gaps.find("PCSR", name, "f64", PCSR["PCSR"])
     return found
+
+
+def eight(data, names):
+    """Eight of them, files first, else spread over the sizes: as many as can be told apart. A table has all."""
+    names = sorted(names, key=lambda m: data.matrices.get(m, {}).get("nnz", 0))
+    chosen = [m for m in names if data.source(m) == "file"][:8]
+    rest = [m for m in names if m not in chosen]
+    left = 8 - len(chosen)
+    chosen += rest if len(rest) <= left else [rest[k * (len(rest) - 1) // max(left - 1, 1)] for k in range(left)]
+    return [m for m in names if m in chosen]
 
 
 def speedups(data, precision, names, patterns):
@@ -90,12 +100,12 @@ def mean_speedups(axes, data, names):
 def figure4(data, gaps):
     """GFLOP/s of six algorithms in both precisions, and PCSR's average speed-ups."""
     gaps.remark(REMARK)
-    names = measured(data, gaps, matrices())
-    figure = style.new_figure(max(13, 0.62 * len(names)), 9.6 if names else 4,
-                              f"{PAPER}, figure 4: performance of all algorithms")
+    every = measured(data, gaps, matrices())
+    names = eight(data, every)
+    figure = style.new_figure(11, 9 if names else 4, f"{PAPER}, figure 4: performance of all algorithms")
     grid = figure.add_gridspec(3 if names else 1, 2)
     pcsr_of_table3(figure.add_subplot(grid[0, 0]))
-    mean_speedups(figure.add_subplot(grid[0, 1]), data, names)
+    mean_speedups(figure.add_subplot(grid[0, 1]), data, every)
     for row, precision in enumerate(("f32", "f64") if names else (), 1):
         axes = figure.add_subplot(grid[row, :])
         shown = [(label, median, low, high, cold) for label, median, low, high, cold in
@@ -105,15 +115,25 @@ def figure4(data, gaps):
         axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=16)
         style.legend_above(axes)
     if names:
-        gaps.remark(WARM)
+        gaps.remark(WARM + f" Averages: of {len(every)} matrices, which a table of TABLES.md has; below, {len(names)} of them.")
     return figure
+
+
+def figure4_table(data):
+    """What figure 4 has no room for."""
+    rows = []
+    for name in matrices():
+        found = [[data.fastest(name, p, patterns) for patterns in ALGORITHMS.values()] for p in ("f32", "f64")]
+        rows += [[data.label(name), p, *(cell(r and gflops(r)) for r in of)] for p, of in zip(("f32", "f64"), found)]
+    return Table(f"{PAPER}, figure 4: GFLOP/s of all algorithms, {data.device}", ["matrix", "precision", *ALGORITHMS], rows,
+                 [REMARK, f"Warm. A dash: refused or not measured yet: `{style.COMMAND}`."], words=2)
 
 
 def figure5(data, gaps):
     """Effective bandwidth of six algorithms, and what share of the peak the paper reached."""
     said = published("he_gao_2016_text")
-    names = measured(data, gaps, matrices())
-    figure = style.new_figure(max(13, 0.62 * len(names)), 9.6 if names else 4, f"{PAPER}, figure 5: effective bandwidth")
+    names = eight(data, measured(data, gaps, matrices()))
+    figure = style.new_figure(11, 9 if names else 4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
     grid = figure.add_gridspec(3 if names else 1, 1)
     axes = figure.add_subplot(grid[0])
     peaks = [144.0, 144.0]
@@ -142,15 +162,17 @@ def figure5(data, gaps):
     if names:
         gaps.remark("Bytes: the matrix in the kernel's format and x read once, y written once, PCSR's "
                     "middle array written and read; repeated reads of x are not counted. A matrix that fits in the L2 may "
-                    "exceed a copy. " + WARM)
+                    "exceed a copy. " + REMARK + " " + WARM)
     return figure
 
 
 def figure6(data, gaps):
-    """Where the nonzeros of af_shell9 and cont-300 are."""
-    names = [m for m in ("af_shell9", "cont-300") if "picture" in data.shapes.get(m, {})]
+    """Where the nonzeros of af_shell9 and cont-300 are, of their files: a stand-in's structure is not theirs."""
+    names = [m for m in ("af_shell9", "cont-300") if "picture" in data.shapes.get(m, {})
+             and data.shapes[m]["matrix"]["source"] == "file"]
     if not names:
-        gaps.remark("No picture of af_shell9 and cont-300: `make bench SET=shapes` makes them.")
+        gaps.remark("No picture of af_shell9 and cont-300: `make data ARGS=\"af_shell9 cont-300\"`, then "
+                    "`make bench SET=shapes`.")
         return None
     figure = style.new_figure(4.2 * len(names), 4.6, f"{PAPER}, figure 6: two matrices")
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names):
@@ -169,8 +191,6 @@ def figure6(data, gaps):
         for spine in axes.spines.values():
             spine.set_visible(True)
     gaps.remark("Each dot is a 200th of the rows by a 200th of the columns, the darker the fuller.")
-    if any(data.shapes[m]["matrix"]["source"] == "stand-in" for m in names):
-        gaps.remark(STAND_IN)
     return figure
 
 
@@ -212,7 +232,9 @@ def parallel_figure(number):
             each.axhline(100, color=style.BLACK, linewidth=0.7)
             each.set_ylabel("time on one / (GPUs x time), %")
             style.legend_above(each)
-        gaps.remark("PCSR-I: equal rows a GPU. PCSR-II: equal nonzeros a GPU.")
+        kernels = sorted({record["kernel"] for record in own.values()})
+        gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
+                    + (f" Ours: kernel {' and '.join(kernels)}." if kernels else ""))
         return figure
 
     draw.__doc__ = f"Parallel efficiency of PCSR-I and PCSR-II {words}."
@@ -266,5 +288,5 @@ def table2(data):
 
 FIGURES = {"he_gao_2016_figure4": figure4, "he_gao_2016_figure5": figure5, "he_gao_2016_figure6": figure6,
            **{f"he_gao_2016_figure{n}": parallel_figure(n) for n in PARALLEL}}
-TABLES = {"he_gao_2016_table2": table2,
+TABLES = {"he_gao_2016_figure4": figure4_table, "he_gao_2016_table2": table2,
           **{f"he_gao_2016_table{n}": parallel_table(n) for n in (3, 4, 5, 6)}}

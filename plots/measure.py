@@ -41,8 +41,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import prove_counters
-from record_format import RecordError, append, join, outcome_of, outcomes_in, records_in, tidy
-from records import COUNTERS, RESULTS, ROOT, fits, published
+from record_format import RecordError, append, join, outcome_of, records_in, tidy
+from records import COUNTERS, RESULTS, ROOT, current_outcomes, current_records, fits, published
 
 try:
     import tomllib
@@ -225,7 +225,7 @@ class Store:
             found = set()
             for path in (place / file for place in self.places):
                 if path.exists():
-                    found |= {key_of(r) for r in [*records_in(path), *outcomes_in(path)] if r["run"] >= self.since}
+                    found |= {key_of(r) for r in [*current_records(path), *current_outcomes(path)] if r["run"] >= self.since}
             self.done[file] = found
         return self.done[file]
 

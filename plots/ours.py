@@ -4,7 +4,8 @@ import math
 from statistics import geometric_mean
 
 import style
-from records import floor_share, gflops, milliseconds, on_gpu, short, starred
+from records import floor_share, gflops, milliseconds, number, on_gpu, published, short, starred
+from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
          6: "06 PCSR", 7: "07 LightSpMV", 8: "08 ELL, HYB, DIA, SELL", 9: "09 CDS", 0: "cuSPARSE"}
@@ -43,28 +44,41 @@ def roofline(data, gaps):
     if not copies:
         gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
         return None
-    figure = style.new_figure(11, 4.9, f"Roofline: the best kernel of each step on each matrix, {data.device}, warm")
-    for axes, precision in zip(figure.subplots(1, 2, sharey=True), ("f32", "f64")):
-        points = {}
+    points = {}  # step -> precision -> (operations per byte, GFLOP/s)
+    for precision in ("f32", "f64"):
         for name in data.matrices:
             for step, record in by_step(data, name, precision).items():
-                points.setdefault(step, []).append(
+                points.setdefault(step, {}).setdefault(precision, []).append(
                     (2 * record["nnz"] / record["compulsory_bytes"], gflops(record)))
-        for (step, at), marker in zip(sorted(points.items()), style.MARKERS):
-            axes.plot([x for x, _ in at], [y for _, y in at], marker, color=COLOURS[step], markersize=4.5,
-                      alpha=0.8, markeredgecolor="white", markeredgewidth=0.4, label=STEPS[step])
-        xs = [x for at in points.values() for x, _ in at] or [0.1]
-        edge = [min(xs) * 0.8, max(xs) * 1.25]
+    steps = sorted(points, key=lambda step: step or 99)
+    columns = 3
+    lines = math.ceil(len(steps) / columns)
+    figure = style.new_figure(10, 1 + 2.5 * lines, f"Roofline: the best kernel of each step on each matrix, {data.device}, warm")
+    xs = [x for of in points.values() for at in of.values() for x, _ in at]
+    edge = [min(xs) * 0.8, max(xs) * 1.25]
+    panels = list(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat)
+    for axes, step in zip(panels, steps):
+        for precision, marker in (("f32", "^"), ("f64", "o")):
+            at = points[step].get(precision, [])
+            axes.plot([x for x, _ in at], [y for _, y in at], marker, color=COLOURS.get(step, style.GREY), markersize=4,
+                      alpha=0.6, markeredgecolor="white", markeredgewidth=0.3,
+                      markerfacecolor=COLOURS.get(step, style.GREY) if precision == "f64" else "none", label=precision)
+            axes.lines[-1].set_markeredgecolor(COLOURS.get(step, style.GREY))
         axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1,
                   label=f"a copy: {max(copies):.0f} GB/s")
-        axes.set(xscale="log", yscale="log", xlabel="operations a compulsory byte", title=precision)
+        axes.set(xscale="log", yscale="log", title=STEPS[step])
         axes.grid(True, which="major", axis="both")
         axes.set_xticks([tick for tick in (0.05, 0.1, 0.2, 0.5, 1) if edge[0] <= tick <= edge[1]])
         axes.set_xticks([], minor=True)
         axes.xaxis.set_major_formatter("{x:g}")
-    figure.axes[0].set_ylabel("GFLOP/s")
-    figure.axes[0].yaxis.set_major_formatter("{x:g}")
-    figure.axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        axes.yaxis.set_major_formatter("{x:g}")
+    for axes in panels[len(steps):]:
+        axes.axis("off")
+    for axes in panels[:len(steps):columns]:
+        axes.set_ylabel("GFLOP/s")
+    for axes in panels[max(len(steps) - columns, 0):len(steps)]:
+        axes.set_xlabel("operations per compulsory byte")
+    panels[0].legend(loc="lower right", fontsize=7)
     gaps.remark("Compulsory bytes: the matrix in the kernel's format and x read once, y written once. "
                 "A matrix that fits in the L2 may lie above the line.")
     return figure
@@ -184,48 +198,85 @@ def rivals(data, matrix, precision):
     return [r for r in data.of(matrix, precision) if r["kernel"].startswith("cusparse_")]
 
 
+FIXED = "pcsr_one_pass"
+GROUPS = ["real files", "stand-ins", "the papers' grids and chains", "other generated"]
+
+
+def group_of(data, name):
+    """Which of GROUPS a measured matrix belongs to."""
+    source = data.source(name)
+    if source != "generated":
+        return GROUPS[0] if source == "file" else GROUPS[1]
+    chains = {row["matrix"] for n in (2, 3) for row in published(f"bylina_2011_table{n}")}
+    return GROUPS[2] if name in chains or ",dof=" in name else GROUPS[3]
+
+
+def over_cusparse(data, precision, fixed):
+    """{group: {matrix: (ratio, our record, cuSPARSE's)}}: pcsr_one_pass, or our best kernel, against the best of
+    cuSPARSE's."""
+    found = {}
+    for name in data.matrices:
+        best = by_step(data, name, precision)
+        # A sweep that measured one kernel of cuSPARSE knows no best of them.
+        if 0 not in best or len(rivals(data, name, precision)) < 4:
+            continue
+        own = (data.fastest(name, precision, [FIXED]) if fixed
+               else min((r for s, r in best.items() if s), key=milliseconds, default=None))
+        if own:
+            found.setdefault(group_of(data, name), {})[name] = (milliseconds(best[0]) / milliseconds(own), own, best[0])
+    return {group: found[group] for group in GROUPS if group in found}
+
+
 def speedup(data, gaps):
-    """Our best kernel over the best of cuSPARSE, by matrix, sorted."""
-    figure_rows = {}
-    for precision in ("f32", "f64"):
-        for name in data.matrices:
-            best = by_step(data, name, precision)
-            steps = [r for s, r in best.items() if s]
-            # A sweep that measured one kernel of cuSPARSE knows no best of them.
-            if steps and 0 in best and len(rivals(data, name, precision)) >= 4:
-                own = min(steps, key=milliseconds)
-                ratio = milliseconds(best[0]) / milliseconds(own)
-                figure_rows.setdefault(precision, []).append((ratio, name, own, best[0]))
-    if not figure_rows:
+    """One kernel, then the best of all, over the best of cuSPARSE: a dot per matrix, in groups by where it is from."""
+    every = {(p, fixed): over_cusparse(data, p, fixed) for p in ("f32", "f64") for fixed in (True, False)}
+    if not any(every.values()):
         gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
         return None
-    longest = max(map(len, figure_rows.values()))
-    figure = style.new_figure(12, 1.4 + 0.165 * longest,
-                              f"Our best kernel against the best of cuSPARSE, {data.device}, warm")
-    for axes, (precision, rows) in zip(figure.subplots(1, len(figure_rows), squeeze=False)[0], figure_rows.items()):
-        rows.sort(key=lambda row: row[0])
-        for y, (ratio, name, own, rival) in enumerate(rows):
-            low = milliseconds(rival, "warm", "lower") / milliseconds(own, "warm", "upper")
-            high = milliseconds(rival, "warm", "upper") / milliseconds(own, "warm", "lower")
-            axes.plot([1, ratio], [y, y], color=COLOURS[own["step"]], linewidth=2.2, solid_capstyle="butt")
-            axes.errorbar(ratio, y, xerr=[[ratio - low], [high - ratio]], fmt="o", markersize=4,
-                          color=COLOURS[own["step"]], ecolor=style.BLACK, elinewidth=0.7)
-            axes.annotate(own["kernel"], (max(ratio, high, 1), y), xytext=(5, 0), textcoords="offset points",
-                          va="center", fontsize=6.5, color="#444444")
-        axes.axvline(1, color=style.BLACK, linewidth=0.8)
-        axes.set_yticks(range(len(rows)))
-        axes.set_yticklabels([data.label(name) for _, name, *_ in rows], fontsize=7)
-        mean = geometric_mean([row[0] for row in rows])
-        axes.set_title(f"{precision}: geometric mean {mean:.2f} over {len(rows)} matrices")
-        axes.set_xlabel("times as fast as the best of cuSPARSE's kernels")
-        axes.grid(True, axis="x")
-        axes.grid(False, axis="y")
-        axes.set_ylim(-0.8, len(rows) - 0.2)
-        edge = max(row[0] for row in rows)
-        axes.set_xlim(0, edge * 1.45)
-    gaps.remark("cuSPARSE: the fastest of CSR and COO algorithms, with and without preprocess, and of sliced ELL "
-                "and block CSR where they were measured. Colours: steps as in the ladder. Lines: quartiles.")
+    figure = style.new_figure(10, 5.4, f"Against the best of cuSPARSE's kernels, {data.device}, warm")
+    panels = figure.subplots(2, 2, sharex=True)
+    for line, precision in enumerate(("f32", "f64")):
+        for column, fixed in enumerate((True, False)):
+            axes, groups = panels[line][column], every[precision, fixed]
+            for y, (group, of) in enumerate(groups.items()):
+                ratios = sorted(ratio for ratio, *_ in of.values())
+                # Dots beside each other are moved apart.
+                axes.plot(ratios, [y + 0.22 * (k % 3 - 1) for k in range(len(ratios))], "o", markersize=4, alpha=0.7,
+                          color=[style.BLUE, style.ORANGE, style.GREEN, style.GREY][GROUPS.index(group)])
+                mean = geometric_mean(ratios)
+                axes.plot([mean, mean], [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
+                axes.annotate(f"{mean:.2f}", (mean, y - 0.42), ha="center", va="bottom", fontsize=9, fontweight="bold")
+            axes.set_yticks(range(len(groups)))
+            axes.set_yticklabels([f"{group} ({len(of)})" for group, of in groups.items()] if column == 0
+                                 else [str(len(of)) for of in groups.values()], fontsize=9)
+            axes.set_ylim(len(groups) - 0.4, -0.8)
+            axes.axvline(1, color=style.BLACK, linewidth=0.8)
+            axes.set_xscale("log")
+            axes.set_xticks([0.25, 0.5, 1, 2, 4])
+            axes.set_xticks([], minor=True)
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.grid(True, axis="x")
+            axes.grid(False, axis="y")
+            axes.set_title(f"{precision}: " + (f"one kernel, {FIXED}" if fixed else "the best of all, a choice of format"))
+            if line == 1:
+                axes.set_xlabel("times as fast")
+    gaps.remark("A dot per matrix, the line their geometric mean; in parentheses how many. cuSPARSE: the fastest of CSR and "
+                "COO algorithms, with and without preprocess, and of sliced ELL and block CSR where they were measured. "
+                "Every matrix: table of TABLES.md.")
     return figure
+
+
+def speedup_table(data):
+    every = [over_cusparse(data, precision, fixed) for fixed in (True, False) for precision in ("f32", "f64")]
+    rows = []
+    for group in GROUPS:
+        for name in sorted({name for of in every for name in of.get(group, {})}):
+            found = [of.get(group, {}).get(name) for of in every]
+            cells = ["—" if f is None else number(f[0]) + (f" ({f[1]['kernel']})" if k > 1 else "") for k, f in enumerate(found)]
+            rows.append([data.label(name), group, *cells])
+    rows = rows or [["not measured yet", *["—"] * 5]]
+    return Table("Times as fast as the best of cuSPARSE's kernels",
+                 ["matrix", "group", f"{FIXED}: f32", "f64", "the best of all: f32", "f64"], rows, ["Warm."], words=2)
 
 
 # Milliseconds: no conversion from CSR to COO takes that long; opening cuSPARSE, which was once part of a
@@ -263,9 +314,10 @@ def break_even(data, gaps):
     for y, name in enumerate(order):
         values = sorted(found.get(name, []))
         colour = COLOURS[kernels[name]]
-        axes.plot(values, [y] * len(values), "o", color=colour, markersize=4, alpha=0.75,
-                  markeredgecolor="white", markeredgewidth=0.4)
         if values:
+            quarter = len(values) // 4
+            axes.plot([values[0], values[-1]], [y, y], color=colour, linewidth=1, alpha=0.6)
+            axes.plot([values[quarter], values[-1 - quarter]], [y, y], color=colour, linewidth=6, solid_capstyle="butt")
             axes.plot([values[len(values) // 2]], [y], "|", color=style.BLACK, markersize=11, markeredgewidth=1.6)
         axes.text(most * 2.2, y, f"{len(values)} of {len(values) + never.get(name, 0)}", va="center", fontsize=7)
     axes.text(most * 2.2, -1, "pays off on", va="center", fontsize=7)
@@ -276,14 +328,15 @@ def break_even(data, gaps):
     axes.set_ylim(len(order) - 0.3, -1.6)
     axes.grid(True, axis="x")
     axes.grid(False, axis="y")
-    gaps.remark("A dot a matrix on which the kernel is the faster one; the black line is their median. Setup "
+    gaps.remark("Of the matrices on which the kernel is the faster one: the thin line is their range, the thick one the middle "
+                "half, the black mark the median. Setup "
                 "is the conversion from CSR that is already on the device to the kernel's format; what converts nothing "
                 "has 10 to 20 us of it all the same. Colours: steps as in the ladder.")
     if opened:
-        gaps.remark(f"{opened} dots of cuSPARSE's CSR and COO were its first product in their process, and their setup "
+        gaps.remark(f"{opened} measurements of cuSPARSE's CSR and COO were its first product in their process, and their setup "
                     "opened the library.")
     return figure
 
 
 FIGURES = {"roofline": roofline, "ladder": ladder, "coalescing": coalescing, "speedup": speedup, "break_even": break_even}
-TABLES = {}
+TABLES = {"speedup": speedup_table}

@@ -8,10 +8,11 @@ lines say where it comes from: "# paper: ...".
 
 import csv
 import fnmatch
+import functools
 import json
 from pathlib import Path
 
-from record_format import RecordError, column, outcomes_in, records_in, thing_of
+from record_format import RecordError, column, description_of, outcome_of, parsed, records_in, thing_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "plots" / "results"
@@ -26,11 +27,42 @@ def files_in(directory):
     return sorted(Path(directory).glob("*.jsonl"))
 
 
+@functools.lru_cache
+def stand_ins():
+    """{matrix: specification} of the catalogue's stand-ins as they are made now; `spmv stand-in` wrote the file."""
+    lines = (ROOT / "plots" / "stand_ins.tsv").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("\t") for line in lines)
+
+
+def is_current(record, known):
+    """Whether a record is not of a stand-in that was made in another way than now."""
+    return record.get("source") != "stand-in" or known.get(record["matrix"]) == record.get("detail")
+
+
+def current_records(file):
+    """The joined measurements of a file but those of stand-ins that are made in another way now."""
+    known = stand_ins()
+    return [record for record in records_in(file) if is_current(record, known)]
+
+
+def current_outcomes(file):
+    """The same of the lines that say why there is no measurement. Those of a matrix of the catalogue without a
+    description, of which it is not known what it was, are left out."""
+    known, details, found = stand_ins(), {}, []
+    for line in parsed(Path(file).read_text(encoding="utf-8"), Path(file).name):
+        if description_of(line) == "matrix":
+            details[line["matrix"]["run"], line["matrix"]["name"]] = line["matrix"]
+        elif outcome_of(line):
+            found.append(line)
+    return [line for line in found if line["matrix"] not in known or is_current(
+        {**details.get((line["run"], line["matrix"]), {"source": "stand-in"}), "matrix": line["matrix"]}, known)]
+
+
 def read(files):
     """The joined measurements of files, the newest of each, in the order of files and lines."""
     newest = {}
     for file in files:
-        for record in records_in(file):
+        for record in current_records(file):
             key = thing_of(record)
             if key in newest and newest[key]["run"] > record["run"]:
                 continue
@@ -159,8 +191,10 @@ class Data:
         self.shapes = {}
         if (results / "matrices.jsonl").exists():
             lines = (results / "matrices.jsonl").read_text(encoding="utf-8").splitlines()
-            self.shapes = {info["matrix"]["name"]: info for info in map(json.loads, lines)}
-        self.refused = {identity(line) for file in files_in(results / device) for line in outcomes_in(file)}
+            known = stand_ins()
+            self.shapes = {info["matrix"]["name"]: info for info in map(json.loads, lines)
+                           if is_current({**info["matrix"], "matrix": info["matrix"]["name"]}, known)}
+        self.refused = {identity(line) for file in files_in(results / device) for line in current_outcomes(file)}
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them
         self.by_matrix = {}  # (name, precision, on a GPU) -> records
         for (matrix, precision, _), record in self.times.items():

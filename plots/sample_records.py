@@ -3,6 +3,7 @@
 import json
 
 from record_format import description_of
+from records import stand_ins
 
 RUN = ("backend", "device", "processor", "driver", "cuda", "cusparse", "compiler", "commit", "command")
 MATRIX = ("source", "detail", "rows", "cols", "nnz")
@@ -26,6 +27,8 @@ def record(kernel, matrix, warm, **changes):
         "floor": {"warm_ms": quartiles(warm / 2), "cold_ms": quartiles(warm), "copy_gb_per_s": 4000},
     }
     result.update(changes)
+    if result["source"] == "stand-in":
+        result.setdefault("detail", stand_ins().get(matrix))
     return {name: value for name, value in result.items() if value is not None}
 
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+from html import escape
 
 from records import STAND_IN
 
@@ -17,7 +18,7 @@ LOOK = {
     "xtick.labelsize": 7.5, "ytick.labelsize": 7.5, "axes.spines.top": False,
     "axes.spines.right": False, "axes.axisbelow": True, "axes.grid": True, "axes.grid.axis": "y",
     "grid.color": "#dddddd", "grid.linewidth": 0.6, "legend.frameon": False,
-    "figure.dpi": 100, "savefig.dpi": 100, "svg.fonttype": "none", "svg.hashsalt": "spmv",
+    "figure.dpi": 100, "savefig.dpi": 200, "svg.fonttype": "none", "svg.hashsalt": "spmv",
 }
 
 
@@ -186,6 +187,9 @@ def svg(figure):
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
     text = text[text.index("<svg"):]
+    # What a screen reader says.
+    title = escape(figure._suptitle.get_text().strip()) if figure._suptitle else ""
+    text = re.sub(r"<svg[^>]*>", lambda m: m[0][:-1] + f' role="img" aria-label="{title}">\n <title>{title}</title>', text, count=1)
     # Names made from numbers that differ in their last digits from run to run become counts.
     names = {}
     text = re.sub(r"\b[pmh][0-9a-f]{10}\b", lambda m: names.setdefault(m[0], f"{m[0][0]}{len(names)}"), text)

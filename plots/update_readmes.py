@@ -294,8 +294,8 @@ def make_table(arguments, results=None):
 def make_claims(arguments, results=None):
     match = re.fullmatch(r"device=(\S+)", arguments)
     if not match:
-        raise BlockError("claims need device=DEVICE and nothing else")
-    return claims.claims_table(Data(match[1], results)).markdown()
+        raise BlockError("claims need device=DEVICE[,DEVICE] and nothing else")
+    return claims.claims_table(*(Data(device, results) for device in match[1].split(","))).markdown()
 
 
 # --- READMEs --------------------------------------------------------------------------------------

@@ -5,12 +5,13 @@
 // triangles, entries that are stored as zero included. The collection's index leaves the zeros out;
 // `explicit_zeros` is the difference. Where a paper prints another number, `note` says why.
 //
-// A stand-in is a generator's matrix of the same kind. It has the file's rows and columns exactly
-// and its nonzeros within 1 % (powerlaw, dense: exactly); where the standard deviation of the row
-// length or its maximum is known, it comes within a factor of 1.5 of the former and of 1.25 of the
-// latter. common/tests/catalogue_test.cpp holds every stand-in of up to 3 million nonzeros to that.
-// The Markov paper's own chains are wlan's, which has their rows and nonzeros exactly.
-// The CDS paper names no matrices: its structured grids are stencil2d and stencil3d, with dof= and
+// A stand-in is a generator's matrix of the same kind, made by a recipe (stand_in.hpp) from the
+// numbers here, or by a specification where the paper's problem has a structure of its own. It has
+// the file's rows and columns exactly and its nonzeros within 1 % (graphs, dense: exactly); where
+// the standard deviation of the row length or its maximum is known, it comes within a factor of 1.5
+// of both. common/tests/catalogue_test.cpp holds every stand-in of up to 3 million nonzeros to
+// that. The Markov paper's own chains are wlan's, which has their rows and nonzeros exactly. The
+// CDS paper names no matrices: its structured grids are stencil2d and stencil3d, with dof= and
 // boundary=.
 #pragma once
 
@@ -38,13 +39,15 @@ struct CatalogueEntry {
   Index cols;
   Index nnz;
   Index explicit_zeros;
-  unsigned papers;     // a sum of Paper
-  double row_stddev;   // of the row length, from the poster; -1 where it is not given
-  Index max_row;       // longest row, from a paper or the file; -1 where it is not given
-  const char* kind;    // in words
-  const char* source;  // the generator's specification
-  bool exact;          // `source` is the matrix itself and no stand-in
-  const char* note;    // where a paper's figures differ; else ""
+  unsigned papers;       // a sum of Paper
+  double row_stddev;     // of the row length, from the poster; -1 where it is not given
+  Index max_row;         // longest row, rounded; -1 where it is not known
+  const char* kind;      // in words
+  const char* stand_in;  // kind of the recipe (stand_in.hpp) that makes `source`; else ""
+  Index unknowns;        // at each node, for a mesh
+  std::string source;    // the generator's specification
+  bool exact;            // `source` is the matrix itself and no stand-in
+  const char* note;      // where a paper's figures differ; else ""
 
   const char* file_stem() const { return *collection_name ? collection_name : name; }
 };

@@ -1,6 +1,7 @@
 // What generators build a pattern with.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -76,5 +77,20 @@ class PatternBuilder {
   Pattern pattern_;
   std::vector<Index> block_row_;
 };
+
+// Sorts drawn columns and makes them distinct: one that is taken moves on to the next free column,
+// and those pushed past `end` fill up the free ones before it. Every value that was drawn stays in
+// the set. There must be room.
+inline void sort_and_separate(std::vector<Index>& columns, long long end) {
+  std::sort(columns.begin(), columns.end());
+  for (std::size_t k = 1; k < columns.size(); ++k) {
+    const Index before = columns[k - 1];
+    columns[k] = std::max(columns[k], before < end ? before + 1 : before);
+  }
+  auto limit = static_cast<Index>(end);
+  for (auto column = columns.rbegin(); column != columns.rend() && *column >= limit; ++column) {
+    *column = --limit;
+  }
+}
 
 }  // namespace spmv

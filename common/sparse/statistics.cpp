@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "sparse/bsr.hpp"
 #include "sparse/catalogue.hpp"
 #include "sparse/text.hpp"
 
@@ -265,6 +266,9 @@ Statistics compute_statistics(const Csr<T>& csr) {
   s.min_row = csr.row_length(0);
   double squares = 0;
   long long distances = 0;
+  std::vector<bool> on_diagonal(static_cast<std::size_t>(csr.rows) +
+                                static_cast<std::size_t>(csr.cols));
+  std::vector<Index> column_lengths(static_cast<std::size_t>(csr.cols));
   for (Index row = 0; row < csr.rows; ++row) {
     const Index length = csr.row_length(row);
     s.min_row = std::min(s.min_row, length);
@@ -275,8 +279,17 @@ Statistics compute_statistics(const Csr<T>& csr) {
       const Index distance = std::abs(row - csr.column_indices[k]);
       s.bandwidth = std::max(s.bandwidth, distance);
       distances += distance;
+      ++column_lengths[csr.column_indices[k]];
+      on_diagonal[static_cast<std::size_t>(csr.rows) - static_cast<std::size_t>(row) +
+                  static_cast<std::size_t>(csr.column_indices[k])] = true;
     }
   }
+  if (csr.cols > 0) {
+    const auto [least, most] = std::minmax_element(column_lengths.begin(), column_lengths.end());
+    s.min_col = *least;
+    s.max_col = *most;
+  }
+  s.diagonals = static_cast<Index>(std::count(on_diagonal.begin(), on_diagonal.end(), true));
   s.stddev_row = std::sqrt(squares / s.rows);
   if (s.nnz > 0) {
     s.dispersion = static_cast<double>(distances) / s.nnz / std::max(s.rows, s.cols);
@@ -323,15 +336,20 @@ void print_info_json(std::ostream& out, const Matrix<T>& matrix) {
       {"matrix",
        {{"name", matrix.source.name},
         {"source", to_string(matrix.source.origin)},
+        {"detail", matrix.source.detail},
         {"rows", s.rows},
         {"cols", s.cols},
         {"nnz", s.nnz}}},
       {"min_row", s.min_row},
       {"max_row", s.max_row},
+      {"min_col", s.min_col},
+      {"max_col", s.max_col},
       {"mean_row", s.mean_row},
       {"stddev_row", s.stddev_row},
       {"empty_rows", s.empty_rows},
       {"bandwidth", s.bandwidth},
+      {"diagonals", s.diagonals},
+      {"block", best_block(matrix.csr)},
       {"dispersion", s.dispersion},
       {"picture", {{"lines", lines}, {"columns", columns}, {"cells", cells}}}};
   out << info.dump() << '\n';

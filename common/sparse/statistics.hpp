@@ -13,12 +13,15 @@ struct Statistics {
   Index rows = 0;
   Index cols = 0;
   Index nnz = 0;
-  Index min_row = 0;      // length of the shortest row, which may be 0
-  Index max_row = 0;      // length of the longest
+  Index min_row = 0;  // length of the shortest row, which may be 0
+  Index max_row = 0;  // length of the longest
+  Index min_col = 0;  // the same of columns
+  Index max_col = 0;
   double mean_row = 0;    // nnz / rows
   double stddev_row = 0;  // of all rows, that is with 1 / rows
   Index empty_rows = 0;
   Index bandwidth = 0;    // largest |i - j| of a nonzero
+  Index diagonals = 0;    // on which there is a nonzero
   double dispersion = 0;  // mean |i - j| of the nonzeros, divided by the larger of rows and cols
                           // (Bylina, Bylina and Karwacki 2011, section 5.1, whose are square)
 };

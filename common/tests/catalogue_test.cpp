@@ -208,8 +208,8 @@ TEST_CASE("every generated matrix of up to 3 million nonzeros is as near as prom
       CHECK(s.stddev_row >= entry.row_stddev / 1.5);
     }
     if (entry.max_row >= 0) {
-      CHECK(s.max_row <= 1.25 * entry.max_row);
-      CHECK(s.max_row >= entry.max_row / 1.25);
+      CHECK(s.max_row <= 1.5 * entry.max_row);
+      CHECK(s.max_row >= entry.max_row / 1.5);
     }
     ++checked;
   }
@@ -316,4 +316,21 @@ TEST_CASE("text for people", "[text]") {
   CHECK(spmv::edit_distance("kitten", "SITTING") == 3);
   CHECK(spmv::suggestion("csr", {"coo", "dia"}).empty());
   CHECK(spmv::suggestion("cell", {"ell", "sell", "hyb"}) == "; did you mean ell or sell?");
+}
+
+TEST_CASE("the plots know every stand-in as it is made now", "[catalogue]") {
+  // Records of a stand-in that was made differently are not shown (plots/records.py).
+  std::ifstream file(fs::path(SPMV_SOURCE_DIR) / "plots/stand_ins.tsv");
+  std::map<std::string, std::string> known;
+  for (std::string line; std::getline(file, line);) {
+    known[line.substr(0, line.find('\t'))] = line.substr(line.find('\t') + 1);
+  }
+  std::size_t stand_ins = 0;
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (entry.exact) continue;
+    ++stand_ins;
+    // `spmv stand-in >plots/stand_ins.tsv` writes them.
+    CHECK(known[entry.name] == spmv::full_specification(entry.source));
+  }
+  CHECK(known.size() == stand_ins);
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sparse/stand_in.hpp"
 #include "sparse/statistics.hpp"
 #include "tests/catch.hpp"
 
@@ -143,6 +144,15 @@ const std::vector<std::string> kAssorted{
     "kkt:5x5",
     "kkt:7x0",
     "kkt:0x0",
+    "mesh:401",
+    "mesh:402,dims=2,stddev=0,irregular=0",
+    "mesh:397,block=3,stddev=20,disorder=8,far=50",
+    "mesh:1",
+    "mesh:0",
+    "graph:300x200",
+    "graph:203x307,nnz=2000,stddev=20,group=7,copy=90,run=400,local=0,diagonal=1",
+    "graph:3x1,nnz=3",
+    "graph:0x7",
     "dense:17x13",
     "dense:0x5",
     "dense:5x0",
@@ -151,13 +161,30 @@ const std::vector<std::string> kAssorted{
 };
 
 TEST_CASE("some rows of a generated matrix are those of all of it", "[generators]") {
-  for (const char* spec :
-       {"stencil2d:13x7", "stencil2d:9x8,dof=3,points=9", "stencil3d:5x4x6,points=27",
-        "stencil2d:9x8,dof=2,boundary=constant", "stencil2d:2x8,boundary=wrap", "lattice:3x3x2x2",
-        "triangle:14", "random:90x70", "banded:120,bandwidth=9,nnz_per_row=5",
-        "powerlaw:150x140,nnz=900", "rmat:scale=7", "rmat:scale=7,symmetric=1", "fem:40",
-        "kkt:70x30", "dense:20x11", "diagonal:40", "diagonal:0", "banded:30000",
-        "wlan:C=2,m=1,W=2"}) {
+  for (const char* spec : {"stencil2d:13x7",
+                           "stencil2d:9x8,dof=3,points=9",
+                           "stencil3d:5x4x6,points=27",
+                           "stencil2d:9x8,dof=2,boundary=constant",
+                           "stencil2d:2x8,boundary=wrap",
+                           "lattice:3x3x2x2",
+                           "triangle:14",
+                           "random:90x70",
+                           "banded:120,bandwidth=9,nnz_per_row=5",
+                           "powerlaw:150x140,nnz=900",
+                           "rmat:scale=7",
+                           "rmat:scale=7,symmetric=1",
+                           "fem:40",
+                           "kkt:70x30",
+                           "dense:20x11",
+                           "diagonal:40",
+                           "diagonal:0",
+                           "banded:30000",
+                           "mesh:90",
+                           "mesh:83,block=4,far=30,disorder=4",
+                           "mesh:30000,dims=2",
+                           "graph:90x70",
+                           "graph:30000x30000,copy=80,group=32",
+                           "wlan:C=2,m=1,W=2"}) {
     CAPTURE(spec);
     const Csr<double> all = generate<double>(spec);
     const GeneratedRows by_rows(spec, sizeof(double));
@@ -225,8 +252,13 @@ TEST_CASE("a specification is the same matrix on every machine", "[generators]")
       {"rmat:scale=10,symmetric=1,seed=2", 0x8D503F7CF4A973DBull},
       {"fem:500", 0xC1BC485662E06C4Full},
       {"fem:5000,block=2,spread=90,reach=700", 0xA8D5A04119C67F51ull},
-      {"kkt:300x200", 0xE7CA4F30CE274144ull},
-      {"kkt:3000x2000,hessian=3,nnz=40000,width=11,reach=300", 0xE4746C1AB3D0DDFAull},
+      {"kkt:300x200", 0xFC6E58D3B9CEBF70ull},
+      {"kkt:3000x2000,hessian=3,nnz=40000,width=11,reach=300", 0x08DDF60FB3C71BA5ull},
+      {"mesh:500", 0x46755796A1CE45A5ull},
+      {"mesh:5000,block=3,dims=2,stddev=8,disorder=16,far=40", 0xC957E19B08AF3E19ull},
+      {"graph:300x200", 0xB451EA9DA83D2100ull},
+      {"graph:20000x30000,nnz=90000,stddev=12,group=32,copy=80,run=300,local=90",
+       0xFB0FC21144DC2C7Cull},
       {"dense:30x20", 0x8D0C1ED13EB45049ull},
       {"diagonal:100", 0x63A2E8BBFF6DD5DDull},
   };
@@ -237,9 +269,9 @@ TEST_CASE("a specification is the same matrix on every machine", "[generators]")
 }
 
 TEST_CASE("another seed gives another matrix of the same size", "[generators]") {
-  for (const char* spec :
-       {"random:97x101", "banded:131,bandwidth=40,nnz_per_row=7", "powerlaw:1009x907",
-        "rmat:scale=9", "fem:401", "kkt:211x107,width=9", "stencil2d:7x5", "dense:17x13"}) {
+  for (const char* spec : {"random:97x101", "banded:131,bandwidth=40,nnz_per_row=7",
+                           "powerlaw:1009x907", "rmat:scale=9", "fem:401", "kkt:211x107,width=9",
+                           "mesh:401", "graph:211x107", "stencil2d:7x5", "dense:17x13"}) {
     CAPTURE(spec);
     const std::string seeded = std::string(spec) + ",seed=";
     const Csr<double> one = generate<double>(seeded + "1"), two = generate<double>(seeded + "2");
@@ -413,7 +445,9 @@ TEST_CASE("the help lists every generator, no line over 100 columns", "[generato
 
 TEST_CASE("a bad specification is refused in one line", "[generators]") {
   const std::string generators =
-      "stencil2d, stencil3d, lattice, triangle, random, banded, powerlaw, rmat, fem, kkt, wlan, "
+      "stencil2d, stencil3d, lattice, triangle, random, banded, powerlaw, rmat, fem, mesh, "
+      "graph, kkt, "
+      "wlan, "
       "dense, diagonal";
   const std::vector<std::pair<std::string, std::string>> bad{
       {"", "no generator is called ''; there are " + generators},
@@ -491,4 +525,67 @@ TEST_CASE("a matrix that does not fit in memory is refused before anything is al
       "dense:40000x40000: needs 17.9 GiB of memory, more than the limit of 3.7 GiB; use a smaller "
       "matrix, or give --memory-limit 18311M if this machine has as much");
   CHECK(spmv::available_memory() > 1'000'000);
+}
+
+TEST_CASE("a mesh has a symmetric structure, many diagonals and the spread that is asked for",
+          "[generators]") {
+  for (const char* spec : {"mesh:4000,nnz=60000,stddev=5", "mesh:4000,nnz=28000,dims=2,stddev=2",
+                           "mesh:6001,block=3,nnz=300000,stddev=12,disorder=8,far=40"}) {
+    CAPTURE(spec);
+    const Csr<double> csr = generate<double>(spec);
+    CHECK(structure_is_symmetric(csr));
+    const std::string text = spec;
+    const Statistics s = compute_statistics(csr);
+    const double nnz = std::stod(text.substr(text.find("nnz=") + 4));
+    const double stddev = std::stod(text.substr(text.find("stddev=") + 7));
+    CHECK(s.nnz == Approx(nnz).epsilon(0.02));
+    CHECK(s.stddev_row == Approx(stddev).epsilon(0.1));
+    CHECK(s.diagonals > 9 * s.mean_row);
+    for (Index row = 0; row < csr.rows; ++row) REQUIRE(csr.row_length(row) > 0);
+  }
+  // Without irregularities it is a grid: the 7-point stencil's diagonals and a few more,
+  // since lines of its last plane may be missing.
+  CHECK(
+      compute_statistics(generate<float>("mesh:27000,nnz=183600,irregular=0,stddev=0")).diagonals <=
+      27);
+  CHECK_THROWS_AS(generate<float>("mesh:100,block=3,nnz=200"), InputError);
+}
+
+TEST_CASE("rows of a graph share columns with their neighbours", "[generators]") {
+  // Of the nonzeros, those whose column the row before has as well.
+  const auto shared = [](const std::string& spec) {
+    const Csr<double> csr = generate<double>(spec);
+    const Positions all = positions(csr);
+    const auto count = std::count_if(all.begin(), all.end(), [&](const auto& at) {
+      return all.count({at.first - 1, at.second}) > 0;
+    });
+    return static_cast<double>(count) / csr.nnz();
+  };
+  CHECK(shared("graph:5000x5000,copy=0,local=0") < 0.02);
+  CHECK(shared("graph:5000x5000,copy=90,local=0,alike=90") > 0.5);
+  const Statistics s =
+      compute_statistics(generate<double>("graph:3000x5000,nnz=40000,max_row=900,stddev=30"));
+  CHECK(s.nnz == 40000);
+  CHECK(s.max_row == 900);
+  CHECK(s.stddev_row == Approx(30).epsilon(0.15));
+}
+
+TEST_CASE("a stand-in is made from the facts of its kind", "[generators]") {
+  using spmv::stand_in_for;
+  CHECK(stand_in_for({1000, 1000, 7000, "mesh"}).find("mesh:1000,nnz=7000,dims=2") == 0);
+  CHECK(stand_in_for({1200, 1200, 72000, "mesh", 6, 90}).find("block=6,stddev=10") !=
+        std::string::npos);
+  CHECK(stand_in_for({50, 900, 4000, "linear program", 1, 300, 77.5})
+            .find("graph:50x900,nnz=4000,max_row=300,stddev=77.5") == 0);
+  for (const spmv::StandInKind& kind : spmv::stand_in_kinds()) {
+    CAPTURE(kind.name);
+    const Csr<double> csr = generate<double>(stand_in_for({600, 600, 6000, kind.name, 1, 60, 6}));
+    CHECK(csr.rows == 600);
+    CHECK(csr.cols == 600);
+    CHECK(csr.nnz() == Approx(6000).epsilon(0.05));
+  }
+  CHECK_THROWS_AS(stand_in_for({10, 10, 10, "nosuch"}), InputError);
+  // The version is part of what records hold.
+  CHECK(spmv::full_specification("mesh:10").find("recipe=1") != std::string::npos);
+  CHECK_THROWS_AS(generate<float>("mesh:10,recipe=2"), InputError);
 }

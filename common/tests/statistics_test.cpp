@@ -232,3 +232,13 @@ TEST_CASE("the character set follows the locale", "[statistics]") {
   const Environment lang("LANG", nullptr);
   CHECK(spmv::terminal_charset() == Charset::kAscii);
 }
+
+TEST_CASE("statistics count diagonals and column lengths", "[statistics]") {
+  const spmv::Statistics s = spmv::compute_statistics(spmv::generate<float>("stencil2d:30x20"));
+  CHECK(s.diagonals == 5);
+  CHECK(s.min_col == 3);
+  CHECK(s.max_col == 5);
+  const spmv::Statistics wide = spmv::compute_statistics(spmv::generate<float>("dense:3x7"));
+  CHECK(wide.diagonals == 9);
+  CHECK(wide.max_col == 3);
+}

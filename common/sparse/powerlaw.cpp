@@ -1,0 +1,55 @@
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "sparse/makers.hpp"
+#include "sparse/pattern_builder.hpp"
+#include "sparse/rng.hpp"
+#include "sparse/row_lengths.hpp"
+
+namespace spmv {
+
+Pattern make_powerlaw(const Specification& spec) {
+  const long long rows = spec.size(0), cols = spec.size(1);
+  const long long local = spec.get("local");
+  const long long column_skew = spec.get("column_skew");
+  const bool diagonal = spec.get("diagonal") != 0;
+  std::vector<Index> lengths = descending_row_lengths(spec, rows, cols);
+  const long long nnz = std::accumulate(lengths.begin(), lengths.end(), 0ll);
+  PatternBuilder builder(spec, rows, cols, static_cast<double>(nnz));
+  Rng shuffle(spec.seed(), ~0ull);
+  for (long long k = rows - 1; k > 0; --k) std::swap(lengths[k], lengths[shuffle.below(k + 1)]);
+
+  std::vector<Index> columns;
+  for (long long row = builder.begin(); row < builder.end(); ++row) {
+    Rng rng(spec.seed(), row);
+    const long long length = lengths[row];
+    const long long centre = row * cols / rows;
+    const long long reach = std::max(spec.get("bandwidth"), length);
+    const long long begin = std::max(centre - reach, 0ll);
+    const long long window = std::min(centre + reach + 1, cols) - begin;
+    columns.resize(length);
+    for (Index& column : columns) {
+      if (static_cast<long long>(rng.below(100)) < local) {
+        column = static_cast<Index>(begin + static_cast<long long>(rng.below(window)));
+      } else {
+        // u^skew is dense near 0, which makes the first columns hot; multiplying by a prime larger
+        // than any index moves the hot ones to all over the matrix.
+        const std::uint64_t u = rng.bits32();
+        std::uint64_t power = u;
+        for (long long k = 1; k < column_skew; ++k) power = (power * u) >> 32;
+        const std::uint64_t hot = (power * static_cast<std::uint64_t>(cols)) >> 32;
+        column = static_cast<Index>(hot * 2654435761ull % static_cast<std::uint64_t>(cols));
+      }
+    }
+    if (diagonal && length > 0) columns[0] = static_cast<Index>(centre);
+    sort_and_separate(columns, cols);
+    for (const Index column : columns) builder.add(column);
+    builder.end_row();
+  }
+  return builder.take();
+}
+
+}  // namespace spmv

@@ -1,0 +1,120 @@
+#include "sparse/stand_in.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace spmv {
+namespace {
+
+// As specifications take it: at most two digits after the point.
+std::string stddev_key(double stddev) {
+  return fmt::format(",stddev={:g}", std::floor(stddev * 100 + 0.5) / 100);
+}
+
+std::string with_row_lengths(const MatrixFacts& facts, std::string text) {
+  if (facts.max_row >= 0) text += fmt::format(",max_row={}", facts.max_row);
+  if (facts.row_stddev >= 0) text += stddev_key(facts.row_stddev);
+  return text;
+}
+
+// A mesh in two dimensions where nodes have few neighbours, in three where they have many.
+std::string mesh(const MatrixFacts& facts, double most_in_plane, const char* keys) {
+  const double couplings =
+      static_cast<double>(facts.nnz) / (static_cast<double>(facts.rows) * facts.unknowns);
+  const double mean = couplings * facts.unknowns;
+  std::string text = fmt::format("mesh:{},nnz={},dims={}", facts.rows, facts.nnz,
+                                 couplings <= most_in_plane ? 2 : 3);
+  if (facts.unknowns > 1) text += fmt::format(",block={}", facts.unknowns);
+  if (facts.row_stddev >= 0) {
+    text += stddev_key(facts.row_stddev);
+  } else if (facts.max_row >= 0) {
+    // The longest of many rows lies about three standard deviations above the mean.
+    text += stddev_key(std::max(facts.max_row - mean, 0.0) / 3);
+  }
+  return text + keys;
+}
+
+std::string irregular_mesh(const MatrixFacts& facts, const char* keys) {
+  return mesh(facts, 9, keys);
+}
+std::string plane_mesh(const MatrixFacts& facts, const char* keys) {
+  return mesh(facts, static_cast<double>(facts.nnz), keys);
+}
+// Of a 5-point stencil with irregularities, and a 7-point stencil.
+std::string grid(const MatrixFacts& facts, const char* keys) {
+  return mesh(facts, 6.6, keys);
+}
+
+std::string graph(const MatrixFacts& facts, const char* keys) {
+  return with_row_lengths(facts,
+                          fmt::format("graph:{}x{},nnz={}", facts.rows, facts.cols, facts.nnz)) +
+         keys;
+}
+
+struct Recipe {
+  StandInKind kind;
+  std::string (*make)(const MatrixFacts&, const char*);
+  const char* keys;
+};
+
+// Fitted on every second of the files that plots/calibration.csv names, judged on the others.
+const std::vector<Recipe>& recipes() {
+  static const std::vector<Recipe> all{
+      {{"mesh", "finite elements or volumes, on nodes with irregular connectivity"},
+       irregular_mesh,
+       ",disorder=4,far=40"},
+      {{"plane mesh", "the same in two dimensions, however many couplings there are"},
+       plane_mesh,
+       ",disorder=4,far=40"},
+      {{"structured grid", "finite differences or volumes on a grid, with few irregularities"},
+       grid,
+       ",irregular=10,far=0"},
+      {{"web graph", "pages in the order of their addresses"},
+       graph,
+       ",empty=10,group=32,alike=60,copy=80,run=300,local=95,reach=1024"},
+      {{"collaboration graph", "authors or actors, in the order of their communities"},
+       graph,
+       ",empty=7,group=16,alike=60,copy=70,run=190,local=93,reach=256"},
+      {{"unordered graph", "people, papers, words: the numbers of neighbours say nothing"},
+       graph,
+       ",empty=5,group=8,alike=50,copy=20,run=112,local=35,reach=1024"},
+      {{"circuit", "short rows, few dense rows and columns, and blocks of gates"},
+       graph,
+       ",group=32,alike=95,copy=70,run=200,local=95,reach=64,diagonal=1"},
+      {{"process", "economic models and chemical processes: coupled units"},
+       graph,
+       ",group=32,alike=75,copy=60,run=140,local=90,reach=64,diagonal=1"},
+      {{"linear program", "constraints over clusters of variables"},
+       graph,
+       ",alike=0,copy=0,run=850,local=0,column_skew=1"},
+      {{"staircase program", "constraints of periods or stages, over neighbouring variables"},
+       graph,
+       ",alike=90,copy=90,run=400,local=90,column_skew=1"},
+  };
+  return all;
+}
+
+}  // namespace
+
+const std::vector<StandInKind>& stand_in_kinds() {
+  static const std::vector<StandInKind> kinds = [] {
+    std::vector<StandInKind> names;
+    for (const Recipe& recipe : recipes()) names.push_back(recipe.kind);
+    return names;
+  }();
+  return kinds;
+}
+
+std::string stand_in_for(const MatrixFacts& facts) {
+  std::string names;
+  for (const Recipe& recipe : recipes()) {
+    if (recipe.kind.name == facts.kind) return recipe.make(facts, recipe.keys);
+    names += (names.empty() ? "" : ", ") + std::string(recipe.kind.name);
+  }
+  throw InputError(fmt::format("no stand-in is of kind '{}'; there are {}", facts.kind, names));
+}
+
+}  // namespace spmv

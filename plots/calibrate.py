@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""How near do stand-ins come to real matrices of their kind? Measures, and writes CALIBRATION.md.
+
+    make calibrate FILES=directory             counts, on the CPU backend
+    make calibrate FILES=directory BACKEND=cuda      times of eight kernels, on a GPU
+    python3 plots/calibrate.py                 only the table, from the records that there are
+
+For every file of calibration.csv that the directory has, the recipe of its kind makes a stand-in
+from rows, columns, nonzeros, longest row and spread alone (`spmv stand-in`). Both are looked at and
+multiplied. Records: results/calibration.jsonl, one line per file, precision and backend; a new one
+replaces the old.
+"""
+
+import argparse
+import functools
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from record_format import records_in
+from records import RESULTS, files_in, milliseconds
+from records import read as read_measurements
+
+PLOTS = Path(__file__).resolve().parent
+RECORDS = RESULTS / "calibration.jsonl"
+TABLE = PLOTS / "CALIBRATION.md"
+COUNTED = ["csr_vector", "pcsr_one_pass"]
+TIMED = ["csr_scalar", "csr_vector", "atomic_coo_warp", "segscan_shuffle", "pcsr_texture", "pcsr_one_pass",
+         "lightspmv_warp", "cusparse_csr_alg2_pre"]
+FORMATS = ["ell", "sell", "dia", "cds"]  # and BSR, which cuSPARSE has: `info` knows if it would take it
+
+
+def listed():
+    import csv
+
+    with open(PLOTS / "calibration.csv", encoding="utf-8") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def output_of(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"error: {' '.join(command)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def sectors_of_x(record):
+    """Sectors per request of x."""
+    of_x = [t for t in record["traffic"] if t["array"] == "x" and t["space"] == "global"]
+    return sum(t["sectors"] for t in of_x) / max(sum(t["requests"] for t in of_x), 1)
+
+
+class Program:
+    def __init__(self, spmv):
+        self.spmv = spmv
+        self.gpu = output_of([spmv, "-m", "diagonal:2", "-k", "csr_scalar", "--verify-only"]).startswith("backend: cuda")
+
+    def looks(self, matrix):
+        info = json.loads(output_of([self.spmv, "--complex", "real", "info", "--json", matrix]))
+        keys = ["min_row", "max_row", "mean_row", "stddev_row", "empty_rows", "bandwidth", "diagonals", "block"]
+        return {"rows": info["matrix"]["rows"], "nnz": info["matrix"]["nnz"], **{k: info[k] for k in keys}}
+
+    def accepted(self, matrix):
+        out = output_of([self.spmv, "-m", matrix, "--complex", "real", "-k", ",".join(FORMATS), "--verify-only"])
+        refused = re.findall(r"^(\S+) does not suit this matrix", out, re.MULTILINE)
+        return [f for f in FORMATS if f not in refused]
+
+    def records(self, matrices, precision, kernels):
+        """Of each matrix, in their order."""
+        named = [word for matrix in matrices for word in ("-m", matrix)]
+        with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+            output_of([self.spmv, *named, "--complex", "real", "-p", precision, "-k", ",".join(kernels), "--json", file.name])
+            found = {}
+            for r in records_in(file.name):
+                if r["kernel"] in kernels:
+                    found.setdefault(r["matrix"], []).append(r)
+        return list(found.values())
+
+    def times(self, matrices, precision):
+        return [{"warm_ms": {r["kernel"]: milliseconds(r) for r in of}, "device": of[0]["device"]}
+                for of in self.records(matrices, precision, TIMED)]
+
+    def counts(self, matrix, precision):
+        of, = self.records([matrix], precision, COUNTED)
+        looks = {"sectors": {r["kernel"]: sectors_of_x(r) for r in of}}
+        if precision == "f64":
+            looks.update(self.looks(matrix), accepted=self.accepted(matrix))
+        return looks
+
+
+def read():
+    if not RECORDS.exists():
+        return {}
+    lines = map(json.loads, RECORDS.read_text(encoding="utf-8").splitlines())
+    return {(r["recipes"], r["file"], r["precision"], r["backend"]): r for r in lines}
+
+
+def write(records):
+    RECORDS.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(records[key], separators=(",", ":")) + "\n" for key in sorted(records))
+    part = RECORDS.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(RECORDS)
+
+
+def known_real(records, file, precision):
+    """The counts of the real file, which do not depend on the recipes, where there are any."""
+    return next((r["real"] for (_, f, p, b), r in records.items() if (f, p, b) == (file, precision, "cpu")), None)
+
+
+def add(records, recipes, row, precision, backend, stand_in, real, made):
+    records[recipes, row["file"], precision, backend] = {
+        "recipes": recipes, "file": row["file"], "kind": row["kind"], "half": row["half"], "precision": precision,
+        "backend": backend, "stand_in": stand_in, "real": real, "made": made}
+
+
+def measure_all(arguments, records):
+    program = Program(arguments.spmv)
+    backend = "cuda" if program.gpu else "cpu"
+    start = time.monotonic()
+    others = dict(line.split("\t") for line in Path(arguments.others).read_text().splitlines()) if arguments.others else {}
+    recipes = "others" if others else "now"
+    for row in listed():
+        found = [p for p in (Path(arguments.files) / f"{row['file']}{end}" for end in (".mtx.gz", ".mtx")) if p.exists()]
+        if arguments.only and row["file"] not in arguments.only.split(","):
+            continue
+        counted = records.get((recipes, row["file"], "f64", "cpu"))
+        if not found and program.gpu and counted:
+            # Without the file: its stand-in alone, beside records of the real one.
+            for precision in ("f64", "f32"):
+                add(records, recipes, row, precision, backend, counted["stand_in"], None,
+                    *program.times([counted["stand_in"]], precision))
+            write(records)
+            print(f"{row['file']}: the stand-in alone: {counted['stand_in']}", flush=True)
+            continue
+        if not found:
+            continue
+        if time.monotonic() - start > arguments.limit:
+            print(f"{row['file']}: left out, the time is over")
+            continue
+        file = str(found[0])
+        stand_in = others.get(row["file"]) if others else row["kind"]
+        if stand_in is None:
+            continue
+        if ":" not in stand_in:
+            stand_in = output_of([arguments.spmv, "stand-in", "-m", file, "--complex", "real", "--kind", row["kind"],
+                                  "--unknowns", row["unknowns"]]).strip()
+        for precision in ("f64", "f32"):
+            if program.gpu:
+                real, made = program.times([file, stand_in], precision)
+            else:
+                real = known_real(records, row["file"], precision) or program.counts(file, precision)
+                made = program.counts(stand_in, precision)
+            add(records, recipes, row, precision, backend, stand_in, real, made)
+        write(records)
+        print(f"{row['file']}: {stand_in}", flush=True)
+
+
+# --- The table ------------------------------------------------------------------------------------
+
+
+def off(real, made):
+    """made over real, as a signed percentage."""
+    return 100 * (made / real - 1) if real else 0.0
+
+
+def percent(value):
+    return f"{value:+.0f}%"
+
+
+def sector_errors(records, recipes, file):
+    return [off(r["real"]["sectors"][k], r["made"]["sectors"][k])
+            for p in ("f64", "f32") if (r := records.get((recipes, file, p, "cpu"))) for k in COUNTED]
+
+
+@functools.lru_cache
+def measured_files(device):
+    """{(matrix, precision): {kernel: ms}} of real files that were measured on a device before; without
+    pcsr_one_pass, which has changed since."""
+    found = {}
+    for r in read_measurements(files_in(RESULTS / device.replace(" ", "_"))):
+        if r["source"] == "file" and r["program"] == "" and r["kernel"] in TIMED and r["kernel"] != "pcsr_one_pass":
+            found.setdefault((r["matrix"], r["precision"]), {})[r["kernel"]] = milliseconds(r)
+    return found
+
+
+def time_errors(records, recipes, file):
+    errors = []
+    for p in ("f64", "f32"):
+        if r := records.get((recipes, file, p, "cuda")):
+            made = r["made"]["warm_ms"]
+            real = r["real"]["warm_ms"] if r["real"] else measured_files(r["made"]["device"]).get((file, p), {})
+            errors += [off(real[k], made[k]) for k in TIMED if k in real and k in made]
+    return errors
+
+
+def formats(looks):
+    return set(looks["accepted"]) | ({"bsr"} if looks["block"] else set())
+
+
+def summary(records, recipes, half):
+    names = [r["file"] for r in listed() if r["half"] == half and (recipes, r["file"], "f64", "cpu") in records]
+    errors = {n: sector_errors(records, recipes, n) for n in names}
+    every = [abs(e) for of in errors.values() for e in of]
+    if not every:
+        return None
+    alike = [n for n in names if formats(records[recipes, n, "f64", "cpu"]["real"]) == formats(records[recipes, n, "f64", "cpu"]["made"])]
+    dia = [n for n in names if "dia" in formats(records[recipes, n, "f64", "cpu"]["made"]) - formats(records[recipes, n, "f64", "cpu"]["real"])]
+    times = [abs(e) for r in listed() if r["half"] == half for e in time_errors(records, recipes, r["file"])]
+    label = {"now": "the recipes", "others": "the generators before them"}[recipes]
+    return [f"{label}, {half}", str(len(names)), f"{median(every):.0f}%", f"{max(every):.0f}%",
+            f"{sum(max(map(abs, errors[n])) <= 20 for n in names)}", f"{len(alike)}", f"{len(dia)}",
+            f"{median(times):.0f}% / {max(times):.0f}%" if times else "not measured yet"]
+
+
+def table_of(head, rows):
+    out = ["| " + " | ".join(head) + " |", "| :--- |" + " ---: |" * (len(head) - 1)]
+    return "\n".join(out + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def page(records):
+    rows = [s for recipes in ("others", "now") for half in ("fit", "judge") if (s := summary(records, recipes, half))]
+    parts = ["# Stand-ins beside the real matrices of their kind", "",
+             "Written by `make calibrate FILES=directory`; `plots/calibration.csv` says what is compared. A stand-in is made",
+             "from rows, columns, nonzeros, longest row and spread of the real file. Sectors: of x, per request, of",
+             "`csr_vector` and `pcsr_one_pass` in both precisions, counted on the CPU backend.", "",
+             table_of(["recipes, half", "files", "sectors off, median", "worst", "files within 20%",
+                       "same formats accept", "DIA accepts only the stand-in", "times off, median / worst"], rows), ""]
+    for half in ("fit", "judge"):
+        lines = []
+        for r in listed():
+            record = records.get(("now", r["file"], "f64", "cpu"))
+            if r["half"] != half or not record:
+                continue
+            real, made = record["real"], record["made"]
+            differ = sorted(formats(real) ^ formats(made))
+            times = time_errors(records, "now", r["file"])
+            lines.append([
+                r["file"], r["kind"].split(":")[0], f"{real['stddev_row']:.3g} / {made['stddev_row']:.3g}",
+                f"{real['diagonals']:,} / {made['diagonals']:,}", f"{real['bandwidth']:,} / {made['bandwidth']:,}",
+                ", ".join(percent(e) for e in sector_errors(records, "now", r["file"])),
+                ", ".join(f"{f} {'real' if f in formats(real) else 'stand-in'} only" for f in differ) or "same",
+                f"{median(map(abs, times)):.0f}% / {max(map(abs, times)):.0f}%" if times else "—"])
+        parts += [f"## {'Fitted on' if half == 'fit' else 'Judged on'}", "",
+                  table_of(["file", "kind", "row stddev, real / made", "diagonals", "bandwidth",
+                            "sectors off: vector, one pass f64; f32", "formats accept", "times off, median / worst"], lines), ""]
+    return "\n".join(parts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--spmv", help="the program")
+    parser.add_argument("--files", help="directory of the real matrices")
+    parser.add_argument("--only", default="", help="names, with commas")
+    parser.add_argument("--others", help="FILE<tab>SPECIFICATION lines: judge these instead of the recipes")
+    parser.add_argument("--limit", type=float, default=float("inf"), help="seconds; nothing new is begun after")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if CALIBRATION.md is not what the records give")
+    arguments = parser.parse_args()
+    records = read()
+    if arguments.files:
+        if not Path(arguments.files).is_dir():
+            raise SystemExit(f"error: {arguments.files}: no such directory; FILES=directory of .mtx or .mtx.gz files")
+        measure_all(arguments, records)
+    text = page(records)
+    if arguments.check:
+        return 0 if TABLE.read_text(encoding="utf-8") == text else "CALIBRATION.md: not what the records give; run calibrate.py"
+    TABLE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
