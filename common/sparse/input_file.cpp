@@ -368,7 +368,8 @@ std::string_view TextInPieces::extend() {
   if (state.has_more()) {
     Piece& given = state.given;
     const Piece& more = state.coming;
-    given.reserve(given.whole_lines + more.size);
+    const std::size_t wanted = given.whole_lines + more.size;
+    if (wanted > given.capacity) given.reserve(2 * wanted);
     std::copy_n(more.text.get(), more.size, given.text.get() + given.whole_lines);
     given.size = given.whole_lines + more.size;
     given.whole_lines += more.whole_lines;

@@ -202,7 +202,9 @@ Layout read_header(TextInPieces& pieces, std::string_view& text, const LoadOptio
   check_beginning(pieces.head(), name);
   text = pieces.next();
   if (text.empty()) fail_in_file(name, "the file is empty; fetch it again");
-  for (std::size_t had = 0; !has_size_line(text) && text.size() > had;) {
+  // From the line end before what was not looked at yet: once over the text, however short the
+  // pieces.
+  for (std::size_t had = 0; text.size() > had && !has_size_line(text.substr(had - (had > 0)));) {
     had = text.size();
     if (had > kHeaderBytes) {
       fail_in_file(name, fmt::format("no size line follows within {}; check the file",
