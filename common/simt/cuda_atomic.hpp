@@ -55,8 +55,8 @@ class atomic_ref {
  public:
   __forceinline__ explicit atomic_ref(T& object) : object_(&object) {}
   __forceinline__ T load(memory_order order = memory_order_seq_cst) const {
-    const T value = simt::from_bits<T>(
-        simt::atomic_load(object_, sizeof(T), order != memory_order_relaxed));
+    const T value =
+        simt::from_bits<T>(simt::atomic_load(object_, sizeof(T), order != memory_order_relaxed));
     simt::no_tail_call();
     return value;
   }
