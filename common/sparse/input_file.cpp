@@ -284,7 +284,7 @@ struct TextInPieces::State {
         if (const std::size_t end = fresh.rfind('\n'); end != std::string_view::npos) {
           coming.whole_lines = coming.size - count + end + 1;
         }
-        if (coming.size - coming.whole_lines > std::max(kLongestLine, piece_bytes)) {
+        if (coming.size - coming.whole_lines > kLongestLine) {
           fail_in_file(text.bytes().name(), fmt::format("a line is longer than {}; check the file",
                                                         byte_count(kLongestLine)));
         }
