@@ -411,7 +411,7 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
 void Observer::watch(Tally& tally) {
   const bool writes = tally.access == Access::kStore || tally.access == Access::kAtomic;
   if (races_ && (writes || GlobalRaces::is_watched(tally.pc))) {
-    tally.region = races_->touch(tally.begin, tally.end - tally.begin, writes);
+    tally.region = races_->touch(tally.begin, tally.end - tally.begin, tally.size, writes);
   }
 }
 

@@ -19,13 +19,14 @@ std::set<const void*> watched;  // loads
 
 }  // namespace
 
-Region* GlobalRaces::touch(std::uintptr_t begin, std::size_t bytes, bool writes) {
+Region* GlobalRaces::touch(std::uintptr_t begin, std::size_t bytes, unsigned size, bool writes) {
   const std::lock_guard lock(mutex_);
   Region& region = regions_[begin];
   if (!region.cells) {
     region.begin = begin;
     region.bytes = bytes;
-    region.cells.reset(static_cast<std::uint64_t*>(std::calloc(bytes / 4 + 1, 8)));
+    region.cell_bytes = std::min(size, 8u);
+    region.cells.reset(static_cast<std::uint64_t*>(std::calloc(bytes / region.cell_bytes + 1, 8)));
     if (!region.cells) throw std::bad_alloc();
   }
   // Every worker comes here before the first write of each of its instructions, and waits.
@@ -68,7 +69,7 @@ void GlobalRaces::restore(RaceMode next_mode) {
   if (mode == RaceMode::kFilter) {
     // (Those that are read only have cells too.)
     for (auto& [begin, region] : regions_)
-      std::memset(region.cells.get(), 0, (region.bytes / 4 + 1) * 8);
+      std::memset(region.cells.get(), 0, (region.bytes / region.cell_bytes + 1) * 8);
   }
   for (auto& [begin, region] : regions_) region.words.clear();
   readers_.clear();
@@ -129,8 +130,9 @@ void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t addre
   const std::uint64_t thread = lane.warp * kWarpSize + lane.id;
   const std::uint64_t epoch = std::min<std::uint64_t>(epoch_ - first_epoch_, kLastEpoch);
   std::uint64_t* const cells = tally.region->cells.get();
-  const std::size_t first = (address - tally.begin) / 4;
-  const std::size_t last = (address - tally.begin + tally.size - 1) / 4;
+  const unsigned cell_bytes = tally.region->cell_bytes;
+  const std::size_t first = (address - tally.begin) / cell_bytes;
+  const std::size_t last = (address - tally.begin + tally.size - 1) / cell_bytes;
   for (std::size_t w = first; w <= last; ++w) {
     const std::atomic_ref<std::uint64_t> cell(cells[w]);
     std::uint64_t old = cell.load(std::memory_order_relaxed), now = old;

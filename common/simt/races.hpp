@@ -136,8 +136,9 @@ struct Region {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
   std::unique_ptr<std::byte[]> before;  // its content before the first write
-  std::unique_ptr<std::uint64_t[], void (*)(void*)> cells{nullptr, std::free};  // one per 4 bytes
-  std::vector<Word*> words;                                                     // one per 8 bytes
+  unsigned cell_bytes = 4;              // per cell: the size of the elements, up to 8
+  std::unique_ptr<std::uint64_t[], void (*)(void*)> cells{nullptr, std::free};
+  std::vector<Word*> words;  // one per 8 bytes
 };
 
 // Of one launch; all its blocks share it.
@@ -147,8 +148,9 @@ class GlobalRaces {
   std::atomic<bool> suspicious{false};  // by the filter: look closer
   bool relied_on_order = false;         // of atomic operations, see above
 
-  // The region of the allocation at `begin`, about to be written, or to be watched.
-  Region* touch(std::uintptr_t begin, std::size_t bytes, bool writes);
+  // The region of the allocation at `begin`, about to be written, or to be watched, by an access to
+  // `size` bytes.
+  Region* touch(std::uintptr_t begin, std::size_t bytes, unsigned size, bool writes);
   // Loads are watched only where the kernel also writes what they read. Which those are is learnt:
   // an instruction that did reads `region` without being watched.
   static bool is_watched(const void* load);
