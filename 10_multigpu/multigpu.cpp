@@ -457,6 +457,10 @@ std::vector<std::string> words(const Map& map) {
                      "-simple: the lesson's)")
           ->delimiter(',')
           ->check(CLI::IsMember(drives));
+      app.add_option(
+             "--iterate", own->steps,
+             "steps of the iteration y = A x, x = y / norm; 0: 100 on GPUs, 10 on the CPU backend")
+          ->check(CLI::Range(0, 1000000));
       app.add_option("--norm", own->norm,
                      "each: every step divides by the power of two next to its norm; first: no "
                      "norm, all steps divide by the same number")
