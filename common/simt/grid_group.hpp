@@ -30,8 +30,5 @@ class grid_group {
 __forceinline__ grid_group this_grid() {
   return {};
 }
-__forceinline__ void sync(const grid_group& group) {
-  group.sync();
-}
 
 }  // namespace cooperative_groups

@@ -2,3 +2,4 @@
 #pragma once
 
 #include "simt/grid_group.hpp"
+#include "simt/groups.hpp"
