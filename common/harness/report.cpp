@@ -331,7 +331,7 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
 }
 
 void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu) {
-  constexpr int kBarWidth = 16;
+  constexpr int kBarWidth = 14;
   print_matrix(out, report);
   std::vector<std::optional<double>> rungs;
   double longest = 1;
