@@ -324,7 +324,7 @@ struct PersistentMachine<T>::State {
     }
   }
 
-  // Step 0's x, and nobody has arrived yet. What is not brought in time is NaN, or has no flag.
+  // Step 0's x, and no arrivals yet. Ghost entries that are missing or late are NaN or unflagged.
   void reset() {
     for (int p = 0; p < parts; ++p) {
       const device::OnDevice on(device_of(p));

@@ -15,7 +15,7 @@ enum class PersistentKernel {
   kWords
 };
 
-// persistent_part.cuh: what a kernel is told.
+// persistent_part.cuh: the arguments of a kernel.
 template <typename T>
 struct PartsHere;
 

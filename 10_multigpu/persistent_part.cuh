@@ -64,7 +64,7 @@ struct PartsHere {
   int parts;            // of all GPUs
   int lanes_per_row;    // a power of two
   unsigned most_polls;  // before a wait is given up
-  unsigned* stuck;      // [4] what was waited for in vain: 1, part, step, part awaited or kAnyPart
+  unsigned* stuck;      // [4] the wait that timed out: 1, part, step, part awaited or kAnyPart
   double factor;        // of every step's product; 0: by the norm of the step before
 };
 

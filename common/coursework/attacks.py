@@ -138,7 +138,7 @@ KERNELS = {
     "include_computed": lambda: (at_include("#define FILE_ <unistd.h>\n#include FILE_"), REFUSED),
     "include_next": lambda: (at_include("#include_next <unistd.h>"), REFUSED),
     "module": lambda: (at_include("import <unistd.h>;"), f"{REFUSED}|{BROKEN}"),
-    # Accesses that nobody sees.
+    # Accesses that are not observed.
     "unobserved_function": lambda: (at_top('__device__ __attribute__((no_sanitize("thread"))) inline int unseen(const int* p) { return *p; }'), REFUSED),
     "unobserved_standard": lambda: (at_top("[[gnu::no_sanitize_thread]] __device__ inline int unseen(const int* p) { return *p; }"), REFUSED),
     "bit_field": lambda: (at_top("struct Unseen { unsigned long long a : 61; };"), REFUSED),
