@@ -25,7 +25,8 @@ constexpr int kSums = 64;  // partial sums of a dot product
 static void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   std::fprintf(stderr, "error: %s: %s\n", what, cudaGetErrorString(error));
-  std::exit(1);
+  std::fflush(stdout);
+  std::_Exit(1);
 }
 
 // --- Vectors ------------------------------------------------------------------------------------

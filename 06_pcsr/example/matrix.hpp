@@ -48,7 +48,8 @@ inline Csr read_symmetric(const std::string& path) {
   int number = 1;
   const auto refuse = [&](const char* why) {
     std::fprintf(stderr, "error: %s:%d: %s\n", path.c_str(), number, why);
-    std::exit(2);
+    std::fflush(stdout);
+    std::_Exit(2);
   };
   std::ifstream file(path);
   std::string line;
