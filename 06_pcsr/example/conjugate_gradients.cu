@@ -46,7 +46,7 @@ __global__ void dot_kernel(int n, const double* u, const double* v, double* sums
   sums[blockIdx.x] = sum;
 }
 
-__device__ double total(const double* sums) {
+static __device__ __forceinline__ double total(const double* sums) {
   double sum = 0;
   for (int i = 0; i < kSums; ++i) sum += sums[i];
   return sum;
