@@ -141,5 +141,6 @@ FORMATTED := $(shell find . \( -path ./build -o -path ./handouts -o -path './.*'
   -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name 'cuda_runtime.h' \) -print)
 format:  ## format all sources
 	@clang-format -i $(FORMATTED)
-check-format:  ## fail if a source is not formatted
+check-format:  ## fail if a source is not formatted, a page too long, or a link dead
+	@python3 plots/check_pages.py
 	@clang-format --dry-run -Werror $(FORMATTED)

@@ -6,8 +6,8 @@
 For each precision and state (warm: products back to back, inputs in the L2 as far as they fit; cold: L2
 flushed; overlapped: as warm, but each product of the kernel starts while the one before it ends, and
 cuSPARSE's are those of warm): the geometric mean over all matrices of (time of cuSPARSE's
-best on that matrix) / (time of the kernel), the three worst matrices, and how near the kernel comes to the
-floor on matrices of over a million nonzeros. Above 1 the kernel is the faster one.
+best on that matrix) / (time of the kernel), the three worst matrices, and the kernel's share of the speed of the row-free
+baseline (device/baseline.cuh) on matrices of over a million nonzeros. Above 1 the kernel is the faster one.
 """
 import argparse
 import sys
@@ -21,7 +21,7 @@ RIVALS = ("cusparse_csr", "cusparse_coo")
 
 
 def speedups(times, kernel, state):
-    """A DataFrame, a row per matrix on which both were measured: speedup over the best rival, share of the floor."""
+    """A DataFrame, a row per matrix on which both were measured: speedup over the best rival, share of the row-free baseline."""
     theirs = "warm" if state == "overlapped" else state
     rivals = times[times.kernel.str.startswith(RIVALS)].groupby("matrix")[column(theirs)].min()
     own = times[times.kernel == kernel].set_index("matrix")
@@ -30,7 +30,7 @@ def speedups(times, kernel, state):
 
 
 def lines(times, kernel):
-    yield "precision state      matrices  mean  of the floor  worst"
+    yield "precision state      matrices  mean  of baseline  worst"
     for precision in ("f64", "f32"):
         for state in STATES:
             if column(state) not in times:

@@ -72,6 +72,7 @@ class Step:
     title: str
     goal: str
     matrices: list  # that its kernels are tried on, besides those of every step
+    pages: list  # of the lesson: ideas, drawings and questions of each go into the handout
     left_out: list  # files that a handout does without
     given: list  # lines that are taken out and stand elsewhere too, since they give nothing away
     exercises: list
@@ -139,7 +140,7 @@ def read_step(directory):
         step = parser["step"]
         return Step(
             directory.name, step["title"], paragraphs(step["goal"]), step.get("matrices", "").split(),
-            words(step.get("left_out", "")), paragraphs(step.get("given", "")).splitlines(),
+            words(step.get("pages", "README.md")), words(step.get("left_out", "")), paragraphs(step.get("given", "")).splitlines(),
             list(exercises.values()),
         )  # fmt: skip
     except (configparser.Error, KeyError, ValueError, TypeError) as error:

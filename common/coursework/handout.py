@@ -97,10 +97,10 @@ def files_of(step):
     return files
 
 
-def section(step, heading):
-    """What is under "## HEADING" of the step's README, without the kernels and pictures that it shows,
+def section(step, page, heading):
+    """What is under "## HEADING" of a page of the step, without the kernels and pictures that it shows,
     links to files, and what update_readmes.py reads."""
-    text = (ROOT / step.directory / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / step.directory / page).read_text(encoding="utf-8")
     text = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
     text = re.sub(r"^<!-- code: .*?<!-- end -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^<!-- .*? -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -110,8 +110,10 @@ def section(step, heading):
 
 def assignment(step, files):
     lines = [f"# {step.title}", "", step.goal, ""]
-    for heading in ("The idea", "A drawing"):
-        lines += [f"## {heading}", "", section(step, heading), ""]
+    for page in step.pages:
+        title = "" if page == "README.md" else f" ({Path(page).stem})"
+        for heading in ("The idea", "A drawing"):
+            lines += [f"## {heading}{title}", "", section(step, page, heading), ""]
     lines += ["## What to write", ""]
     for number, exercise in enumerate(step.exercises, 1):
         names = ", ".join(f"`{step.directory}/{name}`" for name in exercise.files)
@@ -150,8 +152,10 @@ def assignment(step, files):
         "## Questions", "",
         "They are those of the step's lesson. What they call above or below, and is not here, stands in",
         f"`{step.directory}/README.md` of the repository, which shows the kernels, too: read it when you have",
-        "yours.", "", section(step, "Questions"), "",
+        "yours.", "",
     ]  # fmt: skip
+    for page in step.pages:
+        lines += [section(step, page, "Questions"), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -77,8 +77,9 @@ class Exercises(unittest.TestCase):
         answers = (ROOT / "common/coursework/answers.md").read_text()
         sections = dict(re.findall(r"^## Step (\d\d)\n(.*?)(?=^## |\Z)", answers, re.MULTILINE | re.DOTALL))
         for directory in [next(ROOT.glob("01_*")), *STEPS]:
-            readme = (directory / "README.md").read_text()
-            questions = re.search(r"^## Questions\n(.*?)(?=^## )", readme, re.MULTILINE | re.DOTALL)[1]
+            pages = [page.read_text() for page in sorted(directory.rglob("*.md"))]
+            asked = [re.search(r"^## Questions\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL) for page in pages]
+            questions = "".join(found[1] for found in asked if found)
             self.assertEqual(count(sections[directory.name[:2]]), count(questions), directory.name)
 
     def test_marks(self):

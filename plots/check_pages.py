@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Checks that the pages stay short and that their links lead somewhere. `make check-format` runs it.
+
+    python3 plots/check_pages.py          exit 1, with a line per fault, if a page breaks a rule
+    python3 plots/check_pages.py --list   also the words and lines of every limited page
+
+Limits hold for the main text of a page: everything a reader sees before opening a collapsed section
+(<details>), code, output and tables included. HTML comments, such as the markers of update_readmes.py,
+are not seen. A word is what stands between spaces and has a letter or a digit in it. Appendices
+(NOTES.md) may be as long as they need to be.
+
+Links are checked in every Markdown file and exercise.ini: a relative target must exist, and so must the
+heading that an anchor names.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# (pattern of the page, words, lines), the first that matches.
+LIMITS = [
+    ("README.md", 1800, 220),
+    ("[0-9][0-9]_*/NOTES.md", None, None),
+    ("0[45]_*/README.md", 1800, 300),  # these six are still to be shortened
+    ("0[79]_*/README.md", 5500, 600),
+    ("08_*/README.md", 7000, 900),
+    ("10_*/README.md", 3500, 500),
+    ("[0-9][0-9]_*/*.md", 1500, 300),
+    ("[0-9][0-9]_*/markov/*.md", 1500, 300),
+]
+TABLE_COLUMNS = 8  # in pages with a limit
+
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
+
+
+def pages(root):
+    """Every Markdown file and exercise.ini, without what was built, downloaded or unpacked."""
+    for path in sorted([*root.rglob("*.md"), *root.rglob("exercise.ini")]):
+        parts = path.relative_to(root).parts
+        if not any(part.startswith(".") or part in ("build", "handouts", "data") for part in parts):
+            yield path
+
+
+def blank(match):
+    """What is cut out leaves its line breaks, so that line numbers stay right."""
+    return "\n" * match[0].count("\n")
+
+
+def main_text(text):
+    """What a reader sees of a page before opening anything."""
+    return COMMENT.sub("", DETAILS.sub("", text))
+
+
+def counts(text):
+    """(words, lines) of the main text."""
+    seen = main_text(text)
+    words = sum(any(c.isalnum() for c in word) for word in re.sub(r"^```.*", "", seen, flags=re.MULTILINE).split())
+    return words, len(seen.splitlines())
+
+
+def limits_of(path, root):
+    for pattern, words, lines in LIMITS:
+        if path.relative_to(root).match(pattern) and len(path.relative_to(root).parts) == len(Path(pattern).parts):
+            return words, lines
+    return None, None
+
+
+def anchors(path):
+    """The anchors of a page's headings, as GitHub makes them."""
+    found = {}
+    for line in COMMENT.sub("", FENCE.sub("", path.read_text(encoding="utf-8"))).splitlines():
+        heading = re.match(r"#+ +(.*?) *$", line)
+        if heading:
+            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).lower()
+            slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+            found[slug] = found.get(slug, -1) + 1
+    return {slug if i == 0 else f"{slug}-{i}" for slug, n in found.items() for i in range(n + 1)}
+
+
+def link_faults(path, text):
+    """(line, what is wrong) of each relative link that leads nowhere."""
+    seen = re.sub(r"`[^`\n]*`", "", FENCE.sub(blank, COMMENT.sub(blank, text)))
+    for link in LINK.finditer(seen):
+        target = link[1]
+        if re.match(r"[a-z]+:", target):
+            continue
+        number = seen.count("\n", 0, link.start()) + 1
+        file, _, anchor = target.partition("#")
+        there = (path.parent / file).resolve() if file else path
+        if not there.exists():
+            yield number, f"the link to {target} leads nowhere"
+        elif anchor and there.suffix == ".md" and anchor not in anchors(there):
+            yield number, f"{file or 'this page'} has no heading #{anchor}"
+
+
+def faults(path, root):
+    """What is wrong with a page, a text per fault."""
+    text = path.read_text(encoding="utf-8")
+    name = path.relative_to(root)
+    for number, fault in link_faults(path, text):
+        yield f"{name}:{number}: {fault}"
+    most_words, most_lines = limits_of(path, root)
+    if most_words is None:
+        return
+    words, lines = counts(text)
+    if words > most_words:
+        yield f"{name}: {words} words of main text, at most {most_words}; shorten it, or collapse detail in <details>"
+    if lines > most_lines:
+        yield f"{name}: {lines} lines of main text, at most {most_lines}; shorten it, or collapse detail in <details>"
+    for line in FENCE.sub("", main_text(text)).splitlines():
+        columns = line.strip().strip("|").count("|") + 1
+        if most_words <= 1800 and re.fullmatch(r"\|[ :|-]+\|", line) and columns > TABLE_COLUMNS:
+            yield f"{name}: a table of {columns} columns, at most {TABLE_COLUMNS}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--list", action="store_true", help="print the words and lines of every limited page")
+    arguments = parser.parse_args()
+    status = 0
+    for path in pages(ROOT):
+        if arguments.list and limits_of(path, ROOT)[0]:
+            words, lines = counts(path.read_text(encoding="utf-8"))
+            print(f"{str(path.relative_to(ROOT)):44} {words:5} words {lines:4} lines")
+        for fault in faults(path, ROOT):
+            print(fault, file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
