@@ -28,7 +28,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gr
 	$(link)
 
 .PHONY: help run test watch data info list build readmes clean format check-format fuzz bench-reader \
-  counting-cost bench calibrate figures pictures report test-plots handout grade test-coursework test-watch
+  counting-cost bench calibrate figures pictures report site test-site test-plots handout grade test-coursework test-watch
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -114,6 +114,14 @@ pictures: $(SPMV)  ## only those of the lessons, from traces
 
 report:  ## all figures and tables in one HTML file, build/report.html
 	@plots/python.sh plots/report.py $(ARGS)
+
+site:  ## lessons, results, pages of runs and the one-pass API as a static site, build/site
+	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv
+	@$(MAKE) report ARGS=
+	@common/python.sh common/site/requirements.txt common/site/build_site.py $(ROOT)/build/cpu/spmv build/site
+
+test-site:  ## test the site's links and the API's page
+	@python3 -m unittest discover -s common/site
 
 test-plots:  ## test the scripts that measure, draw and write tables
 	@plots/python.sh plots/run_tests.py

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Writes the site: lessons, results, pages of runs and the one-pass API as static HTML. make site
+
+    build_site.py PROGRAM OUTPUT
+
+PROGRAM is the CPU backend's, which records the runs; build/report.html, if it is there, becomes the results
+page. The Markdown files of the repository are copied to OUTPUT.pages with their links rewritten, and
+MkDocs renders them into OUTPUT. Source files that a page links to become pages of their own. Ends with 1
+and a line per fault if a link leads nowhere or a page would load something over the network.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from api import api_page
+from check_site import faults
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+ASSETS = (".png", ".svg", ".jpg", ".gif", ".ipynb")
+LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".sh": "bash",
+             ".mk": "make", ".toml": "toml", ".ini": "ini", ".json": "json", ".js": "javascript"}  # fmt: skip
+LINK = re.compile(r"(\]\()([^)\s]+)(\))|(\b(?:src|href)=\")([^\"]+)(\")")
+
+
+class SiteError(Exception):
+    """What keeps the site from being built; the text names file, line and remedy."""
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+
+def outside_code(text, change):
+    """`text` with change(part, line number) in place of every part that is neither a block nor a span of code."""
+    fence = r"^(?P<mark>`{3,}|~{3,}).*?^(?P=mark)[^\S\n]*$"
+    span = r"(?P<ticks>`+)(?!`)[^\n]*?(?<!`)(?P=ticks)(?!`)"
+    code = re.compile(rf"{fence}|^(?: {{4}}|\t)[^\n]*$|{span}", re.DOTALL | re.MULTILINE)
+    done, position = [], 0
+    for match in code.finditer(text):
+        done += [change(text[position : match.start()], text.count("\n", 0, position) + 1), match[0]]
+        position = match.end()
+    return "".join(done) + change(text[position:], text.count("\n", 0, position) + 1)
+
+
+def rewrite(text, link):
+    """GitHub's Markdown as Python-Markdown's. `link(target, line)` gives what a relative link becomes."""
+
+    def change(part, line):
+        part = re.sub(r"<!--.*?-->", "", part, flags=re.DOTALL)
+        part = re.sub(r"<details(?=[ >])", '<details markdown="1"', part)
+
+        def replace(match):
+            before, target, after = match.group(1, 2, 3) if match[1] else match.group(4, 5, 6)
+            if re.match(r"[a-z]+:|#", target):
+                return match[0]
+            return before + link(target, line + part.count("\n", 0, match.start())) + after
+
+        return LINK.sub(replace, part)
+
+    text = outside_code(text, change)
+    text = re.sub(r"^```cpp$", "```cuda", text, flags=re.MULTILINE)
+    # A list or a table needs an empty line before it.
+    text = re.sub(r"^((?![-*|#>\s]|\d+\. ).*[^\n])\n(?=- |\* |1\. )", r"\1\n\n", text, flags=re.MULTILINE)
+    return text
+
+
+class Pages:
+    """The pages of the site, and where what they link to goes."""
+
+    def __init__(self, root, output):
+        self.root, self.output = root, output
+        self.pages, self.sources = {}, set()  # path in the repository -> text; source files shown as pages
+
+    def add(self, path):
+        self.pages[path] = (self.root / path).read_text(encoding="utf-8")
+
+    def link(self, page):
+        def rewritten(target, line):
+            target, mark, fragment = target.partition("#")
+            path = os.path.normpath(os.path.join(os.path.dirname(page), target))
+            if (self.output / path).is_file():  # made for the site
+                return target + mark + fragment
+            found = self.root / path
+            if path.startswith("..") or not found.exists():
+                raise SiteError(f"{page}:{line}: the link to {target} leads nowhere")
+            if found.is_dir() and f"{path}/README.md" in self.pages:
+                path += "/README.md"
+            elif path not in self.pages and found.suffix in ASSETS:
+                self.copy(path)
+            elif path not in self.pages:
+                self.sources.add(path)
+                path = source_page(path)
+            return os.path.relpath(path, os.path.dirname(page) or ".") + mark + fragment
+
+        return rewritten
+
+    def copy(self, path):
+        (self.output / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(self.root / path, self.output / path)
+
+    def write(self, path, text):
+        (self.output / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.output / path).write_text(text, encoding="utf-8")
+
+    def write_all(self):
+        for path, text in self.pages.items():
+            self.write(path, rewrite(text, self.link(path)))
+        for path in self.sources:
+            self.write(source_page(path), self.source(path))
+
+    def source(self, path):
+        """A page that shows a file, or the names in a directory."""
+        file = self.root / path
+        head = f"---\nhide: [toc]\nsearch:\n  exclude: true\n---\n# {path}\n\n"
+        if file.is_dir():
+            return head + "".join(f"- {entry.name}\n" for entry in sorted(file.iterdir()) if entry.name[0] != ".")
+        text = file.read_text(encoding="utf-8").rstrip("\n")
+        language = LANGUAGES.get(file.suffix, "make" if file.name == "Makefile" else "text")
+        ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+        return f'{head}{ticks}{{.{language} linenums="1"}}\n{text}\n{ticks}\n'
+
+
+def source_page(path):
+    """Where the page of a source file is. MkDocs leaves out what begins with a dot."""
+    return "source/" + re.sub(r"(^|/)\.", r"\1", path) + ".md"
+
+
+def title(text):
+    return next(line[2:].strip() for line in text.splitlines() if line.startswith("# "))
+
+
+# --- The site -------------------------------------------------------------------------------------
+
+
+def lessons(pages):
+    """The entries of the navigation for the steps: a page, or several of which README.md is the first."""
+    entries = []
+    for step in sorted({path.split("/")[0] for path in pages if re.match(r"\d\d_", path)}):
+        mine = [path for path in pages if path.startswith(f"{step}/")]
+        mine.sort(key=lambda path: (path != f"{step}/README.md", "NOTES" in path, path))
+        named = [{title(pages[path]): path} for path in mine]
+        entries += named if len(mine) == 1 else [{title(pages[mine[0]]): named}]
+    return entries
+
+
+def write_runs(program, pages):
+    """The pages of make watch, one for each step that has a tour. Returns the page that lists them."""
+    lines = []
+    for tour in sorted(ROOT.glob("[0-9][0-9]_*/tour.txt")):
+        step = tour.parent.name
+        file = pages.output / "watch" / f"{step}.html"
+        done = subprocess.run([sys.executable, HERE.parent / "watch" / "watch.py", program, file, "--tour", tour],
+                              capture_output=True, text=True)  # fmt: skip
+        if done.returncode:
+            raise SiteError(f"{step}/tour.txt: {done.stderr.strip()}")
+        idea = tour.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+        kernels = re.search(r"<title>(.*?)</title>", file.read_text(encoding="utf-8"))[1]
+        lines.append(f"- [{kernels}]({step}.html): {idea}\n")
+        readme = f"{step}/README.md"
+        pages.pages[readme] += f"\n---\n\n[Step through a run of this step, request by request](../watch/{step}.html)\n"
+    pages.write("watch/index.md", "# Runs, step by step\n\nEach page steps through a run on the CPU backend, "
+                "request by request: lanes, addresses, sectors and values.\n\n" + "".join(lines))  # fmt: skip
+
+
+def build(program, output):
+    source = output.with_name(output.name + ".pages")
+    shutil.rmtree(source, ignore_errors=True)
+    pages = Pages(ROOT, source)
+    for pattern in ("README.md", "[0-9][0-9]_*/**/*.md", "common/**/*.md", "plots/*.md", "plots/figures/*.md"):
+        for file in sorted(ROOT.glob(pattern)):
+            pages.add(str(file.relative_to(ROOT)))
+    hidden = "common/coursework/answers.md"  # of the exercises: for who looks for it, not for the search
+    pages.pages[hidden] = "---\nsearch:\n  exclude: true\n---\n" + pages.pages[hidden]
+    write_runs(program, pages)
+    pages.write("results/index.md", results(pages))
+    pages.write("api/one_pass.md", api_page(ROOT / "06_pcsr/one_pass.cuh"))
+    pages.write_all()
+    shutil.copyfile(HERE / "site.css", source / "site.css")
+    others = [path for path in pages.pages if re.match(r"(common|plots)/", path) and path != hidden]
+    navigation = [
+        {"Overview": "README.md"},
+        {"The ten steps": lessons(pages.pages)},
+        {"Runs, step by step": "watch/index.md"},
+        {"Results": ["results/index.md", *(path for path in others if path.startswith("plots/"))]},
+        {"API": ["api/one_pass.md"]},
+        {"Behind the steps": [path for path in others if path.startswith("common/")]},
+    ]
+    # JSON is YAML, too.
+    settings = {"INHERIT": str(HERE / "mkdocs.yml"), "docs_dir": str(source), "site_dir": str(output), "nav": navigation,
+                "site_url": os.environ.get("SITE_URL", "")}  # fmt: skip
+    configuration = output.with_name(output.name + ".yml")
+    configuration.write_text(json.dumps(settings, indent=1), encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", configuration],
+                          env=dict(os.environ, NO_MKDOCS_2_WARNING="1"))  # fmt: skip
+    if done.returncode:
+        raise SiteError("MkDocs did not render the pages above")
+    return faults(output)
+
+
+def results(pages):
+    """The page that leads to the report, which is a page of its own."""
+    report = ROOT / "build" / "report.html"
+    if not report.exists():
+        raise SiteError("build/report.html is not there: make report")
+    (pages.output / "results").mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(report, pages.output / "results" / "report.html")
+    return ("# Results\n\n[All figures and tables on one page](report.html): which kernel for which matrix, every "
+            "measurement, and the papers' charts beside ours.\n\nHow they were measured, and whether the papers' "
+            "claims hold: [plots/README.md](../plots/README.md). The papers' tables beside ours: "
+            "[TABLES.md](../plots/figures/TABLES.md).\n")  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program", type=Path)
+    parser.add_argument("output", type=Path)
+    arguments = parser.parse_args()
+    try:
+        found = build(arguments.program.resolve(), arguments.output.resolve())
+    except SiteError as error:
+        sys.exit(f"error: {error}")
+    for fault in found:
+        print(f"error: {fault}", file=sys.stderr)
+    if not found:
+        print(f"{arguments.output}: python3 -m http.server -d {arguments.output} shows it; its search needs a server")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
