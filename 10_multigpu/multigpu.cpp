@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "checksum.hpp"
 #include "device/error.hpp"
 #include "harness/command.hpp"
 #include "harness/measure.hpp"
@@ -19,7 +18,8 @@
 #include "machine.hpp"
 #include "partition.hpp"
 #include "persistent.hpp"
-#include "source.hpp"
+#include "sparse/row_source.hpp"
+#include "vectors.hpp"
 
 namespace spmv::multigpu {
 namespace {

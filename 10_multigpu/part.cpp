@@ -225,20 +225,11 @@ Part<T> prepare_alone(const Csr<T>& slice, const std::vector<Index>& cuts, int p
   return part;
 }
 
-template <typename T>
-Csr<T> slice_of(const Csr<T>& a, Index first, Index end) {
-  std::vector<Index> rows(end - first);
-  std::iota(rows.begin(), rows.end(), first);
-  return take_rows(a, rows.data(), end - first, a.cols, [](Index column) { return column; });
-}
-
 template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&, const std::vector<Index>&,
                                           Exchange);
 template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&,
                                            const std::vector<Index>&, Exchange);
 template Part<float> prepare_alone(const Csr<float>&, const std::vector<Index>&, int);
 template Part<double> prepare_alone(const Csr<double>&, const std::vector<Index>&, int);
-template Csr<float> slice_of(const Csr<float>&, Index, Index);
-template Csr<double> slice_of(const Csr<double>&, Index, Index);
 
 }  // namespace spmv::multigpu

@@ -63,17 +63,11 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vecto
 template <typename T>
 Part<T> prepare_alone(const Csr<T>& slice, const std::vector<Index>& cuts, int p);
 
-// The rows [first, end) of `a`.
-template <typename T>
-Csr<T> slice_of(const Csr<T>& a, Index first, Index end);
-
 extern template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&,
                                                  const std::vector<Index>&, Exchange);
 extern template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&,
                                                   const std::vector<Index>&, Exchange);
 extern template Part<float> prepare_alone(const Csr<float>&, const std::vector<Index>&, int);
 extern template Part<double> prepare_alone(const Csr<double>&, const std::vector<Index>&, int);
-extern template Csr<float> slice_of(const Csr<float>&, Index, Index);
-extern template Csr<double> slice_of(const Csr<double>&, Index, Index);
 
 }  // namespace spmv::multigpu

@@ -11,11 +11,12 @@
 #include "norm.cuh"
 #include "part.hpp"
 #include "partition.hpp"
-#include "source.hpp"
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/rng.hpp"
+#include "sparse/row_source.hpp"
 #include "tests/catch.hpp"
+#include "vectors.hpp"
 
 #ifndef SPMV_CUDA
 #include "simt/engine.hpp"

@@ -7,9 +7,10 @@
 #include "part.hpp"
 #include "partition.hpp"
 #include "persistent.hpp"
-#include "source.hpp"
 #include "sparse/generators.hpp"
+#include "sparse/row_source.hpp"
 #include "tests/catch.hpp"
+#include "vectors.hpp"
 
 #ifndef SPMV_CUDA
 #include "simt/engine.hpp"

@@ -16,17 +16,17 @@
 #include <string>
 #include <vector>
 
-#include "../checksum.hpp"
 #include "../nccl.hpp"
 #include "../part.hpp"
 #include "../partition.hpp"
-#include "../source.hpp"
+#include "../vectors.hpp"
 #include "device/devices.hpp"
 #include "harness/options.hpp"
 #include "harness/output.hpp"
 #include "harness/records.hpp"
 #include "harness/verify.hpp"
 #include "rank.hpp"
+#include "sparse/row_source.hpp"
 #include "together.hpp"
 
 namespace spmv::multigpu {

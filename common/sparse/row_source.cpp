@@ -1,13 +1,13 @@
-#include "source.hpp"
+#include "sparse/row_source.hpp"
 
+#include <algorithm>
 #include <utility>
 
-#include "part.hpp"
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/matrix_market.hpp"
 
-namespace spmv::multigpu {
+namespace spmv {
 namespace {
 
 using Origin = MatrixSource::Origin;
@@ -83,7 +83,7 @@ class File final : public RowSource<T> {
  private:
   MatrixSource source_;
   LoadOptions options_;
-  std::vector<Index> lengths_;  // a number a row, of all rows
+  std::vector<Index> lengths_;  // of all rows
   Index cols_ = 0;
 };
 
@@ -104,7 +104,22 @@ std::unique_ptr<RowSource<T>> open_rows(const std::string& spec, const LoadOptio
   return std::make_unique<Whole<T>>(load_matrix<T>(spec, without_coo));
 }
 
+template <typename T>
+Csr<T> slice_of(const Csr<T>& a, Index first, Index end) {
+  const Index begin = a.row_offsets[first], stop = a.row_offsets[end];
+  Csr<T> slice;
+  slice.rows = end - first;
+  slice.cols = a.cols;
+  slice.row_offsets.assign(a.row_offsets.begin() + first, a.row_offsets.begin() + end + 1);
+  for (Index& offset : slice.row_offsets) offset -= begin;
+  slice.column_indices.assign(a.column_indices.begin() + begin, a.column_indices.begin() + stop);
+  slice.values.assign(a.values.begin() + begin, a.values.begin() + stop);
+  return slice;
+}
+
 template std::unique_ptr<RowSource<float>> open_rows(const std::string&, const LoadOptions&, bool);
 template std::unique_ptr<RowSource<double>> open_rows(const std::string&, const LoadOptions&, bool);
+template Csr<float> slice_of(const Csr<float>&, Index, Index);
+template Csr<double> slice_of(const Csr<double>&, Index, Index);
 
-}  // namespace spmv::multigpu
+}  // namespace spmv

@@ -1,0 +1,36 @@
+// Step 10: the vector that an iteration begins with, and a checksum of the one it ends with.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "harness/verify.hpp"
+#include "sparse/matrix.hpp"
+#include "sparse/rng.hpp"
+
+namespace spmv::multigpu {
+
+// The x of step 0: test_vector()'s, divided by 3 so that it has all the digits of T. (With few
+// digits a row's sum is exact in every order, and its bits would show nothing.)
+template <typename T>
+std::vector<T> first_x(Index cols, std::uint64_t seed) {
+  std::vector<T> x = test_vector<T>(static_cast<std::size_t>(cols), seed);
+  for (T& value : x) value /= 3;
+  return x;
+}
+
+// A checksum of the bits, independent of which part holds which rows: y[i] is row first_row + i,
+// and the checksums of parts add up to that of the whole.
+template <typename T>
+std::uint64_t checksum_of(const std::vector<T>& y, std::uint64_t first_row) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    sum += mix64(mix64(first_row + i) ^ std::bit_cast<Bits>(y[i]));
+  }
+  return sum;
+}
+
+}  // namespace spmv::multigpu
