@@ -85,7 +85,7 @@ def roofline(data, gaps):
 
 
 def ladder(data, gaps):
-    """GFLOP/s and share of the floor, step by step, on each kind of matrix."""
+    """GFLOP/s and share of the row-free baseline, step by step, on each kind of matrix."""
     found = {kind: max(names, key=lambda name: len(by_step(data, name, "f64"))) for kind, names in KINDS.items()}
     found = {kind: name if by_step(data, name, "f64") else None for kind, name in found.items()}
     for kind, name in found.items():
@@ -120,7 +120,7 @@ def ladder(data, gaps):
         axes.axis("off")
     steps = sorted({s for name in found.values() for s in by_step(data, name, "f64")} - {0})
     gaps.remark("Steps: " + ", ".join(STEPS[s] for s in steps) + "; cu: the best of cuSPARSE. Percent: of the "
-                "floor (dashed), which streams values and column indices and gathers x, but knows no rows; "
+                "row-free baseline (dashed), which streams values and column indices and gathers x without row logic; "
                 "another format may be faster than that. A step without a bar refuses the matrix or was not measured.")
     missing = [STEPS[s] for s in (8, 9) if s not in steps]
     if missing:

@@ -14,7 +14,7 @@ class Tables(unittest.TestCase):
             write(Path(directory) / "GPU" / "a.jsonl", records)
             return u.make_table("device=GPU precision=f64 " + arguments, Path(directory))
 
-    def test_values_bold_best_and_floor(self):
+    def test_values_bold_best_and_baseline(self):
         text = self.table(
             [
                 record("a", "m", 0.01),
@@ -22,7 +22,7 @@ class Tables(unittest.TestCase):
                 record("cusparse_x", "m", 0.04),
                 record("cusparse_csr_y", "m", 0.005),
             ],
-            "kernels=a,b,best:cusparse_*,floor matrices=m column=gflops",
+            "kernels=a,b,best:cusparse_*,baseline matrices=m column=gflops",
         )
         self.assertIn("| matrix | nonzeros per row | a | b | best cuSPARSE | row-free baseline |", text)
         self.assertIn("| m | 5.0 | **1.00** | 0.50 (4 lanes) | 2.00 (csr_y) | 4.00 |", text)
@@ -40,7 +40,7 @@ class Tables(unittest.TestCase):
         self.assertIn("| **20.0** | 40.0 |", text)
 
     def test_bandwidth_beside_that_of_a_copy(self):
-        text = self.table([record("a", "m", 0.01)], "kernels=a,floor matrices=m column=gb_per_s")
+        text = self.table([record("a", "m", 0.01)], "kernels=a,baseline matrices=m column=gb_per_s")
         self.assertIn("A copy runs at 4000 GB/s.", text)
         self.assertIn("| 8.00 | 16.0 |", text)
 

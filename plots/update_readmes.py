@@ -21,7 +21,7 @@ A block begins with one of these markers on a line of its own and ends with <!--
         A line a matrix, a column a kernel, from plots/results/DEVICE/*.jsonl. Markers may take
         several lines. `matrices` are names up to their first comma. A kernel may be
         best:PATTERN, the fastest that matches, or best(HEAD):PATTERN|PATTERN, the same below a
-        head of its own (_ for a space), or floor. `column` is one of those in COLUMNS. With
+        head of its own (_ for a space), or baseline, the row-free one. `column` is one of those in COLUMNS. With
         speedup_of=KERNEL the cells say how many times as fast as the column's kernel KERNEL is,
         with their geometric mean and, with published=NAME, the paper's own figures from
         plots/published/NAME.csv below. program=NAME shows the records of a step's own program.
@@ -144,7 +144,7 @@ def quote_code(arguments):
 
 # --- Tables from records --------------------------------------------------------------------------
 
-# name -> (what it is, value of a record, whether more is better). A floor is a record too.
+# name -> (what it is, value of a record, whether more is better). The row-free baseline is a record, too, named floor.
 COLUMNS = {
     "gflops": ("GFLOP/s, warm", gflops, True),
     "gflops_cold": ("GFLOP/s, cold", lambda r: gflops(r, "cold"), True),
@@ -198,7 +198,7 @@ def head_of(kernel):
     best = re.fullmatch(r"best:cusparse(?:_(csr|coo|sell|bsr))?.*", kernel)
     if best:
         return "best cuSPARSE" + (f" {best[1].upper()}" if best[1] else "")
-    return "row-free baseline" if kernel == "floor" else kernel.replace("best:", "best of ")
+    return "row-free baseline" if kernel == "baseline" else kernel.replace("best:", "best of ")
 
 
 records_of = functools.lru_cache(read_records)  # a README has many tables of one device
@@ -228,12 +228,12 @@ def make_table(arguments, results=None):
     def cell(matrix, kernel):
         """The value and a note on it, of the record that the column `kernel` shows."""
         mine = [r for r in records if r["matrix"] == matrix]
-        if kernel == "floor":
-            floors = [r for r in mine if "floor_warm_ms" in r and r["format"] == "CSR"]
-            if not floors:
+        if kernel == "baseline":
+            beside = [r for r in mine if "floor_warm_ms" in r and r["format"] == "CSR"]
+            if not beside:
                 return None, ""
-            floor = dict(floors[-1], **{f"{state}_ms": floors[-1][f"floor_{state}_ms"] for state in ("warm", "cold")})
-            return value(floor), ""
+            baseline = dict(beside[-1], **{f"{state}_ms": beside[-1][f"floor_{state}_ms"] for state in ("warm", "cold")})
+            return value(baseline), ""
         fit = [r for r in mine if matches(r["kernel"], kernel)]
         if not fit:
             return None, ""
@@ -259,12 +259,12 @@ def make_table(arguments, results=None):
             for kernel, (ratio, _) in zip(kernels, cells):
                 ratios[kernel] += [ratio] if ratio else []
         # Bold: the best of the kernels named one by one.
-        ours = [c[0] for c, k in zip(cells, kernels) if c[0] is not None and ":" not in k and k != "floor"]
+        ours = [c[0] for c, k in zip(cells, kernels) if c[0] is not None and ":" not in k and k != "baseline"]
         best = (max if more_is_better else min)(ours) if len(ours) > 1 and not fast else None
         texts = []
         for (figure, note), kernel in zip(cells, kernels):
             text = "—" if figure is None else number(figure)
-            if figure is not None and figure == best and ":" not in kernel and kernel != "floor":
+            if figure is not None and figure == best and ":" not in kernel and kernel != "baseline":
                 text = f"**{text}**"
             texts.append(f"{text} ({note})" if note else text)
         star = "" if matrix["source"] != "stand-in" else " (stand-in)"
@@ -286,7 +286,7 @@ def make_table(arguments, results=None):
     caption += "."
     if column == "gb_per_s":
         caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
-    if any(not best_of(k) and k != "floor" for k in kernels) and len(kernels) > 1 and not fast:
+    if any(not best_of(k) and k != "baseline" for k in kernels) and len(kernels) > 1 and not fast:
         caption += " Bold: the best of the kernels here."
     return f"{caption}\n\n{Table(title, heads, rows).markdown()}".replace("|  |", "| |")
 

@@ -133,12 +133,12 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
     record.trace.clear();
   }
   if (kGpu && options.run.measure) {
-    progress.show(matrix.source.name + ": floor");
+    progress.show(matrix.source.name + ": row-free baseline");
     report.copy_gb_per_s = copy_bandwidth();
-    const FloorRun<T> floor = run_floor(problem, bench.x());
+    const BaselineRun<T> baseline = run_baseline(problem, bench.x());
     turn.end();
-    verify_floor(matrix.csr, bench.x(), floor);
-    report.floor = floor.times;
+    verify_baseline(matrix.csr, bench.x(), baseline);
+    report.baseline = baseline.times;
   }
   return report;
 }

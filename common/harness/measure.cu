@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "device/floor.cuh"
+#include "device/baseline.cuh"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
 #include "harness/verify.hpp"
@@ -96,27 +96,27 @@ double copy_bandwidth() {
 }
 
 template <typename T>
-FloorRun<T> run_floor(const Problem<T>& problem, const std::vector<T>& x) {
+BaselineRun<T> run_baseline(const Problem<T>& problem, const std::vector<T>& x) {
   const Csr<T>& a = problem.host.csr;
   constexpr int kThreads = 256;
-  const int resident = device::resident_blocks(floor_kernel<T>, kThreads);
+  const int resident = device::resident_blocks(baseline_kernel<T>, kThreads);
   const int blocks = std::clamp(device::divide_up(std::max(a.nnz() / 4, a.rows), kThreads), 1,
                                 std::max(resident, 1));
 
   device::Buffer<T> x_device("x", x);
   device::Buffer<T> y("y", std::vector<T>(a.rows, std::numeric_limits<T>::quiet_NaN()));
   const Launch launch = [&](cudaStream_t s) {
-    device::launch(floor_kernel<T>, {dim3(blocks), dim3(kThreads), 0, s}, a.rows, a.nnz(),
+    device::launch(baseline_kernel<T>, {dim3(blocks), dim3(kThreads), 0, s}, a.rows, a.nnz(),
                    problem.csr.column_indices.data(), problem.csr.values.data(), x_device.data(),
                    y.data());
   };
   const device::Stream stream;
-  const Floor times{time_warm(stream, launch), time_cold(stream, launch)};
+  const Baseline times{time_warm(stream, launch), time_cold(stream, launch)};
   return {times, blocks * kThreads, y.download()};
 }
 
 template <typename T>
-void verify_floor(const Csr<T>& a, const std::vector<T>& x, const FloorRun<T>& run) {
+void verify_baseline(const Csr<T>& a, const std::vector<T>& x, const BaselineRun<T>& run) {
   // What each thread must have summed, as the rows of a reference.
   const int threads = run.threads;
   const int groups = a.nnz() / 4;
@@ -143,12 +143,15 @@ void verify_floor(const Csr<T>& a, const std::vector<T>& x, const FloorRun<T>& r
     expected.lengths.push_back(sums.lengths[row % threads]);
   }
   const Verdict verdict = verify(run.y, expected);
-  if (!verdict.ok) throw std::runtime_error("the floor kernel is wrong: " + verdict.describe());
+  if (!verdict.ok)
+    throw std::runtime_error("the row-free baseline is wrong: " + verdict.describe());
 }
 
-template FloorRun<float> run_floor(const Problem<float>&, const std::vector<float>&);
-template FloorRun<double> run_floor(const Problem<double>&, const std::vector<double>&);
-template void verify_floor(const Csr<float>&, const std::vector<float>&, const FloorRun<float>&);
-template void verify_floor(const Csr<double>&, const std::vector<double>&, const FloorRun<double>&);
+template BaselineRun<float> run_baseline(const Problem<float>&, const std::vector<float>&);
+template BaselineRun<double> run_baseline(const Problem<double>&, const std::vector<double>&);
+template void verify_baseline(const Csr<float>&, const std::vector<float>&,
+                              const BaselineRun<float>&);
+template void verify_baseline(const Csr<double>&, const std::vector<double>&,
+                              const BaselineRun<double>&);
 
 }  // namespace spmv

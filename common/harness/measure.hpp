@@ -33,25 +33,25 @@ Quartiles time_host(const std::function<void()>& call);
 // bytes written both counted. Measured once a process.
 double copy_bandwidth();
 
-// The least time for a CSR matrix of this size on this device: see device/floor.cuh.
-struct Floor {
+// Times of the row-free baseline (device/baseline.cuh) on a CSR matrix.
+struct Baseline {
   Quartiles warm, cold;
 };
 
-// What the floor kernel took, and what it wrote, which is still to be verified.
+// What the row-free baseline took, and what it wrote, which is still to be verified.
 template <typename T>
-struct FloorRun {
-  Floor times;
+struct BaselineRun {
+  Baseline times;
   int threads = 0;
   std::vector<T> y;
 };
 template <typename T>
 struct Problem;
 template <typename T>
-FloorRun<T> run_floor(const Problem<T>& problem, const std::vector<T>& x);
+BaselineRun<T> run_baseline(const Problem<T>& problem, const std::vector<T>& x);
 
-// Needs no GPU. Throws std::runtime_error when the floor kernel wrote something wrong.
+// Needs no GPU. Throws std::runtime_error when the baseline wrote something wrong.
 template <typename T>
-void verify_floor(const Csr<T>& a, const std::vector<T>& x, const FloorRun<T>& run);
+void verify_baseline(const Csr<T>& a, const std::vector<T>& x, const BaselineRun<T>& run);
 
 }  // namespace spmv

@@ -153,9 +153,10 @@ void print_gpu_table(std::ostream& out, const MatrixReport& report) {
   const double copy = report.copy_gb_per_s;
   const double vendor = best_vendor_time(report);
   out << fmt::format("Copy bandwidth of the device: {:.0f} GB/s.", copy);
-  if (report.floor) {
-    out << fmt::format(" Floor, warm: {} us; cold: {} us.", number(1e3 * report.floor->warm.median),
-                       number(1e3 * report.floor->cold.median));
+  if (report.baseline) {
+    out << fmt::format(" Row-free baseline, warm: {} us; cold: {} us.",
+                       number(1e3 * report.baseline->warm.median),
+                       number(1e3 * report.baseline->cold.median));
   }
   out << "\nWarm: inputs in the L2 as far as they fit, products back to back; cold: L2 flushed; "
          "overlapped: as\nwarm, but each product starts while the one before it ends (kernels that "
@@ -164,7 +165,7 @@ void print_gpu_table(std::ostream& out, const MatrixReport& report) {
          "won back against the best "
          "cuSPARSE CSR.\n";
   Table table({"step", "kernel", "setup ms", "prep ms", "warm us", "quartiles", "cold us",
-               "overlapped us", "GFLOP/s", "GB/s", "of copy", "of floor", "x cuSPARSE",
+               "overlapped us", "GFLOP/s", "GB/s", "of copy", "of baseline", "x cuSPARSE",
                "pays off"});
   for (const Record& record : report.records) {
     std::vector<std::string> row{step_name(record.kernel), label(record)};
@@ -176,18 +177,19 @@ void print_gpu_table(std::ostream& out, const MatrixReport& report) {
       const bool host = record.kernel.runs_on == RunsOn::kHost;
       const double gain = vendor - warm.median;
       const double cost = record.setup_ms + record.preprocess_ms;
-      row.insert(row.end(),
-                 {number(record.setup_ms), number(record.preprocess_ms), number(1e3 * warm.median),
-                  fmt::format("{}-{}", number(1e3 * warm.lower), number(1e3 * warm.upper)),
-                  record.cold ? number(1e3 * record.cold->median) : "",
-                  record.overlapped ? number(1e3 * record.overlapped->median) : "",
-                  number(gflops(record, warm.median)), number(bandwidth),
-                  host ? "" : percent(bandwidth, copy),
-                  host || !report.floor ? "" : percent(report.floor->warm.median, warm.median),
-                  host || !std::isfinite(vendor) ? "" : ratio(vendor, warm.median),
-                  host || !std::isfinite(vendor) || !(gain > 0)
-                      ? ""
-                      : fmt::format("{:.0f}", std::ceil(cost / gain))});
+      row.insert(
+          row.end(),
+          {number(record.setup_ms), number(record.preprocess_ms), number(1e3 * warm.median),
+           fmt::format("{}-{}", number(1e3 * warm.lower), number(1e3 * warm.upper)),
+           record.cold ? number(1e3 * record.cold->median) : "",
+           record.overlapped ? number(1e3 * record.overlapped->median) : "",
+           number(gflops(record, warm.median)), number(bandwidth),
+           host ? "" : percent(bandwidth, copy),
+           host || !report.baseline ? "" : percent(report.baseline->warm.median, warm.median),
+           host || !std::isfinite(vendor) ? "" : ratio(vendor, warm.median),
+           host || !std::isfinite(vendor) || !(gain > 0)
+               ? ""
+               : fmt::format("{:.0f}", std::ceil(cost / gain))});
     }
     row.resize(14);
     table.add(std::move(row));
@@ -430,13 +432,13 @@ void append_records(const std::string& path, const MatrixReport& report,
     for (const Traffic& t : record.traffic) line["traffic"].push_back(to_json(t));
     add_profile(line, record.profile);
   }
-  if (report.floor) {  // as a kernel, since it is measured as one
+  if (report.baseline) {  // as a kernel, since it is measured as one
     KernelInfo info;
     info.name = "floor";
     info.format = "CSR";
     ordered_json& line = add(info, "");
-    line["warm_ms"] = to_json(report.floor->warm);
-    line["cold_ms"] = to_json(report.floor->cold);
+    line["warm_ms"] = to_json(report.baseline->warm);
+    line["cold_ms"] = to_json(report.baseline->cold);
     line["copy_gb_per_s"] = report.copy_gb_per_s;
   }
   records.append_to(path);

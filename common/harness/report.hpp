@@ -37,8 +37,8 @@ struct MatrixReport {
   std::string precision;  // "f32", "f64"
   RunOptions options;
   std::vector<Record> records;
-  double copy_gb_per_s = 0;    // GPU
-  std::optional<Floor> floor;  // GPU
+  double copy_gb_per_s = 0;          // GPU
+  std::optional<Baseline> baseline;  // GPU
 };
 
 // One table a matrix: a line a kernel.
@@ -52,7 +52,7 @@ void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu);
 // on the CPU backend the bytes moved over the bytes needed.
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu);
 
-// Appends the verified records, and the floor, to the file `path` (records.hpp).
+// Appends the verified records, and the baseline, to the file `path` (records.hpp).
 void append_records(const std::string& path, const MatrixReport& report,
                     const Environment& environment);
 

@@ -1,9 +1,9 @@
-// The floor: what every CSR kernel must do with memory, and nothing else.
+// The row-free baseline: what every CSR kernel must do with memory, without row logic.
 //
-// It streams values and column indices once, gathers x and writes y once, but knows nothing of
-// rows: thread t of all `threads` adds up the products of the groups of four nonzeros t, t +
-// threads, ... and writes its sum to y[t], y[t + threads], ... No CSR kernel can beat it by much;
-// how far one stays behind is what its row logic costs.
+// It streams values and column indices once, gathers x and writes y once. Thread t of all `threads`
+// adds up the products of the groups of four nonzeros t, t + threads, ... and writes its sum to
+// y[t], y[t + threads], ... The distance of a kernel to it is the cost of the kernel's row logic.
+// It is one simple kernel, not a bound: a kernel that orders its loads better can be faster.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,8 +16,8 @@ struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) FourValues {
 };
 
 template <typename T>
-__global__ void floor_kernel(int rows, int nnz, const int* column_indices, const T* values,
-                             const T* x, T* y) {
+__global__ void baseline_kernel(int rows, int nnz, const int* column_indices, const T* values,
+                                const T* x, T* y) {
   const int threads = gridDim.x * blockDim.x;
   const int thread = blockIdx.x * blockDim.x + threadIdx.x;
   const int groups = nnz / 4;
