@@ -35,13 +35,13 @@ help:  ## this list
 	@echo
 	@echo '  MATRIX=path.mtx.gz | stencil2d:1000x1000 | scircuit   PRECISION=f32 | f64'
 	@echo "  ARGS=\"--kernel 'csr_*' --json out.jsonl\"               BACKEND=cpu | cuda"
-	@echo '  KERNELS="csr_scalar csr_vector": what make watch shows'
+	@echo '  KERNELS="csr_scalar csr_vector": what make run and make watch show'
 	@echo '  PROFILE=1: what each line of a kernel asks of memory  (BACKEND=cpu)'
 	@echo '  make -C 03_csr_vector run                              one step alone'
 
 run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every kernel, on three matrices)
-	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) \
-	  $(if $(filter 1,$(PROFILE)),--profile,$(if $(filter 1,$(ALL)),,--ladder)) $(ARGS)
+	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(kernel_option) \
+	  $(if $(filter 1,$(PROFILE)),--profile,$(if $(filter 1,$(ALL)),,--ladder)) $(ARGS) $(or_quit)
 	@$(if $(filter 1,$(ALL) $(PROFILE)),,echo; echo 'Next: make -C 03_csr_vector run       a step: its lesson is the README.md beside it'; \
 	  echo '      make run ALL=1                  every kernel, on three matrices'; \
 	  echo '      make run MATRIX=file.mtx.gz     your matrix'; \
@@ -50,9 +50,8 @@ run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every k
 # The steps' tests, which carry their numbers as tags, run beside all others ([.] are hidden tests,
 # which other tests call): that takes two thirds of the time on two cores.
 STEP_TAGS := $(foreach s,$(STEPS),[$(firstword $(subst _, ,$(s)))])
-COMMA := ,
 test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
-	@$(TESTS) '$(subst $() ,$(COMMA),$(STEP_TAGS))' >$(OUT)/steps.log 2>&1 & steps=$$!; \
+	@$(TESTS) '$(subst $() ,$(comma),$(STEP_TAGS))' >$(OUT)/steps.log 2>&1 & steps=$$!; \
 	  trap "kill $$steps; exit 130" INT TERM; status=0; \
 	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' || status=1; \
 	  bash common/tests/cli_test.sh $(SPMV) $(BROKEN) || status=1; \
@@ -65,13 +64,13 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## al
 # FIND=worst, say: where it opens.
 watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by step
 	@python3 common/watch/watch.py $(SPMV) $(ROOT)/build/watch/kernels.html --matrix '$(MATRIX)' \
-	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(FIND),--find $(FIND)) $(if $(TRACE),--trace '$(TRACE)') $(ARGS)
+	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(FIND),--find $(FIND)) $(if $(TRACE),--trace '$(TRACE)') $(ARGS) $(or_quit)
 
 data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant" for some)
-	@SPMV=$(SPMV) bash common/data.sh $(ARGS)
+	@SPMV=$(SPMV) bash common/data.sh $(ARGS) $(or_quit)
 
 info: $(SPMV)  ## describe MATRIX: sizes, row lengths, a picture
-	@$(SPMV) info '$(MATRIX)'
+	@$(SPMV) info '$(MATRIX)' $(or_quit)
 
 list: $(SPMV)  ## the kernels and the papers they come from
 	@$(SPMV) --list
@@ -113,12 +112,12 @@ pictures: $(SPMV)  ## only those of the lessons, from traces
 	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(ARGS)
 
 report:  ## all figures and tables in one HTML file, build/report.html
-	@plots/python.sh plots/report.py $(ARGS)
+	@plots/python.sh plots/report.py $(ARGS) $(or_quit)
 
 site:  ## lessons, results, pages of runs and the one-pass API as a static site, build/site
 	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv
 	@$(MAKE) report ARGS=
-	@common/python.sh common/site/requirements.txt common/site/build_site.py $(ROOT)/build/cpu/spmv build/site
+	@common/python.sh common/site/requirements.txt common/site/build_site.py $(ROOT)/build/cpu/spmv build/site $(or_quit)
 
 test-site:  ## test the site's links and the API's page
 	@python3 -m unittest discover -s common/site
@@ -128,11 +127,11 @@ test-plots:  ## test the scripts that measure, draw and write tables
 
 # For instructors: common/coursework/README.md.
 handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bodies taken out
-	@python3 common/coursework/handout.py '$(or $(STEP),$(error give STEP=03_csr_vector, say))' $(if $(OUTPUT),'$(OUTPUT)')
+	@python3 common/coursework/handout.py '$(or $(STEP),$(error give STEP=03_csr_vector, say))' $(if $(OUTPUT),'$(OUTPUT)') $(or_quit)
 
 grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1)
 	@python3 common/coursework/grade.py '$(or $(STEP),$(error give STEP=03_csr_vector, say))' '$(or $(SUBMISSIONS),$(error give SUBMISSIONS=a directory))' \
-	  $(if $(OUTPUT),--output '$(OUTPUT)') $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(ARGS)
+	  $(if $(OUTPUT),--output '$(OUTPUT)') $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(ARGS) $(or_quit)
 
 # COURSEWORK=quick leaves out what runs the handout of every step, and most of the mistakes.
 test-coursework:  ## test handouts and grading: all steps as handed out and solved, mistakes graded

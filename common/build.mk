@@ -42,6 +42,23 @@ ifeq ($(BACKEND)$(NVCC),cuda)
 endif
 export SPMV_BACKEND_REASON := $(BACKEND_REASON)
 
+# COMMAND $(or_quit): where the program has said what is wrong, make ends with status 1 and adds nothing.
+# On SIGQUIT it waits for its children, deletes what is half made and exits; the pause lets it receive the
+# signal before its child ends. Where it ignores the signal (in the background of a script, say), it goes on
+# with the command's status and its own line.
+or_quit = || { status=$$?; case $$(sed -n 's/^SigCgt:.*\(.\)$$/\1/p' /proc/$$PPID/status) in \
+  [4-7c-f]) kill -QUIT $$PPID; sleep 0.1 ;; *) exit $$status ;; esac; }
+# $(call refuse,TEXT): make ends with `error: TEXT`.
+refuse = $(shell { echo "error: $(1)" >&2; false; } $(or_quit))$(error $(1))
+
+# KERNELS="csr_scalar csr_vector" for the program.
+comma := ,
+kernel_option = $(if $(KERNELS),--kernel '$(subst $() ,$(comma),$(strip $(KERNELS)))')
+
+ifeq ($(BACKEND)$(filter 1,$(PROFILE)),cuda1)
+  $(call refuse,PROFILE=1: the profile comes from the CPU backend; ask for it with BACKEND=cpu PROFILE=1)
+endif
+
 # --- Flags ----------------------------------------------------------------------------------------
 
 ifeq ($(origin CXX),default)
@@ -76,7 +93,7 @@ ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   include $(ROOT)/build/setup-$(BACKEND).mk
 endif
 $(ROOT)/build/setup-%.mk: $(ROOT)/common/setup.sh
-	@$(ROOT)/common/setup.sh $* $@
+	@$(ROOT)/common/setup.sh $* $@ $(or_quit)
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow
 ifeq ($(findstring clang,$(CXX)),)
@@ -87,7 +104,7 @@ ifeq ($(findstring clang,$(CXX)),)
 endif
 DEFINES := -DSPMV_SOURCE_DIR='"$(ROOT)"' $(EXTRA_DEFINES)
 INCLUDES := -I$(ROOT)/common $(EXTRA_INCLUDES)
-OPENMP := $(shell echo | $(CXX) -fopenmp -include omp.h -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp)
+OPENMP := $(if $(COUNTING),,$(shell echo | $(CXX) -fopenmp -include omp.h -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp))
 CXXFLAGS ?= $(if $(filter 1,$(SANITIZE)),-O0,-O2) -g1
 ALL_CXXFLAGS = -std=c++20 $(CXXFLAGS) $(OPENMP) $(WARNINGS) $(DEFINES) $(INCLUDES) -pthread -MMD -MP
 LIBRARIES := $(EXTRA_LIBRARIES) -lz -pthread
@@ -164,8 +181,13 @@ $(OUT)/common/tests/main.cpp.o: CXXFLAGS := -O0
 $(call object,$(wildcard $(addprefix $(ROOT)/,common/harness/main.cpp common/harness/command.cpp \
   common/harness/options.cpp common/tests/harness_test.cpp 10_multigpu/mpi/spmv_mpi.cpp))): CXXFLAGS := $(patsubst -O2,-O0,$(CXXFLAGS))
 
+# What is compiled, of how much: counted by `make -n` when the first is.
+BUILD_OPTIONS = $(foreach v,BACKEND COUNT SANITIZE CUDA_ARCHS CXX CXXFLAGS NVCC KERNEL,$(if $(filter command,$(origin $v)),$v='$($v)'))
+to_compile = $(eval to_compile := $$(shell $(MAKE) -n COUNTING=1 $(BUILD_OPTIONS) $(MAKECMDGOALS) 2>/dev/null | grep -c "&& echo '  compile "))$(to_compile)
+progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_compile) )
+
 $(OUT)/%.cpp.o: $(ROOT)/%.cpp
-	@mkdir -p $(@D) && echo '  compile $(patsubst $(ROOT)/%,%,$<)' >&2
+	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -c $< -o $@
 
 ifeq ($(BACKEND),cpu)
@@ -175,11 +197,11 @@ $(OUT)/%/thrust.cu.o: DEVICE_FLAGS := -x c++ $(THRUST_INCLUDES) \
   -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_$(if $(OPENMP),OMP,CPP) -fno-sanitize=undefined
 
 $(OUT)/%.cu.o: $(ROOT)/%.cu
-	@mkdir -p $(@D) && echo '  compile $(patsubst $(ROOT)/%,%,$<)' >&2
+	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) -c $< -o $@
 else
 $(OUT)/%.cu.o: $(ROOT)/%.cu
-	@mkdir -p $(@D) && echo '  compile $(patsubst $(ROOT)/%,%,$<)' >&2
+	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(NVCC) $(NVCC_FLAGS) -c $< -o $@
 endif
 

@@ -25,7 +25,7 @@ ifneq ($(KERNEL),)
   SPMV := $(OUT)/$(STEP)/spmv-mine
   MINE := $(shell python3 $(ROOT)/common/coursework/mine.py $(CURDIR) \
     '$(subst ','\'',$(KERNEL))' '$(subst ','\'',$(PWD))' $(ROOT)/build/mine)
-  $(if $(MINE),,$(error KERNEL=$(KERNEL) cannot be used))
+  $(if $(MINE),,$(shell false $(or_quit))$(error KERNEL=$(KERNEL) cannot be used))
 endif
 
 # RUN: the step's own program that `make run` stands for, if not the table of its kernels.
@@ -45,15 +45,15 @@ endif
 
 .PHONY: run test watch check moment build-test help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
-	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS)
+	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(kernel_option) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS) $(or_quit)
 test: $(TESTS)  ## this step's tests
 	@OMP_WAIT_POLICY=passive $(TESTS)$(if $(after_test), && $(after_test))
 watch: $(WATCH)  ## a page on which one watches kernels run
 	@python3 $(ROOT)/common/watch/watch.py $(WATCH) $(ROOT)/build/watch/$(STEP).html --tour tour.txt \
 	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) $(if $(FIND),--find $(FIND)) \
-	  $(if $(TRACE),--trace '$(firstword $(wildcard $(TRACE) $(PWD)/$(TRACE)) $(TRACE))') --precision $(PRECISION) $(ARGS)
+	  $(if $(TRACE),--trace '$(firstword $(wildcard $(TRACE) $(PWD)/$(TRACE)) $(TRACE))') --precision $(PRECISION) $(ARGS) $(or_quit)
 check:  ## is it right, safe, and does it ask little of memory?
-	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(ARGS) || { status=$$?; $(MOMENT); exit $$status; }
+	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(ARGS) || { status=$$?; $(MOMENT); (exit $$status); } $(or_quit)
 # Where it goes wrong, for `make watch`, where the program that shows it has been built.
 MOMENT := $(if $(filter cpu,$(BACKEND)),$(if $(wildcard $(SPMV)),$(MAKE) -s moment 2>/dev/null,:),:)
 moment: $(SPMV)

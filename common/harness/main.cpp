@@ -269,6 +269,13 @@ int main_program(int argc, char** argv) {
         ->check(above_zero());
     app.add_option("--workers", options.workers, "threads of the host; 0: one per core")
         ->check(CLI::Range(0, 4096));
+  } else {
+    for (const char* option : {"--profile", "--schedule", "--trace"}) {
+      app.add_flag_callback(option, [option] {
+        throw InputError(
+            fmt::format("{} is an option of the CPU backend: make run BACKEND=cpu", option));
+      });
+    }
   }
   app.add_flag("-l,--list", options.list, "list the kernels and the papers they come from");
   app.add_flag("--environment", options.environment, "say what machine and software this is");

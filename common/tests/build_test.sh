@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds notice what has changed: in a step of two files around the real build.mk and stage.mk, which
+# Builds notice what has changed, say how far they are, and end with what the program said: in a step of two files around the real build.mk and stage.mk, which
 # is moved, copied and unpacked elsewhere, with all that was built in it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -65,6 +65,30 @@ expect 'before the archive' 0 "$scratch/moved"
 sleep 1.1  # as fine as some file systems' dates are
 tar xf "$scratch/old.tar" -C "$scratch/moved"
 expect 'broken by a file from an archive, older than what was built' 1 "$scratch/moved"
+
+# ends NAME PATTERN COMMAND...: the command fails, its last line matches, and make says nothing of its own
+# but the directory in which it began.
+ends() {
+  "${@:3}" >"$scratch/log" 2>&1
+  if [ $? != 0 ] && tail -n 1 "$scratch/log" | grep -Eq "$2" && ! grep -q '\*\*\*' "$scratch/log"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $1"
+    tail -n 20 "$scratch/log"
+  fi
+}
+
+fails=(env --default-signal=QUIT make -C "$scratch/moved/01_answer" run BACKEND=cpu COUNT=0 CXX="${CXX:-g++}")
+ends 'a program that fails' '^the answer is wrong$' "${fails[@]}"
+ends 'the same with other jobs' '^the answer is wrong$' "${fails[@]}" -j 3
+ends 'a profile of the CUDA backend' '^error: PROFILE=1: .* BACKEND=cpu PROFILE=1$' "${fails[@]}" PROFILE=1 BACKEND=cuda NVCC=true
+(trap '' QUIT && expect 'a failure where make ignores the signal' 1 "$scratch/moved" && exit $failed) || failed=$((failed + 1))
+rm -rf "$scratch/moved/build/cpu"*
+answer "$scratch/moved" 42
+expect 'a new build' 0 "$scratch/moved"
+mv "$scratch/log" "$scratch/build"
+ends 'its progress' '^  compile 2/2 ' bash -c 'grep "^  compile" "$0"; false' "$scratch/build"
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
