@@ -170,9 +170,12 @@ object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
 # A step is its .cu and .cpp files; test*.cu are its tests. What it calls of Thrust is in thrust.cu,
 # of CUB, which is for GPUs alone, in cub.cu.
 NO_STAGE := $(if $(HAVE_THRUST),,%/thrust.cu) $(if $(filter cpu,$(BACKEND)),%/cub.cu)
-step_test_sources = $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/test*.cu))
+# What a step has besides its kernels may be in a folder of its own, which is compiled with it.
+STEP_FOLDERS := 08_formats_ell_hyb_dia/markov
+folders = $(foreach s,$(1),$(s) $(filter $(s)/%,$(STEP_FOLDERS)))
+step_test_sources = $(wildcard $(patsubst %,$(ROOT)/%/test*.cu,$(call folders,$(1))))
 stage_sources = $(filter-out $(NO_STAGE) $(call step_test_sources,$(1)),\
-  $(wildcard $(foreach s,$(1),$(ROOT)/$(s)/*.cu $(ROOT)/$(s)/*.cpp)))
+  $(wildcard $(foreach f,$(call folders,$(1)),$(ROOT)/$(f)/*.cu $(ROOT)/$(f)/*.cpp)))
 common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 
 # All of Catch2 in one file: its own speed does not matter, nor is it what the sanitizers are for.

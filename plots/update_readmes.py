@@ -348,10 +348,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if out of date")
     parser.add_argument("--tables-only", action="store_true", help="run no command, quote no file")
-    parser.add_argument("files", nargs="*", type=Path, help="default: every README.md of the tree")
+    parser.add_argument("files", nargs="*", type=Path, help="default: every page of the tree")
     arguments = parser.parse_args()
     files = arguments.files or sorted(
-        [page for depth in ("*.md", "*/*.md", "common/*/*.md") for page in ROOT.glob(depth) if page.parts[-2] != "build"]
+        page for depth in ("*.md", "*/*.md", "common/*/*.md", "[0-9][0-9]_*/*/*.md")
+        for page in ROOT.glob(depth) if page.parts[-2] != "build"
     )
     status = 0
     for file in files:
