@@ -5,6 +5,7 @@ what the kernels do, and are shown beside a number only. Read them again when th
 """
 
 from statistics import mean, median
+from typing import NamedTuple
 
 import bylina
 import godwin
@@ -17,6 +18,28 @@ from tables import Table
 NOT_YET = "not measured yet"
 PRECISIONS = ("f32", "f64")
 LARGE = 200e6  # bytes: over three times the L2 of an H200
+HOLDS, WEAKER, FELL = "holds", "weaker", "fell"
+RULES = ("Holds: at least 90% of the paper's number, or the same order. Fell: a speed-up that at most half of the matrices "
+         "show (here the paper's method is no faster on most of them), a mean within 5% of 1, a share or efficiency below "
+         "half of the paper's, another order. Weaker: what lies between.")
+
+
+class Ours(NamedTuple):
+    """What our records say to a claim, and by RULES what that makes of it."""
+
+    text: str
+    verdict: str
+
+
+def verdict_of_ratios(ratios, theirs):
+    """Of a claimed mean speed-up."""
+    if median(ratios) <= 1 or mean(ratios) <= 1.05:
+        return FELL
+    return HOLDS if mean(ratios) >= 0.9 * theirs else WEAKER
+
+
+def verdict_of_share(ours, theirs):
+    return HOLDS if ours >= 0.9 * theirs else FELL if ours < theirs / 2 else WEAKER
 
 
 def both(texts, note=""):
@@ -31,7 +54,8 @@ def both(texts, note=""):
 
 def pcsr_over(rival):
     said = published("he_gao_2016_speedups")
-    theirs = " and ".join(f"{said.value('speedup', rival=rival, precision=p):g}" for p in PRECISIONS)
+    claimed = [said.value("speedup", rival=rival, precision=p) for p in PRECISIONS]
+    theirs = " and ".join(f"{speedup:g}" for speedup in claimed)
 
     def ours(data):
         names = he_gao.matrices()
@@ -42,23 +66,27 @@ def pcsr_over(rival):
             # A mean of ratios may be that of one or two matrices.
             rest = [sorted(f)[:-2] for f in found]
             note += f"; without the two greatest {' and '.join(number(mean(f)) for f in rest if f)}"
-        return both([number(mean(f)) if f else None for f in found], note)
+        text = both([number(mean(f)) if f else None for f in found], note)
+        return text and Ours(text, verdict_of_ratios(sum(found, []), mean(claimed)))
 
     return theirs, ours
 
 
 def pcsr_bandwidth():
     said = published("he_gao_2016_text")
-    theirs = " and ".join(f"{said.value(what='share_of_peak', precision=p):.0f}%" for p in PRECISIONS)
+    claimed = {p: said.value(what="share_of_peak", precision=p) for p in PRECISIONS}
+    theirs = " and ".join(f"{share:.0f}%" for share in claimed.values())
 
     def ours(data):
-        shares, names = [], set(he_gao.matrices())
+        shares, of_claimed, names = [], [], set(he_gao.matrices())
         for p in PRECISIONS:
             found = [bandwidth(r) / r["copy_gb_per_s"] for r in data.times.values()
                      if r["kernel"] == "pcsr_texture" and r["precision"] == p and r["compulsory_bytes"] > LARGE
                      and r["matrix"] in names]
             shares.append(f"{100 * max(found):.0f}%" if found else None)
-        return both(shares, "of a copy; the paper's matrices of over 200 MB")
+            of_claimed += [100 * max(found) / claimed[p]] if found else []
+        text = both(shares, "of a copy; the paper's matrices of over 200 MB")
+        return text and Ours(text, verdict_of_share(min(of_claimed), 1))
 
     return theirs, ours
 
@@ -66,7 +94,8 @@ def pcsr_bandwidth():
 def pcsr_parallel(figure):
     table, gpus, exchange = he_gao.PARALLEL[figure]
     matrices = {row["matrix"] for row in published(f"he_gao_2016_table{table}")}
-    theirs = f"{published('he_gao_2016_text').value(what='mean_efficiency_II', figure=str(figure)):.1f}%"
+    claimed = published("he_gao_2016_text").value(what="mean_efficiency_II", figure=str(figure))
+    theirs = f"{claimed:.1f}%"
 
     def ours(data):
         def shares(best):
@@ -76,8 +105,8 @@ def pcsr_parallel(figure):
         found, best = shares(False), shares(True)
         if not found:
             return None
-        return (f"{mean(found):.1f}% ({len(found)} of {len(matrices)} matrices, from {min(found):.1f}% to "
-                f"{max(found):.1f}%); our fastest kernel and way: {mean(best):.1f}%")
+        return Ours(f"{mean(found):.1f}% ({len(found)} of {len(matrices)} matrices, from {min(found):.1f}% to "
+                    f"{max(found):.1f}%); our fastest kernel and way: {mean(best):.1f}%", verdict_of_share(mean(found), claimed))
 
     return theirs, ours
 
@@ -87,20 +116,25 @@ def pcsr_balance(figure):
     table, gpus, exchange = he_gao.PARALLEL[figure]
     rows = published(f"he_gao_2016_table{table}")
 
+    claimed = [(float(row["efficiency_I"]), float(row["efficiency_II"])) for row in rows]
+
+    def ahead_in(pairs):
+        return sum(second > first for first, second in pairs)
+
     def said(pairs):
         """pairs: (efficiency of I, of II) of each matrix, in percent."""
-        ahead = sum(second > first for first, second in pairs)
         lead = max((100 * (first / second - 1) for first, second in pairs), default=0)
-        text = f"II ahead on {ahead} of {len(pairs)}; mean {mean(b for _, b in pairs):.1f}% to {mean(a for a, _ in pairs):.1f}%"
+        text = f"II ahead on {ahead_in(pairs)} of {len(pairs)}; mean {mean(b for _, b in pairs):.1f}% to {mean(a for a, _ in pairs):.1f}%"
         return text + (f"; I ahead by at most {lead:.0f}%" if lead > 0 else "")
 
-    theirs = said([(float(row["efficiency_I"]), float(row["efficiency_II"])) for row in rows])
+    theirs = said(claimed)
 
     def ours(data):
         own = efficiencies(data, gpus, exchange)
         pairs = [(percent(own[row["matrix"], "I"]), percent(own[row["matrix"], "II"])) for row in rows
                  if {(row["matrix"], "I"), (row["matrix"], "II")} <= set(own)]
-        return said(pairs) if pairs else None
+        share = ahead_in(pairs) / max(len(pairs), 1)
+        return Ours(said(pairs), FELL if share <= 0.5 else verdict_of_share(share, ahead_in(claimed) / len(claimed))) if pairs else None
 
     return theirs, ours
 
@@ -118,8 +152,10 @@ def light_over(rival):
 
     def ours(data):
         found = [list(lightspmv.speedups(data, p, rival).values()) for p in PRECISIONS]
-        return both([f"{number(mean(f))} (at most {number(max(f))})" if f else None for f in found],
+        text = both([f"{number(mean(f))} (at most {number(max(f))})" if f else None for f in found],
                     f"{max(map(len, found))} of {len(lightspmv.matrices())} matrices")
+        claimed = mean(said.value(rival=rival, what="mean", precision=p) for p in PRECISIONS)
+        return text and Ours(text, verdict_of_ratios(sum(found, []), claimed))
 
     return theirs, ours
 
@@ -138,8 +174,10 @@ def light_levels(vector):
         for p in PRECISIONS:
             pairs = [(data.fastest(m, p, ["lightspmv_warp"]), data.fastest(m, p, [vector])) for m in lightspmv.matrices()]
             found.append([gflops(a) / gflops(b) for a, b in pairs if a and b])
-        return both([spread(f) if f else None for f in found],
+        text = both([spread(f) if f else None for f in found],
                     f"{max(map(len, found))} of {len(lightspmv.matrices())} matrices")
+        claimed = mean(float(row[f"speedup_{p}"]) for row in rows for p in PRECISIONS)
+        return text and Ours(text, verdict_of_ratios(sum(found, []), claimed))
 
     return theirs, ours
 
@@ -152,8 +190,8 @@ def markov_best():
     theirs = f"CSR up to {limit:,.0f} rows, HYB above"
 
     def ours(data):
-        texts = []
-        for size, keep in (("up to", lambda rows: rows <= limit), ("above", lambda rows: rows > limit)):
+        texts, as_said = [], []
+        for size, keep, said in (("up to", lambda rows: rows <= limit, "CSR"), ("above", lambda rows: rows > limit, "HYB")):
             wins = {}
             for row in published("bylina_2011_table3"):
                 if keep(int(row["rows"])):
@@ -165,7 +203,8 @@ def markov_best():
             if wins:
                 order = sorted(wins, key=wins.get, reverse=True)
                 texts.append(f"{size}: " + ", ".join(f"{k} on {wins[k]}" for k in order))
-        return "; ".join(texts) or None
+                as_said.append(order[0] == said)
+        return Ours("; ".join(texts), HOLDS if all(as_said) else WEAKER if any(as_said) else FELL) if texts else None
 
     return theirs, ours
 
@@ -176,7 +215,7 @@ def markov_speedup():
     def ours(data):
         found = [speedup for row in published("bylina_2011_table3") for kernel in bylina.FORMATS
                  if (speedup := bylina.speedup(data, row["matrix"], kernel))]
-        return f"{number(max(found))} times" if found else None
+        return Ours(f"{number(max(found))} times", verdict_of_share(max(found), float(words["value"]))) if found else None
 
     return f"{words['words']} {words['value']} times", ours
 
@@ -187,8 +226,9 @@ def markov_speedup():
 PAPERS_CDS = ["cds_texture"]  # x through a texture; cds and cds_sliced are ours
 
 
-def cds_over(rival, theirs, own):
-    """Of `own` kernels: the paper's is cds_texture."""
+def cds_over(rival, theirs, own, least=1, share=1.0):
+    """Of `own` kernels: the paper's is cds_texture. The claim is that CDS is faster on a `share` of the grids of at least
+    `least` degrees of freedom."""
 
     def ours(data):
         ratios = {}
@@ -201,60 +241,63 @@ def cds_over(rival, theirs, own):
             return None
         means = {dof: mean(of) for dof, of in ratios.items()}
         told = sorted({min(means), max(means, key=means.get), max(means)})
-        return ", ".join(f"{number(means[dof])} at {dof}" for dof in told) + " degrees of freedom"
+        claimed = [ratio for dof, of in ratios.items() if dof >= least for ratio in of]
+        ahead = sum(ratio > 1 for ratio in claimed) / max(len(claimed), 1)
+        return Ours(", ".join(f"{number(means[dof])} at {dof}" for dof in told) + " degrees of freedom",
+                    HOLDS if ahead >= share else FELL if ahead <= 0.5 else WEAKER)
 
     return theirs, ours
 
 
 # --- All of them ----------------------------------------------------------------------------------
 
-# (paper, claim, (the paper's number, function of Data to ours), why)
+# (paper, claim, (the paper's number, function of Data to Ours or None), the figure that shows it, why)
 CLAIMS = [
-    ("PCSR", "times as fast as CSR-scalar, f32 and f64", pcsr_over("CSR-scalar"),
+    ("PCSR", "times as fast as CSR-scalar, f32 and f64", pcsr_over("CSR-scalar"), "he_gao_2016_figure4",
      "a C2050 has little cache for a warp's scattered loads; now the L1 serves a sector that was asked for before, and "
      "PCSR's middle array doubles what must move"),
-    ("PCSR", "times as fast as CSR-vector", pcsr_over("CSR-vector"),
+    ("PCSR", "times as fast as CSR-vector", pcsr_over("CSR-vector"), "he_gao_2016_figure4",
      "csr_vector takes 2 to 32 lanes by the mean length of a row, and has no middle array"),
-    ("PCSR", "times as fast as cuSPARSE's CSR", pcsr_over("CSRMV"),
+    ("PCSR", "times as fast as cuSPARSE's CSR", pcsr_over("CSRMV"), "he_gao_2016_figure4",
      "cuSPARSE has since got balanced algorithms that read CSR once, as the one-pass PCSR of step 06 does"),
-    ("PCSR", "times as fast as cuSPARSE's HYB", pcsr_over("HYBMV"),
+    ("PCSR", "times as fast as cuSPARSE's HYB", pcsr_over("HYBMV"), "he_gao_2016_figure4",
      "cuSPARSE dropped HYB; step 08's stands for it, and has no middle array to write and to read"),
-    ("PCSR", "times as fast as CSR-Adaptive", pcsr_over("CSR-Adaptive"),
+    ("PCSR", "times as fast as CSR-Adaptive", pcsr_over("CSR-Adaptive"), "he_gao_2016_figure4",
      "both stage products in shared memory; CSR-Adaptive needs no middle array, but one more array of block limits"),
-    ("PCSR", "greatest share of the peak bandwidth", pcsr_bandwidth(),
+    ("PCSR", "greatest share of the peak bandwidth", pcsr_bandwidth(), "he_gao_2016_figure5",
      "ours is a share of what a copy reaches, the paper's of the data sheet; the middle array streams, the gathers of x do not"),
-    ("PCSR", "mean efficiency of PCSR-II on 2 GPUs, no communication", pcsr_parallel(7),
+    ("PCSR", "mean efficiency of PCSR-II on 2 GPUs, no communication", pcsr_parallel(7), "he_gao_2016_figure7",
      "a product takes tens of microseconds now, and launching on every GPU and waiting for all is part of it"),
-    ("PCSR", "the same on 4 GPUs", pcsr_parallel(8), "as above, with twice the launches"),
-    ("PCSR", "with communication, 2 GPUs", pcsr_parallel(9),
+    ("PCSR", "the same on 4 GPUs", pcsr_parallel(8), "he_gao_2016_figure8", "as above, with twice the launches"),
+    ("PCSR", "with communication, 2 GPUs", pcsr_parallel(9), "he_gao_2016_figure9",
      "NVLink for PCI Express, but products have become faster by more than links have"),
-    ("PCSR", "with communication, 4 GPUs", pcsr_parallel(10), "as above"),
-    ("PCSR", "PCSR-II against PCSR-I on 4 GPUs, no communication", pcsr_balance(8),
+    ("PCSR", "with communication, 4 GPUs", pcsr_parallel(10), "he_gao_2016_figure10", "as above"),
+    ("PCSR", "PCSR-II against PCSR-I on 4 GPUs, no communication", pcsr_balance(8), "he_gao_2016_figure8",
      "where the mean row length is the same all over the matrix, both cut in nearly the same places, and which is ahead is "
      "noise; equal nonzeros balance the products of kernel 1 only, and leave a GPU with more rows for kernel 2 to add up"),
-    ("PCSR", "the same with communication", pcsr_balance(10),
+    ("PCSR", "the same with communication", pcsr_balance(10), "he_gao_2016_figure10",
      "a step waits for launches and copies far longer than the parts' products differ, so the order is not that of the balance"),
-    ("LightSpMV", "warp level over vector level, f32 and f64", light_levels("lightspmv_vector"),
+    ("LightSpMV", "warp level over vector level, f32 and f64", light_levels("lightspmv_vector"), "lightspmv_levels",
      "nvcc aggregates the atomics of the vector level within a warp, so that both fetch by one atomic per warp (step 07)"),
-    ("LightSpMV", "the same, with atomics that nvcc does not aggregate", light_levels("lightspmv_vector_inc"),
+    ("LightSpMV", "the same, with atomics that nvcc does not aggregate", light_levels("lightspmv_vector_inc"), "lightspmv_levels",
      "as the poster's GPUs executed it: one atomic per vector, all on one address"),
-    ("LightSpMV", "times as fast as CUSP's CSR-Scalar, f32 and f64", light_over("CSR-Scalar"),
+    ("LightSpMV", "times as fast as CUSP's CSR-Scalar, f32 and f64", light_over("CSR-Scalar"), "lightspmv_speedups",
      "the caches again; and one counter for all warps is asked by many more of them"),
-    ("LightSpMV", "times as fast as CUSP's CSR-Vector", light_over("CSR-Vector"),
+    ("LightSpMV", "times as fast as CUSP's CSR-Vector", light_over("CSR-Vector"), "lightspmv_speedups",
      "fetching rows costs an atomic and a wait that fixed rows do not; step 07 shows what more counters give back"),
-    ("LightSpMV", "times as fast as cuSPARSE's CSR", light_over("cuSPARSE"),
+    ("LightSpMV", "times as fast as cuSPARSE's CSR", light_over("cuSPARSE"), "lightspmv_speedups",
      "cuSPARSE has had balanced algorithms since; LightSpMV leaves a long row to one vector"),
-    ("Markov chains", "the best of COO, CSR, ELL and HYB", markov_best(),
+    ("Markov chains", "the best of COO, CSR, ELL and HYB", markov_best(), "bylina_2011_figure10",
      "CSR is a warp a row here, as in the paper, of which rows of five keep few lanes busy; a thread a row is faster "
      "than all four from 650,000 rows on (step 08). HYB and COO take several launches, which small chains feel"),
-    ("Markov chains", "speed-up over the CPU, f32", markov_speedup(),
+    ("Markov chains", "speed-up over the CPU, f32", markov_speedup(), "bylina_2011_figure12",
      "both memory systems have grown; the CPU is the host of the GPU, with 12 cores or more, not a desktop"),
-    ("CDS", "times as fast as DIA", cds_over("DIA", "the same at 1 degree of freedom, ever better above", PAPERS_CDS),
+    ("CDS", "times as fast as DIA", cds_over("DIA", "the same at 1 degree of freedom, ever better above", PAPERS_CDS, least=2), "godwin_2012_figure7",
      "a block of b x b entries lies on 2b - 1 diagonals, and DIA stores them whole; at 1 they are one format, and "
      "products of a few microseconds differ from run to run"),
-    ("CDS", "times as fast as ELLPACK", cds_over("ELL", "better in most cases", PAPERS_CDS),
+    ("CDS", "times as fast as ELLPACK", cds_over("ELL", "better in most cases", PAPERS_CDS, share=0.51), "godwin_2012_figure7",
      "CDS reads no column indices, which are a third of ELLPACK's bytes in f64 and half in f32"),
-    ("CDS", "times as fast as CSR", cds_over("CSR", "better in all cases", PAPERS_CDS),
+    ("CDS", "times as fast as CSR", cds_over("CSR", "better in all cases", PAPERS_CDS), "godwin_2012_figure7",
      "no column indices, and coalesced whatever the length of a row; the paper's CSR was PETSc's, which is cuSPARSE's today"),
 ]
 
@@ -262,9 +305,9 @@ CLAIMS = [
 def claims_table(*devices):
     """One column per device; the sentences on why stand beside numbers only."""
     rows = []
-    for paper, claim, (theirs, ours), why in CLAIMS:
+    for paper, claim, (theirs, ours), _, why in CLAIMS:
         values = [ours(data) for data in devices]
-        rows.append([paper, claim, theirs, *(value or NOT_YET for value in values), why if any(values) else ""])
+        rows.append([paper, claim, theirs, *(value.text if value else NOT_YET for value in values), why if any(values) else ""])
     return Table("Do the claims hold?",
                  ["paper", "claim", "there", *(f"here: {data.device}" for data in devices), "why it moved"], rows,
                  ["Warm times; averages are arithmetic means, as the papers' are. PCSR's speed-ups are of 15 of "

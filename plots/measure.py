@@ -16,9 +16,9 @@ One call is one run, whose id all its records have. What has a record already, o
 out, so that an interrupted run goes on where it stopped; --fresh measures again, and --since ID goes on with
 that. Without a GPU the records hold the counters of the CPU backend, of small matrices.
 
-Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "{1..8}"; "files:*.mtx.gz" in
-SPMV_DATA) with `largest` nonzeros, `kernels` (patterns; "step:2-9"; "!pattern" leaves out), `on_host` (those of the
-CPU instead of the GPU's), `precisions`, `options`, `program` (a step's own), `gpus`, `partition`, `exchange` and
+Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@measured": all that
+records name but files; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
+"step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `precisions`, `options`, `program` (a step's own), `gpus`, `partition`, `exchange` and
 `drive` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`.
 """
 
@@ -27,6 +27,7 @@ import collections
 import datetime
 import functools
 import json
+import math
 import os
 import queue
 import re
@@ -41,8 +42,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import prove_counters
-from record_format import RecordError, append, join, outcome_of, records_in, tidy
-from records import COUNTERS, RESULTS, ROOT, current_outcomes, current_records, fits, published
+from record_format import RecordError, append, description_of, join, outcome_of, parsed, records_in, tidy
+from records import COUNTERS, RESULTS, ROOT, current_outcomes, current_records, device_names, files_in, fits, published
 
 try:
     import tomllib
@@ -99,6 +100,11 @@ def nonzeros_of(name):
 
 def expanded(text):
     """The names that an entry of `matrices` stands for."""
+    if text == "@measured":
+        # Those of files are found as "files:".
+        return [line["matrix"]["name"] for device in device_names() for file in files_in(RESULTS / device)
+                for line in parsed(file.read_text(encoding="utf-8"), file.name)
+                if description_of(line) == "matrix" and line["matrix"]["source"] != "file"]
     if text.startswith("@"):
         tables = declared()["tables"].get(text[1:])
         if tables is not None:
@@ -423,17 +429,21 @@ def visible_devices(devices):
 
 
 class Info:
-    """Looks at matrices: results/matrices.jsonl."""
+    """Looks at matrices: results/matrices.jsonl. Of most of them a sketch is kept of the picture."""
 
     def __call__(self, job, runner):
-        out, why = runner.children.run([runner.machine.spmv, "info", "--json", job.matrix], runner.arguments.timeout)
+        out, why = runner.children.run([runner.machine.spmv, "info", "--json", *job.keys.get("options", []), job.matrix],
+                                       runner.arguments.timeout)
         if why is not None:
             return f"FAILED: {why}"
         line = json.loads(out)
+        if line["matrix"]["source"] == "file":
+            line["matrix"]["detail"] = Path(line["matrix"]["detail"]).name
+        line["sketch"] = sketch(line["picture"])
         if job.matrix not in job.keys["pictures"]:
             del line["picture"]
         file = self.file(runner.store)
-        every = {**looks_in(file), job.matrix: json.dumps(line, separators=(",", ":"))}
+        every = {**looks_in(file), line["matrix"]["name"]: json.dumps(line, separators=(",", ":"))}
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("".join(f"{text}\n" for text in every.values()), encoding="utf-8")
         return f"{line['matrix']['nnz']} nonzeros, {line['matrix']['source']}"
@@ -443,7 +453,22 @@ class Info:
         return store.directory.parent / "matrices.jsonl"
 
     def still_to_do(self, job, store):
-        return job if store.since or job.matrix not in looks_in(self.file(store)) else None
+        return job if store.since or matrix_name(job.matrix) not in looks_in(self.file(store)) else None
+
+
+def sketch(picture, most=50):
+    """A picture of `spmv info --json` on at most 50 x 50 cells: per line a string with a digit per cell, 0 for an empty
+    one, else 1 to 9 by the logarithm of its nonzeros, 9 for the cell with most."""
+    lines, columns = min(picture["lines"], most), min(picture["columns"], most)
+    counts = [[0] * columns for _ in range(lines)]
+    for line, column, nonzeros in picture["cells"]:
+        counts[line * lines // picture["lines"]][column * columns // picture["columns"]] += nonzeros
+    greatest = max((count for line in counts for count in line), default=0)
+
+    def digit(count):
+        return 0 if count == 0 else 9 if greatest == 1 else 1 + round(8 * math.log(count) / math.log(greatest))
+
+    return ["".join(str(digit(count)) for count in line) for line in counts]
 
 
 def looks_in(file):

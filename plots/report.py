@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""One HTML file with all figures and tables, which needs no network: build/report.html.
+"""The results page: one HTML file with all measurements, figures and tables, which needs no network.
 
-    make report                               of the records in plots/results/NVIDIA_H200
-    make report ARGS="--device MY_GPU --out report.html"
+    make report                               of the records of all devices in plots/results/
+    make report ARGS="--device MY_GPU --out report.html"      figures and claims of MY_GPU's records
 """
 
 import argparse
 import base64
+import gzip
 import json
 import re
 import sys
@@ -15,58 +16,95 @@ from pathlib import Path
 
 import claims
 import figures
+import libraries
 import ours
 import style
-from records import ROOT, Data, gflops, milliseconds, number, on_gpu
+from kinds import KINDS, kind_of
+from records import ROOT, Data, device_names, on_gpu, stand_ins
 from tables import Table, cell
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>SpMV on {device}</title>
-<link rel="icon" href="data:,">
-<style>
-{style}</style>
-</head>
-<body>
-<h1>Sparse matrix-vector products on {device}</h1>
-{body}
-<script type="application/json" id="data">{data}</script>
-<script>
-{script}</script>
-</body>
-</html>
-"""
-CHOOSE = """<form onsubmit="return false">
-<label>matrix <select id="for"></select></label>
-<label>precision <select id="in"><option>f64</option><option>f32</option></select></label>
-<label>products <input id="products" type="number" min="1" value="1000"></label>
-</form>
-<div class=wide><table><thead><tr><th scope=col>kernel</th><th scope=col class=number>us per product</th>
-<th scope=col class=number>quartiles</th><th scope=col class=number>setup ms</th><th scope=col class=number>all ms</th>
-<th scope=col class=number>ahead of cuSPARSE's CSR from product</th></tr></thead><tbody id="choice"></tbody></table></div>
-<p class=note id="choice-note" aria-live="polite"></p>"""
-MEASUREMENTS = """<form onsubmit="return false">
-<label>matrix <input id="q" type="search" placeholder="part of its name"></label>
-<label>kernel <input id="kernel" placeholder="csr_*,cusparse_*"></label>
-<label>precision <select id="precision"><option value="">all</option></select></label>
-<label>source <select id="source"><option value="">all</option></select></label>
-<input id="sort" type="hidden" value="">
-<button type="button" id="csv">these as CSV</button> <button type="button" id="json">as JSON</button>
-</form>
-<p class=note id="count" aria-live="polite"></p>
-<div id="window" tabindex="0" role="region" aria-label="All measurements"><table id="all">
-<thead><tr id="heads"></tr></thead><tbody id="rows"></tbody></table></div>"""
+HERE = Path(__file__).parent / "results_page"
+SCRIPTS = ["records.js", "choose.js", "charts.js", "page.js"]
+QUARTILES = [f"{state}{quartile}_ms" for state in ("warm", "cold", "overlapped") for quartile in ("_lower", "", "_upper")]
+# Fields of a row: words, and numbers.
+WORDS = ["device", "source", "matrix", "precision", "kernel", "choice", "run"]
+NUMBERS = ["rows", "cols", "nnz", *QUARTILES, "setup_ms", "preprocess_ms", "compulsory_bytes", "floor_warm_ms", "floor_cold_ms",
+           "copy_gb_per_s"]
+RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
+LOOKS = ["min_row", "max_row", "mean_row", "stddev_row", "empty_rows", "diagonals", "bandwidth", "row_lengths", "sketch"]
+
+
+# --- What the page's scripts read -------------------------------------------------------------------
+
+
+def rounded(value, digits=4):
+    """A number in as few characters as hold its digits; None where there is none."""
+    if value is None or value != value:
+        return None
+    value = float(f"{value:.{digits}g}")
+    return int(value) if value == int(value) else value
+
+
+def column(name, rows):
+    """A column of rows: each word once, or numbers."""
+    if name in WORDS:
+        words = {}
+        at = [words.setdefault(str(row.get(name, "")), len(words)) for row in rows]
+        return {"name": name, "words": list(words), "at": at}
+    exact = name in ("rows", "cols", "nnz")
+    return {"name": name, "values": [int(row[name]) if exact else rounded(row.get(name)) for row in rows]}
+
+
+def looks(data, record):
+    """What is known of the matrix of a record: none of it where it was another matrix of that name."""
+    info = data.shapes.get(record["matrix"], {})
+    same = info.get("matrix", {})
+    if (same.get("source"), same.get("nnz")) != (record["source"], record["nnz"]):
+        return {}
+    return {name: rounded(info[name]) if isinstance(info[name], float) else info[name] for name in LOOKS if name in info}
+
+
+def moved(data):
+    """{matrix: {kernel: bytes in the sectors that warps request, per byte needed}}, f64, from the CPU backend."""
+    found = {}
+    for (matrix, precision, kernel), record in data.counters.items():
+        if precision == "f64" and record["step"] > 0 and record.get("traffic"):
+            requested = sum(bytes_moved for bytes_moved, _ in ours.traffic(record).values())
+            found.setdefault(matrix, {})[kernel] = rounded(requested / record["compulsory_bytes"], 3)
+    return found
+
+
+def measurements(every):
+    """All rows of the devices, as columns, with what belongs to runs, matrices and kernels once."""
+    rows = [row for data in every for row in data.times.values()]
+    matrices, kernels, runs = {}, {}, {}
+    for data in every:
+        for row in data.times.values():
+            kernels[row["kernel"]] = {"step": row["step"], "format": row["format"]}
+            runs[row["run"] + row["device"]] = {"id": row["run"], **{name: row[name] for name in RUN if name in row}}
+        for name, record in data.matrices.items():
+            matrices[name] = {"kind": kind_of(record), "detail": record.get("detail", ""), **looks(data, record)}
+    rows = [{**row, "run": row["run"] + row["device"]} for row in rows]
+    named = [column(name, rows) for name in [*WORDS, *NUMBERS]]
+    return {"columns": named, "matrices": matrices, "kernels": kernels, "runs": runs, "kinds": KINDS, "steps": ours.STEPS,
+            "moved": moved(every[0]), "stand_ins": stand_ins()}
+
+
+def packed(payload):
+    """JSON, compressed, in letters: the page unpacks it."""
+    text = json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()
+    return base64.b64encode(gzip.compress(text, mtime=0)).decode()
+
+
+# --- What is drawn here -----------------------------------------------------------------------------
 
 
 def image(figure, notes, caption):
     """The figure as a picture in the page, with a text for who cannot see it."""
-    data = base64.b64encode(style.png(figure)).decode()
+    data = base64.b64encode(style.webp(figure)).decode()
     width, height = (round(100 * size) for size in figure.get_size_inches())
     text = escape(" ".join([caption, *notes]), quote=True)
-    return f'<img loading=lazy width={width} height={height} alt="{text}" src="data:image/png;base64,{data}">'
+    return f'<img loading=lazy width={width} height={height} alt="{text}" src="data:image/webp;base64,{data}">'
 
 
 def machine(data):
@@ -80,100 +118,122 @@ def machine(data):
     copy = max((r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r), default=None)
     host = sorted({r["device"] for r in data.times.values() if not on_gpu(r)})
     rows = [["device", all_of("device")], ["host", ", ".join(host) or "—"], ["driver", all_of("driver")], ["CUDA", all_of("cuda")],
-            ["cuSPARSE", all_of("cusparse")], ["compiler", all_of("compiler")], ["commit", all_of("commit")],
+            ["cuSPARSE", all_of("cusparse")], ["compiler", all_of("compiler")], ["commits", all_of("commit")],
             ["measured", f"{days[0]} to {days[-1]}" if days else "—"], ["bandwidth of a copy, GB/s", cell(copy)],
-            ["records", str(len(records))]]
-    return Table("Machine", ["what", "is"], rows, words=2)
+            ["measurements", f"{len(records):,}"]]
+    return Table("Machine", ["property", "value"], rows, words=2)
 
 
-def matrices(data):
+def judged(every):
+    """Of each claim: paper, claim, the paper's number, [(device, ours, verdict)], figure, why."""
     rows = []
-    for name, m in sorted(data.matrices.items(), key=lambda item: item[1]["nnz"]):
-        best = {p: min((r for r in data.of(name, p) if ours.compared(r)), key=milliseconds, default=None)
-                for p in ("f32", "f64")}
-        rows.append([name, m["source"], f"{m['rows']:,}", f"{m['cols']:,}", f"{m['nnz']:,}",
-                     number(m["nnz"] / max(m["rows"], 1)),
-                     *(text for p in ("f32", "f64") for text in (
-                         (best[p]["kernel"], number(gflops(best[p]))) if best[p] else ("—", "—")))])
-    return Table("Matrices", ["matrix", "source", "rows", "columns", "nonzeros", "a row", "fastest, f32", "GFLOP/s",
-                              "fastest, f64", "GFLOP/s"], rows, ["Warm."], words=2)
+    for paper, claim, (theirs, ours_of), figure, why in claims.CLAIMS:
+        found = [(data.device, ours_of(data)) for data in every]
+        rows.append((paper, claim, theirs, [(device, *(of or (claims.NOT_YET, ""))) for device, of in found], figure, why))
+    return rows
 
 
-# name -> value of a row of the DataFrame; those of words first.
-WORDS = {"matrix": "matrix", "precision": "precision", "kernel": "kernel", "source": "source", "choice": "choice", "commit": "commit"}
-NUMBERS = {
-    "nonzeros": lambda r: r["nnz"], "setup ms": lambda r: r["setup_ms"] + r["preprocess_ms"],
-    "warm us": lambda r: 1e3 * milliseconds(r), "lower": lambda r: 1e3 * milliseconds(r, "warm", "lower"),
-    "upper": lambda r: 1e3 * milliseconds(r, "warm", "upper"), "cold us": lambda r: 1e3 * milliseconds(r, "cold"),
-    "GFLOP/s": gflops,
-}
+def claims_summary(rows):
+    """Per paper how many claims hold, on the first device."""
+    papers = {}
+    for paper, _, _, found, *_ in rows:
+        papers.setdefault(paper, []).append(found[0][2])
+    lines = []
+    for paper, verdicts in papers.items():
+        counts = [(v, verdicts.count(v)) for v in (claims.HOLDS, claims.WEAKER, claims.FELL, "")]
+        marks = " ".join(f'<span class="verdict {v or "none"}">{n} {("hold" if v == claims.HOLDS and n > 1 else v) or "not measured"}</span>' for v, n in counts if n)
+        lines.append(f'<tr><th scope=row><a href="#claims">{escape(paper)}</a></th><td>{marks}</td></tr>')
+    lines.append("<tr><th scope=row>Emmanuel and Vorobyev</th><td class=soft>a report without measurements</td></tr>")
+    return ('<table class=papers><thead class=unseen><tr><th scope=col>paper</th><th scope=col>its claims, here</th></tr></thead>'
+            f'<tbody>{"".join(lines)}</tbody></table>')
 
 
-def four_digits(value):
-    return value if isinstance(value, int) else float(f"{value:.4g}")
+def claims_section(rows):
+    devices = [device for device, *_ in rows[0][3]]
+    heads = ["paper", "claim", "paper's number", *(h for d in devices for h in (f"verdict: {d}", f"here: {d}")), "chart", "why it moved"]
+    lines = []
+    for paper, claim, theirs, found, figure, why in rows:
+        ours_of = "".join(f'<td><span class="verdict {verdict or "none"}">{verdict or "—"}</span></td><td>{escape(text)}</td>'
+                          for _, text, verdict in found)
+        measured = any(verdict for *_, verdict in found)
+        lines.append(f"<tr><td>{escape(paper)}</td><td>{escape(claim)}</td><td>{escape(theirs)}</td>{ours_of}"
+                     f'<td><a href="#figure-{figure}" aria-label="chart of {escape(claim)}">chart</a></td>'
+                     f"<td>{escape(why) if measured else ''}</td></tr>")
+    head = "".join(f"<th scope=col>{escape(h)}</th>" for h in heads)
+    return (f"<div class='wide' tabindex=0 role=region aria-label='The papers&#39; claims'><table class=claims><thead><tr>{head}</tr></thead>"
+            f"<tbody>{''.join(lines)}</tbody></table></div><p class=note>{escape(claims.RULES)} Warm times; averages are arithmetic "
+            "means, as the papers' are.</p>")
 
 
-def measurements(data):
-    """All rows of a GPU as columns, for the page's script: what the figures are drawn from."""
-    rows = [r for r in data.times.values() if on_gpu(r)]
-    columns = []
-    for name, field in WORDS.items():
-        words = {}
-        at = [words.setdefault(r[field], len(words)) for r in rows]
-        columns.append({"name": name, "words": list(words), "at": at})
-    columns += [{"name": name, "values": [four_digits(value(r)) for r in rows]} for name, value in NUMBERS.items()]
-    return {"columns": columns}
+def again(command):
+    return f"<p class=note>Again: <code>{escape(command)}</code></p>"
 
 
-def section(title, parts):
-    name = re.sub(r"\W+", "-", title.lower())
-    return name, f'<h2 id="{name}">{escape(title)}</h2>\n' + "\n".join(parts)
+def paper_section(title, module, data):
+    parts = [f"<h3>{escape(title)}</h3>"]
+    for name in module.FIGURES:
+        figure, notes = figures.draw(name, data)
+        if figure is None:
+            parts.append(f'<p class=note id="figure-{name}">{escape(name)}: {escape(" ".join(notes))}</p>')
+            continue
+        caption = (figures.FIGURES[name].__doc__ or name).strip().splitlines()[0]
+        parts.append(f'<figure id="figure-{name}">{image(figure, notes, caption)}<figcaption>{escape(caption)}</figcaption></figure>'
+                     + again(f"make figures ARGS={name}"))
+    for make in module.TABLES.values():
+        table = make(data)
+        parts.append(f"<details><summary>Table: {escape(table.title)}</summary>\n{table.html()}</details>")
+    return "\n".join(parts)
 
 
-def page(data):
-    def repeat(command):
-        return f"<p class=note>Again: <code>{escape(command)}</code></p>"
+def embedded():
+    """The library for charts, and what the page says of it."""
+    file = libraries.find(libraries.D3)
+    if file is None:
+        print(libraries.missing(libraries.D3), file=sys.stderr)
+        return "", f"<p>{escape(libraries.missing(libraries.D3))}</p>"
+    script = file.read_text(encoding="utf-8")
+    version = re.search(r"d3js\.org v([\d.]+)", script)[1]
+    licence = escape((HERE / "d3_licence.txt").read_text(encoding="utf-8"))
+    return script, (f"<p>The charts are drawn with d3 {version}, under the BSD 3-Clause licence.</p>"
+                    f"<details><summary>Licence of d3</summary><pre>{licence}</pre></details>")
 
-    sections = [
-        section("Which kernel for my matrix?", [CHOOSE]),
-        section("Do the claims hold?", [claims.claims_table(data).html()]),
-        section("Machine", [machine(data).html()]),
-        section("Matrices", [matrices(data).html(), repeat("make bench SET=full")]),
-    ]
-    for title, module in figures.MODULES.items():
-        parts = []
-        for name in module.FIGURES:
-            figure, notes = figures.draw(name, data)
-            if figure is None:
-                parts.append(f"<p class=note>{escape(name)}: {escape(' '.join(notes))}</p>")
-                continue
-            caption = (figures.FIGURES[name].__doc__ or name).strip().splitlines()[0]
-            parts.append(f"<figure>{image(figure, notes, caption)}<figcaption>{escape(caption)}</figcaption></figure>"
-                         + repeat(f"make figures ARGS={name}"))
-        for make in module.TABLES.values():
-            table = make(data)
-            parts.append(f"<h3>{escape(table.title)}</h3>\n{table.html()}")
-        sections.append(section(title, parts))
-    sections.append(section("All measurements", [MEASUREMENTS]))
-    links = "<nav>" + "".join(f'<a href="#{name}">{escape(re.search("<h2[^>]*>(.*?)</h2>", text)[1])}</a>'
-                              for name, text in sections) + "</nav>"
-    here = Path(__file__).parent
-    # "<" would end the script that holds the data.
-    records = json.dumps(measurements(data), separators=(",", ":")).replace("<", "\\u003c")
-    return PAGE.format(device=escape(data.device), body="\n".join([links, *(text for _, text in sections)]), data=records,
-                       style=(here / "report.css").read_text(), script=(here / "report.js").read_text())
+
+def page(data, others=()):
+    """The page, with figures and claims of `data`, and measurements of `others` too."""
+    every = [data, *others]
+    rows = judged(every)
+    payload = measurements(every)
+    first = next((r for r in data.times.values() if on_gpu(r)), None)
+    said = f"CUDA {first['cuda']}, cuSPARSE {first['cusparse']}" if first else "not measured yet"
+    library, about = embedded()
+    parts = {
+        "style": (HERE / "page.css").read_text(encoding="utf-8"),
+        "summary": escape(f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements of {len(payload['kernels'])} "
+                          f"kernels on {len(payload['matrices'])} matrices; {data.device}, {said}"),
+        "claims_summary": claims_summary(rows), "claims": claims_section(rows),
+        "machine": machine(data).html(), "libraries": about,
+        "papers": "\n".join(paper_section(title, module, data) for title, module in figures.MODULES.items()),
+        "data": packed(payload), "library": library.replace("</script", "<\\/script"),
+        "script": "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS),
+    }
+    template = (HERE / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", help="a directory of plots/results")
+    parser.add_argument("--device", help="a directory of plots/results, whose figures and claims the page shows")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "report.html")
     arguments = parser.parse_args(argv)
-    data = Data(arguments.device or figures.default_device(arguments.results), arguments.results)
+    device = arguments.device or figures.default_device(arguments.results)
+    others = [Data(name, arguments.results) for name in device_names(arguments.results) if name != device]
+    text = page(Data(device, arguments.results), others)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(page(data), encoding="utf-8")
-    print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB")
+    arguments.out.write_text(text, encoding="utf-8")
+    print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB; open it in a browser: xdg-open {arguments.out}\n"
+          f"Over ssh: copy it (scp), or here: python3 -m http.server -d {arguments.out.parent} -b 127.0.0.1 8000\n"
+          f"and there: ssh -L 8000:127.0.0.1:8000 HOST, then http://localhost:8000/{arguments.out.name}")
     return 0
 
 

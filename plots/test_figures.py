@@ -1,6 +1,8 @@
 """python3 plots/test_figures.py: every figure and table, from two small sets of records and from none."""
 
+import base64
 import contextlib
+import gzip
 import io
 import json
 import re
@@ -8,15 +10,18 @@ import tempfile
 import unittest
 import xml.dom.minidom
 from pathlib import Path
+from unittest import mock
 
 import claims
 import figures
 import he_gao
+import kinds
+import libraries
 import ours
 import record_format
 import report
 import style
-from records import COUNTERS, STAND_IN, Data, gflops, published
+from records import COUNTERS, STAND_IN, Data, gflops, published, stand_ins
 from sample_records import RUN_ID, quartiles, record, write
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=2", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
@@ -291,24 +296,52 @@ class Report(Case):
         self.assertEqual(ours_of["times as fast as DIA"], "3.00 at 1, 3.00 at 3 degrees of freedom")
         self.assertEqual(ours_of["the best of COO, CSR, ELL and HYB"], "up to: ELL on 5; above: ELL on 7")
 
+    def test_verdicts(self):
+        self.assertEqual(claims.verdict_of_ratios([1.4, 1.6, 1.5], 1.6), claims.HOLDS)
+        self.assertEqual(claims.verdict_of_ratios([1.1, 1.2, 1.3], 1.6), claims.WEAKER)
+        self.assertEqual(claims.verdict_of_ratios([0.8, 0.9, 9.0], 1.6), claims.FELL)  # one matrix makes the mean
+        self.assertEqual([claims.verdict_of_share(share, 80) for share in (72, 50, 39)], [claims.HOLDS, claims.WEAKER, claims.FELL])
+        rows = report.judged([self.sets["large"]])
+        self.assertEqual({figure for *_, figure, _ in rows} - set(figures.FIGURES), set())
+        verdicts = {row[1]: row[3][0][2] for row in rows}
+        self.assertEqual(verdicts["times as fast as DIA"], claims.HOLDS)
+        self.assertEqual(verdicts["the best of COO, CSR, ELL and HYB"], claims.FELL)
+        self.assertEqual({row[3][0][1:] for row in report.judged([self.sets["none"]])}, {("not measured yet", "")})
+
     def test_page(self):
-        page = report.page(self.sets["small"])
+        with mock.patch.object(libraries, "find", lambda library: None), contextlib.redirect_stderr(io.StringIO()) as said:
+            page = report.page(self.sets["small"])
+        self.assertIn("d3 is missing, without which the page has no charts: ", said.getvalue())
+        self.assertIn("apt-get install node-d3", page)
         names = re.findall(r'\bid="([^"]+)"', page)
         self.assertEqual(len(names), len(set(names)))
         for wanted in re.findall(r'href="#([^"]+)', page):
             self.assertIn(wanted, names)
         self.assertNotRegex(page, r'<[^>]* (src|href)="(?!#|data:)')
+        self.assertNotIn("{{", page)
         self.assertIn("<code>make figures ARGS=he_gao_2016_figure4</code>", page)
         for text in re.findall(r'<img [^>]*alt="([^"]*)"', page):
             self.assertGreater(len(text), 20)
+        packed = re.search(r'id="data">([^<]*)<', page)[1]
+        self.assertEqual(json.loads(gzip.decompress(base64.b64decode(packed))), json.loads(json.dumps(report.measurements([self.sets["small"]]))))
 
     def test_measurements_are_columns(self):
-        columns = {c["name"]: c for c in report.measurements(self.sets["large"])["columns"]}
-        self.assertEqual({len(c.get("at") or c["values"]) for c in columns.values()},
-                         {sum("cold_ms" in r for r in self.sets["large"].times.values())})
+        data = self.sets["large"]
+        found = report.measurements([data])
+        columns = {c["name"]: c for c in found["columns"]}
+        self.assertEqual({len(c.get("at") or c["values"]) for c in columns.values()}, {len(data.times)})
         self.assertEqual(columns["kernel"]["words"][:2], list(KERNELS)[:2])
         at = columns["kernel"]["at"].index(list(KERNELS).index("ell"))
-        self.assertAlmostEqual(columns["warm us"]["values"][at], 1e3 * 0.02 * 0.7 * columns["nonzeros"]["values"][at] / 5000, delta=0.05)
+        self.assertAlmostEqual(columns["warm_ms"]["values"][at], 0.02 * 0.7 * columns["nnz"]["values"][at] / 5000, delta=5e-5)
+        self.assertEqual(found["matrices"]["cant"]["kind"], "mesh")
+        self.assertNotIn("max_row", found["matrices"]["cant"])  # its looks are those of the file, its times those of a stand-in
+        self.assertEqual(found["moved"]["one"]["ell"], round(32 * 4250 / 80000, 3))
+
+    def test_kinds(self):
+        known = {row["matrix"] for name in ("he_gao_2016_table2", "bylina_2011_table2", "lightspmv_poster_matrices") for row in published(name)}
+        of = {name: kinds.kind_of({"matrix": name, "detail": stand_ins().get(name, "")}) for name in known}
+        self.assertEqual({name for name, kind in of.items() if kind == "other"}, {"bayer01", "dense2", "qcd5_4"})
+        self.assertEqual(kinds.kind_of({"matrix": "m_1M", "detail": "wlan:C=4"}), "Markov chain")
 
 
 class CommandLine(unittest.TestCase):

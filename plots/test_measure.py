@@ -33,7 +33,8 @@ if "--environment" in words:
     print(json.dumps({{"backend": "{backend}", "device": "Some  GPU", "commit": "abc", "reason": "", "devices": {devices}}}, indent=1))
     sys.exit()
 if words[0] == "info":
-    print(json.dumps({{"matrix": {{"name": words[2], "nnz": 7, "source": "file"}}, "picture": {{}}}}))
+    print(json.dumps({{"matrix": {{"name": words[2], "nnz": 7, "source": "file", "detail": "/there/m.mtx"}},
+                      "picture": {{"lines": 2, "columns": 2, "cells": [[0, 0, 3], [1, 1, 1]]}}}}))
     sys.exit()
 matrix, status = option("-m"), 0
 def note(what):
@@ -305,10 +306,19 @@ class Bench(unittest.TestCase):
         status, said, _ = self.bench("shapes")
         self.assertEqual(status, 0, said)
         lines = (self.root / "matrices.jsonl").read_text().splitlines()
-        self.assertEqual(["picture" in line for line in lines], [False, True])
+        self.assertEqual(['"picture"' in line for line in lines], [False, True])
+        self.assertEqual(json.loads(lines[0])["sketch"], ["90", "01"])
+        self.assertEqual(json.loads(lines[0])["matrix"]["detail"], "m.mtx")
         self.assertIn("0 matrices", self.bench("shapes")[1])
         self.bench("shapes", "--matrices", "cant", "--fresh")
         self.assertEqual(len((self.root / "matrices.jsonl").read_text().splitlines()), 2)
+
+    def test_sketch(self):
+        picture = {"lines": 200, "columns": 3, "cells": [[0, 0, 1], [3, 0, 8], [199, 2, 81]]}
+        lines = measure.sketch(picture)
+        self.assertEqual((len(lines), lines[0], lines[-1]), (50, "500", "009"))
+        self.assertEqual(measure.sketch({"lines": 0, "columns": 0, "cells": []}), [])
+        self.assertEqual(measure.sketch({"lines": 1, "columns": 2, "cells": [[0, 1, 1]]}), ["09"])
 
     def test_wrong_names(self):
         status, said, _ = self.bench("--kernels", "nothing*")

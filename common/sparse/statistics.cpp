@@ -92,54 +92,63 @@ void print_statistics(std::ostream& out, const Matrix<T>& matrix) {
   if (matrix.non_finite) line("not finite", with_commas(matrix.non_finite), "NaN or infinite");
 }
 
-// Rows by length in bins 0, 1, 2, 3-4, 5-8, 9-16 and so on.
+// Rows whose lengths are from `low` to `high`.
+struct LengthBin {
+  long long low, high;
+  Index rows = 0;
+  Index nnz = 0;
+};
+
+// Rows by length in bins 0, 1, 2, 3-4, 5-8, 9-16 and so on, from the first to the last that has
+// any.
+template <typename T>
+std::vector<LengthBin> row_length_bins(const Csr<T>& csr) {
+  std::vector<LengthBin> bins;
+  for (int b = 0; b < 33; ++b) {
+    if (b < 3) {
+      bins.push_back({b, b});
+    } else {
+      bins.push_back({(1ll << (b - 2)) + 1, 1ll << (b - 1)});
+    }
+  }
+  for (Index row = 0; row < csr.rows; ++row) {
+    const Index length = csr.row_length(row);
+    LengthBin& bin = *std::partition_point(
+        bins.begin(), bins.end(), [length](const LengthBin& b) { return b.high < length; });
+    ++bin.rows;
+    bin.nnz += length;
+  }
+  const auto has_rows = [](const LengthBin& bin) { return bin.rows > 0; };
+  const auto first = std::find_if(bins.begin(), bins.end(), has_rows);
+  const auto last = std::find_if(bins.rbegin(), bins.rend(), has_rows).base();
+  return first < last ? std::vector<LengthBin>(first, last) : std::vector<LengthBin>();
+}
+
 template <typename T>
 void print_histogram(std::ostream& out, const Csr<T>& csr, Charset charset) {
   constexpr Index kBarWidth = 30;
-  struct Bin {
-    Index rows = 0;
-    Index nnz = 0;
-  };
-  std::array<Bin, 33> bins{};
-  const auto bin_of = [](Index length) {
-    int bin = 0;
-    for (long long end = 1; length >= end; end = bin < 2 ? end + 1 : 2 * end - 1) ++bin;
-    return bin;
-  };
-  for (Index row = 0; row < csr.rows; ++row) {
-    Bin& bin = bins[bin_of(csr.row_length(row))];
-    ++bin.rows;
-    bin.nnz += csr.row_length(row);
-  }
+  const std::vector<LengthBin> bins = row_length_bins(csr);
+  if (bins.empty()) return;
   Index most = 1;
-  int first = static_cast<int>(bins.size()), last = -1;
-  for (int b = 0; b < static_cast<int>(bins.size()); ++b) {
-    if (bins[b].rows == 0) continue;
-    most = std::max(most, bins[b].rows);
-    first = std::min(first, b);
-    last = b;
-  }
-  if (last < 0) return;
+  for (const LengthBin& bin : bins) most = std::max(most, bin.rows);
 
   out << "\n    row length          rows   of the nonzeros\n";
-  for (int b = first; b <= last; ++b) {
-    const long long low = b < 3 ? b : (1ll << (b - 2)) + 1;
-    const long long high = b < 3 ? b : 1ll << (b - 1);
-    const std::string label = low == high ? std::to_string(low) : fmt::format("{}-{}", low, high);
+  for (const LengthBin& bin : bins) {
+    const std::string label =
+        bin.low == bin.high ? std::to_string(bin.low) : fmt::format("{}-{}", bin.low, bin.high);
     const auto eighths =
-        static_cast<Index>(static_cast<long long>(bins[b].rows) * kBarWidth * 8 / most);
+        static_cast<Index>(static_cast<long long>(bin.rows) * kBarWidth * 8 / most);
     std::string bar;
     if (charset == Charset::kUnicode) {
       constexpr std::array<const char*, 8> kPartial{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
       bar = repeated("█", eighths / 8) + kPartial[eighths % 8];
-      if (bar.empty() && bins[b].rows) bar = "▏";
+      if (bar.empty() && bin.rows) bar = "▏";
     } else {
       bar = repeated("#", (eighths + 4) / 8);
-      if (bar.empty() && bins[b].rows) bar = ".";
+      if (bar.empty() && bin.rows) bar = ".";
     }
-    const std::string line =
-        fmt::format("{:>14}{:>14}{:>12}      {}", label, with_commas(bins[b].rows),
-                    percentage(bins[b].nnz, csr.nnz()), bar);
+    const std::string line = fmt::format("{:>14}{:>14}{:>12}      {}", label, with_commas(bin.rows),
+                                         percentage(bin.nnz, csr.nnz()), bar);
     out << line.substr(0, line.find_last_not_of(' ') + 1) << '\n';
   }
 }
@@ -332,6 +341,10 @@ void print_info_json(std::ostream& out, const Matrix<T>& matrix) {
       if (count > 0) cells.push_back({line, column, count});
     }
   }
+  nlohmann::ordered_json row_lengths = nlohmann::ordered_json::array();
+  for (const LengthBin& bin : row_length_bins(matrix.csr)) {
+    if (bin.rows > 0) row_lengths.push_back({bin.low, bin.high, bin.rows, bin.nnz});
+  }
   const nlohmann::ordered_json info{
       {"matrix",
        {{"name", matrix.source.name},
@@ -351,6 +364,7 @@ void print_info_json(std::ostream& out, const Matrix<T>& matrix) {
       {"diagonals", s.diagonals},
       {"block", best_block(matrix.csr)},
       {"dispersion", s.dispersion},
+      {"row_lengths", row_lengths},
       {"picture", {{"lines", lines}, {"columns", columns}, {"cells", cells}}}};
   out << info.dump() << '\n';
 }

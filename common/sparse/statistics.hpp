@@ -39,8 +39,9 @@ Charset terminal_charset();
 template <typename T>
 void print_info(std::ostream& out, const Matrix<T>& matrix, Charset charset = terminal_charset());
 
-// The same for a program: one line of JSON. `picture` lists the cells of a grid of at most 200 x
-// 200 that hold nonzeros, as [line, column, nonzeros].
+// The same for a program: one line of JSON. `row_lengths` lists the histogram's bins that hold
+// rows, as [shortest, longest, rows, nonzeros]; `picture` the cells of a grid of at most 200 x 200
+// that hold nonzeros, as [line, column, nonzeros].
 template <typename T>
 void print_info_json(std::ostream& out, const Matrix<T>& matrix);
 

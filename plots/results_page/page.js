@@ -1,0 +1,494 @@
+// The page: what is asked stands in the address, and every part is drawn from it.
+
+const $ = id => document.getElementById(id);
+
+function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name in made) made[name] = value; else made.setAttribute(name, value);
+  }
+  made.append(...children.filter(child => child !== null));
+  return made;
+}
+function digits(value) {
+  if (typeof value !== "number" || Number.isNaN(value)) return value ?? "—";
+  return value >= 1e4 ? whole(Math.round(value)) : value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value >= 0.01 ? value.toFixed(2) : value.toPrecision(2);
+}
+const whole = value => value === Infinity ? "never" : value.toLocaleString("en");
+function duration(ms) {
+  return ms >= 1000 ? `${digits(ms / 1000)} s` : ms >= 1 ? `${digits(ms)} ms` : `${digits(1000 * ms)} us`;
+}
+const gflops = (row, state, quartile = "") => 2e-6 * row.nnz / row[`${state}${quartile}_ms`];
+
+// --- What is asked, and the address ---------------------------------------------------------------------
+
+const FIELDS = ["device", "precision", "state", "source", "kind", "step", "kernel", "q", "m", "products", "typed_kind", "typed_nnz", "typed_rows",
+  "typed_mean", "typed_longest", "typed_diagonals", "a_kernel", "a_precision", "a_device", "b_kernel", "b_precision", "b_device"];
+const FILTERS = FIELDS.slice(0, 8);
+const TYPED = "typed properties";
+let data, shown = [], sort = "", active = 0;
+
+function restore() {
+  const asked = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+  for (const name of FIELDS) {
+    const wanted = asked.get(name) ?? $(name).dataset.first;
+    if ($(name).options && ![...$(name).options].some(option => option.value === wanted)) {
+      say(`The address asks for ${name} "${wanted}", which is not here.`, true);
+      continue;
+    }
+    $(name).value = wanted;
+  }
+  sort = asked.get("sort") ?? "";
+}
+function remember() {
+  const asked = new URLSearchParams();
+  for (const name of FIELDS) if ($(name).value !== $(name).dataset.first) asked.set(name, $(name).value);
+  if (sort) asked.set("sort", sort);
+  history.replaceState(null, "", asked.size ? "#" + asked : location.pathname + location.search);
+}
+
+// "csr_*,ell" as a test of names.
+function pattern(text) {
+  const parts = text.split(",").map(part => part.trim()).filter(part => part);
+  if (!parts.length) return () => true;
+  const whole = new RegExp("^(" + parts.map(part => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*")).join("|") + ")$");
+  return name => whole.test(name);
+}
+// A test of rows by those filters that are named.
+function filter(names) {
+  const tests = [], wanted = name => names.includes(name) ? $(name).value : "";
+  for (const name of ["device", "precision", "source", "kind"]) {
+    const value = wanted(name);
+    if (value) tests.push(row => row[name] === value);
+  }
+  if (wanted("step")) { const step = +wanted("step"); tests.push(row => row.step === step); }
+  if (wanted("kernel").trim()) { const fits = pattern(wanted("kernel")); tests.push(row => fits(row.kernel)); }
+  if (wanted("q")) { const part = wanted("q").toLowerCase(); tests.push(row => row.matrix.toLowerCase().includes(part)); }
+  return row => tests.every(test => test(row));
+}
+const state = () => $("state").value;
+const precision = () => $("precision").value || "f64";
+const device = () => $("device").value || data.first;
+
+function select(matrix) {
+  if (![...$("m").options].some(option => option.value === matrix)) return;
+  const place = document.activeElement?.closest("#scatter, #window")?.id;  // whose marks and rows are made anew
+  $("m").value = matrix;
+  chosen(place === "window");
+  if (place === "scatter") $("scatter").querySelector(".selected")?.focus();
+}
+
+// --- What measures it again, and values under the pointer -------------------------------------------------
+
+function command(row) {
+  const name = row.source === "file" ? `data/${data.matrices[row.matrix].detail.split("/").pop()}` : row.matrix;
+  return `make run MATRIX='${name}' PRECISION=${row.precision} ARGS="--kernel ${row.kernel} --json records.jsonl"`;
+}
+function tipOf(row, at = state()) {
+  return `${row.kernel} on ${row.matrix}${row.source === "stand-in" ? " (stand-in)" : ""}, ${row.precision}, ${row.device}\n`
+    + `${duration(row[`${at}_ms`])} ${at} (quartiles ${duration(row[`${at}_lower_ms`])} to ${duration(row[`${at}_upper_ms`])}), ${digits(gflops(row, at))} GFLOP/s\n`
+    + `setup ${duration(setup(row))}${opens(row) ? ` (and ${duration(row.setup_ms)} to open cuSPARSE)` : ""}${row.choice ? `; chose ${row.choice}` : ""}; commit ${row.commit || "unknown"}\nAgain: ${command(row)}`;
+}
+function showTip(text, box) {
+  const tip = $("tip");
+  tip.textContent = text;
+  tip.hidden = false;
+  const {width, height} = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(box.left + 12, document.documentElement.clientWidth - width - 8))}px`;
+  tip.style.top = `${box.bottom + height + 12 < innerHeight ? box.bottom + 8 : Math.max(4, box.top - height - 8)}px`;
+}
+const hideTip = () => { $("tip").hidden = true; };
+function hasTip(node, text) {
+  const show = () => showTip(text(), node.getBoundingClientRect());
+  node.addEventListener("pointerenter", show);
+  node.addEventListener("focus", show);
+  node.addEventListener("pointerleave", hideTip);
+  node.addEventListener("blur", hideTip);
+}
+
+// --- Which kernel for my matrix ---------------------------------------------------------------------------
+
+function fill(table, heads, rows) {
+  table.tHead.replaceChildren(element("tr", {}, ...heads.map((head, at) => element("th", {scope: "col", className: at ? "number" : "", textContent: head}))));
+  table.tBodies[0].replaceChildren(...rows.map(cells => element("tr", {}, ...cells.map((cell, at) =>
+    element("td", {className: at ? "number" : ""}, cell)))));
+}
+function link(matrix) {
+  const button = element("button", {type: "button", className: "link", textContent: matrix});
+  button.addEventListener("click", () => select(matrix));
+  return button;
+}
+
+function drawAnswer() {
+  const typed = $("m").value === TYPED, products = Math.max(1, Math.floor(+$("products").value) || 1);
+  const note = $("choice-note"), fits = filter(["kernel", "step"]);
+  const rows = data.rows.filter(row => row.device === device() && row.precision === precision() && fits(row));
+  $("typed").hidden = !typed;
+  let candidates = [], from = [], problem = "";
+  if (typed) {
+    const number = name => $(`typed_${name}`).value === "" ? NaN : +$(`typed_${name}`).value;
+    const asked = askedFor({nnz: number("nnz"), rows: number("rows"), mean: number("mean"), longest: number("longest"),
+                            diagonals: number("diagonals"), kind: $("typed_kind").value});
+    if (typeof asked === "string") problem = asked;
+    else {
+      const known = fromNearest(asked, rows.filter(filter(["source", "kind", "q"])), data.matrices, state());
+      candidates = known.candidates;
+      from = [`Estimated from the nearest matrices, ${precision()}, ${state()}, ${device()}: `, ...known.near.flatMap((each, at) =>
+        [at ? ", " : "", link(each.name), ` (${each.kind}, ${digits(each.nnz / 1e6)} M nonzeros)`]),
+        `. Near: in nonzeros, mean row, longest row over mean row, rows, diagonals, kind. Times and setups are their weighted means per nonzero; the range is theirs. `
+        + `Kernels that most of them lack are left out.`];
+    }
+  } else {
+    candidates = candidatesOf(rows.filter(row => row.matrix === $("m").value), state());
+    from = [`${candidates.length} kernels measured on ${$("m").value}, ${precision()}, ${state()}, ${device()}.`];
+  }
+  const total = each => each.setup + products * each.ms;
+  const order = candidates.slice().sort((a, b) => total(a) - total(b)), base = order.find(each => each.kernel === BASE);
+  if (!order.length) {
+    $("answer").textContent = problem || `Nothing is measured: ${precision()}, ${state()}, ${device()}, and the filters for kernel and step.`;
+    $("reason").textContent = "";
+    note.textContent = "";
+    fill($("choice"), [], []);
+    return [];
+  }
+  const best = order[0], products_text = `${whole(products)} product${products > 1 ? "s" : ""}`;
+  $("answer").replaceChildren(element("strong", {textContent: best.kernel}), ` (${best.step ? `step ${String(best.step).padStart(2, "0")}, ` : ""}${best.format}): `
+    + `${products_text} in ${duration(total(best))}`);
+  const ranges = stretches(candidates);
+  $("reason").textContent = reasonFor(order, products) + (ranges.length > 1 ? " By number of products: " + ranges.map(({from, to, candidate}) =>
+    `${candidate.kernel} ${to === Infinity ? `from ${whole(from)} on` : from === to ? `for ${whole(from)}` : `for ${whole(from)} to ${whole(to)}`}`).join(", ") + "." : "");
+  fill($("choice"), ["kernel", "us each", typed ? "range" : "quartiles", "setup", "all", "ahead of CSR from"], order.slice(0, 6).map(each => [
+    each.kernel, digits(1e3 * each.ms), `${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`, duration(each.setup), duration(total(each)),
+    !base || each === base ? "—" : whole(breakEven(each, base))]));
+  note.replaceChildren(...from, ` CSR: ${BASE}, without setup. Setup: conversion from CSR on the device, and analysis; opening cuSPARSE is excluded.`);
+  return candidates;
+}
+
+// --- How do two compare -----------------------------------------------------------------------------------
+
+const OF_STEP = "fastest of step ", OF_CUSPARSE = "fastest of cuSPARSE", OF_OURS = "fastest of all steps", OF_CSR = "fastest of ours on plain CSR";
+function fitting(choice) {
+  if (choice === OF_CUSPARSE) return row => row.kernel.startsWith("cusparse_");
+  if (choice === OF_OURS) return row => row.step > 0 && !row.host;
+  if (choice === OF_CSR) return row => row.step > 0 && !row.host && row.format === "CSR";
+  if (choice.startsWith(OF_STEP)) { const step = +choice.slice(OF_STEP.length); return row => row.step === step; }
+  return row => row.kernel === choice;
+}
+function drawCompared() {
+  const column = `${state()}_ms`, passes = filter(["source", "kind", "q"]);
+  const side = name => {
+    const fits = fitting($(`${name}_kernel`).value), wanted = $(`${name}_precision`).value || precision(), on = $(`${name}_device`).value || device();
+    const best = new Map();
+    for (const row of data.rows) {
+      if (row.precision !== wanted || row.device !== on || !(row[column] > 0) || !fits(row) || !passes(row)) continue;
+      if (!best.has(row.matrix) || row[column] < best.get(row.matrix)[column]) best.set(row.matrix, row);
+    }
+    const parts = [$(`${name}_kernel`).value, $(`${name}_precision`).value, $(`${name}_device`).value];
+    return [best, parts.filter(part => part).join(", ")];
+  };
+  const [across, a] = side("a"), [up, b] = side("b");
+  const points = [...across].filter(([matrix]) => up.has(matrix)).map(([matrix, row]) => {
+    const other = up.get(matrix);
+    return {matrix, kind: row.kind, x: gflops(row, state()), y: gflops(other, state()), ratio: gflops(other, state()) / gflops(row, state()),
+            tip: `${tipOf(other)}\n\n${tipOf(row)}`, a: row, b: other};
+  });
+  points.sort((p, q) => q.ratio - p.ratio);
+  if (!points.length) {
+    $("compared").textContent = `No matrix was measured with both (${state()}), with these filters.`;
+    $("scatter").replaceChildren();
+    $("pairs").replaceChildren();
+    return;
+  }
+  const ahead = points.filter(point => point.ratio > 1).length;
+  const mean = Math.exp(points.reduce((sum, point) => sum + Math.log(point.ratio), 0) / points.length);
+  $("compared").replaceChildren(element("strong", {textContent: b}), ` is faster than `, element("strong", {textContent: a}),
+    ` on ${ahead} of ${points.length} matrices; ${digits(mean)} times as fast (geometric mean).`);
+  drawScatter($("scatter"), points, [`GFLOP/s: ${a}`, `GFLOP/s: ${b}`], $("m").value, data.kinds, point => select(point.matrix));
+  $("pairs").replaceChildren(
+    element("thead", {}, element("tr", {}, ...["matrix", "kind", "across", "up", "up / across"].map((head, at) =>
+      element("th", {scope: "col", className: at > 1 ? "number" : "", textContent: head})))),
+    element("tbody", {}, ...points.map(point => element("tr", {}, element("td", {}, link(point.matrix)), element("td", {textContent: point.kind}),
+      ...[point.x, point.y, point.ratio].map(value => element("td", {className: "number", textContent: digits(value)}))))));
+}
+
+// --- The page of a matrix ---------------------------------------------------------------------------------
+
+function drawMatrix() {
+  const name = $("m").value, typed = name === TYPED;
+  $("matrix").hidden = typed;
+  if (typed) return;
+  const every = data.rows.filter(row => row.matrix === name), one = every[0], looks = data.matrices[name] ?? {};
+  $("matrix-title").textContent = `Matrix ${name}`;
+  const facts = [["kind", `${one.kind}; ${one.source === "file" ? "real file" : one.source}`], ["rows", whole(one.rows)], ["columns", whole(one.cols)],
+    ["nonzeros", whole(one.nnz)], ["row lengths", looks.max_row === undefined ? null : `${whole(looks.min_row)} to ${whole(looks.max_row)}, mean ${digits(looks.mean_row)}, deviation ${digits(looks.stddev_row)}`],
+    ["mean row", looks.max_row === undefined ? digits(one.nnz / Math.max(one.rows, 1)) : null], ["empty rows", looks.empty_rows === undefined ? null : whole(looks.empty_rows)],
+    ["diagonals", looks.diagonals === undefined ? null : whole(looks.diagonals)], ["bandwidth", looks.bandwidth === undefined ? null : whole(looks.bandwidth)],
+    [one.source === "file" ? "file" : "made by", element("code", {textContent: looks.detail || name})],
+    ["measure again", element("code", {textContent: command({...one, kernel: "'*'", precision: precision()})})]];
+  $("facts").replaceChildren(...facts.filter(([, value]) => value !== null).flatMap(([what, value]) => [element("dt", {textContent: what}), element("dd", {}, value)]));
+  const missing = () => element("p", {className: "note", textContent: "Not known of this matrix: make bench SET=shapes looks at those that can be made or are in data/."});
+  if (looks.sketch) drawSketch($("sketch"), looks.sketch, name); else $("sketch").replaceChildren(missing());
+  if (looks.row_lengths) drawHistogram($("histogram"), looks.row_lengths); else $("histogram").replaceChildren(missing());
+
+  const fits = filter(["kernel", "step"]), column = `${state()}_ms`, moved = data.moved[name];
+  const rows = every.filter(row => row.precision === precision() && row.device === device() && row[column] > 0 && fits(row)).sort((a, b) => a[column] - b[column]);
+  const where = `${precision()}, ${state()}, ${device()}`;
+  if (!rows.length) {
+    for (const id of ["times", "roofline", "even"]) $(id).replaceChildren(element("p", {className: "note", textContent: `Nothing is measured: ${where}, and the filters for kernel and step.`}));
+    for (const id of ["times-caption", "roofline-caption", "even-note"]) $(id).textContent = "";
+    return;
+  }
+  const floor = rows[0][`floor_${state()}_ms`];
+  $("times-caption").textContent = `Microseconds per product, median and quartiles; ${where}. Filled: ours, hollow: cuSPARSE and others.`
+    + (floor ? " Baseline: streams values and column indices and gathers x, without row logic." : "")
+    + (moved ? " Moved: bytes in the sectors that warps request, per byte needed, f64, counted on the CPU backend." : "");
+  drawTimes($("times"), rows.map(row => ({kernel: row.kernel, lower: row[`${state()}_lower_ms`], ms: row[column], upper: row[`${state()}_upper_ms`],
+    ours: row.step > 0, tip: tipOf(row), extra: moved?.[row.kernel]?.toFixed(2)})), floor, moved);
+  const copy = Math.max(...rows.map(row => row.copy_gb_per_s ?? 0)), known = rows.filter(row => row.compulsory_bytes > 0);
+  $("roofline-caption").textContent = copy ? "Roofline: operations per byte that a product needs in the kernel's format. Above the line: the matrix is in the cache." : "";
+  if (copy && known.length) {
+    drawRoofline($("roofline"), known.map(row => ({x: 2 * row.nnz / row.compulsory_bytes, y: gflops(row, state()), ours: row.step > 0, best: row === rows[0],
+      tip: `${tipOf(row)}\n${digits(row.compulsory_bytes / row.nnz)} bytes needed per nonzero; in the time, a copy moves ${digits(1e6 * row.copy_gb_per_s * row[column] / row.compulsory_bytes)} bytes per byte needed`})), copy);
+  } else $("roofline").replaceChildren();
+  const candidates = candidatesOf(rows, state()), ranges = stretches(candidates);
+  const drawn = [...new Set([...ranges.map(range => range.candidate), ...candidates.filter(each => ["pcsr_one_pass", BASE].includes(each.kernel))])].slice(0, 7);
+  drawEven($("even"), drawn, candidates, Math.floor(+$("products").value));
+  $("even-note").textContent = "The fastest in all: " + ranges.map(({from, to, candidate}) =>
+    `${candidate.kernel} ${to === Infinity ? `from ${whole(from)} products on` : `for ${whole(from)}${to > from ? ` to ${whole(to)}` : ""}`}`).join(", ") + ".";
+}
+
+// --- All measurements -------------------------------------------------------------------------------------
+
+const HEIGHT = 26;  // of a row, as in page.css
+const COLUMNS = [
+  ["matrix", row => row.matrix], ["kernel", row => row.kernel], ["prec.", row => row.precision], ["kind", row => row.kind], ["source", row => row.source],
+  ["nonzeros", row => row.nnz, whole], ["setup ms", row => setup(row)], ["us", (row, at) => 1e3 * row[`${at}_ms`]],
+  ["lower", (row, at) => 1e3 * row[`${at}_lower_ms`]], ["upper", (row, at) => 1e3 * row[`${at}_upper_ms`]], ["GFLOP/s", (row, at) => gflops(row, at)],
+  ["% of copy", (row, at) => 1e-4 * row.compulsory_bytes / row[`${at}_ms`] / row.copy_gb_per_s], ["device", row => row.device]];
+const WORDS = ["matrix", "kernel", "prec.", "kind", "source", "device"];
+
+function drawMeasurements() {
+  const passes = filter(FILTERS), column = `${state()}_ms`;
+  shown = data.rows.filter(row => row[column] > 0 && passes(row));
+  const name = sort.replace(/^-/, ""), by = COLUMNS.find(([head]) => head === name);
+  if (by) {
+    const down = sort.startsWith("-") ? -1 : 1, at = state(), keys = new Map(shown.map(row => [row, by[1](row, at)]));
+    shown.sort(WORDS.includes(name) ? (a, b) => down * (keys.get(a) < keys.get(b) ? -1 : keys.get(a) > keys.get(b) ? 1 : 0)
+                                    : (a, b) => down * ((keys.get(a) || 0) - (keys.get(b) || 0)));
+  }
+  $("count").textContent = `${whole(shown.length)} of ${whole(data.rows.length)} measurements, ${state()} times`;
+  for (const head of $("heads").cells) head.setAttribute("aria-sort", head.dataset.column !== name ? "none" : sort.startsWith("-") ? "descending" : "ascending");
+  $("all").setAttribute("aria-rowcount", shown.length + 1);
+  active = 0;
+  $("window").scrollTop = 0;
+  drawRows();
+}
+// Only rows that can be seen are in the document.
+function drawRows(focus = $("rows").contains(document.activeElement)) {
+  const frame = $("window"), first = Math.max(0, Math.floor(frame.scrollTop / HEIGHT) - 5);
+  const last = Math.min(shown.length, first + Math.ceil(frame.clientHeight / HEIGHT) + 10);
+  const gap = size => element("tr", {ariaHidden: "true"}, element("td", {colSpan: COLUMNS.length, className: "gap", style: `height: ${size}px`}));
+  const selected = $("m").value;
+  const lines = shown.slice(first, last).map((row, at) => {
+    const line = element("tr", {className: row.matrix === selected ? "selected" : ""}, ...COLUMNS.map(([head, value, text], place) => {
+      const cell = element("td", {className: WORDS.includes(head) ? "" : "number"});
+      if (place) cell.textContent = (text ?? digits)(value(row, state()));
+      else {
+        const button = link(row.matrix);
+        button.addEventListener("focus", () => { active = first + at; });
+        button.tabIndex = first + at === active ? 0 : -1;
+        hasTip(button, () => tipOf(row));
+        cell.append(button);
+      }
+      return cell;
+    }));
+    line.setAttribute("aria-rowindex", first + at + 2);
+    line.addEventListener("pointerenter", () => showTip(tipOf(row), line.getBoundingClientRect()));
+    line.addEventListener("pointerleave", hideTip);
+    return line;
+  });
+  $("rows").replaceChildren(gap(first * HEIGHT), ...lines, gap((shown.length - last) * HEIGHT));
+  if (focus) (lines[active - first]?.querySelector("button") ?? frame).focus({preventScroll: true});
+}
+function move(event) {
+  const page = Math.max(1, Math.floor($("window").clientHeight / HEIGHT) - 2);
+  const by = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity}[event.key];
+  if (by === undefined || !shown.length) return;
+  event.preventDefault();
+  active = Math.min(Math.max(active + by, 0), shown.length - 1);
+  const top = active * HEIGHT, frame = $("window"), room = frame.clientHeight - 2 * HEIGHT;
+  if (top < frame.scrollTop) frame.scrollTop = top; else if (top > frame.scrollTop + room) frame.scrollTop = top - room;
+  drawRows(true);
+}
+
+function fieldsOf(row) {
+  const {run, ...rest} = row;
+  const {driver, cuda, cusparse, compiler, command: made_by, time} = data.runs[run] ?? {};
+  return {...rest, driver, cuda, cusparse, compiler, time, made_by};
+}
+function csv() {
+  const quoted = value => /[",\n]/.test(value) ? `"${String(value).replace(/"/g, '""')}"` : value ?? "";
+  const lines = shown.map(fieldsOf), names = [...new Set(lines.flatMap(Object.keys))];
+  return [names, ...lines.map(line => names.map(name => quoted(line[name])))].map(line => line.join(",")).join("\n") + "\n";
+}
+const json = () => JSON.stringify(shown.map(fieldsOf));
+function save(name, type, text) {
+  const link = element("a", {href: URL.createObjectURL(new Blob([text], {type})), download: name});
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// --- Records of one's own ---------------------------------------------------------------------------------
+
+function say(text, wrong = false) {
+  const close = element("button", {type: "button", textContent: "Close"});
+  close.addEventListener("click", () => $("message").replaceChildren());
+  $("message").replaceChildren(element("p", {className: wrong ? "wrong" : ""}, text), close);
+}
+// Adds the rows of files of records, all of a file or nothing.
+function add(files) {
+  const told = [];
+  let wrong = false;
+  for (const [name, text] of files) {
+    try {
+      const {rows, without} = readRecords(text, name, data);
+      const devices = new Set(rows.map(row => row.device));
+      data.rows = [...data.rows.filter(row => !devices.has(row.device)), ...rows];
+      told.push(`${name}: ${whole(rows.length)} measurements of ${[...devices].join(", ")}${without.length ? `; left out: ${without.join(", ")}` : ""}.`);
+    } catch (error) {
+      wrong = true;
+      told.push(error.message);
+    }
+  }
+  offer();
+  changed();
+  say(told.join("\n") + (wrong ? "" : " Choose the device above, or compare it below. Nothing was sent anywhere."), wrong);
+}
+async function opened(list) {
+  add(await Promise.all([...list].map(async file => [file.name, await file.text()])));
+}
+
+// --- Start ------------------------------------------------------------------------------------------------
+
+function options(id, words, all) {
+  const select = $(id), kept = select.value;
+  select.replaceChildren(...(all === undefined ? [] : [new Option(all, "")]), ...words.map(word => Array.isArray(word) ? new Option(word[1], word[0]) : new Option(word)));
+  select.value = kept;
+  if (select.selectedIndex < 0) select.selectedIndex = 0;
+}
+// What can be chosen, of the rows that there are.
+function offer() {
+  const of = name => [...new Set(data.rows.map(row => row[name]))];
+  const inOrder = names => names.sort((a, b) => a.localeCompare(b, "en", {numeric: true}));
+  const steps = of("step").sort((a, b) => a - b), devices = of("device");
+  data.first = devices.find(name => data.rows.some(row => row.device === name && !row.host)) ?? devices[0];
+  options("device", devices, "all");
+  options("kind", data.kinds, "all");
+  options("typed_kind", data.kinds, "any");
+  options("step", steps.map(step => [String(step), data.steps[step] ?? String(step)]), "all");
+  options("m", [...inOrder(of("matrix")), TYPED]);
+  const kernels = [OF_CUSPARSE, OF_OURS, OF_CSR, ...steps.filter(step => step).map(step => OF_STEP + step), ...inOrder(of("kernel"))];
+  for (const side of ["a", "b"]) {
+    options(`${side}_kernel`, kernels);
+    options(`${side}_precision`, ["f64", "f32"], "as filtered");
+    options(`${side}_device`, devices, "as filtered");
+  }
+}
+function changed() {
+  chosen();
+  drawMeasurements();
+}
+// Another matrix: the table below keeps its place.
+function chosen(inTable) {
+  remember();
+  hideTip();
+  drawAnswer();
+  drawCompared();
+  drawMatrix();
+  drawRows(inTable);
+}
+function heads() {
+  $("heads").append(...COLUMNS.map(([name]) => {
+    const turn = element("button", {type: "button", textContent: name});
+    turn.addEventListener("click", () => {
+      sort = sort === name ? `-${name}` : name;
+      remember();
+      drawMeasurements();
+    });
+    const head = element("th", {scope: "col", className: WORDS.includes(name) ? "" : "number"}, turn);
+    head.dataset.column = name;
+    return head;
+  }));
+}
+function start() {
+  offer();
+  const matrices = [...$("m").options].map(option => option.value);
+  $("m").value = matrices.includes("G3_circuit") ? "G3_circuit" : matrices[0];
+  const kernels = [...$("b_kernel").options].map(option => option.value);
+  if (kernels.includes("pcsr_one_pass")) $("b_kernel").value = "pcsr_one_pass";
+  heads();
+  for (const name of FIELDS) {
+    $(name).dataset.first = $(name).value;
+    $(name).addEventListener("input", name === "m" || name === "products" || /_/.test(name) ? () => chosen() : changed);
+  }
+  $("reset").addEventListener("click", () => {
+    for (const name of FILTERS) $(name).value = $(name).dataset.first;
+    changed();
+  });
+  $("add").addEventListener("click", () => $("file").click());
+  $("file").addEventListener("change", () => { opened($("file").files); $("file").value = ""; });
+  addEventListener("dragover", event => { event.preventDefault(); document.body.classList.add("dropping"); });
+  addEventListener("dragleave", event => { if (!event.relatedTarget) document.body.classList.remove("dropping"); });
+  addEventListener("drop", event => {
+    event.preventDefault();
+    document.body.classList.remove("dropping");
+    if (event.dataTransfer.files.length) opened(event.dataTransfer.files);
+  });
+  addEventListener("keydown", event => { if (event.key === "Escape") hideTip(); });
+  for (const form of document.forms) form.addEventListener("submit", event => event.preventDefault());
+  $("window").addEventListener("scroll", () => drawRows());
+  $("window").addEventListener("keydown", move);
+  $("csv").addEventListener("click", () => save("measurements.csv", "text/csv", csv()));
+  $("json").addEventListener("click", () => save("measurements.json", "application/json", json()));
+  addEventListener("hashchange", () => { if (location.hash.includes("=")) { restore(); changed(); } });
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawCompared(); drawMatrix(); } });
+  restore();
+  if (data.rows.length) changed(); else $("answer").textContent = "Nothing is measured yet: make bench measures.";
+  document.body.dataset.ready = "yes";
+}
+
+// A section's name in the address scrolls to it, and what is asked stays there.
+for (const anchor of document.querySelectorAll("a[href^='#']")) {
+  anchor.addEventListener("click", event => {
+    const target = $(anchor.getAttribute("href").slice(1));
+    if (!target) return;
+    event.preventDefault();
+    target.scrollIntoView();
+    target.tabIndex = -1;
+    target.focus({preventScroll: true});
+  });
+}
+
+// --- The other tables: a click on a column's head sorts by it, a second one turns the order round -------
+
+function sortTable(head) {
+  const value = (row, at) => {
+    const text = row.cells[at].textContent.trim().replace(/,/g, ""), number = parseFloat(text);
+    return Number.isNaN(number) ? text.toLowerCase() : number;
+  };
+  const at = head.cellIndex, body = head.closest("table").tBodies[0], down = head.getAttribute("aria-sort") === "ascending";
+  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const compare = (a, b) => typeof a === typeof b ? (a < b ? -1 : a > b) : typeof a === "number" ? -1 : 1;
+  const rows = [...body.rows].map(row => [value(row, at), row]);
+  rows.sort((a, b) => (down ? -1 : 1) * compare(a[0], b[0]));
+  body.append(...rows.map(pair => pair[1]));
+}
+for (const head of document.querySelectorAll("th:not([scope])")) {
+  const turn = element("button", {type: "button", textContent: head.textContent});
+  turn.addEventListener("click", () => sortTable(head));
+  head.replaceChildren(turn);
+}
+
+unpacked($("data").textContent).then(found => { data = found; start(); });
