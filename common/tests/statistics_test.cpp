@@ -242,3 +242,26 @@ TEST_CASE("statistics count diagonals and column lengths", "[statistics]") {
   CHECK(wide.diagonals == 9);
   CHECK(wide.max_col == 3);
 }
+
+TEST_CASE("info in JSON: the histogram's bins that hold rows, and where the nonzeros are") {
+  // Rows of 0, 1, 2, 3 and 9 nonzeros.
+  Coo<double> coo;
+  coo.rows = 5;
+  coo.cols = 9;
+  for (const auto& [row, length] : {std::pair<Index, Index>{1, 1}, {2, 2}, {3, 3}, {4, 9}}) {
+    for (Index col = 0; col < length; ++col) {
+      coo.row_indices.push_back(row);
+      coo.column_indices.push_back(col);
+      coo.values.push_back(1);
+    }
+  }
+  Matrix<double> matrix;
+  matrix.csr = spmv::to_csr(coo);
+  std::ostringstream out;
+  print_info_json(out, matrix);
+  const std::string text = out.str();
+  CHECK(text.find(R"("row_lengths":[[0,0,1,0],[1,1,1,1],[2,2,1,2],[3,4,1,3],[9,16,1,9]])") !=
+        std::string::npos);
+  CHECK(text.find(R"("picture":{"lines":5,"columns":9,"cells":[[1,0,1],[2,0,1],[2,1,1])") !=
+        std::string::npos);
+}
