@@ -28,7 +28,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gr
 	$(link)
 
 .PHONY: help run test watch data info list build readmes clean format check-format fuzz bench-reader \
-  counting-cost bench calibrate figures pictures report site test-site test-plots handout grade test-coursework test-watch
+  counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade test-coursework test-watch
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -111,7 +111,7 @@ figures:  ## draw every figure from published and measured records, and from tra
 pictures: $(SPMV)  ## only those of the lessons, from traces
 	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(ARGS)
 
-report:  ## all figures and tables in one HTML file, build/report.html
+report:  ## the results page: which kernel, claims, comparisons, all measurements in one HTML file, build/report.html
 	@plots/python.sh plots/report.py $(ARGS) $(or_quit)
 
 site:  ## lessons, results, pages of runs and the one-pass API as a static site, build/site
@@ -121,6 +121,9 @@ site:  ## lessons, results, pages of runs and the one-pass API as a static site,
 
 test-site:  ## test the site's links and the API's page
 	@python3 -m unittest discover -s common/site
+
+bench-report:  ## measure the results page's size, first paint and answers (needs Chromium)
+	@python3 plots/bench_report.py $(ROOT)/build/report.html $(ARGS)
 
 test-plots:  ## test the scripts that measure, draw and write tables
 	@plots/python.sh plots/run_tests.py
