@@ -29,7 +29,7 @@ ifneq ($(KERNEL),)
 endif
 
 # RUN: the step's own program that `make run` stands for, if not the table of its kernels.
-# NEEDS: other steps whose kernels this one uses.
+# NEEDS: other steps whose kernels this one uses. WATCH_ARGS: in the place of ARGS, for `make watch`.
 $(SPMV): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $(NEEDS)) $(MINE))
 	$(link)
 $(TESTS): LIBRARIES += $(TEST_LIBRARIES)
@@ -51,7 +51,7 @@ test: $(TESTS)  ## this step's tests
 watch: $(WATCH)  ## a page on which one watches kernels run
 	@python3 $(ROOT)/common/watch/watch.py $(WATCH) $(ROOT)/build/watch/$(STEP).html --tour tour.txt \
 	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) $(if $(FIND),--find $(FIND)) \
-	  $(if $(TRACE),--trace '$(firstword $(wildcard $(TRACE) $(PWD)/$(TRACE)) $(TRACE))') --precision $(PRECISION) $(ARGS) $(or_quit)
+	  $(if $(TRACE),--trace '$(firstword $(wildcard $(TRACE) $(PWD)/$(TRACE)) $(TRACE))') --precision $(PRECISION) $(or $(WATCH_ARGS),$(ARGS)) $(or_quit)
 check:  ## is it right, safe, and does it ask little of memory?
 	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(ARGS) || { status=$$?; $(MOMENT); (exit $$status); } $(or_quit)
 # Where it goes wrong, for `make watch`, where the program that shows it has been built.

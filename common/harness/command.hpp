@@ -36,6 +36,7 @@ struct CommandArguments {
   std::string kernels;                // --kernel, for find_kernels(); "*" if it was not given
   std::string json;                   // --json; empty: no records
   double padding_limit = 3;           // --padding-limit
+  std::string trace;                  // --trace; empty: nothing is recorded
   RunOptions run;                     // --alpha, --beta, --seed, --verify-only
   LoadOptions load;                   // --complex, --memory-limit, and with COO kept
   Environment environment;

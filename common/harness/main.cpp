@@ -174,9 +174,6 @@ int run(Options& options, const Environment& environment) {
   if (options.ladder) options.matrices.resize(1);
 
   chosen_kernels(options);  // complain before a long load
-  if (!options.trace.empty() && !std::ofstream(options.trace)) {
-    throw InputError(options.trace + ": cannot be written; give another --trace");
-  }
   std::vector<MatrixReport> reports;
   int exit_code = 0;
   for (const std::string& spec : options.matrices) {
@@ -320,6 +317,9 @@ int main_program(int argc, char** argv) {
   if (info_command->parsed()) return info(options);
   if (in_json && !options.environment) throw InputError("--json: which file? --json records.jsonl");
   set_up_backend(options);
+  if (!options.trace.empty() && !std::ofstream(options.trace)) {
+    throw InputError(options.trace + ": cannot be written; give another --trace");
+  }
   options.run.measure = !options.verify_only;
   if (!options.trace.empty()) {
     options.run.trace_limit = static_cast<std::size_t>(1e6 * options.trace_limit_mb);
@@ -336,7 +336,8 @@ int main_program(int argc, char** argv) {
   for (const auto& [program, body] : programs) {
     if (!program->parsed()) continue;
     return body({options.matrices, options.precision, options.kernels, options.json,
-                 options.padding_limit, options.run, load_options(options), environment});
+                 options.padding_limit, options.trace, options.run, load_options(options),
+                 environment});
   }
   return run(options, environment);
 }

@@ -9,7 +9,6 @@
 #include "harness/trace.hpp"
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
-#include "simt/trace.hpp"
 #endif
 
 namespace spmv {
@@ -114,32 +113,12 @@ std::vector<T> Bench<T>::multiply_in_another_order(Spmv<T>& spmv) const {
 template <typename T>
 std::vector<T> Bench<T>::multiply_traced(Spmv<T>& spmv, Record& record) const {
   y_device_.upload(y0_);
-  struct Tracing {
-    Record& record;
-    Tracing(Record& r, std::size_t limit) : record(r) {
-      simt::start_profile();
-      simt::start_trace(limit);
-    }
-    ~Tracing() {
-      const simt::Trace trace = simt::stop_trace();
-      simt::stop_profile();
-      record.trace = trace_members(trace);
-      record.trace_is_cut = trace.truncated;
-    }
-  };
-  {
-    const Tracing tracing(record, options_.trace_limit);
+  record_trace(record, options_.trace_limit, [&] {
     spmv.multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream_.get());
     stream_.synchronize();
-  }
+  });
   std::vector<T> y = y_device_.download();
-  constexpr std::size_t kWrongRows = 100;
-  for (std::size_t row = 0; row < y.size() && record.wrong_rows.size() < kWrongRows; ++row) {
-    const double got = static_cast<double>(y[row]);
-    if (!(std::abs(got - reference_.y[row]) <= reference_.bound[row])) {
-      record.wrong_rows.push_back({row, reference_.y[row], got});
-    }
-  }
+  note_wrong_rows(record, y, reference_);
   return y;
 }
 #endif

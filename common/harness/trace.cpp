@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -43,6 +44,9 @@ Json triple(const dim3& v) {
 }  // namespace
 
 #ifndef SPMV_CUDA
+namespace {
+
+// What ran, in which lines of which sources, and the events: members of a JSON object.
 std::string trace_members(const simt::Trace& trace) {
   const std::string root = std::string(SPMV_SOURCE_DIR) + "/";
   Json sources = Json::array(), places = Json::array();
@@ -98,7 +102,41 @@ std::string trace_members(const simt::Trace& trace) {
                   {"launches", launches}}) +
          ",\"values\":[" + values + "],\"events\":[" + trace.events + "]";
 }
+
+}  // namespace
+
+void record_trace(Record& record, std::size_t limit, const std::function<void()>& work) {
+  struct Tracing {
+    Record& record;
+    Tracing(Record& r, std::size_t bytes) : record(r) {
+      simt::start_profile();
+      simt::start_trace(bytes);
+    }
+    ~Tracing() {
+      const simt::Trace trace = simt::stop_trace();
+      record.traffic = traffic_by_array(simt::stop_profile());
+      record.trace = trace_members(trace);
+      record.trace_is_cut = trace.truncated;
+    }
+  } const tracing(record, limit);
+  work();
+}
+#else
+void record_trace(Record&, std::size_t, const std::function<void()>& work) {
+  work();
+}
 #endif
+
+template <typename T>
+void note_wrong_rows(Record& record, const std::vector<T>& y, const Reference& reference) {
+  constexpr std::size_t kWrongRows = 100;
+  for (std::size_t row = 0; row < y.size() && record.wrong_rows.size() < kWrongRows; ++row) {
+    const auto got = static_cast<double>(y[row]);
+    if (!(std::abs(got - reference.y[row]) <= reference.bound[row])) {
+      record.wrong_rows.push_back({row, reference.y[row], got});
+    }
+  }
+}
 
 template <typename T>
 std::string trace_line(const Record& record, const Matrix<T>& matrix, const RunOptions& options,
@@ -136,6 +174,8 @@ std::string trace_line(const Record& record, const Matrix<T>& matrix, const RunO
   return "{" + members(header) + "," + record.trace + "}\n";
 }
 
+template void note_wrong_rows(Record&, const std::vector<float>&, const Reference&);
+template void note_wrong_rows(Record&, const std::vector<double>&, const Reference&);
 template std::string trace_line(const Record&, const Matrix<float>&, const RunOptions&,
                                 const std::string&);
 template std::string trace_line(const Record&, const Matrix<double>&, const RunOptions&,

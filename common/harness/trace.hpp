@@ -2,28 +2,31 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "harness/run.hpp"
 #include "sparse/matrix.hpp"
 
-namespace simt {
-struct Trace;
-}
-
 namespace spmv {
 
-inline constexpr int kTraceVersion = 1;
+inline constexpr int kTraceVersion = 2;
 
-// The recorded part of a trace: what ran, in which lines of which sources, and the events.
-// Members of a JSON object without its braces.
-std::string trace_members(const simt::Trace& trace);
+// Does `work` and records it in record.trace, in up to `limit` bytes of events, also where it
+// throws; record.traffic is what it asked of memory. CPU backend.
+void record_trace(Record& record, std::size_t limit, const std::function<void()>& work);
+
+// The first rows in which y is wrong, into record.wrong_rows.
+template <typename T>
+void note_wrong_rows(Record& record, const std::vector<T>& y, const Reference& reference);
 
 // The whole line, from a record that has a trace, and the matrix.
 template <typename T>
 std::string trace_line(const Record& record, const Matrix<T>& matrix, const RunOptions& options,
                        const std::string& precision);
 
+extern template void note_wrong_rows(Record&, const std::vector<float>&, const Reference&);
+extern template void note_wrong_rows(Record&, const std::vector<double>&, const Reference&);
 extern template std::string trace_line(const Record&, const Matrix<float>&, const RunOptions&,
                                        const std::string&);
 extern template std::string trace_line(const Record&, const Matrix<double>&, const RunOptions&,

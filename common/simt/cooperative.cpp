@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "simt/cuda_atomic.hpp"
+#include "simt/recorder.hpp"
 #include "sparse/rng.hpp"
 
 namespace simt {
@@ -62,6 +63,10 @@ std::vector<Outcome> Gang::run(const std::vector<Grid>& grids) {
       gang.seats_.push_back(std::move(seat));
     }
   }
+  Recorder* const recorder = active_recorder();
+  for (const Grid& grid : grids) {
+    if (recorder) recorder->start_launch(grid);
+  }
   gang.live_ = static_cast<unsigned>(gang.seats_.size());
   const unsigned count = gang.live_;
   std::vector<std::thread> threads;
@@ -71,7 +76,10 @@ std::vector<Outcome> Gang::run(const std::vector<Grid>& grids) {
   gang.seats_[gang.next_after(count - 1)]->baton.release();
   for (std::thread& thread : threads) thread.join();
   for (auto& seat : gang.seats_) give_block(std::move(seat->block));
-  if (gang.failed_) publish_report(gang.failure_);
+  if (gang.failed_) {
+    publish_report(gang.failure_);
+    if (recorder) recorder->failure(gang.failure_);
+  }
   std::vector<Outcome> outcomes;
   for (const auto& grid : gang.grids_) outcomes.push_back(grid->outcome());
   return outcomes;
@@ -188,6 +196,7 @@ bool Gang::is_open(unsigned seat, std::uint64_t generation) const {
 
 void Gang::set_aside(const Lane& lane, std::uintptr_t address, unsigned size,
                      const std::byte* old) {
+  if (Recorder* const recorder = active_recorder()) recorder->finish_store();
   LateStore store{lane.block->seat(),     &lane, address, size, {}, lane.block->barriers(),
                   lane.block->syncs(lane)};
   auto* const memory = reinterpret_cast<std::byte*>(address);
@@ -281,13 +290,15 @@ void atomic_store(void* address, std::uint64_t value, unsigned size, bool releas
                   Scope scope) noexcept {
   Lane& lane = *current_lane;
   const auto place = reinterpret_cast<std::uintptr_t>(address);
+  const void* const pc = __builtin_return_address(0);
   if (release) lane.block->observer().fence(lane, scope);
-  announce(lane, place, size, Access::kStore, __builtin_return_address(0));
   Gang* const gang = lane.block->gang();
   if (gang && release) {
+    lane.pc = pc;
     gang->order(lane, scope);
     lane.block->yield(lane);
   }
+  announce(lane, place, size, Access::kStore, pc);
   lane.polls = 0;
   std::byte old[8];
   std::memcpy(old, address, size);

@@ -954,6 +954,9 @@ void run_blocks(GridState& state, unsigned workers, std::uint64_t first = 0) {
   const std::uint64_t count = static_cast<std::uint64_t>(dim.x) * dim.y * dim.z;
   workers = static_cast<unsigned>(std::min<std::uint64_t>(workers, count));
   while (blocks.size() < workers) blocks.push_back(std::make_unique<Block>());
+  if (Recorder* const recorder = active_recorder(); recorder && !state.is_replay) {
+    recorder->start_launch(state.grid());
+  }
 
   std::atomic<std::uint64_t> next{first};
   const std::function<void(unsigned)> job = [&](unsigned worker) {

@@ -63,7 +63,6 @@ void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared
   for (Trail& trail : trails_) trail.clear();
   caches_ = counting_ ? profile_caches() : nullptr;
   recorder_ = counting_ ? active_recorder() : nullptr;
-  if (recorder_) recorder_->start_launch(grid);
   if (caches_) {
     caches_->start_grid(threads, static_shared_bytes(grid.kernel) + grid.dynamic_shared_bytes);
   }

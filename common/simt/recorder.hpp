@@ -22,6 +22,7 @@ class Recorder {
  public:
   explicit Recorder(std::size_t limit) : limit_(limit) {}
 
+  // `grid` begins. Grids that are resident together begin one after the other.
   void start_launch(const Grid& grid);
   // `lane` runs from now on.
   void enter(const Lane& lane);
@@ -30,6 +31,8 @@ class Recorder {
   void access(const Lane& lane, std::uintptr_t address, unsigned size, Access access);
   void meet(const Lane& lane, Access access);
   void complete(const Lane& lane);
+  // The running lane's store has been made, and its value is in memory, where it may not stay.
+  void finish_store();
   void block_synchronized();
 
   // While the lanes of the running warp are lined up: those in `mask` are at `pc`; they make a
@@ -64,12 +67,12 @@ class Recorder {
   // How the bits of a value are to be written.
   enum class Form : std::uint8_t { kFourBytes, kEightBytes, kMask };
 
-  void finish_store();
   std::size_t place(const void* pc);
   int array(std::uintptr_t begin, std::size_t bytes, Space space, const std::string& name);
   std::size_t instruction(const Target& target);
   std::size_t value(std::uint64_t bits, Form form);
   static Form form(std::uint64_t bits);
+  void write_launch(std::size_t number);
   void write(const std::string& event);
   void append(const std::string& event);
 
@@ -91,6 +94,8 @@ class Recorder {
     unsigned lane = 0;
     bool atomic = false;
   } store_;
+  std::unordered_map<const Grid*, std::size_t> launch_of_;  // numbers of the running grids
+  std::size_t launch_ = 0, written_launch_ = 0;
   std::uint64_t block_ = 0, written_block_ = ~std::uint64_t{0};
   unsigned warp_ = 0, written_warp_ = ~0u;
 };

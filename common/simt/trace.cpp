@@ -56,16 +56,23 @@ Trace stop_trace() {
 // --- While lanes run ----------------------------------------------------------------------------
 
 void Recorder::start_launch(const Grid& grid) {
+  launch_of_[&grid] = trace_.launches.size();
+  write_launch(trace_.launches.size());
   trace_.launches.push_back(
       {grid.kernel, grid.grid, grid.block, grid.dynamic_shared_bytes, grid.device});
+}
+
+void Recorder::write_launch(std::size_t number) {
+  written_launch_ = number;
   written_block_ = ~std::uint64_t{0};
-  write(fmt::format("[\"launch\",{}]", trace_.launches.size() - 1));
+  write(fmt::format("[\"launch\",{}]", number));
 }
 
 void Recorder::enter(const Lane& lane) {
   finish_store();
   const uint3 index = lane.block->index();
   const dim3 grid = lane.block->grid().grid;
+  launch_ = launch_of_.at(&lane.block->grid());
   block_ = index.x + std::uint64_t{grid.x} * (index.y + std::uint64_t{grid.y} * index.z);
   warp_ = lane.warp;
 }
@@ -114,6 +121,7 @@ void Recorder::block_synchronized() {
 
 void Recorder::start_lining_up() {
   finish_store();
+  if (launch_ != written_launch_) write_launch(launch_);
   if (block_ != written_block_) {
     written_block_ = block_;
     written_warp_ = ~0u;
@@ -213,12 +221,16 @@ std::size_t Recorder::place(const void* pc) {
 }
 
 int Recorder::array(std::uintptr_t begin, std::size_t bytes, Space space, const std::string& name) {
+  // Shared memory is where the thread of the host has it, and blocks that are resident together
+  // have a thread each.
+  const bool is_shared = space == Space::kShared;
+  if (is_shared) begin -= reinterpret_cast<std::uintptr_t>(shared_address(0));
   const auto [it, is_new] =
       arrays_.try_emplace({begin, bytes, name}, static_cast<int>(trace_.arrays.size()));
   if (is_new) {
-    TraceArray array{name, space, 0, begin, bytes, 0};
-    if (space == Space::kShared) {
-      array.offset = begin - reinterpret_cast<std::uintptr_t>(shared_address(0));
+    TraceArray array{name, is_shared ? space : Space::kGlobal, 0, bytes, 0};
+    if (is_shared) {
+      array.offset = begin;
     } else if (const Allocation* const allocation = find_allocation(begin)) {
       array.device = allocation->device;
     }

@@ -19,9 +19,8 @@ namespace simt {
 // An array that the run touched.
 struct TraceArray {
   std::string name;
-  Space space{};
-  int device = 0;
-  std::uintptr_t begin = 0;
+  Space space{};   // global or shared
+  int device = 0;  // that owns it; another one's requests to it go over the link
   std::size_t bytes = 0;
   std::size_t offset = 0;  // shared memory: where it begins in the block's, which gives the bank
 };

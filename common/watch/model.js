@@ -65,12 +65,17 @@ class Run {
     this.name = trace.kernel.name;
     this.matrix = trace.matrix;
     this.launches = trace.launches;
+    this.parts = trace.parts || [];  // of each GPU, where several share the matrix
     this.failed = trace.events.some(event => event[0] === "failure");
     this.arrays = trace.arrays.map(array => ({...array, element: 8, float: false}));
     this.instructions = trace.instructions.map(instruction => this.readSource(instruction));
     this.instructions.forEach(i => {
       if (i.array !== undefined) this.arrays[i.array].element = Math.min(this.arrays[i.array].element, i.size);
     });
+    for (const array of this.arrays) {
+      const part = this.parts[array.device];
+      if (array.name === "x" && part && array.bytes === part.columns.length * array.element) array.part = part;
+    }
     this.decode();
     this.findNonzeros();
     this.findKinds();
@@ -94,14 +99,20 @@ class Run {
       array.touched = events.length;
     });
     const sums = ["requests", "lanes", "used", "sectors", "matrixRequests", "matrixSectors", "xRequests", "xSectors",
-      "storeRequests", "storeSectors", "passes", "idealPasses"];
+      "storeRequests", "storeSectors", "passes", "idealPasses", "linkSectors", "linkBytes"];
     this.sums = Object.fromEntries(sums.map(name => [name, [0]]));
     const totals = Object.fromEntries(sums.map(name => [name, 0]));
     let launch = -1, block = -1, warp = null;
+    this.touchedBy = this.launches.map(() => new Set());  // arrays, by launch
+    const begun = new Set();
     events.forEach((event, e) => {
       const [kind, ...rest] = event;
       this.momentOfEvent[e] = Math.max(0, this.moments.length - 1);
-      if (kind === "launch") [launch, block, warp] = [rest[0], -1, null];
+      if (kind === "launch") {
+        [launch, block, warp] = [rest[0], -1, null];
+        if (begun.has(launch)) return;
+        begun.add(launch);
+      }
       if (kind === "block") [block, warp] = [rest[0], null];
       if (kind === "warp") {
         const key = `${launch}/${block}/${rest[0]}`;
@@ -136,15 +147,36 @@ class Run {
         for (const lane of lanesOf(moment.mask)) warp.last[lane] = m;
       }
       if (ACCESSES.has(kind)) this.addRequest(moment, m, totals);
+      if (kind === "copy") this.addCopy(moment, rest, m, totals);
       for (const name of sums) this.sums[name].push(totals[name]);
     });
     for (const name of sums) this.sums[name] = Float64Array.from(this.sums[name]);
     this.count = this.moments.length;
   }
 
+  // A copy writes elements of its target; with what value is not recorded.
+  addCopy(moment, [to, offset, from, fromOffset, bytes], m, totals) {
+    const of = array => array === null ? null : this.arrays[array];
+    Object.assign(moment, {to: of(to), toOffset: offset, from: of(from), fromOffset, bytes});
+    if (moment.to && moment.from && moment.to.device !== moment.from.device) totals.linkBytes += bytes;
+    if (!moment.to) return;
+    for (let at = offset; at < offset + bytes; at += moment.to.element) {
+      const element = Math.floor(at / moment.to.element);
+      if (!moment.to.writes.has(element)) moment.to.writes.set(element, []);
+      moment.to.writes.get(element).push([m, null]);
+    }
+  }
+
+  // Whether a request goes to the memory of another GPU.
+  overLink(moment) {
+    const array = moment.instruction && moment.instruction.array !== undefined && this.arrays[moment.instruction.array];
+    return Boolean(array) && array.space === "global" && moment.launch >= 0 && array.device !== this.launches[moment.launch].device;
+  }
+
   addRequest(moment, m, totals) {
     const request = this.request(moment);
     const {array, lanes, addresses, instruction} = request;
+    this.touchedBy[moment.launch].add(array);
     const counts = measure(instruction, array, lanes, addresses);
     moment.counts = counts;
     array.touched = Math.min(array.touched, m);
@@ -153,6 +185,7 @@ class Run {
       totals.lanes += counts.lanes;
       totals.used += counts.used;
       totals.sectors += counts.sectors;
+      if (this.overLink(moment)) totals.linkSectors += counts.sectors;
       const group = moment.kind !== "load" ? "store" : array.name === "x" ? "x" : "matrix";
       ++totals[group + "Requests"];
       totals[group + "Sectors"] += counts.sectors;
@@ -290,6 +323,9 @@ class Run {
       for (let k = offsets[row]; k < offsets[row + 1]; ++k) if (columns[k] === column) return k;
       return -1;
     };
+    this.rowOf = new Int32Array(nonzeros);
+    for (let row = 0; row < this.matrix.rows; ++row) this.rowOf.fill(row, offsets[row], offsets[row + 1]);
+    if (this.parts.length) return this.findNonzerosOfParts();
     const read = {row_indices: new Map(), column_indices: new Map()};  // position -> what was loaded there
     for (const moment of this.moments) {
       const array = moment.instruction && this.arrays[moment.instruction.array];
@@ -326,8 +362,35 @@ class Run {
       });
       if (found.length) this.nonzerosOf.set(m, found);
     }
-    this.rowOf = new Int32Array(nonzeros);
-    for (let row = 0; row < this.matrix.rows; ++row) this.rowOf.fill(row, offsets[row], offsets[row + 1]);
+  }
+
+  // Each GPU has arrays of its own: of its interior rows, of its boundary rows, or of both. Which one it
+  // is follows from the number of nonzeros.
+  findNonzerosOfParts() {
+    const {row_offsets: offsets} = this.matrix;
+    const taken = new Set();
+    const positions = new Map();  // array -> the nonzero of the matrix at each position
+    const nonzerosIn = rows => rows.flatMap(row => Array.from({length: offsets[row + 1] - offsets[row]}, (_, i) => offsets[row] + i));
+    this.arrays.forEach(array => {
+      if (array.name !== "values" || !this.parts[array.device]) return;
+      const {rows, boundary: [first, end]} = this.parts[array.device];
+      const interior = rows.filter((_, i) => i < first || i >= end);
+      for (const [name, some] of [["all", rows], ["interior", interior], ["boundary", rows.slice(first, end)]]) {
+        const found = nonzerosIn(some), key = `${array.device}/${name}`;
+        if (found.length !== array.bytes / array.element || taken.has(key)) continue;
+        taken.add(key);
+        positions.set(array, found);
+        return;
+      }
+    });
+    this.moments.forEach((moment, m) => {
+      const array = moment.instruction && this.arrays[moment.instruction.array];
+      if (moment.kind !== "load" || !positions.has(array)) return;
+      const {lanes, addresses} = this.request(moment);
+      const found = lanes.map((lane, i) => [lane, positions.get(array)[Math.floor(addresses[i] / array.element)]]);
+      this.nonzerosOf.set(m, found);
+      for (const [, nonzero] of found) this.doneAt[nonzero] = Math.min(this.doneAt[nonzero], m);
+    });
   }
 
   // --- Events to jump to ----------------------------------------------------------------------------
@@ -349,6 +412,7 @@ class Run {
       if (kind === "warp operation") this.kinds.operation.push(m);
       if (kind === "store") this.kinds.store.push(m);
       if (kind === "copy") this.kinds.copy.push(m);
+      if (this.overLink(moment)) this.kinds.link.push(m);
       if (kind === "failure") this.kinds.wrong.push(this.momentOfFailure(m));
       if (moment.mask && moment.warp) {
         let live = 0;
@@ -398,6 +462,7 @@ class Run {
       "lanes": format(at("lanes"), at("requests")),
       "moved / needed": (moved / this.trace.compulsory_bytes).toFixed(2),
       "requests": String(at("requests")),
+      ...this.parts.length && {"link KB": number((at("linkSectors") * SECTOR + at("linkBytes")) / 1e3)},
     };
   }
 }
@@ -405,7 +470,8 @@ class Run {
 // Names of what one can jump to.
 const KINDS = {
   uncoalesced: "uncoalesced request", worst: "worst request", divergence: "divergence", conflict: "bank conflict",
-  barrier: "barrier", operation: "warp operation", atomic: "atomic", store: "store", copy: "copy", wrong: "what is wrong",
+  barrier: "barrier", operation: "warp operation", atomic: "atomic", store: "store", copy: "copy", link: "request over the link",
+  wrong: "what is wrong",
 };
 
 // As the table of `make run` writes numbers.

@@ -19,13 +19,13 @@ class Tours(test_watch.Scratch):
     """What the tours say is there, which is looked up in traces alone."""
 
     def test_every_step_has_one(self):
-        self.assertEqual([path.parent.name[:2] for path in TOURS], [f"{step:02}" for step in range(2, 10)])
+        self.assertEqual([path.parent.name[:2] for path in TOURS], [f"{step:02}" for step in range(2, 11)])
 
     def test_positions_exist_and_show_what_they_say(self):
         for path in TOURS:
             with self.subTest(step=path.parent.name):
                 tour = tours.read(path)
-                found = watch.record(test_watch.SPMV, tour.matrix, tour.kernels, "f64", tour.schedule)
+                found = watch.record(test_watch.SPMV, tour.matrix, tour.kernels, "f64", tour.schedule, command=tour.command)
                 self.assertEqual([trace["kernel"]["name"] for trace in found], tour.kernels)
                 stops = tour.resolve(found)
                 self.assertGreaterEqual(len(stops), 4)
@@ -63,7 +63,7 @@ class Pages(test_watch.Scratch):
         cls.browser.__exit__()
 
     def page(self, matrix, kernels, tour=None, schedule="forward"):
-        found = watch.record(test_watch.SPMV, matrix, kernels, "f64", schedule)
+        found = watch.record(test_watch.SPMV, matrix, kernels, "f64", schedule, command=tour.command if tour else "")
         file = self.scratch / "page.html"
         file.write_text(watch.page(found, tour.resolve(found) if tour else []), encoding="utf-8")
         self.assertNotRegex(file.read_text(encoding="utf-8"), r'(?:src|href)="(?!data:)')
@@ -101,6 +101,9 @@ class Pages(test_watch.Scratch):
         self.assertEqual(self.look("state.tick"), self.look("state.axis.length - 1"))
         seen = self.look("[...document.querySelectorAll('.totals .now')].map(row => Object.fromEntries([...row.cells].filter(c => c.dataset.name).map(c => [c.dataset.name, c.textContent])))")
         for kernel, shown in zip(kernels, seen):
+            if tour and tour.command:
+                self.check_steps(tour, kernel)
+                continue
             wanted = self.totals(matrix, kernel, schedule)
             self.assertEqual({name: shown[name] for name in COLUMNS}, {name: wanted[name] for name in COLUMNS})
         text = "[...document.querySelectorAll('.sentence, .lanes')].map(e => e.textContent).join('|')"
@@ -116,6 +119,14 @@ class Pages(test_watch.Scratch):
         for sentence in sentences:
             self.assertRegex(sentence, r"^[A-Z_a-z].*\.$")
             self.assertNotRegex(sentence, "undefined|NaN|\\?")
+
+    def check_steps(self, tour, way):
+        """What the command counts of several GPUs, the page does."""
+        trace = self.scratch / "steps.jsonl"
+        done = test_watch.run(*tour.command.split(), "-m", tour.matrix, "--way", way, "--trace", trace)
+        counted = re.search(r"verified; (\d+) requests, (\d+) sectors, (\d+) of them over the link", done.stdout)
+        sums = self.look(f"(run => ['requests', 'sectors', 'linkSectors'].map(n => run.sums[n][run.count]))(runs.find(run => run.name === '{way}'))")
+        self.assertEqual(sums, [int(count) for count in counted.groups()])
 
     def test_every_step(self):
         for path in TOURS:

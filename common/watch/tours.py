@@ -4,6 +4,7 @@
     matrix: stencil2d:16x16
     kernels: csr_vector csr_scalar
     schedule: turns                          if not forward
+    command: steps --gpus 2                  a step's own program that runs them (step 10)
 
     == A title
     at: csr_vector load values warp=0 nth=1
@@ -15,7 +16,8 @@ name of a warp operation) and, of an access, the array. Of those that match, in 
 and `warp` given, the `nth` is meant (1 if not given). `shows` states what holds there, and
 is checked against the trace, never shown: `line` (text that the source line contains, last), `lanes`,
 `sectors`, `needed` (sectors that would do), `lines`, `used` (bytes), `addresses`, `passes`, `ideal`
-(passes without conflicts), `first` and `last` (the lowest and highest active lane).
+(passes without conflicts), `first` and `last` (the lowest and highest active lane), `gpu` (that executes),
+`memory` (the GPU that owns the array); of a copy `bytes`, `from` and `to` (a GPU, or `host`).
 """
 
 import re
@@ -47,6 +49,7 @@ class Tour:
     matrix: str = ""
     kernels: list = field(default_factory=list)
     schedule: str = "forward"
+    command: str = ""
     stops: list = field(default_factory=list)
 
     def resolve(self, found):
@@ -84,8 +87,10 @@ def read(path):
             tour.kernels = value.split()
         elif not tour.stops and name == "schedule":
             tour.schedule = value
+        elif not tour.stops and name == "command":
+            tour.command = value
         elif not tour.stops:
-            raise TourError(f"{path}:{number}: '{line}' before the first title ('== ...') is not matrix:, kernels: or schedule:")
+            raise TourError(f"{path}:{number}: '{line}' before the first title ('== ...') is not matrix:, kernels:, schedule: or command:")
         elif name in ("at", "shows") and not tour.stops[-1].text:
             setattr(tour.stops[-1], name, value)
         else:
@@ -142,12 +147,18 @@ def name_of(trace, event):
 def check(shows, trace, number):
     """Raises ValueError if the event is not what `shows` says."""
     event = trace["events"][number]
-    found = {}
+    if event[0] == "copy":
+        to, source = ("host" if array is None else trace["arrays"][array]["device"] for array in (event[1], event[3]))
+        found = {"bytes": event[5], "from": source, "to": to}
+    else:
+        launch = next((e[1] for e in reversed(trace["events"][: number + 1]) if e[0] == "launch"), None)
+        found = {} if launch is None else {"gpu": trace["launches"][launch]["device"]}
     if event[0] in traces.ACCESSES:
         instruction = trace["instructions"][event[1]]
         lanes, addresses = traces.lanes_of(event[2]), traces.addresses_of(event[3])
         counts = traces.measure(instruction, trace["arrays"][instruction["array"]], lanes, addresses)
-        found = {name: counts[of] for name, of in COUNTS.items() if of in counts}
+        found |= {name: counts[of] for name, of in COUNTS.items() if of in counts}
+        found["memory"] = trace["arrays"][instruction["array"]].get("device", "shared")
     if len(event) > 2 and event[0] != "copy":
         lanes = traces.lanes_of(event[2])
         found |= {"lanes": len(lanes), "first": lanes[0], "last": lanes[-1]}

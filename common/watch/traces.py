@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 
-VERSION = 1
+VERSION = 2
 SECTOR, LINE, BANK, LANES = 32, 128, 4, 32
 ACCESSES = ("load", "store", "atomic")
 
@@ -76,6 +76,11 @@ def validate(trace):
             raise TraceError(f"instruction {number}: no place {instruction['place']}")
         if ("array" in instruction) != (instruction["access"] in ACCESSES):
             raise TraceError(f"instruction {number}: an access has an array, nothing else does")
+    for number, part in enumerate(trace.get("parts", [])):
+        rows, (first, end), columns = part["rows"], part["boundary"], part["columns"]
+        if not (0 <= first <= end <= len(rows) and all(0 <= row < trace["matrix"]["rows"] for row in rows)
+                and all(-1 <= column < trace["matrix"]["columns"] for column in columns)):  # fmt: skip
+            raise TraceError(f"part {number}: rows or columns that the matrix has not")
     block = warp = None
     blocks = warps = 0
     for number, event in enumerate(trace["events"]):
@@ -97,6 +102,10 @@ def validate(trace):
                 warp = rest[0]
                 if not 0 <= warp < warps:
                     raise ValueError(f"the block has {warps} warps")
+            elif kind == "copy":
+                for array, offset in (rest[:2], rest[2:4]):
+                    if array is not None and not 0 <= offset <= trace["arrays"][array]["bytes"] - rest[4]:
+                        raise ValueError(f"outside {trace['arrays'][array]['name']}")
             elif kind in ACCESSES + ("at", "wait", "warp operation"):
                 if warp is None or block is None:
                     raise ValueError("before any block and warp")

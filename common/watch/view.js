@@ -79,7 +79,7 @@ class Pane {
     this.picture = make("canvas");
     this.legend = make("div", {className: "legend"});
     for (const [name, what] of [["used", "used by a lane (colour: which)"], ["dragged", "dragged along in its sector"],
-      ["fetched", "fetched before"], ["written", "written"]]) {
+      ["fetched", "fetched before"], ["written", "written"], ...run.parts.length ? [["ghost", "ghost entry"]] : []]) {
       const box = make("i");
       if (name === "used") box.style.background = `linear-gradient(90deg, ${COLOURS.filter((_, i) => i % 6 === 0).join(",")})`;
       else if (name === "dragged") box.style.background = "repeating-linear-gradient(135deg, var(--dragged) 0 1px, transparent 1px 4px)";
@@ -89,9 +89,12 @@ class Pane {
     this.memory = make("div", {className: "card"}, make("h3", {}, "memory, in sectors of 32 bytes and lines of 128"),
       ...this.arrays.map(a => a.box), this.legend);
     this.matrixCard = make("div", {className: "card"}, make("h3", {}, "matrix", this.matrixTitle = make("span")), this.picture);
+    this.devices = make("canvas");
+    this.devicesCard = make("div", {className: "card"}, make("h3", {}, "x on each GPU: own entries, then ghost entries", this.devicesTitle = make("span")), this.devices);
+    this.devicesCard.hidden = !run.parts.length;
     const left = make("div", {className: "column"}, this.code,
       make("div", {className: "card"}, make("h3", {}, "the warp", this.lanesTitle), this.lanes), this.exchangeCard);
-    const right = make("div", {className: "column"}, this.memory, this.matrixCard);
+    const right = make("div", {className: "column"}, this.devicesCard, this.memory, this.matrixCard);
     this.box = make("section", {className: "pane", ariaLabel: trace.kernel.name}, this.top, left, right);
     this.box.addEventListener("pointerdown", () => { state.focus = number; });
     this.makeLanes();
@@ -120,6 +123,7 @@ class Pane {
 
   makeTotals() {
     const names = Object.keys(this.run.totals(0));
+    if (names.length > 9) this.totals.classList.add("wide");
     const row = (title, className) => {
       const tr = make("tr", {className}, make("td", {textContent: title}));
       const cells = names.map(name => {
@@ -162,14 +166,19 @@ class Pane {
     this.showLanes();
     this.showSource();
     this.showExchange();
-    for (const array of this.arrays) array.array.space === "shared" ? this.drawBanks(array) : this.drawStrip(array);
+    for (const array of this.arrays) {
+      array.box.hidden = !this.isShown(array.array);
+      if (array.box.hidden) continue;
+      array.array.space === "shared" ? this.drawBanks(array) : this.drawStrip(array);
+    }
+    if (run.parts.length) this.drawDevices();
     this.drawMatrix();
   }
 
   showLanes() {
     const {run, moment, m, request} = this, {warp} = moment;
     const launch = run.launches[moment.launch];
-    this.lanesTitle.textContent = warp ? `launch ${moment.launch + 1} of ${run.launches.length}, ${launch.kernel}, block ${moment.block} of ${launch.grid[0]}, warp ${warp.warp}` : "";
+    this.lanesTitle.textContent = warp ? `${run.parts.length ? `GPU ${launch.device}, ` : ""}launch ${moment.launch + 1} of ${run.launches.length}, ${launch.kernel}, block ${moment.block} of ${launch.grid[0]}, warp ${warp.warp}` : "";
     let active = 0;
     this.cells.forEach((cell, id) => {
       const lane = this.states[id];
@@ -307,6 +316,83 @@ class Pane {
     context.globalAlpha = 1;
   }
 
+  // --- Several GPUs -----------------------------------------------------------------------------------
+
+  // Where there are several GPUs, only the arrays that this launch touches, or that are copied.
+  isShown(array) {
+    const {run, moment} = this;
+    if (!run.parts.length) return true;
+    if (moment.kind === "copy") return array === moment.to || array === moment.from;
+    return moment.launch >= 0 && run.touchedBy[moment.launch].has(array);
+  }
+
+  // The buffers of x of all GPUs, and what travels between them at this moment.
+  drawDevices() {
+    const {run, moment, m, request} = this;
+    const rows = [];
+    run.parts.forEach((part, device) => run.arrays.forEach(array => { if (array.part === part) rows.push({device, array}); }));
+    const step = 40, {context, width} = prepare(this.devices, rows.length * step + 4);
+    const left = 52, count = Math.max(...run.parts.map(part => part.columns.length)), w = (width - left) / count;
+    const middle = (array, element) => left + (element + .5) * w;
+    const rowOf = array => rows.findIndex(row => row.array === array);
+    const running = moment.launch >= 0 && moment.kind !== "copy" ? run.launches[moment.launch].device : -1;
+    this.devicesTitle.textContent = running >= 0 ? `GPU ${running} executes` : "";
+    context.font = "11px system-ui, sans-serif";
+    rows.forEach(({device, array}, r) => {
+      const y = 6 + r * step, tall = 15, own = array.part.rows.length;
+      context.fillStyle = css(device === running ? "--ink" : "--soft");
+      context.fillText(`GPU ${device}`, 0, y + 8);
+      context.fillText(`x, ${rows.slice(0, r).filter(row => row.device === device).length ? "odd" : "even"}`, 0, y + 20);
+      array.part.columns.forEach((column, element) => {
+        if (column < 0) return;
+        const writes = array.writes.get(element), x = left + element * w;
+        context.fillStyle = css(writes && writes[0][0] <= m ? "--written" : element >= own ? "--ghost" : "--never");
+        context.fillRect(x, y, w, tall);
+      });
+      context.strokeStyle = css("--edge");
+      context.strokeRect(left + .5, y + .5, own * w, tall);
+      const ghosts = array.part.columns.map((column, element) => column >= 0 && element >= own ? element : -1).filter(element => element >= 0);
+      if (ghosts.length) {
+        context.strokeStyle = css("--soft");
+        context.strokeRect(left + ghosts[0] * w + .5, y + .5, (ghosts[ghosts.length - 1] - ghosts[0] + 1) * w, tall);
+      }
+    });
+    const arrow = (fromArray, fromElement, toArray, toElement, colour) => {
+      const from = rowOf(fromArray), to = rowOf(toArray);
+      if (to < 0) return;
+      context.strokeStyle = colour;
+      context.lineWidth = 1.2;
+      const y = row => 6 + row * step + 7;
+      context.beginPath();
+      context.moveTo(...(from < 0 ? [middle(toArray, toElement), y(to) - 14] : [middle(fromArray, fromElement), y(from)]));
+      context.lineTo(middle(toArray, toElement), y(to));
+      context.stroke();
+      dot(context, middle(toArray, toElement), y(to), 2.5, colour);
+    };
+    if (moment.kind === "copy" && moment.to) {
+      for (let at = 0; at < moment.bytes; at += moment.to.element) {
+        arrow(moment.from, (moment.fromOffset + at) / moment.to.element, moment.to, (moment.toOffset + at) / moment.to.element, css("--accent"));
+      }
+    }
+    // What a lane stores into another GPU's x is the entry of the same column, on its own.
+    if (request && request.array && request.array.part && run.overLink(moment)) {
+      request.lanes.forEach((lane, i) => {
+        const element = Math.floor(request.addresses[i] / request.array.element);
+        const column = request.array.part.columns[element];
+        const parity = rows.filter(row => row.device === request.array.device).findIndex(row => row.array === request.array);
+        const own = rows.filter(row => row.device === running)[parity];
+        const place = own ? own.array.part.columns.indexOf(column) : -1;
+        arrow(place >= 0 ? own.array : null, place, request.array, element, COLOURS[lane]);
+      });
+    } else if (request && request.array && rowOf(request.array) >= 0) {
+      request.lanes.forEach((lane, i) => {
+        const element = Math.floor(request.addresses[i] / request.array.element);
+        context.fillStyle = COLOURS[lane];
+        context.fillRect(left + element * w, 6 + rowOf(request.array) * step, Math.max(1.5, w), 15);
+      });
+    }
+  }
+
   // --- Arrays ---------------------------------------------------------------------------------------
 
   // Which rows of a strip are shown: those that are touched, then their neighbours.
@@ -328,6 +414,12 @@ class Pane {
   usedBy(made) {
     const used = new Map();  // element -> lanes
     const {request, moment} = this;
+    if (moment.kind === "copy") {
+      const begin = made.array === moment.to ? moment.toOffset : made.array === moment.from ? moment.fromOffset : 0;
+      const bytes = made.array === moment.to || made.array === moment.from ? moment.bytes : 0;
+      for (let at = 0; at < bytes; at += made.array.element) used.set((begin + at) / made.array.element, [0]);
+      return used;
+    }
     if (!request || request.array !== made.array) return used;
     request.addresses.forEach((address, i) => {
       for (let at = address; at < address + moment.instruction.size; at += made.array.element) {
@@ -343,6 +435,7 @@ class Pane {
     const {array, canvas, says, box} = made;
     const used = this.usedBy(made), m = this.m, counts = used.size ? this.moment.counts : null;
     box.className = used.size ? "array" : "array idle";
+    const own = array.part ? array.part.rows.length : Infinity;  // elements from here on are ghost entries
     says.textContent = counts ? `${plural(counts.sectors, "sector")} touched, ${counts.ideal} needed; ${Math.round(100 * counts.used / counts.sectors / SECTOR)}% used` : "";
     const perSector = Math.max(1, SECTOR / array.element), sectors = Math.ceil(array.bytes / SECTOR);
     const available = canvas.parentNode.clientWidth || 600, gap = 6;
@@ -365,7 +458,7 @@ class Pane {
     context.globalAlpha = .35;
     for (let s = 0; s < sectors; ++s) if (array.fetched[s] < m) context.fillRect(s * scale, 0, Math.max(.6, scale), 3);
     context.globalAlpha = 1;
-    const colours = {never: css("--never"), fetched: css("--fetched"), written: css("--written"), edge: css("--edge"), dragged: css("--dragged")};
+    const colours = {never: css("--never"), fetched: css("--fetched"), written: css("--written"), ghost: css("--ghost"), edge: css("--edge"), dragged: css("--dragged")};
     made.layout = {perRow, shownRows, step, line, wide, perSector};
     shownRows.forEach((row, r) => {
       const y = 6 + r * step;
@@ -378,6 +471,10 @@ class Pane {
         context.fillRect(x, y, elements * w, tall);
         for (let e = 0; e < elements; ++e) {
           const element = sector * perSector + e, writes = array.writes.get(element);
+          if (element >= own && array.part.columns[element] >= 0) {
+            context.fillStyle = colours.ghost;
+            context.fillRect(x + e * w, y, w, tall);
+          }
           if (writes && writes[0][0] <= m) {
             context.fillStyle = colours.written;
             context.fillRect(x + e * w, y, w, tall);
@@ -453,7 +550,9 @@ class Pane {
     const element = sector * layout.perSector + Math.floor(inLine % layout.wide / layout.wide * layout.perSector);
     const lanes = this.usedBy(made).get(element);
     const writes = (array.writes.get(element) || []).filter(write => write[0] <= this.m);
-    return `${array.name}[${element}], sector ${sector}` + (lanes ? `; lane ${lanes.join(", ")}` : "") +
+    const column = array.part && array.part.columns[element];
+    const what = column === undefined ? "" : element < array.part.rows.length ? `, entry ${column} of x` : column < 0 ? ", padding" : `, ghost entry: ${column} of x`;
+    return `${array.name}[${element}]${what}, sector ${sector}` + (lanes ? `; lane ${lanes.join(", ")}` : "") +
       (writes.length ? `; holds ${show(writes[writes.length - 1][1], array)}` : "");
   }
 
@@ -563,7 +662,8 @@ function describe(run, moment, request) {
   if (ACCESSES.has(kind)) {
     const {array} = request, size = instruction.size;
     const verb = {load: one ? "loads" : "load", store: one ? "stores" : "store", atomic: one ? "updates" : "update"}[kind];
-    const first = [bold(`${who} ${verb} ${array.name}`), `, ${size} bytes each${kind === "atomic" ? ", atomically" : ""}. `];
+    const link = run.overLink(moment) ? ` on GPU ${array.device}, over the link` : "";
+    const first = [bold(`${who} ${verb} ${array.name}${link}`), `, ${size} bytes each${kind === "atomic" ? ", atomically" : ""}. `];
     if (array.space === "shared") {
       const extra = counts.passes > counts.idealPasses ? [bold(`Bank conflict: ${counts.passes} passes`), ` instead of ${counts.idealPasses}.`] : [`The banks serve it in ${counts.passes === 1 ? "1 pass" : `${counts.passes} passes`}.`];
       return [where, ...first, ...extra, rest];
@@ -581,7 +681,7 @@ function describe(run, moment, request) {
   if (kind === "launch") {
     const launch = run.launches[moment.launch];
     const blocks = launch.grid.reduce((a, b) => a * b), threads = launch.block.reduce((a, b) => a * b);
-    return [bold(`Launch ${moment.launch + 1}: ${launch.kernel}`), `, ${plural(blocks, "block")} of ${plural(threads, "thread")}${run.launches.some(l => l.device) ? ` on GPU ${launch.device}` : ""}.`];
+    return [bold(`Launch ${moment.launch + 1}: ${launch.kernel}`), `, ${plural(blocks, "block")} of ${plural(threads, "thread")}${run.launches.some(l => l.device) ? `, on GPU ${launch.device}` : ""}.`];
   }
   if (kind === "warp operation") {
     const name = instruction.operation;
@@ -596,7 +696,8 @@ function describe(run, moment, request) {
   if (kind === "copy") {
     const [, to, , from, , bytes] = run.trace.events[moment.event];
     const name = array => array === null ? "the host" : `${run.arrays[array].name} on GPU ${run.arrays[array].device}`;
-    return [bold(`${plural(bytes, "byte")} are copied`), ` from ${name(from)} to ${name(to)}.`];
+    const ghosts = to !== null && run.arrays[to].part && moment.toOffset >= run.arrays[to].part.rows.length * run.arrays[to].element;
+    return [bold(`A copy of ${plural(bytes, "byte")}`), ` goes from ${name(from)} to ${ghosts ? "the ghost entries of " : ""}${name(to)}.`];
   }
   return [bold("The launch ended here: "), run.trace.events[moment.event][1] || ""];
 }
@@ -664,6 +765,16 @@ function drawTimeline() {
     context.globalAlpha = 1;
     context.fillStyle = css("--bad");
     for (const m of run.kinds.wrong) context.fillRect(tickOf(r, m) / ticks * width, each * r, 2, each);
+  });
+  // Which GPU executes.
+  runs.forEach((run, r) => {
+    if (!run.parts.length) return;
+    for (let px = 0; px < width; ++px) {
+      const moment = run.moments[state.axis[Math.floor(px / width * ticks)][r]];
+      if (moment.launch < 0) continue;
+      context.fillStyle = COLOURS[Math.round(run.launches[moment.launch].device * 31 / Math.max(1, run.parts.length - 1))];
+      context.fillRect(px, each * r, 1, 3);
+    }
   });
   const x = ticks > 1 ? state.tick / (ticks - 1) * (width - 2) : 0;
   context.fillStyle = css("--ink");
@@ -800,7 +911,8 @@ function start() {
   runs.forEach((run, r) => {
     const group = make("optgroup", {label: run.name});
     for (const warp of run.warps.values()) {
-      const launch = run.launches.length > 1 ? `launch ${warp.launch + 1}, ` : "";
+      const gpu = run.parts.length ? `GPU ${run.launches[warp.launch].device}, ` : "";
+      const launch = gpu + (run.launches.length > 1 ? `launch ${warp.launch + 1}, ` : "");
       group.append(make("option", {value: `${r}:${warp.key}`, textContent: `${launch}block ${warp.block}, warp ${warp.warp}`}));
     }
     $("warp").append(group);

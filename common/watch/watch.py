@@ -2,7 +2,8 @@
 """Writes the page on which one watches kernels run: make watch
 
     watch.py PROGRAM OUTPUT.html [--tour STEP/tour.txt] [--matrix M] [--kernels "csr_scalar csr_vector"]
-             [--mine] [--find worst] [--precision f64] [--schedule forward] [--trace FILE]
+             [--mine] [--find worst] [--precision f64] [--schedule forward] [--command "steps --gpus 2"]
+             [--trace FILE]
 
 PROGRAM is run with --trace, unless FILE holds the traces. One or two kernels are shown. Matrix and kernels
 are those of the tour if they are not given; with --mine, a kernel of KERNEL=mine.cuh and the one that it is
@@ -26,13 +27,15 @@ HERE = Path(__file__).resolve().parent
 DEFAULT_MATRIX = "stencil2d:16x16"
 
 
-def record(program, matrix, kernels, precision="f64", schedule="forward", *more):
-    """The traces of kernels on a matrix, in the order of `kernels`; a product that is wrong has one, too."""
+def record(program, matrix, kernels, precision="f64", schedule="forward", *more, command=""):
+    """The traces of kernels on a matrix, in the order of `kernels`; a product that is wrong has one, too.
+    `command`: a step's own program, with options, that runs what `kernels` names (10_multigpu/steps.cpp)."""
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "trace.jsonl"
-        command = [program, "--matrix", matrix, "--kernel", ",".join(kernels), "--precision", precision,
-                   "--schedule", schedule, "--verify-only", "--trace", file, *more]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True)
+        which = "--way" if command else "--kernel"
+        done = subprocess.run([program, *command.split(), "--matrix", matrix, which, ",".join(kernels), "--precision", precision,
+                               "--schedule", schedule, "--verify-only", "--trace", file, *more],
+                              capture_output=True, text=True)  # fmt: skip
         if done.returncode not in (0, 1) or not file.exists():
             sys.exit(done.stderr.strip() or f"error: {program} ended with status {done.returncode}")
         sys.stderr.write(done.stderr)
@@ -48,9 +51,10 @@ def names_in(program, step=r"\d\d"):
 
 
 def choose(names, wanted, tour, mine):
-    """The kernels to show, of those that the program has. Raises TraceError."""
+    """The kernels to show, of those that the program has; `names` is empty where a command of its own checks
+    them. Raises TraceError."""
     for name in wanted:
-        if name not in names:
+        if names and name not in names:
             raise traces.TraceError(f"KERNELS: no kernel has the name '{name}'; there are {' '.join(names)}")
     if wanted:
         return wanted
@@ -58,7 +62,7 @@ def choose(names, wanted, tour, mine):
         my = [name for name in names if name.startswith("my_")]
         first = next((name for name in my if tour and name[3:] in tour.kernels), my[0])
         return [first[3:], first]
-    found = [name for name in tour.kernels if name in names] if tour else []
+    found = [name for name in tour.kernels if name in names or not names] if tour else []
     if not found:
         raise traces.TraceError('give one or two kernels: KERNELS="csr_scalar csr_vector", say')
     return found
@@ -91,23 +95,26 @@ def main():
     parser.add_argument("--find", default="")
     parser.add_argument("--precision", default="f64")
     parser.add_argument("--schedule", default="")
+    parser.add_argument("--command", default="")
     parser.add_argument("--trace", type=Path)
     arguments = parser.parse_args()
     try:
         tour = tours.read(arguments.tour) if arguments.tour and arguments.tour.exists() else None
         matrix = arguments.matrix or (tour.matrix if tour else DEFAULT_MATRIX)
+        command = arguments.command or (tour.command if tour else "")
         if arguments.trace:
             found = traces.read(arguments.trace)
         else:
             wanted = arguments.kernels.replace(",", " ").split()
-            kernels = choose(names_in(arguments.program), wanted, tour, arguments.mine)
+            kernels = choose([] if command else names_in(arguments.program), wanted, tour, arguments.mine)
             schedule = arguments.schedule or (tour.schedule if tour else "forward")
-            found = record(arguments.program, matrix, kernels, arguments.precision, schedule)
+            found = record(arguments.program, matrix, kernels, arguments.precision, schedule, command=command)
         if len(found) > 2:
             names = ", ".join(trace["kernel"]["name"] for trace in found)
             sys.exit(f"error: two kernels fit beside each other; these are {names}: name one or two in KERNELS")
         stops = []
-        if tour and (tour.matrix, tour.kernels) == (matrix, [trace["kernel"]["name"] for trace in found]):
+        shown = [trace["kernel"]["name"] for trace in found]
+        if tour and (tour.matrix, tour.kernels, tour.command) == (matrix, shown, command):
             try:
                 stops = tour.resolve(found)
             except tours.TourError as error:  # of a kernel that somebody has changed

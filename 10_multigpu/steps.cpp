@@ -1,0 +1,217 @@
+// Step 10: a few steps of an iteration on several GPUs, recorded: spmv steps --trace FILE, for the
+// page of `make watch` and the lesson's picture. (For products, sizes and times: multigpu.cpp.)
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "device/devices.hpp"
+#include "harness/command.hpp"
+#include "harness/output.hpp"
+#include "harness/trace.hpp"
+#include "harness/verify.hpp"
+#include "machine.hpp"
+#include "partition.hpp"
+#include "persistent.hpp"
+#include "source.hpp"
+
+namespace spmv::multigpu {
+namespace {
+
+// How remote entries of x come to a GPU, and what the GPUs wait for.
+struct Way {
+  const char* name;
+  Exchange exchange;
+  bool is_persistent;
+  PersistentKernel kernel;
+  const char* idea;
+};
+constexpr Way kWays[] = {
+    {"parts",
+     Exchange::kParts,
+     false,
+     {},
+     "all the other parts of x are copied; streams wait for events"},
+    {"packed",
+     Exchange::kPacked,
+     false,
+     {},
+     "entries that a GPU needs are packed and copied; streams wait for events"},
+    {"loads",
+     Exchange::kLoads,
+     false,
+     {},
+     "the kernel loads remote entries over the link; streams wait for events"},
+    {"stores",
+     Exchange::kStores,
+     false,
+     {},
+     "a kernel stores entries into remote ghost entries; streams wait for events"},
+    {"persistent-simple", Exchange::kStores, true, PersistentKernel::kSimple,
+     "one kernel per GPU for all steps; a flag per neighbour and step"},
+    {"persistent-flags", Exchange::kStores, true, PersistentKernel::kFlags,
+     "one kernel per GPU for all steps, balanced; an arrival per block and step"},
+    {"persistent-words", Exchange::kStores, true, PersistentKernel::kWords,
+     "one kernel per GPU for all steps, balanced; data and flag share one word"},
+};
+
+const Way& find_way(const std::string& name) {
+  std::string names;
+  for (const Way& way : kWays) {
+    if (way.name == name) return way;
+    names += fmt::format(" {}", way.name);
+  }
+  throw InputError(fmt::format("--way {}: there is no such way; there are{}", name, names));
+}
+
+struct Options {
+  int gpus = 2;
+  int steps = 2;
+  std::vector<std::string> ways{"packed", "persistent-simple"};
+};
+
+// Where rows and entries of x are on each GPU, for those who read the trace: the row of the matrix
+// of each row of the part, in the order in which they are stored, which of them are boundary rows,
+// and the column of each entry of the local x (-1: padding).
+template <typename T>
+nlohmann::ordered_json describe(const std::vector<Part<T>>& parts, bool boundary_first) {
+  nlohmann::ordered_json all;
+  for (const Part<T>& part : parts) {
+    const auto interior = static_cast<std::ptrdiff_t>(part.interior.rows);
+    std::vector<Index> rows(part.order);
+    if (boundary_first) std::rotate(rows.begin(), rows.begin() + interior, rows.end());
+    for (Index& row : rows) row += part.first_row;
+    std::vector<Index> columns(rows);
+    columns.resize(std::max<std::size_t>(columns.size(), part.local_cols), -1);
+    for (const Need& need : part.needs) {
+      const Part<T>& owner = parts[need.owner];
+      for (Index i = 0; i < need.count && need.ghost + i < part.local_cols; ++i) {
+        const Index place = need.places.empty() ? need.first + i : need.places[i];
+        columns[need.ghost + i] = owner.first_row + owner.order[place];
+      }
+    }
+    const Index first = boundary_first ? 0 : part.interior.rows;
+    all.push_back(
+        {{"rows", rows}, {"boundary", {first, first + part.boundary.rows}}, {"columns", columns}});
+  }
+  return all;
+}
+
+template <typename T>
+bool record(const Options& options, const CommandArguments& arguments, const std::string& spec) {
+  const Matrix<T> matrix = load_matrix<T>(spec, arguments.load);
+  const Csr<T>& a = matrix.csr;
+  if (a.rows != a.cols) {
+    throw InputError(fmt::format("{}: {} rows and {} columns; steps need a square matrix", spec,
+                                 a.rows, a.cols));
+  }
+  const std::vector<long long> nonzeros(a.row_offsets.begin(), a.row_offsets.end());
+  const std::vector<Index> cuts = cut(Partition::kNonzeros, nonzeros, options.gpus);
+  std::vector<Csr<T>> slices;
+  for (int p = 0; p < options.gpus; ++p) slices.push_back(slice_of(a, cuts[p], cuts[p + 1]));
+  const std::vector<T> x = first_x<T>(a.cols, arguments.run.seed);
+  const Kernel& kernel = *find_kernels("pcsr").front();  // the published one
+
+  bool all_right = true;
+  for (const std::string& name : options.ways) {
+    const Way& way = find_way(name);
+    std::vector<Part<T>> parts = prepare(slices, cuts, way.exchange);
+    const nlohmann::ordered_json described = describe(parts, way.is_persistent);
+    Record found;
+    found.kernel = kernel.info;
+    found.kernel.step = 10;
+    found.kernel.name = name;
+    found.kernel.idea = way.idea;
+    found.choice = fmt::format("{} GPUs, {} step{}", options.gpus, options.steps,
+                               options.steps == 1 ? "" : "s");
+    // Of each step: the matrix and x once, y once.
+    found.compulsory_bytes =
+        options.steps *
+        static_cast<double>(a.nnz() * (sizeof(T) + sizeof(Index)) +
+                            (a.rows + options.gpus) * sizeof(Index) + 2ull * a.rows * sizeof(T));
+    // No norm: every step multiplies by 1.
+    const auto judge = [&](auto& machine) {
+      const Reference reference =
+          make_reference(a, T{1}, machine.x_of(options.steps - 1), T{0}, {});
+      const std::vector<T> y = machine.x_of(options.steps);
+      const Verdict verdict = verify(y, reference);
+      found.verified = verdict.ok;
+      if (!verdict.ok) found.failure = verdict.describe();
+      note_wrong_rows(found, y, reference);
+    };
+    try {
+      if (way.is_persistent) {
+        PersistentMachine<T> machine(parts, {});
+        machine.keep_factor(1);
+        machine.start(x);
+        record_trace(found, arguments.run.trace_limit,
+                     [&] { machine.run(options.steps, way.kernel); });
+        judge(machine);
+      } else {
+        Machine<T> machine(std::move(parts), kernel, Setup{way.exchange});
+        machine.keep_factor(1);
+        machine.start(x);
+        record_trace(found, arguments.run.trace_limit,
+                     [&] { machine.run(options.steps, Drive::kLoop); });
+        judge(machine);
+      }
+    } catch (const device::DeviceError& error) {
+      found.failure = error.what();
+    }
+    found.trace += ",\"parts\":" + described.dump();
+    append_lines(arguments.trace, trace_line(found, matrix, arguments.run, arguments.precision));
+    all_right &= found.verified;
+    std::uint64_t requests = 0, sectors = 0, over_link = 0;
+    for (const Traffic& traffic : found.traffic) {
+      if (traffic.space == "shared") continue;
+      requests += traffic.requests;
+      sectors += traffic.sectors;
+      if (traffic.space == "peer") over_link += traffic.sectors;
+    }
+    fmt::print("{} on {}, {}: {}; {} requests, {} sectors, {} of them over the link\n", name,
+               matrix.source.name, found.choice,
+               found.verified ? "verified" : "WRONG: " + found.failure, requests, sectors,
+               over_link);
+    if (!found.trace_is_cut) continue;
+    fmt::print(stderr,
+               "{}: the trace of {} on {} is cut; take a smaller matrix, or --trace-limit\n",
+               arguments.trace, name, spec);
+  }
+  return all_right;
+}
+
+int run(const Options& options, const CommandArguments& arguments) {
+  if (arguments.environment.backend == "cuda") {
+    throw InputError("steps: only the CPU backend records; use make BACKEND=cpu");
+  }
+  if (arguments.trace.empty()) throw InputError("steps: where to? give --trace FILE");
+  for (const std::string& name : options.ways) find_way(name);
+  bool all_right = true;
+  const std::vector<std::string> matrices =
+      arguments.matrices.empty() ? std::vector<std::string>{"stencil2d:16x16"} : arguments.matrices;
+  for (const std::string& matrix : matrices) {
+    all_right &= arguments.precision == "f32" ? record<float>(options, arguments, matrix)
+                                              : record<double>(options, arguments, matrix);
+  }
+  return all_right ? 0 : 1;
+}
+
+[[maybe_unused]] const bool registered =
+    add_command("steps", "record a few steps of an iteration on several GPUs", [](CLI::App& app) {
+      auto own = std::make_shared<Options>();
+      app.add_option("--gpus", own->gpus, "how many")->check(CLI::Range(1, kMaxGpus));
+      app.add_option("--way", own->ways,
+                     "how entries of x are exchanged: parts, packed, loads, "
+                     "stores, persistent-simple, -flags, -words")
+          ->delimiter(',');
+      app.add_option("--iterate", own->steps, "steps")->check(CLI::Range(1, 100));
+      return [own](const CommandArguments& arguments) { return run(*own, arguments); };
+    });
+
+}  // namespace
+}  // namespace spmv::multigpu
