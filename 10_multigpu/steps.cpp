@@ -18,7 +18,8 @@
 #include "machine.hpp"
 #include "partition.hpp"
 #include "persistent.hpp"
-#include "source.hpp"
+#include "sparse/row_source.hpp"
+#include "vectors.hpp"
 
 namespace spmv::multigpu {
 namespace {

@@ -90,7 +90,8 @@ std::string trace_members(const simt::Trace& trace) {
                         {"grid", triple(launch.grid)},
                         {"block", triple(launch.block)},
                         {"dynamic_shared_bytes", launch.dynamic_shared_bytes},
-                        {"device", launch.device}});
+                        {"device", launch.device},
+                        {"stream", launch.stream}});
   }
   std::string values;
   for (const std::string& value : trace.values) values += (values.empty() ? "" : ",") + value;
@@ -99,7 +100,8 @@ std::string trace_members(const simt::Trace& trace) {
                   {"places", places},
                   {"arrays", arrays},
                   {"instructions", instructions},
-                  {"launches", launches}}) +
+                  {"launches", launches},
+                  {"streams", trace.streams}}) +
          ",\"values\":[" + values + "],\"events\":[" + trace.events + "]";
 }
 

@@ -48,7 +48,8 @@ void mark_written(std::uintptr_t address, unsigned size) {
 
 // --- Running ------------------------------------------------------------------------------------
 
-std::vector<Outcome> Gang::run(const std::vector<Grid>& grids) {
+std::vector<Outcome> Gang::run(const std::vector<Grid>& grids,
+                               const std::vector<cudaStream_t>& streams) {
   const DeviceMemoryAccess access;
   Gang gang;
   for (const Grid& grid : grids) {
@@ -64,8 +65,9 @@ std::vector<Outcome> Gang::run(const std::vector<Grid>& grids) {
     }
   }
   Recorder* const recorder = active_recorder();
-  for (const Grid& grid : grids) {
-    if (recorder) recorder->start_launch(grid);
+  for (std::size_t i = 0; recorder && i < grids.size(); ++i) {
+    const OnStream on(streams[i]);
+    recorder->start_launch(grids[i]);
   }
   gang.live_ = static_cast<unsigned>(gang.seats_.size());
   const unsigned count = gang.live_;
@@ -269,16 +271,15 @@ std::uint64_t load(const void* address, unsigned size) {
 std::uint64_t atomic_load(const void* address, unsigned size, bool acquire) noexcept {
   Lane& lane = *current_lane;
   const void* const pc = __builtin_return_address(0);
-  announce(lane, reinterpret_cast<std::uintptr_t>(address), size, Access::kLoad, pc);
-  std::uint64_t value = load(address, size);
-  if (lane.polled == address && lane.seen == value) {
-    if (lane.block->gang()) {
-      lane.block->yield(lane);
-      value = load(address, size);
-    } else {
-      lane.block->polled(lane, pc);
-    }
+  const bool in_gang = lane.block->gang() != nullptr;
+  // A lane that polls lets others run before it looks again.
+  if (in_gang && lane.polled == address && lane.seen == load(address, size)) {
+    lane.pc = pc;
+    lane.block->yield(lane);
   }
+  announce(lane, reinterpret_cast<std::uintptr_t>(address), size, Access::kLoad, pc);
+  const std::uint64_t value = load(address, size);
+  if (!in_gang && lane.polled == address && lane.seen == value) lane.block->polled(lane, pc);
   if (lane.polled != address || lane.seen != value) lane.block->changed();
   lane.polled = address;
   lane.seen = value;
@@ -290,15 +291,14 @@ void atomic_store(void* address, std::uint64_t value, unsigned size, bool releas
                   Scope scope) noexcept {
   Lane& lane = *current_lane;
   const auto place = reinterpret_cast<std::uintptr_t>(address);
-  const void* const pc = __builtin_return_address(0);
   if (release) lane.block->observer().fence(lane, scope);
+  announce(lane, place, size, Access::kStore, __builtin_return_address(0));
+  if (Recorder* const recorder = active_recorder()) recorder->finish_store(value);
   Gang* const gang = lane.block->gang();
   if (gang && release) {
-    lane.pc = pc;
     gang->order(lane, scope);
     lane.block->yield(lane);
   }
-  announce(lane, place, size, Access::kStore, pc);
   lane.polls = 0;
   std::byte old[8];
   std::memcpy(old, address, size);

@@ -28,9 +28,10 @@ namespace simt {
 
 class Gang {
  public:
-  // All blocks of `grids`, of any devices, each to its end or to the first failure. The outcomes
-  // are the grids'.
-  static std::vector<Outcome> run(const std::vector<Grid>& grids);
+  // All blocks of `grids`, of any devices, each to its end or to the first failure. `streams` and
+  // the outcomes are the grids'.
+  static std::vector<Outcome> run(const std::vector<Grid>& grids,
+                                  const std::vector<cudaStream_t>& streams);
 
   // --- By the block at `seat`, which holds the baton ---
 

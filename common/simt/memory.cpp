@@ -413,10 +413,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   }
   if (is_pageable(to) || is_pageable(from)) {
     if (const cudaError_t error = simt::finish_stream(stream); error != cudaSuccess) return error;
+    const simt::OnStream on(stream);
     copy(to, from, bytes);
     return cudaSuccess;
   }
   return simt::enqueue(stream, [=] {
+    const simt::OnStream on(stream);
     copy(to, from, bytes);
     return cudaSuccess;
   });

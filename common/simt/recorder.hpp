@@ -8,8 +8,10 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "simt/runtime.hpp"
 #include "simt/trace.hpp"
 
 namespace simt {
@@ -22,7 +24,8 @@ class Recorder {
  public:
   explicit Recorder(std::size_t limit) : limit_(limit) {}
 
-  // `grid` begins. Grids that are resident together begin one after the other.
+  // `grid` begins, on the stream that OnStream names. Grids that are resident together begin one
+  // after the other.
   void start_launch(const Grid& grid);
   // `lane` runs from now on.
   void enter(const Lane& lane);
@@ -31,8 +34,10 @@ class Recorder {
   void access(const Lane& lane, std::uintptr_t address, unsigned size, Access access);
   void meet(const Lane& lane, Access access);
   void complete(const Lane& lane);
-  // The running lane's store has been made, and its value is in memory, where it may not stay.
+  // The running lane's store has been made, and its value is in memory, where it may not stay; or
+  // it will be made, of `value`, after others have run.
   void finish_store();
+  void finish_store(std::uint64_t value);
   void block_synchronized();
 
   // While the lanes of the running warp are lined up: those in `mask` are at `pc`; they make a
@@ -50,8 +55,11 @@ class Recorder {
   };
   void request(const Target& target, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask);
 
-  // The host copied `bytes` bytes; null for memory of the host.
+  // `bytes` bytes were copied, on that stream; null for memory of the host.
   void copy(const void* to, const void* from, std::size_t bytes);
+  // A stream of `device` records an event; a stream waits for what was recorded.
+  void record_event(cudaEvent_t event, cudaStream_t stream, int device);
+  void wait_for_event(cudaStream_t stream, int device, cudaEvent_t event);
   void failure(const std::string& what);
 
   Trace take();
@@ -67,6 +75,7 @@ class Recorder {
   // How the bits of a value are to be written.
   enum class Form : std::uint8_t { kFourBytes, kEightBytes, kMask };
 
+  std::size_t stream(cudaStream_t stream, int device);
   std::size_t place(const void* pc);
   int array(std::uintptr_t begin, std::size_t bytes, Space space, const std::string& name);
   std::size_t instruction(const Target& target);
@@ -94,10 +103,25 @@ class Recorder {
     unsigned lane = 0;
     bool atomic = false;
   } store_;
+  std::map<std::pair<cudaStream_t, int>, std::size_t> streams_;
+  std::map<cudaEvent_t, std::size_t> events_;
   std::unordered_map<const Grid*, std::size_t> launch_of_;  // numbers of the running grids
   std::size_t launch_ = 0, written_launch_ = 0;
   std::uint64_t block_ = 0, written_block_ = ~std::uint64_t{0};
   unsigned warp_ = 0, written_warp_ = ~0u;
+};
+
+// Names the stream of what this thread of the host runs, as long as it lives.
+class OnStream {
+ public:
+  explicit OnStream(cudaStream_t stream) : before_(std::exchange(current, stream)) {}
+  OnStream(const OnStream&) = delete;
+  OnStream& operator=(const OnStream&) = delete;
+  ~OnStream() { current = before_; }
+  static constinit thread_local cudaStream_t current;
+
+ private:
+  cudaStream_t before_;
 };
 
 // The recorder of the trace that is being taken; null if there is none.

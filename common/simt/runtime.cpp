@@ -10,6 +10,7 @@
 
 #include "simt/internal.hpp"
 #include "simt/overlap.hpp"
+#include "simt/recorder.hpp"
 
 namespace simt {
 namespace {
@@ -110,7 +111,11 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   }
   const Grid now{kernel,           grid, block,     config->dynamicSmemBytes,
                  current_device(), body, arguments, argument_bytes};
-  if (!cooperative && !is_deferred(config->stream)) return run(now);
+  const cudaStream_t stream = config->stream;
+  if (!cooperative && !is_deferred(stream)) {
+    const OnStream on(stream);
+    return run(now);
+  }
   // The arguments, which a kernel gets as bytes, are gone by then.
   struct alignas(64) Line {
     std::byte bytes[64];
@@ -125,7 +130,10 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
     constexpr std::uint64_t kMost = 8;
     *early = std::make_unique<EarlyBlocks>(later, kMost);
   };
-  const auto finish = [later, kept, early] { return run(later, std::exchange(*early, {}).get()); };
+  const auto finish = [later, kept, early, stream] {
+    const OnStream on(stream);
+    return run(later, std::exchange(*early, {}).get());
+  };
   bool overlap = false;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute& attribute = config->attrs[i];

@@ -13,6 +13,7 @@
 
 #include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
+#include "simt/recorder.hpp"
 #include "simt/runtime.hpp"
 
 namespace simt {
@@ -25,6 +26,7 @@ struct Late {
   std::vector<std::shared_ptr<Late>> after;
   bool done = false;
   std::shared_ptr<const Grid> cooperative = nullptr;  // in place of `work`
+  cudaStream_t stream = nullptr;                      // of that
 };
 using LatePtr = std::shared_ptr<Late>;
 
@@ -95,8 +97,8 @@ Event* find(Handles& h, cudaEvent_t event) {
 
 LatePtr add_late(Handles& h, int device, Work work, std::vector<LatePtr> after) {
   std::erase_if(after, [](const LatePtr& late) { return !late || late->done; });
-  h.late.push_back(
-      std::make_shared<Late>(Late{device, std::move(work), std::move(after), false, nullptr}));
+  h.late.push_back(std::make_shared<Late>(
+      Late{device, std::move(work), std::move(after), false, nullptr, nullptr}));
   return h.late.back();
 }
 
@@ -156,8 +158,12 @@ cudaError_t finish(const Wanted& wanted) {
     }
     if (!together.empty()) {
       std::vector<Grid> grids;
-      for (const LatePtr& late : together) grids.push_back(*late->cooperative);
-      const std::vector<Outcome> outcomes = Gang::run(grids);
+      std::vector<cudaStream_t> streams;
+      for (const LatePtr& late : together) {
+        grids.push_back(*late->cooperative);
+        streams.push_back(late->stream);
+      }
+      const std::vector<Outcome> outcomes = Gang::run(grids, streams);
       const std::lock_guard lock(h.mutex);
       for (std::size_t i = 0; i < together.size(); ++i) {
         const cudaError_t error = error_of(outcomes[i]);
@@ -214,12 +220,13 @@ bool is_deferred(cudaStream_t stream) {
 }
 
 cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shared_ptr<void> kept) {
-  if (!stream) return error_of(Gang::run({grid})[0]);
+  if (!stream) return error_of(Gang::run({grid}, {stream})[0]);
   Handles& h = handles();
   const std::lock_guard lock(h.mutex);
   Stream& s = *find(h, stream);
   if (s.position.capture) return set_error(cudaErrorNotSupported);
   s.last = add_late(h, s.device, {}, {s.last});
+  s.last->stream = stream;
   s.last->cooperative = {new Grid(grid), [kept](const Grid* g) { delete g; }};
   return cudaSuccess;
 }
@@ -315,6 +322,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   auto* const s = find(h, stream);
   const auto* const e = find(h, event);
   if (!e) return set_error(cudaErrorInvalidResourceHandle);
+  if (!e->position.capture && !(s && s->position.capture)) {
+    if (simt::Recorder* const recorder = simt::active_recorder()) {
+      recorder->wait_for_event(stream, s ? s->device : simt::current_device(), event);
+    }
+  }
   if (!s) return e->position.capture ? set_error(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
   if (e->position.capture) {
     if (s->position.capture && s->position.capture != e->position.capture) {
@@ -384,6 +396,9 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
       e->position = s->position;
     }
     return cudaSuccess;
+  }
+  if (simt::Recorder* const recorder = simt::active_recorder()) {
+    recorder->record_event(event, stream, device);
   }
   if (s && s->is_late()) {
     s->last = add_late(h, s->device, mark, {s->last});

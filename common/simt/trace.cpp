@@ -40,6 +40,8 @@ bool is_shuffle(Collective kind) {
 
 }  // namespace
 
+constinit thread_local cudaStream_t OnStream::current = nullptr;
+
 Recorder* active_recorder() {
   return recorder.get();
 }
@@ -58,8 +60,8 @@ Trace stop_trace() {
 void Recorder::start_launch(const Grid& grid) {
   launch_of_[&grid] = trace_.launches.size();
   write_launch(trace_.launches.size());
-  trace_.launches.push_back(
-      {grid.kernel, grid.grid, grid.block, grid.dynamic_shared_bytes, grid.device});
+  trace_.launches.push_back({grid.kernel, grid.grid, grid.block, grid.dynamic_shared_bytes,
+                             grid.device, stream(OnStream::current, grid.device)});
 }
 
 void Recorder::write_launch(std::size_t number) {
@@ -82,6 +84,11 @@ void Recorder::finish_store() {
   Note& note = notes_[store_.lane].back();
   std::memcpy(&note.words[store_.atomic], reinterpret_cast<const void*>(store_.address),
               store_.size);
+  store_.address = 0;
+}
+
+void Recorder::finish_store(std::uint64_t value) {
+  if (store_.address) notes_[store_.lane].back().words[0] = value;
   store_.address = 0;
 }
 
@@ -266,6 +273,7 @@ std::size_t Recorder::value(std::uint64_t bits, Form form) {
 // --- By the host --------------------------------------------------------------------------------
 
 void Recorder::copy(const void* to, const void* from, std::size_t bytes) {
+  const int device = OnStream::current ? device_of_stream(OnStream::current) : current_device();
   const std::lock_guard lock(mutex_);
   std::string event = "[\"copy\"";
   for (const void* const pointer : {to, from}) {
@@ -279,7 +287,26 @@ void Recorder::copy(const void* to, const void* from, std::size_t bytes) {
       event += ",null,null";
     }
   }
-  append(event + fmt::format(",{}]", bytes));
+  append(event + fmt::format(",{},{}]", bytes, stream(OnStream::current, device)));
+}
+
+void Recorder::record_event(cudaEvent_t event, cudaStream_t on, int device) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t number = events_.try_emplace(event, events_.size()).first->second;
+  append(fmt::format("[\"record\",{},{}]", number, stream(on, device)));
+}
+
+void Recorder::wait_for_event(cudaStream_t on, int device, cudaEvent_t event) {
+  const std::lock_guard lock(mutex_);
+  const auto found = events_.find(event);
+  if (found == events_.end()) return;  // recorded before the trace began: it has been waited for
+  append(fmt::format("[\"stream wait\",{},{}]", stream(on, device), found->second));
+}
+
+std::size_t Recorder::stream(cudaStream_t stream, int device) {
+  const auto [it, is_new] = streams_.try_emplace({stream, device}, trace_.streams.size());
+  if (is_new) trace_.streams.push_back(device);
+  return it->second;
 }
 
 void Recorder::failure(const std::string& what) {

@@ -39,6 +39,7 @@ struct TraceLaunch {
   dim3 grid, block;
   std::size_t dynamic_shared_bytes = 0;
   int device = 0;
+  std::size_t stream = 0;  // in Trace::streams
 };
 
 struct Trace {
@@ -46,6 +47,7 @@ struct Trace {
   std::vector<TraceArray> arrays;
   std::vector<TraceInstruction> instructions;
   std::vector<TraceLaunch> launches;
+  std::vector<int> streams;         // the device of each
   std::vector<std::string> values;  // as JSON
   std::string events;               // the elements of a JSON array, with commas
   std::size_t event_count = 0;

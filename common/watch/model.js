@@ -105,6 +105,7 @@ class Run {
     let launch = -1, block = -1, warp = null;
     this.touchedBy = this.launches.map(() => new Set());  // arrays, by launch
     const begun = new Set();
+    this.recordedOn = new Map();  // event -> the stream that recorded it last
     events.forEach((event, e) => {
       const [kind, ...rest] = event;
       this.momentOfEvent[e] = Math.max(0, this.moments.length - 1);
@@ -147,6 +148,9 @@ class Run {
         for (const lane of lanesOf(moment.mask)) warp.last[lane] = m;
       }
       if (ACCESSES.has(kind)) this.addRequest(moment, m, totals);
+      if (kind === "record") this.recordedOn.set(rest[0], rest[1]);
+      if (kind === "stream wait") Object.assign(moment, {stream: rest[0], on: this.recordedOn.get(rest[1])});
+      if (kind === "record") moment.stream = rest[1];
       if (kind === "copy") this.addCopy(moment, rest, m, totals);
       for (const name of sums) this.sums[name].push(totals[name]);
     });
@@ -412,6 +416,7 @@ class Run {
       if (kind === "warp operation") this.kinds.operation.push(m);
       if (kind === "store") this.kinds.store.push(m);
       if (kind === "copy") this.kinds.copy.push(m);
+      if (kind === "record" || kind === "stream wait") this.kinds.event.push(m);
       if (this.overLink(moment)) this.kinds.link.push(m);
       if (kind === "failure") this.kinds.wrong.push(this.momentOfFailure(m));
       if (moment.mask && moment.warp) {
@@ -471,7 +476,7 @@ class Run {
 const KINDS = {
   uncoalesced: "uncoalesced request", worst: "worst request", divergence: "divergence", conflict: "bank conflict",
   barrier: "barrier", operation: "warp operation", atomic: "atomic", store: "store", copy: "copy", link: "request over the link",
-  wrong: "what is wrong",
+  event: "event or wait of a stream", wrong: "what is wrong",
 };
 
 // As the table of `make run` writes numbers.

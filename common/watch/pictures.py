@@ -9,6 +9,9 @@ the same file.
 """
 
 import argparse
+import json
+import re
+import subprocess
 import sys
 from collections import defaultdict
 from html import escape
@@ -338,32 +341,86 @@ def carries(trace, title):
 
 
 def banks(trace, title, array="pcsr_piece", launch=1):
-    """How many words each bank has to serve, one request after the other."""
-    requests = accesses(trace, array, launch=launch)
+    """The words that the first request wants of each bank: as it is, and if every row had one element more."""
+    lanes, addresses, counts, _, size = accesses(trace, array, launch=launch)[0]
     offset = next(a["offset"] for a in trace["arrays"] if a["name"] == array)
+    length = (addresses[1] - addresses[0]) // size  # of a row
     picture = Picture(title, "")
     picture.text(10, 20, title, "ink title")
-    left, pitch, y = 100, (WIDTH - 250) / 32, 40
+    left, pitch, y = 190, (WIDTH - 210) / 32, 40
     told = []
-    for i, (lanes, addresses, counts, _, size) in enumerate(requests[:3], 1):
+    for label, shift in ((f"row i at {length} i", 0), (f"row i at {length + 1} i", size)):
+        moved = [address + shift * i for i, address in enumerate(addresses)]
+        needed, ideal = traces.bank_passes(lanes, moved, size, offset)
         load = defaultdict(list)
-        for lane, address in zip(lanes, addresses):
-            for word in range((offset + address) // 4, (offset + address) // 4 + size // 4):
+        for lane, address in zip(lanes, moved):
+            for word in range((offset + address) // 4, (offset + address + size) // 4):
                 load[word % 32].append(lane)
-        tall = max(map(len, load.values()))
-        picture.text(10, y + tall * 8, f"turn {i}")
+        level = 6 if max(map(len, load.values())) > 8 else 12
+        tall = max(map(len, load.values())) * level
         for bank in range(32):
-            for level, lane in enumerate(load[bank]):
-                picture.rect(left + bank * pitch, y + (tall - 1 - level) * 9, pitch - 2, 8, fill=colour(lane))
-            picture.rect(left + bank * pitch, y + tall * 9 + 1, pitch - 2, 10, class_="quiet")
+            for i, lane in enumerate(load[bank]):
+                picture.rect(left + bank * pitch, y + tall - (i + 1) * level, pitch - 2, level - 1, fill=colour(lane))
+            picture.rect(left + bank * pitch, y + tall + 1, pitch - 2, 10, class_="quiet")
             if bank % 4 == 0:
-                picture.text(left + (bank + 0.5) * pitch, y + tall * 9 + 22, bank, "soft small", "middle")
-        picture.text(left + 32 * pitch + 10, y + tall * 9, f"{counts['bank_passes']} passes,")
-        picture.text(left + 32 * pitch + 10, y + tall * 9 + 15, f"{counts['ideal_bank_passes']} without conflicts", "soft small")
-        told.append(f"Turn {i}: {counts['bank_passes']} passes, {counts['ideal_bank_passes']} without conflicts.")
-        y += tall * 9 + 38
-    picture.text(10, y, f"Words per bank, in the colours of the lanes that want them. A double has two words, and half a warp is served at a time.", "soft small")
-    picture.description = f"Banks of shared memory in {trace['kernel']['name']}, where each lane walks its own row of {array}. " + " ".join(told)
+                picture.text(left + (bank + 0.5) * pitch, y + tall + 23, bank, "soft small", "middle")
+        middle = y + max(20, tall / 2)
+        picture.text(10, middle - 14, label, "ink mono")
+        picture.text(10, middle + 3, f"{plural(needed, 'passes').replace('passess', 'passes')}", "bad" if needed > ideal else "ink")
+        picture.text(10, middle + 19, f"{ideal} without conflicts", "soft small")
+        told.append(f"With {label}: {needed} passes, {ideal} without conflicts.")
+        y += max(tall, 44) + 44
+    picture.text(10, y - 6, "32 lanes read the first product of their rows. A box is a word, in the colour of its lane, above the bank that holds it; a bank serves one word per pass.", "soft small")
+    picture.text(10, y + 9, f"A double is two words, and half a warp is served at a time. Above: the request as traced on {trace['matrix']['name']}; below: the same with one element of padding per row.", "soft small")
+    picture.description = f"Banks of shared memory in {trace['kernel']['name']} on rows of {length} nonzeros. " + " ".join(told)
+    return picture
+
+
+def shares(trace, title):
+    """The path through nonzeros (to the right) and rows (down), cut where the shares of the warps begin."""
+    found, at, left_to_read = {}, None, 0
+    for event in trace["events"]:
+        if event[0] == "block":
+            at, left_to_read = event[1], 2
+        if event[0] == "load" and left_to_read:  # a warp reads its share before anything else
+            values = [trace["values"][v] for v in event[4][:2]]
+            found.setdefault(at, []).append([int(v, 16) if isinstance(v, str) else v for v in values])
+            left_to_read -= 1
+    cut_row = 1 << 31
+    borders = [(row[0] & ~cut_row, nonzero[0], bool(row[0] & cut_row)) for _, (row, nonzero) in sorted(found.items())]
+    offsets = trace["matrix"]["row_offsets"]
+    rows, nonzeros = len(offsets) - 1, offsets[-1]
+    borders.append((rows, nonzeros, False))
+    longest = max(range(rows), key=lambda r: offsets[r + 1] - offsets[r])
+    inside = [i for i, (row, _, cut) in enumerate(borders) if cut and row == longest]
+    picture = Picture(title, f"The {len(borders) - 1} shares of {trace['kernel']['name']} on {rows} rows with {nonzeros} nonzeros, as stretches of a path that goes "
+                      f"right at each nonzero and down at the end of each row, on {trace['matrix']['name']}. Row {longest} has {offsets[longest + 1] - offsets[longest]} nonzeros, and "
+                      f"{len(inside)} shares begin inside it.")  # fmt: skip
+    picture.text(10, 20, title, "ink title")
+    left, top, room, tall = 70, 46, WIDTH - 100, 300
+    x = lambda k: left + k * room / nonzeros  # noqa: E731
+    y = lambda row: top + row * tall / rows  # noqa: E731
+    picture.text(left, top - 8, f"{nonzeros} nonzeros →", "soft small")
+    picture.text(10, top + 12, f"{rows} rows ↓", "soft small")
+    picture.rect(left, top, room, tall, class_="edge")
+    for i, ((row, k, _), (last_row, last_k, _)) in enumerate(zip(borders, borders[1:])):
+        path = [f"M{number(x(k))} {number(y(row))}"]
+        while (row, k) != (last_row, last_k):
+            end = offsets[row + 1] if row < last_row else last_k
+            if end > k:
+                path.append(f"H{number(x(end))}")
+            if row < last_row:
+                row += 1
+                path.append(f"V{number(y(row))}")
+            k = end
+        picture.add("path", d="".join(path), fill="none", stroke=colour(i * 11 % 32), stroke_width="5" if i % 2 else "3")
+    for i, (row, k, cut) in enumerate(borders[1:-1], 1):
+        picture.line(x(k), y(row) - 9, x(k), y(row) + 9, class_="frame", stroke_width=1.2 if cut else 0.7)
+    picture.text(x((offsets[longest] + offsets[longest + 1]) / 2), y(longest) - 14,
+                 f"row {longest}: {offsets[longest + 1] - offsets[longest]} nonzeros, cut into {len(inside) + 1} shares", "ink small", "middle")  # fmt: skip
+    bottom = top + tall
+    picture.text(10, bottom + 22, f"A share per warp, in its colour: as many rows and nonzeros together as every other, whatever the lengths of the rows.", "soft small")
+    picture.text(10, bottom + 37, "Ticks are borders of shares. Where one lies inside a row, the warps exchange partial sums of that row.", "soft small")
     return picture
 
 
@@ -483,11 +540,179 @@ def storage(found, title):
     return picture
 
 
+# --- Several GPUs -----------------------------------------------------------------------------------
+
+
+def by_events(trace):
+    """What each stream does when: {stream: [(begin, end, what, waits before)]}, and the waits for events of other streams, as
+    (stream, time, stream, time). Time is counted in requests of warps (a copy: in sectors); a stream does one thing
+    after the other, and what follows a wait begins when the event has happened."""
+    clock, bars, events, waits, launch = defaultdict(int), defaultdict(list), {}, [], None
+    waited = defaultdict(int)
+    for event in trace["events"]:
+        kind, *rest = event
+        if kind == "launch":
+            launch = trace["launches"][rest[0]]
+            begin = clock[launch["stream"]]
+            bars[launch["stream"]].append([begin, begin, "product", waited[launch["stream"]]])
+        elif kind in traces.ACCESSES and trace["arrays"][trace["instructions"][rest[0]]["array"]]["space"] == "global":
+            clock[launch["stream"]] += 1
+            bars[launch["stream"]][-1][1] += 1
+        elif kind == "copy":
+            begin = clock[rest[5]]
+            clock[rest[5]] += -(-rest[4] // traces.SECTOR)
+            bars[rest[5]].append([begin, clock[rest[5]], "copy", waited[rest[5]]])
+        elif kind == "record":
+            events[rest[0]] = rest[1], clock[rest[1]]
+        elif kind == "stream wait":
+            source, time = events[rest[1]]
+            clock[rest[0]] = max(clock[rest[0]], time)
+            waited[rest[0]] += 1
+            if source != rest[0]:
+                waits.append((source, time, rest[0], clock[rest[0]]))
+    return bars, waits
+
+
+def by_flags(trace):
+    """The same of kernels that wait in themselves: {GPU: [(begin, end, what)]}, and (GPU, time, GPU, time) of each
+    flag. The requests of a GPU follow each other; one that polls in vain takes no time."""
+    clock, bars, flags, told, gpu = defaultdict(int), defaultdict(list), {}, [], None
+    phase = defaultdict(lambda: "boundary")
+
+    def spend(what):
+        if bars[gpu] and bars[gpu][-1][2] == what and bars[gpu][-1][1] == clock[gpu]:
+            bars[gpu][-1][1] += 1
+        else:
+            bars[gpu].append([clock[gpu], clock[gpu] + 1, what, 0])
+        clock[gpu] += 1
+
+    for event in trace["events"]:
+        if event[0] == "launch":
+            gpu = trace["launches"][event[1]]["device"]
+        if event[0] not in traces.ACCESSES:
+            continue
+        array = trace["arrays"][trace["instructions"][event[1]]["array"]]
+        values = [trace["values"][v] for v in event[4] if not isinstance(v, list)]
+        if array["name"] == "arrivals" and array["device"] != gpu:
+            spend("flag")
+            flags[array["device"], values[0]] = gpu, clock[gpu]
+            phase[gpu] = "interior"
+        elif array["name"] == "arrivals":
+            if (gpu, values[0]) not in flags or flags[gpu, values[0]] is None:
+                continue
+            source, time = flags[gpu, values[0]]
+            flags[gpu, values[0]] = None
+            clock[gpu] = max(clock[gpu], time)
+            spend("flag")
+            told.append((source, time, gpu, clock[gpu]))
+            phase[gpu] = "boundary"
+        else:
+            spend("copy" if array["name"] == "x" and array["device"] != gpu else phase[gpu])
+    return bars, told
+
+
+def steps(events, flags, title):
+    """The same two steps of an iteration on two GPUs, one above the other."""
+    hues = {"interior": colour(3), "boundary": colour(25), "copy": colour(16), "flag": None}
+    picture = Picture(title, "")
+    picture.text(10, 20, title, "ink title")
+    described = []
+    y = 34
+    for trace, found, what in ((events, by_events(events), "events"), (flags, by_flags(flags), "flags")):
+        bars, waits = found
+        name = trace["kernel"]["name"]
+        end = max(bar[1] for of in bars.values() for bar in of)
+        left, room = 120, WIDTH - 140
+        x = lambda time, end=end, left=left, room=room: left + time * room / end  # noqa: E731
+        picture.text(10, y + 14, f"by {what}", "ink title")
+        picture.text(left, y + 14, f"{name}: {trace['kernel']['idea']}", "soft small")
+        y += 24
+        row_of = {}
+        if what == "events":
+            copying = {stream for stream, of in bars.items() if any(bar[2] == "copy" for bar in of)}
+            keys = sorted(bars, key=lambda s: (trace["streams"][s], s in copying))
+            labels = [f"GPU {trace['streams'][s]}, {'comm' if s in copying else 'main'}" for s in keys]
+            for stream, of in bars.items():
+                for bar in of:
+                    if bar[2] == "product":
+                        bar[2] = "boundary" if stream in copying else "interior"
+        else:
+            keys = sorted(bars)
+            labels = [f"GPU {gpu}" for gpu in keys]
+        for key, label in zip(keys, labels):
+            row_of[key] = y
+            picture.text(10, y + 13, label)
+            picture.line(left, y + 9, left + room, y + 9, class_="soft-line")
+            merged = []
+            for bar in bars[key]:
+                if merged and merged[-1][2:] == bar[2:] and bar[0] == merged[-1][1]:
+                    merged[-1][1] = bar[1]
+                else:
+                    merged.append(list(bar))
+            for begin, stop, kind, _ in merged:
+                width = max(2.5, x(stop) - x(begin) - 1)
+                picture.rect(x(begin), y, width, 18, rx=2, fill=hues[kind], class_="ink" if kind == "flag" else None)
+                if width > 54 and kind in ("interior", "boundary"):
+                    picture.text(x(begin) + 5, y + 13, kind, "p small")
+            y += 34
+        for source, time, target, then in waits:
+            down = row_of[target] > row_of[source]
+            picture.line(x(time), row_of[source] + (18 if down else 0), x(then), row_of[target] + (0 if down else 18), class_="frame", stroke_width=0.8)
+            picture.add("circle", cx=float(x(then)), cy=float(row_of[target] + (0 if down else 18)), r=2.2, class_="ink")
+        many = len({wait[2:] for wait in waits})
+        described.append(f"By {what}, {name}: {len(waits)} waits for {'an event of another stream' if what == 'events' else 'a flag of the neighbour'}, "
+                         f"{len(trace['launches'])} launches.")  # fmt: skip
+        y += 6
+    described.append("Interior rows are multiplied while entries of x travel.")
+    picture.text(10, y + 8, "Blue: interior rows. Orange: boundary rows. Green: entries that travel to the other GPU. Lines: waits for an event, or for a flag (black).", "soft small")
+    picture.text(10, y + 23, f"Two steps on two GPUs, {events['matrix']['name']}, from traces. To the right: requests of warps (of a copy: sectors), not time on a GPU. Each event,", "soft small")
+    picture.text(10, y + 38, f"launch and copy above is a call by the host: {len(events['launches'])} launches and {sum(e[0] == 'copy' for e in events['events'])} copies; below it launches {len(flags['launches'])} kernels and is done.", "soft small")
+    picture.description = " ".join(described)
+    return picture
+
+
+# --- Matrices -------------------------------------------------------------------------------------
+
+
+def sparsity(program, title="Where the nonzeros of these matrices are"):
+    """The matrices of the README's table, side by side: a cell is darker the more nonzeros it has."""
+    readme = (watch.HERE.parents[1] / "README.md").read_text(encoding="utf-8")
+    names = re.search(r"matrices=(\S+) precision", readme)[1].split(",")
+    cells, gap = 48, 18
+    side = (WIDTH - 20 - gap * (len(names) - 1)) / len(names)
+    picture = Picture(title, "")
+    told = []
+    for i, name in enumerate(names):
+        done = subprocess.run([program, "info", name, "--json"], capture_output=True, text=True, check=True)
+        info = json.loads(done.stdout)
+        rows, columns, drawn = info["matrix"]["rows"], info["matrix"]["cols"], info["picture"]
+        high, wide = (max(4, round(cells * n / max(rows, columns))) for n in (rows, columns))
+        sums = defaultdict(int)
+        for line, column, count in drawn["cells"]:
+            sums[line * high // drawn["lines"], column * wide // drawn["columns"]] += count
+        most = max(sums.values())
+        x0, cell = 10 + i * (side + gap), side / cells
+        picture.rect(x0, 44, wide * cell, high * cell, class_="edge")
+        paths = defaultdict(list)
+        for (line, column), count in sorted(sums.items()):
+            paths[min(3, int(4 * (count / most) ** 0.4))].append(f"M{number(x0 + column * cell)} {number(44 + (line + 0.5) * cell)}h{number(cell)}")
+        for shade, path in sorted(paths.items()):
+            picture.add("path", d="".join(path), class_="nonzero", stroke_width=number(cell), opacity=str((0.25, 0.5, 0.75, 1)[shade]))
+        picture.text(x0, 16, name, "ink small")
+        picture.text(x0, 32, f"{rows:,} × {columns:,}, {info['matrix']['nnz'] / rows:.1f} per row" if side > 170 else f"{rows / 1e6:.3g} M rows, {info['matrix']['nnz'] / rows:.3g} per row", "soft small")
+        origin = {"file": "the file", "generated": "generated", "stand-in": "a stand-in"}.get(info["matrix"]["source"], info["matrix"]["source"])
+        told.append(f"{name} ({origin}): {rows} rows, {columns} columns, {info['matrix']['nnz']} nonzeros.")
+    picture.height = max(picture.height, 44 + side)
+    picture.description = " ".join(told)
+    return picture
+
+
 # --- All of them ----------------------------------------------------------------------------------
 
 
 STENCIL = "stencil2d:16x16"
 UNEVEN = "fem:64,block=1"
+STEPS = "steps --gpus 2"
 
 
 def pictures():
@@ -501,7 +726,9 @@ def pictures():
         "05_scan_rounds": ([(STENCIL, "segscan_block")], lambda t: scan_rounds(t, "segscan_block: sums of rows in log2 rounds")),
         "05_carries": ([("stencil2d:24x24", "segscan_shuffle")], lambda t: carries(t, "segscan_shuffle: carries between the warps of a block")),
         "06_two_kernels": ([(STENCIL, "pcsr")], lambda t: two_kernels(t, "pcsr: products first, sums later")),
-        "06_banks": ([(STENCIL, "pcsr")], lambda t: banks(t, "pcsr, second launch: lanes a row apart meet in the banks")),
+        "06_banks": ([("dense:32x32", "pcsr")], lambda t: banks(t, "pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks")),
+        "06_shares": ([("powerlaw:300x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass")],
+                      lambda t: shares(t, "pcsr_one_pass: the shares of the warps on the path through rows and nonzeros")),
         "07_timeline": ([("powerlaw:640x640,nnz=6400", "lightspmv_warp", "turns")], lambda t: timeline(t, "lightspmv_warp: rows go to the warps that are free")),
         "08_lanes": ([(STENCIL, "ell")], lambda t: lanes_over_sectors(t, "ell: neighbouring rows, neighbouring elements")),
         "08_formats": ([(UNEVEN, "csr"), (UNEVEN, "ell"), (UNEVEN, "sell"), (UNEVEN, "dia")],
@@ -509,6 +736,8 @@ def pictures():
                                              "What formats store of the same matrix")),
         "09_diagonals": ([("stencil2d:16x2,dof=3", "cds_b1"), ("stencil2d:16x2,dof=3", "cds")],
                          lambda *t: storage([(u, "values", (0,)) for u in t], "Diagonals store zeros that diagonals of blocks do not")),
+        "10_steps": ([("stencil2d:8x8", "packed", "forward", STEPS), ("stencil2d:8x8", "persistent-simple", "forward", STEPS)],
+                     lambda *t: steps(*t, "Two steps of an iteration on two GPUs")),
     }  # fmt: skip
 
 
@@ -520,8 +749,8 @@ def draw(program, names=()):
             continue
         for run in runs:
             if run not in recorded:
-                matrix, kernel, schedule = (*run, "forward")[:3]
-                [recorded[run]] = watch.record(program, matrix, [kernel], "f64", schedule, "--padding-limit", "20")
+                matrix, kernel, schedule, command = *run, *("forward", "")[len(run) - 2 :]
+                [recorded[run]] = watch.record(program, matrix, [kernel], "f64", schedule, "--padding-limit", "20", command=command)
         drawn[name] = how(*(recorded[run] for run in runs)).svg()
     return drawn
 

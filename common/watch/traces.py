@@ -54,11 +54,11 @@ MEMBERS = {
     "trace": int, "kernel": dict, "matrix": dict, "precision": str, "alpha": (int, float), "beta": (int, float),
     "seed": int, "schedule": str, "compulsory_bytes": (int, float), "verified": bool, "failure": str,
     "wrong_rows": list, "truncated": bool, "sources": list, "places": list, "arrays": list, "instructions": list,
-    "launches": list, "values": list, "events": list,
+    "launches": list, "streams": list, "values": list, "events": list,
 }  # fmt: skip
 SHAPES = {  # of events: the number of elements after the name
     "launch": {1}, "block": {1}, "warp": {1}, "at": {2}, "load": {4}, "store": {4}, "atomic": {5},
-    "warp operation": {2, 4, 5}, "wait": {2}, "barrier": {0}, "copy": {5}, "failure": {1},
+    "warp operation": {2, 4, 5}, "wait": {2}, "barrier": {0}, "copy": {6}, "record": {2}, "stream wait": {2}, "failure": {1},
 }  # fmt: skip
 
 
@@ -102,6 +102,8 @@ def validate(trace):
                 warp = rest[0]
                 if not 0 <= warp < warps:
                     raise ValueError(f"the block has {warps} warps")
+            elif kind in ("record", "stream wait"):
+                trace["streams"][rest[kind == "record"]]
             elif kind == "copy":
                 for array, offset in (rest[:2], rest[2:4]):
                     if array is not None and not 0 <= offset <= trace["arrays"][array]["bytes"] - rest[4]:

@@ -681,7 +681,7 @@ function describe(run, moment, request) {
   if (kind === "launch") {
     const launch = run.launches[moment.launch];
     const blocks = launch.grid.reduce((a, b) => a * b), threads = launch.block.reduce((a, b) => a * b);
-    return [bold(`Launch ${moment.launch + 1}: ${launch.kernel}`), `, ${plural(blocks, "block")} of ${plural(threads, "thread")}${run.launches.some(l => l.device) ? `, on GPU ${launch.device}` : ""}.`];
+    return [bold(`Launch ${moment.launch + 1}: ${launch.kernel}`), `, ${plural(blocks, "block")} of ${plural(threads, "thread")}${run.launches.some(l => l.device) ? `, on GPU ${launch.device}, stream ${launch.stream}` : ""}.`];
   }
   if (kind === "warp operation") {
     const name = instruction.operation;
@@ -699,6 +699,9 @@ function describe(run, moment, request) {
     const ghosts = to !== null && run.arrays[to].part && moment.toOffset >= run.arrays[to].part.rows.length * run.arrays[to].element;
     return [bold(`A copy of ${plural(bytes, "byte")}`), ` goes from ${name(from)} to ${ghosts ? "the ghost entries of " : ""}${name(to)}.`];
   }
+  const stream = number => `stream ${number} of GPU ${run.trace.streams[number]}`;
+  if (kind === "record") return [bold(`An event is recorded on ${stream(moment.stream)}`), ": it happens when all work on that stream so far is done."];
+  if (kind === "stream wait") return [bold(`What follows on ${stream(moment.stream)} waits for an event`), ` of ${stream(moment.on)}.`];
   return [bold("The launch ended here: "), run.trace.events[moment.event][1] || ""];
 }
 
