@@ -9,7 +9,7 @@
 //   warp     owns 32 / lanes_per_row neighbouring rows
 //   block    nothing of its own
 //
-// What to look at: sectors a request fall, since the lanes of a row read next to each other; rows
+// What to look at: sectors per request fall, since the lanes of a row read next to each other; rows
 // start where they start, not at a sector's border, so that they do not fall all the way. Rows
 // shorter than lanes_per_row leave lanes without work.
 #pragma once

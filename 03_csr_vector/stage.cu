@@ -47,7 +47,7 @@ class CsrVector final : public Spmv<T> {
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }
   std::string choice() const override {
-    return chosen_ ? std::to_string(lanes_per_row_) + " lanes a row" : "";
+    return chosen_ ? std::to_string(lanes_per_row_) + " lanes per row" : "";
   }
 
  private:

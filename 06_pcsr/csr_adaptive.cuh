@@ -1,20 +1,20 @@
-// Step 06, the rival: CSR-Adaptive. One kernel that treats short, long and very long rows each in a
-// way of their own.
+// Step 06, the rival: CSR-Adaptive. One kernel that treats short, long and very long rows in three
+// different ways.
 //
 // PCSR reads everything coalesced at the price of an array that it writes and reads again. Here the
 // products never leave shared memory: a block takes only as many rows as fit in there
-// (csr_adaptive_blocks.cuh). (Greathouse and Daga, SC '14: CSR-Stream and CSR-Vector; that several
-// blocks share a row, CSR-VectorL, is of their second paper, HiPC '15. Written from the idea.)
+// (csr_adaptive_blocks.cuh). (Greathouse and Daga, SC '14: CSR-Stream and CSR-Vector; their second
+// paper, HiPC '15: several blocks share a row, CSR-VectorL. Written from the idea.)
 //
 //   block    owns the rows from block_rows[b] on:
 //              stream   rows of up to row_block nonzeros: all products into shared memory,
-//                       coalesced, then 1 to 32 lanes a row add up
-//              vector   a longer one, the last of the block: all threads go through it together
-//              shared   if there is none, a share of the very long row that reaches over the block
+//                       coalesced, then 1 to 32 lanes per row add up
+//              vector   a longer row, the last of the block: all threads add it up together
+//              shared   a block without rows: a part of the very long row that spans it
 //   thread   every `threads`-th product; then a lane of one row
 //
-// The sums of shared rows wait in partial_sums for a second kernel, which adds them in order. With
-// atomics there would be no second kernel, and other last bits in every run.
+// A second kernel adds up the partial sums of shared rows in a fixed order. Atomics would save that
+// kernel, but the last bits of y would differ from run to run.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@
 
 namespace spmv {
 
-// The sum of all threads' sums, for thread 0. warp_sums: shared, an element a warp.
+// The sum of all threads' sums, for thread 0. warp_sums: shared memory, one element per warp.
 template <int threads, typename T>
 __device__ __forceinline__ T sum_of_block(T sum, T* warp_sums) {
   for (int distance = 16; distance > 0; distance /= 2) {
@@ -49,7 +49,7 @@ __device__ __forceinline__ T sum_of_products(int k, int count, const int* column
   return sum;
 }
 
-// The blocks, none of which has a row of its own, that share a long row.
+// The blocks that share a long row; none of them has a row of its own.
 struct SharingBlocks {
   int first, count;
 };
@@ -71,8 +71,8 @@ __global__ void csr_adaptive_kernel(const int* block_rows, const int* row_offset
   const int last_length = row_offsets[end_row] - last_begin;
 
   if (first_row == end_row) {
-    // Shared: this block's part of the row that began in a block before. (The last block of all may
-    // come after those that share: the parts are dealt out, and no row is left.)
+    // Shared: this block's part of a row that began in an earlier block. (The last block of all may
+    // come after those that share the row: then no part is left for it.)
     if (last_length <= shared_row(row_block)) return;
     const SharingBlocks sharing = sharing_blocks<row_block>(row_offsets, end_row - 1);
     const int part = static_cast<int>(blockIdx.x) - sharing.first;
@@ -96,7 +96,7 @@ __global__ void csr_adaptive_kernel(const int* block_rows, const int* row_offset
     products[j] = values[begin + j] * x[column_indices[begin + j]];
   }
   __syncthreads();
-  // As many lanes a row as there are threads for.
+  // As many lanes per row as there are threads for.
   int lanes = 1;
   while (lanes < 32 && 2 * lanes * stream_rows <= threads) lanes *= 2;
   const int lane = tid % lanes;
@@ -120,14 +120,14 @@ __global__ void csr_adaptive_kernel(const int* block_rows, const int* row_offset
   // Vector: one long row for all threads.
   if (last_is_long && last_length <= shared_row(row_block)) {
     const T sum = sum_of_products<threads>(last_begin, last_length, column_indices, values, x);
-    __syncthreads();  // the rows above are done with `products`
+    __syncthreads();  // the stream rows no longer read `products`
     const T total = sum_of_block<threads>(sum, products);
     if (tid == 0) y[end_row - 1] = scale(alpha, total, beta, &y[end_row - 1]);
   }
   // exercise: end
 }
 
-// Adds up what the blocks left of each shared row: a warp a row.
+// Adds up the blocks' partial sums of each shared row: one warp per row.
 template <int row_block, typename T>
 __global__ void csr_adaptive_shared_rows_kernel(const int* shared_rows, const int* row_offsets,
                                                 const T* partial_sums, T alpha, T beta, T* y) {

@@ -1,26 +1,26 @@
-// Step 06, kernel 1 of PCSR: the products, one a nonzero, into an array between two kernels.
+// Step 06, kernel 1 of PCSR: one product per nonzero, into an array between two kernels.
 //
 // In step 03 the lanes of a row read together, but a row begins anywhere, and a short one leaves
-// lanes without work. Here a thread does not ask where rows begin. Thread k reads nonzero k, as all
-// its neighbours do, multiplies, and leaves the product in `middle` (the paper's v); kernel 2
-// (pcsr_sums.cuh) finds the rows in it. (He and Gao 2016, Algorithm 2, equations 3 and 4; the
+// lanes idle. Here a thread does not look at row offsets: thread k multiplies nonzero k, coalesced
+// with its neighbours, and stores the product in `middle` (the paper's v); kernel 2
+// (pcsr_sums.cuh) adds up the rows. (He and Gao 2016, Algorithm 2, equations 3 and 4; the
 // numbers in brackets are its lines.)
 //
 //   thread   owns the nonzeros k, k + threads of the grid, ...
-//   warp     owns 32 neighbouring nonzeros at a time: every request is fully coalesced, but x's
+//   warp     owns 32 neighbouring nonzeros at a time: all requests but those for x are coalesced
 //   block    nothing of its own
 //
-// What to look at: column_indices, values and middle move the fewest sectors that there can be,
-// whatever the rows look like. And middle is written here only to be read again.
+// What to look at: column_indices, values and middle move the fewest sectors possible, whatever the
+// rows look like. The cost is middle, which is stored here and loaded again.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace spmv {
 
-// __restrict__ says that no two of the arrays overlap. So x may be read by the read-only path, and
-// the loads of the next turn need not wait for the store of this one. k is unsigned, since its last
-// step, past an nnz of up to 2^31 - 1, is more than an int holds.
+// __restrict__ promises that the arrays do not overlap: x may be read through the read-only path,
+// and the next iteration's loads need not wait for this one's store. k is unsigned: its last value,
+// past an nnz of up to 2^31 - 1, is more than an int holds.
 template <typename T>
 __global__ void pcsr_products_kernel(int nnz, const int* __restrict__ column_indices,
                                      const T* __restrict__ values, const T* __restrict__ x,

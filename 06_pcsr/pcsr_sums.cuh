@@ -1,17 +1,17 @@
 // Step 06, kernel 2 of PCSR: the sums of the rows, through shared memory.
 //
-// Kernel 1 (pcsr_products.cuh) left a product for each nonzero in `middle`. The rows of a block lie
-// in it one after the other. So the block's threads fetch them together, piece by piece, as long as
-// they are, into shared memory, and only there does each thread go through its own row, where
-// reading here and there costs little. (He and Gao 2016, Algorithm 3. The numbers in brackets are
-// its lines; the README lists what is wrong in the print.)
+// Kernel 1 (pcsr_products.cuh) stored one product per nonzero in `middle`, where the rows of a
+// block lie one after the other. The block's threads load them together, coalesced, a piece at a
+// time, into shared memory; there each thread adds up its own row, and strided reads cost bank
+// conflicts at most, not sectors. (He and Gao 2016, Algorithm 3. The numbers in brackets are its
+// lines; NOTES.md lists what is wrong in the print.)
 //
 //   thread   owns one row: adds up its products, writes y[row]
 //   warp     nothing of its own
 //   block    owns `threads` neighbouring rows, and `piece_size` products of them at a time
 //
-// What to look at: row_offsets and middle are read fully coalesced. But a block whose one row is
-// long fetches all of it for one thread that adds.
+// What to look at: row_offsets and middle are read fully coalesced. But in a block with one long
+// row all threads wait for the one that adds it up.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -38,7 +38,7 @@ __global__ void pcsr_sums_kernel(int rows, const int* row_offsets, const T* midd
   if (tid == 0) ptr_s[threads] = row_offsets[first_row + rows_here];  // (06)
   __syncthreads();                                                    // (07)
 
-  // A piece of the block's products after the other: from i on, nlen of them. Positions are
+  // The block's products, piece by piece: nlen of them from i on. Positions are
   // compared as distances, since i + piece_size may be more than an int holds.
   T sum = 0;                       // (10)
   const int end = ptr_s[threads];  // (10), maxlen
@@ -46,13 +46,13 @@ __global__ void pcsr_sums_kernel(int rows, const int* row_offsets, const T* midd
   for (int i = ptr_s[0]; i < end; i += nlen) {  // (11)
     nlen = min(end - i, piece_size);            // (08), (09)
 
-    // Second stage: the piece into shared memory, once all are done with the one before.
+    // Second stage: the piece into shared memory, once no thread reads the previous one.
     __syncthreads();                                                   // (13)
     for (int j = tid; j < nlen; j += threads) v_s[j] = middle[i + j];  // (12), (14) to (19)
     __syncthreads();                                                   // (20)
 
-    // Third stage: what of the thread's row lies in the piece. (None of it, maybe: then row_e is
-    // not above row_s, and line (21), which asks that, is not needed.)
+    // Third stage: the part of the thread's row that lies in the piece. (If there is none, row_e <=
+    // row_s and the loop is empty, so the test of line (21) is not needed.)
     const int row_s = max(ptr_s[tid] - i, 0);           // (22)
     const int row_e = min(ptr_s[tid + 1] - i, nlen);    // (23)
     for (int j = row_s; j < row_e; ++j) sum += v_s[j];  // (24) to (26)

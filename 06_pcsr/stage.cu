@@ -32,7 +32,7 @@ class Pcsr final : public Spmv<T> {
       }
     }
     middle_ = device::Buffer<T>("middle", a_.nnz);
-    // Kernel 1 needs no more blocks than the device holds at once: each thread goes on.
+    // Kernel 1 needs no more blocks than are resident at once: its loop strides over the rest.
     const int resident =
         read_x == ReadX::kThroughTexture
             ? device::resident_blocks(pcsr_products_texture_kernel<T>, kProductThreads)
@@ -47,7 +47,7 @@ class Pcsr final : public Spmv<T> {
                     kPieceSize * sizeof(T), stream},
                    a_.rows, a_.row_offsets.data(), middle_.data(), kPieceSize, alpha, beta, y);
   }
-  // The middle array is written, and read again.
+  // The middle array is stored once and loaded once.
   std::size_t matrix_bytes() const override { return a_.bytes() + 2 * middle_.bytes(); }
 
  private:
@@ -125,7 +125,7 @@ class CsrAdaptive final : public Spmv<T> {
   device::Buffer<int> block_rows_;          // blocks + 1
   device::Buffer<int> shared_rows_;         // shared_row_count of them are set
   device::Buffer<int> shared_row_counter_;  // 1
-  device::Buffer<T> partial_sums_;          // one a block
+  device::Buffer<T> partial_sums_;          // one per block
 };
 
 // --- One pass -----------------------------------------------------------------------------------

@@ -1,15 +1,15 @@
 // Step 07: rows are handed out while the product runs.
 //
 // In step 03 row r belongs to a vector (lanes_per_row neighbouring lanes) before anything has run,
-// and one that gets a long row is waited for. Here a vector that has finished a row takes the next
-// that nobody has: it adds to a counter in global memory, and what the counter held before is its
+// and all wait for the one with the longest row. Here a vector that has finished a row fetches the
+// next one at run time: it adds to a counter in global memory, and the counter's old value is its
 // row. (LightSpMV: the poster of Liu, Gonzalez-Dominguez and Schmidt, its vector-level and its
 // warp-level kernel.)
 //
 //   thread   owns every lanes_per_row-th nonzero of its vector's row
 //   team     lanes_per_fetch lanes that take rows with one atomic: a vector of lanes_per_row lanes
 //            (vector-level), or a warp, which takes 32 / lanes_per_row rows (warp-level)
-//   grid     as many blocks as the device holds at once: they stay until no row is left
+//   grid     as many blocks as are resident at once: they loop until no row is left
 //
 // What to look at: one atomic per row, or per 32 / lanes_per_row rows, all on one address. Where
 // the lanes of a warp add the same constant to the same address, nvcc makes one atomic of them (it
@@ -27,8 +27,8 @@ namespace spmv {
 
 inline constexpr int kLightThreads = 1024;
 
-// row_counter holds 0 when the kernel starts. Rows and offsets are unsigned here: the counter runs
-// past the last row by what each team asks for in vain, and k past the end of its row.
+// Precondition: row_counter is 0. Rows and offsets are unsigned: every team's last fetch fails, so
+// the counter ends beyond the last row, and k runs past the end of its row.
 // fetch_by_inc: for lanes_per_fetch == lanes_per_row.
 template <int lanes_per_fetch, int lanes_per_row, bool fetch_by_inc, typename T>
 __global__ void __launch_bounds__(kLightThreads)
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kLightThreads)
     if (row >= rows) return;  // the team as a whole: the last rows may be fewer than its vectors
     row += lane_of_team / lanes_per_row;
 
-    // Two lanes of the vector read where its row begins and ends; the others hear it from them.
+    // Two lanes of the vector load the two row offsets; shuffles broadcast them to the others.
     unsigned offset = 0;
     if (lane < 2 && row < rows) offset = row_offsets[row + lane];
     const unsigned row_begin = __shfl_sync(team, offset, 0, lanes_per_row);
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kLightThreads)
     T sum = 0;
     unsigned k = row_begin + lane;
     if (lanes_per_row == 32) {
-      // A first step from the border of 32 elements before the row, so that the others are aligned.
+      // The first iteration begins at the multiple of 32 before the row, so the others are aligned.
       k -= row_begin % 32;
       if (k >= row_begin && k < row_end) sum += values[k] * device::fetch<T>(x, column_indices[k]);
       k += 32;

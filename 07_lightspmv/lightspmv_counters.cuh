@@ -1,20 +1,20 @@
-// Step 07, for a GPU of today: sixteen counters in place of one, and several rows a ticket.
+// Step 07, for a GPU of today: sixteen counters instead of one, several rows per ticket.
 //
-// An H200 holds 8,448 warps, and one address of its memory takes about one atomic a nanosecond. In
-// that nanosecond its memory delivers 4,000 bytes, thirty rows of ten nonzeros; an atomic of
-// lightspmv.cuh hands out four rows, or one. All wait for the counter. Here
-//   - the rows are cut into chunks, and a ticket is a chunk: one or several turns of a warp;
-//   - there are kCounters counters, which deal out the chunks in turn, as players are dealt cards;
-//   - each warp's first chunk is known without asking, and it asks for the next one before it works
-//     on the one it has, so that the answer is there when it is needed;
-//   - the last to ask a counter sets it back to 0, so that no product has to begin with a memset;
-//   - x is read as everything else is: today the loads of a kernel share one cache with textures.
-// And a row of more than longest_for_vector nonzeros is summed by its whole warp. Each row is
-// summed in one order, whoever takes it: the bits do not depend on who was faster.
+// An H200 holds 8,448 warps, and one address of its memory executes about one atomic per
+// nanosecond. In that time its memory delivers 4,000 bytes, thirty rows of ten nonzeros; an atomic
+// of lightspmv.cuh hands out four rows, or one. So all warps wait for the counter. Here
+//   - a ticket stands for a chunk of rows: one or several iterations of a warp;
+//   - chunk c belongs to counter c % kCounters, so that a queue is a sixteenth as long;
+//   - each warp's first chunk is known without a fetch, and the next ticket is prefetched: fetched
+//     before the work on the current chunk, which hides the latency of the atomic;
+//   - the last fetch wraps the counter to 0, so that no product has to begin with a memset;
+//   - x is read by plain loads: today they share one cache with textures.
+// A row of more than longest_for_vector nonzeros is added up by the whole warp. The order within a
+// row does not depend on which warp takes it: the bits are the same in every run.
 //
 //   thread   owns every lanes_per_row-th nonzero of a row, or every 32nd of a long one
 //   warp     owns a chunk of rows_per_ticket rows at a time
-//   grid     as many blocks as the device holds at once, or fewer where these have no work
+//   grid     as many blocks as are resident at once, or fewer where these have no work
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,10 +25,10 @@ namespace spmv {
 
 inline constexpr int kCountersThreads = 256;
 inline constexpr unsigned kCounters = 16;
-inline constexpr unsigned kCounterStride = 32;  // unsigneds: no two counters in a line of a cache
+inline constexpr unsigned kCounterStride = 32;  // unsigneds: no two counters share a cache line
 
-// The sum of one row by `lanes` neighbouring lanes, known to all of them. All lanes of the warp
-// call it, each group of `lanes` with a row of its own.
+// The sum of one row over `lanes` neighbouring lanes, returned to all of them. All lanes of the
+// warp must call it, each group of `lanes` with a row of its own.
 template <unsigned lanes, typename T>
 __device__ __forceinline__ T sum_of_row(unsigned row_begin, unsigned row_end,
                                         const int* __restrict__ column_indices,
@@ -49,7 +49,7 @@ __device__ __forceinline__ T sum_of_row(unsigned row_begin, unsigned row_end,
   return sum;
 }
 
-// `counters` holds kCounters * kCounterStride zeros when the kernel starts and when it ends.
+// Invariant: `counters` holds kCounters * kCounterStride zeros before and after the kernel.
 template <unsigned lanes_per_row, typename T>
 __global__ void __launch_bounds__(kCountersThreads)
     lightspmv_counters_kernel(unsigned rows, const int* __restrict__ row_offsets,
@@ -62,9 +62,9 @@ __global__ void __launch_bounds__(kCountersThreads)
   const unsigned warps = gridDim.x * (blockDim.x / 32);
   const unsigned chunks = rows / rows_per_ticket + (rows % rows_per_ticket != 0);
 
-  // Chunks 0 to warps - 1 belong to the warps, the others to the counters in turn. Each warp draws
-  // one ticket in vain, its last, so that the last ticket of all is known. With it atomicInc goes
-  // back to 0: the counter is ready for the next product.
+  // Chunks 0 to warps - 1 belong to the warps, the others to the counters round-robin. Every warp's
+  // last fetch fails, so the number of tickets per counter is known, and atomicInc can wrap to 0
+  // with the last of them: the counter is ready for the next product.
   const unsigned id = blockIdx.x % kCounters;
   const unsigned dealt = chunks > warps ? chunks - warps : 0;
   const unsigned with_chunk = (dealt + kCounters - 1 - id) / kCounters;
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kCountersThreads)
       const bool is_long = lanes_per_row < 32 && row_end - row_begin > longest_for_vector;
       T sum = sum_of_row<lanes_per_row>(row_begin, is_long ? row_begin : row_end, column_indices,
                                         values, x);
-      // The long rows of the turn, one after the other.
+      // The long rows of this iteration, one after the other.
       unsigned waiting = __ballot_sync(0xffffffffu, is_long && lane % lanes_per_row == 0);
       for (; waiting != 0; waiting &= waiting - 1) {
         const unsigned owner = __ffs(waiting) - 1;

@@ -12,10 +12,10 @@ inline int poster_lanes(int rows, int nnz) {
   return mean < 2 ? 2 : mean < 4 ? 4 : mean < 64 ? 8 : 32;
 }
 
-// The rule of lightspmv_long, whose long rows need no care. As in step 03, four nonzeros of a mean
-// row for each lane. But where a device that holds `resident_threads` is through in eight turns, it
-// waits for memory to answer, not to deliver, and long rows side by side should fall to different
-// warps: there up to a lane for each nonzero.
+// The rule of lightspmv_long, which treats long rows separately. As in step 03, four nonzeros of a
+// mean row per lane. But where a device that holds `resident_threads` needs at most eight
+// iterations, it is latency-bound, not bandwidth-bound, and neighbouring long rows should go to
+// different warps: there up to one lane per nonzero.
 inline int lanes_for_device(int rows, int nnz, int resident_threads) {
   const double mean = rows == 0 ? 0 : static_cast<double>(nnz) / rows;
   const auto short_run = [&](double lanes) { return lanes * rows <= 8.0 * resident_threads; };
@@ -26,8 +26,8 @@ inline int lanes_for_device(int rows, int nnz, int resident_threads) {
   return lanes;
 }
 
-// Rows that a warp takes with one ticket: one turn's 32 / lanes, or up to eight turns' where that
-// leaves each warp some four tickets.
+// Rows per ticket: those of one iteration, 32 / lanes, or of up to eight where that leaves each
+// warp some four tickets.
 inline unsigned rows_per_ticket(int rows, int lanes, int resident_threads) {
   const int rows_a_turn = 32 / lanes;
   const int turns = rows / rows_a_turn / (4 * std::max(resident_threads / 32, 1));

@@ -13,7 +13,7 @@
 namespace spmv {
 namespace {
 
-// Who takes the next rows from the counter, and how.
+// Which team fetches the next rows from the counter, and with which atomic.
 enum class Fetch { kVector, kVectorInc, kWarp };
 
 // The poster's kernels, and its driver routine.
@@ -24,7 +24,7 @@ class LightSpmv final : public Spmv<T> {
       : a_(problem.csr),
         lanes_per_row_(poster_lanes(a_.rows, a_.nnz)),
         kernel_(choose(lanes_per_row_, fetch)),
-        // No more blocks than the device holds, nor than there are vectors with a row.
+        // No more blocks than are resident at once, nor than there are vectors with a row.
         blocks_(std::min(device::resident_blocks(kernel_, kLightThreads),
                          device::divide_up(a_.rows, kLightThreads / lanes_per_row_))),
         textures_(a_.cols),
@@ -43,7 +43,7 @@ class LightSpmv final : public Spmv<T> {
                    a_.values.data(), alpha, textures_.of(x), beta, y, row_counter_.data());
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }
-  std::string choice() const override { return std::to_string(lanes_per_row_) + " lanes a row"; }
+  std::string choice() const override { return std::to_string(lanes_per_row_) + " lanes per row"; }
 
  private:
   using Kernel = decltype(&lightspmv_kernel<32, 32, false, T>);
@@ -101,10 +101,10 @@ class LightSpmvCounters final : public Spmv<T> {
                    counters_.data());
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }
-  std::string choice() const override { return std::to_string(lanes_per_row_) + " lanes a row"; }
+  std::string choice() const override { return std::to_string(lanes_per_row_) + " lanes per row"; }
 
  private:
-  // Turns that a vector may take for a row; with more the row is its warp's.
+  // Iterations that a vector may take for a row; a longer row is added up by its warp.
   static constexpr unsigned kLongestTurns = 16;
   using Kernel = decltype(&lightspmv_counters_kernel<32, T>);
 

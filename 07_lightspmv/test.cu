@@ -118,7 +118,7 @@ TEST_CASE("step 07: lanes by rows and device", "[07]") {
 
 TEST_CASE("step 07: rows a ticket", "[07]") {
   constexpr int kThreads = 100 * 32;  // of 100 warps
-  // A turn of 8 lanes a row is 4 rows, 400 turns are four for each warp.
+  // An iteration with 8 lanes per row takes 4 rows; 400 iterations are four per warp.
   CHECK(rows_per_ticket(0, 8, kThreads) == 4);
   CHECK(rows_per_ticket(2 * 400 * 4 - 1, 8, kThreads) == 4);
   CHECK(rows_per_ticket(2 * 400 * 4, 8, kThreads) == 8);
@@ -260,7 +260,7 @@ TEST_CASE("step 07: long rows are read from border to border", "[07]") {
 
 TEST_CASE("step 07: what the counters are asked", "[07]") {
   if (!simt::is_instrumented()) return;
-  // 8 lanes a row by either rule: 264 blocks of 128 vectors, 1056 blocks of 8 warps.
+  // 8 lanes per row by either rule: 264 blocks of 128 vectors, 1056 blocks of 8 warps.
   constexpr std::uint64_t kRows = 100000;
   const Matrix<double> matrix = build<double>(kRows, 100, [](Index) { return 40; });
   const auto atomics = [&](const std::string& kernel, const std::string& counter) {

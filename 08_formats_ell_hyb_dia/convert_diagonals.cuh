@@ -24,8 +24,9 @@ static __global__ void count_diagonals_kernel(unsigned rows, const int* row_offs
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   const int begin = row < rows ? row_offsets[row] : 0;
   const int length = row < rows ? row_offsets[row + 1] - begin : 0;
-  // Neighbouring rows are on the same diagonals: one lane counts for all of its warp. All lanes go
-  // on until the longest row is done, since all must be there to compare.
+  // Neighbouring rows are on the same diagonals: one lane counts for all lanes with equal
+  // diagonals. All lanes loop until the longest row is done, since the comparison needs the whole
+  // warp.
   const int longest = max_of_warp(length);
   for (int j = 0; j < longest; ++j) {
     const unsigned diagonal =
@@ -86,7 +87,7 @@ static __global__ void place_diagonals_kernel(unsigned diagonals, const unsigned
   }
 }
 
-// The nonzeros of kept diagonals to their places in `dia`, which was 0 before.
+// Stores the nonzeros of kept diagonals at their places in `dia`. Precondition: `dia` is 0.
 template <typename T>
 __global__ void csr_to_dia_kernel(unsigned rows, const int* row_offsets, const int* column_indices,
                                   const T* values, const int* places, std::size_t pitch, T* dia) {

@@ -17,7 +17,7 @@ __device__ __forceinline__ int max_of_warp(int value) {
   return value;
 }
 
-// *longest, which was 0 before, becomes the length of the longest row.
+// *longest becomes the length of the longest row. Precondition: it is 0.
 static __global__ void longest_row_kernel(unsigned rows, const int* row_offsets, int* longest) {
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   const int length = row < rows ? row_offsets[row + 1] - row_offsets[row] : 0;
@@ -31,7 +31,7 @@ static __global__ void row_histogram_kernel(unsigned rows, const int* row_offset
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   int bin = -1;
   if (row < rows) bin = min(row_offsets[row + 1] - row_offsets[row], bins - 1);
-  // Rows of one length are many: one of them counts for all of its warp.
+  // Many rows have the same length: one lane counts for all lanes of its warp with that length.
   const unsigned alike = __match_any_sync(0xffffffffu, bin);
   const bool first = threadIdx.x % 32 == static_cast<unsigned>(__ffs(alike) - 1);
   if (first && bin >= 0) atomicAdd(&histogram[bin], __popc(alike));
@@ -77,8 +77,8 @@ __global__ void csr_to_coo_kernel(unsigned rows, const int* row_offsets, const i
 }
 
 // places[window * kSortWindow + i] becomes the place in its window of the row that is the i-th when
-// the longest come first; rows of one length keep their order. A block a window, a thread a row:
-// its rank is the number of rows that go before it.
+// the longest come first; rows of one length keep their order. One block per window, one thread per
+// row: its rank is the number of rows that go before it.
 static __global__ void sort_windows_kernel(unsigned rows, const int* row_offsets,
                                            unsigned char* places) {
   __shared__ int lengths[kSortWindow];
@@ -97,7 +97,7 @@ static __global__ void sort_windows_kernel(unsigned rows, const int* row_offsets
   places[window_begin + rank] = static_cast<unsigned char>(own);
 }
 
-// A warp a slice.
+// One warp per slice.
 static __global__ void slice_widths_kernel(unsigned rows, const int* row_offsets,
                                            const unsigned char* places, int* widths) {
   const unsigned slot = blockIdx.x * blockDim.x + threadIdx.x;
@@ -110,7 +110,7 @@ static __global__ void slice_widths_kernel(unsigned rows, const int* row_offsets
   if (slot % kSlice == 0 && slot < rows) widths[slot / kSlice] = widest;
 }
 
-// A thread a slot, those without a row included, so that all padding is written.
+// One thread per slot, those without a row included, so that all padding is written.
 template <typename T>
 __global__ void csr_to_sell_kernel(unsigned rows, const int* row_offsets, const int* column_indices,
                                    const T* values, const long long* slice_begins,

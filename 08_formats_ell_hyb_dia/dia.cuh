@@ -2,12 +2,12 @@
 //
 // ELL stores a column for each value. On a diagonal column - row is the same in every row, so that
 // one number, its offset, serves them all: a value costs 8 bytes in double precision instead of 12,
-// and neighbouring lanes read neighbouring elements of x as well. The price is that a diagonal is
-// stored in full, wherever it has a nonzero. (Bell and Garland 2009, of whose library the paper
+// and neighbouring lanes read neighbouring elements of x as well. The cost is that a diagonal
+// with a single nonzero is stored in full. (Bell and Garland 2009, of whose library the paper
 // takes its formats.)
 //
 //   thread   owns one row
-//   warp     owns 32 neighbouring rows; each of its requests is for neighbouring elements, of x too
+//   warp     owns 32 neighbouring rows; all requests are for neighbouring elements, those for x too
 //   block    nothing of its own
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace spmv {
 
 // Diagonal d has at row r its value at values[d pitch + r], for column r + offsets[d]. A column
-// outside of the matrix is one of 2^31 or more when it is counted without a sign.
+// outside of the matrix is 2^31 or more as an unsigned number.
 template <typename T>
 __global__ void dia_kernel(unsigned rows, unsigned cols, int diagonals, std::size_t pitch,
                            const int* offsets, const T* values, T alpha, const T* x, T beta, T* y) {

@@ -1,21 +1,21 @@
 // Step 08, beyond the paper: the dense diagonals as diagonals, the rest as CSR, in one kernel.
 //
-// DIA stores a whole diagonal for the sake of one nonzero, CSR a column for every value of a
-// diagonal that needs none. A Markov chain has both: a few diagonals on which nearly every state
-// has a transition, and jumps, one or two a row, on hundreds of others. Here each nonzero is where
-// it costs fewer bytes. The rest is short, so that the thread that owns the row adds it up as step
-// 02 does, and y is written once.
+// DIA stores a whole diagonal for a single nonzero; CSR stores a column for every value, also on a
+// full diagonal. A Markov chain has both: a few diagonals on which nearly every state has a
+// transition, and jumps, one or two per row, on hundreds of others. Here each nonzero is stored
+// where it costs fewer bytes. The rest of a row is short: the thread that owns the row adds it up
+// as in step 02, and y is written once.
 //
-// What is left of the indices is small as well: a column is stored as its distance from the row, a
-// row's end as its distance from where the rest of its 32 rows begins, each in as few bytes as will
-// hold them all. 32 rows without a rest read no ends.
+// The indices of the rest are short: a column is stored as its distance from the row, a row's end
+// as its distance from where the rest of its 32 rows begins, each in the fewest bytes that hold
+// them all. 32 rows without a rest read no ends.
 //
 //   thread   owns one row: its elements of the diagonals, then its rest
 //   warp     owns 32 neighbouring rows, which find their rest from one offset
 //   block    nothing of its own
 //
-// What to look at: five diagonals' loads are under way together, and that of the rest's place with
-// them. Nothing that is loaded says what to load first but the few offsets, which the caches hold.
+// What to look at: the loads of five diagonals are in flight together, and with them the load of
+// the rest's position. No load depends on another but on the few offsets, which stay in the caches.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -123,8 +123,8 @@ struct Rest {
   }
 };
 
-// Each nonzero where it costs fewer bytes. A diagonal of n nonzeros costs rows values; as part of
-// the rest it costs n values and n distances.
+// Each nonzero is stored where it costs fewer bytes: a diagonal of n nonzeros takes `rows` values,
+// as part of the rest it takes n values and n distances.
 template <typename T>
 class DiaCsr {
  public:
@@ -189,10 +189,10 @@ class DiaCsr {
     Way way{cut, diagonals.weigh(cut), index_bytes};
     way.rest = nnz - way.kept.nonzeros;
     way.bytes = way.kept.diagonals * rows * sizeof(T) + way.rest * (sizeof(T) + index_bytes);
-    if (way.rest > 0) way.bytes += rows;  // their ends, a byte each as a rule
+    if (way.rest > 0) way.bytes += rows;  // their ends, mostly one byte each
     return way;
   }
-  // Nonzeros from which on a diagonal costs less whole than with an index for each of them.
+  // The break-even: from this many nonzeros on a whole diagonal takes fewer bytes than n indices.
   int least(std::size_t index_bytes) const {
     return static_cast<int>(std::ceil(1.0 * rows * sizeof(T) / (sizeof(T) + index_bytes)));
   }

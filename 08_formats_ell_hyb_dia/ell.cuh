@@ -1,13 +1,13 @@
-// Step 08, ELL: all rows padded to the longest and stored column by column, one thread a row.
+// Step 08, ELL: all rows padded to the longest, stored column by column, one thread per row.
 //
 // In step 02 each thread walks its own row, and the lanes of a warp read a row's length apart. Here
-// the first nonzeros of all rows stand side by side, then all second ones, and so on: in every turn
-// of the loop 32 lanes read 32 neighbours, of columns and of values, and no row needs an offset.
-// What it costs is the padding, which is stored, and of which the columns are read. (Bylina, Bylina
+// the first nonzeros of all rows are stored side by side, then all second ones, and so on: in every
+// iteration 32 lanes read 32 neighbouring columns and values, and no row needs an offset. The cost
+// is the padding, which is stored, and whose columns are read. (Bylina, Bylina
 // and Karwacki, section 3.3; Bell and Garland 2009.)
 //
 //   thread   owns one row
-//   warp     owns 32 neighbouring rows; every request of it is for neighbouring elements
+//   warp     owns 32 neighbouring rows; all requests but those for x are for neighbouring elements
 //   block    nothing of its own
 #pragma once
 

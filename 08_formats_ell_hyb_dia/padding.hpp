@@ -1,4 +1,4 @@
-// Step 08: how much its formats store of a matrix, in words, and when that is too much.
+// Step 08: the fill ratio of its formats, as text and as a limit.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace spmv {
 // precision: rows by width may be 2^62, whose bytes no integer holds.)
 void check_padding(const std::string& format, double stored, Index nnz, double limit);
 
-// Throws Unsuitable if the device has no `bytes` left.
+// Throws Unsuitable if the device has fewer than `bytes` bytes of memory left.
 void check_memory(const std::string& format, double bytes);
 
 // "padding 1.30x": entries stored for each nonzero. Nothing for a matrix without any.

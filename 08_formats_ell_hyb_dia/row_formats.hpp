@@ -72,11 +72,11 @@ device::DeviceCoo<T> coo_from(const device::DeviceCsr<T>& a, int skipped) {
 
 // --- HYB ----------------------------------------------------------------------------------------
 
-// CUSP's rule for the width of the ELL part. Column j of it serves the rows of more than j nonzeros
-// and is padding for all others. CUSP takes ELL to be three times as fast as COO, so that the
-// column is worth storing while a third of the rows use it, and not to be worth a launch for fewer
-// than 4096 rows. histogram[n] is the number of rows of n nonzeros, of its length or more for the
-// last.
+// CUSP's rule for the width of the ELL part. Column j of it has a nonzero for rows of more than j
+// nonzeros and padding for all others. CUSP assumes that ELL is three times as fast as COO, so the
+// column is worth storing while a third of the rows use it, and that it is not worth a launch for
+// fewer than 4096 rows. histogram[n] is the number of rows of n nonzeros, of its length or more for
+// the last.
 inline int hyb_width(const std::vector<int>& histogram, Index rows) {
   constexpr double kRelativeSpeed = 3;
   constexpr Index kBreakEven = 4096;

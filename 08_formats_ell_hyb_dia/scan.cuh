@@ -1,7 +1,7 @@
-// Step 08, for the conversions: where each row's share begins, from how much each row has.
+// Step 08, for the conversions: an exclusive scan, from counts to where each row begins.
 //
-// An exclusive scan in tiles: each block adds up a tile, the sums of the tiles are scanned in turn
-// (exclusive_scan() in convert.hpp calls itself), and each block scans its tile from there.
+// In tiles: each block adds up a tile, the sums of the tiles are scanned (exclusive_scan() in
+// convert.hpp is recursive), and each block scans its tile from there.
 //
 //   thread   owns kScanItems neighbouring elements
 //   block    owns a tile of kScanTile

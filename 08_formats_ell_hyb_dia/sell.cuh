@@ -1,8 +1,8 @@
 // Step 08, sliced ELL: ELL for 32 rows at a time, each slice as wide as its own longest row.
 //
-// ELL pads every row to the longest of the matrix. A warp never sees more than 32 rows, so that it
-// is enough if those are of one length. Where neighbours differ much, the rows of a window of 256
-// are sorted by length first: then rows of one slice are alike, and x is still read nearby.
+// ELL pads every row to the longest of the matrix. A warp owns 32 rows, so it suffices to pad them
+// to the longest of these. Where neighbours differ much, the rows of a window of 256 are sorted by
+// length first: the rows of a slice become similar, and x is still read nearby.
 // (Monakov and others 2010; Kreutzer and others 2014, as SELL-C-sigma with C = 32 and sigma = 256.)
 //
 //   thread   owns one row
@@ -20,7 +20,7 @@ namespace spmv {
 inline constexpr unsigned kSlice = 32;
 inline constexpr unsigned kSortWindow = 256;  // so that a place in it fits a byte
 
-// The row that stands in slot `slot`. Without `places` the rows stand as they are.
+// The row in slot `slot`. Without `places` the rows are not permuted.
 __host__ __device__ __forceinline__ unsigned row_of_slot(unsigned slot,
                                                          const unsigned char* places) {
   return places ? slot / kSortWindow * kSortWindow + places[slot] : slot;

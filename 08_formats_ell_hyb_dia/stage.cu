@@ -71,8 +71,8 @@ class EllSpmv final : public Spmv<T> {
   Index nnz_;
 };
 
-// The ELL part writes all of y; what step 05 makes of the triplets is added to it. Neither uses
-// atomics, so that the bits are the same in every run. Without a width CUSP's rule chooses it; with
+// The ELL part writes all of y; step 05's kernel adds the sums of the triplets to it. Neither uses
+// atomics, so the bits are the same in every run. Without a width CUSP's rule chooses it; with
 // width 0 it is COO.
 template <typename T>
 class HybSpmv final : public Spmv<T> {

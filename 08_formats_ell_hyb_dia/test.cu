@@ -334,7 +334,7 @@ TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
   const auto format_of = [](const Csr<double>& a) {
     return DiaCsr<double>(device::DeviceCsr<double>(a));
   };
-  // Full diagonals: no rest, 8 bytes a nonzero.
+  // Full diagonals: no rest, 8 bytes per nonzero.
   const DiaCsr<double> full = format_of(generate<double>("banded:500,bandwidth=2"));
   CHECK(full.offsets.download() == std::vector<int>{-2, -1, 0, 1, 2});
   CHECK(full.rest_nonzeros() == 0);

@@ -1,9 +1,9 @@
 // Step 09: a storage format without column indices, for block diagonals.
 //
-// The steps before read a column index for each nonzero. On a structured grid with b unknowns a
-// point it says little: the nonzeros are dense b x b blocks, and the blocks lie on k block
-// diagonals. Column Diagonal Storage keeps the k offsets alone, and of each block diagonal b
-// columns: column c has, for each row, the row's element of column c of its block.
+// The steps before read one column index per nonzero. On a structured grid with b unknowns per
+// point they are redundant: the nonzeros are dense b x b blocks, and the blocks lie on k block
+// diagonals. Column Diagonal Storage stores only the k offsets, and b columns per block diagonal:
+// column c has, for each row, the row's element in column c of its block.
 // (CDS: Godwin, Holewinski and Sadayappan 2012, section 3.)
 //
 //   thread   owns one row, k b of the stored values; the b rows of a block read the same x
@@ -34,7 +34,7 @@ struct CdsOffsets {
   int at[kDiagonalsPerLaunch + 8];
 };
 
-// The two ways to x.
+// x, read by plain loads or through a texture.
 template <typename T>
 struct PlainX {
   const T* x;
@@ -51,7 +51,7 @@ struct TextureX {
 // Element (row, c) of block diagonal d is
 //   values[row / kCdsThreads * pitch + row % kCdsThreads + (d * block + c) * stride].
 // In the paper's layout, column after column, stride is the number of rows and pitch kCdsThreads.
-// fixed_block is `block`, for a loop without end, or 0 for any.
+// fixed_block is `block`, so that the loops are unrolled, or 0 for any.
 template <int fixed_block, typename T, typename X>
 __global__ void __launch_bounds__(kCdsThreads, 4)
     cds_kernel(unsigned rows, unsigned block_columns, unsigned any_block, const CdsOffsets offsets,
@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(kCdsThreads, 4)
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
 
-  // At least eight values are asked for before the first is used: one at a time, as much as a
-  // multiprocessor can have under way would not keep the memory busy.
+  // At least eight loads are in flight per thread before the first value is used: with one, a
+  // multiprocessor has too few bytes in flight to saturate the memory.
   constexpr unsigned kColumns = fixed_block ? fixed_block : 8;
   constexpr unsigned kTogether = (8 + kColumns - 1) / kColumns;
   const unsigned block = fixed_block ? fixed_block : any_block;
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kCdsThreads, 4)
       T factor[kTogether][kColumns] = {};
 #pragma unroll
       for (unsigned d = 0; d < kTogether; ++d) {
-        // Left of the first column it wraps around to more than there are.
+        // Left of the first column it is negative: as an unsigned number, past the last one.
         const unsigned block_column = block_row + static_cast<unsigned>(offsets.at[first + d]);
         const bool inside = block_column < block_columns;
 #pragma unroll

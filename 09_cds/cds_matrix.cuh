@@ -1,4 +1,4 @@
-// Column Diagonal Storage: finding it in a CSR matrix, there and back.
+// Column Diagonal Storage: how a CSR matrix is recognised and converted, and converted back.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ struct BlockDiagonals {
 
 // How the columns lie in memory.
 enum class CdsLayout {
-  kColumns,  // one after the other, as in the paper; each begins where a warp can read it best
-  kSlices    // kCdsThreads rows of each, then of each the next: a block of threads reads on
+  kColumns,  // one after the other, as in the paper; each begins at an aligned address
+  kSlices    // kCdsThreads rows of each, then the next: what a block of threads reads is contiguous
 };
 
 template <typename T>
@@ -48,7 +48,7 @@ struct CdsMatrix {
     return diagonals.columns() * static_cast<std::uint64_t>(rows) * sizeof(T) +
            diagonals.offsets.size() * sizeof(Index);
   }
-  // Those that a product reads: it passes over blocks that stick out of the matrix.
+  // Those that a product reads: it skips blocks outside of the matrix.
   std::uint64_t read_bytes() const {
     const auto& [block, offsets] = diagonals;
     const std::int64_t block_rows = rows / block;
@@ -134,7 +134,7 @@ BlockDiagonals find_block_diagonals(const device::DeviceCsr<T>& a, double limit,
   return found;
 }
 
-// Throws Unsuitable, before anything is allocated, where the device has not the memory.
+// Throws Unsuitable, before anything is allocated, if the device lacks the memory.
 template <typename T>
 CdsMatrix<T> to_cds(const device::DeviceCsr<T>& a, BlockDiagonals diagonals, CdsLayout layout) {
   const bool sliced = layout == CdsLayout::kSlices;

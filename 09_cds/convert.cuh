@@ -1,5 +1,5 @@
-// CSR to CDS, in two steps: which block diagonals are there, and every value to its place.
-// In both a warp goes through a row.
+// CSR to CDS, in two steps: mark the block diagonals that have a nonzero, then store every value.
+// In both, one warp per row.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,8 +21,8 @@ static __global__ void mark_diagonals_kernel(unsigned rows, unsigned block, unsi
   for (unsigned k = row_offsets[row] + threadIdx.x % 32; k < row_end; k += 32) {
     const unsigned diagonal = last_of_row + static_cast<unsigned>(column_indices[k]) / block;
     const unsigned bit = 1u << diagonal % 32;
-    // Nearly always someone was here before. (From the L2, where the atomics are: an L1 that still
-    // has the word as it was would have each warp of its multiprocessor set the bit again.)
+    // The bit is nearly always set already, so test it before the atomic. (The load goes to the L2,
+    // where atomics are executed: a stale word in the L1 would make every warp set the bit again.)
     if (!(__ldcg(&marks[diagonal / 32]) & bit)) atomicOr(&marks[diagonal / 32], bit);
   }
 }

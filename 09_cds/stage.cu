@@ -46,7 +46,7 @@ class Cds final : public Spmv<T> {
   void multiply_with(X x, T alpha, T beta, T* y, cudaStream_t stream) {
     const auto& [block, all_offsets] = a_.diagonals;
     const auto kernel = choose<X>(block);
-    // More diagonals than a launch takes are left to the next, which adds to what is in y.
+    // Diagonals beyond the limit of a launch are left to the next launch, which adds to y.
     std::size_t first = 0;
     do {
       CdsOffsets offsets;

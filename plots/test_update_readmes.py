@@ -18,7 +18,7 @@ class Tables(unittest.TestCase):
         text = self.table(
             [
                 record("a", "m", 0.01),
-                record("b", "m", 0.02, choice="4 lanes a row"),
+                record("b", "m", 0.02, choice="4 lanes per row"),
                 record("cusparse_x", "m", 0.04),
                 record("cusparse_csr_y", "m", 0.005),
             ],

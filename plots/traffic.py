@@ -3,25 +3,25 @@
 
     make run MATRIX=stencil2d:3x2 ARGS="--json /dev/stdout" | python3 plots/traffic.py
 
-A line an array: requests of a warp, the lanes that took part in one, the sectors of 32 bytes that
-all of them touched, the sectors a request, and the fewest that could hold the bytes it used. Where
-there are atomics, also how many there are (one a lane) and the lanes of a request that share an
+One line per array: requests of a warp, the lanes that took part in one, the sectors of 32 bytes that
+all of them touched, the sectors per request, and the fewest that could hold the bytes it used. Where
+there are atomics, also how many there are (one per lane) and the lanes of a request that share an
 address: on average, and at most. Lines of the input that are no records are skipped; each matrix has
 a table of its own.
 
---bytes prints a line a kernel instead: the bytes of those sectors, loads and stores together, of
+--bytes prints one line per kernel instead: the bytes of those sectors, loads and stores together, of
 each array and of all, divided by the nonzeros of the matrix. --shared prints the arrays in shared
-memory, with the passes in which the 32 banks serve them: without conflicts 1 a request, 2 if its
+memory, with the passes in which the 32 banks serve them: without conflicts 1 per request, 2 if its
 elements have 8 bytes.
 
---needed and --moved print a line a matrix and a column a kernel: the bytes that a product must read
+--needed and --moved print one line per matrix and one column per kernel: the bytes that a product must read
 and write in the kernel's format, A, x and y once each, and those of the sectors that it asks for,
 divided by the nonzeros.
 
 From the records of a run with --profile:
 --lines prints a line for each line of the source that touches memory. --model prints what the
 modelled caches let through: bytes that pass the L1, that are read from DRAM and written to it, in
-MB. --pictures DIRECTORY draws, a kernel a file, the lanes of the first warp against the addresses of
+MB. --pictures DIRECTORY draws, one file per kernel, the lanes of the first warp against the addresses of
 their first requests (KERNEL.png; needs Matplotlib, with which `plots/python.sh plots/traffic.py` runs
 it).
 """
@@ -48,7 +48,7 @@ def print_requests(records):
     ]
     width = max([20] + [len(kernel) for kernel, _ in lines])
     header = FORM.format(
-        "kernel", "array", "access", "requests", "lanes", "sectors", "a request", "ideal", width=width
+        "kernel", "array", "access", "requests", "lanes", "sectors", "per request", "ideal", width=width
     )
     if any(t["access"] == "atomic" for _, t in lines):
         header += ATOMICS.format("atomics", "together", "most")
@@ -67,7 +67,7 @@ def print_requests(records):
 
 def print_shared(records):
     form = "{:<20} {:<15} {:<6} {:>9} {:>6} {:>9} {:>11}"
-    print_title(form.format("kernel", "array", "access", "requests", "lanes", "passes", "a request"))
+    print_title(form.format("kernel", "array", "access", "requests", "lanes", "passes", "per request"))
     for record in records:
         for t in record["traffic"]:
             if t["space"] == "shared":
@@ -104,9 +104,9 @@ def print_by_matrix(records, bytes_of):
         (r["matrix"], r["kernel"]): f"{bytes_of(r) / max(r['nnz'], 1):.1f}"
         for r in records
     }
-    width = max(len(matrix) for matrix in ["bytes a nonzero", *matrices])
+    width = max(len(matrix) for matrix in ["bytes per nonzero", *matrices])
     form = f"{{:<{width}}}" + "".join(f" {{:>{max(len(kernel), 6)}}}" for kernel in kernels)
-    print_title(form.format("bytes a nonzero", *kernels))
+    print_title(form.format("bytes per nonzero", *kernels))
     for matrix in matrices:
         print(form.format(matrix, *(cells.get((matrix, kernel), "-") for kernel in kernels)))
 
@@ -117,7 +117,7 @@ def sector_bytes(record):
 
 def print_lines(records):
     form = "{:<26} {:<32} {:<6} {:>9} {:>6} {:>11} {:>6}"
-    print_title(form.format("line", "array", "access", "requests", "lanes", "a request", "ideal"))
+    print_title(form.format("line", "array", "access", "requests", "lanes", "per request", "ideal"))
     for record in records:
         for t in record["lines"]:
             if t["space"] == "none":
@@ -181,7 +181,7 @@ def draw(record, directory):
         axes.set_ylabel("byte of the array")
     for axes in figure.axes[len(firsts):]:
         axes.axis("off")
-    style.finish(figure, ["A colour a request, blue first, then orange, green, purple, ...; fine lines: borders of "
+    style.finish(figure, ["One colour per request, blue first, then orange, green, purple, ...; fine lines: borders of "
                           "sectors of 32 bytes."])
     directory.mkdir(parents=True, exist_ok=True)
     style.save_png(figure, directory, record["kernel"])
@@ -190,7 +190,7 @@ def draw(record, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     choice = parser.add_mutually_exclusive_group()
-    choice.add_argument("--bytes", action="store_true", help="bytes a nonzero, a line a kernel")
+    choice.add_argument("--bytes", action="store_true", help="bytes per nonzero, one line per kernel")
     choice.add_argument("--shared", action="store_true", help="shared memory and its banks")
     choice.add_argument("--needed", action="store_true", help="bytes that a product must move")
     choice.add_argument("--moved", action="store_true", help="bytes that it asks for")

@@ -129,7 +129,7 @@ Uniformized<T> uniformize(const Matrix<T>& rates) {
     result.error = std::max(result.error, std::abs(sums[column]));
   }
   result.rate = result.rate > 0 ? 1.01 * result.rate : 1;
-  // Each sum of a product has an error of so many times itself, each entry of P' of one.
+  // Rounding of a step: longest_row + 1 operations per sum, and one per entry of P'.
   result.error = result.error / result.rate + (longest_row + 2) * kEpsilon<T>;
 
   Csr<T>& p = result.matrix.csr;

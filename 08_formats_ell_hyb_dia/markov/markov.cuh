@@ -1,5 +1,5 @@
-// What an iteration with a Markov chain needs beside the product: small kernels, no atomics, the
-// same sums in every run.
+// What an iteration with a Markov chain needs beside the product: small kernels without atomics, so
+// that the sums are the same in every run.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,7 +8,7 @@
 
 namespace spmv {
 
-// Adds up what the threads of a block have; the sum is for thread 0.
+// The sum over the threads of a block, returned to thread 0.
 template <int kThreads>
 __device__ double sum_of_block(double own) {
   __shared__ double sums[kThreads];

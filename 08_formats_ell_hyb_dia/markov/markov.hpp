@@ -1,9 +1,9 @@
-// Markov chains in continuous time: what becomes of a distribution of states, soon and in the end.
+// Markov chains in continuous time: the distribution over the states after a time, and in the end.
 //
 // A chain is given by Q', the transpose of its transition rates: off the diagonal no entry is
 // negative, and every column adds up to 0. Uniformization looks at it at random moments, `rate` of
-// them in a unit of time, at which it may also stay where it is: P = I + Q / rate is a matrix of
-// probabilities, and to move a distribution by one moment is one product with P'.
+// them per unit of time, at which it may also stay where it is: P = I + Q / rate is a matrix of
+// probabilities, and moving a distribution by one moment is one product with P'.
 #pragma once
 
 #include <functional>
@@ -26,16 +26,16 @@ struct Uniformized {
 template <typename T>
 Uniformized<T> uniformize(const Matrix<T>& rates);
 
-// P(first), P(first + 1), ... of the Poisson distribution, which add up to 1 after the tails, of
-// less than `tolerance` together, were cut off. What Fox and Glynn (1988) do: from the mode
-// outwards, since e^-mean is 0 to a computer.
+// P(first), P(first + 1), ... of the Poisson distribution, normalised to a sum of 1 after the
+// tails, of less than `tolerance` together, were cut off. Computed from the mode outwards (Fox and
+// Glynn 1988), since e^-mean underflows.
 struct PoissonWeights {
   long long first = 0;
   std::vector<double> weights;
 };
 PoissonWeights poisson_weights(double mean, double tolerance);
 
-// One kernel's way to a distribution.
+// The iteration of one kernel and its result.
 template <typename T>
 struct MarkovRun {
   std::vector<T> distribution;
@@ -55,8 +55,8 @@ struct MarkovOptions {
   std::function<void(long long, double)> progress = [](long long, double) {};
 };
 
-// The distribution that no step changes any more: from all states being alike, until a step changes
-// it by no more than the tolerance.
+// The stationary distribution: iterates from the uniform distribution until a step changes it by no
+// more than the tolerance.
 template <typename T>
 MarkovRun<T> stationary(const Kernel& kernel, const Problem<T>& uniformized,
                         const MarkovOptions& options);
@@ -67,10 +67,10 @@ template <typename T>
 MarkovRun<T> transient(const Kernel& kernel, const Problem<T>& uniformized, double mean,
                        Index start, const MarkovOptions& options);
 
-// What can be said against a result, worked out by the host in double precision. No bound is tuned:
-// each follows from the tolerance and from what rounding may do in so many steps.
+// The check of a result, computed by the host in double precision. No bound is tuned: each follows
+// from the tolerance and from the rounding errors of that many steps.
 struct MarkovVerdict {
-  std::string failure;   // empty: nothing
+  std::string failure;   // empty: none
   double sum_error = 0;  // |sum - 1|
   double residual = 0;   // the sum of |Q' x|, over the rate
   double distance = -1;  // from the dense solution: the sum of differences; -1: too many states

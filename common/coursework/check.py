@@ -212,7 +212,7 @@ def not_run(exercise, refused, broken, todo):
 
 
 def verdict_on_target(target, value, line):
-    """A sentence, as 'your loads of values move 31.9 bytes a nonzero; the target is at most 11'."""
+    """A sentence, as 'your loads of values move 31.9 bytes per nonzero; the target is at most 11'."""
     verb, array = {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[target.access], target.array
     if value is NOT_COUNTED:
         return f"your {verb} {array} were not counted: the kernel is wrong on {target.matrix}"

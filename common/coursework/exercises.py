@@ -254,18 +254,18 @@ def per_nonzero(field_name, factor=1):
 
 # What a target may ask of the rows of a record's "traffic" that are about its array.
 COUNTERS = {
-    "sectors a request": ratio("sectors", "requests"),
-    "lanes a request": ratio("lanes", "requests"),
+    "sectors per request": ratio("sectors", "requests"),
+    "lanes per request": ratio("lanes", "requests"),
     "lanes on one address": ratio("lanes", "addresses"),
-    "bank passes a request": ratio("bank_passes", "requests"),
-    "bytes a nonzero": per_nonzero("sectors", 32),
+    "bank passes per request": ratio("bank_passes", "requests"),
+    "bytes per nonzero": per_nonzero("sectors", 32),
     "lanes a nonzero": per_nonzero("lanes"),
 }
 
 
 def counter(target, record):
     """The target's value in a record, or None where the kernel did nothing of the kind."""
-    space = "shared" if target.counter == "bank passes a request" else "global"
+    space = "shared" if target.counter == "bank passes per request" else "global"
     rows = [
         row
         for row in record["traffic"]

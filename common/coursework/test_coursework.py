@@ -130,14 +130,14 @@ class Exercises(unittest.TestCase):
                 Target("t", "k", "m", name, array, "load", 1.0, None, 5, "because"), record
             )
 
-        self.assertEqual(value("sectors a request"), 5)
-        self.assertEqual(value("lanes a request"), 16)
+        self.assertEqual(value("sectors per request"), 5)
+        self.assertEqual(value("lanes per request"), 16)
         self.assertEqual(value("lanes on one address"), 2)
-        self.assertEqual(value("bytes a nonzero"), 5)
+        self.assertEqual(value("bytes per nonzero"), 5)
         self.assertEqual(value("lanes a nonzero"), 0.5)
-        self.assertEqual(value("bank passes a request"), 3)
-        self.assertIsNone(value("sectors a request", "y"))
-        target = Target("t", "k", "m", "sectors a request", "values", "load", 1.0, None, 5, "because")
+        self.assertEqual(value("bank passes per request"), 3)
+        self.assertIsNone(value("sectors per request", "y"))
+        target = Target("t", "k", "m", "sectors per request", "values", "load", 1.0, None, 5, "because")
         self.assertEqual(exercises.worst_line(target, record), "k.cuh:8")
         self.assertIn("k.cuh:8", check.verdict_on_target(target, 5, "k.cuh:8"))
         for value in (None, check.NOT_COUNTED):
@@ -399,8 +399,8 @@ class Submissions(unittest.TestCase):
 
     def test_points(self):
         exercise = Exercise("e", [], ["k"], "", "", [], 50, 20, [
-            Target("a", "k", "m", "lanes a request", "x", "load", None, 8.0, 20, ""),
-            Target("b", "k", "m", "lanes a request", "x", "load", None, 16.0, 10, "")])  # fmt: skip
+            Target("a", "k", "m", "lanes per request", "x", "load", None, 8.0, 20, ""),
+            Target("b", "k", "m", "lanes per request", "x", "load", None, 16.0, 10, "")])  # fmt: skip
 
         def points(right, wrong=(), ended="", value=10.0):
             targets = [(t, value, None) for t in exercise.targets]

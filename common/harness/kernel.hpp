@@ -49,7 +49,7 @@ class Spmv {
   // Bytes of A that one product must read, in the format of this kernel: values, indices, offsets.
   virtual std::size_t matrix_bytes() const = 0;
 
-  // What setup chose for this matrix ("8 lanes a row"), for the table. Empty: nothing to choose.
+  // What setup chose for this matrix ("8 lanes per row"), for the table. Empty: nothing to choose.
   virtual std::string choice() const { return {}; }
 };
 

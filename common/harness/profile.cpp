@@ -186,7 +186,7 @@ std::string ratio(double a, double b, const char* nothing = "") {
   return b == 0 ? nothing : fmt::format("{:.2f}", a / b);
 }
 
-constexpr const char* kColumns = "{:>9} {:>6} {:>9} {:>7}  {:<24}";
+constexpr const char* kColumns = "{:>9} {:>6} {:>11} {:>7}  {:<24}";
 
 std::string describe(const Traffic& t) {
   const auto n = static_cast<double>(t.requests);
@@ -213,7 +213,7 @@ void print_source(std::ostream& out, const std::vector<const LineTraffic*>& line
   for (const auto& [file, by_line] : files) {
     const std::vector<std::string> text =
         file.empty() ? std::vector<std::string>{} : read_lines(file);
-    out << fmt::format(kColumns, "requests", "lanes", "a request", "fewest", "")
+    out << fmt::format(kColumns, "requests", "lanes", "per request", "fewest", "")
         << (file.empty() ? "(no debug information)" : file) << '\n';
     std::set<unsigned> touched;
     for (const auto& [line, traffic] : by_line) touched.insert(line);

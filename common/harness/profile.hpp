@@ -21,12 +21,12 @@ struct Traffic {
   std::string access;                  // "load", "store", "atomic"
   std::uint64_t requests = 0;          // of a warp
   std::uint64_t lanes = 0;             // that took part in them
-  std::uint64_t bytes_used = 0;        // distinct bytes a request, summed
+  std::uint64_t bytes_used = 0;        // distinct bytes per request, summed
   std::uint64_t sectors = 0;           // of 32 bytes, global memory only
   std::uint64_t ideal_sectors = 0;     // the fewest that could hold the bytes used
   std::uint64_t bank_passes = 0;       // shared memory only
   std::uint64_t max_same_address = 0;  // lanes of a request, atomics only
-  std::uint64_t addresses = 0;         // distinct ones a request, summed
+  std::uint64_t addresses = 0;         // distinct ones per request, summed
   std::uint64_t lines = 0;             // of 128 bytes, global memory only
   std::uint64_t ideal_lines = 0;
   std::uint64_t ideal_bank_passes = 0;  // without conflicts

@@ -136,7 +136,7 @@ void print_cpu_table(std::ostream& out, const MatrixReport& report) {
 
 const char* const kCpuLegend =
     "needed: A and x read once, y written once. moved: 32-byte sectors asked for, before caches.\n"
-    "used: part of them that the warp used. matrix, x, stores: sectors a request of a warp.\n"
+    "used: part of them that the warp used. matrix, x, stores: sectors per request of a warp.\n"
     "lanes: active in a request, of 32. GFLOP/s: of this CPU; it says nothing about a GPU.\n";
 
 double best_vendor_time(const MatrixReport& report) {
