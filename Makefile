@@ -108,8 +108,9 @@ figures:  ## draw every figure from published and measured records, and from tra
 	@plots/python.sh plots/figures.py $(ARGS)
 	@$(MAKE) BACKEND=cpu pictures ARGS=
 
-pictures: $(SPMV)  ## only those of the lessons, from traces
-	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(ARGS)
+# FILES: a directory with the matrices of this page's table, which data/ has not all.
+pictures: $(SPMV)  ## only those of the lessons, from traces, and of the README's matrices, from FILES=directory
+	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(if $(FILES),--files '$(FILES)') $(ARGS)
 
 report:  ## the results page: which kernel, claims, comparisons, all measurements in one HTML file, build/report.html
 	@plots/python.sh plots/report.py $(ARGS) $(or_quit)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the pictures of the lessons from traces: make pictures
 
-    pictures.py PROGRAM DIRECTORY [NAME...]
+    pictures.py PROGRAM DIRECTORY [NAME...] [--files DIRECTORY]
 
 PROGRAM is the CPU backend with all steps. Each picture is an SVG that follows the reader's light or dark
 setting, moves where motion explains, and stands still where the reader asks for that. Drawn again, it is
@@ -22,6 +22,7 @@ import watch
 
 RAMP = [(58, 76, 192), (38, 150, 200), (52, 172, 110), (226, 174, 30), (216, 62, 52)]
 WIDTH = 900
+ROOT = Path(__file__).resolve().parents[2]
 
 STYLE = """
 .p { fill: #ffffff } .ink { fill: #1c2430 } .soft { fill: #5d6878 } .edge { stroke: #b9c2ce; fill: none }
@@ -674,17 +675,42 @@ def steps(events, flags, title):
 # --- Matrices -------------------------------------------------------------------------------------
 
 
-def sparsity(program, title="Where the nonzeros of these matrices are"):
-    """The matrices of the README's table, side by side: a cell is darker the more nonzeros it has."""
-    readme = (watch.HERE.parents[1] / "README.md").read_text(encoding="utf-8")
+def short(count):
+    """1600000: 1.6M."""
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if count >= 0.9995 * unit:
+            return f"{count / unit:.3g}{letter}"
+    return f"{count:.3g}"
+
+
+def find_matrix(program, files, name, per_row):
+    """`spmv info` of the matrix with that name and, as the README says, so many nonzeros per row: of a file, or of
+    a generator, whose defaults may have been others when it was measured. Raises TraceError."""
+    specifications = [name]
+    if ":" in name:
+        for records in sorted((ROOT / "plots" / "results").glob("*/*.jsonl")):
+            specifications += re.findall(rf'"detail": ?"({name},[^"]*)"', records.read_text(encoding="utf-8"))
+    elif files:
+        specifications = [*sorted(files.glob(f"{name}.mtx*")), name]
+    for specification in dict.fromkeys(specifications):
+        done = subprocess.run([program, "info", specification, "--json"], capture_output=True, text=True)
+        info = json.loads(done.stdout) if done.returncode == 0 else {"matrix": {"source": ""}}
+        if info["matrix"]["source"] in ("file", "generated") and f"{info['mean_row']:.1f}" == per_row:
+            return info
+    raise traces.TraceError(f"the file of {name} is not here (FILES=directory)")
+
+
+def sparsity(program, files, title="Where the nonzeros of these matrices are"):
+    """The matrices of the README's table, side by side: a cell is darker the more nonzeros it has. Those that no
+    generator makes exactly are read from the directory `files` or from data/. Raises TraceError."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     names = re.search(r"matrices=(\S+) precision", readme)[1].split(",")
     cells, gap = 48, 18
     side = (WIDTH - 20 - gap * (len(names) - 1)) / len(names)
     picture = Picture(title, "")
     told = []
     for i, name in enumerate(names):
-        done = subprocess.run([program, "info", name, "--json"], capture_output=True, text=True, check=True)
-        info = json.loads(done.stdout)
+        info = find_matrix(program, files, name, re.search(rf"^\| {name} \| (\S+) \|", readme, re.MULTILINE)[1])
         rows, columns, drawn = info["matrix"]["rows"], info["matrix"]["cols"], info["picture"]
         high, wide = (max(4, round(cells * n / max(rows, columns))) for n in (rows, columns))
         sums = defaultdict(int)
@@ -693,16 +719,26 @@ def sparsity(program, title="Where the nonzeros of these matrices are"):
         most = max(sums.values())
         x0, cell = 10 + i * (side + gap), side / cells
         picture.rect(x0, 44, wide * cell, high * cell, class_="edge")
+        shade = {place: min(3, int(4 * (count / most) ** 0.4)) for place, count in sums.items()}
         paths = defaultdict(list)
-        for (line, column), count in sorted(sums.items()):
-            paths[min(3, int(4 * (count / most) ** 0.4))].append(f"M{number(x0 + column * cell)} {number(44 + (line + 0.5) * cell)}h{number(cell)}")
-        for shade, path in sorted(paths.items()):
-            picture.add("path", d="".join(path), class_="nonzero", stroke_width=number(cell), opacity=str((0.25, 0.5, 0.75, 1)[shade]))
+        for line in range(high):
+            column = 0
+            while column < wide:
+                end, of = column + 1, shade.get((line, column))
+                while end < wide and shade.get((line, end)) == of:
+                    end += 1
+                if of is not None:
+                    paths[of].append(f"M{column} {line}h{end - column}")
+                column = end
+        for of, path in sorted(paths.items()):
+            picture.add("path", d="".join(path), class_="nonzero", opacity=str((0.3, 0.55, 0.8, 1)[of]),
+                        transform=f"translate({number(x0)} {44 + cell / 2:.2f}) scale({cell:.4f})")  # fmt: skip
+        per_row = info["matrix"]["nnz"] / rows
         picture.text(x0, 16, name, "ink small")
-        picture.text(x0, 32, f"{rows:,} × {columns:,}, {info['matrix']['nnz'] / rows:.1f} per row" if side > 170 else f"{rows / 1e6:.3g} M rows, {info['matrix']['nnz'] / rows:.3g} per row", "soft small")
-        origin = {"file": "the file", "generated": "generated", "stand-in": "a stand-in"}.get(info["matrix"]["source"], info["matrix"]["source"])
-        told.append(f"{name} ({origin}): {rows} rows, {columns} columns, {info['matrix']['nnz']} nonzeros.")
-    picture.height = max(picture.height, 44 + side)
+        picture.text(x0, 32, f"{short(rows)} × {short(columns)}, {short(per_row)} each", "soft small")
+        told.append(f"{name}: {rows} rows, {columns} columns, {info['matrix']['nnz']} nonzeros.")
+    picture.height = 44 + side
+    picture.text(10, 60 + side, "Rows × columns, and nonzeros per row on average. The darker a cell, the more nonzeros it has.", "soft small")
     picture.description = " ".join(told)
     return picture
 
@@ -713,6 +749,7 @@ def sparsity(program, title="Where the nonzeros of these matrices are"):
 STENCIL = "stencil2d:16x16"
 UNEVEN = "fem:64,block=1"
 STEPS = "steps --gpus 2"
+SPARSITY = "sparsity"
 
 
 def pictures():
@@ -760,8 +797,9 @@ def main():
     parser.add_argument("program", type=Path)
     parser.add_argument("directory", type=Path)
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--files", type=Path)
     arguments = parser.parse_args()
-    unknown = set(arguments.names) - set(pictures())
+    unknown = set(arguments.names) - set(pictures()) - {SPARSITY}
     if unknown:
         sys.exit(f"error: no picture {', '.join(sorted(unknown))}; there are {', '.join(pictures())}")
     arguments.directory.mkdir(parents=True, exist_ok=True)
@@ -771,6 +809,13 @@ def main():
             print(arguments.directory / f"{name}.svg")
     except traces.TraceError as error:
         sys.exit(f"error: {error}")
+    if not arguments.names or SPARSITY in arguments.names:
+        file = arguments.directory / f"{SPARSITY}.svg"
+        try:
+            file.write_text(sparsity(arguments.program, arguments.files).svg(), encoding="utf-8")
+            print(file)
+        except traces.TraceError as error:
+            print(f"{file} stays as it is: {error}")
 
 
 if __name__ == "__main__":
