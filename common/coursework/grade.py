@@ -33,8 +33,14 @@ from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
 BACKEND = "cpu"  # the one that counts, and that every machine has
-BUILD_LIMITS = Limits(seconds=20, bytes=2 << 30, output=256 << 20)
 RUN_LIMITS = Limits(seconds=60)
+
+
+def build_limits(run):
+    """For compiling, which takes a second or two."""
+    return Limits(seconds=max(run.seconds // 3, 10), bytes=2 << 30, output=256 << 20)
+
+
 ATTEMPTS = 3
 
 
@@ -119,7 +125,7 @@ class Grader:
                    "files": [name for exercise in self.step.exercises for name in exercise.files]}  # fmt: skip
         status, text, errors = self.sandbox.run(
             [python(), ROOT / "common/coursework/build.py", json.dumps(request)],
-            self.mounts((course, course, False), (out, out, True)), BUILD_LIMITS)  # fmt: skip
+            self.mounts((course, course, False), (out, out, True)), build_limits(self.limits))  # fmt: skip
         if status is None or status in (-24, -9):
             return Grade(student, "compiling it took too long, or too much memory")
         if status != 0:
@@ -326,7 +332,7 @@ def main():
     parser.add_argument("--seed", type=int, default=20120)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--workers", type=int, default=1, help="threads that run the blocks of a kernel")
-    parser.add_argument("--seconds", type=int, default=RUN_LIMITS.seconds, help="of a processor, for an exercise")
+    parser.add_argument("--seconds", type=int, default=RUN_LIMITS.seconds, help="of a processor, for an exercise; a third for compiling")
     parser.add_argument("--trusted", action="store_true", help="without a sandbox")
     options = parser.parse_args()
     output = options.output or Path(os.path.relpath(ROOT / "build/grades" / options.step.strip("/")))

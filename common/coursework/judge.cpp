@@ -39,7 +39,7 @@
 #include "coursework/shrink.hpp"
 #include "harness/verify.hpp"
 #include "sparse/convert.hpp"
-#include "sparse/load.hpp"
+#include "sparse/generators.hpp"
 #include "tests/kernel_matrices.hpp"
 
 namespace spmv::coursework {
@@ -160,13 +160,13 @@ class Judge {
   // Counts in double precision, in an order in which the product is right.
   void count(const std::string& kernel, const std::string& name) {
     trying_ = name;
-    const Matrix<double> matrix = load_matrix<double>(name, {.keep_coo = true});
-    Problems problems(matrix.coo);
-    send_matrix(matrix.coo);
+    const Coo<double> triplets = to_coo(generate<double>(name));
+    Problems problems(triplets);
+    send_matrix(triplets);
     for (int order = 0; order < options_.orders; ++order) {
       const Outcome outcome = multiply(kernel, problems, {false, false, order}, kTolerant, true);
       if (!outcome.right()) continue;
-      Json line{{"counted", kernel}, {"matrix", name}, {"nnz", matrix.csr.nnz()}};
+      Json line{{"counted", kernel}, {"matrix", name}, {"nnz", triplets.nnz()}};
       line["traffic"] = to_json(outcome.reply.counts);
       line["lines"] = to_json(outcome.reply.lines);
       say(line);
@@ -354,7 +354,7 @@ std::vector<test::NamedMatrix> matrices_of(const Options& options) {
     matrices.push_back(std::move(matrix));
   }
   for (const std::string& name : options.matrices) {
-    matrices.push_back({name, load_matrix<double>(name, {.keep_coo = true}).coo});
+    matrices.push_back({name, to_coo(generate<double>(name))});
   }
   const auto size = [](const test::NamedMatrix& m) {
     return std::pair(m.triplets.nnz() == 0,

@@ -9,9 +9,12 @@
 KIT := $(OUT)/kit
 in_common = $(call object,$(wildcard $(addprefix $(ROOT)/common/,$(1))))
 
-judge_objects := $(call in_common,sparse/*.cpp harness/verify.cpp tests/kernel_matrices.cpp \
+# Matrices are generated here; what reads, writes and describes files is left out.
+generators := $(filter-out $(call in_common,$(addprefix sparse/,bsr.cpp catalogue.cpp input_file.cpp load.cpp \
+  matrix_market_*.cpp row_source.cpp statistics.cpp)),$(call in_common,sparse/*.cpp))
+judge_objects := $(generators) $(call in_common,harness/verify.cpp tests/kernel_matrices.cpp \
   $(addprefix coursework/,judge.cpp runner_process.cpp protocol.cpp drawing.cpp shrink.cpp))
-runner_objects := $(call in_common,sparse/*.cpp device/*.cpp harness/kernel.cpp \
+runner_objects := $(call in_common,sparse/convert.cpp device/*.cpp harness/kernel.cpp \
   $(if $(filter cpu,$(BACKEND)),simt/*.cpp) coursework/runner.cpp coursework/protocol.cpp)
 
 # For a kit that is built once and not worked on.

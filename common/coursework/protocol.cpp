@@ -64,8 +64,9 @@ std::vector<Count> read_counts(FrameReader& in) {
   };
   const auto size = in.number<std::uint32_t>();
   if (size > kMostCounts) throw ProtocolError("too many counters");
-  std::vector<Count> counts(size);
-  for (Count& c : counts) {
+  std::vector<Count> counts;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    Count& c = counts.emplace_back();
     for (std::string* name : {&c.array, &c.space, &c.access, &c.file}) *name = read_name(in);
     if (!known(kSpaces, c.space) || !known(kAccesses, c.access)) {
       throw ProtocolError("a counter of no known kind");

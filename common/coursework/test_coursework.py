@@ -4,6 +4,7 @@
     make test-coursework                      every step as handed out and solved, every mistake
 """
 
+import contextlib
 import csv
 import hashlib
 import io
@@ -17,6 +18,7 @@ import tempfile
 import unittest
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -189,6 +191,35 @@ class Checks(unittest.TestCase):
                 check.read_build(bad)
 
 
+# Of the compiler and of the C library: accesses of these would not be observed.
+UNOBSERVED = """__builtin_memcpy(y, x, 8); __builtin_memset(y, 0, 8); __builtin_memmove(y, x, 8);
+__builtin_memcpy_inline(y, x, 8); __builtin_prefetch(x); __builtin_assume_aligned(x, 8);
+__builtin_nontemporal_store(T{1}, y); __builtin_nontemporal_load(x); __builtin_strlen((const char*)x);
+__builtin_alloca(8); __builtin_frame_address(0); __builtin_return_address(0); __builtin_unreachable();
+__sync_fetch_and_add((int*)y, 1); __sync_synchronize(); __atomic_load_n((int*)y, 0);
+__atomic_fetch_add((int*)y, 1, 0); __c11_atomic_thread_fence(0); wmemcpy(0, 0, 1); bcopy(x, y, 8);
+std::copy(x, x + 1, y); std::memmove(y, x, 8); std::copy_n(x, 1, y); std::fill_n(y, 1, T{});
+std::construct_at(y, T{}); std::swap(y[0], y[1]); std::atomic_ref<T>(y[0]).load(); strcpy((char*)y, "a");"""
+
+
+class Whitelist(unittest.TestCase):
+    def test_accesses_that_are_not_observed_are_refused(self):
+        """Each in a file of its own, below a line that may stand there."""
+        step = read_step(ROOT / GRADED)
+        with tempfile.TemporaryDirectory() as scratch:
+            course = Path(scratch) / "course"
+            check.lay_out(step, ROOT / GRADED, course)
+            rules = whitelist.for_kit(ROOT, ROOT / "build/cpu/kit", scratch)
+            path = course / GRADED / attacks.KERNEL
+            given = {path.name: (course / "given" / path.name).read_text()}
+            for statement in re.split(r";\s+", UNOBSERVED.rstrip(";")):
+                with self.subTest(statement):
+                    path.write_text(attacks.in_kernel(f"__syncwarp();\n  {statement};"))
+                    lines = {problem.line for problem in rules.examine(course, [path], given)[path.name]}
+                    number = 1 + path.read_text().split("\n").index(f"  {statement};")
+                    self.assertEqual(lines, {number})
+
+
 class Handouts(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -233,6 +264,46 @@ class Handouts(unittest.TestCase):
             leaky.addfile(info, io.BytesIO(line.encode()))
         found = handout.leaks(self.directory / "leaky.tar", step)
         self.assertEqual([place for place, _ in found], ["x/notes.txt:1"])
+
+    def test_a_moved_handout_compiles_what_is_in_it(self):
+        """Solved, it is right; moved, copied over by an older file and broken, it is not."""
+        step = read_step(ROOT / GRADED)
+        handout.write_handout(step, self.directory)
+        place = self.directory / GRADED
+        self.use_kit_of_repository(place)
+        kernel = place / GRADED / attacks.KERNEL
+        kernel.write_text(attacks.right())
+        done = self.check(place)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("right    on all", done.stdout)
+        moved = place.rename(self.directory / "moved")
+        kernel = moved / GRADED / attacks.KERNEL
+        kernel.write_text(attacks.edit("row >= rows", "row >= rows - 1"))
+        os.utime(kernel, (0, 0))
+        done = self.check(moved)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"WRONG    csr_vector\w* on (?s:.*)Next: make csr_vector right")
+
+    def use_kit_of_repository(self, place):
+        """As if another handout of the course had built its kit; which is another one for other files."""
+        words = [sys.executable, "-c", "import kit; print(kit.key())"]
+        where = {"cwd": place / "common/coursework", "capture_output": True, "text": True}
+        key = subprocess.run(words, **where, check=True).stdout.strip()
+        home = self.directory / "kits" / key
+        home.mkdir(parents=True)
+        for name in ("common", "build"):
+            (home / name).symlink_to(ROOT / name)
+        (home / "complete-cpu").touch()
+        header = place / "common/simt/engine.hpp"
+        text = header.read_text()
+        header.write_text(text + "\n")
+        self.assertNotEqual(subprocess.run(words, **where, check=True).stdout.strip(), key)
+        header.write_text(text)
+
+    def check(self, place):
+        environment = {**os.environ, "SPMV_KITS": str(self.directory / "kits")}
+        return subprocess.run(["make", "-C", place / GRADED, "BACKEND=cpu", "check", "ARGS=csr_vector"],
+                              capture_output=True, text=True, env=environment)  # fmt: skip
 
     def test_nothing_is_overwritten(self):
         step = read_step(STEPS[0])
@@ -417,9 +488,97 @@ class Submissions(unittest.TestCase):
         self.assertEqual(check.Result(exercise, missing="refused: x").points(), (0, 0, 0))
 
 
+# --- Failures of what grades ------------------------------------------------------------------------
+
+
+class NotGraded(unittest.TestCase):
+    """A failure of sandbox or judge is tried again, then said; it is never a grade."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = Path(scratch.name)
+        for student in ("ann", "bob"):
+            attacks.with_right_kernel(self.scratch, student)
+        self.step = read_step(ROOT / GRADED)
+        self.calls = 0
+
+    def failing(self, times):
+        """A sandbox in which so many commands fail, as bubblewrap does when it cannot start."""
+        test = self
+
+        class Failing(Sandbox):
+            def __init__(self, trusted=True):
+                super().__init__(trusted=True)
+
+            def run(self, command, mounts=(), limits=Limits()):
+                test.calls += 1
+                if test.calls <= times:
+                    return 1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"
+                return 0, '{"refused": {"csr_vector_shared.cuh": ["no"]}, "broken": {}, "built": false}', ""
+
+        return Failing
+
+    def test_a_failure_that_passes_costs_nothing(self):
+        grader = grade.Grader(self.step, None, self.failing(grade.ATTEMPTS - 1)(), 7)
+        result = grader.grade("ann", self.scratch / "ann")
+        self.assertEqual((self.calls, result.graded, result.remark), (grade.ATTEMPTS, True, ""))
+
+    def test_a_judge_that_ends_gives_no_points(self):
+        exercise = self.step.exercises[0]
+        for program in ("false", "true"):  # without a word, either
+            with self.assertRaises(check.NotJudged):
+                check.judge(self.step, exercise, shutil.which(program), ["true"])
+        with self.assertRaisesRegex(check.NotJudged, "did not start"):
+            check.judge(self.step, exercise, ROOT / "build/cpu/kit/judge", ["false"])
+
+    def test_a_failure_that_stays_ends_the_run_with_an_error(self):
+        output = self.scratch / "grades"
+        words = ["grade.py", GRADED, str(self.scratch), "--output", str(output), "--trusted", "--jobs", "1"]
+        with mock.patch.object(sys, "argv", words), mock.patch.object(grade, "prepare"), \
+                mock.patch.object(grade, "Sandbox", self.failing(grade.ATTEMPTS)), \
+                contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:  # fmt: skip
+            grade.main()
+        self.assertEqual(ended.exception.code, "error: not graded: ann")
+        self.assertRegex(said.getvalue(), r"ann +- .*not graded: the build ended with status 1: bwrap")
+        with open(output / "grades.csv", newline="") as file:
+            rows = {row["student"]: row for row in csv.DictReader(file)}
+        self.assertEqual((rows["ann"]["graded"], rows["ann"]["points"]), ("no", ""))
+        self.assertEqual((rows["bob"]["graded"], rows["bob"]["points"]), ("yes", "0"))
+        self.assertIn("**Not graded.**", (output / "ann.md").read_text())
+
+
+class SamePoints(unittest.TestCase):
+    def test_a_race_gets_the_same_points_whatever_the_workers(self):
+        """`y[row] += sum` in place of atomicAdd: 2 runs, with 1 worker and with 4; in COURSEWORK=full 10,
+        with 1, 2 and 4."""
+        step = read_step(ROOT / "04_atomic_coo")
+        exercise = next(e for e in step.exercises if e.name == "atomic_coo")
+        with tempfile.TemporaryDirectory() as scratch:
+            scratch = Path(scratch)
+            course, out = scratch / "course", scratch / "out"
+            check.lay_out(step, ROOT / step.directory, course)
+            out.mkdir()
+            path = course / step.directory / exercise.files[0]
+            text, changes = re.subn(r"atomicAdd\(&y\[(.*)\], (.*)\);", r"y[\1] += \2;", path.read_text())
+            self.assertGreater(changes, 0)
+            path.write_text(text)
+            answer = build.Build({"course": course, "step": step.directory, "out": out, "backend": "cpu",
+                                  "files": exercise.files}).run()  # fmt: skip
+            self.assertTrue(answer["built"], answer)
+            results = []
+            for workers in [1, 2, 4] * 3 + [1] if FULL else [1, 4]:
+                results.append(check.judge(step, exercise, ROOT / "build/cpu/kit/judge", [out / "objects/runner"],
+                                           seed=7, workers=workers))  # fmt: skip
+        self.assertIn("race", results[0].unsafe())
+        for result in results:
+            self.assertEqual(result.points(), results[0].points())
+            self.assertEqual(check.explain(result), check.explain(results[0]))
+
+
 # --- Mistakes, graded -----------------------------------------------------------------------------
 
-IN_CI = ["right_shared", "past_the_row", "missing_barrier", "fake_and_exit", "does_not_compile"]
+IN_CI = ["past_the_row", "missing_barrier", "fake_and_exit", "does_not_compile"]
 
 
 class Grading(unittest.TestCase):
@@ -477,7 +636,7 @@ class Grading(unittest.TestCase):
                 mine = next((r for r in row["remark"].split("; ") if exercise + ":" in r), row["remark"])
                 if not (name == "right_shared" or name == "right"):
                     self.assertRegex(mine, remark, page)
-        self.assertIn("right_shared" if not FULL else "uncoalesced", self.done.stdout)
+        self.assertIn(self.names[-1], self.done.stdout)
 
     def test_no_attack_gets_a_point(self):
         wanted = {name: kernel()[1] for name, kernel in attacks.KERNELS.items()}
@@ -526,18 +685,23 @@ class Grading(unittest.TestCase):
 
 class Compiles(unittest.TestCase):
     def test_what_is_handed_out(self):
-        """Without a warning. COURSEWORK=full links it and runs it, too."""
+        """Without a warning: one step with the handout's own common/, all with the kit's headers, which are
+        compiled. COURSEWORK=full links them and runs them, too."""
         with tempfile.TemporaryDirectory() as scratch:
             for directory in STEPS:
                 step = read_step(directory)
                 handout.write_handout(step, scratch)
-                place = Path(scratch) / step.directory
-                (place / "build").mkdir()
-                shutil.copyfile(ROOT / "build/setup-cpu.mk", place / "build/setup-cpu.mk")
-                done = subprocess.run(
-                    ["make", "-C", place / step.directory, "BACKEND=cpu", "CXXFLAGS=-fsyntax-only -Werror",
-                     place / f"build/cpu/{step.directory}/stage.cu.o"], capture_output=True, text=True)  # fmt: skip
-                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                place = Path(scratch) / step.directory / step.directory
+                out = Path(scratch) / "objects" / step.directory
+                self.make("common/coursework", f"SOURCES={place}", f"TO={out}", out / "stage.cu.o",
+                          "CXXFLAGS=-O2 -g1 -fsyntax-only -Werror -Wno-unused")  # fmt: skip
+            (place.parent / "build").mkdir()
+            shutil.copyfile(ROOT / "build/setup-cpu.mk", place.parent / "build/setup-cpu.mk")
+            self.make(place, "CXXFLAGS=-fsyntax-only -Werror", place.parent / f"build/cpu/{step.directory}/stage.cu.o")
+
+    def make(self, place, *words):
+        done = subprocess.run(["make", "-C", ROOT / place, "BACKEND=cpu", *words], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 @unittest.skipUnless(FULL, "COURSEWORK=full tests every step")

@@ -625,18 +625,19 @@ class Whitelist:
             tu, errors = self.parse(course, readable) if readable else (None, [])
         except TooMuch:
             tu, errors = None, True
+        apart = errors and len(readable) > 1  # whose they are shows when each is read by itself
         for path in readable:
-            if errors:  # whose they are shows when each is read by itself
+            if apart:
                 try:
-                    tu, its_errors = self.parse(course, [path])
-                except TooMuch as problem:
-                    problems[path.name] = [Problem(1, problem.__doc__.split(": ")[1], "", syntax=True)]
-                    continue
-                if its_errors:
-                    found = [self.syntax_problem(d, path) for d in its_errors[:MOST_PROBLEMS]]
-                    problems[path.name] = found
-                    continue
-            problems[path.name] = self.look_at(tu, course, path, given)
+                    tu, errors = self.parse(course, [path])
+                except TooMuch:
+                    tu = None
+            if tu is None:
+                problems[path.name] = [Problem(1, TooMuch.__doc__.split(": ")[1], "", syntax=True)]
+            elif errors:
+                problems[path.name] = [self.syntax_problem(d, path) for d in errors[:MOST_PROBLEMS]]
+            else:
+                problems[path.name] = self.look_at(tu, course, path, given)
         return problems
 
     @staticmethod

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "sparse/load.hpp"
+
 namespace spmv {
 namespace {
 
@@ -98,6 +100,13 @@ Coo<T> sorted_by_row(const Coo<T>& coo) {
   return sorted;
 }
 
+template <typename T>
+Coo<T> triplets_of(const Matrix<T>& matrix) {
+  // Of an empty matrix nobody can tell whether its triplets were kept.
+  const bool kept = matrix.csr.nnz() > 0 && matrix.coo.nnz() == matrix.csr.nnz();
+  return kept ? matrix.coo : to_coo(matrix.csr);
+}
+
 template Index sum_repeated_columns(Csr<float>&);
 template Index sum_repeated_columns(Csr<double>&);
 template Csr<float> to_csr(const Coo<float>&, Index*);
@@ -106,5 +115,7 @@ template Coo<float> to_coo(const Csr<float>&);
 template Coo<double> to_coo(const Csr<double>&);
 template Coo<float> sorted_by_row(const Coo<float>&);
 template Coo<double> sorted_by_row(const Coo<double>&);
+template Coo<float> triplets_of(const Matrix<float>&);
+template Coo<double> triplets_of(const Matrix<double>&);
 
 }  // namespace spmv

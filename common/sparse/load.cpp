@@ -113,15 +113,6 @@ Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
   return matrix;
 }
 
-template <typename T>
-Coo<T> triplets_of(const Matrix<T>& matrix) {
-  // Of an empty matrix nobody can tell whether its triplets were kept.
-  const bool kept = matrix.csr.nnz() > 0 && matrix.coo.nnz() == matrix.csr.nnz();
-  return kept ? matrix.coo : to_coo(matrix.csr);
-}
-
-template Coo<float> triplets_of(const Matrix<float>&);
-template Coo<double> triplets_of(const Matrix<double>&);
 template Matrix<float> load_matrix(const std::string&, const LoadOptions&);
 template Matrix<double> load_matrix(const std::string&, const LoadOptions&);
 

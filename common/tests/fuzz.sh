@@ -1,6 +1,7 @@
 #!/bin/sh
 # Fuzzes what reads text from outside: fuzz.sh [SECONDS [TARGET]], 60 s unless told, shared by the
-# targets: matrix_market (the reader of files), specification (of generators).
+# targets: matrix_market (the reader of files), specification (of generators), reply (what the judge
+# of coursework reads from the process with a student's kernels).
 #
 # Starts from the malformed corpus, a few good inputs and whatever earlier runs found worth keeping
 # (build/fuzz/corpus-TARGET). Exits 1 when an input crashes a target or breaks one of its checks; the
@@ -16,9 +17,8 @@ esac
 cd "$(dirname "$0")/../.."
 compiler=${CXX_FUZZ:-clang++}
 out=build/fuzz
-mkdir -p $out/seeds-matrix_market $out/corpus-matrix_market $out/seeds-specification \
-  $out/corpus-specification
-targets=${2:-matrix_market specification}
+targets=${2:-matrix_market specification reply}
+for target in matrix_market specification reply; do mkdir -p $out/seeds-$target $out/corpus-$target; done
 
 if ! command -v "$compiler" > /dev/null; then
   echo "fuzz: skipped, $compiler is not installed (clang with its libFuzzer runtime)"
@@ -33,7 +33,7 @@ if ! "$compiler" -std=c++20 $sanitizers $out/probe.cpp -o $out/probe 2> $out/pro
   exit 0
 fi
 
-flags="-std=c++20 -O2 -g $sanitizers -fno-sanitize-recover=undefined -Wno-unknown-pragmas -Icommon \
+flags="-std=c++20 -O1 -gline-tables-only $sanitizers -fno-sanitize-recover=undefined -Wno-unknown-pragmas -Icommon \
   -isystem .deps/usr/include"
 link=-lfmt
 printf '%s\n' '#include <fmt/format.h>' 'int main() { return fmt::format("{}", 1).size() == 0; }' \
@@ -41,18 +41,23 @@ printf '%s\n' '#include <fmt/format.h>' 'int main() { return fmt::format("{}", 1
 "$compiler" -std=c++20 $out/probe.cpp -lfmt -o $out/probe 2> $out/probe.log || {
   flags="$flags -DFMT_HEADER_ONLY" link=
 }
-objects=
-for source in convert generators grid input_file matrix_market_header matrix_market_reader memory \
-  specification wlan; do
-  # shellcheck disable=SC2086  # a list
-  "$compiler" $flags -c common/sparse/$source.cpp -o $out/$source.o
-  objects="$objects $out/$source.o"
-done
+# What a target is made of, in common/.
+sources_of() {
+  echo "tests/fuzz_$1"
+  case $1 in
+    reply) echo coursework/protocol ;;
+    *) for name in convert fem generators graph grid input_file kkt lattice matrix_market_header \
+         matrix_market_reader memory mesh powerlaw rmat row_lengths simple specification stand_in wlan; do
+         echo sparse/$name
+       done ;;
+  esac
+}
+for target in $targets; do sources_of "$target"; done | sort -u |
+  xargs -P "$(nproc)" -I{} sh -c "$compiler $flags -c common/{}.cpp -o $out/\$(basename {}).o"
 for target in $targets; do
-  # shellcheck disable=SC2086  # lists
-  "$compiler" $flags -c common/tests/fuzz_$target.cpp -o $out/fuzz_$target.o
-  # shellcheck disable=SC2086
-  "$compiler" $sanitizers $out/fuzz_$target.o $objects $link -lz -pthread -o $out/fuzz_$target
+  # shellcheck disable=SC2086,SC2046  # lists
+  "$compiler" $sanitizers $(for source in $(sources_of "$target"); do echo $out/$(basename "$source").o; done) \
+    $link -lz -pthread -o $out/fuzz_$target
 done
 
 # Good files, one of each kind: from them the fuzzer learns what gets past the header.
@@ -105,9 +110,21 @@ awk '/^      \{"[a-z0-9_]+",$/ { gsub(/[^a-z0-9_]/, ""); name = $0; getline
   for word in ':' ',' '=' 'x' ',seed=' ',boundary=' ',dof=' '0.' '2147483647' '9223372036854775807' '=-1' \
     drop wrap clamp constant; do printf '"%s"\n' "$word"; done; } > $out/specification.dict
 
+# Replies: refused with a reason; y of 8 bytes; the same with a counter of an array and of a line.
+name() { printf '%s' "\\$(printf %o ${#1})\\0\\0\\0$1"; }
+counter="$(name values)$(name global)$(name load)$(name k.cuh)\21\0\0\0"
+for number in 1 2 3 4 5 6; do counter="$counter\\$number\0\0\0\0\0\0\0"; done
+printf '\0\2\6\0\0\0no fit' >$out/seeds-reply/refused
+printf '\10\1\10\0\0\00012345678\0\0\0\0\0\0\0\0' >$out/seeds-reply/product
+# shellcheck disable=SC2059  # it holds bytes
+printf "\10\1\10\0\0\00012345678\1\0\0\0$counter\1\0\0\0$counter" >$out/seeds-reply/counters
+for word in global shared none load store atomic texture barrier 'warp operation'; do
+  printf '"\\x%02x\\x00\\x00\\x00%s"\n' ${#word} "$word"
+done >$out/reply.dict
+
 seconds=$(((seconds + 1) / $(echo "$targets" | wc -w)))
 for target in $targets; do
-  case $target in matrix_market) longest=512 ;; *) longest=96 ;; esac
+  case $target in matrix_market | reply) longest=512 ;; *) longest=96 ;; esac
   log=$out/$target.log
   status=0
   # shellcheck disable=SC2086  # FUZZ_FLAGS is a list
