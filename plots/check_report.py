@@ -96,7 +96,7 @@ class Check:
                       f"{self.js('data.rows.length')} measurements"]
 
     def which_kernel(self):
-        for matrix in self.js("[names('m')[0], names('m').at(-2)]"):
+        for matrix in self.js("[names('m')[1], names('m').at(-1)]"):
             for products in (1, 30, 300, 100_000):
                 self.js(f"type('m', {json.dumps(matrix)}); type('products', '{products}')")
                 told, least = self.js(f"[duration(fastest({products})), fastest({products})]")
@@ -112,7 +112,7 @@ class Check:
                          " && data.rows.filter(other => other.matrix === row.matrix && other.precision === row.precision).length > 20)?.matrix")
         if matrix:
             self.js(f"""(() => {{ const row = data.rows.find(row => row.matrix === {json.dumps(matrix)}), looks = data.matrices[row.matrix];
-              type('m', TYPED); type('typed_nnz', row.nnz); type('typed_rows', row.rows); type('typed_longest', looks.max_row);
+              $('type').click(); type('typed_nnz', row.nnz); type('typed_rows', row.rows); type('typed_longest', looks.max_row);
               type('typed_diagonals', looks.diagonals); type('typed_kind', looks.kind); }})()""")
             self.expect(matrix in self.js("$('choice-note').textContent"), f"the properties of {matrix} do not lead to it")
             self.expect(self.js("$('choice').tBodies[0].rows.length") > 0, "no kernel for typed properties")
@@ -187,6 +187,11 @@ class Check:
         told = self.js(f"dropped('mine.jsonl', {json.dumps(records())})")
         self.expect("1 measurements of My GPU (mine.jsonl)" in told, f"own records: {told!r}")
         self.expect(self.js("names('device').includes('My GPU (mine.jsonl)') && names('b_device').includes('My GPU (mine.jsonl)')"), "an own device cannot be chosen")
+        # 0.02 ms against the one measurement of that kernel here.
+        here = self.js("data.rows.find(row => row.device === data.first && row.matrix === 'G3_circuit' && row.kernel === 'pcsr_one_pass' && row.precision === 'f64')?.warm_ms")
+        if here:
+            compared = self.js("$('compared').textContent")
+            self.expect(f"on {int(here > 0.02)} of 1" in compared and self.js(f"digits({here} / 0.02)") in compared and "My GPU" in compared, f"an own device is compared: {compared}")
         self.js("type('device', 'My GPU (mine.jsonl)')")
         self.equal(self.js("[shown.length, shown[0]?.warm_ms]"), [1, 0.02], "an own measurement")
         self.js(f"dropped('mine.jsonl', {json.dumps(records())})")

@@ -442,11 +442,23 @@ class Info:
         line["sketch"] = sketch(line["picture"])
         if job.matrix not in job.keys["pictures"]:
             del line["picture"]
+        if line["matrix"]["nnz"] <= job.keys.get("counted", 0) and not runner.machine.has_gpu:
+            line["moved"] = self.moved(job, runner)
         file = self.file(runner.store)
         every = {**looks_in(file), line["matrix"]["name"]: json.dumps(line, separators=(",", ":"))}
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("".join(f"{text}\n" for text in every.values()), encoding="utf-8")
         return f"{line['matrix']['nnz']} nonzeros, {line['matrix']['source']}"
+
+    @staticmethod
+    def moved(job, runner):
+        """{kernel: bytes in the sectors that warps request, per byte needed}, f64, counted by the CPU backend."""
+        kernels = ",".join(kernels_of(job.keys, runner.machine.kernels))
+        with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+            runner.children.run([runner.machine.spmv, *job.keys.get("options", []), "-m", job.matrix, "-p", "f64", "-k", kernels,
+                                 "--json", file.name], runner.arguments.timeout)
+            return {record["kernel"]: float(f"{32 * sum(t['sectors'] for t in record['traffic'] if t['space'] == 'global') / record['compulsory_bytes']:.3g}")
+                    for record in records_in(file.name) if record.get("traffic")}
 
     @staticmethod
     def file(store):

@@ -31,7 +31,7 @@ WORDS = ["device", "source", "matrix", "precision", "kernel", "choice", "run"]
 NUMBERS = ["rows", "cols", "nnz", *QUARTILES, "setup_ms", "preprocess_ms", "compulsory_bytes", "floor_warm_ms", "floor_cold_ms",
            "copy_gb_per_s"]
 RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
-LOOKS = ["min_row", "max_row", "mean_row", "stddev_row", "empty_rows", "diagonals", "bandwidth", "row_lengths", "sketch"]
+LOOKS = ["min_row", "max_row", "mean_row", "stddev_row", "empty_rows", "diagonals", "bandwidth", "row_lengths", "sketch", "moved"]
 
 
 # --- What the page's scripts read -------------------------------------------------------------------
@@ -64,16 +64,6 @@ def looks(data, record):
     return {name: rounded(info[name]) if isinstance(info[name], float) else info[name] for name in LOOKS if name in info}
 
 
-def moved(data):
-    """{matrix: {kernel: bytes in the sectors that warps request, per byte needed}}, f64, from the CPU backend."""
-    found = {}
-    for (matrix, precision, kernel), record in data.counters.items():
-        if precision == "f64" and record["step"] > 0 and record.get("traffic"):
-            requested = sum(bytes_moved for bytes_moved, _ in ours.traffic(record).values())
-            found.setdefault(matrix, {})[kernel] = rounded(requested / record["compulsory_bytes"], 3)
-    return found
-
-
 def measurements(every):
     """All rows of the devices, as columns, with what belongs to runs, matrices and kernels once."""
     rows = [row for data in every for row in data.times.values()]
@@ -83,11 +73,12 @@ def measurements(every):
             kernels[row["kernel"]] = {"step": row["step"], "format": row["format"]}
             runs[row["run"] + row["device"]] = {"id": row["run"], **{name: row[name] for name in RUN if name in row}}
         for name, record in data.matrices.items():
-            matrices[name] = {"kind": kind_of(record), "detail": record.get("detail", ""), **looks(data, record)}
+            papers = {"papers": True} if ours.group_of(data, name) == ours.GROUPS[2] else {}
+            matrices[name] = {"kind": kind_of(record), "detail": record.get("detail", ""), **papers, **looks(data, record)}
     rows = [{**row, "run": row["run"] + row["device"]} for row in rows]
     named = [column(name, rows) for name in [*WORDS, *NUMBERS]]
     return {"columns": named, "matrices": matrices, "kernels": kernels, "runs": runs, "kinds": KINDS, "steps": ours.STEPS,
-            "moved": moved(every[0]), "stand_ins": stand_ins()}
+            "stand_ins": stand_ins()}
 
 
 def packed(payload):
@@ -204,12 +195,12 @@ def page(data, others=()):
     rows = judged(every)
     payload = measurements(every)
     first = next((r for r in data.times.values() if on_gpu(r)), None)
-    said = f"CUDA {first['cuda']}, cuSPARSE {first['cusparse']}" if first else "not measured yet"
+    said = f"CUDA {first['cuda']}" if first else "not measured yet"
     library, about = embedded()
     parts = {
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
-        "summary": escape(f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements of {len(payload['kernels'])} "
-                          f"kernels on {len(payload['matrices'])} matrices; {data.device}, {said}"),
+        "summary": escape(f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements, {len(payload['kernels'])} "
+                          f"kernels, {len(payload['matrices'])} matrices; {data.device}, {said}"),
         "claims_summary": claims_summary(rows), "claims": claims_section(rows),
         "machine": machine(data).html(), "libraries": about,
         "papers": "\n".join(paper_section(title, module, data) for title, module in figures.MODULES.items()),

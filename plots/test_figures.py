@@ -335,7 +335,6 @@ class Report(Case):
         self.assertAlmostEqual(columns["warm_ms"]["values"][at], 0.02 * 0.7 * columns["nnz"]["values"][at] / 5000, delta=5e-5)
         self.assertEqual(found["matrices"]["cant"]["kind"], "mesh")
         self.assertNotIn("max_row", found["matrices"]["cant"])  # its looks are those of the file, its times those of a stand-in
-        self.assertEqual(found["moved"]["one"]["ell"], round(32 * 4250 / 80000, 3))
 
     def test_kinds(self):
         known = {row["matrix"] for name in ("he_gao_2016_table2", "bylina_2011_table2", "lightspmv_poster_matrices") for row in published(name)}

@@ -127,6 +127,8 @@ precisions = ["f64"]
 about = "looks"
 tool = "info"
 matrices = ["cant", "cont-300"]
+kernels = ["csr*"]
+counted = 10
 pictures = ["cont-300"]
 [tables]
 he_gao = ["he_gao_2016_table2"]

@@ -89,17 +89,18 @@ function drawScatter(holder, points, names, selected, kinds, select) {
   })));
 }
 
-// A line per kernel: median and quartiles. `rows` of {kernel, lower, ms, upper, ours, tip, extra}.
-function drawTimes(holder, rows, floor, extras) {
+// A line per kernel: median and quartiles. `rows` of {kernel, lower, ms, upper, ours, tip, extras}: numbers beside it, of the
+// columns `heads`.
+function drawTimes(holder, rows, floor, heads) {
   if (!haveCharts) return noChart(holder);
   const each = 17, [svg, width] = canvas(holder, 44 + each * rows.length, `Times of ${rows.length} kernels in microseconds, the fastest first`, "group");
-  const box = {left: 158, right: width - (extras ? 108 : 56), top: 24, bottom: 24 + each * rows.length};
+  const box = {left: 158, right: width - 56 - 50 * heads.length, top: 24, bottom: 24 + each * rows.length};
   const x = logScale(padded([...rows.flatMap(row => [row.lower, row.upper]), ...(floor ? [floor] : [])].map(ms => 1e3 * ms)), [box.left, box.right]);
   svg.append("g").attr("class", "axis").attr("aria-hidden", "true").attr("transform", `translate(0 ${box.bottom})`)
     .call(d3.axisBottom(x).tickValues(logTicks(x, (box.right - box.left) / 45)).tickFormat(value => `${+value.toPrecision(3)}`).tickSize(box.top - box.bottom).tickPadding(5));
   const head = (at, text) => svg.append("text").attr("class", "name").attr("aria-hidden", "true").attr("x", at).attr("y", 12).attr("text-anchor", "end").text(text);
   head(box.right + 54, "us");
-  if (extras) head(width, "moved");
+  heads.forEach((name, column) => head(box.right + 54 + 50 * (column + 1), name));
   if (floor) {
     svg.append("path").attr("class", "equal").attr("d", `M${x(1e3 * floor)} ${box.top}V${box.bottom}`);
     svg.append("text").attr("class", "name").attr("x", x(1e3 * floor)).attr("y", 12).attr("text-anchor", "start").text("baseline");
@@ -111,7 +112,8 @@ function drawTimes(holder, rows, floor, extras) {
   lines.append("path").attr("class", "spread").attr("d", row => `M${x(1e3 * row.lower)} 0H${x(1e3 * row.upper)}`);
   lines.append("circle").attr("r", 4).attr("cx", row => x(1e3 * row.ms));
   lines.append("text").attr("x", box.right + 54).attr("dy", "0.33em").attr("text-anchor", "end").text(row => digits(1e3 * row.ms));
-  if (extras) lines.append("text").attr("x", width).attr("dy", "0.33em").attr("text-anchor", "end").text(row => row.extra ?? "—");
+  heads.forEach((_, column) => lines.append("text").attr("class", "extra").attr("x", box.right + 54 + 50 * (column + 1)).attr("dy", "0.33em").attr("text-anchor", "end")
+    .text(row => row.extras[column]));
   reachable(lines, () => {});
 }
 
@@ -135,7 +137,7 @@ function drawRoofline(holder, points, copy) {
 function drawEven(holder, lines, candidates, products) {
   if (!haveCharts) return noChart(holder);
   const [svg, width] = canvas(holder, 240, `Time in all of ${lines.map(line => line.kernel).join(", ")}, relative to the fastest, by the number of products`);
-  const box = {left: 44, right: width - 8, top: 24, bottom: 200};
+  const box = {left: 44, right: width - 18, top: 24, bottom: 200};
   const x = logScale([1, 1e6], [box.left, box.right]), y = logScale([1, 8], [box.bottom, box.top]).clamp(true);
   axes(svg, x, y, box, ["products", "times the fastest"]);
   const at = d3.range(0, 6.01, 0.05).map(power => 10 ** power);

@@ -43,7 +43,7 @@ function candidatesOf(rows, state) {
 // How far a matrix is from the one that is asked for: differences of logarithms, and 1 for another kind.
 function distance(asked, known) {
   let sum = 0;
-  for (const [name, weight] of [["nnz", 1], ["rows", 0.5], ["mean", 2], ["skew", 1.5], ["diagonals", 0.25]]) {
+  for (const [name, weight] of [["nnz", 3], ["rows", 0.5], ["mean", 2], ["skew", 1.5], ["diagonals", 0.25]]) {
     if (!(asked[name] > 0)) continue;
     if (!(known[name] > 0)) { sum += weight; continue; }
     sum += weight * Math.log2(asked[name] / known[name]) ** 2 / 9;
@@ -63,8 +63,16 @@ function askedFor(typed) {
   return {nnz, rows, mean, skew: longest > 0 && mean > 0 ? longest / mean : NaN, diagonals, kind};
 }
 
-// The nearest matrices of `rows` (one device and precision) that have most kernels, and for each kernel that was measured
-// on most of them what it would take: time and setup per nonzero, weighted means, times the nonzeros asked for.
+// The value at which half of the weight is reached; `of` is [[value, weight]].
+function weightedMedian(of) {
+  const order = of.slice().sort((a, b) => a[0] - b[0]), half = order.reduce((sum, [, weight]) => sum + weight, 0) / 2;
+  let sum = 0;
+  return order.find(([, weight]) => (sum += weight) >= half)[0];
+}
+
+// The nearest matrices of `rows` (one device and precision) that have most kernels, and what each kernel would take: weighted
+// medians of time and setup per nonzero, times the nonzeros asked for. On a matrix that it refuses, or on which it was not
+// measured, a kernel counts as slower than any.
 function fromNearest(asked, rows, matrices, state, most = 5) {
   const of = new Map();
   for (const row of rows) {
@@ -72,35 +80,28 @@ function fromNearest(asked, rows, matrices, state, most = 5) {
     if (!of.has(row.matrix)) of.set(row.matrix, []);
     of.get(row.matrix).push(row);
   }
-  const enough = Math.max(0, ...[...of.values()].map(each => each.length)) / 2;
-  const near = [...of].filter(([, each]) => each.length >= Math.min(enough, 20)).map(([name, each]) => {
+  const enough = Math.min(20, Math.max(0, ...[...of.values()].map(each => each.length)) / 2);
+  const near = [...of].filter(([, each]) => each.length >= enough).map(([name, each]) => {
     const {nnz, rows: lines} = each[0], looks = matrices[name] ?? {}, mean = nnz / Math.max(lines, 1);
     const known = {nnz, rows: lines, mean, skew: looks.max_row / mean, diagonals: looks.diagonals, kind: looks.kind};
-    return {name, rows: each, nnz, distance: distance(asked, known), kind: looks.kind};
+    const away = distance(asked, known);
+    return {name, nnz, kind: looks.kind, distance: away, weight: 1 / (0.1 + away), candidates: new Map(candidatesOf(each, state).map(one => [one.kernel, one]))};
   }).sort((a, b) => a.distance - b.distance).slice(0, most);
-  const kernels = new Map();
-  for (const each of near) {
-    for (const candidate of candidatesOf(each.rows, state)) {
-      if (!kernels.has(candidate.kernel)) kernels.set(candidate.kernel, []);
-      kernels.get(candidate.kernel).push({...candidate, weight: 1 / (0.1 + each.distance), nnz: each.nnz});
-    }
+  const candidates = [];
+  for (const kernel of new Set(near.flatMap(each => [...each.candidates.keys()]))) {
+    const on = near.filter(each => each.candidates.has(kernel)).map(each => ({...each.candidates.get(kernel), nnz: each.nnz}));
+    const median = value => weightedMedian(near.map(each => [each.candidates.has(kernel) ? value(each.candidates.get(kernel), each.nnz) : Infinity, each.weight]));
+    const ms = median((one, nnz) => one.ms / nnz) * asked.nnz;
+    if (ms === Infinity) continue;
+    candidates.push({kernel, format: on[0].format, step: on[0].step, ms, measured: on.length, copy: on[0].copy,
+      lower: Math.min(...on.map(one => one.lower / one.nnz)) * asked.nnz, upper: Math.max(...on.map(one => one.upper / one.nnz)) * asked.nnz,
+      setup: median((one, nnz) => one.setup / nnz) * asked.nnz, bytes: median(one => one.bytes), share: median(one => one.share)});
   }
-  const candidates = [...kernels.values()].filter(each => each.length > near.length / 2).map(each => {
-    const weights = each.reduce((sum, one) => sum + one.weight, 0);
-    const average = value => each.reduce((sum, one) => sum + one.weight * value(one), 0) / weights;
-    // Times differ by factors: the mean of their logarithms.
-    const time = value => Math.exp(average(one => Math.log(value(one) / one.nnz))) * asked.nnz;
-    return {kernel: each[0].kernel, format: each[0].format, step: each[0].step, ms: time(one => one.ms), measured: each.length,
-            lower: Math.min(...each.map(one => one.lower / one.nnz)) * asked.nnz,
-            upper: Math.max(...each.map(one => one.upper / one.nnz)) * asked.nnz,
-            setup: average(one => one.setup / one.nnz) * asked.nnz, bytes: average(one => one.bytes), copy: each[0].copy,
-            share: average(one => one.share)};
-  });
   return {near, candidates};
 }
 
 // Why the first of `order` (by time in all) is the answer, in sentences.
-function reasonFor(order, products) {
+function reasonFor(order, products, near = 1) {
   const best = order[0], fastest = order.reduce((a, b) => b.ms < a.ms ? b : a), csr = order.find(each => each.kernel === BASE);
   const sentences = [];
   if (fastest === best) {
@@ -117,5 +118,6 @@ function reasonFor(order, products) {
     if (csr && csr !== best && Math.abs(csr.bytes - best.bytes) > 0.05) bytes += ` (CSR: ${csr.bytes.toFixed(1)})`;
     sentences.push(`${bytes}, and does so at ${Math.round(100 * best.share)}% of the bandwidth of a copy${best.share > 1 ? ": the matrix fits in the cache" : ""}.`);
   }
+  if (best.measured < near) sentences.push(`It was measured on ${best.measured} of the ${near}; on the others it was refused or not measured.`);
   return sentences.join(" ");
 }

@@ -25,8 +25,9 @@ const gflops = (row, state, quartile = "") => 2e-6 * row.nnz / row[`${state}${qu
 const FIELDS = ["device", "precision", "state", "source", "kind", "step", "kernel", "q", "m", "products", "typed_kind", "typed_nnz", "typed_rows",
   "typed_mean", "typed_longest", "typed_diagonals", "a_kernel", "a_precision", "a_device", "b_kernel", "b_precision", "b_device"];
 const FILTERS = FIELDS.slice(0, 8);
-const TYPED = "typed properties";
+const TYPED = "of typed properties";
 let data, shown = [], sort = "", active = 0;
+let nearest = "";  // the matrix that is nearest to the typed properties
 
 function restore() {
   const asked = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
@@ -124,7 +125,8 @@ function drawAnswer() {
   const note = $("choice-note"), fits = filter(["kernel", "step"]);
   const rows = data.rows.filter(row => row.device === device() && row.precision === precision() && fits(row));
   $("typed").hidden = !typed;
-  let candidates = [], from = [], problem = "";
+  let candidates = [], from = [], problem = "", near = 1;
+  nearest = "";
   if (typed) {
     const number = name => $(`typed_${name}`).value === "" ? NaN : +$(`typed_${name}`).value;
     const asked = askedFor({nnz: number("nnz"), rows: number("rows"), mean: number("mean"), longest: number("longest"),
@@ -133,10 +135,11 @@ function drawAnswer() {
     else {
       const known = fromNearest(asked, rows.filter(filter(["source", "kind", "q"])), data.matrices, state());
       candidates = known.candidates;
+      near = known.near.length;
+      nearest = known.near[0]?.name ?? "";
       from = [`Estimated from the nearest matrices, ${precision()}, ${state()}, ${device()}: `, ...known.near.flatMap((each, at) =>
         [at ? ", " : "", link(each.name), ` (${each.kind}, ${digits(each.nnz / 1e6)} M nonzeros)`]),
-        `. Near: in nonzeros, mean row, longest row over mean row, rows, diagonals, kind. Times and setups are their weighted means per nonzero; the range is theirs. `
-        + `Kernels that most of them lack are left out.`];
+        `, by nonzeros, mean row, longest over mean row, rows, diagonals and kind. Times and setups: weighted medians per nonzero; range: of all of them.`];
     }
   } else {
     candidates = candidatesOf(rows.filter(row => row.matrix === $("m").value), state());
@@ -155,12 +158,12 @@ function drawAnswer() {
   $("answer").replaceChildren(element("strong", {textContent: best.kernel}), ` (${best.step ? `step ${String(best.step).padStart(2, "0")}, ` : ""}${best.format}): `
     + `${products_text} in ${duration(total(best))}`);
   const ranges = stretches(candidates);
-  $("reason").textContent = reasonFor(order, products) + (ranges.length > 1 ? " By number of products: " + ranges.map(({from, to, candidate}) =>
+  $("reason").textContent = reasonFor(order, products, near) + (ranges.length > 1 ? " By number of products: " + ranges.map(({from, to, candidate}) =>
     `${candidate.kernel} ${to === Infinity ? `from ${whole(from)} on` : from === to ? `for ${whole(from)}` : `for ${whole(from)} to ${whole(to)}`}`).join(", ") + "." : "");
-  fill($("choice"), ["kernel", "us each", typed ? "range" : "quartiles", "setup", "all", "ahead of CSR from"], order.slice(0, 6).map(each => [
+  fill($("choice"), ["kernel", "us each", typed ? "range" : "quartiles", "setup", "all", "break-even"], order.slice(0, 6).map(each => [
     each.kernel, digits(1e3 * each.ms), `${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`, duration(each.setup), duration(total(each)),
     !base || each === base ? "—" : whole(breakEven(each, base))]));
-  note.replaceChildren(...from, ` CSR: ${BASE}, without setup. Setup: conversion from CSR on the device, and analysis; opening cuSPARSE is excluded.`);
+  note.replaceChildren(...from, ` Setup: conversion from CSR on the device, and analysis, without opening cuSPARSE. Break-even: products from which it is ahead of cuSPARSE's CSR (${BASE}, no setup).`);
   return candidates;
 }
 
@@ -214,11 +217,11 @@ function drawCompared() {
 // --- The page of a matrix ---------------------------------------------------------------------------------
 
 function drawMatrix() {
-  const name = $("m").value, typed = name === TYPED;
-  $("matrix").hidden = typed;
-  if (typed) return;
+  const typed = $("m").value === TYPED, name = typed ? nearest : $("m").value;
+  $("matrix").hidden = !name;
+  if (!name) return;
   const every = data.rows.filter(row => row.matrix === name), one = every[0], looks = data.matrices[name] ?? {};
-  $("matrix-title").textContent = `Matrix ${name}`;
+  $("matrix-title").textContent = `Matrix ${name}${typed ? ", the nearest to the typed properties" : ""}`;
   const facts = [["kind", `${one.kind}; ${one.source === "file" ? "real file" : one.source}`], ["rows", whole(one.rows)], ["columns", whole(one.cols)],
     ["nonzeros", whole(one.nnz)], ["row lengths", looks.max_row === undefined ? null : `${whole(looks.min_row)} to ${whole(looks.max_row)}, mean ${digits(looks.mean_row)}, deviation ${digits(looks.stddev_row)}`],
     ["mean row", looks.max_row === undefined ? digits(one.nnz / Math.max(one.rows, 1)) : null], ["empty rows", looks.empty_rows === undefined ? null : whole(looks.empty_rows)],
@@ -230,7 +233,7 @@ function drawMatrix() {
   if (looks.sketch) drawSketch($("sketch"), looks.sketch, name); else $("sketch").replaceChildren(missing());
   if (looks.row_lengths) drawHistogram($("histogram"), looks.row_lengths); else $("histogram").replaceChildren(missing());
 
-  const fits = filter(["kernel", "step"]), column = `${state()}_ms`, moved = data.moved[name];
+  const fits = filter(["kernel", "step"]), column = `${state()}_ms`, moved = looks.moved;
   const rows = every.filter(row => row.precision === precision() && row.device === device() && row[column] > 0 && fits(row)).sort((a, b) => a[column] - b[column]);
   const where = `${precision()}, ${state()}, ${device()}`;
   if (!rows.length) {
@@ -241,14 +244,15 @@ function drawMatrix() {
   const floor = rows[0][`floor_${state()}_ms`];
   $("times-caption").textContent = `Microseconds per product, median and quartiles; ${where}. Filled: ours, hollow: cuSPARSE and others.`
     + (floor ? " Baseline: streams values and column indices and gathers x, without row logic." : "")
-    + (moved ? " Moved: bytes in the sectors that warps request, per byte needed, f64, counted on the CPU backend." : "");
+    + " Copy: bytes that a copy moves in the time, per byte needed." + (moved ? " Moved: bytes in the sectors that warps request, per byte needed, before any cache, f64, counted on the CPU backend." : "");
+  const inCopy = row => 1e6 * row.copy_gb_per_s * row[column] / row.compulsory_bytes;
   drawTimes($("times"), rows.map(row => ({kernel: row.kernel, lower: row[`${state()}_lower_ms`], ms: row[column], upper: row[`${state()}_upper_ms`],
-    ours: row.step > 0, tip: tipOf(row), extra: moved?.[row.kernel]?.toFixed(2)})), floor, moved);
+    ours: row.step > 0, tip: tipOf(row), extras: [digits(inCopy(row)), ...(moved ? [moved[row.kernel]?.toFixed(2) ?? "—"] : [])]})), floor, moved ? ["copy", "moved"] : ["copy"]);
   const copy = Math.max(...rows.map(row => row.copy_gb_per_s ?? 0)), known = rows.filter(row => row.compulsory_bytes > 0);
   $("roofline-caption").textContent = copy ? "Roofline: operations per byte that a product needs in the kernel's format. Above the line: the matrix is in the cache." : "";
   if (copy && known.length) {
     drawRoofline($("roofline"), known.map(row => ({x: 2 * row.nnz / row.compulsory_bytes, y: gflops(row, state()), ours: row.step > 0, best: row === rows[0],
-      tip: `${tipOf(row)}\n${digits(row.compulsory_bytes / row.nnz)} bytes needed per nonzero; in the time, a copy moves ${digits(1e6 * row.copy_gb_per_s * row[column] / row.compulsory_bytes)} bytes per byte needed`})), copy);
+      tip: `${tipOf(row)}\n${digits(row.compulsory_bytes / row.nnz)} bytes needed per nonzero; in the time, a copy moves ${digits(inCopy(row))} bytes per byte needed`})), copy);
   } else $("roofline").replaceChildren();
   const candidates = candidatesOf(rows, state()), ranges = stretches(candidates);
   const drawn = [...new Set([...ranges.map(range => range.candidate), ...candidates.filter(each => ["pcsr_one_pass", BASE].includes(each.kernel))])].slice(0, 7);
@@ -347,13 +351,14 @@ function say(text, wrong = false) {
 }
 // Adds the rows of files of records, all of a file or nothing.
 function add(files) {
-  const told = [];
+  const told = [], added = [];
   let wrong = false;
   for (const [name, text] of files) {
     try {
       const {rows, without} = readRecords(text, name, data);
       const devices = new Set(rows.map(row => row.device));
       data.rows = [...data.rows.filter(row => !devices.has(row.device)), ...rows];
+      added.push(...rows);
       told.push(`${name}: ${whole(rows.length)} measurements of ${[...devices].join(", ")}${without.length ? `; left out: ${without.join(", ")}` : ""}.`);
     } catch (error) {
       wrong = true;
@@ -361,8 +366,22 @@ function add(files) {
     }
   }
   offer();
+  if (added.length) compareDevices(added);
   changed();
-  say(told.join("\n") + (wrong ? "" : " Choose the device above, or compare it below. Nothing was sent anywhere."), wrong);
+  say(told.join("\n") + (wrong ? "" : " It is compared below. Nothing was sent anywhere."), wrong);
+}
+// The kernel that the rows of another device and those here have on most matrices.
+function compareDevices(added) {
+  const here = new Set(data.rows.filter(row => row.device === data.first).map(row => `${row.kernel} ${row.matrix} ${row.precision}`)), shared = new Map();
+  for (const row of added) {
+    if (here.has(`${row.kernel} ${row.matrix} ${row.precision}`)) shared.set(row.kernel, (shared.get(row.kernel) ?? 0) + 1);
+  }
+  const kernel = [...shared].sort((a, b) => b[1] - a[1] || (b[0] === "pcsr_one_pass") - (a[0] === "pcsr_one_pass"))[0]?.[0] ?? added[0].kernel;
+  for (const [side, on] of [["a", data.first], ["b", added[0].device]]) {
+    $(`${side}_kernel`).value = kernel;
+    $(`${side}_device`).value = on;
+    $(`${side}_precision`).value = added[0].precision;
+  }
 }
 async function opened(list) {
   add(await Promise.all([...list].map(async file => [file.name, await file.text()])));
@@ -386,7 +405,7 @@ function offer() {
   options("kind", data.kinds, "all");
   options("typed_kind", data.kinds, "any");
   options("step", steps.map(step => [String(step), data.steps[step] ?? String(step)]), "all");
-  options("m", [...inOrder(of("matrix")), TYPED]);
+  options("m", [TYPED, ...inOrder(of("matrix"))]);
   const kernels = [OF_CUSPARSE, OF_OURS, OF_CSR, ...steps.filter(step => step).map(step => OF_STEP + step), ...inOrder(of("kernel"))];
   for (const side of ["a", "b"]) {
     options(`${side}_kernel`, kernels);
@@ -423,7 +442,7 @@ function heads() {
 function start() {
   offer();
   const matrices = [...$("m").options].map(option => option.value);
-  $("m").value = matrices.includes("G3_circuit") ? "G3_circuit" : matrices[0];
+  $("m").value = matrices.includes("G3_circuit") ? "G3_circuit" : matrices[1] ?? TYPED;
   const kernels = [...$("b_kernel").options].map(option => option.value);
   if (kernels.includes("pcsr_one_pass")) $("b_kernel").value = "pcsr_one_pass";
   heads();
@@ -434,6 +453,11 @@ function start() {
   $("reset").addEventListener("click", () => {
     for (const name of FILTERS) $(name).value = $(name).dataset.first;
     changed();
+  });
+  $("type").addEventListener("click", () => {
+    $("m").value = TYPED;
+    chosen();
+    $("typed_nnz").focus();
   });
   $("add").addEventListener("click", () => $("file").click());
   $("file").addEventListener("change", () => { opened($("file").files); $("file").value = ""; });

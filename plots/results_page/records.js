@@ -7,6 +7,7 @@ function completed(row, of) {
   row.step = kernel.step ?? 0;
   row.format = kernel.format ?? "";
   row.kind = matrix.kind ?? "other";
+  if (row.source === "generated" && matrix.papers) row.source = "paper's own";  // the papers generated it, too
   row.host = row.cold_ms == null;  // only GPUs have cold times
   row.commit = of.runs[row.run]?.commit ?? "";
   return row;
