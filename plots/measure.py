@@ -19,7 +19,8 @@ that. Without a GPU the records hold the counters of the CPU backend, of small m
 Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@measured": all that
 records name but files; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
 "step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `precisions`, `options`, `program` (a step's own), `gpus`, `partition`, `exchange` and
-`drive` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`.
+`drive` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`: `pictures` (matrices whose whole picture is kept)
+and `counted` (nonzeros up to which `kernels` are counted).
 """
 
 import argparse
@@ -456,7 +457,7 @@ class Info:
         kernels = ",".join(kernels_of(job.keys, runner.machine.kernels))
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
             runner.children.run([runner.machine.spmv, *job.keys.get("options", []), "-m", job.matrix, "-p", "f64", "-k", kernels,
-                                 "--json", file.name], runner.arguments.timeout)
+                                 "--json", file.name], runner.arguments.timeout, **runner.environment)
             return {record["kernel"]: float(f"{32 * sum(t['sectors'] for t in record['traffic'] if t['space'] == 'global') / record['compulsory_bytes']:.3g}")
                     for record in records_in(file.name) if record.get("traffic")}
 

@@ -73,6 +73,8 @@ for kernel in option("-k", "csr_scalar").split(","):
             status = 1
         else:
             line["verified"] = True
+        if "{backend}" == "cpu":
+            line |= {{"compulsory_bytes": 100, "traffic": [{{"space": "global", "sectors": 10}}, {{"space": "shared", "sectors": 9}}]}}
         if "--profile" in words:
             line |= {{"kernels": [{{"kernel": "a_kernel<double>", "launches": 2}}], "lines": [
                 {{"kernel": "a_kernel<double>", "space": "global", "access": "load", "file": "f", "line": 1, "array": "x",
@@ -312,7 +314,11 @@ class Bench(unittest.TestCase):
         self.assertEqual(json.loads(lines[0])["sketch"], ["90", "01"])
         self.assertEqual(json.loads(lines[0])["matrix"]["detail"], "m.mtx")
         self.assertIn("0 matrices", self.bench("shapes")[1])
-        self.bench("shapes", "--matrices", "cant", "--fresh")
+        self.assertNotIn("moved", lines[0])  # a GPU counts nothing
+        status, said, _ = self.bench("shapes", "--matrices", "cant", "--fresh", backend="cpu")
+        self.assertEqual(status, 0, said)
+        self.assertEqual([json.loads(line).get("moved") for line in (self.root / "matrices.jsonl").read_text().splitlines()],
+                         [{"csr_scalar": 3.2}, None])
         self.assertEqual(len((self.root / "matrices.jsonl").read_text().splitlines()), 2)
 
     def test_sketch(self):
@@ -356,7 +362,7 @@ class Declared(unittest.TestCase):
 
     def test_every_set_can_be_planned(self):
         known = {"about", "sets", "backend", "matrices", "largest", "kernels", "on_host", "precisions", "options", "program",
-                 "gpus", "partition", "exchange", "drive", "records", "tool", "tools", "pictures", "limit"}
+                 "gpus", "partition", "exchange", "drive", "records", "tool", "tools", "pictures", "counted", "limit"}
         for name, keys in measure.declared()["set"].items():
             with self.subTest(name):
                 self.assertLessEqual(set(keys), known)
