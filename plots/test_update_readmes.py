@@ -26,7 +26,7 @@ class Tables(unittest.TestCase):
         )
         self.assertIn("| matrix | nonzeros per row | a | b | best cuSPARSE | row-free baseline |", text)
         self.assertIn("| m | 5.0 | **1.00** | 0.50 (4 lanes) | 2.00 (csr_y) | 4.00 |", text)
-        self.assertIn("GFLOP/s, warm; f64; Some GPU, CUDA 13.0", text)
+        self.assertIn("GFLOP/s, warm; f64; [Some GPU](/plots/README.md#devices-and-versions).", text)
 
     def test_best_of_a_format_is_called_so(self):
         heads = [u.head_of(f"best:{pattern}") for pattern in ("cusparse*", "cusparse_c*", "cusparse_csr_*", "csr_*")]

@@ -53,6 +53,7 @@ BLOCK = re.compile(
     r"^<!-- (output|code|table|claims)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
 )
 END = "<!-- end -->"
+VERSIONS = "/plots/README.md#devices-and-versions"
 
 
 class BlockError(Exception):
@@ -280,10 +281,8 @@ def make_table(arguments, results=None):
     def all_of(field):
         return ", ".join(sorted({r[field] for r in shown if field in r}))
 
-    caption = f"{title}; {precision}; {all_of('device')}"
-    if all_of("cuda"):
-        caption += f", CUDA {all_of('cuda')}, cuSPARSE {all_of('cusparse')}"
-    caption += "."
+    # Drivers and versions are below the fold; update() makes the link relative to the page.
+    caption = f"{title}; {precision}; [{all_of('device')}]({VERSIONS})."
     if column == "gb_per_s":
         caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
     if any(not best_of(k) and k != "baseline" for k in kernels) and len(kernels) > 1 and not fast:
@@ -321,8 +320,9 @@ def tables_only(kind, options, argument):
     return None if kind in ("output", "code") else fill(kind, options, argument)
 
 
-def update(text, fill_block=fill):
-    """`text` with its blocks filled, the markers of those that changed, and what went wrong."""
+def update(text, fill_block=fill, to_root=""):
+    """`text` with its blocks filled, the markers of those that changed, and what went wrong. `to_root`: what
+    stands before a path of the repository in a link of this page."""
     changed, failed = [], []
 
     def replace(match):
@@ -336,6 +336,8 @@ def update(text, fill_block=fill):
         except (BlockError, RecordError) as error:
             failed.append((marker.strip(), str(error)))
             return match[0]
+        if new is not None and kind == "table":
+            new = new.replace(f"({VERSIONS})", f"({to_root}{VERSIONS[1:]})")
         if new is None or (masked(new) == masked(old) if kind == "output" else new == old):
             return match[0]
         changed.append(marker.strip())
@@ -356,8 +358,9 @@ def main():
     )
     status = 0
     for file in files:
-        text, changed, failed = update(file.read_text(), tables_only if arguments.tables_only else fill)
         name = os.path.relpath(file, ROOT)
+        to_root = "../" * (len(Path(name).parts) - 1)
+        text, changed, failed = update(file.read_text(), tables_only if arguments.tables_only else fill, to_root)
         for marker in changed:
             print(f"{name}: {'out of date' if arguments.check else 'updated'}: {marker}")
         for marker, reason in failed:
