@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from record_format import records_in
+from record_format import records_in, write_whole
 from records import RESULTS, files_in, milliseconds
 from records import read as read_measurements
 
@@ -101,11 +101,7 @@ def read():
 
 
 def write(records):
-    RECORDS.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(records[key], separators=(",", ":")) + "\n" for key in sorted(records))
-    part = RECORDS.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(RECORDS)
+    write_whole(RECORDS, "".join(json.dumps(records[key], separators=(",", ":")) + "\n" for key in sorted(records)))
 
 
 def known_real(records, file, precision):
@@ -269,7 +265,7 @@ def main():
     text = page(records)
     if arguments.check:
         return 0 if TABLE.read_text(encoding="utf-8") == text else "CALIBRATION.md: not what the records give; run calibrate.py"
-    TABLE.write_text(text, encoding="utf-8")
+    write_whole(TABLE, text)
     return 0
 
 

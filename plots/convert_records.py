@@ -15,7 +15,7 @@ import re
 import sys
 from pathlib import Path
 
-from record_format import BYTES, append
+from record_format import BYTES, append, write_whole
 
 RUN = ("backend", "device", "processor", "driver", "cuda", "cusparse", "compiler", "commit", "command")
 DERIVED = ("gflops", "paper_bytes", "seed", "best_step_ms", "efficiency", "busy_deviation_ms")
@@ -141,9 +141,7 @@ def main():
         if arguments.append_to:
             append(arguments.append_to, lines)
         else:
-            part = file.with_name(file.name + ".part")
-            part.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-            part.replace(file)
+            write_whole(file, "".join(f"{line}\n" for line in lines))
 
 
 if __name__ == "__main__":

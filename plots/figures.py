@@ -15,6 +15,7 @@ import he_gao
 import lightspmv
 import ours
 import style
+from record_format import write_whole
 from records import ROOT, Data, device_names
 
 MODULES = {
@@ -57,7 +58,6 @@ def main(argv=None):
         print(f"error: no figure is called {' or '.join(arguments.names)}; there are {', '.join(FIGURES)}", file=sys.stderr)
         return 2
     data = Data(arguments.device or default_device(arguments.results), arguments.results)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     for name in names:
         figure, notes = draw(name, data)
         if figure is None:
@@ -67,7 +67,7 @@ def main(argv=None):
         missing = [note for note in notes if "`make" in note or "ot measured yet" in note]
         print(f"{name}.png, .svg" + "".join(f"\n    {note}" for note in missing))
     if not arguments.names:
-        (arguments.out / "TABLES.md").write_text(tables_page(data), encoding="utf-8")
+        write_whole(arguments.out / "TABLES.md", tables_page(data))
         print("TABLES.md")
     return 0
 

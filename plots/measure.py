@@ -43,7 +43,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import prove_counters
-from record_format import RecordError, append, description_of, join, outcome_of, parsed, records_in, tidy
+from record_format import RecordError, append, description_of, join, outcome_of, parsed, records_in, tidy, write_whole
 from records import COUNTERS, RESULTS, ROOT, current_outcomes, current_records, device_names, files_in, fits, published
 
 try:
@@ -447,8 +447,7 @@ class Info:
             line["moved"] = self.moved(job, runner)
         file = self.file(runner.store)
         every = {**looks_in(file), line["matrix"]["name"]: json.dumps(line, separators=(",", ":"))}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("".join(f"{text}\n" for text in every.values()), encoding="utf-8")
+        write_whole(file, "".join(f"{text}\n" for text in every.values()))
         return f"{line['matrix']['nnz']} nonzeros, {line['matrix']['source']}"
 
     @staticmethod

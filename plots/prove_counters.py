@@ -15,12 +15,14 @@ median within 1%; bank conflicts within 10%. What lies outside is listed with it
 
 import argparse
 import csv
+import io
 import re
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
+from record_format import write_whole
 from records import RESULTS
 
 # What there is of each: the counter here, and the metrics of ncu whose sum it must be.
@@ -170,15 +172,13 @@ def write(file, runs):
         return "" if value is None else f"{value:.0f}" if float(value).is_integer() else str(value)
 
     names = [name for name in COLUMNS[len(KEYS):] if any(name in sums for of in runs.values() for sums in of.values())]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    with open(part, "w", encoding="utf-8", newline="") as out:
-        lines = csv.writer(out, lineterminator="\n")
-        lines.writerow([*KEYS, *names])
-        for (matrix, precision), functions in sorted(runs.items()):
-            lines.writerows([matrix, precision, function, *(text(sums.get(name)) for name in names)]
-                            for function, sums in sorted(functions.items()))
-    part.replace(file)
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow([*KEYS, *names])
+    for (matrix, precision), functions in sorted(runs.items()):
+        lines.writerows([matrix, precision, function, *(text(sums.get(name)) for name in names)]
+                        for function, sums in sorted(functions.items()))
+    write_whole(file, out.getvalue())
 
 
 # --- From what both left --------------------------------------------------------------------------

@@ -10,7 +10,9 @@ A measurement holds nothing that follows from other lines: join() puts together 
 Standard library only, since `make check` reads records too.
 """
 
+import contextlib
 import json
+import os
 from pathlib import Path
 
 
@@ -167,8 +169,31 @@ def append(file, lines):
         elif line not in known:
             known.add(line)
             fresh.append(line)
-    with open(file, "a", encoding="utf-8") as out:
-        out.write("".join(f"{line}\n" for line in fresh))
+    size = file.stat().st_size if file.exists() else None
+    try:
+        with open(file, "a", encoding="utf-8") as out:
+            out.write("".join(f"{line}\n" for line in fresh))
+    except OSError as error:
+        if size is not None:
+            os.truncate(file, size)  # no half record
+        elif file.exists():
+            file.unlink()
+        raise SystemExit(f"error: {file}: {error.strerror}") from None
+
+
+def write_whole(file, data):
+    """Writes text or bytes to a file, all of it: where that fails the program ends with the reason, and what
+    the file held before is still there."""
+    file = Path(file)
+    part = file.with_name(file.name + ".part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
+        part.replace(file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise SystemExit(f"error: {file}: {error.strerror}") from None
 
 
 def tidied(lines):
@@ -202,7 +227,4 @@ def tidy(file):
     """Tidies a file of records in place."""
     file = Path(file)
     lines = tidied(list(parsed(file.read_text(encoding="utf-8"), file.name)))
-    part = file.with_name(file.name + ".part")
-    part.write_text("".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines),
-                    encoding="utf-8")
-    part.replace(file)
+    write_whole(file, "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines))

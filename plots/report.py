@@ -20,6 +20,7 @@ import libraries
 import ours
 import style
 from kinds import KINDS, kind_of
+from record_format import write_whole
 from records import ROOT, Data, device_names, on_gpu, stand_ins
 from tables import Table, cell
 
@@ -220,8 +221,7 @@ def main(argv=None):
     device = arguments.device or figures.default_device(arguments.results)
     others = [Data(name, arguments.results) for name in device_names(arguments.results) if name != device]
     text = page(Data(device, arguments.results), others)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(text, encoding="utf-8")
+    write_whole(arguments.out, text)
     print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB; open it in a browser: xdg-open {arguments.out}\n"
           f"Over ssh: copy it (scp), or here: python3 -m http.server -d {arguments.out.parent} -b 127.0.0.1 8000\n"
           f"and there: ssh -L 8000:127.0.0.1:8000 HOST, then http://localhost:8000/{arguments.out.name}")

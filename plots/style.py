@@ -4,6 +4,7 @@ import io
 import re
 from html import escape
 
+from record_format import write_whole
 from records import STAND_IN
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
@@ -165,14 +166,16 @@ def words(axes, text):
 def save(figure, directory, name):
     """NAME.png, of 256 colours, and NAME.svg: the same bytes on every run."""
     save_png(figure, directory, name)
-    (directory / f"{name}.svg").write_text(svg(figure), encoding="utf-8")
+    write_whole(directory / f"{name}.svg", svg(figure))
 
 
 def save_png(figure, directory, name):
     from PIL import Image  # Matplotlib brings it
 
     image = Image.open(png(figure)).convert("RGB").quantize(256, method=1)  # maximum coverage: no colour is lost
-    image.save(directory / f"{name}.png", format="PNG", optimize=True)
+    packed = io.BytesIO()
+    image.save(packed, format="PNG", optimize=True)
+    write_whole(directory / f"{name}.png", packed.getvalue())
 
 
 def png(figure, dpi=LOOK["savefig.dpi"]):

@@ -140,6 +140,41 @@ class Conversion(Scratch):
         self.assertEqual(old.read_text(), OLD)
 
 
+class Written(unittest.TestCase):
+    """On a full disk, or where one may not write: a message, status 1, and what was there before."""
+
+    FULL = ("import resource, signal, sys; sys.path.insert(0, {plots!r}); import record_format; "
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000)); ")
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.file = Path(directory.name) / "records.jsonl"
+
+    def run_on_full_disk(self, code):
+        words = [sys.executable, "-c", self.FULL.format(plots=str(ROOT / "plots")) + code, str(self.file)]
+        return subprocess.run(words, capture_output=True, text=True)
+
+    def test_nothing_is_half_written(self):
+        for code in ('record_format.write_whole(sys.argv[1], "x" * 60000)',
+                     'record_format.append(sys.argv[1], [\'{"kernel": "\' + "k" * 20000 + \'"}\'] * 3)'):
+            for before in (None, '{"kernel": "first"}\n'):
+                with self.subTest(code, before=before):
+                    if before is None:
+                        self.file.unlink(missing_ok=True)
+                    else:
+                        self.file.write_text(before)
+                    done = self.run_on_full_disk(code)
+                    self.assertEqual((done.returncode, done.stderr), (1, f"error: {self.file}: File too large\n"))
+                    self.assertEqual(self.file.read_text() if self.file.exists() else None, before)
+                    self.assertIn([f.name for f in self.file.parent.iterdir()], ([], [self.file.name]))
+
+    def test_a_directory_in_the_way(self):
+        self.file.mkdir()
+        with self.assertRaisesRegex(SystemExit, "error: .*records.jsonl: Is a directory"):
+            record_format.write_whole(self.file, "text")
+
+
 class Committed(unittest.TestCase):
     def test_all_files_of_records_can_be_read(self):
         for file in (ROOT / "plots/results").glob("*/**/*.jsonl"):

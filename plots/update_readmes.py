@@ -45,6 +45,7 @@ import sys
 from pathlib import Path
 
 import claims
+from record_format import write_whole
 from records import ROOT, Data, RecordError, bandwidth, floor_share, gflops, milliseconds, number
 from records import published, read_records, short
 from tables import Table
@@ -368,7 +369,7 @@ def main():
         if failed or (changed and arguments.check):
             status = 1
         if changed and not arguments.check:
-            file.write_text(text)
+            write_whole(file, text)
     return status
 
 

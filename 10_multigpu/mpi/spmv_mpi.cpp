@@ -26,6 +26,7 @@
 #include "harness/records.hpp"
 #include "harness/verify.hpp"
 #include "rank.hpp"
+#include "sparse/memory.hpp"
 #include "sparse/row_source.hpp"
 #include "together.hpp"
 
@@ -41,6 +42,7 @@ struct Options {
   std::string json;
   int steps = 10;
   std::uint64_t seed = 1;
+  std::size_t memory_limit = 0;  // bytes per rank; 0: default_memory_limit()
 };
 
 template <typename... Arguments>
@@ -96,6 +98,18 @@ Cuts cut_together(Partition partition, Index rows, Index first, const std::vecto
   return cuts;
 }
 
+// Refuses a part of the matrix, with the x and row lengths that come with it, before it is made.
+template <typename T>
+void require_memory(const Options& options, const Cuts& cuts, Index cols) {
+  const double nonzeros = static_cast<double>(cuts.nonzeros[g_rank + 1] - cuts.nonzeros[g_rank]);
+  const double needed = nonzeros * (sizeof(Index) + sizeof(T)) +
+                        4.0 * (cuts.rows[g_rank + 1] - cuts.rows[g_rank]) + 1.0 * cols * sizeof(T);
+  const std::size_t limit = options.memory_limit ? options.memory_limit : default_memory_limit();
+  if (needed <= static_cast<double>(limit)) return;
+  throw InputError(fmt::format("{}: the part of rank {} {}", options.matrix, g_rank,
+                               more_than_limit(needed, static_cast<double>(limit))));
+}
+
 // --- The program --------------------------------------------------------------------------------
 
 // All ranks' parts of a vector, one after the other.
@@ -117,7 +131,9 @@ int run(const Options& options, int device, const Environment& environment) {
   std::vector<Index> lengths;
   Index first = 0;
   together([&] {
-    source = open_rows<T>(options.matrix, {}, true);
+    LoadOptions load;
+    load.memory_limit_bytes = options.memory_limit;
+    source = open_rows<T>(options.matrix, load, true);
     if (source->rows() != source->cols()) {
       throw InputError(
           fmt::format("{}: has {} rows and {} columns; only of a square matrix y can "
@@ -133,6 +149,7 @@ int run(const Options& options, int device, const Environment& environment) {
   Part<T> part;
   std::vector<T> x;
   together([&] {
+    require_memory<T>(options, cuts, source->cols());
     slice = source->read(cuts.rows[g_rank], cuts.rows[g_rank + 1], cuts.nonzeros[g_rank]);
     part = prepare_alone(slice, cuts.rows, g_rank);
     x = first_x<T>(source->cols(), options.seed);
@@ -225,6 +242,11 @@ int main_program(int argc, char** argv) {
         ->check(CLI::IsMember({"mpi", "nccl"}));
     app.add_option("--iterate", options.steps)->check(CLI::Range(1, 1000000));
     app.add_option("--seed", options.seed, "of the first x");
+    app.add_option(
+           "--memory-limit", options.memory_limit,
+           "most memory that a rank's part of the matrix may take, such as 500M or 8G; 0: a "
+           "quarter of what is available")
+        ->transform(CLI::AsSizeValue(false));
     app.add_option("--json", options.json, "append a record to this file (JSON Lines)");
     help = parse_options(app, argc, argv).value_or("");
     if (options.exchange == "nccl" && !kHaveNccl) {

@@ -80,6 +80,8 @@ if [ -n "$spmv_mpi" ]; then
     $mpirun -np 3 bash -c '[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-}}" = 2 ] && matrix=nothing || matrix=small
       exec "$0" --matrix "$1/$matrix.mtx"' "$spmv_mpi" "$scratch"
   holds 'with one message' test "$(grep -c '^error: ' "$scratch/out")" = 1
+  expect 'a part above the limit of memory' 2 '^error: .*: the part of rank [01] needs .*--memory-limit' \
+    $mpirun -np 2 "$spmv_mpi" --matrix stencil2d:300x300 --memory-limit 1M
   expect 'help' 0 'iterate' $mpirun -np 2 "$spmv_mpi" --help
   expect 'no such option' 2 '^error: .*--help' $mpirun -np 2 "$spmv_mpi" --fast
 fi
