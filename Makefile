@@ -112,7 +112,7 @@ figures:  ## draw every figure from published and measured records, and from tra
 pictures: $(SPMV)  ## only those of the lessons, from traces, and of the README's matrices, from FILES=directory
 	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(if $(FILES),--files '$(FILES)') $(ARGS)
 
-report:  ## the results page: which kernel, claims, comparisons, all measurements in one HTML file, build/report.html
+report:  ## the results page, one HTML file to explore: build/report.html
 	@plots/python.sh plots/report.py $(ARGS) $(or_quit)
 
 site:  ## lessons, results, pages of runs and the one-pass API as a static site, build/site

@@ -81,9 +81,9 @@ function select(matrix) {
 
 // --- What measures it again, and values under the pointer -------------------------------------------------
 
+const asArgument = row => row.source === "file" ? `data/${data.matrices[row.matrix].detail.split("/").pop()}` : row.matrix;
 function command(row) {
-  const name = row.source === "file" ? `data/${data.matrices[row.matrix].detail.split("/").pop()}` : row.matrix;
-  return `make run MATRIX='${name}' PRECISION=${row.precision} ARGS="--kernel ${row.kernel} --json records.jsonl"`;
+  return `make run MATRIX='${asArgument(row)}' PRECISION=${row.precision} ARGS="--kernel ${row.kernel} --json records.jsonl"`;
 }
 function tipOf(row, at = state()) {
   return `${row.kernel} on ${row.matrix}${row.source === "stand-in" ? " (stand-in)" : ""}, ${row.precision}, ${row.device}\n`
@@ -125,6 +125,7 @@ function drawAnswer() {
   const note = $("choice-note"), fits = filter(["kernel", "step"]);
   const rows = data.rows.filter(row => row.device === device() && row.precision === precision() && fits(row));
   $("typed").hidden = !typed;
+  $("type").hidden = typed;
   let candidates = [], from = [], problem = "", near = 1;
   nearest = "";
   if (typed) {
@@ -227,7 +228,7 @@ function drawMatrix() {
     ["mean row", looks.max_row === undefined ? digits(one.nnz / Math.max(one.rows, 1)) : null], ["empty rows", looks.empty_rows === undefined ? null : whole(looks.empty_rows)],
     ["diagonals", looks.diagonals === undefined ? null : whole(looks.diagonals)], ["bandwidth", looks.bandwidth === undefined ? null : whole(looks.bandwidth)],
     [one.source === "file" ? "file" : "made by", element("code", {textContent: looks.detail || name})],
-    ["measure again", element("code", {textContent: command({...one, kernel: "'*'", precision: precision()})})]];
+    ["measure again", element("code", {textContent: `make bench SET=catalogue MATRICES='${asArgument(one)}' PRECISIONS=${precision()} ARGS=--fresh`})]];
   $("facts").replaceChildren(...facts.filter(([, value]) => value !== null).flatMap(([what, value]) => [element("dt", {textContent: what}), element("dd", {}, value)]));
   const missing = () => element("p", {className: "note", textContent: "Not known of this matrix: make bench SET=shapes looks at those that can be made or are in data/."});
   if (looks.sketch) drawSketch($("sketch"), looks.sketch, name); else $("sketch").replaceChildren(missing());
@@ -370,13 +371,13 @@ function add(files) {
   changed();
   say(told.join("\n") + (wrong ? "" : " It is compared below. Nothing was sent anywhere."), wrong);
 }
-// The kernel that the rows of another device and those here have on most matrices.
+// By pcsr_one_pass, or else by the kernel that the rows of another device and those here have on most matrices.
 function compareDevices(added) {
   const here = new Set(data.rows.filter(row => row.device === data.first).map(row => `${row.kernel} ${row.matrix} ${row.precision}`)), shared = new Map();
   for (const row of added) {
     if (here.has(`${row.kernel} ${row.matrix} ${row.precision}`)) shared.set(row.kernel, (shared.get(row.kernel) ?? 0) + 1);
   }
-  const kernel = [...shared].sort((a, b) => b[1] - a[1] || (b[0] === "pcsr_one_pass") - (a[0] === "pcsr_one_pass"))[0]?.[0] ?? added[0].kernel;
+  const kernel = shared.has("pcsr_one_pass") ? "pcsr_one_pass" : [...shared].sort((a, b) => b[1] - a[1])[0]?.[0] ?? added[0].kernel;
   for (const [side, on] of [["a", data.first], ["b", added[0].device]]) {
     $(`${side}_kernel`).value = kernel;
     $(`${side}_device`).value = on;

@@ -87,7 +87,7 @@ function readRecords(text, file, of) {
       floor_warm_ms: floor?.warm_ms?.[1], floor_cold_ms: floor?.cold_ms?.[1], copy_gb_per_s: floor?.copy_gb_per_s}, of));
   }
   const without = Object.entries(left).filter(([, count]) => count).map(([what, count]) => `${count} ${what}`);
-  if (!rows.length) throw new Error(`${file}: no measurements to show: ${without.join(", ")}. A GPU measures times: make run BACKEND=cuda.`);
+  if (!rows.length) throw new Error(`${file}: nothing to show here: ${without.join(", ")}. The page shows times of single products: make run BACKEND=cuda ARGS="--json FILE".`);
   const newest = new Map();  // of two measurements of one thing the newer run's counts
   for (const row of rows) {
     const thing = `${row.device} ${row.matrix} ${row.precision} ${row.kernel}`, other = newest.get(thing);
