@@ -1,4 +1,4 @@
-// Step 02: one thread a row.
+// Step 02: one thread per row.
 //
 // Step 01 adds up the rows one after the other, though none needs another's sum. Here each row has
 // a thread of its own, which runs the same loop. (CSR-scalar of He and Gao 2016 and of Bell and

@@ -1,4 +1,4 @@
-// Step 03: several neighbouring threads a row.
+// Step 03: several neighbouring threads per row.
 //
 // In step 02 the lanes of a warp read nonzeros that lie a row apart. Here `lanes_per_row`
 // neighbouring lanes share a row and read neighbouring nonzeros of it, so that one sector serves

@@ -1,4 +1,4 @@
-// Step 03, as it was written before warps could shuffle: one warp a row, sums in shared memory.
+// Step 03, as it was written before warps could shuffle: one warp per row, sums in shared memory.
 //
 // Bylina, Bylina and Karwacki 2011 print this kernel (figure 9; it is Bell and Garland's). Printed,
 // it has no synchronization at all: it counts on the 32 lanes of a warp moving in step, so that

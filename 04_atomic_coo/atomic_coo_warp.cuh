@@ -1,11 +1,11 @@
 // Step 04, with no two lanes of a request on one address: the warp adds up first.
 //
-// Triplets sorted by row, read as in atomic_coo_kernel: 32 neighbours at a time, one a lane. Lanes
-// of one row stand side by side then. They find each other (__match_any_sync), add up their
+// Triplets sorted by row, read as in atomic_coo_kernel: 32 neighbours at a time, one per lane.
+// Lanes of one row stand side by side then. They find each other (__match_any_sync), add up their
 // products in a tree of shuffles, and the first of them adds the sum to y.
 //
 //   thread   owns kShare nonzeros, 32 apart
-//   warp     owns 32 kShare neighbouring ones; of each 32 it makes one atomic a row
+//   warp     owns 32 kShare neighbouring ones; one atomic per row in every 32
 //   block    nothing of its own
 #pragma once
 

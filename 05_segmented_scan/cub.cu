@@ -48,7 +48,7 @@ class SegscanCub final : public Spmv<T> {
 
   device::DeviceCoo<T> a_;
   device::Buffer<Index> rows_with_nonzeros_;
-  device::Buffer<T> sums_;  // one a row; those of rows without nonzeros stay 0
+  device::Buffer<T> sums_;  // one per row; those of rows without nonzeros stay 0
   device::Buffer<int> row_count_;
   device::Buffer<char> workspace_;
 };

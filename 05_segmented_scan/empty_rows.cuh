@@ -7,7 +7,7 @@
 
 namespace spmv {
 
-// One thread a row.
+// One thread per row.
 template <typename T>
 __global__ void empty_rows_kernel(int count, const int* empty_rows, T alpha, T beta, T* y) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Step 05 (a): one thread a nonzero, sums of rows by a segmented scan in shared memory.
+// Step 05 (a): one thread per nonzero, sums of rows by a segmented scan in shared memory.
 //
 // The lanes of steps 02 and 03 wait for the longest row. Here threads own nonzeros, whatever their
 // rows: each brings a product, and the block adds up neighbours of equal row in log2(longest row)
@@ -23,7 +23,7 @@ inline constexpr int kBlockThreads = 256;
 inline constexpr int kChunk = 1024;
 
 // chunk_begins[c], for c up to and including `chunks`: chunk c would begin at nonzero kChunk * c;
-// it begins where the row of the nonzero before that one ends. One thread a chunk.
+// it begins where the row of the nonzero before that one ends. One thread per chunk.
 static __global__ void move_chunks_kernel(int nnz, int chunks, const int* row_indices,
                                           int* chunk_begins) {
   const int chunk = blockIdx.x * blockDim.x + threadIdx.x;

@@ -40,7 +40,7 @@ struct ThrustSegscan {
   thrust::device_vector<int> row_indices, column_indices;
   thrust::device_vector<T> values;
   thrust::device_vector<int> rows_with_nonzeros;
-  thrust::device_vector<T> sums;  // one a row; those of rows without nonzeros stay 0
+  thrust::device_vector<T> sums;  // one per row; those of rows without nonzeros stay 0
 
   // Of triplets in any order.
   explicit ThrustSegscan(const Coo<T>& coo)

@@ -51,7 +51,7 @@ void check_same(const Csr<T>& a, const Csr<T>& b) {
 }
 
 // There and back in both layouts, and the products of all kernels, which refuse the matrix where it
-// stores more than three values a nonzero. Returns whether they took it.
+// stores more than three values per nonzero. Returns whether they took it.
 template <typename T>
 bool check_conversions_and_products(const Matrix<T>& matrix, const RunOptions& options) {
   const device::DeviceCsr<T> a(matrix.csr);

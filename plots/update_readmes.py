@@ -18,7 +18,7 @@ A block begins with one of these markers on a line of its own and ends with <!--
 
     <!-- table: device=NVIDIA_H200 kernels=csr_scalar,best:cusparse_* matrices=G3_circuit
          precision=f64 column=gflops -->
-        A line a matrix, a column a kernel, from plots/results/DEVICE/*.jsonl. Markers may take
+        One line per matrix, one column per kernel, from plots/results/DEVICE/*.jsonl. Markers may take
         several lines. `matrices` are names up to their first comma. A kernel may be
         best:PATTERN, the fastest that matches, or best(HEAD):PATTERN|PATTERN, the same below a
         head of its own (_ for a space), or baseline, the row-free one. `column` is one of those in COLUMNS. With
@@ -162,7 +162,7 @@ COLUMNS = {
     ),
     # Of records of an iteration, with program=.
     "total_ms": ("milliseconds of all steps", lambda r: r["total_ms"], False),
-    "step_us": ("microseconds a step", lambda r: 1e3 * r["total_ms"] / r["steps"], False),
+    "step_us": ("microseconds per step", lambda r: 1e3 * r["total_ms"] / r["steps"], False),
 }
 
 

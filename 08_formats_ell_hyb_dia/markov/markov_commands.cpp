@@ -145,7 +145,7 @@ class Workload {
     }
     std::vector<std::string> legend{
         kGpu ? "step: a product and what goes with it, checks included."
-             : "MB a step: P' and x read once, the new x written once; ms: of this CPU."};
+             : "MB per step: P' and x read once, the new x written once; ms: of this CPU."};
     if (is_stationary()) {
       legend.push_back(fmt::format("residual: the sum of |Q' x| over {:.4g}.", uniformized_.rate));
     }
@@ -160,8 +160,8 @@ class Workload {
     }
     std::vector<std::string> header{"step", "kernel", "steps"};
     const std::vector<std::string> per_step =
-        kGpu ? std::vector<std::string>{"setup ms", "us a step"}
-             : std::vector<std::string>{"MB a step", "MB in all"};
+        kGpu ? std::vector<std::string>{"setup ms", "us per step"}
+             : std::vector<std::string>{"MB per step", "MB in all"};
     header.insert(header.end(), per_step.begin(), per_step.end());
     if (slowest > 0) header.insert(header.end(), {"ms", "times as fast"});
     if (is_stationary()) header.emplace_back("residual");

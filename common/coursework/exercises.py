@@ -259,7 +259,7 @@ COUNTERS = {
     "lanes on one address": ratio("lanes", "addresses"),
     "bank passes per request": ratio("bank_passes", "requests"),
     "bytes per nonzero": per_nonzero("sectors", 32),
-    "lanes a nonzero": per_nonzero("lanes"),
+    "lanes per nonzero": per_nonzero("lanes"),
 }
 
 

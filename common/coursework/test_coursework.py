@@ -136,7 +136,7 @@ class Exercises(unittest.TestCase):
         self.assertEqual(value("lanes per request"), 16)
         self.assertEqual(value("lanes on one address"), 2)
         self.assertEqual(value("bytes per nonzero"), 5)
-        self.assertEqual(value("lanes a nonzero"), 0.5)
+        self.assertEqual(value("lanes per nonzero"), 0.5)
         self.assertEqual(value("bank passes per request"), 3)
         self.assertIsNone(value("sectors per request", "y"))
         target = Target("t", "k", "m", "sectors per request", "values", "load", 1.0, None, 5, "because")

@@ -69,7 +69,7 @@ struct KernelInfo {
   std::string source;  // paper, and algorithm or section
   RunsOn runs_on = RunsOn::kDevice;
   bool in_ladder = false;    // stands for its step in `spmv --ladder`
-  void (*open)() = nullptr;  // what a library needs once, which no kernel's setup is charged with
+  void (*open)() = nullptr;  // one-time library initialisation, excluded from setup time
 };
 
 struct Kernel {

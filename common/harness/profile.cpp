@@ -241,7 +241,7 @@ void print_source(std::ostream& out, const std::vector<const LineTraffic*>& line
   }
 }
 
-// Lanes against addresses: a line a request, a column as many bytes as it takes.
+// Lanes against addresses: one line per request, a column as many bytes as it takes.
 void print_requests(std::ostream& out, const FirstRequest& first) {
   constexpr std::int64_t kWidth = 96;
   constexpr std::size_t kShown = 4;

@@ -64,7 +64,7 @@ struct KernelProfile {
 struct FirstRequest {
   std::string kernel, array, space, access, file;
   unsigned line = 0;
-  unsigned size = 0;  // bytes a lane
+  unsigned size = 0;  // bytes per lane
   std::vector<std::vector<std::int64_t>> requests;
 };
 

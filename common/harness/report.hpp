@@ -41,15 +41,15 @@ struct MatrixReport {
   std::optional<Baseline> baseline;  // GPU
 };
 
-// One table a matrix: a line a kernel.
+// One table per matrix, one line per kernel.
 void print_report(std::ostream& out, const MatrixReport& report, bool gpu);
 
 // A screen for a first look: a bar per kernel, on a GPU of its share of the copy bandwidth, on the
 // CPU backend of bytes moved per byte needed; and what went wrong, if anything did.
 void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu);
 
-// One line a kernel over several matrices, the figure that tells the steps apart: on a GPU GFLOP/s,
-// on the CPU backend the bytes moved over the bytes needed.
+// One line per kernel over several matrices, the figure that tells the steps apart: on a GPU
+// GFLOP/s, on the CPU backend the bytes moved over the bytes needed.
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu);
 
 // Appends the verified records, and the baseline, to the file `path` (records.hpp).

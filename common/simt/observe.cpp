@@ -251,9 +251,9 @@ unsigned Observer::unordered(const Lane& lane, const Accesses& earlier) const {
   return found;
 }
 
-// Adds an access of `lane` to earlier ones of its kind. Those that it knows to be over need not be
-// kept: who must wait for them must wait for this one. Of the others the oldest time stands for
-// all, so that nothing is reported that is no race.
+// Adds an access of `lane` to earlier ones of its kind. Those that happen before it are dropped:
+// happens-before is transitive. Of the others the oldest time stands for all, so that nothing is
+// reported that is no race.
 void Observer::join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, bool atomic) const {
   // (Accesses to other bytes of the word are forgotten.)
   const bool is_first = earlier.epoch != epoch_ || earlier.bytes != bytes;

@@ -95,7 +95,7 @@ struct KernelCounts {
 struct RequestSample {
   static constexpr std::int64_t kInactive = -1;
 
-  unsigned size = 0;                // bytes a lane
+  unsigned size = 0;                // bytes per lane
   std::int64_t offsets[kWarpSize];  // into the array, a lane; or kInactive
 };
 inline constexpr std::size_t kSamples = 8;

@@ -15,7 +15,7 @@ struct Bsr {
   Index block = 1;
   std::vector<Index> row_offsets{0};  // block rows + 1
   std::vector<Index> column_indices;  // blocks
-  std::vector<T> values;              // block x block a block
+  std::vector<T> values;              // block x block per block
 };
 
 // How many of the block x block blocks into which `a` falls hold a nonzero.

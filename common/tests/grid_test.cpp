@@ -115,7 +115,7 @@ TEST_CASE("a grid's size is checked with the couplings of its boundary", "[gener
     }
     return std::string();
   };
-  // 12 bytes a coupling of unknowns, 4 a row and 4 more.
+  // 12 bytes per coupling of unknowns, 4 per row and 4 more.
   CHECK(bytes_asked("stencil2d:10000x10,boundary=drop") == "needs 5.9 MiB");
   CHECK(bytes_asked("stencil2d:10000x10,boundary=wrap") == "needs 6.1 MiB");
   CHECK(bytes_asked("stencil2d:10000x10,boundary=clamp,dof=2") == "needs 23.7 MiB");

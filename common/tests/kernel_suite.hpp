@@ -9,7 +9,7 @@ namespace spmv::test {
 // random ones. On the CPU backend the former meet all three schedules, the latter one each. Made of
 // assertions: call it from a TEST_CASE.
 //
-// Formats that pad are tried where they store no more than `padding_limit` entries a nonzero.
+// Formats that pad are tried where they store no more than `padding_limit` entries per nonzero.
 void check_kernels_of_step(int step, double padding_limit = 3);
 
 }  // namespace spmv::test

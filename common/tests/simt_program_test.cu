@@ -1,6 +1,6 @@
 // CUDA on the CPU: the order in which things run, and random programs.
 //
-// A program is a list of instructions on one value a thread. A kernel interprets it; so does the
+// A program is a list of instructions on one value per thread. A kernel interprets it; so does the
 // host, a whole block at a time in lock step, which needs no threads, barriers or warp operations.
 // Whatever the schedule, both must give the same values: programs have no races.
 #include <algorithm>
