@@ -116,7 +116,10 @@ std::vector<T> product(const std::string& kernel, const Matrix<T>& matrix,
 }  // namespace
 
 TEST_CASE("step 04: atomics and the lanes that share an address, counted by hand", "[04]") {
-  if (!simt::is_instrumented()) return;
+  if (!simt::is_instrumented()) {
+    WARN("skipped: only the instrumented build (COUNT=1) counts");
+    return;
+  }
   const auto value = [](Index row, Index column) { return 1.0 + row - 2.0 * column; };
   // 256 nonzeros are what one warp takes.
   struct Case {
@@ -150,7 +153,10 @@ TEST_CASE("step 04: atomics and the lanes that share an address, counted by hand
 }
 
 TEST_CASE("step 04: runs dealt out to lanes are read coalesced, runs in a row are not", "[04]") {
-  if (!simt::is_instrumented()) return;
+  if (!simt::is_instrumented()) {
+    WARN("skipped: only the instrumented build (COUNT=1) counts");
+    return;
+  }
   const auto matrix =
       dense<double>(32, 8, Order::kRows, [](Index row, Index column) { return row - column + .5; });
   const device::DeviceCsr<double> csr(matrix.csr);
@@ -187,7 +193,10 @@ TEST_CASE("step 04: the order of atomics shows in the last bits", "[04]") {
 }
 
 TEST_CASE("step 04: a record says that the last bits differ", "[04]") {
-  if (!simt::is_instrumented()) return;
+  if (!simt::is_instrumented()) {
+    WARN("skipped: only the instrumented build (COUNT=1) counts");
+    return;
+  }
   const auto run = [](const std::string& kernel, Index rows, Index cols, double beta) {
     const Matrix<double> matrix =
         dense<double>(rows, cols, Order::kRows,

@@ -1,24 +1,20 @@
-// Step 10: all GPUs of one host, and the three ways to keep them busy.
+// Step 10: the GPUs of one process, and the three ways to ask them for their work.
 #pragma once
 
-#include <array>
-#include <barrier>
 #include <functional>
+#include <map>
 #include <memory>
-#include <thread>
+#include <string>
+#include <type_traits>
 #include <vector>
 
+#include "crew.hpp"
 #include "device/buffer.hpp"
-#include "device/devices.hpp"
-#include "gpus.hpp"
 #include "harness/kernel.hpp"
-#include "nccl.hpp"
 #include "part.hpp"
+#include "transport.hpp"
 
 namespace spmv::multigpu {
-
-template <typename T>
-class Gpu;
 
 // Who asks the GPUs for their work, step after step.
 enum class Drive {
@@ -33,32 +29,24 @@ struct Setup {
   int devices = 0;          // that the parts share; 0: one for each part, or all there are
 };
 
-// A thread for each GPU, which wait for work between two runs.
-class Crew {
- public:
-  explicit Crew(const std::vector<int>& devices);
-  ~Crew();
-  // Each thread p does work(p), with its device the current one. Rethrows what one of them throws;
-  // work must reach every meet() all the same.
-  void run(const std::function<void(int)>& work);
-  // Waits for all threads; called by each.
-  void meet() { meeting_.arrive_and_wait(); }
-
- private:
-  std::barrier<> start_, end_, meeting_;
-  std::function<void(int)> work_;
-  std::vector<std::exception_ptr> errors_;
-  std::vector<std::thread> threads_;
+struct DestroyGraph {
+  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
 };
+using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
 
 // One step is a product without communication (Exchange::kNone), or one of an iteration: x is
 // exchanged, multiplied, and the product, scaled, is the next x.
 template <typename T>
 class Machine {
  public:
-  // Part p goes to device p % devices. Throws Unsuitable when the exchange needs what the GPUs have
-  // not.
+  // All parts are in this process, part p on device p % devices. Throws Unsuitable when the
+  // exchange needs what the GPUs have not.
   Machine(std::vector<Part<T>> parts, const Kernel& kernel, const Setup& setup);
+  // Part p on `device`; the others are other processes', and `make` makes what reaches them.
+  // Drive::kLoop only.
+  using MakeTransport = std::function<std::unique_ptr<Transport<T>>(AllGpus<T>&)>;
+  Machine(Part<T> part, int p, const std::vector<Index>& cuts, int device,
+          const Transfers& transfers, const Kernel& kernel, const MakeTransport& make);
   ~Machine();
 
   int size() const { return static_cast<int>(cuts_.size()) - 1; }
@@ -80,59 +68,36 @@ class Machine {
   void keep_factor(double factor);
 
   // After run(steps): the x of step k, or its product y for k = steps; k is steps or steps - 1.
+  // Rows of other processes' parts are 0.
   std::vector<T> x_of(int k);
-  // The squares of the entries of step k's product, before it was scaled, added up, for k = steps -
-  // 1 or steps - 2; and what it was then multiplied by.
-  double squares_of(int k);
+  // What step k's product was multiplied by, for k = steps - 1 or steps - 2.
   double factor_of(int k);
 
  private:
-  // Remote entries on their way from one GPU to another.
-  struct Transfer {
-    int owner = 0, receiver = 0;
-    Index count = 0, ghost = 0;
-    bool packed = false;
-    Index offset = 0;         // in the owner's x, or in what it has packed
-    device::Pinned<T> stage;  // where the two cannot reach each other
-  };
   enum Phase { kAnnounce, kFetch, kMultiply, kFinish, kPhases };
 
-  int device_of(int p) const { return p % devices_; }
-  void connect_stores();
-  const T* source(const Transfer& transfer, int k);
-  void connect(bool allow_peers);
+  void set_up(std::vector<Part<T>> parts_here, const Transfers& transfers, const Kernel& kernel);
+  std::unique_ptr<Transport<T>> transport_within(bool allow_peers, std::vector<Transfer> transfers);
   void do_phase(int phase, int p, int k);
-  void announce(int p, int k);
-  void fetch(int p, int k);
-  void multiply(int p, int k);
-  void finish(int p, int k);
-  void run_loop(int first, int steps);
+  // mark: called with phase and part before each phase of each part.
+  void run_loop(int steps, const std::function<void(int, int)>& mark = {});
   void run_threads(int steps);
-  cudaGraphExec_t capture(const std::function<void()>& work);
+  Graph capture(const std::function<void()>& work);
   void wait();
-  double* sums(int p, int k) { return sums_of_[p] + (k % 2) * size(); }
 
   Exchange exchange_;
   double factor_ = 0;
-  int devices_;
-  Index rows_ = 0;
+  int devices_ = 1;
   std::vector<Index> cuts_;
-  std::vector<std::vector<bool>> reaches_;  // [p][q]: whether p may use q's memory
+  std::vector<int> here_;       // the parts of this process,
+  std::vector<int> device_of_;  // and their devices
   std::string remark_;
-  std::vector<std::unique_ptr<Gpu<T>>> gpus_;
-  std::vector<Transfer> transfers_;
-  std::vector<std::vector<std::pair<int, Index>>> pushed_;  // of each owner: receiver, place there
-  // Each GPU's copy of all GPUs' sums of squares, for two steps; or one for all on the host.
-  std::vector<device::Buffer<double>> sums_;
-  device::Pinned<double> sums_on_host_;
-  std::vector<double*> sums_of_;
-  std::unique_ptr<Nccl> nccl_;
+  AllGpus<T> gpus_;
+  std::unique_ptr<Transport<T>> transport_;  // null for kNone
   std::unique_ptr<Crew> crew_;
-  // Of each GPU: its x may be read; its boundary rows are done; its squares are summed.
-  std::vector<device::Event> ready_, fetched_, summed_;
-  std::vector<device::Event> fork_, join_;  // where a graph begins and ends
-  cudaGraphExec_t graph_ = nullptr, rest_ = nullptr;
-  int graph_steps_ = 0, rest_steps_ = 0;
+  // Where a graph's streams part from part 0's [0], and where part p's meets that again [p].
+  std::vector<device::Event> edges_;
+  std::map<int, Graph> graphs_;  // by their number of steps
 };
 
 extern template class Machine<float>;

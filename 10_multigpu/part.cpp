@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <utility>
 
 #include "sparse/memory.hpp"
 
 namespace spmv::multigpu {
 namespace {
+
+using Cuts = std::vector<Index>;
 
 constexpr Index kAligned = 32;  // elements: whole sectors, whatever the precision
 
@@ -35,25 +38,6 @@ Csr<T> take_rows(const Csr<T>& a, const Index* rows, Index count, Index cols,
   return taken;
 }
 
-// The part's rows, interior ones first. Returns how many these are. is_boundary: one per row, 1 for
-// those that are boundary rows whatever they need.
-template <typename T>
-Index order_rows(const Csr<T>& slice, Index first_col, Index end_col, std::vector<char> is_boundary,
-                 std::vector<Index>& order) {
-#pragma omp parallel for schedule(static) if (slice.nnz() > 100000)
-  for (Index row = 0; row < slice.rows; ++row) {
-    for (Index k = slice.row_offsets[row]; k < slice.row_offsets[row + 1]; ++k) {
-      const Index column = slice.column_indices[k];
-      if (column < first_col || column >= end_col) is_boundary[row] = 1;
-    }
-  }
-  order.resize(slice.rows);
-  std::iota(order.begin(), order.end(), Index{0});
-  const auto boundary = std::stable_partition(order.begin(), order.end(),
-                                              [&](Index row) { return !is_boundary[row]; });
-  return static_cast<Index>(boundary - order.begin());
-}
-
 // 1 for each column in which there is a nonzero.
 template <typename T>
 std::vector<char> used_columns(const Csr<T>& slice) {
@@ -65,171 +49,149 @@ std::vector<char> used_columns(const Csr<T>& slice) {
   return used;
 }
 
-// Where the ghosts begin.
-Index end_of_own(Index own) {
-  return own + (kAligned - own % kAligned) % kAligned;
-}
+// The part with its rows in order, and its halos, whose sources are columns, counted from the
+// owner's first; `boundary` and `interior` have their number of rows and no nonzeros yet.
+// used: used_columns(slice). needed_by_others: one per row of the part, or none.
+template <typename T>
+Part<T> order_rows(const Csr<T>& slice, const Cuts& cuts, int p, Exchange exchange,
+                   const std::vector<char>& used, std::vector<char> needed_by_others) {
+  Part<T> part;
+  part.first_row = cuts[p];
+  std::vector<char>& is_boundary = needed_by_others;
+  is_boundary.resize(slice.rows, 0);
+#pragma omp parallel for schedule(static) if (slice.nnz() > 100000)
+  for (Index row = 0; row < slice.rows; ++row) {
+    for (Index k = slice.row_offsets[row]; k < slice.row_offsets[row + 1]; ++k) {
+      const Index column = slice.column_indices[k];
+      if (column < cuts[p] || column >= cuts[p + 1]) is_boundary[row] = 1;
+    }
+  }
+  part.order.resize(slice.rows);
+  std::iota(part.order.begin(), part.order.end(), Index{0});
+  const auto interior = std::stable_partition(part.order.begin(), part.order.end(),
+                                              [&](Index row) { return is_boundary[row]; });
+  part.boundary.rows = static_cast<Index>(interior - part.order.begin());
+  part.interior.rows = slice.rows - part.boundary.rows;
 
-// A Need for each owner of one of the columns that are used; places are columns, from the owner's
-// first on. Returns how many columns these are in all.
-Index find_needs(const std::vector<char>& used, const std::vector<Index>& cuts, int p,
-                 std::vector<Need>& needs) {
-  Index count = 0;
+  part.local_cols = slice.rows + (kAligned - slice.rows % kAligned) % kAligned;
   for (int owner = 0; owner + 1 < static_cast<int>(cuts.size()); ++owner) {
     if (owner == p) continue;
-    Need need{owner, 0, 0, {}, 0};
+    Halo halo{owner, part.local_cols, {}};
     for (Index column = cuts[owner]; column < cuts[owner + 1]; ++column) {
-      if (used[column]) need.places.push_back(column - cuts[owner]);
+      part.remote_cols += used[column];
+      if (used[column] || exchange == Exchange::kParts) {
+        halo.sources.push_back(column - cuts[owner]);
+      }
     }
-    need.count = static_cast<Index>(need.places.size());
-    count += need.count;
-    if (need.count > 0) needs.push_back(std::move(need));
+    if (halo.count() == 0 || exchange == Exchange::kLoads) continue;
+    part.local_cols += halo.count();
+    part.halos.push_back(std::move(halo));
   }
-  return count;
+  return part;
 }
 
-// Gives each Need its place in the local x, and returns the length of that.
-Index place_ghosts(Index own, std::vector<Need>& needs) {
-  Index next = end_of_own(own);
-  for (Need& need : needs) {
-    need.ghost = next;
-    next += need.count;
+// Fills in the part's two matrices. place: of each column of the whole matrix, its place in all
+// parts' x, one after the other; with kPacked and kStores only those of the part's own columns
+// matter.
+template <typename T>
+void renumber(Part<T>& part, const Csr<T>& slice, const Cuts& cuts, Exchange exchange,
+              const std::vector<Index>& place) {
+  const bool loads = exchange == Exchange::kLoads;
+  std::vector<Index> local(cuts.back());  // of each column that the part uses, its place in local x
+  for (Index i = 0; i < part.rows(); ++i) local[part.first_row + part.order[i]] = i;
+  for (const Halo& halo : part.halos) {
+    const Index first = cuts[halo.owner];
+    for (Index i = 0; i < halo.count(); ++i) {
+      const Index column = first + halo.sources[i];
+      local[column] = halo.ghost_begin + (exchange == Exchange::kParts ? place[column] - first : i);
+    }
   }
-  return next;
+  const Index boundary_rows = part.boundary.rows;
+  part.boundary =
+      take_rows(slice, part.order.data(), boundary_rows, loads ? cuts.back() : part.local_cols,
+                [&](Index column) { return loads ? place[column] : local[column]; });
+  part.interior = take_rows(slice, part.order.data() + boundary_rows, slice.rows - boundary_rows,
+                            part.local_cols, [&](Index column) { return local[column]; });
 }
-
-// Side by side, they need not be packed.
-void drop_places_in_a_row(Need& need) {
-  for (Index i = 0; i < need.count; ++i) {
-    if (need.places[i] != need.places[0] + i) return;
-  }
-  need.first = need.places[0];
-  need.places.clear();
-}
-
-// new_column for interior rows: only the part's own columns are asked for.
-struct OwnColumn {
-  const std::vector<Index>& place;
-  Index first;
-  Index operator()(Index column) const { return place[column] - first; }
-};
 
 }  // namespace
 
 template <typename T>
-std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vector<Index>& cuts,
+std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts,
                              Exchange exchange) {
   const int count = static_cast<int>(slices.size());
   std::vector<Part<T>> parts(slices.size());
-  std::vector<Index> interior(slices.size());
-  const auto own_rows = [&](int p) { return cuts[p + 1] - cuts[p]; };
+  if (exchange == Exchange::kNone) {
+    for (int p = 0; p < count; ++p) {
+      parts[p].first_row = cuts[p];
+      parts[p].order.resize(slices[p].rows);
+      std::iota(parts[p].order.begin(), parts[p].order.end(), Index{0});
+      parts[p].interior = slices[p];
+      parts[p].local_cols = slices[p].cols;
+    }
+    return parts;
+  }
+
   std::vector<std::vector<char>> used;
-  std::vector<char> is_needed(cuts.back(), 0);  // by another part
-  for (int p = 0; p < count && exchange != Exchange::kNone; ++p) {
+  std::vector<char> is_needed(cuts.back(), 0);  // by another part than its owner
+  for (int p = 0; p < count; ++p) {
     used.push_back(used_columns(slices[p]));
     if (exchange != Exchange::kStores) continue;
     for (Index column = 0; column < cuts.back(); ++column) {
       if (column < cuts[p] || column >= cuts[p + 1]) is_needed[column] |= used[p][column];
     }
   }
-  for (int p = 0; p < count; ++p) {
-    parts[p].first_row = cuts[p];
-    if (exchange == Exchange::kNone) {
-      parts[p].order.resize(own_rows(p));
-      std::iota(parts[p].order.begin(), parts[p].order.end(), Index{0});
-      parts[p].interior = slices[p];
-      parts[p].boundary.cols = slices[p].cols;
-      parts[p].local_cols = slices[p].cols;
-    } else {
-      interior[p] = order_rows(slices[p], cuts[p], cuts[p + 1],
-                               {is_needed.begin() + cuts[p], is_needed.begin() + cuts[p + 1]},
-                               parts[p].order);
-    }
-  }
-  if (exchange == Exchange::kNone) return parts;
-
-  // Where each column is in all parts' x, one after the other.
   std::vector<Index> place(cuts.back());
   for (int p = 0; p < count; ++p) {
-    for (Index i = 0; i < own_rows(p); ++i) place[cuts[p] + parts[p].order[i]] = cuts[p] + i;
+    std::vector<char> needed_by_others;
+    if (exchange == Exchange::kStores) {
+      needed_by_others.assign(is_needed.begin() + cuts[p], is_needed.begin() + cuts[p + 1]);
+    }
+    parts[p] = order_rows(slices[p], cuts, p, exchange, used[p], std::move(needed_by_others));
+    for (Index i = 0; i < parts[p].rows(); ++i) place[cuts[p] + parts[p].order[i]] = cuts[p] + i;
   }
-
   for (int p = 0; p < count; ++p) {
-    Part<T>& part = parts[p];
-    std::vector<Need> needs;
-    part.remote_cols = find_needs(used[p], cuts, p, needs);
-    if (exchange == Exchange::kParts) {
-      needs.clear();
-      for (int owner = 0; owner < count; ++owner) {
-        if (owner != p && own_rows(owner) > 0) needs.push_back({owner, own_rows(owner), 0, {}, 0});
-      }
+    renumber(parts[p], slices[p], cuts, exchange, place);
+    for (Halo& halo : parts[p].halos) {
+      for (Index& source : halo.sources)
+        source = place[cuts[halo.owner] + source] - cuts[halo.owner];
+      if (exchange == Exchange::kParts) std::sort(halo.sources.begin(), halo.sources.end());
     }
-    if (exchange != Exchange::kLoads) {
-      part.local_cols = place_ghosts(own_rows(p), needs);
-    } else {
-      part.local_cols = end_of_own(own_rows(p));
-    }
-
-    std::vector<Index> local;  // of each remote column, its place in the local x
-    if (exchange != Exchange::kLoads) local.resize(cuts.back());
-    for (Need& need : needs) {
-      const Index first = cuts[need.owner];
-      for (Index i = 0; i < need.count; ++i) {
-        const Index column = first + (need.places.empty() ? i : need.places[i]);
-        const Index at = place[column] - first;
-        if (exchange == Exchange::kParts) {
-          local[column] = need.ghost + at;
-        } else if (exchange != Exchange::kLoads) {
-          local[column] = need.ghost + i;
-          need.places[i] = at;
-        }
-      }
-      if (!need.places.empty() && exchange != Exchange::kStores) drop_places_in_a_row(need);
-    }
-    if (exchange != Exchange::kLoads) part.needs = std::move(needs);
-
-    const Index* const order = part.order.data();
-    const OwnColumn own{place, cuts[p]};
-    part.interior = take_rows(slices[p], order, interior[p], part.local_cols, own);
-    part.boundary =
-        take_rows(slices[p], order + interior[p], own_rows(p) - interior[p],
-                  exchange == Exchange::kLoads ? cuts.back() : part.local_cols, [&](Index column) {
-                    if (exchange == Exchange::kLoads) return place[column];
-                    const bool is_own = column >= cuts[p] && column < cuts[p + 1];
-                    return is_own ? own(column) : local[column];
-                  });
   }
   return parts;
 }
 
 template <typename T>
-Part<T> prepare_alone(const Csr<T>& slice, const std::vector<Index>& cuts, int p) {
-  Part<T> part;
-  part.first_row = cuts[p];
-  const Index interior =
-      order_rows(slice, cuts[p], cuts[p + 1], std::vector<char>(slice.rows, 0), part.order);
-  part.remote_cols = find_needs(used_columns(slice), cuts, p, part.needs);
-  part.local_cols = place_ghosts(slice.rows, part.needs);
-
-  std::vector<Index> local(cuts.back());
-  for (Index i = 0; i < slice.rows; ++i) local[cuts[p] + part.order[i]] = i;
-  for (const Need& need : part.needs) {
-    for (Index i = 0; i < need.count; ++i)
-      local[cuts[need.owner] + need.places[i]] = need.ghost + i;
-  }
-  const auto new_column = [&](Index column) { return local[column]; };
-  const Index* const order = part.order.data();
-  part.interior = take_rows(slice, order, interior, part.local_cols, new_column);
-  part.boundary =
-      take_rows(slice, order + interior, slice.rows - interior, part.local_cols, new_column);
+Part<T> prepare_alone(const Csr<T>& slice, const Cuts& cuts, int p) {
+  Part<T> part = order_rows(slice, cuts, p, Exchange::kPacked, used_columns(slice), {});
+  renumber(part, slice, cuts, Exchange::kPacked, {});
   return part;
 }
 
-template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&, const std::vector<Index>&,
-                                          Exchange);
-template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&,
-                                           const std::vector<Index>&, Exchange);
-template Part<float> prepare_alone(const Csr<float>&, const std::vector<Index>&, int);
-template Part<double> prepare_alone(const Csr<double>&, const std::vector<Index>&, int);
+template <typename T>
+Transfers plan_transfers(const std::vector<Part<T>>& parts, Exchange exchange) {
+  Transfers transfers;
+  transfers.packed.resize(parts.size());
+  for (int receiver = 0; receiver < static_cast<int>(parts.size()); ++receiver) {
+    for (const Halo& halo : parts[receiver].halos) {
+      const std::vector<Index>& sources = halo.sources;
+      std::vector<Index>& packed = transfers.packed[halo.owner];
+      const auto gap = std::adjacent_find(sources.begin(), sources.end(),
+                                          [](Index a, Index b) { return b != a + 1; });
+      const bool is_packed = exchange == Exchange::kStores || gap != sources.end();
+      transfers.all.push_back({halo.owner, receiver, halo.count(), halo.ghost_begin, is_packed,
+                               is_packed ? static_cast<Index>(packed.size()) : sources.front()});
+      if (is_packed) packed.insert(packed.end(), sources.begin(), sources.end());
+    }
+  }
+  return transfers;
+}
+
+template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&, const Cuts&, Exchange);
+template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&, const Cuts&, Exchange);
+template Part<float> prepare_alone(const Csr<float>&, const Cuts&, int);
+template Part<double> prepare_alone(const Csr<double>&, const Cuts&, int);
+template Transfers plan_transfers(const std::vector<Part<float>>&, Exchange);
+template Transfers plan_transfers(const std::vector<Part<double>>&, Exchange);
 
 }  // namespace spmv::multigpu

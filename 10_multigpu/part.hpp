@@ -1,6 +1,8 @@
-// Step 10: what the host prepares for one GPU: its rows, and what it needs of the others' x.
+// Step 10: what the host prepares for one part: its rows, and the entries of x that it needs of
+// other parts.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sparse/matrix.hpp"
@@ -10,31 +12,31 @@ namespace spmv::multigpu {
 enum class Exchange {
   kNone,    // every GPU has all of x, and no y becomes an x
   kParts,   // a GPU copies all the other parts of x to itself
-  kPacked,  // a GPU copies the entries that it needs, which their owner has put side by side
+  kPacked,  // a GPU copies the entries that it needs, which their owner has packed
   kLoads,   // a GPU's kernel loads them out of the other GPUs' memory
-  kStores,  // a GPU stores its entries straight into the memory of those that need them
+  kStores,  // a GPU stores its entries straight into the ghost entries of those that need them
   kNccl     // as kPacked; NCCL does the copying
 };
 
-// What a part needs of another one's x.
-struct Need {
+// The ghost entries that a part has of one owner's x, one after the other.
+struct Halo {
   int owner = 0;
-  Index count = 0;
-  Index ghost = 0;            // where it is put in the part's own x
-  std::vector<Index> places;  // where it is in the owner's; empty: from `first` on, side by side
-  Index first = 0;
+  Index ghost_begin = 0;       // the first one's place in the part's local x
+  std::vector<Index> sources;  // of each: its place in the owner's local x
+
+  Index count() const { return static_cast<Index>(sources.size()); }
 };
 
-// A part's rows stand in an order of its own: first those that need nothing of other parts (the
-// interior), then the others (the boundary). So the interior can be multiplied while the rest of x
-// is on its way, and each is a CSR matrix of its own, for any kernel. Entry i of the part's y, and
-// of its own part of x, which y becomes, is that of row first_row + order[i]. With kStores rows
-// that other parts need are boundary rows, too, and Need::places are never empty.
+// A part's rows stand in an order of its own: first the boundary rows, which need entries of other
+// parts' x, then the interior rows. So the interior can be multiplied while ghost entries are on
+// their way, and each is a CSR matrix of its own, for any kernel. Entry i of the part's y, and of
+// its own part of x, which y becomes, is that of row first_row + order[i]. With kStores rows that
+// other parts need are boundary rows, too.
 //
-// The local x is: the part's own entries; a gap, so that what follows is aligned; what the part
-// needs of the others, owner by owner. The local column indices are places in it. With kLoads there
-// is nothing behind the part's own, and a boundary column is a place in all parts' x, one after the
-// other. With kNone the local x is all of x, and the rows keep their order.
+// The local x: the part's own entries; a gap, so that what follows is aligned; the ghost entries,
+// owner by owner. Local column indices are places in it. With kLoads there are no ghost entries,
+// and a boundary row's column is a place in all parts' x, one after the other. With kNone the local
+// x is all of x, all rows are interior ones, and keep their order.
 //
 // The nonzeros of a row keep theirs, so that a kernel that adds them up in order gets the same
 // bits.
@@ -42,9 +44,9 @@ template <typename T>
 struct Part {
   Index first_row = 0;
   std::vector<Index> order;
-  Csr<T> interior;
   Csr<T> boundary;
-  std::vector<Need> needs;
+  Csr<T> interior;
+  std::vector<Halo> halos;
   Index local_cols = 0;
   Index remote_cols = 0;  // distinct columns of other parts, in the nonzeros
 
@@ -58,10 +60,42 @@ template <typename T>
 std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vector<Index>& cuts,
                              Exchange exchange);
 
-// The same for a part alone, which knows no other part's order: needs[].places are left as columns,
-// counted from the owner's first, for the owner to look up.
+// Part p alone, for kPacked, without knowing the other parts' order: Halo::sources are left as
+// columns, counted from the owner's first, for the owner to look up.
 template <typename T>
 Part<T> prepare_alone(const Csr<T>& slice, const std::vector<Index>& cuts, int p);
+
+// Entries of x on their way from their owner to the ghost entries of a receiver. `ghost_begin` is
+// known to the receiver, the rest to the owner as well, in whatever processes they are.
+struct Transfer {
+  int owner = 0, receiver = 0;
+  Index count = 0, ghost_begin = 0;
+  bool packed = false;  // else side by side in the owner's x, and sent from there
+  Index begin = 0;      // in what the owner has packed, or in its x
+};
+
+struct Transfers {
+  std::vector<Transfer> all;
+  std::vector<std::vector<Index>> packed;  // by each owner: places in its x, receiver by receiver
+};
+
+// Of all parts in one process.
+template <typename T>
+Transfers plan_transfers(const std::vector<Part<T>>& parts, Exchange exchange);
+
+// What a part is, for tables and records.
+struct PartShape {
+  long long rows = 0, nnz = 0, boundary_rows = 0;
+  long long remote_cols = 0;
+  long long fetched = 0;  // ghost entries, of every step
+};
+
+template <typename T>
+PartShape shape_of(const Part<T>& part) {
+  PartShape shape{part.rows(), part.nnz(), part.boundary.rows, part.remote_cols, 0};
+  for (const Halo& halo : part.halos) shape.fetched += halo.count();
+  return shape;
+}
 
 extern template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&,
                                                  const std::vector<Index>&, Exchange);
@@ -69,5 +103,7 @@ extern template std::vector<Part<double>> prepare(const std::vector<Csr<double>>
                                                   const std::vector<Index>&, Exchange);
 extern template Part<float> prepare_alone(const Csr<float>&, const std::vector<Index>&, int);
 extern template Part<double> prepare_alone(const Csr<double>&, const std::vector<Index>&, int);
+extern template Transfers plan_transfers(const std::vector<Part<float>>&, Exchange);
+extern template Transfers plan_transfers(const std::vector<Part<double>>&, Exchange);
 
 }  // namespace spmv::multigpu

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "device/buffer.hpp"
 #include "part.hpp"
 
 namespace spmv::multigpu {
@@ -30,16 +30,18 @@ struct PersistentSetup {
 template <typename T>
 class PersistentMachine {
  public:
-  // Throws Unsuitable where two GPUs that exchange entries cannot reach each other's memory.
+  // Throws Unsuitable where two GPUs cannot reach each other's memory.
   PersistentMachine(const std::vector<Part<T>>& parts, const PersistentSetup& setup);
   ~PersistentMachine();
+
+  int devices() const { return devices_; }
 
   // Every run begins with this x.
   void start(const std::vector<T>& x);
   // Every step's product is multiplied by `factor`; 0: by that of the norm, a power of two.
-  void keep_factor(double factor);
+  void keep_factor(double factor) { factor_ = factor; }
   // Does `steps` steps; milliseconds from the first launch until all are done. Throws DeviceError
-  // when a part has waited too long for another one, or has more blocks than can be resident.
+  // when a part has timed out waiting for another one, or has more blocks than can be resident.
   double run(int steps, PersistentKernel kernel);
   // The same for any kernel of that kind.
   double run(int steps, void (*kernel)(PartsHere<T>, int));
@@ -47,13 +49,27 @@ class PersistentMachine {
   // As Machine's. With the norm the entries in memory are those before they are scaled: the factor
   // is part of the next step's.
   std::vector<T> x_of(int k);
-  double factor_of(int k);
-
-  int devices() const;
+  double factor_of(int k) { return factor_before(k + 1); }
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct OnGpu;  // one part, and what is in its GPU's memory
+
+  int parts() const { return static_cast<int>(on_gpu_.size()); }
+  int device_of(int p) const { return p % devices_; }
+  void choose_grid(const std::vector<Part<T>>& parts);
+  void allocate(const Part<T>& from, int p);
+  void find_shares(OnGpu& mine);
+  void describe(int p);
+  void reset();
+  double factor_before(int k);
+
+  PersistentSetup setup_;
+  int devices_ = 1, blocks_ = 0, threads_ = 0;
+  double factor_ = 0;
+  Index rows_ = 0;
+  std::vector<std::unique_ptr<OnGpu>> on_gpu_;
+  std::vector<device::Stream> streams_;  // of each device
+  std::vector<PartsHere<T>> here_;       // of each device
 };
 
 extern template class PersistentMachine<float>;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "device/devices.hpp"
+#include "gpus.hpp"
 #include "harness/command.hpp"
 #include "harness/output.hpp"
 #include "harness/trace.hpp"
@@ -80,25 +81,20 @@ struct Options {
 // of each row of the part, in the order in which they are stored, which of them are boundary rows,
 // and the column of each entry of the local x (-1: padding).
 template <typename T>
-nlohmann::ordered_json describe(const std::vector<Part<T>>& parts, bool boundary_first) {
+nlohmann::ordered_json describe(const std::vector<Part<T>>& parts) {
   nlohmann::ordered_json all;
   for (const Part<T>& part : parts) {
-    const auto interior = static_cast<std::ptrdiff_t>(part.interior.rows);
     std::vector<Index> rows(part.order);
-    if (boundary_first) std::rotate(rows.begin(), rows.begin() + interior, rows.end());
     for (Index& row : rows) row += part.first_row;
     std::vector<Index> columns(rows);
     columns.resize(std::max<std::size_t>(columns.size(), part.local_cols), -1);
-    for (const Need& need : part.needs) {
-      const Part<T>& owner = parts[need.owner];
-      for (Index i = 0; i < need.count && need.ghost + i < part.local_cols; ++i) {
-        const Index place = need.places.empty() ? need.first + i : need.places[i];
-        columns[need.ghost + i] = owner.first_row + owner.order[place];
+    for (const Halo& halo : part.halos) {
+      const Part<T>& owner = parts[halo.owner];
+      for (Index i = 0; i < halo.count(); ++i) {
+        columns[halo.ghost_begin + i] = owner.first_row + owner.order[halo.sources[i]];
       }
     }
-    const Index first = boundary_first ? 0 : part.interior.rows;
-    all.push_back(
-        {{"rows", rows}, {"boundary", {first, first + part.boundary.rows}}, {"columns", columns}});
+    all.push_back({{"rows", rows}, {"boundary", {0, part.boundary.rows}}, {"columns", columns}});
   }
   return all;
 }
@@ -122,7 +118,7 @@ bool record(const Options& options, const CommandArguments& arguments, const std
   for (const std::string& name : options.ways) {
     const Way& way = find_way(name);
     std::vector<Part<T>> parts = prepare(slices, cuts, way.exchange);
-    const nlohmann::ordered_json described = describe(parts, way.is_persistent);
+    const nlohmann::ordered_json described = describe(parts);
     Record found;
     found.kernel = kernel.info;
     found.kernel.step = 10;

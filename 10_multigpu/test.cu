@@ -157,32 +157,60 @@ TEST_CASE("parts: what stands where", "[10]") {
   coo.values = {1, 2, 3, 4, 5, 6, 7};
   const Csr<double> a = to_csr(coo);
   const auto parts = parts_of(a, Partition::kRows, 2, Exchange::kPacked);
-  CHECK(parts[0].order == Cuts{0, 1});
-  CHECK(parts[1].order == Cuts{1, 0});  // row 3, then row 2
+  CHECK(parts[0].order == Cuts{1, 0});  // boundary rows first
+  CHECK(parts[1].order == Cuts{0, 1});
   CHECK(parts[0].interior.values == std::vector<double>{1});
   CHECK(parts[0].boundary.values == std::vector<double>{2, 3, 4});
-  REQUIRE(parts[0].needs.size() == 1);
-  CHECK(parts[0].needs[0].owner == 1);
-  CHECK(parts[0].needs[0].places.empty());  // one entry is side by side with itself
-  CHECK(parts[0].needs[0].first == 1);      // row 2 is the second of part 1
-  CHECK(parts[0].boundary.column_indices == Cuts{0, 1, parts[0].needs[0].ghost});
+  REQUIRE(parts[0].halos.size() == 1);
+  CHECK(parts[0].halos[0].owner == 1);
+  CHECK(parts[0].halos[0].sources == Cuts{0});  // row 2 stands first in part 1
+  CHECK(parts[0].boundary.column_indices == Cuts{1, 0, parts[0].halos[0].ghost_begin});
   CHECK(parts[0].remote_cols == 1);
-  CHECK(parts[1].interior.column_indices == Cuts{0});
-  CHECK(parts[1].boundary.column_indices == Cuts{parts[1].needs[0].ghost, 0});
+  CHECK(parts[1].interior.column_indices == Cuts{1});
+  CHECK(parts[1].boundary.column_indices == Cuts{parts[1].halos[0].ghost_begin, 1});
+  CHECK(shape_of(parts[1]).fetched == 1);
 
   const auto whole = parts_of(a, Partition::kRows, 2, Exchange::kParts);
-  CHECK(whole[0].needs[0].count == 2);
-  CHECK(whole[0].boundary.column_indices == Cuts{0, 1, whole[0].needs[0].ghost + 1});
+  CHECK(whole[0].halos[0].sources == Cuts{0, 1});
+  CHECK(whole[0].boundary.column_indices == Cuts{1, 0, whole[0].halos[0].ghost_begin});
   const auto loads = parts_of(a, Partition::kRows, 2, Exchange::kLoads);
-  CHECK(loads[0].needs.empty());
-  CHECK(loads[0].boundary.column_indices == Cuts{0, 1, 3});
+  CHECK(loads[0].halos.empty());
+  CHECK(loads[0].boundary.column_indices == Cuts{1, 0, 2});
   const auto none = parts_of(a, Partition::kRows, 2, Exchange::kNone);
   CHECK(none[1].interior.column_indices == Cuts{1, 3, 3});
 
-  // A part alone comes to the same, but for the places, which only the owner knows.
-  const Part<double> alone = prepare_alone(slice_of(a, 0, 2), {0, 2, 4}, 0);
-  CHECK(alone.boundary.column_indices == parts[0].boundary.column_indices);
-  CHECK(alone.needs[0].places == Cuts{0});
+  // A part alone comes to the same, but for the sources, which only the owner knows.
+  const Part<double> alone = prepare_alone(slice_of(a, 2, 4), {0, 2, 4}, 1);
+  CHECK(alone.boundary.column_indices == parts[1].boundary.column_indices);
+  CHECK(alone.halos[0].sources == Cuts{1});
+  CHECK(parts[1].halos[0].sources == Cuts{0});
+}
+
+TEST_CASE("transfers: entries side by side are not packed, unless they are stored", "[10]") {
+  const Csr<double> line = generate<double>("banded:12,bandwidth=1");
+  for (const Exchange exchange : {Exchange::kPacked, Exchange::kStores}) {
+    const Transfers transfers =
+        plan_transfers(parts_of(line, Partition::kRows, 2, exchange), exchange);
+    REQUIRE(transfers.all.size() == 2);
+    for (const Transfer& transfer : transfers.all) {
+      CHECK(transfer.owner == 1 - transfer.receiver);
+      CHECK(transfer.count == 1);
+      CHECK(transfer.begin == 0);  // a boundary row: it stands first in its part
+      CHECK(transfer.packed == (exchange == Exchange::kStores));
+      CHECK(transfers.packed[transfer.owner].size() == (transfer.packed ? 1 : 0));
+    }
+  }
+  // Three receivers of one owner's entries, packed one after the other.
+  Coo<double> coo;
+  coo.rows = coo.cols = 8;
+  coo.row_indices = {2, 2, 4, 4, 6, 6};
+  coo.column_indices = {0, 1, 1, 0, 1, 0};
+  coo.values = {1, 2, 3, 4, 5, 6};
+  const Transfers transfers = plan_transfers(
+      parts_of(to_csr(coo), Partition::kRows, 4, Exchange::kStores), Exchange::kStores);
+  CHECK(transfers.packed[0] == Cuts{0, 1, 0, 1, 0, 1});
+  REQUIRE(transfers.all.size() == 3);
+  for (int i = 0; i < 3; ++i) CHECK(transfers.all[i].begin == 2 * i);
 }
 
 TEMPLATE_TEST_CASE("a product on several GPUs has the bits of one", "[10]", float, double) {

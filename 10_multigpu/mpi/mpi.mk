@@ -1,9 +1,9 @@
 # Step 10 as an MPI program, where there is an MPI: included by the step's Makefile and by that of all
 # steps.
 SPMV_MPI := $(OUT)/10_multigpu/spmv_mpi
-MPI_SOURCES := $(addprefix $(ROOT)/10_multigpu/,mpi/spmv_mpi.cpp mpi/rank.cu part.cpp)
+MPI_SOURCES := $(addprefix $(ROOT)/10_multigpu/,mpi/spmv_mpi.cpp mpi/transport.cu machine.cu part.cpp print.cpp record.cpp)
 
-$(call object,$(addprefix $(ROOT)/10_multigpu/mpi/,spmv_mpi.cpp rank.cu)): DEFINES += -DOMPI_SKIP_MPICXX
+$(call object,$(addprefix $(ROOT)/10_multigpu/mpi/,spmv_mpi.cpp transport.cu)): DEFINES += -DOMPI_SKIP_MPICXX
 $(SPMV_MPI): LIBRARIES += $(MPI_LIBRARIES)
 $(SPMV_MPI): $(common_objects) $(call object,$(MPI_SOURCES) $(call stage_sources,06_pcsr))
 	$(link)

@@ -1,8 +1,8 @@
 // Step 10 past one machine: mpirun -np N spmv_mpi --matrix ... --iterate 100
 //
-// A rank has a GPU and a part of the rows, and never more of the matrix than that: it makes or
-// reads its own rows only. What other ranks need of its x is packed, and travels by NCCL from GPU
-// to GPU, or by MPI from host to host. Local offsets are 32-bit, as everywhere; what counts the
+// A rank has a GPU and a part of the rows: it makes or reads these only. Of the others it knows how
+// many nonzeros each row has. What other ranks need of its x is packed, and travels by NCCL from
+// GPU to GPU, or by MPI from host to host. Local offsets are 32-bit, as everywhere; what counts the
 // matrix as a whole is 64-bit, so that it may have more than 2^31 nonzeros as long as no part has.
 #include <fmt/format.h>
 #include <mpi.h>
@@ -10,25 +10,25 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <limits>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
+#include "../machine.hpp"
 #include "../nccl.hpp"
 #include "../part.hpp"
 #include "../partition.hpp"
+#include "../report.hpp"
 #include "../vectors.hpp"
 #include "device/devices.hpp"
 #include "harness/options.hpp"
 #include "harness/output.hpp"
 #include "harness/records.hpp"
 #include "harness/verify.hpp"
-#include "rank.hpp"
 #include "sparse/memory.hpp"
 #include "sparse/row_source.hpp"
 #include "together.hpp"
+#include "transport.hpp"
 
 namespace spmv::multigpu {
 namespace {
@@ -50,60 +50,51 @@ void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
   if (g_rank == 0) fmt::print(text, std::forward<Arguments>(arguments)...);
 }
 
-// --- Cuts ---------------------------------------------------------------------------------------
+// --- What ranks know of each other --------------------------------------------------------------
 
-struct Cuts {
-  std::vector<Index> rows;          // where each rank's rows begin, and the end
-  std::vector<long long> nonzeros;  // how many there are before each of these
-};
-
-// What cut() does, by ranks that know the lengths of some rows each.
-Cuts cut_together(Partition partition, Index rows, Index first, const std::vector<Index>& lengths) {
-  std::vector<long long> before{0};  // each of this rank's borders between rows
-  for (const Index length : lengths) before.push_back(before.back() + length);
-  const long long own = before.back();
-  long long base = 0, total = 0;
-  MPI_Exscan(&own, &base, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-  if (g_rank == 0) base = 0;
-  MPI_Allreduce(&own, &total, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-  for (long long& nonzeros : before) nonzeros += base;
-
-  Cuts cuts;
-  cuts.rows.assign(static_cast<std::size_t>(g_ranks) + 1, 0);
-  for (int p = 1; p < g_ranks; ++p) {
-    if (partition == Partition::kRows) {
-      cuts.rows[p] = static_cast<Index>(1LL * rows * p / g_ranks);
-      continue;
-    }
-    // Of the ranks that have a border at or behind the place wanted, the first has the nearest.
-    const long long wanted = total / g_ranks * p + total % g_ranks * p / g_ranks;
-    const auto after = std::lower_bound(before.begin(), before.end(), wanted);
-    Index nearest = std::numeric_limits<Index>::max();
-    if (after != before.end()) {
-      const auto k = after - before.begin();
-      const bool before_is_nearer = k > 0 && wanted - before[k - 1] < before[k] - wanted;
-      nearest = first + static_cast<Index>(k - before_is_nearer);
-    }
-    MPI_Allreduce(&nearest, &cuts.rows[p], 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  }
-  cuts.rows[g_ranks] = rows;
-
-  cuts.nonzeros.assign(cuts.rows.size(), 0);
-  for (std::size_t p = 0; p < cuts.rows.size(); ++p) {
-    const long long k = cuts.rows[p] - first;
-    if (k >= 0 && k < static_cast<long long>(before.size())) cuts.nonzeros[p] = before[k];
-  }
-  MPI_Allreduce(MPI_IN_PLACE, cuts.nonzeros.data(), g_ranks + 1, MPI_LONG_LONG, MPI_MAX,
-                MPI_COMM_WORLD);
-  return cuts;
+// Each part's elements of `whole`, begin[p] to begin[p + 1], from its rank to all.
+template <typename T>
+void gather_in_place(std::vector<T>& whole, const std::vector<Index>& begins, MPI_Datatype type) {
+  std::vector<int> counts(g_ranks);
+  for (int p = 0; p < g_ranks; ++p) counts[p] = begins[p + 1] - begins[p];
+  MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, whole.data(), counts.data(), begins.data(),
+                 type, MPI_COMM_WORLD);
 }
 
-// Refuses a part of the matrix, with the x and row lengths that come with it, before it is made.
+// How many nonzeros there are before each row; each rank asks `source` for the lengths of as many
+// rows.
 template <typename T>
-void require_memory(const Options& options, const Cuts& cuts, Index cols) {
-  const double nonzeros = static_cast<double>(cuts.nonzeros[g_rank + 1] - cuts.nonzeros[g_rank]);
-  const double needed = nonzeros * (sizeof(Index) + sizeof(T)) +
-                        4.0 * (cuts.rows[g_rank + 1] - cuts.rows[g_rank]) + 1.0 * cols * sizeof(T);
+std::vector<long long> nonzeros_before_rows(const RowSource<T>& source) {
+  const long long rows = source.rows();
+  std::vector<Index> begins;
+  for (int p = 0; p <= g_ranks; ++p) begins.push_back(static_cast<Index>(rows * p / g_ranks));
+  std::vector<Index> lengths;
+  together([&] {
+    lengths.resize(rows);
+    const std::vector<Index> own = source.lengths(begins[g_rank], begins[g_rank + 1]);
+    std::copy(own.begin(), own.end(), lengths.begin() + begins[g_rank]);
+  });
+  gather_in_place(lengths, begins, MPI_INT);
+  std::vector<long long> before(lengths.size() + 1, 0);
+  for (std::size_t row = 0; row < lengths.size(); ++row) {
+    before[row + 1] = before[row] + lengths[row];
+  }
+  return before;
+}
+
+std::vector<PartShape> gather_shapes(const PartShape& own) {
+  static_assert(sizeof(PartShape) == 5 * sizeof(long long));
+  std::vector<PartShape> all(g_ranks);
+  MPI_Allgather(&own, 5, MPI_LONG_LONG, all.data(), 5, MPI_LONG_LONG, MPI_COMM_WORLD);
+  return all;
+}
+
+// Refuses a part of so many nonzeros of a square matrix, with x and what is known of every row,
+// before it is made.
+template <typename T>
+void require_memory(const Options& options, Index rows, long long nonzeros) {
+  const double needed = static_cast<double>(nonzeros) * (sizeof(Index) + sizeof(T)) +
+                        static_cast<double>(rows) * (sizeof(Index) + sizeof(long long) + sizeof(T));
   const std::size_t limit = options.memory_limit ? options.memory_limit : default_memory_limit();
   if (needed <= static_cast<double>(limit)) return;
   throw InputError(fmt::format("{}: the part of rank {} {}", options.matrix, g_rank,
@@ -112,24 +103,11 @@ void require_memory(const Options& options, const Cuts& cuts, Index cols) {
 
 // --- The program --------------------------------------------------------------------------------
 
-// All ranks' parts of a vector, one after the other.
-template <typename T>
-std::vector<T> gather_all(const std::vector<T>& own, const std::vector<Index>& cuts) {
-  std::vector<int> counts(g_ranks);
-  for (int p = 0; p < g_ranks; ++p) counts[p] = cuts[p + 1] - cuts[p];
-  std::vector<T> whole(cuts.back());
-  MPI_Allgatherv(own.data(), static_cast<int>(own.size()), mpi_type<T>(), whole.data(),
-                 counts.data(), cuts.data(), mpi_type<T>(), MPI_COMM_WORLD);
-  return whole;
-}
-
 template <typename T>
 int run(const Options& options, int device, const Environment& environment) {
   const Kernel& kernel = *find_kernels(options.kernel)[0];
   const auto partition = options.partition == "rows" ? Partition::kRows : Partition::kNonzeros;
   std::unique_ptr<RowSource<T>> source;
-  std::vector<Index> lengths;
-  Index first = 0;
   together([&] {
     LoadOptions load;
     load.memory_limit_bytes = options.memory_limit;
@@ -140,86 +118,75 @@ int run(const Options& options, int device, const Environment& environment) {
                       "be the next x",
                       options.matrix, source->rows(), source->cols()));
     }
-    const long long rows = source->rows();
-    first = static_cast<Index>(rows * g_rank / g_ranks);
-    lengths = source->lengths(first, static_cast<Index>(rows * (g_rank + 1) / g_ranks));
+    require_memory<T>(options, source->rows(), 0);
   });
-  const Cuts cuts = cut_together(partition, source->rows(), first, lengths);
+  const std::vector<long long> nonzeros = nonzeros_before_rows(*source);
+  const std::vector<Index> cuts = cut(partition, nonzeros, g_ranks);
+  const Index first = cuts[g_rank], end = cuts[g_rank + 1];
   Csr<T> slice;
   Part<T> part;
   std::vector<T> x;
   together([&] {
-    require_memory<T>(options, cuts, source->cols());
-    slice = source->read(cuts.rows[g_rank], cuts.rows[g_rank + 1], cuts.nonzeros[g_rank]);
-    part = prepare_alone(slice, cuts.rows, g_rank);
+    require_memory<T>(options, source->rows(), nonzeros[end] - nonzeros[first]);
+    slice = source->read(first, end, nonzeros[first]);
+    part = prepare_alone(slice, cuts, g_rank);
     x = first_x<T>(source->cols(), options.seed);
   });
+  const std::vector<PartShape> shapes = gather_shapes(shape_of(part));
+  const Transfers transfers = plan_between_ranks(part);
+  const auto make = transport_between_ranks<T>(transfers, options.exchange == "nccl", device);
+  std::unique_ptr<Machine<T>> machine;
+  together([&] {
+    device::check(cudaSetDevice(device), "choosing a device");
+    machine = std::make_unique<Machine<T>>(std::move(part), g_rank, cuts, device, transfers, kernel,
+                                           make);
+    machine->start(x);
+  });
 
-  const long long numbers[4] = {part.rows(), part.nnz(), part.boundary.rows, part.remote_cols};
-  std::vector<long long> of_all(4 * static_cast<std::size_t>(g_ranks));
-  MPI_Gather(numbers, 4, MPI_LONG_LONG, of_all.data(), 4, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
-
-  Rank<T> rank(device, std::move(part), kernel, options.exchange == "nccl");
-  const auto is_right = [&](int k, const std::vector<T>& before) {
-    Verdict verdict;
+  const auto own_rows = [&](const std::vector<T>& whole) {
+    return std::vector<T>(whole.begin() + first, whole.begin() + end);
+  };
+  // Step k multiplied `before`.
+  const auto verify_step = [&](int k, const std::vector<T>& before) {
     together([&] {
-      const T factor = static_cast<T>(rank.factor_of(k));
-      const Reference reference = make_reference(slice, factor, before, T{0}, {});
-      verdict = verify(rank.x_of(k + 1, cuts.rows[g_rank]), reference);
-      if (!verdict.ok) {
-        throw std::runtime_error(fmt::format("rank {}, which has the rows from {} on: {}", g_rank,
-                                             cuts.rows[g_rank], verdict.describe()));
-      }
+      const T factor = static_cast<T>(machine->factor_of(k));
+      const Verdict verdict =
+          verify(own_rows(machine->x_of(k + 1)), make_reference(slice, factor, before, T{0}, {}));
+      if (verdict.ok) return;
+      throw std::runtime_error(fmt::format("rank {}, which has the rows from {} on: {}", g_rank,
+                                           first, verdict.describe()));
     });
   };
-  rank.start(x);
-  rank.run(1);
-  is_right(0, x);
-  rank.start(x);
+  machine->run(1, Drive::kLoop);
+  verify_step(0, x);
+  together([&] { machine->start(x); });
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
-  rank.run(options.steps);
+  machine->run(options.steps, Drive::kLoop);
   MPI_Barrier(MPI_COMM_WORLD);
   const double step_ms = 1e3 * (MPI_Wtime() - begin) / options.steps;
-  const int last = options.steps - 1;
-  is_right(last, gather_all(rank.x_of(last, cuts.rows[g_rank]), cuts.rows));
+  std::vector<T> before = machine->x_of(options.steps - 1);
+  gather_in_place(before, cuts, mpi_type<T>());
+  verify_step(options.steps - 1, before);
 
   std::uint64_t checksum =
-      checksum_of(rank.x_of(options.steps, cuts.rows[g_rank]), cuts.rows[g_rank]);
+      checksum_of(own_rows(machine->x_of(options.steps)), static_cast<std::uint64_t>(first));
   MPI_Allreduce(MPI_IN_PLACE, &checksum, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   if (g_rank != 0) return 0;
 
-  fmt::print("\n{} ({}): {} rows, {} columns, {} nonzeros, {}\n", source->source().name,
-             to_string(source->source().origin), source->rows(), source->cols(),
-             cuts.nonzeros.back(), options.precision);
-  fmt::print("{} rank{}, equal {} (PCSR-{}), exchange {}, {} steps, {}\n", g_ranks,
-             g_ranks == 1 ? "" : "s", options.partition, options.partition == "rows" ? "I" : "II",
-             options.exchange, options.steps, kernel.info.name);
-  fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}\n", "rank", "rows", "nonzeros", "boundary rows",
-             "remote columns");
-  nlohmann::ordered_json parts;
-  for (int p = 0; p < g_ranks; ++p) {
-    const long long* of = &of_all[4 * static_cast<std::size_t>(p)];
-    fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}\n", p, of[0], of[1], of[2], of[3]);
-    parts.push_back(
-        {{"rows", of[0]}, {"nnz", of[1]}, {"boundary_rows", of[2]}, {"remote_cols", of[3]}});
-  }
   const bool measures = environment.backend == "cuda";
-  if (measures) fmt::print("  {:.1f} us a step\n", 1e3 * step_ms);
+  const MatrixFacts matrix{source->source(), source->rows(), source->cols(), nonzeros.back(),
+                           options.precision};
+  const Way way{g_ranks, options.partition, options.exchange, &kernel, options.steps};
+  print_matrix(matrix);
+  print_heading(way, "rank");
+  print_parts(shapes, "rank", {});
+  if (measures) fmt::print("  {:.1f} us per step\n", 1e3 * step_ms);
   fmt::print("  verified: the first step, and the last; checksum of the result {:016x}\n",
              checksum);
   if (options.json.empty()) return 0;
-  KernelInfo info = kernel.info;
-  info.step = 10;
   Records records(environment);
-  nlohmann::ordered_json& line =
-      records.add("multigpu_mpi", info, "", source->source(), source->rows(), source->cols(),
-                  cuts.nonzeros.back(), options.precision);
-  line["ranks"] = g_ranks;
-  line["partition"] = options.partition;
-  line["exchange"] = options.exchange;
-  line["steps"] = options.steps;
-  line["parts"] = parts;
+  auto& line = add_record(records, "multigpu_mpi", matrix, way, shapes, {});
   if (measures) line["step_ms"] = step_ms;
   records.append_to(options.json);
   return 0;

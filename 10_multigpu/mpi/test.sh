@@ -84,6 +84,8 @@ if [ -n "$spmv_mpi" ]; then
     $mpirun -np 2 "$spmv_mpi" --matrix stencil2d:300x300 --memory-limit 1M
   expect 'help' 0 'iterate' $mpirun -np 2 "$spmv_mpi" --help
   expect 'no such option' 2 '^error: .*--help' $mpirun -np 2 "$spmv_mpi" --fast
+else
+  echo 'skipped: several processes: no MPI was found'
 fi
 
 echo "$passed passed, $failed failed"

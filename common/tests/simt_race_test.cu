@@ -128,7 +128,10 @@ TEST_CASE("updates of global memory that are not atomic are races", "[simt][race
 
 TEST_CASE("the report of a race on global memory names both threads and both lines",
           "[simt][race]") {
-  if (!simt::is_instrumented()) return;
+  if (!simt::is_instrumented()) {
+    WARN("skipped: only the instrumented build (COUNT=1) finds races");
+    return;
+  }
   const std::string place = " at simt_race_test.cu:" + std::to_string(kPlainUpdateLine);
   const std::string report = verdict_of([] {
     Buffer<int> data = zeros("data", kAll);
@@ -524,7 +527,10 @@ __global__ void device_variable_kernel(int*, int* flags) {
 TEST_CASE("races on __device__ variables and pinned memory are reported", "[simt][race]") {
   check_right(device_variable_kernel<true>, kAll);
   check_race(device_variable_kernel<false>, "device_total'");
-  if (!simt::is_instrumented()) return;
+  if (!simt::is_instrumented()) {
+    WARN("skipped: only the instrumented build (COUNT=1) finds races");
+    return;
+  }
   int* pinned = nullptr;
   REQUIRE(cudaMallocHost(&pinned, kAll * sizeof(int)) == cudaSuccess);
   std::fill(pinned, pinned + kAll, 0);

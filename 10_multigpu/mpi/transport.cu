@@ -1,0 +1,131 @@
+#include "transport.hpp"
+
+#include <mpi.h>
+
+#include <numeric>
+#include <utility>
+
+#include "../transports.cuh"
+#include "together.hpp"
+
+namespace spmv::multigpu {
+namespace {
+
+// What others need is packed and copied to the host, travels while the interior is multiplied, and
+// is copied to the receiver's GPU.
+template <typename T>
+class MpiTransport final : public Transport<T> {
+ public:
+  MpiTransport(AllGpus<T>& gpus, Transfers transfers)
+      : Transport<T>(gpus, Transport<T>::SumsOn::kHost), transfers_(std::move(transfers.all)) {
+    Index out = 0, in = 0;
+    for (const Transfer& transfer : transfers_) {
+      (transfer.owner == g_rank ? out : in) += transfer.count;
+    }
+    outbox_ = device::Pinned<T>(out);
+    inbox_ = device::Pinned<T>(in);
+  }
+
+  void send(StepOnGpu<T>& gpu, int k) override {
+    gpu.pack(k);
+    for (const Transfer& transfer : transfers_) {
+      if (transfer.owner == g_rank) {
+        copy_entries(outbox_.data() + transfer.begin, gpu.source(transfer, k), transfer.count,
+                     gpu.main());
+      }
+    }
+  }
+  void receive(StepOnGpu<T>&, int) override {}
+  void complete(StepOnGpu<T>& gpu, int k) override {
+    gpu.ready().synchronize();
+    std::vector<MPI_Request> requests;
+    Index at = 0;
+    for (const Transfer& transfer : transfers_) {
+      if (transfer.owner == g_rank) {
+        MPI_Isend(outbox_.data() + transfer.begin, transfer.count, mpi_type<T>(), transfer.receiver,
+                  0, MPI_COMM_WORLD, &requests.emplace_back());
+      } else {
+        MPI_Irecv(inbox_.data() + at, transfer.count, mpi_type<T>(), transfer.owner, 0,
+                  MPI_COMM_WORLD, &requests.emplace_back());
+        at += transfer.count;
+      }
+    }
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    at = 0;
+    for (const Transfer& transfer : transfers_) {
+      if (transfer.owner == g_rank) continue;
+      copy_entries(gpu.x(k) + transfer.ghost_begin, inbox_.data() + at, transfer.count, gpu.comm());
+      at += transfer.count;
+    }
+  }
+  void meet(StepOnGpu<T>& gpu, int k) override {
+    gpu.main().synchronize();
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, this->sums(g_rank, k), 1, MPI_DOUBLE,
+                  MPI_COMM_WORLD);
+  }
+
+ private:
+  std::vector<Transfer> transfers_;
+  device::Pinned<T> outbox_, inbox_;
+};
+
+}  // namespace
+
+template <typename T>
+Transfers plan_between_ranks(const Part<T>& part) {
+  std::vector<int> wants(g_ranks, 0), want_begins(g_ranks, 0), sends(g_ranks), send_begins(g_ranks);
+  std::vector<Index> wanted;
+  Transfers transfers;
+  for (const Halo& halo : part.halos) {
+    transfers.all.push_back({halo.owner, g_rank, halo.count(), halo.ghost_begin, true, 0});
+    wants[halo.owner] = halo.count();
+    want_begins[halo.owner] = static_cast<int>(wanted.size());
+    wanted.insert(wanted.end(), halo.sources.begin(), halo.sources.end());
+  }
+  MPI_Alltoall(wants.data(), 1, MPI_INT, sends.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  std::exclusive_scan(sends.begin(), sends.end(), send_begins.begin(), 0);
+  transfers.packed.resize(g_ranks);
+  std::vector<Index>& packed = transfers.packed[g_rank];
+  packed.resize(static_cast<std::size_t>(send_begins.back()) + sends.back());
+  MPI_Alltoallv(wanted.data(), wants.data(), want_begins.data(), MPI_INT, packed.data(),
+                sends.data(), send_begins.data(), MPI_INT, MPI_COMM_WORLD);
+  std::vector<Index> place(part.order.size());
+  for (std::size_t i = 0; i < part.order.size(); ++i) {
+    place[part.order[i]] = static_cast<Index>(i);
+  }
+  for (Index& column : packed) column = place[column];
+  for (int rank = 0; rank < g_ranks; ++rank) {
+    if (sends[rank] == 0) continue;
+    transfers.all.push_back({g_rank, rank, sends[rank], 0, true, send_begins[rank]});
+  }
+  return transfers;
+}
+
+template <typename T>
+typename Machine<T>::MakeTransport transport_between_ranks(const Transfers& transfers,
+                                                           bool through_nccl, int device) {
+  if (!through_nccl) {
+    return [&transfers](AllGpus<T>& gpus) {
+      return std::make_unique<MpiTransport<T>>(gpus, transfers);
+    };
+  }
+  auto id = Nccl::make_id();  // every rank's, but only rank 0's is used
+  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+  std::shared_ptr<Nccl> nccl;
+  together([&] {
+    const device::OnDevice on(device);
+    nccl = std::make_shared<Nccl>(g_ranks, g_rank, id);
+  });
+  return [nccl, &transfers](AllGpus<T>& gpus) {
+    return std::make_unique<NcclTransport<T>>(gpus, Transport<T>::SumsOn::kDevices, transfers.all,
+                                              nccl);
+  };
+}
+
+template Transfers plan_between_ranks(const Part<float>&);
+template Transfers plan_between_ranks(const Part<double>&);
+template Machine<float>::MakeTransport transport_between_ranks<float>(const Transfers&, bool, int);
+template Machine<double>::MakeTransport transport_between_ranks<double>(const Transfers&, bool,
+                                                                        int);
+
+}  // namespace spmv::multigpu

@@ -1,0 +1,29 @@
+// Step 10 past one machine: a process per GPU, with one part of the rows each.
+#pragma once
+
+#include "../machine.hpp"
+#include "../part.hpp"
+
+namespace spmv::multigpu {
+
+// Both are called by all ranks together.
+
+// This rank's transfers: tells each owner which of its columns are needed, as part.halos says, and
+// receives what to send itself. `part` is prepare_alone()'s.
+template <typename T>
+Transfers plan_between_ranks(const Part<T>& part);
+
+// MPI from host to host, or NCCL from GPU to GPU. Throws Failure on all ranks when NCCL fails on
+// one.
+template <typename T>
+typename Machine<T>::MakeTransport transport_between_ranks(const Transfers& transfers,
+                                                           bool through_nccl, int device);
+
+extern template Transfers plan_between_ranks(const Part<float>&);
+extern template Transfers plan_between_ranks(const Part<double>&);
+extern template Machine<float>::MakeTransport transport_between_ranks<float>(const Transfers&, bool,
+                                                                             int);
+extern template Machine<double>::MakeTransport transport_between_ranks<double>(const Transfers&,
+                                                                               bool, int);
+
+}  // namespace spmv::multigpu

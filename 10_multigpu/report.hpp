@@ -1,0 +1,77 @@
+// Step 10: what its two programs print and record.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/measure.hpp"
+#include "harness/records.hpp"
+#include "harness/verify.hpp"
+#include "part.hpp"
+#include "sparse/load.hpp"
+
+namespace spmv::multigpu {
+
+// One way to multiply by one matrix.
+struct Way {
+  int gpus = 1;           // or ranks: the number of parts
+  std::string partition;  // "rows" or "nonzeros"
+  std::string exchange;   // "none", "packed", ...
+  const Kernel* kernel = nullptr;
+  int steps = 1;
+};
+
+struct DriveTime {
+  std::string name;
+  Quartiles step;                   // milliseconds per step, of many
+  std::optional<Quartiles> single;  // of one step alone
+};
+
+// What was found out about it. Times are measured on GPUs only.
+struct Outcome {
+  enum class Status { kRight, kLeftOut, kWrong };
+  Status status = Status::kRight;
+  std::vector<std::string> notes;  // what was left out, and why; what is wrong
+  int devices = 0;                 // fewer than parts: these share them
+  bool peer_access = true;
+  bool measured = false;
+  std::vector<PartShape> parts;
+  std::vector<DriveTime> drives;
+  std::vector<double> busy_ms;  // of each GPU; empty: not measured
+  std::uint64_t checksum = 0;
+  // Where the same was done on one GPU before: its time of a step, and how far the first product is
+  // from its bits.
+  std::optional<double> one_gpu_step_ms;
+  std::optional<Difference> difference;
+
+  double best_step_ms() const;
+};
+
+// The whole matrix.
+struct MatrixFacts {
+  const MatrixSource& source;
+  Index rows = 0, cols = 0;
+  long long nnz = 0;
+  std::string precision;
+};
+
+void print_matrix(const MatrixFacts& matrix);
+// who: "GPU" or "rank".
+void print_heading(const Way& way, const std::string& who);
+void print_parts(const std::vector<PartShape>& parts, const std::string& who,
+                 const std::vector<double>& busy_ms);
+void print_outcome(const Way& way, const Outcome& outcome);
+
+// A measurement of `program`, to which the caller adds its own.
+nlohmann::ordered_json& add_record(Records& records, const std::string& program,
+                                   const MatrixFacts& matrix, const Way& way,
+                                   const std::vector<PartShape>& parts,
+                                   const std::vector<double>& busy_ms);
+// norm: what --norm says.
+void record_outcome(const MatrixFacts& matrix, const Way& way, const std::string& norm,
+                    const Outcome& outcome, const Environment& environment,
+                    const std::string& path);
+
+}  // namespace spmv::multigpu

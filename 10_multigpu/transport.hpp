@@ -1,0 +1,59 @@
+// Step 10: what moves entries of x between parts: an interface, behind which are copies between
+// GPUs, copies through the host, loads, stores, NCCL (transports.cuh) and MPI (mpi/transport.hpp).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/buffer.hpp"
+#include "device/devices.hpp"
+
+namespace spmv::multigpu {
+
+struct SumPlaces;
+
+template <typename T>
+class StepOnGpu;
+
+// Of each part; null where it is another process's.
+template <typename T>
+using AllGpus = std::vector<std::unique_ptr<StepOnGpu<T>>>;
+
+template <typename T>
+class Transport {
+ public:
+  // Where the parts of this process have the sums of squares of all parts, of two steps.
+  enum class SumsOn { kDevices, kHost };
+
+  Transport(AllGpus<T>& gpus, SumsOn where);
+  virtual ~Transport() = default;
+
+  int parts() const { return static_cast<int>(gpus_.size()); }
+
+  // Each asks for work on the GPU's streams, for step k.
+  // On main(): entries of x that others need leave, or are packed. ready() is recorded behind it.
+  virtual void send(StepOnGpu<T>&, int) {}
+  // On comm(), which waits for the GPU's own ready(): its ghost entries arrive.
+  virtual void receive(StepOnGpu<T>& gpu, int k) = 0;
+  // Between hosts: waits until they have arrived here. The interior has been asked for.
+  virtual void complete(StepOnGpu<T>&, int) {}
+  // On main(): all parts have summed their squares, and the sums are here.
+  virtual void meet(StepOnGpu<T>& gpu, int k);
+  // Around receive() of all parts of this process, where they have to be asked for as one.
+  virtual void begin_group() {}
+  virtual void end_group() {}
+
+  // All parts' sums of squares of step k, where part p reads them, and the places of its own.
+  double* sums(int p, int k) { return sums_[p] + k % 2 * parts(); }
+  SumPlaces places_for_sum(int p, int k);
+
+ protected:
+  AllGpus<T>& gpus_;
+
+ private:
+  std::vector<device::Buffer<double>> on_devices_;
+  device::Pinned<double> on_host_;
+  std::vector<double*> sums_;  // of each part; null where it is another process's
+};
+
+}  // namespace spmv::multigpu

@@ -1,0 +1,184 @@
+// Step 10: the transports within a process, and NCCL, which works in several, too.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "nccl.hpp"
+#include "part.hpp"
+#include "step_on_gpu.cuh"
+#include "transport.hpp"
+
+namespace spmv::multigpu {
+
+template <typename T>
+Transport<T>::Transport(AllGpus<T>& gpus, SumsOn where) : gpus_(gpus), sums_(gpus.size()) {
+  const std::size_t count = 2 * gpus.size();
+  if (where == SumsOn::kHost) {
+    on_host_ = device::Pinned<double>(count);
+    std::fill_n(on_host_.data(), count, 0.0);
+  }
+  for (std::size_t p = 0; p < gpus.size(); ++p) {
+    if (!gpus[p]) continue;
+    sums_[p] = on_host_.data();
+    if (where == SumsOn::kHost) continue;
+    const device::OnDevice on(gpus[p]->device());
+    on_devices_.emplace_back("sums", std::vector<double>(count, 0));
+    sums_[p] = on_devices_.back().data();
+  }
+}
+
+template <typename T>
+void Transport<T>::meet(StepOnGpu<T>& gpu, int) {
+  for (const auto& other : gpus_) {
+    if (other) other->summed().hold(gpu.main());
+  }
+}
+
+template <typename T>
+SumPlaces Transport<T>::places_for_sum(int p, int k) {
+  SumPlaces places{};
+  for (int q = 0; q < parts(); ++q) {
+    if (!sums_[q] || (on_host_.size() > 0 && places.count == 1)) continue;
+    places.place[places.count++] = sums(q, k) + p;
+  }
+  return places;
+}
+
+// Between any two memories: cudaMemcpyDefault tells them by their addresses.
+template <typename T>
+void copy_entries(T* to, const T* from, Index count, const device::Stream& stream) {
+  device::check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDefault, stream.get()),
+                "copying entries of x");
+}
+
+// Each receiver copies the entries that it needs from their owner's memory, or, where the two GPUs
+// cannot reach each other, the owner copies them to pinned memory of the host first.
+template <typename T>
+class Copies final : public Transport<T> {
+ public:
+  // reaches: [p][q], whether part p's GPU can use the memory of part q's.
+  Copies(AllGpus<T>& gpus, typename Transport<T>::SumsOn where, std::vector<Transfer> transfers,
+         const std::vector<std::vector<bool>>& reaches)
+      : Transport<T>(gpus, where), transfers_(std::move(transfers)) {
+    for (const Transfer& transfer : transfers_) {
+      stages_.emplace_back(reaches[transfer.receiver][transfer.owner] ? 0 : transfer.count);
+    }
+  }
+  void send(StepOnGpu<T>& gpu, int k) override {
+    gpu.pack(k);
+    for (std::size_t t = 0; t < transfers_.size(); ++t) {
+      if (transfers_[t].owner != gpu.number() || stages_[t].size() == 0) continue;
+      copy_entries(stages_[t].data(), gpu.source(transfers_[t], k), transfers_[t].count,
+                   gpu.main());
+    }
+  }
+  void receive(StepOnGpu<T>& gpu, int k) override {
+    for (std::size_t t = 0; t < transfers_.size(); ++t) {
+      const Transfer& transfer = transfers_[t];
+      if (transfer.receiver != gpu.number()) continue;
+      StepOnGpu<T>& owner = *this->gpus_[transfer.owner];
+      owner.ready().hold(gpu.comm());
+      copy_entries(gpu.x(k) + transfer.ghost_begin,
+                   stages_[t].size() > 0 ? stages_[t].data() : owner.source(transfer, k),
+                   transfer.count, gpu.comm());
+    }
+  }
+
+ private:
+  std::vector<Transfer> transfers_;
+  std::vector<device::Pinned<T>> stages_;  // of each transfer; empty: from GPU to GPU
+};
+
+// Nothing moves: boundary rows are multiplied by peer_products_kernel.
+template <typename T>
+class Loads final : public Transport<T> {
+ public:
+  Loads(AllGpus<T>& gpus, const std::vector<Index>& cuts)
+      : Transport<T>(gpus, Transport<T>::SumsOn::kDevices) {
+    XInParts<T> x[2] = {};
+    for (int k = 0; k < 2; ++k) {
+      x[k].parts = this->parts();
+      for (int p = 0; p < this->parts(); ++p) {
+        x[k].cuts[p] = cuts[p];
+        x[k].x[p] = gpus[p]->x(k);
+      }
+    }
+    for (const auto& gpu : gpus) gpu->set_x_in_parts(x[0], x[1]);
+  }
+  void receive(StepOnGpu<T>& gpu, int) override {
+    for (const auto& owner : this->gpus_) owner->ready().hold(gpu.comm());
+  }
+};
+
+// Owners store entries straight into the ghost entries of those that need them.
+template <typename T>
+class Stores final : public Transport<T> {
+ public:
+  Stores(AllGpus<T>& gpus, std::vector<Transfer> transfers)
+      : Transport<T>(gpus, Transport<T>::SumsOn::kDevices), transfers_(std::move(transfers)) {
+    for (const auto& owner : gpus) {
+      std::vector<T*> ghosts[2];
+      for (int k = 0; k < 2; ++k) {
+        for (const Transfer& transfer : transfers_) {
+          for (Index i = 0; transfer.owner == owner->number() && i < transfer.count; ++i) {
+            ghosts[k].push_back(gpus[transfer.receiver]->x(k) + transfer.ghost_begin + i);
+          }
+        }
+      }
+      const device::OnDevice on(owner->device());
+      owner->set_ghosts(ghosts[0], ghosts[1]);
+    }
+  }
+  void send(StepOnGpu<T>& gpu, int k) override { gpu.push(k); }
+  void receive(StepOnGpu<T>& gpu, int) override {
+    for (const Transfer& transfer : transfers_) {
+      if (transfer.receiver != gpu.number()) continue;
+      this->gpus_[transfer.owner]->ready().hold(gpu.comm());
+    }
+  }
+
+ private:
+  std::vector<Transfer> transfers_;
+};
+
+// NCCL sends and receives, within a process or among several.
+template <typename T>
+class NcclTransport final : public Transport<T> {
+ public:
+  NcclTransport(AllGpus<T>& gpus, typename Transport<T>::SumsOn where,
+                std::vector<Transfer> transfers, std::shared_ptr<Nccl> nccl)
+      : Transport<T>(gpus, where), transfers_(std::move(transfers)), nccl_(std::move(nccl)) {}
+
+  void send(StepOnGpu<T>& gpu, int k) override { gpu.pack(k); }
+  void receive(StepOnGpu<T>& gpu, int k) override {
+    const int p = gpu.number();
+    Nccl::begin();
+    for (const Transfer& transfer : transfers_) {
+      if (transfer.owner == p) {
+        nccl_->send(p, transfer.receiver, gpu.source(transfer, k), transfer.count,
+                    gpu.comm().get());
+      } else if (transfer.receiver == p) {
+        nccl_->receive(p, transfer.owner, gpu.x(k) + transfer.ghost_begin, transfer.count,
+                       gpu.comm().get());
+      }
+    }
+    Nccl::end();
+  }
+  void meet(StepOnGpu<T>& gpu, int k) override {
+    Transport<T>::meet(gpu, k);
+    if (!nccl_->has_all()) {
+      double* const sums = this->sums(gpu.number(), k);
+      nccl_->all_gather(sums + gpu.number(), sums, gpu.main().get());
+    }
+  }
+  void begin_group() override { Nccl::begin(); }
+  void end_group() override { Nccl::end(); }
+
+ private:
+  std::vector<Transfer> transfers_;
+  std::shared_ptr<Nccl> nccl_;
+};
+
+}  // namespace spmv::multigpu
