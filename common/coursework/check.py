@@ -248,7 +248,7 @@ def explain(result):
     if result.unsafe():
         lines += ["  UNSAFE   " + "\n           ".join(result.unsafe().splitlines())]
     elif result.counts() and result.counted:
-        lines.append("  safe     no error of memory, no race seen, nobody waits in vain")
+        lines.append("  safe     no error of memory, no race seen, no deadlock")
     if not result.counts() or result.ended:
         return "\n".join(lines)
     if not result.counted:

@@ -133,7 +133,7 @@ def assignment(step, files):
         "    make run MATRIX=dense:9x5   on a matrix of your choice (or a file.mtx)",
         "    make test                   more matrices, in every precision and order", "",
         "A wrong result is shown on the smallest matrix found on which it is wrong. Memory that is not",
-        "yours, and lanes that wait for others in vain, are reported by kernel and line. With nvcc and a",
+        "yours, and deadlocks, are reported by kernel and line. With nvcc and a",
         "GPU the same commands run there, but memory, races and targets are looked at without one: `make check BACKEND=cpu`.",
         "What a kernel prints with `printf` shows in `make run`; give it a small matrix.", "",
         "## How it is graded", "",
@@ -144,7 +144,7 @@ def assignment(step, files):
     for exercise in step.exercises:
         lines += [f"| {exercise.name} | points |", "| :--- | ---: |"]
         lines += [f"| right: the share of matrices on which it is | {exercise.correct} |"]
-        lines += [f"| safe: no error of memory, no data race, right in every order, nobody waits in vain | {exercise.safe} |"]
+        lines += [f"| safe: no error of memory, no data race, right in every order, no deadlock | {exercise.safe} |"]
         for target in exercise.targets:
             lines += [f"| {describe(target)} | {target.points} |"]
         lines += [""]

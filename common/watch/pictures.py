@@ -227,7 +227,7 @@ def shuffle_tree(trace, title):
     for lane in writers:
         picture.text(x[lane], bottom + 22, f"y[{stores[0][1][writers.index(lane)] // stores[0][4]}]", "ink small mono", "middle")
     picture.text(10, bottom + 22, "written")
-    picture.text(10, bottom + 44, "Large dots: sums that count in the end. Grey lines: lanes take a value there, too, and nobody looks at the sum.", "soft small")
+    picture.text(10, bottom + 44, "Large dots: sums that count in the end. Grey lines: the other lanes shuffle, too; their sums are not used.", "soft small")
     picture.in_turn(names, 2)
     return picture
 
