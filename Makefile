@@ -28,7 +28,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gr
 	$(link)
 
 .PHONY: help run test watch data info list build readmes clean format check-format fuzz bench-reader \
-  counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade test-coursework test-watch
+  counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade test-coursework test-watch test-traces
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -144,6 +144,9 @@ test-coursework:  ## test handouts and grading: all steps as handed out and solv
 
 test-watch: $(SPMV) $(BROKEN)  ## test traces and what is made from them
 	@WATCH_SPMV=$(SPMV) WATCH_BROKEN=$(BROKEN) python3 -m unittest discover -s common/watch
+
+test-traces: $(SPMV)  ## check traces of all kernels, and of several GPUs, under three schedules (a minute)
+	@WATCH=full WATCH_SPMV=$(SPMV) python3 -m unittest discover -s common/watch -k test_all_
 
 clean:  ## remove what was built
 	@rm -rf build

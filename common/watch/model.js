@@ -97,6 +97,8 @@ class Run {
       array.fetched = new Int32Array(Math.ceil(array.bytes / SECTOR)).fill(events.length);  // first moment
       array.writes = new Map();  // element -> [[moment, value], ...]
       array.touched = events.length;
+      array.writers = new Map();  // element -> the warp that wrote it last
+      array.fetches = [];  // of a counter: {m, element, warp, before, after}
     });
     const sums = ["requests", "lanes", "used", "sectors", "matrixRequests", "matrixSectors", "xRequests", "xSectors",
       "storeRequests", "storeSectors", "passes", "idealPasses", "linkSectors", "linkBytes"];
@@ -197,6 +199,7 @@ class Run {
       totals.passes += counts.passes;
       totals.idealPasses += counts.idealPasses;
     }
+    if (array.writers.size && !isCounter(array)) this.findGivers(moment, request);
     addresses.forEach((address, i) => {
       for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s) {
         if (m < array.fetched[s]) array.fetched[s] = m;
@@ -209,8 +212,26 @@ class Run {
         const element = Math.floor(address / array.element) + part;
         if (!array.writes.has(element)) array.writes.set(element, []);
         array.writes.get(element).push([m, value]);
+        array.writers.set(element, moment.warp);
       });
+      if (isCounter(array) && moment.kind === "atomic") {
+        array.fetches.push({m, element: Math.floor(address / array.element), warp: moment.warp, before: values[0], after: left[0]});
+      }
     });
+  }
+
+  // What a request finds that other warps have left there: moment.givers, warp -> the elements.
+  findGivers(moment, {array, addresses, instruction}) {
+    if (moment.kind === "store") return;
+    for (const address of addresses) {
+      for (let at = address; at < address + instruction.size; at += array.element) {
+        const element = Math.floor(at / array.element), giver = array.writers.get(element);
+        if (!giver || giver === moment.warp) continue;
+        moment.givers = moment.givers || new Map();
+        if (!moment.givers.has(giver)) moment.givers.set(giver, []);
+        if (!moment.givers.get(giver).includes(element)) moment.givers.get(giver).push(element);
+      }
+    }
   }
 
   // The lanes, addresses and values of a request; `values` has a list where an access is of two words.
@@ -418,6 +439,7 @@ class Run {
       if (kind === "copy") this.kinds.copy.push(m);
       if (kind === "record" || kind === "stream wait") this.kinds.event.push(m);
       if (this.overLink(moment)) this.kinds.link.push(m);
+      if (moment.givers) this.kinds.giver.push(m);
       if (kind === "failure") this.kinds.wrong.push(this.momentOfFailure(m));
       if (moment.mask && moment.warp) {
         let live = 0;
@@ -472,11 +494,16 @@ class Run {
   }
 }
 
+// A counter from which warps take their next rows.
+function isCounter(array) {
+  return /counter/.test(array.name) && array.space === "global";
+}
+
 // Names of what one can jump to.
 const KINDS = {
   uncoalesced: "uncoalesced request", worst: "worst request", divergence: "divergence", conflict: "bank conflict",
   barrier: "barrier", operation: "warp operation", atomic: "atomic", store: "store", copy: "copy", link: "request over the link",
-  event: "event or wait of a stream", wrong: "what is wrong",
+  event: "event or wait of a stream", giver: "value from another warp", wrong: "what is wrong",
 };
 
 // As the table of `make run` writes numbers.

@@ -85,13 +85,10 @@ class Pages(test_watch.Scratch):
         return dict(zip(head[2:], row[2:]))
 
     def opens_within(self, limit_ms, file):
-        """The best of a few times: others may use the machine's cores."""
-        for _ in range(6):
-            self.browser.open(file)
-            ready = int(self.look("document.body.dataset.ready"))
-            if ready < limit_ms:
-                return
-        self.fail(f"it takes {ready} ms to open")
+        """By the clock, or, where others use the machine's cores, in time that the page computes."""
+        self.browser.open(file)
+        if int(self.look("document.body.dataset.ready")) >= limit_ms:
+            self.assertLess(self.browser.reload(), limit_ms)
 
     def check_page(self, matrix, kernels, tour=None, schedule="forward", limit_ms=1000):
         self.opens_within(limit_ms, self.page(matrix, kernels, tour, schedule))
@@ -167,6 +164,28 @@ class Pages(test_watch.Scratch):
         self.assertTrue(self.look("state.playing > 0"))
         self.browser.press("Space")
         self.assertEqual(self.look("state.playing"), 0)
+
+    def test_carries_and_counters_are_shown(self):
+        self.browser.open(self.page("stencil2d:16x16", ["segscan_shuffle"]), "#kernel=segscan_shuffle&find=giver")
+        self.assertRegex(self.look("panes[0].sentence.textContent"), r"loads? \w+, .* What it finds there (block \d+, )?warp \d+ has left\.")
+        self.assertRegex(self.look("panes[0].giversText.textContent"), r"^\w+\[\d+\] = \S+ from (block \d+, )?warp \d+\.$")
+        self.assertFalse(self.look("panes[0].countersCard.checkVisibility()"))
+        self.browser.open(self.page("stencil2d:16x16", ["lightspmv_warp"]), "#kernel=lightspmv_warp&find=atomic")
+        self.assertEqual(self.look("panes[0].countersTitle.textContent"), "warp 0 of block 0 took rows 0 to 3")
+        self.look("go(state.axis.length)")
+        self.assertRegex(self.look("panes[0].countersTitle.textContent"), "^warp .* found none left$")
+
+    def test_what_travels_between_gpus_is_shown(self):
+        tour = tours.read(ROOT / "10_multigpu" / "tour.txt")
+        file = self.page(tour.matrix, tour.kernels, tour)
+        self.browser.open(file, "#kernel=packed&find=copy")
+        self.assertRegex(self.look("panes[0].sentence.textContent"), "^A copy of 64 bytes goes from x on GPU 1 to the ghost entries of x on GPU 0")
+        self.browser.open(file, "#kernel=packed&find=event")
+        self.assertRegex(self.look("panes[0].sentence.textContent"), r"^An event is recorded on stream \d of GPU 0")
+        self.browser.open(file, "#kernel=persistent-simple&find=link")
+        self.assertRegex(self.look("panes[1].sentence.textContent"), "8 lanes store x on GPU 1, over the link")
+        shown = "panes[1].arrays.filter(a => !a.box.hidden).map(a => a.array.name + a.array.device)"
+        self.assertEqual(set(self.look(shown)) & {"x0", "x1", "packed0"}, {"x0", "x1"})
 
     def test_what_is_uncoalesced_is_found(self):
         """Why csr_scalar moves four bytes per byte needed on a stencil: the worst request says it."""

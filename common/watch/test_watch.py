@@ -18,6 +18,10 @@ import record_format  # noqa: E402
 
 BROKEN = Path(os.environ.get("WATCH_BROKEN", ROOT / "build/cpu/broken/spmv"))
 SPMV = Path(os.environ.get("WATCH_SPMV", ROOT / "build/cpu/spmv"))
+FULL = os.environ.get("WATCH") == "full"
+SCHEDULES = ("forward", "reverse", "random") if FULL else ("random",)
+GPUS = (2, 3, 8) if FULL else (3,)
+WAYS = ["parts", "packed", "loads", "stores", "persistent-simple", "persistent-flags", "persistent-words"]
 COUNTED = ("requests", "lanes", "bytes_used", "sectors", "ideal_sectors", "bank_passes", "addresses", "lines",
            "ideal_lines", "ideal_bank_passes")  # fmt: skip
 
@@ -41,8 +45,9 @@ class Scratch(unittest.TestCase):
 
 
 class Traces(Scratch):
-    def test_all_kernels_under_three_schedules(self):
-        for schedule in ("forward", "reverse", "random"):
+    def test_all_kernels(self):
+        """Under three schedules with make test-traces, else under one."""
+        for schedule in SCHEDULES:
             common = ("-m", "stencil2d:9x7", "-m", "powerlaw:60x60,nnz=400", "--schedule", schedule,
                       "--padding-limit", 50)  # fmt: skip
             records = self.scratch / f"{schedule}.jsonl"
@@ -65,6 +70,86 @@ class Traces(Scratch):
                         got = sums[row["array"].split(":")[-1], row["space"], row["access"]]
                         for name in COUNTED:
                             self.assertEqual(got[name], row[name], (row["array"], row["access"], name))
+
+    def test_all_ways_of_several_gpus(self):
+        for schedule in SCHEDULES:
+            for gpus in GPUS:
+                with self.subTest(schedule=schedule, gpus=gpus):
+                    file = self.scratch / "trace.jsonl"
+                    done = run("steps", "--gpus", gpus, "--way", ",".join(WAYS), "-m", "powerlaw:90x90,nnz=500", "--trace", file,
+                               "--schedule", schedule)  # fmt: skip
+                    self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                    found = traces.read(file)
+                    self.assertEqual([t["kernel"]["name"] for t in found], WAYS)
+                    for t, line in zip(found, done.stdout.splitlines()):
+                        traces.validate(t)
+                        self.assertEqual(len(t["parts"]), gpus)
+                        self.assertEqual(sorted(row for part in t["parts"] for row in part["rows"]), list(range(90)))
+                        self.check_links(t, line)
+
+    def check_links(self, t, line):
+        """What goes over the link: as the program counts it, and the value that is stored is that of the owner's entry."""
+        device, counted, stored = None, 0, {}
+        for event in t["events"]:
+            if event[0] == "launch":
+                device = t["launches"][event[1]]["device"]
+            if event[0] not in traces.ACCESSES:
+                continue
+            instruction = t["instructions"][event[1]]
+            array = t["arrays"][instruction["array"]]
+            addresses = traces.addresses_of(event[3])
+            if array["space"] == "global" and array["device"] != device:
+                counted += traces.measure(instruction, array, traces.lanes_of(event[2]), addresses)["sectors"]
+            if event[0] == "store" and array["name"] == "x" and array["bytes"] == 8 * len(t["parts"][array["device"]]["columns"]):
+                for address, value in zip(addresses, event[4]):
+                    column = t["parts"][array["device"]]["columns"][address // 8]
+                    stored.setdefault(column, set()).add(t["values"][value])
+        self.assertEqual(counted, int(line.split()[-6]))
+        if t["kernel"]["name"] in ("stores", "persistent-simple", "persistent-flags"):
+            self.assertTrue(all(len(values) <= 3 for values in stored.values()))  # of step 0 to 2, whoever stores them
+
+    def test_a_polling_lane_loads_what_it_finds(self):
+        [t] = self.steps("persistent-simple")
+        loaded, device = {0: [], 1: []}, None
+        for event in t["events"]:
+            if event[0] == "launch":
+                device = t["launches"][event[1]]["device"]
+            if event[0] == "load" and t["arrays"][t["instructions"][event[1]]["array"]]["name"] == "arrivals":
+                loaded[device].append(t["values"][event[4][0]])
+        for values in loaded.values():
+            self.assertEqual((values, values[-1]), (sorted(values), 2))
+
+    def test_streams_wait_for_events_that_were_recorded(self):
+        [t] = self.steps("packed")
+        recorded, waits, copies = set(), 0, 0
+        for event in t["events"]:
+            if event[0] == "record":
+                recorded.add(event[1])
+            if event[0] == "stream wait":
+                self.assertIn(event[2], recorded)
+                waits += 1
+            if event[0] == "copy":
+                self.assertEqual(t["streams"][event[6]], t["arrays"][event[1]]["device"])  # its receiver's
+                copies += 1
+        self.assertEqual(copies, 4)
+        self.assertGreater(waits, copies)
+        self.assertEqual({launch["stream"] for launch in t["launches"]}, set(range(4)))
+
+    def steps(self, way):
+        file = self.scratch / "trace.jsonl"
+        done = run("steps", "--way", way, "-m", "stencil2d:8x8", "--trace", file)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        return traces.read(file)
+
+    def test_what_steps_cannot_record(self):
+        for arguments, message in (
+            (("--way", "post", "--trace", self.scratch / "t"), "--way post: there is no such way; there are parts packed"),
+            ((), "steps: where to\\? give --trace FILE"),
+            (("-m", "powerlaw:5x6", "--trace", self.scratch / "t"), "5 rows and 6 columns; steps need a square matrix"),
+        ):  # fmt: skip
+            done = run("steps", *arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, f"^error: .*{message}")
 
     def test_a_small_stencil_is_a_small_file(self):
         [t] = self.record("-m", "stencil2d:16x16", "-k", "csr_vector")

@@ -92,8 +92,14 @@ class Pane {
     this.devices = make("canvas");
     this.devicesCard = make("div", {className: "card"}, make("h3", {}, "x on each GPU: own entries, then ghost entries", this.devicesTitle = make("span")), this.devices);
     this.devicesCard.hidden = !run.parts.length;
+    this.givers = make("canvas");
+    this.giversText = make("p", {className: "small"});
+    this.giversCard = make("div", {className: "card"}, make("h3", {}, "from warp to warp", this.giversTitle = make("span")), this.givers, this.giversText);
+    this.counters = make("canvas");
+    this.countersCard = make("div", {className: "card"}, make("h3", {}, "rows that the warps took from the counter", this.countersTitle = make("span")), this.counters);
+    this.countersCard.hidden = !run.arrays.some(isCounter);
     const left = make("div", {className: "column"}, this.code,
-      make("div", {className: "card"}, make("h3", {}, "the warp", this.lanesTitle), this.lanes), this.exchangeCard);
+      make("div", {className: "card"}, make("h3", {}, "the warp", this.lanesTitle), this.lanes), this.exchangeCard, this.countersCard, this.giversCard);
     const right = make("div", {className: "column"}, this.devicesCard, this.memory, this.matrixCard);
     this.box = make("section", {className: "pane", ariaLabel: trace.kernel.name}, this.top, left, right);
     this.box.addEventListener("pointerdown", () => { state.focus = number; });
@@ -166,6 +172,8 @@ class Pane {
     this.showLanes();
     this.showSource();
     this.showExchange();
+    this.showGivers();
+    if (!this.countersCard.hidden) this.drawCounters();
     for (const array of this.arrays) {
       array.box.hidden = !this.isShown(array.array);
       if (array.box.hidden) continue;
@@ -314,6 +322,79 @@ class Pane {
       if (!sources) context.fillText(`${round.instruction.operation}${results ? ` → ${show(results[0])}` : ""}`, 4, top + 20);
     });
     context.globalAlpha = 1;
+  }
+
+  // --- From warp to warp ----------------------------------------------------------------------------
+
+  // Who left the values that this request finds: a carry, a product, a flag, a ticket.
+  showGivers() {
+    const {moment, run} = this, {givers} = moment;
+    this.giversCard.style.display = givers ? "" : "none";
+    if (!givers) return;
+    const array = this.request.array;
+    const name = warp => (run.parts.length ? `GPU ${run.launches[warp.launch].device}, ` : "") +
+      (warp.launch !== moment.launch && !run.parts.length ? `launch ${warp.launch + 1}, ` : "") +
+      (run.launches[warp.launch].grid[0] > 1 ? `block ${warp.block}, ` : "") + `warp ${warp.warp}`;
+    const count = [...givers.values()].reduce((sum, elements) => sum + elements.length, 0);
+    this.giversTitle.textContent = `${name(moment.warp)} reads ${plural(count, "element")} of ${array.name} that others left`;
+    const shown = [...givers.keys()].slice(0, 16), {context, width} = prepare(this.givers, 62);
+    const w = Math.min(118, width / shown.length), left = (width - w * shown.length) / 2;
+    context.font = "10.5px system-ui, sans-serif";
+    context.textAlign = "center";
+    const box = (x, y, wide, text, colour) => {
+      context.strokeStyle = colour;
+      context.lineWidth = 1.5;
+      context.strokeRect(x + 2.5, y + .5, wide - 5, 17);
+      context.fillStyle = css("--ink");
+      context.fillText(text, x + wide / 2, y + 13, wide - 8);
+    };
+    shown.forEach((warp, i) => {
+      const x = left + i * w, colour = COLOURS[warp.warp % LANES];
+      box(x, 0, w, w > 90 ? name(warp) : w > 40 ? `warp ${warp.warp}` : warp.warp, colour);
+      context.beginPath();
+      context.moveTo(x + w / 2, 18);
+      context.lineTo(width / 2, 43);
+      context.lineWidth = Math.min(5, 1 + Math.log2(givers.get(warp).length));
+      context.stroke();
+    });
+    box(width / 2 - 59, 43, 118, name(moment.warp), COLOURS[moment.warp.warp % LANES]);
+    context.textAlign = "left";
+    const value = element => {
+      const writes = (array.writes.get(element) || []).filter(write => write[0] < this.m);
+      return writes.length ? ` = ${show(writes[writes.length - 1][1], array)}` : "";
+    };
+    this.giversText.textContent = shown.slice(0, 4).map(warp => {
+      const [first] = givers.get(warp), more = givers.get(warp).length - 1;
+      return `${array.name}[${first}]${value(first)}${more ? ` and ${more} more` : ""} from ${name(warp)}`;
+    }).join("; ") + (givers.size > 4 ? "; ..." : ".");
+  }
+
+  drawCounters() {
+    const {run, m} = this;
+    const fetches = run.arrays.filter(isCounter).flatMap(array => array.fetches.map(fetch => ({...fetch, key: `${array.name}[${fetch.element}]`})));
+    const keys = [...new Set(fetches.map(fetch => fetch.key))].slice(0, 6), step = 30;
+    const {context, width} = prepare(this.counters, keys.length * step + 2);
+    const last = run.matrix.rows;
+    context.font = "10.5px system-ui, sans-serif";
+    keys.forEach((key, k) => {
+      const done = fetches.filter(fetch => fetch.key === key && fetch.m <= m), y = 12 + k * step;
+      for (const {before, after, warp, m: at} of done) {
+        if (before >= last) continue;
+        context.fillStyle = COLOURS[warp.warp % LANES];
+        context.globalAlpha = at === m ? 1 : .6;
+        context.fillRect(before / last * width, y, Math.max(1, (Math.min(after, last) - before) / last * width - .5), 12);
+      }
+      context.globalAlpha = 1;
+      context.strokeStyle = css("--edge");
+      context.strokeRect(.5, y + .5, width - 1, 12);
+      context.fillStyle = css("--soft");
+      const now = done[done.length - 1];
+      context.fillText(`${key}${now ? `: ${now.after}` : ""}`, 0, y - 3);
+    });
+    const now = fetches.filter(fetch => fetch.m <= m).pop();
+    this.countersTitle.textContent = !now ? `${run.matrix.rows} rows` :
+      now.before >= run.matrix.rows ? `warp ${now.warp.warp} of block ${now.warp.block} found none left` :
+      `warp ${now.warp.warp} of block ${now.warp.block} took row${now.after - now.before === 1 ? ` ${now.before}` : `s ${now.before} to ${Math.min(now.after, run.matrix.rows) - 1}`}`;
   }
 
   // --- Several GPUs -----------------------------------------------------------------------------------
@@ -661,19 +742,21 @@ function describe(run, moment, request) {
   const {instruction, counts, kind} = moment;
   if (ACCESSES.has(kind)) {
     const {array} = request, size = instruction.size;
+    const givers = moment.givers ? [` What it finds there ${moment.givers.size > 3 ? `${moment.givers.size} other warps have` :
+      [...moment.givers.keys()].map(giver => `${giver.block === moment.block ? "" : `block ${giver.block}, `}warp ${giver.warp}`).join(" and ") + (moment.givers.size > 1 ? " have" : " has")} left.`] : [];
     const verb = {load: one ? "loads" : "load", store: one ? "stores" : "store", atomic: one ? "updates" : "update"}[kind];
     const link = run.overLink(moment) ? ` on GPU ${array.device}, over the link` : "";
     const first = [bold(`${who} ${verb} ${array.name}${link}`), `, ${size} bytes each${kind === "atomic" ? ", atomically" : ""}. `];
     if (array.space === "shared") {
       const extra = counts.passes > counts.idealPasses ? [bold(`Bank conflict: ${counts.passes} passes`), ` instead of ${counts.idealPasses}.`] : [`The banks serve it in ${counts.passes === 1 ? "1 pass" : `${counts.passes} passes`}.`];
-      return [where, ...first, ...extra, rest];
+      return [where, ...first, ...extra, ...givers, rest];
     }
     const share = Math.round(100 * counts.used / counts.sectors / SECTOR);
     const distinct = new Set(request.addresses).size;
     const same = kind === "atomic" && distinct < lanes.length ? ` ${plural(distinct, "address").replace(/addresss/, "addresses")}: lanes on the same one take turns.` : "";
     const fewer = counts.sectors > counts.ideal ? `${counts.ideal} would hold ${counts.used === 1 ? "it" : "what is used"}.` : "That is the fewest.";
     return [where, ...first, "The request touches ", bold(`${plural(counts.sectors, "sector")} in ${plural(counts.lines, "line")}`),
-      ` and uses ${counts.used.toLocaleString("en")} of ${(counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${same}`, rest];
+      ` and uses ${counts.used.toLocaleString("en")} of ${(counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${same}`, ...givers, rest];
   }
   if (kind === "at") return [where, bold(`${who} ${one ? "goes" : "go"} on here`), ".", rest];
   if (kind === "wait") return [where, bold(`${who} ${one ? "waits" : "wait"} at a barrier`), " for the other warps of the block.", rest];
