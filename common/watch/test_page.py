@@ -1,6 +1,7 @@
 """The pages of all steps in a headless Chromium. WATCH_SPMV: the program with all steps."""
 
 import re
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -85,10 +86,11 @@ class Pages(test_watch.Scratch):
         return dict(zip(head[2:], row[2:]))
 
     def opens_within(self, limit_ms, file):
-        """By the clock, or, where others use the machine's cores, in time that the page computes."""
+        """By the clock, or, where others use the machine's cores, in time that the browser computes."""
+        before = self.browser.cpu_ms()
         self.browser.open(file)
-        if int(self.look("document.body.dataset.ready")) >= limit_ms:
-            self.assertLess(self.browser.reload(), limit_ms)
+        ready, computed = int(self.look("document.body.dataset.ready")), self.browser.cpu_ms() - before
+        self.assertLess(min(ready, computed), limit_ms)
 
     def check_page(self, matrix, kernels, tour=None, schedule="forward", limit_ms=1000):
         self.opens_within(limit_ms, self.page(matrix, kernels, tour, schedule))
@@ -164,6 +166,21 @@ class Pages(test_watch.Scratch):
         self.assertTrue(self.look("state.playing > 0"))
         self.browser.press("Space")
         self.assertEqual(self.look("state.playing"), 0)
+
+    def test_make_watch_at_the_top(self):
+        def make(*words):
+            return subprocess.run(["make", "-s", "-C", ROOT, "BACKEND=cpu", "watch", *words], capture_output=True, text=True)
+
+        done = make("KERNELS=csr_scalar csr_vector", "MATRIX=stencil2d:6x5", "FIND=worst")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.browser.open(Path(done.stdout.strip()))
+        self.assertEqual(self.look("runs.map(run => run.name)"), ["csr_scalar", "csr_vector"])
+        self.assertRegex(self.look("panes[0].sentence.textContent"), "lanes 0 to 29 load values")
+        for words, message in (((), 'give one or two kernels: KERNELS="csr_scalar'), (["KERNELS=nope"], "no kernel has the name 'nope'"),
+                               (["KERNELS=ell,dia,hyb"], "two kernels fit beside each other")):  # fmt: skip
+            done = make(*words, "MATRIX=stencil2d:4x3")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertRegex(done.stderr, f"error: .*{message}")
 
     def test_carries_and_counters_are_shown(self):
         self.browser.open(self.page("stencil2d:16x16", ["segscan_shuffle"]), "#kernel=segscan_shuffle&find=giver")

@@ -186,6 +186,9 @@ class Pane {
   showLanes() {
     const {run, moment, m, request} = this, {warp} = moment;
     const launch = run.launches[moment.launch];
+    // A name is cut so that what stands behind it is seen.
+    const room = Math.floor((this.cells[0].clientWidth - 8) / 6.35);
+    const fit = (name, text) => (name.length + text.length > room ? `${name.slice(0, Math.max(1, room - text.length - 1))}…` : name) + text;
     this.lanesTitle.textContent = warp ? `${run.parts.length ? `GPU ${launch.device}, ` : ""}launch ${moment.launch + 1} of ${run.launches.length}, ${launch.kernel}, block ${moment.block} of ${launch.grid[0]}, warp ${warp.warp}` : "";
     let active = 0;
     this.cells.forEach((cell, id) => {
@@ -199,22 +202,22 @@ class Pane {
       cell.style.borderTopColor = name === "active" ? COLOURS[id] : "";
       const lines = [];
       if (name !== "absent") {
-        for (const [variable, value] of lane.vars) lines.push(`${variable} ${short(value)}`);
+        for (const [variable, value] of lane.vars) lines.push([variable, ` ${short(value)}`]);
         const {array, element} = lane.last;
-        if (array && !lane.last.named) lines.push(`${array.name}[${element}]`);
+        if (array && !lane.last.named) lines.push([array.name, `[${element}]`]);
       }
       const chosen = this.choose(lines);
       const word = {active: "", waiting: lane.did === "wait" ? "barrier" : "waits", returned: run.failed ? "stopped" : "returned", absent: "none"}[name];
       cell.replaceChildren(make("span", {className: "state", textContent: word}), make("b", {textContent: id}),
-        ...chosen.map(textContent => make("span", {textContent})));
-      cell.title = `lane ${id}: ${name}` + (lines.length ? `; ${lines.join(", ")}` : "");
+        ...chosen.map(line => make("span", {textContent: fit(...line)})));
+      cell.title = `lane ${id}: ${name}` + (lines.length ? `; ${lines.map(line => line.join("")).join(", ")}` : "");
     });
     this.active = active;
   }
 
   // Three variables fit: row, index and sum before others.
   choose(lines) {
-    const rank = line => /^(row|k|sum) /.test(line) ? 0 : /^row_/.test(line) ? 2 : 1;
+    const rank = ([name]) => /^(row|k|sum)$/.test(name) ? 0 : /^row_/.test(name) ? 2 : 1;
     return lines.map((line, i) => [rank(line), i, line]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, 3)
       .sort((a, b) => a[1] - b[1]).map(entry => entry[2]);
   }
