@@ -555,7 +555,8 @@ def by_events(trace):
         if kind == "launch":
             launch = trace["launches"][rest[0]]
             begin = clock[launch["stream"]]
-            bars[launch["stream"]].append([begin, begin, "product", waited[launch["stream"]]])
+            what = "copy" if launch["kernel"].startswith(("pack", "push")) else "product"
+            bars[launch["stream"]].append([begin, begin, what, waited[launch["stream"]]])
         elif kind in traces.ACCESSES and trace["arrays"][trace["instructions"][rest[0]]["array"]]["space"] == "global":
             clock[launch["stream"]] += 1
             bars[launch["stream"]][-1][1] += 1
@@ -630,7 +631,7 @@ def steps(events, flags, title):
         y += 24
         row_of = {}
         if what == "events":
-            copying = {stream for stream, of in bars.items() if any(bar[2] == "copy" for bar in of)}
+            copying = {event[6] for event in trace["events"] if event[0] == "copy"}
             keys = sorted(bars, key=lambda s: (trace["streams"][s], s in copying))
             labels = [f"GPU {trace['streams'][s]}, {'comm' if s in copying else 'main'}" for s in keys]
             for stream, of in bars.items():
