@@ -4,11 +4,11 @@
 // norm, which changes no bit but those of the exponent. So it does not matter to the bits of x in
 // which order, on how many GPUs, the norm was summed; and 1 <= |x| < 2.
 //
-// Each GPU sums the squares of its part, and tells all the others; each adds up what all have told
-// it. Between the two kernels every GPU waits for every other, as any norm demands.
+// Each GPU sums the squares of its part and stores the sum at every other GPU; each adds up the
+// sums of all. Between the two kernels is a barrier of all GPUs, as any norm demands.
 //
 //   thread   owns every n-th entry of the part, n threads in the grid
-//   block    has one sum, and the block that comes last adds up those of all
+//   block    has one sum; the block that arrives last adds up those of all
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,7 +25,7 @@ struct SumPlaces {
   double* place[kMaxGpus];
 };
 
-// block_sums: an element a block. arrivals: 0 before, and again after.
+// block_sums: one element per block. arrivals: 0 before, and again after.
 template <typename T>
 __global__ void sum_of_squares_kernel(int n, const T* __restrict__ y, double* block_sums,
                                       unsigned* arrivals, const SumPlaces places) {
@@ -69,7 +69,7 @@ __host__ __device__ inline double power_of_norm(double squares) {
   return ldexp(1.0, ilogb(sqrt(squares)));
 }
 
-// y divided by that of the parts' sums together.
+// Divides y by the power of two of the parts' sums together.
 template <typename T>
 __global__ void scale_kernel(int n, T* y, int parts, const double* sums) {
   double squares = 0;

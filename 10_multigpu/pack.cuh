@@ -1,8 +1,8 @@
-// Step 10: the entries of x that another GPU needs, put side by side, so that one copy takes them.
+// Step 10: packs the entries of x that another GPU needs, so that one copy moves them.
 //
 // A part of x travels whole in the paper (GPUDirect, section 4). But most matrices need few of
 // another part's entries: those of a grid's rows along the cut, for instance. Their owner knows
-// which, and packs them. (Entries that lie side by side already are copied from where they are.)
+// which, and packs them. (Contiguous entries are copied from where they are.)
 //
 //   thread   owns one entry
 #pragma once

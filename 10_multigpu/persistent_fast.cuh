@@ -1,28 +1,28 @@
 // Step 10: the persistent kernel for speed: step 06's warp agent on each GPU's part.
 //
-// What persistent_kernel does badly: it meets at two grid barriers per step, a thread waits for
-// each load before it asks for the next, and long rows hold up their warps. Here
+// What persistent_kernel does badly: two grid barriers per step; each thread is latency-bound, with
+// one load in flight; a long row delays its warp. Here
 // - each warp has a share of rows and nonzeros (06_pcsr/one_pass_shares.cuh). Boundary rows are in
 //   the first shares;
-// - the blocks count their arrivals, at their own part and at the neighbours, and wait once per
-//   step. Only blocks that have boundary rows wait for neighbours;
-// - while a block waits, the first nonzeros of its next shares are loaded.
+// - each block adds its arrival to counters of its own part and of the neighbours, and waits once
+//   per step. Only blocks that have boundary rows wait for neighbours;
+// - while a block waits, the first nonzeros of its next shares are prefetched.
 //
 // Ghost entries come in one of two ways:
-// - kFlags: the entry is stored, and the block's arrival is released behind it (data, fence, flag).
-//   Two buffers suffice: as in persistent.cuh, with the arrivals of a neighbour's boundary blocks
-//   in the place of its flag.
-// - kWords: half an entry (of f32 a whole one) and the number of the step are one word of 64 bits,
-//   which memory moves whole: no fence is needed, and who needs the entry polls the word itself.
-//   (NCCL's LL protocol; step 06's cut rows.) The word costs twice the bytes. There are three
-//   buffers: the entries of step k + 1 go over those of step k - 2, which the neighbours have read
-//   when their arrivals of step k - 2 are there; these are waited for a step later, when they have
-//   been under way for a whole step. With two buffers the arrivals of step k - 1 would be waited
-//   for at once, and nothing gained over kFlags.
+// - kFlags: data, fence, flag. Entries are plain stores, and the block's arrival is a release
+// behind
+//   them. Two buffers suffice: as in persistent.cuh, with the arrivals of a neighbour's boundary
+//   blocks in the place of its flag.
+// - kWords: data and step number share one 64-bit word, which is written atomically: no fence is
+//   needed, and the reader polls the word itself. (NCCL's LL protocol; step 06's cut rows.) It
+//   costs twice the bytes: a word holds half an entry of f64, or one of f32. There are three
+//   buffers: the entries of step k + 1 overwrite those of step k - 2, which the neighbours have
+//   read when they have arrived at the end of step k - 2. These arrivals are waited for one step
+//   later, when they have had a whole step to become visible. With two buffers the arrivals of step
+//   k - 1 would be waited for at once, as with kFlags.
 //
-// The norm (if `factor` is 0): the product of step k is multiplied by the power of two that scales
-// the x of step k, so that no pass over x is needed. Each part tells all others its sum of squares,
-// as words.
+// The norm (if `factor` is 0): alpha of step k is the power of two that scales the x of step k, so
+// no pass over x is needed. Each part stores its sum of squares at all others, as such words.
 //
 //   warp     owns shares of rows and nonzeros, as in step 06
 //   block    arrives, and waits
@@ -38,7 +38,7 @@ enum class Ghosts { kFlags, kWords };
 
 inline constexpr int kPersistentThreads = 768;  // of a block, at most; one per multiprocessor
 
-// An entry as words that carry their own flag.
+// Stores an entry as words of data and flag.
 template <typename T>
 __device__ __forceinline__ void store_words(unsigned long long* words, T value, unsigned flag) {
   unsigned bits[sizeof(T) / 4];
@@ -50,7 +50,7 @@ __device__ __forceinline__ void store_words(unsigned long long* words, T value, 
   }
 }
 
-// Waits for them. False: not in time.
+// Waits for them. False: timed out.
 template <typename T>
 __device__ __forceinline__ bool load_words(unsigned long long* words, unsigned flag,
                                            unsigned most_polls, T& value) {

@@ -37,7 +37,7 @@ struct PersistentPart {
   const int* row_offsets;  // boundary rows first
   const int* column_indices;
   const T* values;
-  T* x[2];       // the part's own entries, interior rows' first; then its ghost entries
+  T* x[2];       // own entries, boundary rows' first; then ghost entries
   int own_end;   // columns from here on are ghost entries
   int own_part;  // this part's number
   int neighbours;
@@ -80,7 +80,7 @@ __device__ __forceinline__ bool wait_until(unsigned* counter, unsigned wanted,
   return false;
 }
 
-// The kernels of this GPU end; those that wait for it give up in their turn. The host finds out who
+// Ends the kernels of this GPU; those that wait for it time out in their turn. The host reports who
 // waited for whom.
 template <typename T>
 __device__ void give_up(const PartsHere<T>& here, const PersistentPart<T>& part, int step,

@@ -1,7 +1,7 @@
 // Step 10: entries of x stored straight into the memory of the GPUs that need them.
 //
-// Packed entries are written, copied, and written again at the receiver; here one store does all of
-// it. The stores of a warp that go to neighbouring ghost entries travel together.
+// Packed entries are stored, copied, and stored again at the receiver; here one store does all of
+// it. The stores of a warp to contiguous ghost entries are coalesced.
 //
 //   thread   owns one entry for one receiver
 #pragma once

@@ -94,9 +94,8 @@ inline device::Stream urgent_stream() {
   return device::Stream(greatest);
 }
 
-// The calling thread has made device() the current one. Calls between the constructor and x_of()
-// return at once (but complete() of a transport between hosts): their work is done in the order of
-// the two streams.
+// The calling thread has made device() the current one. The phases return at once (but for
+// Transport::complete() between hosts): what they queue runs in the order of the two streams.
 template <typename T>
 class StepOnGpu {
  public:
@@ -177,7 +176,7 @@ class StepOnGpu {
   T* x(int k) { return x_[k % 2].data(); }
   const device::Stream& main() const { return main_; }
   const device::Stream& comm() const { return comm_; }
-  // Of the step last asked for: its x can be read; its squares are summed.
+  // Events of the step last queued: its x can be read; its squares are summed.
   const device::Event& ready() const { return ready_; }
   const device::Event& summed() const { return summed_; }
 

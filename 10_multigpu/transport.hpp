@@ -30,16 +30,16 @@ class Transport {
 
   int parts() const { return static_cast<int>(gpus_.size()); }
 
-  // Each asks for work on the GPU's streams, for step k.
-  // On main(): entries of x that others need leave, or are packed. ready() is recorded behind it.
+  // Each queues work of step k on the GPU's streams.
+  // On main(): packs or stores the entries of x that others need. ready() is recorded behind it.
   virtual void send(StepOnGpu<T>&, int) {}
   // On comm(), which waits for the GPU's own ready(): its ghost entries arrive.
   virtual void receive(StepOnGpu<T>& gpu, int k) = 0;
-  // Between hosts: waits until they have arrived here. The interior has been asked for.
+  // Between hosts: waits until they have arrived. The interior's product has been queued.
   virtual void complete(StepOnGpu<T>&, int) {}
-  // On main(): all parts have summed their squares, and the sums are here.
+  // On main(): a barrier of all parts, behind which their sums of squares are here.
   virtual void meet(StepOnGpu<T>& gpu, int k);
-  // Around receive() of all parts of this process, where they have to be asked for as one.
+  // Around receive() of all parts of this process, where they have to be queued as one.
   virtual void begin_group() {}
   virtual void end_group() {}
 
