@@ -28,7 +28,8 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gr
 	$(link)
 
 .PHONY: help run test watch data info list build readmes clean format check-format fuzz bench-reader \
-  counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade test-coursework test-watch test-traces
+  counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
+  test-coursework test-watch test-traces check-cuda12
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -125,6 +126,9 @@ test-site:  ## test the site's links and the API's page
 
 bench-report:  ## measure the results page's size, first paint and answers (needs Chromium)
 	@python3 plots/bench_report.py $(ROOT)/build/report.html $(ARGS)
+
+check-cuda12: $(SPMV)  ## compile kernels with CUDA 12's NVRTC, host code with its headers (no GPU)
+	@common/python.sh common/cuda12/requirements.txt common/cuda12/check.py $(SPMV) $(CXX) $(EXTRA_INCLUDES) $(EXTRA_DEFINES) $(OPENMP)
 
 test-plots:  ## test the scripts that measure, draw and write tables
 	@plots/python.sh plots/run_tests.py

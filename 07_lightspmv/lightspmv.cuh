@@ -21,7 +21,7 @@
 #include <cuda_runtime.h>
 
 #include "device/scale.cuh"
-#include "device/texture.hpp"
+#include "device/fetch.cuh"
 
 namespace spmv {
 

@@ -19,7 +19,7 @@
 #include <cstddef>
 
 #include "device/scale.cuh"
-#include "device/texture.hpp"
+#include "device/fetch.cuh"
 
 namespace spmv {
 

@@ -4,8 +4,6 @@
 
 #include <cuda_runtime.h>
 
-#include "sparse/matrix.hpp"
-
 namespace spmv {
 
 // The sum over the threads of a block, returned to thread 0.
@@ -24,7 +22,7 @@ __device__ double sum_of_block(double own) {
 // parts[2 b] and parts[2 b + 1] are block b's shares of the sums of |after - before| and of after.
 // Sums are of doubles in either precision: n rounding errors of a float would be the whole result.
 template <int kThreads, typename T>
-__global__ void change_parts_kernel(Index n, const T* before, const T* after, double* parts) {
+__global__ void change_parts_kernel(int n, const T* before, const T* after, double* parts) {
   double change = 0, sum = 0;
   const long long stride = static_cast<long long>(gridDim.x) * kThreads;
   for (long long i = static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x; i < n;
@@ -60,14 +58,14 @@ __global__ void change_kernel(int blocks, const double* parts, double* sums) {
 
 // x = factor x
 template <int kThreads, typename T>
-__global__ void rescale_kernel(Index n, T factor, T* x) {
+__global__ void rescale_kernel(int n, T factor, T* x) {
   const long long i = static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x;
   if (i < n) x[i] *= factor;
 }
 
 // total = total + weight x
 template <int kThreads, typename T>
-__global__ void add_weighted_kernel(Index n, T weight, const T* x, T* total) {
+__global__ void add_weighted_kernel(int n, T weight, const T* x, T* total) {
   const long long i = static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x;
   if (i < n) total[i] += weight * x[i];
 }

@@ -76,7 +76,7 @@ def load_clang():
 INCLUDES = {
     "<cuda_runtime.h>", "<cuda_fp16.h>", "<cooperative_groups.h>", "<cooperative_groups/reduce.h>",
     "<cassert>", "<cfloat>", "<climits>", "<cmath>", "<cstddef>", "<cstdint>", "<cstdio>",
-    "<limits>", "<type_traits>", '"device/scale.cuh"', '"device/texture.hpp"',
+    "<limits>", "<type_traits>", '"device/scale.cuh"', '"device/fetch.cuh"', '"device/texture.hpp"',
 }  # fmt: skip
 
 KEYWORDS = set(

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device/error.hpp"
+#include "device/fetch.cuh"
 
 namespace spmv::device {
 
@@ -79,16 +80,5 @@ class Textures {
   std::size_t count_;
   std::map<const T*, LinearTexture<T>> textures_;
 };
-
-// Element `index` of a LinearTexture<T>.
-template <typename T>
-__device__ __forceinline__ T fetch(cudaTextureObject_t texture, int index) {
-  if constexpr (sizeof(T) == 4) {
-    return tex1Dfetch<T>(texture, index);
-  } else {
-    const int2 halves = tex1Dfetch<int2>(texture, index);
-    return __hiloint2double(halves.y, halves.x);
-  }
-}
 
 }  // namespace spmv::device

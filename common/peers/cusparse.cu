@@ -186,6 +186,7 @@ class CusparseSell final : public Cusparse<T> {
   device::Buffer<T> values_;
 };
 
+#if CUSPARSE_VERSION >= 12600  // of CUDA 13.0; before, there is no product with BSR
 // Block CSR with square dense blocks, where one size of block stores at most half as many zeros as
 // the matrix has nonzeros.
 template <typename T>
@@ -217,6 +218,7 @@ class CusparseBsr final : public Cusparse<T> {
   device::Buffer<Index> offsets_, columns_;
   device::Buffer<T> values_;
 };
+#endif
 
 KernelInfo info(const std::string& name, const std::string& format, const std::string& idea) {
   return {.step = 0,
@@ -252,8 +254,11 @@ bool register_all() {
                     "sliced ELL, " + std::to_string(slice) + " rows a slice"),
                [slice](const auto& problem) { return make<CusparseSell>(problem, slice); });
   }
-  return add_kernel(info("bsr", "BSR", "block CSR, block size by the matrix"),
-                    [](const auto& problem) { return make<CusparseBsr>(problem); });
+#if CUSPARSE_VERSION >= 12600
+  add_kernel(info("bsr", "BSR", "block CSR, block size by the matrix"),
+             [](const auto& problem) { return make<CusparseBsr>(problem); });
+#endif
+  return true;
 }
 
 [[maybe_unused]] const bool registered = register_all();
