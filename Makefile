@@ -29,7 +29,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gr
 
 .PHONY: help run test watch data info list build readmes clean format check-format fuzz bench-reader \
   counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
-  test-coursework test-watch test-traces check-cuda12
+  test-coursework test-watch test-traces check-cuda12 notebook test-notebook
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -126,6 +126,12 @@ test-site:  ## test the site's links and the API's page
 
 bench-report:  ## measure the results page's size, first paint and answers (needs Chromium)
 	@python3 plots/bench_report.py $(ROOT)/build/report.html $(ARGS)
+
+notebook:  ## execute common/notebook/spmv.ipynb on the last commit and store what it prints (minutes)
+	@common/python.sh common/notebook/requirements.txt common/notebook/execute.py --write $(or_quit)
+
+test-notebook:  ## execute it and compare
+	@common/python.sh common/notebook/requirements.txt common/notebook/execute.py $(or_quit)
 
 check-cuda12: $(SPMV)  ## compile kernels with CUDA 12's NVRTC, host code with its headers (no GPU)
 	@common/python.sh common/cuda12/requirements.txt common/cuda12/check.py $(SPMV) $(CXX) $(EXTRA_INCLUDES) $(EXTRA_DEFINES) $(OPENMP)

@@ -20,8 +20,8 @@
 
 #include <cuda_runtime.h>
 
-#include "device/scale.cuh"
 #include "device/fetch.cuh"
+#include "device/scale.cuh"
 
 namespace spmv {
 

@@ -18,8 +18,8 @@
 #include <climits>
 #include <cstddef>
 
-#include "device/scale.cuh"
 #include "device/fetch.cuh"
+#include "device/scale.cuh"
 
 namespace spmv {
 
