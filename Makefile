@@ -29,7 +29,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gr
 
 .PHONY: help run test watch data info list build readmes clean format check-format fuzz bench-reader \
   counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
-  test-coursework test-watch test-traces check-cuda12 notebook test-notebook
+  test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -132,6 +132,9 @@ notebook:  ## execute common/notebook/spmv.ipynb on the last commit and store wh
 
 test-notebook:  ## execute it and compare
 	@common/python.sh common/notebook/requirements.txt common/notebook/execute.py $(or_quit)
+
+test-commands: $(SPMV)  ## run the commands of the pages that nothing else runs (minutes)
+	@python3 plots/run_commands.py $(ARGS)
 
 check-cuda12: $(SPMV)  ## compile kernels with CUDA 12's NVRTC, host code with its headers (no GPU)
 	@common/python.sh common/cuda12/requirements.txt common/cuda12/check.py $(SPMV) $(CXX) $(EXTRA_INCLUDES) $(EXTRA_DEFINES) $(OPENMP)

@@ -154,7 +154,7 @@ def draw(record, directory):
     firsts = firsts or record["first_requests"]
     columns = min(len(firsts), 4)
     rows = -(-len(firsts) // columns)
-    title = f"{record['kernel']} on {record['matrix']['name'].split(',')[0]}, {record['precision']}: " \
+    title = f"{record['kernel']} on {record['matrix'].split(',')[0]}, {record['precision']}: " \
             "where the lanes of the first warp read and write"
     figure = style.new_figure(3.1 * columns + 0.4, 2.5 * rows + 0.6, title)
     for axes, first in zip(figure.subplots(rows, columns, squeeze=False).flat, firsts):
