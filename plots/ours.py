@@ -39,7 +39,7 @@ def by_step(data, matrix, precision):
 
 
 def roofline(data, gaps):
-    """GFLOP/s of the best kernel of each step over operations a byte, under the bandwidth of a copy."""
+    """GFLOP/s of the best kernel of each step over operations per byte, under the bandwidth of a copy."""
     copies = [r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r]
     if not copies:
         gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
