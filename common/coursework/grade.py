@@ -268,7 +268,7 @@ def report_similar(found, grader, output):
                 place.parent.mkdir(exist_ok=True)
                 place.write_text(text, encoding="utf-8")
         done = subprocess.run(
-            ["copydetect", "-t", str(places / "submissions"), "-b", str(places / "given"), "-e", "cpp", "-n", "1",
+            ["copydetect", "-t", str(places / "submissions"), "-b", str(places / "given"), "-e", "cpp", "-s",
              "-O", str((output / "similar.html").resolve()), "-a"], capture_output=True, text=True)  # fmt: skip
     if done.returncode != 0:
         return f"copydetect failed: {printable((done.stderr.strip().splitlines() or ['without a word'])[-1])}"

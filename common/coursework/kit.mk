@@ -14,19 +14,25 @@ generators := $(filter-out $(call in_common,$(addprefix sparse/,bsr.cpp catalogu
   matrix_market_*.cpp row_source.cpp statistics.cpp)),$(call in_common,sparse/*.cpp))
 judge_objects := $(generators) $(call in_common,harness/verify.cpp tests/kernel_matrices.cpp \
   $(addprefix coursework/,judge.cpp runner_process.cpp protocol.cpp drawing.cpp shrink.cpp))
-runner_objects := $(call in_common,sparse/convert.cpp device/*.cpp harness/kernel.cpp \
+runner_objects := $(call in_common,sparse/convert.cpp device/error.cpp harness/kernel.cpp \
   $(if $(filter cpu,$(BACKEND)),simt/*.cpp) coursework/runner.cpp coursework/protocol.cpp)
 
 # For a kit that is built once and not worked on.
 ifneq ($(KIT_CXXFLAGS),)
-$(judge_objects) $(runner_objects): CXXFLAGS := $(KIT_CXXFLAGS)
+standard := $(KIT)/standard.hpp
+$(judge_objects) $(runner_objects): CXXFLAGS := $(KIT_CXXFLAGS) -include $(standard)
+$(judge_objects) $(runner_objects): | $(standard) $(if $(findstring clang,$(CXX)),,$(standard).gch)
+$(standard).gch: CXXFLAGS := $(KIT_CXXFLAGS)
+$(standard).gch: $(standard)
+	@echo '  compile common/coursework/standard.hpp' >&2
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -w -x c++-header -c $< -o $@
 endif
 
 $(KIT)/judge: $(judge_objects)
 	$(link)
 $(KIT)/runner.a: $(runner_objects)
 	@mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
-$(KIT)/prelude.hpp: $(ROOT)/common/coursework/prelude.hpp
+$(KIT)/prelude.hpp $(KIT)/standard.hpp: $(KIT)/%: $(ROOT)/common/coursework/%
 	@mkdir -p $(@D) && cp $< $@
 
 prelude := $(KIT)/prelude.hpp

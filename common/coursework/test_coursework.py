@@ -468,6 +468,20 @@ class Submissions(unittest.TestCase):
             self.assertEqual(grade.cell(text), "'" + text)
         self.assertEqual(grade.cell("Ann"), "Ann")
 
+    @unittest.skipUnless(shutil.which("copydetect"), "no copydetect here")
+    def test_similar_submissions_are_reported(self):
+        """A copy with other names is; the kernel as it was handed out is not."""
+        place = self.directory / "submissions"
+        for student, text in (("ann", attacks.right()), ("bob", attacks.right().replace("row_begin", "first")),
+                              ("cy", exercises.given_files(self.step, ROOT / GRADED)[f"given/{attacks.KERNEL}"])):  # fmt: skip
+            (place / student).mkdir(parents=True)
+            (place / student / attacks.KERNEL).write_text(text)
+        grader = grade.Grader(self.step, None, Sandbox(trusted=True), 7)
+        said = grade.report_similar(submissions_in(place)[0], grader, self.directory)
+        self.assertEqual(said, f"{self.directory}/similar.html: pairs of submissions that are alike, by copydetect")
+        text = re.sub(r"<[^>]*>", " ", (self.directory / "similar.html").read_text())
+        self.assertRegex(text, r"Number above display threshold:\s*2 ")
+
     def test_points(self):
         exercise = Exercise("e", [], ["k"], "", "", [], 50, 20, [
             Target("a", "k", "m", "lanes per request", "x", "load", None, 8.0, 20, ""),
@@ -699,9 +713,30 @@ class Compiles(unittest.TestCase):
             shutil.copyfile(ROOT / "build/setup-cpu.mk", place.parent / "build/setup-cpu.mk")
             self.make(place, "CXXFLAGS=-fsyntax-only -Werror", place.parent / f"build/cpu/{step.directory}/stage.cu.o")
 
-    def make(self, place, *words):
+    def test_cuda_that_is_missing_is_an_error_that_says_so(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            source = Path(scratch) / "missing.cu"
+            source.write_text("""#include <cooperative_groups.h>
+                namespace cg = cooperative_groups;
+                __managed__ int counter;
+                __global__ void missing_kernel(double* y, const double* x) {
+                  const cg::thread_block block = cg::this_thread_block();
+                  auto tile = cg::tiled_partition<64>(block);
+                  cg::memcpy_async(block, y, x, 8);
+                  cg::this_cluster().sync();
+                  atomicSub(y, 1.0);
+                }""")
+            done = self.make("common/coursework", f"SOURCES={scratch}", f"TO={scratch}/out", f"{scratch}/out/missing.cu.o",
+                             status=2)  # fmt: skip
+            for message in ("simt has no tiles of several warps", "simt has no memcpy_async: copy with a loop",
+                            "simt has no __managed__ memory: allocate with cudaMalloc", "this_cluster.* is not a member of",
+                            "CUDA has atomicSub for integers only"):  # fmt: skip
+                self.assertRegex(done.stderr, message)
+
+    def make(self, place, *words, status=0):
         done = subprocess.run(["make", "-C", ROOT / place, "BACKEND=cpu", *words], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
 
 
 @unittest.skipUnless(FULL, "COURSEWORK=full tests every step")
