@@ -1,5 +1,5 @@
-// What nearly all of the kit's sources include. A handout's kit has it compiled once (kit.mk): a sixth of
-// the time that the kit takes to compile.
+// What nearly all of the kit's sources include. A handout's kit has it compiled once (kit.mk): a
+// sixth of the time that the kit takes to compile.
 #pragma once
 
 #include <fmt/format.h>

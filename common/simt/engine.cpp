@@ -989,6 +989,17 @@ Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
     races.restore(RaceMode::kFilter);
     outcome = run(GridState(grid, schedule, &races, true), workers);
   }
+  if (outcome != Outcome::kDone && outcome != Outcome::kAbandoned && workers > 1) {
+    // Which of several failures comes first depends on the workers. On one of them it does not, and
+    // that report stands, unless nothing fails there.
+    const Outcome first = outcome;
+    const std::string report = failure;
+    races.restore(RaceMode::kOrder);
+    outcome = run(GridState(grid, schedule, nullptr, true), 1);
+    if (outcome != Outcome::kDone && outcome != Outcome::kAbandoned) return outcome;
+    failure = report;
+    return first;
+  }
   if (outcome != Outcome::kDone || !races.suspicious) return outcome;
   for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
     races.restore(RaceMode::kOrder);

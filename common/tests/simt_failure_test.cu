@@ -528,6 +528,35 @@ TEST_CASE("a failure ends the grid, whichever block it is in", "[simt]") {
   }
 }
 
+// Every block fails, each in its own place and way.
+__global__ void fail_in_all_blocks_kernel(int* out) {
+  const int block = static_cast<int>(blockIdx.x);
+  __shared__ int never_written[32];
+  for (volatile int i = 0; i < 10 * (200 - block); i = i + 1) {
+  }
+  if (block % 3 == 0) out[64 + block] = 1;
+  if (block % 3 == 1 && threadIdx.x == 1) __syncwarp(1u);
+  if (block % 3 == 2) out[block % 64] = never_written[threadIdx.x % 32];
+  __syncthreads();
+}
+
+TEST_CASE("of several failures the same one is reported, whatever the workers", "[simt]") {
+  const ScopedSettings restore;
+  Buffer<int> out("out", std::vector<int>(64));
+  for (const simt::Schedule schedule : {simt::Schedule::kForward, simt::Schedule::kReverse}) {
+    simt::settings().schedule = schedule;
+    simt::settings().workers = 1;
+    const std::string wanted = failure_of(fail_in_all_blocks_kernel, {200, 40}, out.data());
+    REQUIRE(!wanted.empty());
+    for (const unsigned workers : {2u, 4u}) {
+      simt::settings().workers = workers;
+      for (int run = 0; run < 5; ++run) {
+        CHECK(failure_of(fail_in_all_blocks_kernel, {200, 40}, out.data()) == wanted);
+      }
+    }
+  }
+}
+
 __device__ int recurse(int depth) {
   volatile char frame[1024];
   frame[depth % 1024] = static_cast<char>(depth);
