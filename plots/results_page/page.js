@@ -415,17 +415,20 @@ function offer() {
   }
 }
 function changed() {
-  chosen();
+  drawQuestions();
   drawMeasurements();
 }
-// Another matrix: the table below keeps its place.
+// Another matrix, other products or another comparison: the table below keeps its place.
 function chosen(inTable) {
+  drawQuestions();
+  drawRows(inTable);
+}
+function drawQuestions() {
   remember();
   hideTip();
   drawAnswer();
   drawCompared();
   drawMatrix();
-  drawRows(inTable);
 }
 function heads() {
   $("heads").append(...COLUMNS.map(([name]) => {
