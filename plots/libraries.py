@@ -32,9 +32,9 @@ class Library(NamedTuple):
 
 
 D3 = Library("d3", "/usr/share/nodejs/d3/dist/d3.min.js", "node-d3", "mpld3==0.5.12", "mpld3/js/d3.v5.min.js",
-             "bdad5585ef9a965ff25458738309b006058c55f2c78d794d25fbecae35014609", "charts")
+             "bdad5585ef9a965ff25458738309b006058c55f2c78d794d25fbecae35014609", "the page has no charts")
 AXE = Library("axe-core", "/usr/share/nodejs/axe-core/axe.min.js", "", "axe-playwright-python==0.1.8",
-              "axe_playwright_python/axe.min.js", "84494fec757e4710dc751c8d7a636e457f4532f08f85c86dc9070133fbff53bc", "check of accessibility")
+              "axe_playwright_python/axe.min.js", "84494fec757e4710dc751c8d7a636e457f4532f08f85c86dc9070133fbff53bc", "accessibility is not checked")
 
 
 def quietly(*command, **keys):
@@ -84,8 +84,8 @@ def find(library):
 
 def missing(library):
     """One line on what is lost, and how to have it."""
-    how = f"pip download {library.wheel}" + (f", or apt-get install {library.package}" if library.package else "")
-    return f"{library.name} is missing, without which the page has no {library.without}: {how}"
+    package = f"apt-get install {library.package}, or " if library.package else ""
+    return f"{library.name} is missing, so {library.without}; to have it: {package}pip (apt-get install python3-pip) and a network"
 
 
 if __name__ == "__main__":

@@ -311,7 +311,7 @@ class Report(Case):
     def test_page(self):
         with mock.patch.object(libraries, "find", lambda library: None), contextlib.redirect_stderr(io.StringIO()) as said:
             page = report.page(self.sets["small"])
-        self.assertIn("d3 is missing, without which the page has no charts: ", said.getvalue())
+        self.assertIn("d3 is missing, so the page has no charts; ", said.getvalue())
         self.assertIn("apt-get install node-d3", page)
         names = re.findall(r'\bid="([^"]+)"', page)
         self.assertEqual(len(names), len(set(names)))
