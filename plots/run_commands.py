@@ -41,7 +41,6 @@ ELSEWHERE = {
     r"make site|make notebook|make check-cuda12": "the workflows in .github/",
     r"make data.*": "needs a network; common/tests/data_test.sh runs it with a server of its own",
     r"make watch( TRACE=.*)?|make check": "CI: common/watch and common/coursework, every step",
-    r"python3 -m http.server.*": "does not end",
     r"make COUNT=0|make info": "a part of a command",
     r"python3 common/coursework/mistakes.py.*|make grade.*": "CI: common/coursework",
 }  # fmt: skip
