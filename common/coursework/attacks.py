@@ -288,9 +288,9 @@ NAMES = {
 }
 
 
-def write_attack(name, place):
+def write_attack(name, place, student=None):
     text, _ = KERNELS[name]()
-    path = Path(place) / name
+    path = Path(place) / (student or name)
     path.mkdir()
     (path / KERNEL).write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
 

@@ -610,7 +610,7 @@ class Grading(unittest.TestCase):
         for name in cls.names:
             write_mistake(name, submissions, cls.canary)
         for name in attacks.KERNELS:
-            attacks.write_attack(name, submissions)
+            attacks.write_attack(name, submissions, f"attack_{name}")  # some mistakes have the same names
         for write, _ in attacks.OTHERS.values():
             write(submissions)
         for name in attacks.NAMES:
@@ -653,7 +653,7 @@ class Grading(unittest.TestCase):
         self.assertIn(self.names[-1], self.done.stdout)
 
     def test_no_attack_gets_a_point(self):
-        wanted = {name: kernel()[1] for name, kernel in attacks.KERNELS.items()}
+        wanted = {f"attack_{name}": kernel()[1] for name, kernel in attacks.KERNELS.items()}
         wanted.update((name, remark) for name, (_, remark) in attacks.OTHERS.items())
         self.assertGreaterEqual(len(wanted), 80)
         for name, remark in wanted.items():
@@ -676,7 +676,7 @@ class Grading(unittest.TestCase):
         self.assertFalse(self.canary.exists())
 
     def test_a_wrong_result_is_drawn(self):
-        page = (self.scratch / "grades/always_42.md").read_text()
+        page = (self.scratch / "grades/attack_always_42.md").read_text()
         self.assertRegex(page, r"The smallest matrix found(?s:.*)<-- wrong")
 
     def test_refuses_what_it_cannot_grade(self):
