@@ -180,18 +180,41 @@ common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 
 # All of Catch2 in one file: its own speed does not matter, nor is it what the sanitizers are for.
 $(OUT)/common/tests/main.cpp.o: CXXFLAGS := -O0
-# What reads the command line: half of its time to compile is CLI11's, and it has none to lose.
-$(call object,$(wildcard $(addprefix $(ROOT)/,common/harness/main.cpp common/harness/command.cpp \
-  common/harness/options.cpp common/tests/harness_test.cpp 10_multigpu/mpi/spmv_mpi.cpp))): CXXFLAGS := $(patsubst -O2,-O0,$(CXXFLAGS))
+# What reads the command line and what writes JSON: half of their time to compile is spent on CLI11 and
+# nlohmann/json, and they have none to lose when they run.
+$(call object,$(wildcard $(addprefix $(ROOT)/,common/tests/harness_test.cpp 10_multigpu/mpi/spmv_mpi.cpp \
+  $(addprefix common/harness/,main.cpp command.cpp options.cpp records.cpp report.cpp profile.cpp \
+    stand_in_command.cpp)))): CXXFLAGS := $(patsubst -O2,-O1,$(CXXFLAGS))
 
 # What is compiled, of how much: counted by `make -n` when the first is.
 BUILD_OPTIONS = $(foreach v,BACKEND COUNT SANITIZE CUDA_ARCHS CXX CXXFLAGS NVCC KERNEL,$(if $(filter command,$(origin $v)),$v='$($v)'))
 to_compile = $(eval to_compile := $$(shell $(MAKE) -n COUNTING=1 $(BUILD_OPTIONS) $(MAKECMDGOALS) 2>/dev/null | grep -c "&& echo '  compile "))$(to_compile)
 progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_compile) )
 
-$(OUT)/%.cpp.o: $(ROOT)/%.cpp
+# Precompiled headers, for the host's code and for kernels. g++ takes the one that was compiled with the
+# options it is called with, or reads the header itself. (-fpch-preprocess is for ccache.)
+PARSED := $(OUT)/precompiled
+ifeq ($(findstring clang,$(CXX)),)
+  precompiled = $(addprefix $(PARSED)/$(1).gch/,host $(if $(filter cpu,$(BACKEND)),device))
+  INCLUDED := precompiled.hpp
+endif
+USE_PRECOMPILED = $(if $(INCLUDED),-I$(PARSED) -include $(INCLUDED) -fpch-preprocess)
+test_objects := $(call object,$(ROOT)/common/tests/kernel_suite.cpp $(filter $(ROOT)/common/tests/%,$(TEST_SOURCES)) \
+  $(call step_test_sources,$(STEPS)))
+$(test_objects): INCLUDED := $(addprefix tests/,$(INCLUDED))
+$(test_objects): $(call precompiled,tests/precompiled.hpp)
+$(OUT)/common/tests/main.cpp.o: INCLUDED :=
+
+$(PARSED)/%.gch/host: $(ROOT)/common/%
+	@mkdir -p $(@D) && echo '  compile $(progress)common/$*' >&2
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -x c++-header $< -o $@
+$(PARSED)/%.gch/device: $(ROOT)/common/%
+	@mkdir -p $(@D) && echo '  compile $(progress)common/$* for kernels' >&2
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(patsubst c++,c++-header,$(DEVICE_FLAGS)) $< -o $@
+
+$(OUT)/%.cpp.o: $(ROOT)/%.cpp $(call precompiled,precompiled.hpp)
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
-	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -c $< -o $@
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(USE_PRECOMPILED) -c $< -o $@
 
 ifeq ($(BACKEND),cpu)
 # On the CPU backend Thrust works on the host's memory: nothing for simt to count. (Its references to
@@ -199,9 +222,9 @@ ifeq ($(BACKEND),cpu)
 $(OUT)/%/thrust.cu.o: DEVICE_FLAGS := -x c++ $(THRUST_INCLUDES) \
   -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_$(if $(OPENMP),OMP,CPP) -fno-sanitize=undefined
 
-$(OUT)/%.cu.o: $(ROOT)/%.cu
+$(OUT)/%.cu.o: $(ROOT)/%.cu $(call precompiled,precompiled.hpp)
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
-	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) -c $< -o $@
+	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(USE_PRECOMPILED) -c $< -o $@
 else
 $(OUT)/%.cu.o: $(ROOT)/%.cu
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2

@@ -26,7 +26,7 @@ answer() { echo "inline int answer() { return $2; }" >"$1/01_answer/answer.cuh";
 
 tree=$scratch/first
 mkdir -p "$tree/01_answer" "$tree/common/harness" "$tree/common/simt/include"
-cp common/build.mk common/stage.mk common/setup.sh "$tree/common/"
+cp common/build.mk common/stage.mk common/setup.sh common/precompiled.hpp "$tree/common/"
 echo 'include ../common/stage.mk' >"$tree/01_answer/Makefile"
 printf '%s\n' '#include "answer.cuh"' 'int of_step() { return answer(); }' >"$tree/01_answer/stage.cu"
 printf '%s\n' '#include <cstdio>' 'int of_step();' 'int main() {' \
