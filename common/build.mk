@@ -180,11 +180,10 @@ common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 
 # All of Catch2 in one file: its own speed does not matter, nor is it what the sanitizers are for.
 $(OUT)/common/tests/main.cpp.o: CXXFLAGS := -O0
-# What reads the command line and what writes JSON: half of their time to compile is spent on CLI11 and
-# nlohmann/json, and they have none to lose when they run.
-$(call object,$(wildcard $(addprefix $(ROOT)/,common/tests/harness_test.cpp 10_multigpu/mpi/spmv_mpi.cpp \
-  $(addprefix common/harness/,main.cpp command.cpp options.cpp records.cpp report.cpp profile.cpp \
-    stand_in_command.cpp)))): CXXFLAGS := $(patsubst -O2,-O1,$(CXXFLAGS))
+# What reads the command line or JSON: most of its time to compile is spent on CLI11 and nlohmann/json, and it
+# has none to lose when it runs.
+$(call object,$(shell grep -lE '^#include (<(CLI|nlohmann)/|"harness/(command|options|profile|records)[.])' $(ROOT)/common/*/*.cpp $(ROOT)/[01]*/*.cpp $(ROOT)/[01]*/*/*.cpp \
+  2>/dev/null)): CXXFLAGS := $(patsubst -O2,-O1,$(CXXFLAGS))
 
 # What is compiled, of how much: counted by `make -n` when the first is.
 BUILD_OPTIONS = $(foreach v,BACKEND COUNT SANITIZE CUDA_ARCHS CXX CXXFLAGS NVCC KERNEL,$(if $(filter command,$(origin $v)),$v='$($v)'))
@@ -201,8 +200,8 @@ endif
 USE_PRECOMPILED = $(if $(INCLUDED),-I$(PARSED) -include $(INCLUDED) -fpch-preprocess)
 test_objects := $(call object,$(ROOT)/common/tests/kernel_suite.cpp $(filter $(ROOT)/common/tests/%,$(TEST_SOURCES)) \
   $(call step_test_sources,$(STEPS)))
-$(test_objects): INCLUDED := $(addprefix tests/,$(INCLUDED))
-$(test_objects): $(call precompiled,tests/precompiled.hpp)
+$(test_objects): INCLUDED := $(if $(INCLUDED),tests/precompiled_tests.hpp)
+$(test_objects): $(call precompiled,tests/precompiled_tests.hpp)
 $(OUT)/common/tests/main.cpp.o: INCLUDED :=
 
 $(PARSED)/%.gch/host: $(ROOT)/common/%

@@ -18,7 +18,7 @@ from exercises import GIVEN, ROOT, ExerciseError, holes_of, read_step, sources_o
 # Of common/, what a step needs. Tests of the repository itself are not among it.
 COMMON = [
     "build.mk", "stage.mk", "setup.sh", "precompiled.hpp", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
-    "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/precompiled.hpp", "tests/kernel_*",
+    "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/precompiled_tests.hpp", "tests/kernel_*",
     "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/*.sh", "coursework/build.py",
     "coursework/check.py", "coursework/exercises.py", "coursework/kit.py", "coursework/mine.py",
     "coursework/whitelist.py",

@@ -367,6 +367,13 @@ void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu) {
                     "moved/needed: bytes in the 32-byte sectors that warps request, per byte "
                     "that a product needs\n(A and x read once, y written once). 1.00 is the "
                     "least without a cache.\n"));
+  std::string choices;
+  for (const Record& record : report.records) {
+    if (record.choice.empty()) continue;
+    choices +=
+        fmt::format("{}{}: {}", choices.empty() ? "" : "; ", record.kernel.name, record.choice);
+  }
+  if (!choices.empty()) out << "Chosen for this matrix: " << choices << ".\n";
   print_failures(out, report);
 }
 
