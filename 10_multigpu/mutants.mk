@@ -3,5 +3,5 @@
 MUTANTS := $(OUT)/10_multigpu/mutants.cuh
 $(MUTANTS): $(addprefix $(ROOT)/10_multigpu/,mutants.py persistent.cuh persistent_fast.cuh persistent_part.cuh)
 	@mkdir -p $(@D) && python3 $< $(dir $<) >$@
-$(call object,$(ROOT)/10_multigpu/test_mutants.cu): INCLUDES += -I$(OUT)
+$(call object,$(ROOT)/10_multigpu/test_mutants.cu): private INCLUDES += -I$(OUT)
 $(call object,$(ROOT)/10_multigpu/test_mutants.cu): $(MUTANTS)

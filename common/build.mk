@@ -179,30 +179,31 @@ stage_sources = $(filter-out $(NO_STAGE) $(call step_test_sources,$(1)),\
 common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 
 # All of Catch2 in one file: its own speed does not matter, nor is it what the sanitizers are for.
-$(OUT)/common/tests/main.cpp.o: CXXFLAGS := -O0
+$(OUT)/common/tests/main.cpp.o: private CXXFLAGS := -O0
 # What reads the command line or JSON: most of its time to compile is spent on CLI11 and nlohmann/json, and it
 # has none to lose when it runs.
 $(call object,$(shell grep -lE '^#include (<(CLI|nlohmann)/|"harness/(command|options|profile|records)[.])' $(ROOT)/common/*/*.cpp $(ROOT)/[01]*/*.cpp $(ROOT)/[01]*/*/*.cpp \
-  2>/dev/null)): CXXFLAGS := $(patsubst -O2,-O1,$(CXXFLAGS))
+  2>/dev/null)): private CXXFLAGS := $(patsubst -O2,-O1,$(CXXFLAGS))
 
 # What is compiled, of how much: counted by `make -n` when the first is.
 BUILD_OPTIONS = $(foreach v,BACKEND COUNT SANITIZE CUDA_ARCHS CXX CXXFLAGS NVCC KERNEL,$(if $(filter command,$(origin $v)),$v='$($v)'))
 to_compile = $(eval to_compile := $$(shell $(MAKE) -n COUNTING=1 $(BUILD_OPTIONS) $(MAKECMDGOALS) 2>/dev/null | grep -c "&& echo '  compile "))$(to_compile)
 progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_compile) )
 
-# Precompiled headers, for the host's code and for kernels. g++ takes the one that was compiled with the
-# options it is called with, or reads the header itself. (-fpch-preprocess is for ccache.)
+# Precompiled headers: HEADER for the `host` and for the `device`. g++ takes the one that was compiled with
+# the options it is called with, or reads the header itself; `private`, above and below, keeps the options of one
+# object from the headers it needs. (-fpch-preprocess is for ccache.)
 PARSED := $(OUT)/precompiled
 ifeq ($(findstring clang,$(CXX)),)
-  precompiled = $(addprefix $(PARSED)/$(1).gch/,host $(if $(filter cpu,$(BACKEND)),device))
+  precompiled = $(PARSED)/$(1).gch/$(2)
   INCLUDED := precompiled.hpp
 endif
 USE_PRECOMPILED = $(if $(INCLUDED),-I$(PARSED) -include $(INCLUDED) -fpch-preprocess)
 test_objects := $(call object,$(ROOT)/common/tests/kernel_suite.cpp $(filter $(ROOT)/common/tests/%,$(TEST_SOURCES)) \
   $(call step_test_sources,$(STEPS)))
-$(test_objects): INCLUDED := $(if $(INCLUDED),tests/precompiled_tests.hpp)
-$(test_objects): $(call precompiled,tests/precompiled_tests.hpp)
-$(OUT)/common/tests/main.cpp.o: INCLUDED :=
+$(test_objects): private INCLUDED := $(if $(INCLUDED),tests/precompiled_tests.hpp)
+$(filter %.cpp.o,$(test_objects)): $(call precompiled,tests/precompiled_tests.hpp,host)
+$(OUT)/common/tests/main.cpp.o: private INCLUDED :=
 
 $(PARSED)/%.gch/host: $(ROOT)/common/%
 	@mkdir -p $(@D) && echo '  compile $(progress)common/$*' >&2
@@ -211,17 +212,18 @@ $(PARSED)/%.gch/device: $(ROOT)/common/%
 	@mkdir -p $(@D) && echo '  compile $(progress)common/$* for kernels' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(patsubst c++,c++-header,$(DEVICE_FLAGS)) $< -o $@
 
-$(OUT)/%.cpp.o: $(ROOT)/%.cpp $(call precompiled,precompiled.hpp)
+$(OUT)/%.cpp.o: $(ROOT)/%.cpp $(call precompiled,precompiled.hpp,host)
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(USE_PRECOMPILED) -c $< -o $@
 
 ifeq ($(BACKEND),cpu)
 # On the CPU backend Thrust works on the host's memory: nothing for simt to count. (Its references to
 # a null pointer, which it never follows, are undefined behaviour; AddressSanitizer stays.)
-$(OUT)/%/thrust.cu.o: DEVICE_FLAGS := -x c++ $(THRUST_INCLUDES) \
+$(OUT)/%/thrust.cu.o: private DEVICE_FLAGS := -x c++ $(THRUST_INCLUDES) \
   -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_$(if $(OPENMP),OMP,CPP) -fno-sanitize=undefined
 
-$(OUT)/%.cu.o: $(ROOT)/%.cu $(call precompiled,precompiled.hpp)
+$(filter %.cu.o,$(test_objects)): $(call precompiled,tests/precompiled_tests.hpp,device)
+$(OUT)/%.cu.o: $(ROOT)/%.cu $(call precompiled,precompiled.hpp,device)
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(USE_PRECOMPILED) -c $< -o $@
 else

@@ -19,20 +19,14 @@ runner_objects := $(call in_common,sparse/convert.cpp device/error.cpp harness/k
 
 # For a kit that is built once and not worked on.
 ifneq ($(KIT_CXXFLAGS),)
-standard := $(KIT)/standard.hpp
-$(judge_objects) $(runner_objects): CXXFLAGS := $(KIT_CXXFLAGS) -include $(standard)
-$(judge_objects) $(runner_objects): | $(standard) $(if $(findstring clang,$(CXX)),,$(standard).gch)
-$(standard).gch: CXXFLAGS := $(KIT_CXXFLAGS)
-$(standard).gch: $(standard)
-	@echo '  compile common/coursework/standard.hpp' >&2
-	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -w -x c++-header -c $< -o $@
+$(judge_objects) $(runner_objects) $(call precompiled,precompiled.hpp,host): private CXXFLAGS := $(KIT_CXXFLAGS)
 endif
 
 $(KIT)/judge: $(judge_objects)
 	$(link)
 $(KIT)/runner.a: $(runner_objects)
 	@mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
-$(KIT)/prelude.hpp $(KIT)/standard.hpp: $(KIT)/%: $(ROOT)/common/coursework/%
+$(KIT)/prelude.hpp: $(ROOT)/common/coursework/prelude.hpp
 	@mkdir -p $(@D) && cp $< $@
 
 prelude := $(KIT)/prelude.hpp
