@@ -205,10 +205,11 @@ $(test_objects): private INCLUDED := $(if $(INCLUDED),tests/precompiled_tests.hp
 $(filter %.cpp.o,$(test_objects)): $(call precompiled,tests/precompiled_tests.hpp,host)
 $(OUT)/common/tests/main.cpp.o: private INCLUDED :=
 
-$(PARSED)/%.gch/host: $(ROOT)/common/%
+parsed := $(addprefix $(PARSED)/,precompiled.hpp.gch tests/precompiled_tests.hpp.gch)
+$(addsuffix /host,$(parsed)): $(PARSED)/%.gch/host: $(ROOT)/common/%
 	@mkdir -p $(@D) && echo '  compile $(progress)common/$*' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -x c++-header $< -o $@
-$(PARSED)/%.gch/device: $(ROOT)/common/%
+$(addsuffix /device,$(parsed)): $(PARSED)/%.gch/device: $(ROOT)/common/%
 	@mkdir -p $(@D) && echo '  compile $(progress)common/$* for kernels' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(patsubst c++,c++-header,$(DEVICE_FLAGS)) $< -o $@
 
