@@ -144,13 +144,13 @@ def ask_judge(program, question, limit_s):
     return lines
 
 
-def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S, counted=True, workers=1):
+def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S, counted=True):
     """Runs an exercise's kernels. runner: the command; counted: this is the CPU backend, which counts."""
     result = Result(exercise, counted=counted)
     targets = list(dict.fromkeys((t.kernel, t.matrix) for t in exercise.targets)) if counted else []
     lines = ask_judge(program, {
         "runner": [str(word) for word in runner], "kernels": exercise.kernels, "seed": seed, "random": random,
-        "matrices": step.matrices, "targets": targets, "seconds": limit_s, "workers": workers,
+        "matrices": step.matrices, "targets": targets, "seconds": limit_s,
         "orders": ORDERS if counted else 1}, limit_s)  # fmt: skip
     kernel, begun, matrices, records = "", 0, 0, {}
     for line in lines:

@@ -61,10 +61,10 @@ class Grade:
 
 
 class Grader:
-    def __init__(self, step, copy, sandbox, seed, limits=RUN_LIMITS, workers=1):
+    def __init__(self, step, copy, sandbox, seed, limits=RUN_LIMITS):
         """copy: of the kit, that the sandbox's user may read, or None where there is no sandbox."""
         self.step, self.copy, self.sandbox = step, copy, sandbox
-        self.seed, self.limits, self.workers = seed, limits, workers
+        self.seed, self.limits = seed, limits
         self.sources = {**sources_of(step, ROOT / step.directory), **given_files(step, ROOT / step.directory)}
 
     # --- Places
@@ -142,7 +142,7 @@ class Grader:
             if result is None:
                 with self.sandbox.grouped(runner, self.limits) as words:
                     result = judge(self.step, exercise, ROOT / f"build/{BACKEND}/kit/judge", words, self.seed,
-                                   limit_s=self.limits.wall_seconds(), workers=self.workers)  # fmt: skip
+                                   limit_s=self.limits.wall_seconds())  # fmt: skip
             grade.results.append(result)
         return grade
 
@@ -331,7 +331,6 @@ def main():
     parser.add_argument("--output", type=Path)
     parser.add_argument("--seed", type=int, default=20120)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--workers", type=int, default=1, help="threads that run the blocks of a kernel")
     parser.add_argument("--seconds", type=int, default=RUN_LIMITS.seconds, help="of a processor, for an exercise; a third for compiling")
     parser.add_argument("--trusted", action="store_true", help="without a sandbox")
     options = parser.parse_args()
@@ -348,7 +347,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="kit-") as copy:
             prepare(step, sandbox, Path(copy))
             grader = Grader(step, None if sandbox.trusted else Path(copy), sandbox, options.seed,
-                            Limits(seconds=options.seconds), options.workers)  # fmt: skip
+                            Limits(seconds=options.seconds))  # fmt: skip
             with ThreadPoolExecutor(max(options.jobs, 1)) as pool:
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
         write_reports(grades, step, output)

@@ -6,7 +6,7 @@
 //
 //   {"runner": ["program", "argument"...], "kernels": ["csr_vector"...], "seed": 1, "random": 40,
 //    "matrices": ["stencil2d:20x20"...], "targets": [["csr_vector", "fem:1000,block=3"]...],
-//    "seconds": 120, "workers": 1, "orders": 3}
+//    "seconds": 120, "orders": 3}
 //
 // and writes JSON Lines to its standard output:
 //
@@ -137,7 +137,6 @@ struct Options {
   std::uint64_t seed = 1;
   int random = 40;
   double seconds = 120;
-  unsigned workers = 1;
   int orders = 3;
 };
 
@@ -226,8 +225,6 @@ class Judge {
     out.number(double{Problems::beta<T>(c.scaled)});
     out.number(static_cast<std::uint8_t>(c.order));
     out.number(checked);
-    // Where races are overlooked, what comes out is the same only on one of the host's threads.
-    out.number(std::uint32_t{checked == kChecked ? options_.workers : 1});
     out.number(kPaddingLimit);
     out.text(v.x);
     out.text(v.y0);
@@ -377,7 +374,6 @@ Options read_options(std::istream& in) {
   json.at("seed").get_to(o.seed);
   json.at("random").get_to(o.random);
   json.at("seconds").get_to(o.seconds);
-  json.at("workers").get_to(o.workers);
   json.at("orders").get_to(o.orders);
   return o;
 }
