@@ -26,7 +26,8 @@ answer() { echo "inline int answer() { return $2; }" >"$1/01_answer/answer.cuh";
 
 tree=$scratch/first
 mkdir -p "$tree/01_answer" "$tree/common/harness" "$tree/common/simt/include"
-cp common/build.mk common/stage.mk common/setup.sh common/precompiled.hpp "$tree/common/"
+cp common/build.mk common/stage.mk common/setup.sh "$tree/common/"
+echo "#include <cstdio>" >"$tree/common/precompiled.hpp"
 echo 'include ../common/stage.mk' >"$tree/01_answer/Makefile"
 printf '%s\n' '#include "answer.cuh"' 'int of_step() { return answer(); }' >"$tree/01_answer/stage.cu"
 printf '%s\n' '#include <cstdio>' 'int of_step();' 'int main() {' \
@@ -88,7 +89,7 @@ rm -rf "$scratch/moved/build/cpu"*
 answer "$scratch/moved" 42
 expect 'a new build' 0 "$scratch/moved"
 mv "$scratch/log" "$scratch/build"
-ends 'its progress' '^  compile 2/2 ' bash -c 'grep "^  compile" "$0"; false' "$scratch/build"
+ends 'its progress' '^  compile 4/4 ' bash -c 'grep "^  compile" "$0"; false' "$scratch/build"
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
