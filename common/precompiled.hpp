@@ -1,5 +1,5 @@
-// What most sources include, parsed once for all of them (build.mk). Sources name what they use all the
-// same: clang++ and nvcc read them without this.
+// What most sources include, parsed once for all of them (build.mk). Sources name what they use all
+// the same: clang++ and nvcc read them without this.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -367,13 +367,21 @@ void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu) {
                     "moved/needed: bytes in the 32-byte sectors that warps request, per byte "
                     "that a product needs\n(A and x read once, y written once). 1.00 is the "
                     "least without a cache.\n"));
-  std::string choices;
+  constexpr std::size_t kWidth = 100;
+  std::string line = "Chosen for this matrix:";
+  bool any = false;
   for (const Record& record : report.records) {
     if (record.choice.empty()) continue;
-    choices +=
-        fmt::format("{}{}: {}", choices.empty() ? "" : "; ", record.kernel.name, record.choice);
+    const std::string words = fmt::format(" {}: {}", record.kernel.name, record.choice);
+    if (any) line += ";";
+    if (line.size() + words.size() > kWidth) {
+      out << line << "\n";
+      line = " ";
+    }
+    line += words;
+    any = true;
   }
-  if (!choices.empty()) out << "Chosen for this matrix: " << choices << ".\n";
+  if (any) out << line << ".\n";
   print_failures(out, report);
 }
 
