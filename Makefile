@@ -27,7 +27,7 @@ EXAMPLE := $(OUT)/conjugate_gradients
 $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gradients.cu)
 	$(link)
 
-.PHONY: help run test watch data info list build build-steps readmes clean format check-format fuzz bench-reader \
+.PHONY: help run test watch data info list build build-programs readmes clean format check-format fuzz bench-reader \
   counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
   test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands
 
@@ -94,8 +94,7 @@ bench-reader: $(READER)  ## how fast files are read, beside SciPy
 
 build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
 
-# All that holds CUDA: the rest, tests of the host's code, is the same on both backends.
-build-steps: $(SPMV) $(EXAMPLE) $(call object,$(call step_test_sources,$(STEPS))) $(if $(HAVE_MPI),$(SPMV_MPI))
+build-programs: $(SPMV) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))
 
 readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check: only compare)
 	@plots/python.sh plots/update_readmes.py $(ARGS)
