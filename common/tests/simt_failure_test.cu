@@ -532,7 +532,10 @@ TEST_CASE("a failure ends the grid, whichever block it is in", "[simt]") {
 __global__ void fail_in_all_blocks_kernel(int* out) {
   const int block = static_cast<int>(blockIdx.x);
   __shared__ int never_written[32];
-  for (volatile int i = 0; i < 10 * (200 - block); i = i + 1) {
+  volatile int delay = 10 * (200 - block);
+  while (delay > 0) {
+    const int left = delay;
+    delay = left - 1;
   }
   if (block % 3 == 0) out[64 + block] = 1;
   if (block % 3 == 1 && threadIdx.x == 1) __syncwarp(1u);
