@@ -9,6 +9,7 @@
 #
 #   SPMV_DEPS=local   fill .deps/ whatever the system has, to carry it to a machine with no network
 #   SPMV_DEPS=none    install nothing, say what is missing
+#   SPMV_LIBRARIES="fmt zlib"   look for these alone, of those below
 set -u
 backend=$1 output=$2 mode=${SPMV_DEPS:-}
 read -ra cxx <<<"${CXX:-g++}"
@@ -23,7 +24,10 @@ say() { echo "setup: $*" >&2; }
 
 names=()
 declare -A package probe link purpose
-need() { names+=("$1"); package[$1]=$2 probe[$1]=$3 link[$1]=$4 purpose[$1]=$5; }
+need() {
+  [[ " ${SPMV_LIBRARIES:-$1} " = *" $1 "* ]] || return 0
+  names+=("$1"); package[$1]=$2 probe[$1]=$3 link[$1]=$4 purpose[$1]=$5
+}
 
 # A header-only library takes long to compile; that its header is found is enough.
 header() { printf '#if !__has_include(<%s>)\n#error\n#endif' "$1"; }
@@ -209,17 +213,16 @@ if [ ${#missing[@]} -gt 0 ] && [ "$mode" != none ]; then
   look_for_missing
 fi
 
-eigen=-DHAVE_EIGEN have_thrust=yes have_mpi=yes required='' packages=()
+required='' packages=()
 for name in "${missing[@]}"; do
   say "$name is missing: ${purpose[$name]}"
   packages+=(${package[$name]})
-  case $name in
-    Eigen) eigen= ;;
-    Thrust) have_thrust= ;;
-    MPI) have_mpi= ;;
-    *) required=yes ;;
-  esac
+  [[ $name =~ ^(Eigen|Thrust|MPI)$ ]] || required=yes
 done
+found() { [[ " ${names[*]} " = *" $1 "* && " ${missing[*]} " != *" $1 "* ]]; }
+eigen=$(found Eigen && echo -DHAVE_EIGEN)
+have_thrust=$([ "$backend" = cuda ] || found Thrust && echo yes)
+have_mpi=$(found MPI && echo yes)
 [ ${#missing[@]} = 0 ] || say "to have it: apt-get install ${packages[*]}"
 [ -z "$required" ] || exit 1
 command -v mpirun >/dev/null || have_mpi=
@@ -249,7 +252,7 @@ NCCL_LIBRARIES := ${nccl[*]}
 MPI_LIBRARIES := ${link[MPI]:-}
 HAVE_MPI := $have_mpi
 EXTRA_DEFINES := $eigen ${fmt[*]}
-TEST_LIBRARIES := ${link[Catch2]}
+TEST_LIBRARIES := ${link[Catch2]:-}
 THRUST_INCLUDES := ${thrust[*]}
 HAVE_THRUST := $have_thrust
 END

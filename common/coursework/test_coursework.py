@@ -717,6 +717,12 @@ class Compiles(unittest.TestCase):
             shutil.copyfile(ROOT / "build/setup-cpu.mk", place.parent / "build/setup-cpu.mk")
             self.make(place, "CXXFLAGS=-fsyntax-only -Werror", place.parent / f"build/cpu/{step.directory}/stage.cu.o")
 
+    def test_the_sources_of_a_kit_in_one(self):
+        """Without a warning: names of one file clash with those of no other."""
+        with tempfile.TemporaryDirectory() as out:
+            self.make("common/coursework", "-j2", f"KIT={out}", "KIT_CXXFLAGS=-O0 -fsyntax-only -Werror",
+                      f"{out}/all_of_judge.o", f"{out}/all_of_runner.o")  # fmt: skip
+
     def test_cuda_that_is_missing_is_an_error_that_says_so(self):
         with tempfile.TemporaryDirectory() as scratch:
             source = Path(scratch) / "missing.cu"

@@ -32,7 +32,7 @@ void check_texts(const CLI::App& app) {
     for (const std::string& text : option->results()) {
       const auto fail = [&](const char* what) {
         throw InputError(
-            fmt::format("{}: {} {}; see --help", option->get_name(), spmv::quoted(text), what));
+            fmt::format("{}: {} {}; see --help", option->get_name(), spmv::in_quotes(text), what));
       };
       const bool is_whole = type.starts_with("INT") || type.starts_with("UINT");
       // (An option that takes no text, or none at times, has an empty one in place of it.)
@@ -68,7 +68,7 @@ CLI::Validator above_zero() {
         char* end = nullptr;
         const double number = std::strtod(text.c_str(), &end);
         const bool is_good = !text.empty() && *end == '\0' && number > 0 && std::isfinite(number);
-        return is_good ? std::string() : spmv::quoted(text) + " is not a number above 0";
+        return is_good ? std::string() : spmv::in_quotes(text) + " is not a number above 0";
       },
       "ABOVE 0");
 }

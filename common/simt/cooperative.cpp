@@ -13,7 +13,7 @@
 namespace simt {
 namespace {
 
-constexpr unsigned kIdleRounds = 8;  // before it is a deadlock
+constexpr unsigned kIdlePasses = 8;  // before it is a deadlock
 constexpr std::size_t kNamedWaits = 8;
 
 // Blocks, with the stacks of their lanes, are kept between launches.
@@ -151,7 +151,7 @@ bool Gang::pass(unsigned number, bool progressed) {
     for (const auto& other : seats_) other->visited = false;
   }
   seat.visited = true;
-  if (++idle_passes_ > 1ull * kIdleRounds * live_ && late_.empty() &&
+  if (++idle_passes_ > 1ull * kIdlePasses * live_ && late_.empty() &&
       std::all_of(seats_.begin(), seats_.end(),
                   [](const auto& s) { return s->done || s->visited; })) {
     report_deadlock();

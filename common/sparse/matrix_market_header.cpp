@@ -53,27 +53,28 @@ void read_banner(std::string_view line, const std::string& name, const LoadOptio
     }
   }
   if (const std::string_view extra = next_word(line); !extra.empty()) {
-    fail(fmt::format("unexpected {} after the banner's 5 words; remove it", quoted(extra)));
+    fail(fmt::format("unexpected {} after the banner's 5 words; remove it", in_quotes(extra)));
   }
 
   if (lower_case(words[0]) != "matrix") {
-    fail(fmt::format("the object {} cannot be read; only 'matrix' can", quoted(words[0])));
+    fail(fmt::format("the object {} cannot be read; only 'matrix' can", in_quotes(words[0])));
   }
 
   const std::string format = lower_case(words[1]);
   if (format != "coordinate" && format != "array") {
-    fail(fmt::format("unknown format {}; use coordinate or array", quoted(words[1])));
+    fail(fmt::format("unknown format {}; use coordinate or array", in_quotes(words[1])));
   }
   std::string field = lower_case(words[2]);
   if (field == "double") field = "real";  // files from before the format settled
   if (field != "real" && field != "integer" && field != "pattern" && field != "complex") {
-    fail(fmt::format("unknown field {}; use real, integer, pattern or complex", quoted(words[2])));
+    fail(fmt::format("unknown field {}; use real, integer, pattern or complex",
+                     in_quotes(words[2])));
   }
   const std::string symmetry = lower_case(words[3]);
   if (symmetry != "general" && symmetry != "symmetric" && symmetry != "skew-symmetric" &&
       symmetry != "hermitian") {
     fail(fmt::format("unknown symmetry {}; use general, symmetric, skew-symmetric or hermitian",
-                     quoted(words[3])));
+                     in_quotes(words[3])));
   }
 
   layout.is_array = format == "array";
@@ -109,7 +110,7 @@ Index read_size(std::string_view word, const char* what, const std::string& name
   const char* const remedy = layout.is_array ? "write ROWS COLUMNS" : "write ROWS COLUMNS ENTRIES";
   if (word.empty()) fail(fmt::format("is missing; {}", remedy));
   if (!is_whole_number(word)) {
-    fail(fmt::format("{} is not a whole number; {}", quoted(word), remedy));
+    fail(fmt::format("{} is not a whole number; {}", in_quotes(word), remedy));
   }
   const bool negative = word.starts_with('-');
   const bool has_sign = negative || word.starts_with('+');
@@ -244,8 +245,8 @@ Layout read_header(TextInPieces& pieces, std::string_view& text, const LoadOptio
   }
   if (const std::string_view extra = next_word(line); !extra.empty()) {
     fail_in_file(name, layout.size_line,
-                 fmt::format("unexpected {} after the sizes; write ROWS COLUMNS{}", quoted(extra),
-                             layout.is_array ? "" : " ENTRIES"));
+                 fmt::format("unexpected {} after the sizes; write ROWS COLUMNS{}",
+                             in_quotes(extra), layout.is_array ? "" : " ENTRIES"));
   }
 
   if (layout.is_mirrored && header.rows != header.cols) {

@@ -40,8 +40,8 @@ Fault index_fault(const char* p, Index limit, const char* what, const Layout& la
   const char* const entry = layout.entry_words();
   if (word.empty()) return {p, fmt::format("the {} index is missing; write {}", what, entry)};
   if (!is_whole_number(word)) {
-    return {p,
-            fmt::format("{} index {} is not a whole number; write {}", what, quoted(word), entry)};
+    return {p, fmt::format("{} index {} is not a whole number; write {}", what, in_quotes(word),
+                           entry)};
   }
   if (word.find_first_of("123456789") == std::string_view::npos) {
     return {p, fmt::format("{} index 0; indices start at 1, add 1 to all of them", what)};
@@ -62,10 +62,10 @@ Fault value_fault(const char* p, const Layout& layout) {
   if (layout.is_integer && !is_whole_number(word)) {
     return {p, fmt::format("the value {} is not a whole number; write one, or say real in the "
                            "banner",
-                           quoted(word))};
+                           in_quotes(word))};
   }
-  return {
-      p, fmt::format("the value {} is not a number; write {}", quoted(word), layout.entry_words())};
+  return {p, fmt::format("the value {} is not a number; write {}", in_quotes(word),
+                         layout.entry_words())};
 }
 
 // Whether the numbers from `p` to the end of the line are zeros as they are written. (1e-60 is not,
@@ -172,7 +172,7 @@ void parse_lines(const Layout& layout, ComplexPart complex_part, Chunk& chunk, C
     }
     if (*p != '\n') {
       throw Fault{p, fmt::format("unexpected {} after the entry; write {}, one entry a line",
-                                 quoted(word_at(p)), layout.entry_words())};
+                                 in_quotes(word_at(p)), layout.entry_words())};
     }
     ++p;
 

@@ -58,7 +58,7 @@ Specification::Specification(const std::string& text, std::size_t value_bytes,
     for (const Generator& generator : all_generators()) {
       names += (names.empty() ? "" : ", ") + std::string(generator.name);
     }
-    fail(fmt::format("no generator is called {}; there are {}", quoted(name), names));
+    fail(fmt::format("no generator is called {}; there are {}", in_quotes(name), names));
   }
   for (const Key& key : generator_->keys) values_.push_back(key.fallback);
   given_.assign(values_.size(), false);
@@ -82,7 +82,7 @@ void Specification::fail(const std::string& what) const {
 long long Specification::parse_number(std::string_view text, const std::string& what) const {
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
                                                    [](char c) { return c >= '0' && c <= '9'; });
-  if (!digits) fail(fmt::format("{} must be a whole number, not {}", what, quoted(text)));
+  if (!digits) fail(fmt::format("{} must be a whole number, not {}", what, in_quotes(text)));
   if (text.size() > 18)
     fail(fmt::format("{} = {} is too large; 32-bit indices end at {}", what, printable(text, 32),
                      with_commas(kMaxNonzeros)));
@@ -101,7 +101,7 @@ long long Specification::parse_decimal(std::string_view text, const Key& key) co
   if (!number || fraction.size() > static_cast<std::size_t>(key.decimals) || whole.size() > 9) {
     fail(fmt::format(
         "{} must be a number such as 0.25, with up to {} digits after the point, not {}", key.name,
-        key.decimals, quoted(text)));
+        key.decimals, in_quotes(text)));
   }
   fraction.resize(key.decimals, '0');
   return parse_number(whole.empty() ? fraction : whole + fraction, key.name);
@@ -111,7 +111,7 @@ long long Specification::parse_word(std::string_view text, const Key& key) const
   const std::vector<std::string_view> words = split(key.words, ',');
   const auto found = std::find(words.begin(), words.end(), text);
   if (found == words.end()) {
-    fail(fmt::format("{} must be {}, not {}", key.name, fmt::join(words, " or "), quoted(text)));
+    fail(fmt::format("{} must be {}, not {}", key.name, fmt::join(words, " or "), in_quotes(text)));
   }
   return found - words.begin();
 }
@@ -137,7 +137,7 @@ void Specification::parse_sizes(std::string_view text) {
 void Specification::parse_key(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos)
-    fail(fmt::format("{} is not of the form key=value", quoted(text)));
+    fail(fmt::format("{} is not of the form key=value", in_quotes(text)));
   const std::string_view name = text.substr(0, equals);
   std::string names;
   for (std::size_t k = 0; k < values_.size(); ++k) {
@@ -157,7 +157,7 @@ void Specification::parse_key(std::string_view text) {
     given_[k] = true;
     return;
   }
-  fail(fmt::format("no key is called {}; {} takes {}", quoted(name), generator_->name, names));
+  fail(fmt::format("no key is called {}; {} takes {}", in_quotes(name), generator_->name, names));
 }
 
 std::string Specification::full() const {

@@ -52,7 +52,7 @@ inline std::string printable(std::string_view text, std::size_t longest = std::s
 }
 
 // A word of a file, which may hold anything.
-inline std::string quoted(std::string_view word) {
+inline std::string in_quotes(std::string_view word) {
   std::string result = printable(word, 32);
   for (char& c : result) {
     if (static_cast<unsigned char>(c) >= 0x80) c = '?';  // may be half of a UTF-8 sequence
