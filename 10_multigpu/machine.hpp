@@ -1,4 +1,4 @@
-// Step 10: the GPUs of one process, and the three ways to ask them for their work.
+// Step 10: the GPUs of one process, which the host asks for their work.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "crew.hpp"
 #include "device/buffer.hpp"
 #include "harness/kernel.hpp"
 #include "part.hpp"
@@ -18,9 +17,8 @@ namespace spmv::multigpu {
 
 // Who asks the GPUs for their work, step after step.
 enum class Drive {
-  kLoop,     // one thread of the host, GPU after GPU
-  kThreads,  // a thread of the host for each GPU
-  kGraph     // nobody: the work of several steps is a CUDA graph, which is launched as one
+  kLoop,  // one thread of the host, GPU after GPU
+  kGraph  // nobody: the work of several steps is a CUDA graph, which is launched as one
 };
 
 struct Setup {
@@ -49,7 +47,7 @@ class Machine {
           const Transfers& transfers, const Kernel& kernel, const MakeTransport& make);
   ~Machine();
 
-  int size() const { return static_cast<int>(cuts_.size()) - 1; }
+  int size() const { return static_cast<int>(gpus_.size()); }
   int devices() const { return devices_; }
   // "" or why some copies go through the host.
   const std::string& remark() const { return remark_; }
@@ -74,14 +72,14 @@ class Machine {
   double factor_of(int k);
 
  private:
-  enum Phase { kAnnounce, kFetch, kMultiply, kFinish, kPhases };
+  using OnEach = std::function<void(StepOnGpu<T>&)>;
 
-  void set_up(std::vector<Part<T>> parts_here, const Transfers& transfers, const Kernel& kernel);
+  void add(int p, Part<T> part, int device, const Transfers& transfers, const Kernel& kernel);
   std::unique_ptr<Transport<T>> transport_within(bool allow_peers, std::vector<Transfer> transfers);
-  void do_phase(int phase, int p, int k);
-  // mark: called with phase and part before each phase of each part.
-  void run_loop(int steps, const std::function<void(int, int)>& mark = {});
-  void run_threads(int steps);
+  void each(const OnEach& work);
+  // begin, end: queued around the product of step k and the exchange before it.
+  void queue_step(int k, const OnEach& begin = {}, const OnEach& end = {});
+  void queue_steps(int steps);
   Graph capture(const std::function<void()>& work);
   void wait();
 
@@ -89,12 +87,9 @@ class Machine {
   double factor_ = 0;
   int devices_ = 1;
   std::vector<Index> cuts_;
-  std::vector<int> here_;       // the parts of this process,
-  std::vector<int> device_of_;  // and their devices
   std::string remark_;
   AllGpus<T> gpus_;
   std::unique_ptr<Transport<T>> transport_;  // null for kNone
-  std::unique_ptr<Crew> crew_;
   // Where a graph's streams part from part 0's [0], and where part p's meets that again [p].
   std::vector<device::Event> edges_;
   std::map<int, Graph> graphs_;  // by their number of steps

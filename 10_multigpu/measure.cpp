@@ -8,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "device/error.hpp"
 #include "sparse/row_source.hpp"
 #include "vectors.hpp"
 
@@ -16,245 +15,201 @@ namespace spmv::multigpu {
 namespace {
 
 constexpr int kSamples = 5;
-constexpr int kSingleSamples = 25;
 constexpr int kBusySteps = 20;
 constexpr int kFirstSteps = 4;  // with the norm, after which x has forgotten where it came from
 
 using Run = std::function<double(int)>;  // that many steps; milliseconds
 
 // Milliseconds per step. The first run warms up.
-Quartiles time_steps(const Run& run, int steps, int samples) {
+Quartiles time_steps(const Run& run, int steps) {
   std::vector<double> times;
   run(steps);
-  for (int sample = 0; sample < samples; ++sample) times.push_back(run(steps) / steps);
+  for (int sample = 0; sample < kSamples; ++sample) times.push_back(run(steps) / steps);
   return quartiles(std::move(times));
 }
 
-// A driver may refuse to make a graph of something: then the other drives are measured all the
-// same.
-template <typename T>
-bool can_capture(Machine<T>& machine, int steps, Outcome& outcome) {
-  try {
-    machine.prepare(steps);
-    return true;
-  } catch (const device::DeviceError& error) {
-    outcome.notes.push_back(fmt::format("graph: left out: {}", error.what()));
-    return false;
-  }
-}
-
-template <typename T>
-class MeasurementOf final : public Measurement {
- public:
-  MeasurementOf(const MeasureOptions& options, const CommandArguments& arguments,
-                const std::string& spec)
-      : options_(options),
-        arguments_(arguments),
-        measures_(arguments.environment.backend == "cuda" && arguments.run.measure),
-        rows_(open_rows<T>(spec, arguments.load, false)),
-        x_(first_x<T>(rows_->cols(), arguments.run.seed)),
-        nonzeros_{0} {
-    for (const Index length : rows_->lengths(0, rows_->rows())) {
-      nonzeros_.push_back(nonzeros_.back() + length);
-    }
-  }
-
-  MatrixFacts matrix() const override {
-    return {rows_->source(), rows_->rows(), rows_->cols(), nonzeros_.back(), arguments_.precision};
-  }
-
-  Outcome measure(const Way& way) override {
-    const Exchange exchange = kExchanges.at(way.exchange);
-    const bool iterates = exchange != Exchange::kNone;
-    if (iterates && rows_->rows() != rows_->cols()) {
-      throw InputError(
-          fmt::format("--exchange {}: {} has {} rows and {} columns; only of a square matrix y can "
-                      "be the next x",
-                      way.exchange, rows_->source().name, rows_->rows(), rows_->cols()));
-    }
-    cut_into(way);
-    Outcome outcome;
-    std::vector<Part<T>> parts = prepare(slices_, cuts_, exchange);
-    for (const Part<T>& part : parts) outcome.parts.push_back(shape_of(part));
-    std::unique_ptr<Machine<T>> machine;
-    std::unique_ptr<PersistentMachine<T>> persistent;
-    try {
-      if (exchange == Exchange::kStores && !options_.no_peer_access &&
-          std::any_of(options_.drives.begin(), options_.drives.end(), [](const std::string& name) {
-            return std::holds_alternative<PersistentKernel>(kDrives.at(name));
-          })) {
-        persistent =
-            std::make_unique<PersistentMachine<T>>(parts, PersistentSetup{options_.share_gpus});
-        persistent->start(x_);
-      }
-      machine = std::make_unique<Machine<T>>(
-          std::move(parts), *way.kernel,
-          Setup{exchange, !options_.no_peer_access, options_.share_gpus});
-    } catch (const Unsuitable& reason) {
-      outcome.status = Outcome::Status::kLeftOut;
-      outcome.notes.push_back(fmt::format("left out: {}", reason.what()));
-      return outcome;
-    }
-    outcome.measured = measures_;
-    outcome.devices = machine->devices();
-    outcome.peer_access = machine->remark().empty();
-    if (!outcome.peer_access) outcome.notes.push_back(machine->remark());
-    if (outcome.devices < way.gpus) {
-      const bool one = outcome.devices == 1;
-      outcome.notes.push_back(
-          fmt::format("{} parts on {} GPU{}: right, but {} times say nothing about scaling",
-                      way.gpus, outcome.devices, one ? "" : "s", one ? "its" : "their"));
-    }
-
-    // One step from the x that all share; then as many as are asked for, by each drive.
-    machine->start(x_);
-    machine->run(1, Drive::kLoop);
-    if (!is_right(*machine, way, 1, outcome)) return outcome;
-    const std::vector<T> y = machine->x_of(1);
-    if (!options_.norm && iterates) {
-      machine->start(x_);
-      machine->run(kFirstSteps, Drive::kLoop);
-      const double factor = machine->factor_of(kFirstSteps - 1);
-      machine->keep_factor(factor);
-      if (persistent) persistent->keep_factor(factor);
-    }
-    if (!time_drives(way, *machine, persistent.get(), outcome)) return outcome;
-    if (measures_) {
-      if (can_capture(*machine, 1, outcome)) outcome.busy_ms = machine->time_each(kBusySteps);
-      machine->start(x_);
-      machine->run(way.steps, Drive::kLoop);
-      if (!is_right(*machine, way, way.steps, outcome)) return outcome;
-    }
-    outcome.checksum = checksum_of(machine->x_of(way.steps), 0);
-
-    const std::pair key(way.kernel->info.name, iterates);
-    if (way.gpus == 1) {
-      on_one_gpu_.insert_or_assign(key, OnOneGpu{outcome.best_step_ms(), y});
-    } else if (const auto one = on_one_gpu_.find(key); one != on_one_gpu_.end()) {
-      outcome.difference = compare_bits(one->second.y, y);
-      if (measures_) outcome.one_gpu_step_ms = one->second.step_ms;
-    }
-    return outcome;
-  }
-
- private:
-  // Of one kernel on one GPU, which the others are compared with. There nothing is exchanged, in
-  // whatever way.
-  struct OnOneGpu {
-    double step_ms = 0;
-    std::vector<T> y;
-  };
-
-  void cut_into(const Way& way) {
-    const std::pair wanted(way.gpus, way.partition);
-    if (cut_for_ == wanted) return;
-    cut_for_ = wanted;
-    cuts_ = cut(kPartitions.at(way.partition), nonzeros_, way.gpus);
-    slices_.clear();
-    for (int p = 0; p < way.gpus; ++p) {
-      slices_.push_back(rows_->read(cuts_[p], cuts_[p + 1], nonzeros_[cuts_[p]]));
-    }
-  }
-
-  Reference reference_of(T factor, const std::vector<T>& x) const {
-    Reference all;
-    for (const Csr<T>& slice : slices_) {
-      const Reference part = make_reference(slice, factor, x, T{0}, {});
-      all.y.insert(all.y.end(), part.y.begin(), part.y.end());
-      all.bound.insert(all.bound.end(), part.bound.begin(), part.bound.end());
-      all.lengths.insert(all.lengths.end(), part.lengths.begin(), part.lengths.end());
-    }
-    return all;
-  }
-
-  // Whether the last of `steps` steps has made the right product of the one before.
-  template <typename AnyMachine>
-  bool is_right(AnyMachine& machine, const Way& way, int steps, Outcome& outcome) {
-    std::vector<T> y = machine.x_of(steps);
-    Verdict verdict;
-    if (way.exchange == "none" || steps == 1) {
-      // All these have the same x: the reference is made once, for a factor of 1.
-      if (!first_) first_ = reference_of(T{1}, x_);
-      const T factor = static_cast<T>(machine.factor_of(0));
-      for (T& value : y) value /= factor;  // a power of two: no bit is lost
-      verdict = verify(y, *first_);
-    } else {
-      const T factor = static_cast<T>(machine.factor_of(steps - 1));
-      verdict = verify(y, reference_of(factor, machine.x_of(steps - 1)));
-    }
-    if (verdict.ok) return true;
-    outcome.status = Outcome::Status::kWrong;
-    outcome.notes.push_back("WRONG: " + verdict.describe());
-    return false;
-  }
-
-  // False: one of them is wrong.
-  bool time_drives(const Way& way, Machine<T>& machine, PersistentMachine<T>* persistent,
-                   Outcome& outcome) {
-    for (const std::string& name : options_.drives) {
-      const AnyDrive& drive = kDrives.at(name);
-      const auto* const kernel = std::get_if<PersistentKernel>(&drive);
-      Run run;
-      if (kernel) {
-        if (!persistent) continue;
-        if (*kernel == PersistentKernel::kSimple && options_.norm) {
-          outcome.notes.push_back(name + ": left out: it has no norm; use --norm first");
-          continue;
-        }
-        run = [&](int steps) { return persistent->run(steps, *kernel); };
-      } else {
-        const Drive asks = std::get<Drive>(drive);
-        if (measures_ && asks == Drive::kGraph && !can_capture(machine, way.steps, outcome))
-          continue;
-        machine.start(x_);
-        // Later runs begin with what earlier ones have left, which makes no difference to the time.
-        run = [&machine, asks](int steps) {
-          const auto before = std::chrono::steady_clock::now();
-          machine.run(steps, asks);
-          const std::chrono::duration<double, std::milli> time =
-              std::chrono::steady_clock::now() - before;
-          return time.count();
-        };
-      }
-      DriveTime timed{name, {}, {}};
-      if (measures_) {
-        timed.step = time_steps(run, way.steps, kSamples);
-      } else {
-        run(way.steps);
-      }
-      if (kernel ? !is_right(*persistent, way, way.steps, outcome)
-                 : !is_right(machine, way, way.steps, outcome)) {
-        return false;
-      }
-      if (!measures_) continue;
-      if (!kernel) timed.single = time_steps(run, 1, kSingleSamples);
-      outcome.drives.push_back(std::move(timed));
-    }
-    return true;
-  }
-
-  const MeasureOptions& options_;
-  const CommandArguments& arguments_;
-  bool measures_;
-  std::unique_ptr<RowSource<T>> rows_;
-  std::vector<T> x_;
-  std::vector<long long> nonzeros_;      // before each row
-  std::pair<int, std::string> cut_for_;  // number of parts and partition of:
-  std::vector<Index> cuts_;
-  std::vector<Csr<T>> slices_;
-  std::optional<Reference> first_;                               // of x_
-  std::map<std::pair<std::string, bool>, OnOneGpu> on_one_gpu_;  // by kernel; whether it iterates
-};
-
 }  // namespace
 
-std::unique_ptr<Measurement> open_measurement(const MeasureOptions& options,
-                                              const CommandArguments& arguments,
-                                              const std::string& spec) {
-  if (arguments.precision == "f32") {
-    return std::make_unique<MeasurementOf<float>>(options, arguments, spec);
+template <typename T>
+Measurement<T>::Measurement(const MeasureOptions& options, const CommandArguments& arguments,
+                            const std::string& spec)
+    : options_(options),
+      arguments_(arguments),
+      measures_(arguments.environment.backend == "cuda" && arguments.run.measure),
+      rows_(open_rows<T>(spec, arguments.load, false)),
+      x_(first_x<T>(rows_->cols(), arguments.run.seed)),
+      nonzeros_{0} {
+  for (const Index length : rows_->lengths(0, rows_->rows())) {
+    nonzeros_.push_back(nonzeros_.back() + length);
   }
-  return std::make_unique<MeasurementOf<double>>(options, arguments, spec);
 }
+
+template <typename T>
+MatrixFacts Measurement<T>::matrix() const {
+  return {rows_->source(), rows_->rows(), rows_->cols(), nonzeros_.back(), arguments_.precision};
+}
+
+template <typename T>
+Outcome Measurement<T>::measure(const Way& way) {
+  const Exchange exchange = kExchanges.at(way.exchange);
+  const bool iterates = exchange != Exchange::kNone;
+  if (iterates && rows_->rows() != rows_->cols()) {
+    throw InputError(
+        fmt::format("--exchange {}: {} has {} rows and {} columns; only of a square matrix y can "
+                    "be the next x",
+                    way.exchange, rows_->source().name, rows_->rows(), rows_->cols()));
+  }
+  cut_into(way);
+  Outcome outcome;
+  std::vector<Part<T>> parts = prepare(slices_, cuts_, exchange);
+  for (const Part<T>& part : parts) outcome.parts.push_back(shape_of(part));
+  std::unique_ptr<Machine<T>> machine;
+  std::unique_ptr<PersistentMachine<T>> persistent;
+  try {
+    if (exchange == Exchange::kStores && !options_.no_peer_access &&
+        std::any_of(options_.drives.begin(), options_.drives.end(), [](const std::string& name) {
+          return std::holds_alternative<PersistentKernel>(kDrives.at(name));
+        })) {
+      persistent =
+          std::make_unique<PersistentMachine<T>>(parts, PersistentSetup{options_.share_gpus});
+      persistent->start(x_);
+    }
+    machine = std::make_unique<Machine<T>>(
+        std::move(parts), *way.kernel,
+        Setup{exchange, !options_.no_peer_access, options_.share_gpus});
+  } catch (const Unsuitable& reason) {
+    outcome.status = Outcome::Status::kLeftOut;
+    outcome.notes.push_back(fmt::format("left out: {}", reason.what()));
+    return outcome;
+  }
+  outcome.measured = measures_;
+  outcome.devices = machine->devices();
+  outcome.peer_access = machine->remark().empty();
+  if (!outcome.peer_access) outcome.notes.push_back(machine->remark());
+  if (outcome.devices < way.gpus) {
+    const bool one = outcome.devices == 1;
+    outcome.notes.push_back(
+        fmt::format("{} parts on {} GPU{}: right, but {} times say nothing about scaling", way.gpus,
+                    outcome.devices, one ? "" : "s", one ? "its" : "their"));
+  }
+
+  // One step from the x that all share; then as many as are asked for, by each drive.
+  machine->start(x_);
+  machine->run(1, Drive::kLoop);
+  if (!is_right(*machine, way, 1, outcome)) return outcome;
+  const std::vector<T> y = machine->x_of(1);
+  if (!options_.norm && iterates) {
+    machine->start(x_);
+    machine->run(kFirstSteps, Drive::kLoop);
+    const double factor = machine->factor_of(kFirstSteps - 1);
+    machine->keep_factor(factor);
+    if (persistent) persistent->keep_factor(factor);
+  }
+  if (!time_drives(way, *machine, persistent.get(), outcome)) return outcome;
+  if (measures_) {
+    outcome.busy_ms = machine->time_each(kBusySteps);
+    machine->start(x_);
+    machine->run(way.steps, Drive::kLoop);
+    if (!is_right(*machine, way, way.steps, outcome)) return outcome;
+  }
+  outcome.checksum = checksum_of(machine->x_of(way.steps), 0);
+
+  const std::pair key(way.kernel->info.name, iterates);
+  if (way.gpus == 1) {
+    on_one_gpu_.insert_or_assign(key, OnOneGpu{outcome.best_step_ms(), y});
+  } else if (const auto one = on_one_gpu_.find(key); one != on_one_gpu_.end()) {
+    outcome.difference = compare_bits(one->second.y, y);
+    if (measures_) outcome.one_gpu_step_ms = one->second.step_ms;
+  }
+  return outcome;
+}
+
+template <typename T>
+void Measurement<T>::cut_into(const Way& way) {
+  const std::pair wanted(way.gpus, way.partition);
+  if (cut_for_ == wanted) return;
+  cut_for_ = wanted;
+  cuts_ = cut(kPartitions.at(way.partition), nonzeros_, way.gpus);
+  slices_.clear();
+  for (int p = 0; p < way.gpus; ++p) {
+    slices_.push_back(rows_->read(cuts_[p], cuts_[p + 1], nonzeros_[cuts_[p]]));
+  }
+}
+
+template <typename T>
+Reference Measurement<T>::reference_of(T factor, const std::vector<T>& x) const {
+  Reference all;
+  for (const Csr<T>& slice : slices_) {
+    const Reference part = make_reference(slice, factor, x, T{0}, {});
+    all.y.insert(all.y.end(), part.y.begin(), part.y.end());
+    all.bound.insert(all.bound.end(), part.bound.begin(), part.bound.end());
+    all.lengths.insert(all.lengths.end(), part.lengths.begin(), part.lengths.end());
+  }
+  return all;
+}
+
+template <typename T>
+template <typename AnyMachine>
+bool Measurement<T>::is_right(AnyMachine& machine, const Way& way, int steps, Outcome& outcome) {
+  std::vector<T> y = machine.x_of(steps);
+  Verdict verdict;
+  if (way.exchange == "none" || steps == 1) {
+    // All these have the same x: the reference is made once, for a factor of 1.
+    if (!first_) first_ = reference_of(T{1}, x_);
+    const T factor = static_cast<T>(machine.factor_of(0));
+    for (T& value : y) value /= factor;  // a power of two: no bit is lost
+    verdict = verify(y, *first_);
+  } else {
+    const T factor = static_cast<T>(machine.factor_of(steps - 1));
+    verdict = verify(y, reference_of(factor, machine.x_of(steps - 1)));
+  }
+  if (verdict.ok) return true;
+  outcome.status = Outcome::Status::kWrong;
+  outcome.notes.push_back("WRONG: " + verdict.describe());
+  return false;
+}
+
+template <typename T>
+bool Measurement<T>::time_drives(const Way& way, Machine<T>& machine,
+                                 PersistentMachine<T>* persistent, Outcome& outcome) {
+  for (const std::string& name : options_.drives) {
+    const AnyDrive& drive = kDrives.at(name);
+    const auto* const kernel = std::get_if<PersistentKernel>(&drive);
+    Run run;
+    if (kernel) {
+      if (!persistent) continue;
+      if (*kernel == PersistentKernel::kSimple && options_.norm) {
+        outcome.notes.push_back(name + ": left out: it has no norm; use --norm first");
+        continue;
+      }
+      run = [&](int steps) { return persistent->run(steps, *kernel); };
+    } else {
+      const Drive asks = std::get<Drive>(drive);
+      if (asks == Drive::kGraph) machine.prepare(way.steps);
+      machine.start(x_);
+      // Later runs begin with what earlier ones have left, which makes no difference to the time.
+      run = [&machine, asks](int steps) {
+        const auto before = std::chrono::steady_clock::now();
+        machine.run(steps, asks);
+        const std::chrono::duration<double, std::milli> time =
+            std::chrono::steady_clock::now() - before;
+        return time.count();
+      };
+    }
+    if (measures_) {
+      outcome.drives.push_back({name, time_steps(run, way.steps)});
+    } else {
+      run(way.steps);
+    }
+    if (kernel ? !is_right(*persistent, way, way.steps, outcome)
+               : !is_right(machine, way, way.steps, outcome)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template class Measurement<float>;
+template class Measurement<double>;
 
 }  // namespace spmv::multigpu

@@ -21,7 +21,7 @@ struct Options {
   std::vector<std::string> exchanges{"none"};
   int steps = 0;
   std::string norm = "each";
-  MeasureOptions measure{{"loop", "threads", "graph", "persistent"}, true, false, 0};
+  MeasureOptions measure{{"loop", "graph", "persistent"}, true, false, 0};
 };
 
 // Every number of GPUs, partition, exchange and kernel. On one GPU all partitions are the same, and
@@ -44,15 +44,16 @@ std::vector<Way> all_ways(const Options& options, const std::string& kernels) {
 }
 
 // Whether all results are right.
+template <typename T>
 bool run(const Options& options, const CommandArguments& arguments, const std::string& spec) {
-  const auto measurement = open_measurement(options.measure, arguments, spec);
-  const MatrixFacts matrix = measurement->matrix();
+  Measurement<T> measurement(options.measure, arguments, spec);
+  const MatrixFacts matrix = measurement.matrix();
   print_matrix(matrix);
   bool all_right = true;
   for (const Way& way : all_ways(options, arguments.kernels)) {
     fmt::print("\n");
     print_heading(way, "GPU");
-    const Outcome outcome = measurement->measure(way);
+    const Outcome outcome = measurement.measure(way);
     print_outcome(way, outcome);
     all_right &= outcome.status != Outcome::Status::kWrong;
     // Times of parts that share a GPU are no record.
@@ -68,6 +69,9 @@ bool run(const Options& options, const CommandArguments& arguments, const std::s
 
 int run(Options options, CommandArguments arguments) {
   const bool on_gpus = arguments.environment.backend == "cuda";
+  if (!arguments.trace.empty()) {
+    throw InputError("multigpu: --trace is not for this command; use spmv steps --trace FILE");
+  }
   if (options.steps == 0) options.steps = on_gpus ? 100 : 10;
   options.measure.norm = options.norm == "each";
   print_environment(std::cout, arguments.environment);
@@ -81,7 +85,8 @@ int run(Options options, CommandArguments arguments) {
   if (arguments.matrices.empty()) arguments.matrices = on_gpus ? kGpuMatrices : kCpuMatrices;
   bool all_right = true;
   for (const std::string& matrix : arguments.matrices) {
-    all_right &= run(options, arguments, matrix);
+    all_right &= arguments.precision == "f32" ? run<float>(options, arguments, matrix)
+                                              : run<double>(options, arguments, matrix);
   }
   return all_right ? 0 : 1;
 }
@@ -105,13 +110,13 @@ std::vector<std::string> words(const Map& map) {
           ->check(CLI::IsMember(words(kPartitions)));
       app.add_option("--exchange", own->exchanges,
                      "how entries of x come to a GPU that needs them: none (it has all), parts, "
-                     "packed, loads, stores, nccl")
+                     "packed, stores")
           ->delimiter(',')
           ->check(CLI::IsMember(words(kExchanges)));
-      app.add_option("--drive", own->measure.drives,
-                     "who launches: loop, threads, graph; or, with --exchange stores, persistent: "
-                     "one kernel per GPU for all steps (-words, -flags: how ghost entries come; "
-                     "-simple: the lesson's)")
+      app.add_option(
+             "--drive", own->measure.drives,
+             "who launches: loop, graph; or, with --exchange stores, persistent: one kernel "
+             "per GPU for all steps (persistent-simple: the lesson's)")
           ->delimiter(',')
           ->check(CLI::IsMember(words(kDrives)));
       app.add_option(

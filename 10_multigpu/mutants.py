@@ -27,7 +27,7 @@ MISTAKES = {
     "step_before": [(SIMPLE, "neighbour.arrivals_here, k + 1,", "neighbour.arrivals_here, k,")],
     "one_buffer": [(SIMPLE, "part.sends[s].place[(k + 1) % 2]", "part.sends[s].place[0]"),
                    (SIMPLE, "x[part.column_indices[j]]",
-                    "(part.column_indices[j] < part.own_end ? x : part.x[0])[part.column_indices[j]]")],
+                    "(part.column_indices[j] < part.rows ? x : part.x[0])[part.column_indices[j]]")],
     "forgotten_neighbour": [(SIMPLE, "if (thread < part.neighbours) {\n      const",
                              "if (thread + 1 < part.neighbours) {\n      const")],
     "ghosts_in_wrong_order": [(SIMPLE, "s < part.send_offsets[i + 1]; ++s) {\n",
@@ -42,14 +42,9 @@ MISTAKES = {
                              "        early.fetch_add(1, cuda::memory_order_release);\n      }\n"
                              "      multiply_share(agent);"),
                             (FAST, "      arrivals.fetch_add(1, cuda::memory_order_release);\n", "")],
-    "step_before_fast": [(FAST, "* (k - steps_ago)", "* (k - 1 - steps_ago)")],
+    "step_before_fast": [(FAST, "neighbour.arrivals_per_step * k,", "neighbour.arrivals_per_step * (k - 1),")],
     "own_step_before": [(FAST, "static_cast<unsigned>(here.blocks) * k,",
                          "static_cast<unsigned>(here.blocks) * (k - 1),")],
-    "no_flag_in_words": [(FAST, "for (unsigned polls = 0; found >> 32 != flag && polls < most_polls; ++polls)",
-                          "for (unsigned polls = 0; found >> 32 == 0 && flag && polls < most_polls; ++polls)"),
-                         (FAST, "arrived = arrived && found >> 32 == flag;", "")],
-    "one_buffer_of_words": [(FAST, "static_cast<long long>(step % 3)", "static_cast<long long>(0)"),
-                            (FAST, "place[(step + 1) % 3]", "place[0]")],
 }
 
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sparse/memory.hpp"
+#include "sparse/row_source.hpp"
 
 namespace spmv::multigpu {
 namespace {
@@ -83,20 +84,18 @@ Part<T> order_rows(const Csr<T>& slice, const Cuts& cuts, int p, Exchange exchan
         halo.sources.push_back(column - cuts[owner]);
       }
     }
-    if (halo.count() == 0 || exchange == Exchange::kLoads) continue;
+    if (halo.count() == 0) continue;
     part.local_cols += halo.count();
     part.halos.push_back(std::move(halo));
   }
   return part;
 }
 
-// Fills in the part's two matrices. place: of each column of the whole matrix, its place in all
-// parts' x, one after the other; with kPacked and kStores only those of the part's own columns
-// matter.
+// Fills in the part's two matrices. place, for kParts: of each column of the whole matrix, its
+// place in all parts' x, one after the other.
 template <typename T>
 void renumber(Part<T>& part, const Csr<T>& slice, const Cuts& cuts, Exchange exchange,
               const std::vector<Index>& place) {
-  const bool loads = exchange == Exchange::kLoads;
   std::vector<Index> local(cuts.back());  // of each column that the part uses, its place in local x
   for (Index i = 0; i < part.rows(); ++i) local[part.first_row + part.order[i]] = i;
   for (const Halo& halo : part.halos) {
@@ -107,11 +106,10 @@ void renumber(Part<T>& part, const Csr<T>& slice, const Cuts& cuts, Exchange exc
     }
   }
   const Index boundary_rows = part.boundary.rows;
-  part.boundary =
-      take_rows(slice, part.order.data(), boundary_rows, loads ? cuts.back() : part.local_cols,
-                [&](Index column) { return loads ? place[column] : local[column]; });
+  const auto new_column = [&](Index column) { return local[column]; };
+  part.boundary = take_rows(slice, part.order.data(), boundary_rows, part.local_cols, new_column);
   part.interior = take_rows(slice, part.order.data() + boundary_rows, slice.rows - boundary_rows,
-                            part.local_cols, [&](Index column) { return local[column]; });
+                            part.local_cols, new_column);
 }
 
 }  // namespace
@@ -162,6 +160,15 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts
 }
 
 template <typename T>
+std::vector<Part<T>> parts_of(const Csr<T>& matrix, Partition partition, int count,
+                              Exchange exchange) {
+  const Cuts cuts = cut(partition, {matrix.row_offsets.begin(), matrix.row_offsets.end()}, count);
+  std::vector<Csr<T>> slices;
+  for (int p = 0; p < count; ++p) slices.push_back(slice_of(matrix, cuts[p], cuts[p + 1]));
+  return prepare(slices, cuts, exchange);
+}
+
+template <typename T>
 Part<T> prepare_alone(const Csr<T>& slice, const Cuts& cuts, int p) {
   Part<T> part = order_rows(slice, cuts, p, Exchange::kPacked, used_columns(slice), {});
   renumber(part, slice, cuts, Exchange::kPacked, {});
@@ -189,6 +196,8 @@ Transfers plan_transfers(const std::vector<Part<T>>& parts, Exchange exchange) {
 
 template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&, const Cuts&, Exchange);
 template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&, const Cuts&, Exchange);
+template std::vector<Part<float>> parts_of(const Csr<float>&, Partition, int, Exchange);
+template std::vector<Part<double>> parts_of(const Csr<double>&, Partition, int, Exchange);
 template Part<float> prepare_alone(const Csr<float>&, const Cuts&, int);
 template Part<double> prepare_alone(const Csr<double>&, const Cuts&, int);
 template Transfers plan_transfers(const std::vector<Part<float>>&, Exchange);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "partition.hpp"
 #include "sparse/matrix.hpp"
 
 namespace spmv::multigpu {
@@ -13,9 +14,7 @@ enum class Exchange {
   kNone,    // every GPU has all of x, and no y becomes an x
   kParts,   // a GPU copies all the other parts of x to itself
   kPacked,  // a GPU copies the entries that it needs, which their owner has packed
-  kLoads,   // a GPU's kernel loads them out of the other GPUs' memory
-  kStores,  // a GPU stores its entries straight into the ghost entries of those that need them
-  kNccl     // as kPacked; NCCL does the copying
+  kStores   // a GPU stores its entries straight into the ghost entries of those that need them
 };
 
 // The ghost entries that a part has of one owner's x, one after the other.
@@ -34,9 +33,8 @@ struct Halo {
 // other parts need are boundary rows, too.
 //
 // The local x: the part's own entries; a gap, so that what follows is aligned; the ghost entries,
-// owner by owner. Local column indices are places in it. With kLoads there are no ghost entries,
-// and a boundary row's column is a place in all parts' x, one after the other. With kNone the local
-// x is all of x, all rows are interior ones, and keep their order.
+// owner by owner. Local column indices are places in it. With kNone the local x is all of x, all
+// rows are interior ones, and keep their order.
 //
 // The nonzeros of a row keep theirs, so that a kernel that adds them up in order gets the same
 // bits.
@@ -59,6 +57,11 @@ struct Part {
 template <typename T>
 std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vector<Index>& cuts,
                              Exchange exchange);
+
+// The same of a matrix that is in memory as a whole, in `count` parts.
+template <typename T>
+std::vector<Part<T>> parts_of(const Csr<T>& matrix, Partition partition, int count,
+                              Exchange exchange);
 
 // Part p alone, for kPacked, without knowing the other parts' order: Halo::sources are left as
 // columns, counted from the owner's first, for the owner to look up.
@@ -101,6 +104,8 @@ extern template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&,
                                                  const std::vector<Index>&, Exchange);
 extern template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&,
                                                   const std::vector<Index>&, Exchange);
+extern template std::vector<Part<float>> parts_of(const Csr<float>&, Partition, int, Exchange);
+extern template std::vector<Part<double>> parts_of(const Csr<double>&, Partition, int, Exchange);
 extern template Part<float> prepare_alone(const Csr<float>&, const std::vector<Index>&, int);
 extern template Part<double> prepare_alone(const Csr<double>&, const std::vector<Index>&, int);
 extern template Transfers plan_transfers(const std::vector<Part<float>>&, Exchange);

@@ -50,21 +50,16 @@ using KernelOf = void (*)(PartsHere<T>, int);
 
 template <typename T>
 KernelOf<T> function_of(PersistentKernel kernel) {
-  if (kernel == PersistentKernel::kSimple) return persistent_kernel<T>;
-  if (kernel == PersistentKernel::kFlags) return persistent_fast_kernel<Ghosts::kFlags, T>;
-  return persistent_fast_kernel<Ghosts::kWords, T>;
+  return kernel == PersistentKernel::kSimple ? persistent_kernel<T> : persistent_fast_kernel<T>;
 }
 
 }  // namespace
 
 template <typename T>
 struct PersistentMachine<T>::OnGpu {
-  static constexpr int kWordsOfEntry = sizeof(T) / 4;
-
   Index first_row = 0, boundary_rows = 0;
   std::vector<Index> order;
   std::vector<Halo> halos;
-  Index own_end = 0;        // of the local x: ghost entries begin there
   std::vector<T> first_x;   // step 0's, with its ghost entries
   unsigned window = 0;      // the length of a share, in rows and nonzeros
   int boundary_blocks = 0;  // blocks that have boundary rows
@@ -77,13 +72,10 @@ struct PersistentMachine<T>::OnGpu {
   device::Buffer<Share> shares;
   device::Buffer<PartialSum<T>> partial_sums;
   device::Buffer<unsigned> unstarted;
-  device::Buffer<Send> sends, word_sends;
-  device::Buffer<Word> ghost_words;
+  device::Buffer<Send<T>> sends;
   device::Buffer<double> block_sums;
   device::Buffer<Word> norms;
   device::Buffer<unsigned> stuck;
-
-  std::size_t ghosts() const { return x[0].size() - static_cast<std::size_t>(own_end); }
 };
 
 // --- Setting up ---------------------------------------------------------------------------------
@@ -136,21 +128,19 @@ void PersistentMachine<T>::choose_grid(const std::vector<Part<T>>& parts) {
   constexpr std::size_t kSharedBytes = kMostWarps * sizeof(OnePassShared<T>);
   for (int d = 0; d < devices_; ++d) {
     const device::OnDevice on(d);
-    for (const auto kernel :
-         {persistent_fast_kernel<Ghosts::kFlags, T>, persistent_fast_kernel<Ghosts::kWords, T>}) {
-      device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         static_cast<int>(kSharedBytes)),
-                    "shared memory");
-      device::limit_shared_memory(kernel, 1, kSharedBytes);
-    }
+    device::check(
+        cudaFuncSetAttribute(persistent_fast_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(kSharedBytes)),
+        "shared memory");
+    device::limit_shared_memory(persistent_fast_kernel<T>, 1, kSharedBytes);
   }
   long long most = 1;
   for (const Part<T>& part : parts) most = std::max(most, part.rows() + part.nnz());
   const int useful = static_cast<int>(
       std::min<long long>(device::divide_up<long long>(most, kOnePassLeastWindow), 1 << 20));
-  const int fit = device::resident_blocks(persistent_fast_kernel<Ghosts::kWords, T>,
-                                          kPersistentThreads, kSharedBytes) /
-                  device::divide_up(static_cast<int>(parts.size()), devices_);
+  const int fit =
+      device::resident_blocks(persistent_fast_kernel<T>, kPersistentThreads, kSharedBytes) /
+      device::divide_up(static_cast<int>(parts.size()), devices_);
   blocks_ = setup_.blocks > 0 ? setup_.blocks : std::clamp(useful, 1, std::max(fit, 1));
   threads_ = 32 * std::clamp(device::divide_up(useful, blocks_), 1, kMostWarps);
 }
@@ -164,12 +154,10 @@ void PersistentMachine<T>::allocate(const Part<T>& from, int p) {
   mine.boundary_rows = from.boundary.rows;
   mine.order = from.order;
   mine.halos = from.halos;
-  mine.own_end = from.halos.empty() ? from.local_cols : from.halos.front().ghost_begin;
   mine.csr = device::DeviceCsr<T>(all_rows(from));
   for (auto& x : mine.x) x = device::Buffer<T>("x", from.local_cols);
   mine.arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());
   find_shares(mine);
-  mine.ghost_words = device::Buffer<Word>("ghost_words", 3 * mine.ghosts() * OnGpu::kWordsOfEntry);
   mine.block_sums = device::Buffer<double>("block_sums", blocks_);
   mine.norms = device::Buffer<Word>("norms", 4 * on_gpu_.size());
   mine.stuck = device::Buffer<unsigned>("stuck", 4);
@@ -213,8 +201,7 @@ void PersistentMachine<T>::describe(int p) {
   OnGpu& mine = *on_gpu_[p];
   std::set<int> neighbours;
   for (const Halo& halo : mine.halos) neighbours.insert(halo.owner);
-  // Of each boundary row: where its entry goes, as it is, and as words.
-  std::vector<std::vector<std::pair<Send, Send>>> sends(mine.boundary_rows);
+  std::vector<std::vector<Send<T>>> sends(mine.boundary_rows);  // of each boundary row
   for (int q = 0; q < parts(); ++q) {
     OnGpu& receiver = *on_gpu_[q];
     for (const Halo& halo : receiver.halos) {
@@ -222,26 +209,19 @@ void PersistentMachine<T>::describe(int p) {
       neighbours.insert(q);
       for (Index j = 0; j < halo.count(); ++j) {
         const Index place = halo.ghost_begin + j;
-        const std::size_t ghost = static_cast<std::size_t>(place - receiver.own_end);
-        Send entry{}, word{};
-        for (int i = 0; i < 2; ++i) entry.place[i] = receiver.x[i].data() + place;
-        for (int i = 0; i < 3; ++i) {
-          word.place[i] =
-              receiver.ghost_words.data() + (i * receiver.ghosts() + ghost) * OnGpu::kWordsOfEntry;
-        }
-        sends[halo.sources[j]].emplace_back(entry, word);
+        sends[halo.sources[j]].push_back(
+            {{receiver.x[0].data() + place, receiver.x[1].data() + place}});
       }
     }
   }
   std::vector<int> offsets{0};
-  std::vector<Send> entries, words;
+  std::vector<Send<T>> all;
   for (const auto& of_row : sends) {
-    for (const auto& [entry, word] : of_row) entries.push_back(entry), words.push_back(word);
-    offsets.push_back(static_cast<int>(entries.size()));
+    all.insert(all.end(), of_row.begin(), of_row.end());
+    offsets.push_back(static_cast<int>(all.size()));
   }
   mine.send_offsets = device::Buffer<int>("send_offsets", offsets);
-  mine.sends = device::Buffer<Send>("sends", entries);
-  mine.word_sends = device::Buffer<Send>("word_sends", words);
+  mine.sends = device::Buffer<Send<T>>("sends", all);
   std::vector<Neighbour> table;
   for (const int q : neighbours) {
     table.push_back({q, on_gpu_[q]->arrivals.data() + p, mine.arrivals.data() + q,
@@ -256,13 +236,11 @@ void PersistentMachine<T>::describe(int p) {
   view.column_indices = mine.csr.column_indices.data();
   view.values = mine.csr.values.data();
   for (int i = 0; i < 2; ++i) view.x[i] = mine.x[i].data();
-  view.own_end = mine.own_end;
   view.own_part = p;
   view.neighbours = static_cast<int>(table.size());
   view.neighbour = mine.neighbours.data();
   view.send_offsets = mine.send_offsets.data();
   view.sends = mine.sends.data();
-  view.word_sends = mine.word_sends.data();
   for (int k = 0; k < 2; ++k) {
     view.product[k] = {static_cast<int>(mine.unstarted.size()),
                        mine.window,
@@ -279,8 +257,6 @@ void PersistentMachine<T>::describe(int p) {
   }
   view.boundary_blocks = mine.boundary_blocks;
   view.arrivals = mine.arrivals.data() + p;
-  view.ghost_words = mine.ghost_words.data();
-  view.ghosts = static_cast<int>(mine.ghosts());
   view.block_sums = mine.block_sums.data();
   for (int q = 0; q < parts(); ++q) view.norms[q] = on_gpu_[q]->norms.data();
 }
@@ -303,8 +279,8 @@ void PersistentMachine<T>::start(const std::vector<T>& x) {
   }
 }
 
-// Step 0's x, and no arrivals yet. Ghost entries are NaN or unflagged, so that one that is missing
-// or late shows.
+// Step 0's x, and no arrivals yet. Ghost entries are NaN, so that one that is missing or late
+// shows.
 template <typename T>
 void PersistentMachine<T>::reset() {
   const auto fill = [](auto& buffer, int byte) {
@@ -319,14 +295,6 @@ void PersistentMachine<T>::reset() {
     fill(mine.arrivals, 0);
     fill(mine.norms, 0);
     fill(mine.stuck, 0);
-    constexpr int kWords = OnGpu::kWordsOfEntry;
-    std::vector<Word> words(mine.ghost_words.size(), 0);
-    for (std::size_t j = 0; j < mine.ghosts(); ++j) {
-      unsigned bits[kWords];
-      std::memcpy(bits, &mine.first_x[mine.own_end + j], sizeof(T));
-      for (int i = 0; i < kWords; ++i) words[j * kWords + i] = 1ull << 32 | bits[i];
-    }
-    mine.ghost_words.upload(words);
     device::check(cudaDeviceSynchronize(), "preparing a run");
   }
 }

@@ -11,8 +11,7 @@ namespace spmv::multigpu {
 
 enum class PersistentKernel {
   kSimple,  // persistent.cuh: no norm
-  kFlags,   // persistent_fast.cuh
-  kWords
+  kFast     // persistent_fast.cuh
 };
 
 // persistent_part.cuh: the arguments of a kernel.

@@ -8,21 +8,15 @@
 //   per step. Only blocks that have boundary rows wait for neighbours;
 // - while a block waits, the first nonzeros of its next shares are prefetched.
 //
-// Ghost entries come in one of two ways:
-// - kFlags: data, fence, flag. Entries are plain stores, and the block's arrival is a release
-// behind
-//   them. Two buffers suffice: as in persistent.cuh, with the arrivals of a neighbour's boundary
-//   blocks in the place of its flag.
-// - kWords: data and step number share one 64-bit word, which is written atomically: no fence is
-//   needed, and the reader polls the word itself. (NCCL's LL protocol; step 06's cut rows.) It
-//   costs twice the bytes: a word holds half an entry of f64, or one of f32. There are three
-//   buffers: the entries of step k + 1 overwrite those of step k - 2, which the neighbours have
-//   read when they have arrived at the end of step k - 2. These arrivals are waited for one step
-//   later, when they have had a whole step to become visible. With two buffers the arrivals of step
-//   k - 1 would be waited for at once, as with kFlags.
+// Ghost entries are plain stores, and the block's arrival is a release behind them. Two buffers
+// suffice: as in persistent.cuh, with the arrivals of a neighbour's boundary blocks in the place of
+// its flag.
 //
 // The norm (if `factor` is 0): alpha of step k is the power of two that scales the x of step k, so
-// no pass over x is needed. Each part stores its sum of squares at all others, as such words.
+// no pass over x is needed. Each part stores its sum of squares at all others, in words that hold
+// 32 bits of data and the step number: such a word is written atomically, so no fence is needed,
+// and the reader polls the word itself. (NCCL's LL protocol; step 06's cut rows. Ghost entries in
+// such words were slower than plain ones and a flag: each column has to be tested. NOTES.md.)
 //
 //   warp     owns shares of rows and nonzeros, as in step 06
 //   block    arrives, and waits
@@ -33,8 +27,6 @@
 #include "persistent_part.cuh"
 
 namespace spmv::multigpu {
-
-enum class Ghosts { kFlags, kWords };
 
 inline constexpr int kPersistentThreads = 768;  // of a block, at most; one per multiprocessor
 
@@ -71,42 +63,27 @@ __device__ __forceinline__ bool load_words(unsigned long long* words, unsigned f
 }
 
 // x and y of one step; see PlainVectors in one_pass_warp.cuh.
-template <Ghosts ghosts, typename T>
+template <typename T>
 struct PersistentVectors {
-  static constexpr int kWordsOfEntry = sizeof(T) / 4;
   const PersistentPart<T>& part;
   const T* x;
   T alpha;
   int step;
-  unsigned most_polls;
-  bool in_time = true;
   double squares = 0;
 
-  __device__ __forceinline__ T element(int column) {
-    if (ghosts == Ghosts::kFlags || column < part.own_end) return x[column];
-    T entry;
-    const long long ghost = column - part.own_end + static_cast<long long>(step % 3) * part.ghosts;
-    in_time &= load_words(&part.ghost_words[ghost * kWordsOfEntry], static_cast<unsigned>(step) + 1,
-                          most_polls, entry);
-    return entry;
-  }
+  __device__ __forceinline__ T element(int column) { return x[column]; }
 
   __device__ __forceinline__ void stored(int row, T entry) {
     squares += static_cast<double>(entry) * static_cast<double>(entry);
     if (row >= part.boundary_rows) return;
     for (int s = part.send_offsets[row]; s < part.send_offsets[row + 1]; ++s) {
-      if (ghosts == Ghosts::kFlags) {
-        *static_cast<T*>(part.sends[s].place[(step + 1) % 2]) = entry;
-      } else {
-        store_words(static_cast<unsigned long long*>(part.word_sends[s].place[(step + 1) % 3]),
-                    entry, static_cast<unsigned>(step) + 2);
-      }
+      *part.sends[s].place[(step + 1) % 2] = entry;
     }
   }
 };
 
 // Steps 0 to steps - 1. Dynamic shared memory: a OnePassShared for each warp.
-template <Ghosts ghosts, typename T>
+template <typename T>
 __global__ void __launch_bounds__(kPersistentThreads, 1)
     persistent_fast_kernel(const __grid_constant__ PartsHere<T> here, int steps) {
   constexpr unsigned kAll = 0xffffffffu;
@@ -123,15 +100,12 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
   const cuda::atomic_ref<unsigned, cuda::thread_scope_device> own_arrivals(*part.arrivals);
 
   for (int k = 0; k < steps; ++k) {
-    PersistentVectors<ghosts, T> vectors{part, part.x[k % 2], static_cast<T>(here.factor), k,
-                                         here.most_polls};
+    PersistentVectors<T> vectors{part, part.x[k % 2], static_cast<T>(here.factor), k};
     const OnePassArguments<T>& a = part.product[k % 2];
-    // Lane 0 waits for this part's blocks, the next ones for the neighbours': with words for the
-    // step before, in which they have read the entries that this step overwrites.
+    // Lane 0 waits for this part's blocks, the next ones for the neighbours'.
     const auto wait = [&] {
       bool ends = false;
       if (warp == 0 && k > 0) {
-        const unsigned steps_ago = ghosts == Ghosts::kFlags ? 0 : 1;
         bool arrived = true;
         unsigned awaited = part.own_part;
         if (lane == 0) {
@@ -140,8 +114,8 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
         } else if (lane <= part.neighbours && at_boundary) {
           const Neighbour& neighbour = part.neighbour[lane - 1];
           awaited = neighbour.number;
-          arrived = wait_until(neighbour.arrivals_here,
-                               neighbour.arrivals_per_step * (k - steps_ago), here.most_polls);
+          arrived =
+              wait_until(neighbour.arrivals_here, neighbour.arrivals_per_step * k, here.most_polls);
         }
         if (!arrived) give_up(here, part, k, awaited);
         ends = atomicAdd(here.stuck, 0u) != 0;
@@ -151,8 +125,9 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
     const auto find_factor = [&] {
       double norm = 0;
       if (lane < here.parts && k > 0) {
-        vectors.in_time &= load_words(&part.norms[part.own_part][(k % 2 * here.parts + lane) * 2],
-                                      static_cast<unsigned>(k), here.most_polls, norm);
+        const bool arrived = load_words(&part.norms[part.own_part][(k % 2 * here.parts + lane) * 2],
+                                        static_cast<unsigned>(k), here.most_polls, norm);
+        if (!arrived) give_up(here, part, k, kAnyPart);
       }
       double sum = 0;
       for (int p = 0; p < here.parts; ++p) sum += __shfl_sync(kAll, norm, p);
@@ -169,7 +144,7 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
     const int all_warps = here.blocks * warps;
     bool has_started = false;
     for (; share < a.share_count; share += all_warps) {
-      OnePassWarp<T, PersistentVectors<ghosts, T>> agent(a, shared, share, vectors);
+      OnePassWarp<T, PersistentVectors<T>> agent(a, shared, share, vectors);
       if (!agent.is_empty()) {
         agent.load_first_step();
         agent.load_row_ends();
@@ -179,7 +154,6 @@ __global__ void __launch_bounds__(kPersistentThreads, 1)
       multiply_share(agent);
     }
     if (!has_started && !start()) return;
-    if (!vectors.in_time) give_up(here, part, k, kAnyPart);
 
     if (has_norm) {
       const double of_warp = sum_of_warp(vectors.squares);

@@ -17,10 +17,10 @@ namespace spmv::multigpu {
 
 inline constexpr unsigned kAnyPart = ~0u;
 
-// Where an entry of x goes in a neighbour's memory: the ghost entry of step k is place[k % 2]; as
-// words that carry their own flag, place[k % 3].
+// Where an entry of x goes in a neighbour's memory: the ghost entry of step k is place[k % 2].
+template <typename T>
 struct Send {
-  void* place[3];
+  T* place[2];
 };
 
 // Counters are monotone: they only grow, from 0 at the beginning of a run.
@@ -38,20 +38,16 @@ struct PersistentPart {
   const int* column_indices;
   const T* values;
   T* x[2];       // own entries, boundary rows' first; then ghost entries
-  int own_end;   // columns from here on are ghost entries
   int own_part;  // this part's number
   int neighbours;
   const Neighbour* neighbour;
   const int* send_offsets;  // boundary_rows + 1
-  const Send* sends;        // as they are
-  const Send* word_sends;   // as words
+  const Send<T>* sends;
   // The fast kernel's: the product of even and of odd steps, as step 06 describes it. (Here it is
   // in constant memory; as variables of the kernel it would cost registers that there are not.)
   OnePassArguments<T> product[2];
-  int boundary_blocks;              // blocks from 0 on that have boundary rows
-  unsigned* arrivals;               // of this part's own blocks
-  unsigned long long* ghost_words;  // [3][ghost entries][words of an entry]
-  int ghosts;
+  int boundary_blocks;                  // blocks from 0 on that have boundary rows
+  unsigned* arrivals;                   // of this part's own blocks
   double* block_sums;                   // one per block
   unsigned long long* norms[kMaxGpus];  // [2][parts][2] words in the memory of each part
 };

@@ -63,10 +63,8 @@ void print_outcome(const Way& way, const Outcome& outcome) {
   if (outcome.status != Outcome::Status::kRight) return;
   print_parts(outcome.parts, "GPU", outcome.busy_ms);
   for (const DriveTime& drive : outcome.drives) {
-    fmt::print("  {}: {:.2f} us per step ({:.2f}-{:.2f})", drive.name, 1e3 * drive.step.median,
+    fmt::print("  {}: {:.2f} us per step ({:.2f}-{:.2f})\n", drive.name, 1e3 * drive.step.median,
                1e3 * drive.step.lower, 1e3 * drive.step.upper);
-    if (drive.single) fmt::print("; one step alone {:.1f} us", 1e3 * drive.single->median);
-    fmt::print("\n");
   }
   if (outcome.one_gpu_step_ms && outcome.devices == way.gpus) {
     fmt::print("  parallel efficiency {:.1f}%, of one GPU's {:.1f} us\n",

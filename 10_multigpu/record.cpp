@@ -34,11 +34,8 @@ void record_outcome(const MatrixFacts& matrix, const Way& way, const std::string
   if (way.exchange != "none") line["norm"] = norm;
   line["peer_access"] = outcome.peer_access;
   if (outcome.measured) {
-    line["step_ms"] = line["single_step_ms"] = nlohmann::ordered_json::object();
-    for (const DriveTime& drive : outcome.drives) {
-      line["step_ms"][drive.name] = to_json(drive.step);
-      if (drive.single) line["single_step_ms"][drive.name] = to_json(*drive.single);
-    }
+    line["step_ms"] = nlohmann::ordered_json::object();
+    for (const DriveTime& drive : outcome.drives) line["step_ms"][drive.name] = to_json(drive.step);
   }
   if (outcome.one_gpu_step_ms) line["one_gpu_step_ms"] = *outcome.one_gpu_step_ms;
   if (outcome.difference) {

@@ -25,8 +25,7 @@ struct Way {
 
 struct DriveTime {
   std::string name;
-  Quartiles step;                   // milliseconds per step, of many
-  std::optional<Quartiles> single;  // of one step alone
+  Quartiles step;  // milliseconds per step, of many
 };
 
 // What was found out about it. Times are measured on GPUs only.

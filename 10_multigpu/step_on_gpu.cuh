@@ -18,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include "../06_pcsr/pcsr_sums.cuh"
 #include "device/buffer.hpp"
 #include "device/csr.hpp"
 #include "device/launch.hpp"
@@ -26,7 +25,6 @@
 #include "norm.cuh"
 #include "pack.cuh"
 #include "part.hpp"
-#include "peer_products.cuh"
 #include "push.cuh"
 #include "transport.hpp"
 
@@ -56,35 +54,6 @@ class Piece {
   Index rows_ = 0;
   std::unique_ptr<device::DeviceCsr<T>> csr_;
   std::unique_ptr<Spmv<T>> spmv_;
-};
-
-// The same with x in parts on several GPUs: the published PCSR, which loads them from there.
-template <typename T>
-class PeerPiece {
- public:
-  PeerPiece() = default;
-  explicit PeerPiece(const Csr<T>& csr) : csr_(csr), middle_("middle", csr.nnz()) {
-    const int resident = device::resident_blocks(peer_products_kernel<T>, kProductThreads);
-    product_blocks_ = std::min(device::divide_up(csr_.nnz, kProductThreads), std::max(resident, 1));
-  }
-  void multiply(T alpha, const XInParts<T>& x, T* y, const device::Stream& stream) {
-    device::launch(peer_products_kernel<T>,
-                   {dim3(product_blocks_), dim3(kProductThreads), 0, stream.get()}, csr_.nnz,
-                   csr_.column_indices.data(), csr_.values.data(), x, middle_.data());
-    device::launch(pcsr_sums_kernel<kSumThreads, T>,
-                   {dim3(device::divide_up(csr_.rows, kSumThreads)), dim3(kSumThreads),
-                    kPieceSize * sizeof(T), stream.get()},
-                   csr_.rows, csr_.row_offsets.data(), middle_.data(), kPieceSize, alpha, T{0}, y);
-  }
-
- private:
-  static constexpr int kProductThreads = 256;
-  static constexpr int kSumThreads = 128;
-  static constexpr int kPieceSize = 1024;
-
-  device::DeviceCsr<T> csr_;
-  device::Buffer<T> middle_;
-  int product_blocks_ = 0;
 };
 
 // Streams of the current device. What others wait for has precedence where there is a choice.
@@ -120,11 +89,7 @@ class StepOnGpu {
     x_[1] = device::Buffer<T>(keeps_x ? "y" : "x", keeps_x ? rows_ : part.local_cols);
     for (device::Buffer<T>& x : x_) x.upload(nans(x.size()));
     interior_ = Piece<T>(std::move(part.interior), kernel);
-    if (exchange == Exchange::kLoads) {
-      peer_boundary_ = PeerPiece<T>(part.boundary);
-    } else {
-      boundary_ = Piece<T>(std::move(part.boundary), kernel);
-    }
+    boundary_ = Piece<T>(std::move(part.boundary), kernel);
     device::check(cudaDeviceSynchronize(), "setting up a GPU");
   }
   StepOnGpu(const StepOnGpu&) = delete;
@@ -149,11 +114,7 @@ class StepOnGpu {
     const T alpha = static_cast<T>(factor != 0 ? factor : 1);
     interior_.multiply(alpha, x(k), x(k + 1) + boundary_rows_, main_);
     transport.complete(*this, k);
-    if (exchange_ == Exchange::kLoads) {
-      peer_boundary_.multiply(alpha, x_in_parts_[k % 2], x(k + 1), comm_);
-    } else {
-      boundary_.multiply(alpha, x(k), x(k + 1), comm_);
-    }
+    boundary_.multiply(alpha, x(k), x(k + 1), comm_);
     fetched_.record(comm_);
     fetched_.hold(main_);
     if (factor == 0) sum_squares(k, transport.places_for_sum(number_, k));
@@ -198,10 +159,6 @@ class StepOnGpu {
     const int count = static_cast<int>(ghosts_[k % 2].size());
     device::launch(push_kernel<T>, shape_for(count), count, packed_places_.data(), x(k),
                    ghosts_[k % 2].data());
-  }
-  void set_x_in_parts(const XInParts<T>& even, const XInParts<T>& odd) {
-    x_in_parts_[0] = even;
-    x_in_parts_[1] = odd;
   }
 
   // --- Before and after -------------------------------------------------------------------------
@@ -250,13 +207,11 @@ class StepOnGpu {
   device::Buffer<Index> packed_places_;
   device::Buffer<T> packed_;
   device::Buffer<T*> ghosts_[2];
-  XInParts<T> x_in_parts_[2] = {};
   device::Buffer<T> x_[2];
   int norm_blocks_;
   device::Buffer<double> block_sums_;
   device::Buffer<unsigned> arrivals_;
   Piece<T> interior_, boundary_;
-  PeerPiece<T> peer_boundary_;
 };
 
 }  // namespace spmv::multigpu

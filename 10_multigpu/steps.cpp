@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "device/devices.hpp"
@@ -19,7 +20,6 @@
 #include "machine.hpp"
 #include "partition.hpp"
 #include "persistent.hpp"
-#include "sparse/row_source.hpp"
 #include "vectors.hpp"
 
 namespace spmv::multigpu {
@@ -29,37 +29,23 @@ namespace {
 struct Way {
   const char* name;
   Exchange exchange;
-  bool is_persistent;
-  PersistentKernel kernel;
+  std::optional<PersistentKernel> kernel;  // none: the host launches every step
   const char* idea;
 };
-constexpr Way kWays[] = {
-    {"parts",
-     Exchange::kParts,
-     false,
-     {},
-     "all the other parts of x are copied; streams wait for events"},
+const Way kWays[] = {
+    {"parts", Exchange::kParts, {}, "all the other parts of x are copied; streams wait for events"},
     {"packed",
      Exchange::kPacked,
-     false,
      {},
      "entries that a GPU needs are packed and copied; streams wait for events"},
-    {"loads",
-     Exchange::kLoads,
-     false,
-     {},
-     "the kernel loads remote entries over the link; streams wait for events"},
     {"stores",
      Exchange::kStores,
-     false,
      {},
      "a kernel stores entries into remote ghost entries; streams wait for events"},
-    {"persistent-simple", Exchange::kStores, true, PersistentKernel::kSimple,
+    {"persistent-simple", Exchange::kStores, PersistentKernel::kSimple,
      "one kernel per GPU for all steps; a flag per neighbour and step"},
-    {"persistent-flags", Exchange::kStores, true, PersistentKernel::kFlags,
+    {"persistent", Exchange::kStores, PersistentKernel::kFast,
      "one kernel per GPU for all steps, balanced; an arrival per block and step"},
-    {"persistent-words", Exchange::kStores, true, PersistentKernel::kWords,
-     "one kernel per GPU for all steps, balanced; data and flag share one word"},
 };
 
 const Way& find_way(const std::string& name) {
@@ -107,17 +93,13 @@ bool record(const Options& options, const CommandArguments& arguments, const std
     throw InputError(fmt::format("{}: {} rows and {} columns; steps need a square matrix", spec,
                                  a.rows, a.cols));
   }
-  const std::vector<long long> nonzeros(a.row_offsets.begin(), a.row_offsets.end());
-  const std::vector<Index> cuts = cut(Partition::kNonzeros, nonzeros, options.gpus);
-  std::vector<Csr<T>> slices;
-  for (int p = 0; p < options.gpus; ++p) slices.push_back(slice_of(a, cuts[p], cuts[p + 1]));
   const std::vector<T> x = first_x<T>(a.cols, arguments.run.seed);
   const Kernel& kernel = *find_kernels("pcsr").front();  // the published one
 
   bool all_right = true;
   for (const std::string& name : options.ways) {
     const Way& way = find_way(name);
-    std::vector<Part<T>> parts = prepare(slices, cuts, way.exchange);
+    std::vector<Part<T>> parts = parts_of(a, Partition::kNonzeros, options.gpus, way.exchange);
     const nlohmann::ordered_json described = describe(parts);
     Record found;
     found.kernel = kernel.info;
@@ -132,7 +114,10 @@ bool record(const Options& options, const CommandArguments& arguments, const std
         static_cast<double>(a.nnz() * (sizeof(T) + sizeof(Index)) +
                             (a.rows + options.gpus) * sizeof(Index) + 2ull * a.rows * sizeof(T));
     // No norm: every step multiplies by 1.
-    const auto judge = [&](auto& machine) {
+    const auto record_and_judge = [&](auto& machine, auto how) {
+      machine.keep_factor(1);
+      machine.start(x);
+      record_trace(found, arguments.run.trace_limit, [&] { machine.run(options.steps, how); });
       const Reference reference =
           make_reference(a, T{1}, machine.x_of(options.steps - 1), T{0}, {});
       const std::vector<T> y = machine.x_of(options.steps);
@@ -142,20 +127,12 @@ bool record(const Options& options, const CommandArguments& arguments, const std
       note_wrong_rows(found, y, reference);
     };
     try {
-      if (way.is_persistent) {
+      if (way.kernel) {
         PersistentMachine<T> machine(parts, {});
-        machine.keep_factor(1);
-        machine.start(x);
-        record_trace(found, arguments.run.trace_limit,
-                     [&] { machine.run(options.steps, way.kernel); });
-        judge(machine);
+        record_and_judge(machine, *way.kernel);
       } else {
         Machine<T> machine(std::move(parts), kernel, Setup{way.exchange});
-        machine.keep_factor(1);
-        machine.start(x);
-        record_trace(found, arguments.run.trace_limit,
-                     [&] { machine.run(options.steps, Drive::kLoop); });
-        judge(machine);
+        record_and_judge(machine, Drive::kLoop);
       }
     } catch (const device::DeviceError& error) {
       found.failure = error.what();
@@ -203,8 +180,8 @@ int run(const Options& options, const CommandArguments& arguments) {
       auto own = std::make_shared<Options>();
       app.add_option("--gpus", own->gpus, "how many")->check(CLI::Range(1, kMaxGpus));
       app.add_option("--way", own->ways,
-                     "how entries of x are exchanged: parts, packed, loads, "
-                     "stores, persistent-simple, -flags, -words")
+                     "how entries of x are exchanged: parts, packed, stores, persistent-simple, "
+                     "persistent")
           ->delimiter(',');
       app.add_option("--iterate", own->steps, "steps")->check(CLI::Range(1, 100));
       return [own](const CommandArguments& arguments) { return run(*own, arguments); };

@@ -10,7 +10,6 @@
 #include "machine.hpp"
 #include "norm.cuh"
 #include "part.hpp"
-#include "partition.hpp"
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/rng.hpp"
@@ -44,18 +43,6 @@ class Gpus {
   simt::Settings saved_ = simt::settings();
 #endif
 };
-
-std::vector<long long> nonzeros_before(const std::vector<Index>& row_offsets) {
-  return {row_offsets.begin(), row_offsets.end()};
-}
-
-template <typename T>
-std::vector<Part<T>> parts_of(const Csr<T>& a, Partition partition, int count, Exchange exchange) {
-  const Cuts cuts = cut(partition, nonzeros_before(a.row_offsets), count);
-  std::vector<Csr<T>> slices;
-  for (int p = 0; p < count; ++p) slices.push_back(slice_of(a, cuts[p], cuts[p + 1]));
-  return prepare(slices, cuts, exchange);
-}
 
 template <typename T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
@@ -173,9 +160,6 @@ TEST_CASE("parts: what stands where", "[10]") {
   const auto whole = parts_of(a, Partition::kRows, 2, Exchange::kParts);
   CHECK(whole[0].halos[0].sources == Cuts{0, 1});
   CHECK(whole[0].boundary.column_indices == Cuts{1, 0, whole[0].halos[0].ghost_begin});
-  const auto loads = parts_of(a, Partition::kRows, 2, Exchange::kLoads);
-  CHECK(loads[0].halos.empty());
-  CHECK(loads[0].boundary.column_indices == Cuts{1, 0, 2});
   const auto none = parts_of(a, Partition::kRows, 2, Exchange::kNone);
   CHECK(none[1].interior.column_indices == Cuts{1, 3, 3});
 
@@ -230,7 +214,7 @@ TEMPLATE_TEST_CASE("a product on several GPUs has the bits of one", "[10]", floa
           Machine<T> machine(parts_of(a, partition, count, Exchange::kNone),
                              *find_kernels(kernel)[0], {});
           machine.start(x);
-          for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {
+          for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
             machine.run(2, drive);
             const std::vector<T> y = machine.x_of(2);
             CHECK(verify(y, reference).ok);
@@ -254,14 +238,13 @@ TEMPLATE_TEST_CASE("an iteration on several GPUs has the bits of one", "[10]", f
     std::vector<T> of_one;
     for (const int count : {1, 2, 3, 4, 7}) {
       for (const Partition partition : {Partition::kRows, Partition::kNonzeros}) {
-        for (const Exchange exchange :
-             {Exchange::kParts, Exchange::kPacked, Exchange::kLoads, Exchange::kStores}) {
+        for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kStores}) {
           CAPTURE(name, count, static_cast<int>(partition), static_cast<int>(exchange));
           Machine<T> machine(parts_of(a, partition, count, exchange), *find_kernels("pcsr")[0],
                              {exchange, true});
           // Each way to drive them takes its turn.
-          const Drive drive = std::array{Drive::kLoop, Drive::kThreads,
-                                         Drive::kGraph}[(count + static_cast<int>(exchange)) % 3];
+          const Drive drive =
+              (count + static_cast<int>(exchange)) % 2 ? Drive::kLoop : Drive::kGraph;
           machine.start(x);
           machine.run(kSteps, drive);
           check_last_step(machine, a, kSteps);
@@ -284,7 +267,7 @@ TEST_CASE("one pass: the same bits by every way, run and drive", "[10]") {
       for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
         Machine<double> machine(parts_of(a, Partition::kNonzeros, count, exchange),
                                 *find_kernels("pcsr_one_pass")[0], {exchange, true});
-        for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {
+        for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
           CAPTURE(spec, count, static_cast<int>(exchange), static_cast<int>(drive));
           machine.start(x);
           machine.run(11, drive);  // a graph of ten steps, and one more
@@ -301,8 +284,7 @@ TEST_CASE("one pass: an iteration by every way is right", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   for (const auto& [name, a] : matrices<double>()) {
     for (const int count : {2, 5}) {
-      for (const Exchange exchange :
-           {Exchange::kParts, Exchange::kPacked, Exchange::kLoads, Exchange::kStores}) {
+      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kStores}) {
         CAPTURE(name, count, static_cast<int>(exchange));
         Machine<double> machine(parts_of(a, Partition::kNonzeros, count, exchange),
                                 *find_kernels("pcsr_one_pass")[0], {exchange, true});
@@ -322,7 +304,7 @@ TEST_CASE("without peer access entries of x go through the host", "[10]") {
   std::vector<double> with_peers;
   for (const bool peers : {true, false}) {
     for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
-      for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {
+      for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
         Machine<double> machine(parts_of(a, Partition::kRows, 3, exchange),
                                 *find_kernels("pcsr")[0], {exchange, peers});
         CHECK(machine.remark().empty() == peers);
@@ -334,8 +316,8 @@ TEST_CASE("without peer access entries of x go through the host", "[10]") {
       }
     }
   }
-  CHECK_THROWS_AS(Machine<double>(parts_of(a, Partition::kRows, 3, Exchange::kLoads),
-                                  *find_kernels("pcsr")[0], {Exchange::kLoads, false}),
+  CHECK_THROWS_AS(Machine<double>(parts_of(a, Partition::kRows, 3, Exchange::kStores),
+                                  *find_kernels("pcsr")[0], {Exchange::kStores, false}),
                   Unsuitable);
 }
 
@@ -345,9 +327,8 @@ TEST_CASE("parts that share GPUs have the bits of one", "[10]") {
   const std::vector<double> x = first_x<double>(a.cols, 3);
   std::vector<double> of_one;
   for (const int devices : {1, 2}) {
-    for (const Exchange exchange :
-         {Exchange::kParts, Exchange::kPacked, Exchange::kLoads, Exchange::kStores}) {
-      for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {
+    for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kStores}) {
+      for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
         CAPTURE(devices, static_cast<int>(exchange), static_cast<int>(drive));
         Machine<double> machine(parts_of(a, Partition::kRows, 5, exchange),
                                 *find_kernels("pcsr")[0], {exchange, true, devices});
@@ -371,7 +352,7 @@ TEST_CASE("an iteration with one factor for all steps", "[10]") {
     for (const Exchange exchange : {Exchange::kPacked, Exchange::kStores}) {
       Machine<double> machine(parts_of(a, Partition::kRows, count, exchange),
                               *find_kernels("pcsr")[0], {exchange, true});
-      for (const Drive drive : {Drive::kLoop, Drive::kThreads, Drive::kGraph}) {
+      for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
         CAPTURE(count, static_cast<int>(exchange), static_cast<int>(drive));
         machine.keep_factor(0);
         machine.prepare(4);

@@ -8,12 +8,10 @@
 
 #include "10_multigpu/mutants.cuh"
 #include "part.hpp"
-#include "partition.hpp"
 #include "persistent.hpp"
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
 #include "sparse/generators.hpp"
-#include "sparse/row_source.hpp"
 #include "tests/catch.hpp"
 #include "vectors.hpp"
 
@@ -28,21 +26,17 @@ int seeds_that_find(Kernel kernel, PersistentKernel without, int seeds) {
   const simt::Settings saved = simt::settings();
   simt::set_quiet_reports(true);
   const Csr<double> a = generate<double>("powerlaw:300x300,nnz=2400");
-  const std::vector<long long> before(a.row_offsets.begin(), a.row_offsets.end());
   const std::vector<double> x = first_x<double>(a.cols, 3);
   simt::settings().devices = 3;
   simt::settings().multiprocessors = 2;
   simt::settings().schedule = simt::Schedule::kRandom;
   simt::settings().late_peer_stores = true;
   const auto machine_of = [&](int count) {
-    const std::vector<Index> cuts = cut(Partition::kNonzeros, before, count);
-    std::vector<Csr<double>> slices;
-    for (int p = 0; p < count; ++p) slices.push_back(slice_of(a, cuts[p], cuts[p + 1]));
     PersistentSetup setup;
     setup.lanes_per_row = 4;
     setup.blocks = 2;
     auto machine = std::make_unique<PersistentMachine<double>>(
-        prepare(slices, cuts, Exchange::kStores), setup);
+        parts_of(a, Partition::kNonzeros, count, Exchange::kStores), setup);
     machine->keep_factor(0.25);
     machine->start(x);
     return machine;
@@ -78,7 +72,7 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds", "[10]") {
     PersistentKernel without = PersistentKernel::kSimple;
     Needs needs = kSchedules;
   };
-  constexpr PersistentKernel kFlags = PersistentKernel::kFlags;
+  constexpr PersistentKernel kFast = PersistentKernel::kFast;
   constexpr PersistentKernel kSimple = PersistentKernel::kSimple;
   const Mistake mistakes[] = {
       {"flag_before_data", flag_before_data::persistent_kernel<double>},
@@ -90,21 +84,10 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds", "[10]") {
       {"one_buffer", one_buffer::persistent_kernel<double>},
       {"forgotten_neighbour", forgotten_neighbour::persistent_kernel<double>},
       {"ghosts_in_wrong_order", ghosts_in_wrong_order::persistent_kernel<double>},
-      {"relaxed_arrival",
-       relaxed_arrival::persistent_fast_kernel<relaxed_arrival::Ghosts::kFlags, double>, kFlags,
-       kLateStores},
-      {"arrival_before_data",
-       arrival_before_data::persistent_fast_kernel<arrival_before_data::Ghosts::kFlags, double>,
-       kFlags},
-      {"step_before_fast",
-       step_before_fast::persistent_fast_kernel<step_before_fast::Ghosts::kFlags, double>, kFlags},
-      {"own_step_before",
-       own_step_before::persistent_fast_kernel<own_step_before::Ghosts::kFlags, double>, kFlags},
-      {"no_flag_in_words",
-       no_flag_in_words::persistent_fast_kernel<no_flag_in_words::Ghosts::kWords, double>, kFlags},
-      {"one_buffer_of_words",
-       one_buffer_of_words::persistent_fast_kernel<one_buffer_of_words::Ghosts::kWords, double>,
-       kFlags},
+      {"relaxed_arrival", relaxed_arrival::persistent_fast_kernel<double>, kFast, kLateStores},
+      {"arrival_before_data", arrival_before_data::persistent_fast_kernel<double>, kFast},
+      {"step_before_fast", step_before_fast::persistent_fast_kernel<double>, kFast},
+      {"own_step_before", own_step_before::persistent_fast_kernel<double>, kFast},
   };
   for (const Mistake& mistake : mistakes) {
     if (mistake.needs == kLateStores && !simt::is_instrumented()) {

@@ -5,10 +5,8 @@
 
 #include "harness/verify.hpp"
 #include "part.hpp"
-#include "partition.hpp"
 #include "persistent.hpp"
 #include "sparse/generators.hpp"
-#include "sparse/row_source.hpp"
 #include "tests/catch.hpp"
 #include "vectors.hpp"
 
@@ -46,11 +44,7 @@ class PersistentDevices {
 
 template <typename T>
 std::vector<Part<T>> parts_of(const Csr<T>& a, int count) {
-  const std::vector<long long> before(a.row_offsets.begin(), a.row_offsets.end());
-  const std::vector<Index> cuts = cut(Partition::kNonzeros, before, count);
-  std::vector<Csr<T>> slices;
-  for (int p = 0; p < count; ++p) slices.push_back(slice_of(a, cuts[p], cuts[p + 1]));
-  return prepare(slices, cuts, Exchange::kStores);
+  return parts_of(a, Partition::kNonzeros, count, Exchange::kStores);
 }
 
 template <typename T>
@@ -59,8 +53,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-constexpr PersistentKernel kAllKernels[] = {PersistentKernel::kSimple, PersistentKernel::kFlags,
-                                            PersistentKernel::kWords};
+constexpr PersistentKernel kAllKernels[] = {PersistentKernel::kSimple, PersistentKernel::kFast};
 constexpr const char* kMatrices[] = {
     "stencil2d:17x9", "banded:70,bandwidth=20", "powerlaw:140x140,nnz=900",
     "diagonal:9",     "stencil2d:0x0",          "random:61x61,nnz_per_row=3"};
@@ -111,11 +104,9 @@ TEST_CASE("persistent: parts that share GPUs", "[10]") {
     PersistentMachine<double> machine(parts_of(a, 5), {shared, 4, 1});
     CHECK(machine.devices() <= shared);
     machine.start(x);
-    for (const PersistentKernel kernel : {PersistentKernel::kFlags, PersistentKernel::kWords}) {
-      machine.run(4, kernel);
-      if (first.empty()) first = machine.x_of(4);
-      CHECK(same_bits(machine.x_of(4), first));
-    }
+    machine.run(4, PersistentKernel::kFast);
+    if (first.empty()) first = machine.x_of(4);
+    CHECK(same_bits(machine.x_of(4), first));
   }
 }
 
@@ -134,7 +125,7 @@ TEST_CASE("persistent: more blocks than can be resident are refused", "[10]") {
   machine.start(first_x<double>(a.cols, 3));
   std::string told;
   try {
-    machine.run(1, PersistentKernel::kFlags);
+    machine.run(1, PersistentKernel::kFast);
   } catch (const std::exception& error) {
     told = error.what();
   }
@@ -189,7 +180,7 @@ TEST_CASE("persistent: a wait that times out ends all", "[10]") {
   for (std::uint64_t seed = 1; seed <= 20 && told.empty(); ++seed) {
     simt::settings().seed = seed;
     try {
-      machine.run(10, PersistentKernel::kFlags);
+      machine.run(10, PersistentKernel::kFast);
     } catch (const std::exception& error) {
       told = error.what();
     }

@@ -1,5 +1,5 @@
 // Step 10: what moves entries of x between parts: an interface, behind which are copies between
-// GPUs, copies through the host, loads, stores, NCCL (transports.cuh) and MPI (mpi/transport.hpp).
+// GPUs, copies through the host, stores (transports.cuh), NCCL and MPI (mpi/transport.hpp).
 #pragma once
 
 #include <memory>
@@ -39,9 +39,6 @@ class Transport {
   virtual void complete(StepOnGpu<T>&, int) {}
   // On main(): a barrier of all parts, behind which their sums of squares are here.
   virtual void meet(StepOnGpu<T>& gpu, int k);
-  // Around receive() of all parts of this process, where they have to be queued as one.
-  virtual void begin_group() {}
-  virtual void end_group() {}
 
   // All parts' sums of squares of step k, where part p reads them, and the places of its own.
   double* sums(int p, int k) { return sums_[p] + k % 2 * parts(); }

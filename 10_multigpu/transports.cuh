@@ -1,11 +1,10 @@
-// Step 10: the transports within a process, and NCCL, which works in several, too.
+// Step 10: the transports within a process.
 #pragma once
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "nccl.hpp"
 #include "part.hpp"
 #include "step_on_gpu.cuh"
 #include "transport.hpp"
@@ -91,27 +90,6 @@ class Copies final : public Transport<T> {
   std::vector<device::Pinned<T>> stages_;  // of each transfer; empty: from GPU to GPU
 };
 
-// Nothing moves: boundary rows are multiplied by peer_products_kernel.
-template <typename T>
-class Loads final : public Transport<T> {
- public:
-  Loads(AllGpus<T>& gpus, const std::vector<Index>& cuts)
-      : Transport<T>(gpus, Transport<T>::SumsOn::kDevices) {
-    XInParts<T> x[2] = {};
-    for (int k = 0; k < 2; ++k) {
-      x[k].parts = this->parts();
-      for (int p = 0; p < this->parts(); ++p) {
-        x[k].cuts[p] = cuts[p];
-        x[k].x[p] = gpus[p]->x(k);
-      }
-    }
-    for (const auto& gpu : gpus) gpu->set_x_in_parts(x[0], x[1]);
-  }
-  void receive(StepOnGpu<T>& gpu, int) override {
-    for (const auto& owner : this->gpus_) owner->ready().hold(gpu.comm());
-  }
-};
-
 // Owners store entries straight into the ghost entries of those that need them.
 template <typename T>
 class Stores final : public Transport<T> {
@@ -141,44 +119,6 @@ class Stores final : public Transport<T> {
 
  private:
   std::vector<Transfer> transfers_;
-};
-
-// NCCL sends and receives, within a process or among several.
-template <typename T>
-class NcclTransport final : public Transport<T> {
- public:
-  NcclTransport(AllGpus<T>& gpus, typename Transport<T>::SumsOn where,
-                std::vector<Transfer> transfers, std::shared_ptr<Nccl> nccl)
-      : Transport<T>(gpus, where), transfers_(std::move(transfers)), nccl_(std::move(nccl)) {}
-
-  void send(StepOnGpu<T>& gpu, int k) override { gpu.pack(k); }
-  void receive(StepOnGpu<T>& gpu, int k) override {
-    const int p = gpu.number();
-    Nccl::begin();
-    for (const Transfer& transfer : transfers_) {
-      if (transfer.owner == p) {
-        nccl_->send(p, transfer.receiver, gpu.source(transfer, k), transfer.count,
-                    gpu.comm().get());
-      } else if (transfer.receiver == p) {
-        nccl_->receive(p, transfer.owner, gpu.x(k) + transfer.ghost_begin, transfer.count,
-                       gpu.comm().get());
-      }
-    }
-    Nccl::end();
-  }
-  void meet(StepOnGpu<T>& gpu, int k) override {
-    Transport<T>::meet(gpu, k);
-    if (!nccl_->has_all()) {
-      double* const sums = this->sums(gpu.number(), k);
-      nccl_->all_gather(sums + gpu.number(), sums, gpu.main().get());
-    }
-  }
-  void begin_group() override { Nccl::begin(); }
-  void end_group() override { Nccl::end(); }
-
- private:
-  std::vector<Transfer> transfers_;
-  std::shared_ptr<Nccl> nccl_;
 };
 
 }  // namespace spmv::multigpu

@@ -146,7 +146,7 @@ else
     $(INCLUDES) -Xcompiler "-Wall -Wextra -Wshadow $(OPENMP)" -MMD -MP \
     $(if $(filter native,$(CUDA_ARCHS)),-arch=native,\
       $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)))
-  LIBRARIES += -L$(CUDA_HOME)/lib64 $(NCCL_LIBRARIES) -lcusparse -lcudart
+  LIBRARIES += -L$(CUDA_HOME)/lib64 -lcusparse -lcudart
   LINK = $(CXX) $(OPENMP) -Wl,-rpath,$(CUDA_HOME)/lib64
 endif
 

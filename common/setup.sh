@@ -239,7 +239,7 @@ if [ "$backend" = cuda ]; then
     nccl=(-lnccl)
     eigen+=' -DHAVE_NCCL'
   else
-    say 'NCCL is missing: without it step 10 has no --exchange nccl; the rest works (libnccl-dev)'
+    say 'NCCL is missing: without it the ranks of step 10 (make mpi) have no --exchange nccl; the rest works (libnccl-dev)'
   fi
 fi
 

@@ -14,7 +14,6 @@ from records import frame, rows_of
 from tables import Table
 
 DRIVES = ("loop", "threads", "graph", "persistent", "persistent-flags", "persistent-words")
-ALONE = ("loop", "threads", "graph")
 
 
 def row(record):
@@ -30,7 +29,6 @@ def row(record):
         "PCSR-I" if record["partition"] == "rows" else "PCSR-II",
         str(record["gpus"]),
         *(microseconds(record["step_ms"], drive) for drive in DRIVES),
-        *(microseconds(record["single_step_ms"], drive) for drive in ALONE),
         f"{min(busy):.1f} to {max(busy):.1f}" if busy else "-",
         f"{100 * record['efficiency']:.1f}%" if "efficiency" in record else "-",
     ]
@@ -46,8 +44,8 @@ def main():
     if not rows:
         sys.exit("error: no records of multigpu with times: they come from GPUs")
     header = ["matrix", "million nonzeros", "kernel", "exchange", "partition", "GPUs", *DRIVES]
-    header += [f"one, {drive}" for drive in ALONE] + ["GPUs busy", "efficiency"]
-    print("Microseconds a step, of many and of one alone, by who launches them.\n")
+    header += ["GPUs busy", "efficiency"]
+    print("Microseconds per step, by who launches them.\n")
     print(Table("", header, rows).markdown(), end="")
 
 

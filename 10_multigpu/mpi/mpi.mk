@@ -4,7 +4,7 @@ SPMV_MPI := $(OUT)/10_multigpu/spmv_mpi
 MPI_SOURCES := $(addprefix $(ROOT)/10_multigpu/,mpi/spmv_mpi.cpp mpi/transport.cu machine.cu part.cpp print.cpp record.cpp)
 
 $(call object,$(addprefix $(ROOT)/10_multigpu/mpi/,spmv_mpi.cpp transport.cu)): private DEFINES += -DOMPI_SKIP_MPICXX
-$(SPMV_MPI): LIBRARIES += $(MPI_LIBRARIES)
+$(SPMV_MPI): LIBRARIES += $(MPI_LIBRARIES) $(NCCL_LIBRARIES)
 $(SPMV_MPI): $(common_objects) $(call object,$(MPI_SOURCES) $(call stage_sources,06_pcsr))
 	$(link)
 

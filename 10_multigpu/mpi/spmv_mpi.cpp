@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "../machine.hpp"
-#include "../nccl.hpp"
 #include "../part.hpp"
 #include "../partition.hpp"
 #include "../report.hpp"

@@ -29,13 +29,14 @@ holds() {
 }
 
 small="--matrix stencil2d:9x8 --iterate 4"
-expect 'a table of parts' 0 '^ +2 +24 ' "$spmv" multigpu $small --gpus 3 --exchange packed,loads,parts \
+expect 'a table of parts' 0 '^ +2 +24 ' "$spmv" multigpu $small --gpus 3 --exchange packed,stores,parts \
   --partition rows --json "$scratch/records"
 holds 'a record for each way' test "$(grep -c '"exchange":"[a-z]*","steps":4' "$scratch/records")" = 3
 expect 'through the host' 0 'go through the host' "$spmv" multigpu $small --gpus 2 --exchange packed \
   --no-peer-access
-expect 'loads without peer access' 0 'left out: .*--exchange packed' "$spmv" multigpu $small --gpus 2 \
-  --exchange loads --no-peer-access
+expect 'stores without peer access' 0 'left out: .*--exchange packed' "$spmv" multigpu $small --gpus 2 \
+  --exchange stores --no-peer-access
+expect 'a trace' 2 '^error: .*--trace.*spmv steps' "$spmv" multigpu $small --trace "$scratch/trace"
 expect 'a matrix that is not square' 2 '^error: --exchange packed: random:9x8 has 9 rows' \
   "$spmv" multigpu --gpus 2 --exchange packed --matrix random:9x8
 expect 'but a product of it' 0 'verified' "$spmv" multigpu --gpus 2 --matrix random:9x8

@@ -2,7 +2,12 @@
 
 #include <mpi.h>
 
+#ifdef HAVE_NCCL
+#include <nccl.h>
+#endif
+
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "../transports.cuh"
@@ -69,6 +74,69 @@ class MpiTransport final : public Transport<T> {
   device::Pinned<T> outbox_, inbox_;
 };
 
+#ifdef HAVE_NCCL
+void check_nccl(ncclResult_t result, const char* what) {
+  if (result == ncclSuccess) return;
+  throw device::DeviceError(std::string(what) + ": NCCL: " + ncclGetErrorString(result));
+}
+
+using Communicator = std::shared_ptr<ncclComm>;
+
+// The same packed entries, from GPU to GPU.
+template <typename T>
+class NcclTransport final : public Transport<T> {
+ public:
+  NcclTransport(AllGpus<T>& gpus, std::vector<Transfer> transfers, Communicator communicator)
+      : Transport<T>(gpus, Transport<T>::SumsOn::kDevices),
+        transfers_(std::move(transfers)),
+        communicator_(std::move(communicator)) {}
+
+  void send(StepOnGpu<T>& gpu, int k) override { gpu.pack(k); }
+  void receive(StepOnGpu<T>& gpu, int k) override {
+    constexpr ncclDataType_t kType = sizeof(T) == 4 ? ncclFloat32 : ncclFloat64;
+    check_nccl(ncclGroupStart(), "ncclGroupStart");
+    for (const Transfer& transfer : transfers_) {
+      if (transfer.owner == g_rank) {
+        check_nccl(ncclSend(gpu.source(transfer, k), transfer.count, kType, transfer.receiver,
+                            communicator_.get(), gpu.comm().get()),
+                   "ncclSend");
+      } else {
+        check_nccl(ncclRecv(gpu.x(k) + transfer.ghost_begin, transfer.count, kType, transfer.owner,
+                            communicator_.get(), gpu.comm().get()),
+                   "ncclRecv");
+      }
+    }
+    check_nccl(ncclGroupEnd(), "ncclGroupEnd");
+  }
+  void meet(StepOnGpu<T>& gpu, int k) override {
+    double* const sums = this->sums(g_rank, k);
+    check_nccl(
+        ncclAllGather(sums + g_rank, sums, 1, ncclFloat64, communicator_.get(), gpu.main().get()),
+        "ncclAllGather");
+  }
+
+ private:
+  std::vector<Transfer> transfers_;
+  Communicator communicator_;
+};
+
+Communicator communicator_of_ranks(int device) {
+  ncclUniqueId id{};
+  together([&] {
+    if (g_rank == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  });
+  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+  Communicator communicator;
+  together([&] {
+    const device::OnDevice on(device);
+    ncclComm_t own = nullptr;
+    check_nccl(ncclCommInitRank(&own, g_ranks, id, g_rank), "ncclCommInitRank");
+    communicator = {own, ncclCommDestroy};
+  });
+  return communicator;
+}
+#endif
+
 }  // namespace
 
 template <typename T>
@@ -104,22 +172,17 @@ Transfers plan_between_ranks(const Part<T>& part) {
 template <typename T>
 typename Machine<T>::MakeTransport transport_between_ranks(const Transfers& transfers,
                                                            bool through_nccl, int device) {
-  if (!through_nccl) {
-    return [&transfers](AllGpus<T>& gpus) {
-      return std::make_unique<MpiTransport<T>>(gpus, transfers);
+#ifdef HAVE_NCCL
+  if (through_nccl) {
+    return [&transfers, communicator = communicator_of_ranks(device)](AllGpus<T>& gpus) {
+      return std::make_unique<NcclTransport<T>>(gpus, transfers.all, communicator);
     };
   }
-  auto id = Nccl::make_id();  // every rank's, but only rank 0's is used
-  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-  std::shared_ptr<Nccl> nccl;
-  together([&] {
-    const device::OnDevice on(device);
-    nccl = std::make_shared<Nccl>(g_ranks, g_rank, id);
-  });
-  return [nccl, &transfers](AllGpus<T>& gpus) {
-    return std::make_unique<NcclTransport<T>>(gpus, Transport<T>::SumsOn::kDevices, transfers.all,
-                                              nccl);
-  };
+#else
+  (void)through_nccl, (void)device;  // refused by main()
+#endif
+  return
+      [&transfers](AllGpus<T>& gpus) { return std::make_unique<MpiTransport<T>>(gpus, transfers); };
 }
 
 template Transfers plan_between_ranks(const Part<float>&);

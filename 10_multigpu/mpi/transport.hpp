@@ -6,6 +6,12 @@
 
 namespace spmv::multigpu {
 
+#ifdef HAVE_NCCL
+inline constexpr bool kHaveNccl = true;
+#else
+inline constexpr bool kHaveNccl = false;
+#endif
+
 // Both are called by all ranks together.
 
 // This rank's transfers: tells each owner which of its columns are needed, as part.halos says, and

@@ -21,7 +21,7 @@ SPMV = Path(os.environ.get("WATCH_SPMV", ROOT / "build/cpu/spmv"))
 FULL = os.environ.get("WATCH") == "full"
 SCHEDULES = ("forward", "reverse", "random") if FULL else ("random",)
 GPUS = (2, 3, 8) if FULL else (3,)
-WAYS = ["parts", "packed", "loads", "stores", "persistent-simple", "persistent-flags", "persistent-words"]
+WAYS = ["parts", "packed", "stores", "persistent-simple", "persistent"]
 COUNTED = ("requests", "lanes", "bytes_used", "sectors", "ideal_sectors", "bank_passes", "addresses", "lines",
            "ideal_lines", "ideal_bank_passes")  # fmt: skip
 
