@@ -61,22 +61,12 @@ Outcome Measurement<T>::measure(const Way& way) {
   }
   cut_into(way);
   Outcome outcome;
-  std::vector<Part<T>> parts = prepare(slices_, cuts_, exchange);
+  const std::vector<Part<T>> parts = prepare(slices_, cuts_, exchange);
   for (const Part<T>& part : parts) outcome.parts.push_back(shape_of(part));
   std::unique_ptr<Machine<T>> machine;
-  std::unique_ptr<PersistentMachine<T>> persistent;
   try {
-    if (exchange == Exchange::kStores && !options_.no_peer_access &&
-        std::any_of(options_.drives.begin(), options_.drives.end(), [](const std::string& name) {
-          return std::holds_alternative<PersistentKernel>(kDrives.at(name));
-        })) {
-      persistent =
-          std::make_unique<PersistentMachine<T>>(parts, PersistentSetup{options_.share_gpus});
-      persistent->start(x_);
-    }
     machine = std::make_unique<Machine<T>>(
-        std::move(parts), *way.kernel,
-        Setup{exchange, !options_.no_peer_access, options_.share_gpus});
+        parts, *way.kernel, Setup{exchange, !options_.no_peer_access, options_.share_gpus});
   } catch (const Unsuitable& reason) {
     outcome.status = Outcome::Status::kLeftOut;
     outcome.notes.push_back(fmt::format("left out: {}", reason.what()));
@@ -101,11 +91,9 @@ Outcome Measurement<T>::measure(const Way& way) {
   if (!options_.norm && iterates) {
     machine->start(x_);
     machine->run(kFirstSteps, Drive::kLoop);
-    const double factor = machine->factor_of(kFirstSteps - 1);
-    machine->keep_factor(factor);
-    if (persistent) persistent->keep_factor(factor);
+    machine->keep_factor(machine->factor_of(kFirstSteps - 1));
   }
-  if (!time_drives(way, *machine, persistent.get(), outcome)) return outcome;
+  if (!time_drives(way, *machine, parts, outcome)) return outcome;
   if (measures_) {
     outcome.busy_ms = machine->time_each(kBusySteps);
     machine->start(x_);
@@ -171,40 +159,43 @@ bool Measurement<T>::is_right(AnyMachine& machine, const Way& way, int steps, Ou
 
 template <typename T>
 bool Measurement<T>::time_drives(const Way& way, Machine<T>& machine,
-                                 PersistentMachine<T>* persistent, Outcome& outcome) {
-  for (const std::string& name : options_.drives) {
-    const AnyDrive& drive = kDrives.at(name);
-    const auto* const kernel = std::get_if<PersistentKernel>(&drive);
-    Run run;
-    if (kernel) {
-      if (!persistent) continue;
-      if (*kernel == PersistentKernel::kSimple && options_.norm) {
-        outcome.notes.push_back(name + ": left out: it has no norm; use --norm first");
-        continue;
-      }
-      run = [&](int steps) { return persistent->run(steps, *kernel); };
-    } else {
-      const Drive asks = std::get<Drive>(drive);
-      if (asks == Drive::kGraph) machine.prepare(way.steps);
-      machine.start(x_);
-      // Later runs begin with what earlier ones have left, which makes no difference to the time.
-      run = [&machine, asks](int steps) {
-        const auto before = std::chrono::steady_clock::now();
-        machine.run(steps, asks);
-        const std::chrono::duration<double, std::milli> time =
-            std::chrono::steady_clock::now() - before;
-        return time.count();
-      };
-    }
+                                 const std::vector<Part<T>>& parts, Outcome& outcome) {
+  // False: wrong.
+  const auto time_and_verify = [&](const std::string& name, auto& driven, const Run& run) {
     if (measures_) {
       outcome.drives.push_back({name, time_steps(run, way.steps)});
     } else {
       run(way.steps);
     }
-    if (kernel ? !is_right(*persistent, way, way.steps, outcome)
-               : !is_right(machine, way, way.steps, outcome)) {
-      return false;
+    return is_right(driven, way, way.steps, outcome);
+  };
+  for (const std::string& name : options_.drives) {
+    const AnyDrive& drive = kDrives.at(name);
+    if (const auto* const kernel = std::get_if<PersistentKernel>(&drive)) {
+      if (kExchanges.at(way.exchange) != Exchange::kStores) continue;
+      if (*kernel == PersistentKernel::kSimple && options_.norm) {
+        outcome.notes.push_back(name + ": left out: it has no norm; use --norm first");
+        continue;
+      }
+      PersistentMachine<T> persistent(parts, {*kernel, options_.share_gpus});
+      persistent.keep_factor(options_.norm ? 0 : machine.factor_of(0));
+      persistent.start(x_);
+      const Run run = [&](int steps) { return persistent.run(steps); };
+      if (!time_and_verify(name, persistent, run)) return false;
+      continue;
     }
+    const Drive asks = std::get<Drive>(drive);
+    if (asks == Drive::kGraph) machine.prepare(way.steps);
+    machine.start(x_);
+    // Later runs begin with what earlier ones have left, which makes no difference to the time.
+    const Run run = [&](int steps) {
+      const auto before = std::chrono::steady_clock::now();
+      machine.run(steps, asks);
+      const std::chrono::duration<double, std::milli> time =
+          std::chrono::steady_clock::now() - before;
+      return time.count();
+    };
+    if (!time_and_verify(name, machine, run)) return false;
   }
   return true;
 }

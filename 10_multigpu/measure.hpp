@@ -64,7 +64,7 @@ class Measurement {
   template <typename AnyMachine>
   bool is_right(AnyMachine& machine, const Way& way, int steps, Outcome& outcome);
   // False: one of them is wrong.
-  bool time_drives(const Way& way, Machine<T>& machine, PersistentMachine<T>* persistent,
+  bool time_drives(const Way& way, Machine<T>& machine, const std::vector<Part<T>>& parts,
                    Outcome& outcome);
 
   const MeasureOptions& options_;

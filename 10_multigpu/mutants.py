@@ -25,7 +25,7 @@ MISTAKES = {
                                   "flag(*part.neighbour[thread].arrivals_there)")],
     "no_barrier_before_flag": [(SIMPLE, "    grid.sync();  // all entries", "    // all entries")],
     "step_before": [(SIMPLE, "neighbour.arrivals_here, k + 1,", "neighbour.arrivals_here, k,")],
-    "one_buffer": [(SIMPLE, "part.sends[s].place[(k + 1) % 2]", "part.sends[s].place[0]"),
+    "one_buffer": [(SIMPLE, "part.sends[s][(k + 1) % 2 * part.x_distance]", "part.sends[s][0]"),
                    (SIMPLE, "x[part.column_indices[j]]",
                     "(part.column_indices[j] < part.rows ? x : part.x[0])[part.column_indices[j]]")],
     "forgotten_neighbour": [(SIMPLE, "if (thread < part.neighbours) {\n      const",
@@ -33,18 +33,21 @@ MISTAKES = {
     "ghosts_in_wrong_order": [(SIMPLE, "s < part.send_offsets[i + 1]; ++s) {\n",
                                "s < part.send_offsets[i + 1]; ++s) {\n"
                                "          const int s_of_row = s ^ (s + 1 < part.send_offsets[part.boundary_rows]);\n"),
-                              (SIMPLE, "part.sends[s].place", "part.sends[s_of_row].place")],
+                              (SIMPLE, "part.sends[s][(", "part.sends[s_of_row][(")],
     "relaxed_arrival": [(FAST, "arrivals.fetch_add(1, cuda::memory_order_release)",
                          "arrivals.fetch_add(1, cuda::memory_order_relaxed)")],
     "arrival_before_data": [(FAST, "      multiply_share(agent);",
-                             "      if (lane < part.neighbours && at_boundary && warp == 1 % warps) {\n"
-                             "        const cuda::atomic_ref<unsigned> early(*part.neighbour[lane].arrivals_there);\n"
+                             "      if (static_cast<int>(threadIdx.x % 32) < part.neighbours && block < part.boundary_blocks && warp == 0) {\n"
+                             "        const cuda::atomic_ref<unsigned> early(*part.neighbour[threadIdx.x].arrivals_there);\n"
                              "        early.fetch_add(1, cuda::memory_order_release);\n      }\n"
                              "      multiply_share(agent);"),
                             (FAST, "      arrivals.fetch_add(1, cuda::memory_order_release);\n", "")],
     "step_before_fast": [(FAST, "neighbour.arrivals_per_step * k,", "neighbour.arrivals_per_step * (k - 1),")],
-    "own_step_before": [(FAST, "static_cast<unsigned>(here.blocks) * k,",
-                         "static_cast<unsigned>(here.blocks) * (k - 1),")],
+    "own_step_before": [(FAST, "static_cast<unsigned>(here_.blocks) * k,",
+                         "static_cast<unsigned>(here_.blocks) * (k - 1),")],
+    "one_buffer_of_rows": [(FAST, "part.sends[s][(step + 1) % 2 * part.x_distance]", "part.sends[s][0]"),
+                           (FAST, "T element(int column) { return x[column]; }",
+                            "T element(int column) { return (column < part.rows ? x : part.x[0])[column]; }")],
 }
 
 
@@ -56,7 +59,7 @@ def body(text):
 def main():
     directory = Path(sys.argv[1]).resolve()
     print("// Made by mutants.py.\n#pragma once\n\n#include <cooperative_groups.h>")
-    print(f'#include "{directory}/../06_pcsr/one_pass_warp.cuh"\n#include "{directory}/norm.cuh"\n#include "{directory}/persistent_part.cuh"\n')
+    print(f'#include "{directory}/../06_pcsr/one_pass_rows.cuh"\n#include "{directory}/../06_pcsr/one_pass_warp.cuh"\n#include "{directory}/norm.cuh"\n#include "{directory}/persistent_part.cuh"\n')
     for name, changes in MISTAKES.items():
         file = changes[0][0]
         text = (directory / file).read_text()

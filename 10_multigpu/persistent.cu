@@ -21,8 +21,6 @@ namespace {
 
 using Word = unsigned long long;
 
-constexpr int kMostWarps = kPersistentThreads / 32;  // of a block
-
 // The boundary rows, then the interior ones.
 template <typename T>
 Csr<T> all_rows(const Part<T>& part) {
@@ -38,7 +36,25 @@ Csr<T> all_rows(const Part<T>& part) {
   return all;
 }
 
-// Lanes for a row of the mean length: a power of two that leaves each at least two nonzeros.
+// What step 06 asks of row lengths: as prepare_one_pass_kernel counts them.
+template <typename T>
+RowsStatistics statistics_of(const Csr<T>& a) {
+  RowsStatistics found{};
+  for (int w = 0; w < kRowsWidths; ++w) {
+    const Index together = std::max(32 >> w, 1), items = kRowsItems << w;
+    for (Index first = 0; first < a.rows; first += together) {
+      int longest = 0;
+      for (Index row = first; row < std::min(first + together, a.rows); ++row) {
+        longest = std::max(longest, a.row_length(row));
+      }
+      found.longest = std::max(found.longest, longest);
+      found.rounds[w] += std::max(device::divide_up(longest, items), 1);
+    }
+  }
+  return found;
+}
+
+// A power of two, so that each lane has at least two nonzeros of a row of the mean length.
 int lanes_for(long long rows, long long nnz) {
   int lanes = 2;
   while (lanes < 32 && 2 * (2 * lanes) * rows <= nnz) lanes *= 2;
@@ -46,18 +62,28 @@ int lanes_for(long long rows, long long nnz) {
 }
 
 template <typename T>
-using KernelOf = void (*)(PartsHere<T>, int);
-
-template <typename T>
-KernelOf<T> function_of(PersistentKernel kernel) {
-  return kernel == PersistentKernel::kSimple ? persistent_kernel<T> : persistent_fast_kernel<T>;
+auto rows_kernel(int lanes) {
+  switch (lanes) {
+    case 1:
+      return persistent_rows_kernel<1, T>;
+    case 2:
+      return persistent_rows_kernel<2, T>;
+    case 4:
+      return persistent_rows_kernel<4, T>;
+    case 8:
+      return persistent_rows_kernel<8, T>;
+    case 16:
+      return persistent_rows_kernel<16, T>;
+    default:
+      return persistent_rows_kernel<32, T>;
+  }
 }
 
 }  // namespace
 
 template <typename T>
 struct PersistentMachine<T>::OnGpu {
-  Index first_row = 0, boundary_rows = 0;
+  Index first_row = 0, boundary_rows = 0, local_cols = 0;
   std::vector<Index> order;
   std::vector<Halo> halos;
   std::vector<T> first_x;   // step 0's, with its ghost entries
@@ -65,14 +91,14 @@ struct PersistentMachine<T>::OnGpu {
   int boundary_blocks = 0;  // blocks that have boundary rows
 
   device::DeviceCsr<T> csr;
-  device::Buffer<T> x[2];
+  device::Buffer<T> x;                // both buffers
   device::Buffer<unsigned> arrivals;  // of each part
   device::Buffer<Neighbour> neighbours;
   device::Buffer<int> send_offsets;
   device::Buffer<Share> shares;
   device::Buffer<PartialSum<T>> partial_sums;
   device::Buffer<unsigned> unstarted;
-  device::Buffer<Send<T>> sends;
+  device::Buffer<T*> sends;
   device::Buffer<double> block_sums;
   device::Buffer<Word> norms;
   device::Buffer<unsigned> stuck;
@@ -83,7 +109,7 @@ struct PersistentMachine<T>::OnGpu {
 template <typename T>
 PersistentMachine<T>::PersistentMachine(const std::vector<Part<T>>& parts,
                                         const PersistentSetup& setup)
-    : setup_(setup), on_gpu_(parts.size()) {
+    : setup_(setup), kernel_(setup.kernel), on_gpu_(parts.size()) {
   const int count = static_cast<int>(parts.size());
   devices_ = device::available_devices(setup.devices > 0 ? std::min(setup.devices, count) : count);
   for (int d = 0; d < devices_; ++d) {
@@ -94,9 +120,11 @@ PersistentMachine<T>::PersistentMachine(const std::vector<Part<T>>& parts,
                        "--exchange packed");
     }
   }
-  long long nnz = 0;
-  for (const Part<T>& part : parts) rows_ += part.rows(), nnz += part.nnz();
-  if (setup_.lanes_per_row == 0) setup_.lanes_per_row = lanes_for(rows_, nnz);
+  for (const Part<T>& part : parts) {
+    rows_ += part.rows();
+    x_distance_ = std::max(x_distance_, static_cast<std::size_t>(part.local_cols + 31) / 32 * 32);
+  }
+  choose_kernel(parts);
   choose_grid(parts);
   for (int p = 0; p < count; ++p) allocate(parts[p], p);
   here_.resize(devices_);
@@ -105,7 +133,7 @@ PersistentMachine<T>::PersistentMachine(const std::vector<Part<T>>& parts,
     streams_.emplace_back();
     here_[d].blocks = blocks_;
     here_[d].parts = count;
-    here_[d].lanes_per_row = setup_.lanes_per_row;
+    here_[d].lanes_per_row = lanes_;
     here_[d].most_polls = setup_.most_polls;
     here_[d].stuck = on_gpu_[d]->stuck.data();
   }
@@ -121,28 +149,62 @@ PersistentMachine<T>::~PersistentMachine() {
   cudaSetDevice(0);
 }
 
-// One share per warp, of as many warps as can be resident, or as are of use; more where shares
-// would be so long that the whole matrix and x would be read at the same time (step 06).
+template <typename T>
+void PersistentMachine<T>::choose_kernel(const std::vector<Part<T>>& parts) {
+  long long nnz = 0;
+  bool rows_suit = true;
+  int width = 0;
+  for (const Part<T>& part : parts) {
+    nnz += part.nnz();
+    if (kernel_ != PersistentKernel::kFast || part.rows() == 0) continue;
+    const Csr<T> all = all_rows(part);
+    const int wanted = rows_width(all.rows, all.nnz(), statistics_of(all));
+    rows_suit = rows_suit && wanted >= 0 && wanted <= 5;
+    width = std::max(width, wanted);
+  }
+  lanes_ = setup_.lanes_per_row;
+  if (kernel_ == PersistentKernel::kFast) {
+    kernel_ = rows_suit ? PersistentKernel::kRows : PersistentKernel::kShares;
+    if (lanes_ == 0) lanes_ = 1 << width;
+  }
+  if (lanes_ == 0) lanes_ = lanes_for(rows_, nnz);
+  if (kernel_ == PersistentKernel::kSimple) {
+    function_ = persistent_kernel<T>;
+  } else if (kernel_ == PersistentKernel::kRows) {
+    function_ = rows_kernel<T>(lanes_);
+  } else {
+    const bool one_part = devices_ == static_cast<int>(parts.size());
+    function_ = one_part ? persistent_shares_kernel<true, T> : persistent_shares_kernel<false, T>;
+    warp_bytes_ = sizeof(OnePassShared<T>);
+  }
+}
+
+// As many warps as can be resident, or as are of use.
 template <typename T>
 void PersistentMachine<T>::choose_grid(const std::vector<Part<T>>& parts) {
-  constexpr std::size_t kSharedBytes = kMostWarps * sizeof(OnePassShared<T>);
-  for (int d = 0; d < devices_; ++d) {
+  const int most_threads =
+      kernel_ == PersistentKernel::kShares ? kPersistentSharesThreads : kPersistentRowsThreads;
+  const std::size_t bytes = most_threads / 32 * warp_bytes_;
+  for (int d = 0; d < devices_ && bytes > 0; ++d) {
     const device::OnDevice on(d);
-    device::check(
-        cudaFuncSetAttribute(persistent_fast_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(kSharedBytes)),
-        "shared memory");
-    device::limit_shared_memory(persistent_fast_kernel<T>, 1, kSharedBytes);
+    device::check(cudaFuncSetAttribute(function_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                       static_cast<int>(bytes)),
+                  "shared memory");
+    device::limit_shared_memory(function_, 1, bytes);
   }
-  long long most = 1;
-  for (const Part<T>& part : parts) most = std::max(most, part.rows() + part.nnz());
-  const int useful = static_cast<int>(
-      std::min<long long>(device::divide_up<long long>(most, kOnePassLeastWindow), 1 << 20));
-  const int fit =
-      device::resident_blocks(persistent_fast_kernel<T>, kPersistentThreads, kSharedBytes) /
-      device::divide_up(static_cast<int>(parts.size()), devices_);
+  long long most = 1;  // warps
+  for (const Part<T>& part : parts) {
+    const bool by_rows = kernel_ != PersistentKernel::kShares;
+    const long long wanted =
+        by_rows ? device::divide_up(1LL * lanes_ * part.rows(), 32LL)
+                : device::divide_up<long long>(part.rows() + part.nnz(), kOnePassLeastWindow);
+    most = std::max(most, wanted);
+  }
+  const int useful = static_cast<int>(std::min(most, 1LL << 20));
+  const int fit = device::resident_blocks(function_, most_threads, bytes) /
+                  device::divide_up(static_cast<int>(parts.size()), devices_);
   blocks_ = setup_.blocks > 0 ? setup_.blocks : std::clamp(useful, 1, std::max(fit, 1));
-  threads_ = 32 * std::clamp(device::divide_up(useful, blocks_), 1, kMostWarps);
+  threads_ = 32 * std::clamp(device::divide_up(useful, blocks_), 1, most_threads / 32);
 }
 
 template <typename T>
@@ -155,7 +217,8 @@ void PersistentMachine<T>::allocate(const Part<T>& from, int p) {
   mine.order = from.order;
   mine.halos = from.halos;
   mine.csr = device::DeviceCsr<T>(all_rows(from));
-  for (auto& x : mine.x) x = device::Buffer<T>("x", from.local_cols);
+  mine.local_cols = from.local_cols;
+  mine.x = device::Buffer<T>("x", 2 * x_distance_);
   mine.arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());
   find_shares(mine);
   mine.block_sums = device::Buffer<double>("block_sums", blocks_);
@@ -163,18 +226,19 @@ void PersistentMachine<T>::allocate(const Part<T>& from, int p) {
   mine.stuck = device::Buffer<unsigned>("stuck", 4);
 }
 
+// Also finds out how many blocks have boundary rows, which stand first.
 template <typename T>
 void PersistentMachine<T>::find_shares(OnGpu& mine) {
-  const long long positions = 0LL + mine.csr.rows + mine.csr.nnz;
-  const int warps = threads_ / 32;  // of a block
-  const bool x_fits =
-      mine.x[0].bytes() <= static_cast<std::size_t>(device::attribute(cudaDevAttrL2CacheSize));
-  const long long longest = x_fits ? kOnePassWindow : kOnePassWindowFarX;
-  const long long all_warps = 1LL * blocks_ * warps;
-  const long long rounds = std::max(device::divide_up(positions, all_warps * longest), 1LL);
-  mine.window = static_cast<unsigned>(
-      std::max<long long>(device::divide_up(positions, all_warps * rounds), kOnePassLeastWindow));
-  const int count = static_cast<int>(device::divide_up<long long>(positions, mine.window));
+  mine.boundary_blocks =
+      std::min(device::divide_up(mine.boundary_rows * lanes_, threads_), blocks_);
+  if (kernel_ != PersistentKernel::kShares) return;
+  // As many shares as one pass has on as many warps, in blocks of its own size.
+  const OnePassShape shape =
+      one_pass_shape<T>(mine.csr.rows, mine.local_cols, mine.csr.nnz,
+                        std::max(blocks_ * threads_ / OnePassPolicy<T>::kThreads, 1),
+                        device::attribute(cudaDevAttrL2CacheSize));
+  const int count = shape.share_count;
+  mine.window = shape.window;
   mine.shares = device::Buffer<Share>("shares", count + 1);
   mine.partial_sums = device::Buffer<PartialSum<T>>("partial_sums", 2 * count);
   mine.unstarted = device::Buffer<unsigned>("unstarted", count);
@@ -187,11 +251,11 @@ void PersistentMachine<T>::find_shares(OnGpu& mine) {
                  mine.unstarted.data());
   device::check(cudaDeviceSynchronize(), "finding shares");
   const std::vector<Share> shares = mine.shares.download();
-  int with_boundary = 0;
-  while (with_boundary < count && (shares[with_boundary].row & ~kCutRow) < mine.boundary_rows) {
-    ++with_boundary;
-  }
-  mine.boundary_blocks = std::min(device::divide_up(with_boundary, warps), blocks_);
+  const auto interior = std::find_if(shares.begin(), shares.end() - 1, [&](const Share& share) {
+    return (share.row & ~kCutRow) >= mine.boundary_rows;
+  });
+  const int with_boundary = static_cast<int>(interior - shares.begin());
+  mine.boundary_blocks = std::min(device::divide_up(with_boundary, threads_ / 32), blocks_);
 }
 
 // Fills in here_[].part[] for part p, with its neighbours and what it sends.
@@ -201,27 +265,25 @@ void PersistentMachine<T>::describe(int p) {
   OnGpu& mine = *on_gpu_[p];
   std::set<int> neighbours;
   for (const Halo& halo : mine.halos) neighbours.insert(halo.owner);
-  std::vector<std::vector<Send<T>>> sends(mine.boundary_rows);  // of each boundary row
+  std::vector<std::vector<T*>> sends(mine.boundary_rows);  // of each boundary row
   for (int q = 0; q < parts(); ++q) {
     OnGpu& receiver = *on_gpu_[q];
     for (const Halo& halo : receiver.halos) {
       if (halo.owner != p) continue;
       neighbours.insert(q);
       for (Index j = 0; j < halo.count(); ++j) {
-        const Index place = halo.ghost_begin + j;
-        sends[halo.sources[j]].push_back(
-            {{receiver.x[0].data() + place, receiver.x[1].data() + place}});
+        sends[halo.sources[j]].push_back(receiver.x.data() + halo.ghost_begin + j);
       }
     }
   }
   std::vector<int> offsets{0};
-  std::vector<Send<T>> all;
+  std::vector<T*> all;
   for (const auto& of_row : sends) {
     all.insert(all.end(), of_row.begin(), of_row.end());
     offsets.push_back(static_cast<int>(all.size()));
   }
   mine.send_offsets = device::Buffer<int>("send_offsets", offsets);
-  mine.sends = device::Buffer<Send<T>>("sends", all);
+  mine.sends = device::Buffer<T*>("sends", all);
   std::vector<Neighbour> table;
   for (const int q : neighbours) {
     table.push_back({q, on_gpu_[q]->arrivals.data() + p, mine.arrivals.data() + q,
@@ -235,26 +297,25 @@ void PersistentMachine<T>::describe(int p) {
   view.row_offsets = mine.csr.row_offsets.data();
   view.column_indices = mine.csr.column_indices.data();
   view.values = mine.csr.values.data();
-  for (int i = 0; i < 2; ++i) view.x[i] = mine.x[i].data();
+  for (int i = 0; i < 2; ++i) view.x[i] = mine.x.data() + i * x_distance_;
+  view.x_distance = static_cast<long long>(x_distance_);
   view.own_part = p;
   view.neighbours = static_cast<int>(table.size());
   view.neighbour = mine.neighbours.data();
   view.send_offsets = mine.send_offsets.data();
   view.sends = mine.sends.data();
-  for (int k = 0; k < 2; ++k) {
-    view.product[k] = {static_cast<int>(mine.unstarted.size()),
-                       mine.window,
-                       mine.shares.data(),
-                       view.row_offsets,
-                       view.column_indices,
-                       view.values,
-                       T{1},
-                       view.x[k],
-                       T{0},
-                       view.x[1 - k],
-                       mine.partial_sums.data(),
-                       mine.unstarted.data()};
-  }
+  view.product = {static_cast<int>(mine.unstarted.size()),
+                  mine.window,
+                  mine.shares.data(),
+                  view.row_offsets,
+                  view.column_indices,
+                  view.values,
+                  T{1},
+                  view.x[0],
+                  T{0},
+                  view.x[1],
+                  mine.partial_sums.data(),
+                  mine.unstarted.data()};
   view.boundary_blocks = mine.boundary_blocks;
   view.arrivals = mine.arrivals.data() + p;
   view.block_sums = mine.block_sums.data();
@@ -266,7 +327,7 @@ void PersistentMachine<T>::describe(int p) {
 template <typename T>
 void PersistentMachine<T>::start(const std::vector<T>& x) {
   for (const auto& mine : on_gpu_) {
-    mine->first_x.assign(mine->x[0].size(), std::numeric_limits<T>::quiet_NaN());
+    mine->first_x.assign(2 * x_distance_, std::numeric_limits<T>::quiet_NaN());
     for (std::size_t i = 0; i < mine->order.size(); ++i) {
       mine->first_x[i] = x[mine->first_row + mine->order[i]];
     }
@@ -290,8 +351,7 @@ void PersistentMachine<T>::reset() {
   for (int p = 0; p < parts(); ++p) {
     const device::OnDevice on(device_of(p));
     OnGpu& mine = *on_gpu_[p];
-    mine.x[0].upload(mine.first_x);
-    fill(mine.x[1], 0xff);
+    mine.x.upload(mine.first_x);
     fill(mine.arrivals, 0);
     fill(mine.norms, 0);
     fill(mine.stuck, 0);
@@ -300,17 +360,10 @@ void PersistentMachine<T>::reset() {
 }
 
 template <typename T>
-double PersistentMachine<T>::run(int steps, PersistentKernel kernel) {
-  return run(steps, function_of<T>(kernel));
-}
-
-template <typename T>
-double PersistentMachine<T>::run(int steps, void (*kernel)(PartsHere<T>, int)) {
-  const bool is_simple = kernel == function_of<T>(PersistentKernel::kSimple);
-  if (is_simple && factor_ == 0) {
+double PersistentMachine<T>::run(int steps, Function function) {
+  if (kernel_ == PersistentKernel::kSimple && factor_ == 0) {
     throw Unsuitable("the simple persistent kernel has no norm");
   }
-  const std::size_t shared_bytes = is_simple ? 0 : threads_ / 32 * sizeof(OnePassShared<T>);
   reset();
   const auto before = std::chrono::steady_clock::now();
   // All are launched before any is waited for: they wait for each other.
@@ -318,9 +371,10 @@ double PersistentMachine<T>::run(int steps, void (*kernel)(PartsHere<T>, int)) {
     const device::OnDevice on(d);
     const int parts_here = device::divide_up(parts() - d, devices_);
     here_[d].factor = factor_;
-    device::launch_cooperative(
-        kernel, {dim3(blocks_ * parts_here), dim3(threads_), shared_bytes, streams_[d].get()},
-        here_[d], steps);
+    device::launch_cooperative(function,
+                               {dim3(blocks_ * parts_here), dim3(threads_),
+                                threads_ / 32 * warp_bytes_, streams_[d].get()},
+                               here_[d], steps);
   }
   for (int d = 0; d < devices_; ++d) {
     const device::OnDevice on(d);
@@ -368,9 +422,9 @@ std::vector<T> PersistentMachine<T>::x_of(int k) {
   for (int p = 0; p < parts(); ++p) {
     const device::OnDevice on(device_of(p));
     const OnGpu& mine = *on_gpu_[p];
-    const std::vector<T> x = mine.x[k % 2].download();
+    const std::vector<T> x = mine.x.download();
     for (std::size_t i = 0; i < mine.order.size(); ++i) {
-      whole[mine.first_row + mine.order[i]] = scale * x[i];
+      whole[mine.first_row + mine.order[i]] = scale * x[k % 2 * x_distance_ + i];
     }
   }
   return whole;

@@ -52,7 +52,7 @@ __global__ void persistent_kernel(const __grid_constant__ PartsHere<T> here, int
         y[i] = factor * sum;
         if (i >= part.boundary_rows) continue;
         for (int s = part.send_offsets[i]; s < part.send_offsets[i + 1]; ++s) {
-          *part.sends[s].place[(k + 1) % 2] = factor * sum;
+          part.sends[s][(k + 1) % 2 * part.x_distance] = factor * sum;
         }
       }
     };

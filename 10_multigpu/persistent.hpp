@@ -11,7 +11,9 @@ namespace spmv::multigpu {
 
 enum class PersistentKernel {
   kSimple,  // persistent.cuh: no norm
-  kFast     // persistent_fast.cuh
+  kFast,    // persistent_fast.cuh: kRows where the rows of all parts suit it, else kShares
+  kRows,
+  kShares
 };
 
 // persistent_part.cuh: the arguments of a kernel.
@@ -19,9 +21,10 @@ template <typename T>
 struct PartsHere;
 
 struct PersistentSetup {
-  int devices = 0;        // that the parts share; 0: one for each part, or all there are
-  int lanes_per_row = 0;  // a power of two up to 32; 0: by the mean length of all rows
-  int blocks = 0;         // of each part; 0: as many as are resident at once, or as are of use
+  PersistentKernel kernel = PersistentKernel::kFast;
+  int devices = 0;                // that the parts share; 0: one for each part, or all there are
+  int lanes_per_row = 0;          // a power of two up to 32; 0: by the lengths of the rows
+  int blocks = 0;                 // of each part; 0: as many as are resident, or as are of use
   unsigned most_polls = 1 << 22;  // of a wait before it is given up: seconds
 };
 
@@ -34,6 +37,8 @@ class PersistentMachine {
   ~PersistentMachine();
 
   int devices() const { return devices_; }
+  // kSimple, kRows or kShares.
+  PersistentKernel kernel() const { return kernel_; }
 
   // Every run begins with this x.
   void start(const std::vector<T>& x);
@@ -41,9 +46,10 @@ class PersistentMachine {
   void keep_factor(double factor) { factor_ = factor; }
   // Does `steps` steps; milliseconds from the first launch until all are done. Throws DeviceError
   // when a part has timed out waiting for another one, or has more blocks than can be resident.
-  double run(int steps, PersistentKernel kernel);
-  // The same for any kernel of that kind.
-  double run(int steps, void (*kernel)(PartsHere<T>, int));
+  double run(int steps) { return run(steps, function_); }
+  // The same for any kernel that takes kernel()'s place.
+  using Function = void (*)(PartsHere<T>, int);
+  double run(int steps, Function function);
 
   // As Machine's. With the norm the entries in memory are those before they are scaled: the factor
   // is part of the next step's.
@@ -55,6 +61,7 @@ class PersistentMachine {
 
   int parts() const { return static_cast<int>(on_gpu_.size()); }
   int device_of(int p) const { return p % devices_; }
+  void choose_kernel(const std::vector<Part<T>>& parts);
   void choose_grid(const std::vector<Part<T>>& parts);
   void allocate(const Part<T>& from, int p);
   void find_shares(OnGpu& mine);
@@ -63,7 +70,11 @@ class PersistentMachine {
   double factor_before(int k);
 
   PersistentSetup setup_;
-  int devices_ = 1, blocks_ = 0, threads_ = 0;
+  PersistentKernel kernel_;
+  Function function_ = nullptr;
+  int devices_ = 1, lanes_ = 0, blocks_ = 0, threads_ = 0;
+  std::size_t warp_bytes_ = 0;  // of shared memory
+  std::size_t x_distance_ = 0;  // between a part's two buffers of x
   double factor_ = 0;
   Index rows_ = 0;
   std::vector<std::unique_ptr<OnGpu>> on_gpu_;

@@ -1,12 +1,12 @@
-// Step 10: the persistent kernel for speed: step 06's warp agent on each GPU's part.
+// Step 10: the persistent kernels for speed: step 06's two paths on each GPU's part.
 //
 // What persistent_kernel does badly: two grid barriers per step; each thread is latency-bound, with
 // one load in flight; a long row delays its warp. Here
-// - each warp has a share of rows and nonzeros (06_pcsr/one_pass_shares.cuh). Boundary rows are in
-//   the first shares;
 // - each block adds its arrival to counters of its own part and of the neighbours, and waits once
 //   per step. Only blocks that have boundary rows wait for neighbours;
-// - while a block waits, the first nonzeros of its next shares are prefetched.
+// - while a block waits, the first nonzeros of its next rows are prefetched;
+// - rows of like lengths have a fixed number of lanes each (persistent_rows_kernel), others are
+//   divided into shares of as many rows and nonzeros per warp (persistent_shares_kernel).
 //
 // Ghost entries are plain stores, and the block's arrival is a release behind them. Two buffers
 // suffice: as in persistent.cuh, with the arrivals of a neighbour's boundary blocks in the place of
@@ -18,38 +18,40 @@
 // and the reader polls the word itself. (NCCL's LL protocol; step 06's cut rows. Ghost entries in
 // such words were slower than plain ones and a flag: each column has to be tested. NOTES.md.)
 //
-//   warp     owns shares of rows and nonzeros, as in step 06
+//   warp     owns shares of rows and nonzeros, or rows, as in step 06
 //   block    arrives, and waits
 #pragma once
 
+#include "../06_pcsr/one_pass_rows.cuh"
 #include "../06_pcsr/one_pass_warp.cuh"
 #include "norm.cuh"
 #include "persistent_part.cuh"
 
 namespace spmv::multigpu {
 
-inline constexpr int kPersistentThreads = 768;  // of a block, at most; one per multiprocessor
+// Of a block, at most; one block per multiprocessor. With more, registers are spilled.
+inline constexpr int kPersistentSharesThreads = 640;
+inline constexpr int kPersistentRowsThreads = 1024;
 
-// Stores an entry as words of data and flag.
-template <typename T>
-__device__ __forceinline__ void store_words(unsigned long long* words, T value, unsigned flag) {
-  unsigned bits[sizeof(T) / 4];
+// Stores a number as words of data and flag.
+__device__ __forceinline__ void store_words(unsigned long long* words, double value,
+                                            unsigned flag) {
+  unsigned bits[2];
   split_words(value, bits);
 #pragma unroll
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+  for (int i = 0; i < 2; ++i) {
     const cuda::atomic_ref<unsigned long long> word(words[i]);
     word.store(static_cast<unsigned long long>(flag) << 32 | bits[i], cuda::memory_order_relaxed);
   }
 }
 
 // Waits for them. False: timed out.
-template <typename T>
 __device__ __forceinline__ bool load_words(unsigned long long* words, unsigned flag,
-                                           unsigned most_polls, T& value) {
-  unsigned bits[sizeof(T) / 4] = {};
+                                           unsigned most_polls, double& value) {
+  unsigned bits[2] = {};
   bool arrived = true;
 #pragma unroll
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+  for (int i = 0; i < 2; ++i) {
     const cuda::atomic_ref<unsigned long long> word(words[i]);
     unsigned long long found = word.load(cuda::memory_order_relaxed);
     for (unsigned polls = 0; found >> 32 != flag && polls < most_polls; ++polls) {
@@ -62,6 +64,109 @@ __device__ __forceinline__ bool load_words(unsigned long long* words, unsigned f
   return arrived;
 }
 
+// What both kernels do before and after the product of a step. All threads of a block call begin()
+// and end().
+template <typename T, int most_threads>
+class PersistentBlock {
+ public:
+  // double squares_of_warp[most_threads / 32]: in shared memory.
+  __device__ __forceinline__ PersistentBlock(const PartsHere<T>& here,
+                                             const PersistentPart<T>& part, int block,
+                                             double* squares_of_warp)
+      : here_(here),
+        part_(part),
+        block_(block),
+        at_boundary_(block < part.boundary_blocks),
+        squares_of_warp_(squares_of_warp) {}
+
+  // Waits until x of step k is there, and finds alpha. False: a wait has timed out somewhere.
+  __device__ __forceinline__ bool begin(int k, T& alpha) const {
+    const int lane = threadIdx.x % 32;
+    bool ends = false;
+    if (threadIdx.x < 32 && k > 0) {
+      // Lane 0 waits for this part's blocks, the next ones for the neighbours'.
+      bool arrived = true;
+      unsigned awaited = part_.own_part;
+      if (lane == 0) {
+        arrived = wait_until<cuda::thread_scope_device>(
+            part_.arrivals, static_cast<unsigned>(here_.blocks) * k, here_.most_polls);
+      } else if (lane <= part_.neighbours && at_boundary_) {
+        const Neighbour& neighbour = part_.neighbour[lane - 1];
+        awaited = neighbour.number;
+        arrived =
+            wait_until(neighbour.arrivals_here, neighbour.arrivals_per_step * k, here_.most_polls);
+      }
+      if (!arrived) give_up(here_, part_, k, awaited);
+      ends = atomicAdd(here_.stuck, 0u) != 0;
+    }
+    if (__syncthreads_or(ends)) return false;
+    if (here_.factor == 0) alpha = find_factor(k);  // so that no part runs further ahead
+    return true;
+  }
+
+  // squares: of the entries that the thread has stored.
+  __device__ __forceinline__ void end(int k, double squares) const {
+    const bool has_norm = here_.factor == 0;
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const int warps = blockDim.x / 32;
+    if (has_norm) {
+      const double of_warp = sum_of_warp(squares);
+      if (lane == 0) squares_of_warp_[warp] = of_warp;
+    }
+    __syncthreads();  // the block has stored all its entries, and read all its ghost entries
+    if (warp == 1 % warps && lane < part_.neighbours && at_boundary_) {
+      const cuda::atomic_ref<unsigned> arrivals(*part_.neighbour[lane].arrivals_there);
+      arrivals.fetch_add(1, cuda::memory_order_release);
+    }
+    if (warp != 0) return;
+    bool is_last = false;
+    if (lane == 0) {
+      if (has_norm) {
+        double of_block = 0;
+        for (int w = 0; w < warps; ++w) of_block += squares_of_warp_[w];
+        part_.block_sums[block_] = of_block;
+      }
+      const unsigned all = static_cast<unsigned>(here_.blocks) * (k + 1);
+      const cuda::atomic_ref<unsigned, cuda::thread_scope_device> own_arrivals(*part_.arrivals);
+      is_last = own_arrivals.fetch_add(1, cuda::memory_order_acq_rel) == all - 1;
+    }
+    // The block that arrives last tells all parts this one's sum of squares.
+    if (has_norm && __shfl_sync(kAll, is_last, 0)) {
+      double of_part = 0;
+      for (int b = lane; b < here_.blocks; b += 32) of_part += __ldcg(&part_.block_sums[b]);
+      of_part = __shfl_sync(kAll, sum_of_warp(of_part), 0);
+      if (lane < here_.parts) {
+        store_words(&part_.norms[lane][((k + 1) % 2 * here_.parts + part_.own_part) * 2], of_part,
+                    static_cast<unsigned>(k) + 1);
+      }
+    }
+  }
+
+ private:
+  static constexpr unsigned kAll = 0xffffffffu;
+
+  __device__ __forceinline__ T find_factor(int k) const {
+    const int lane = threadIdx.x % 32;
+    double norm = 0;
+    if (lane < here_.parts && k > 0) {
+      const bool arrived =
+          load_words(&part_.norms[part_.own_part][(k % 2 * here_.parts + lane) * 2],
+                     static_cast<unsigned>(k), here_.most_polls, norm);
+      if (!arrived) give_up(here_, part_, k, kAnyPart);
+    }
+    double sum = 0;
+    for (int p = 0; p < here_.parts; ++p) sum += __shfl_sync(kAll, norm, p);
+    return static_cast<T>(k > 0 ? 1 / power_of_norm(sum) : 1);
+  }
+
+  const PartsHere<T>& here_;
+  const PersistentPart<T>& part_;
+  const int block_;
+  const bool at_boundary_;
+  double* const squares_of_warp_;
+};
+
 // x and y of one step; see PlainVectors in one_pass_warp.cuh.
 template <typename T>
 struct PersistentVectors {
@@ -73,118 +178,121 @@ struct PersistentVectors {
 
   __device__ __forceinline__ T element(int column) { return x[column]; }
 
+  // Stores the entry in the ghost entries of the neighbours that need it.
   __device__ __forceinline__ void stored(int row, T entry) {
     squares += static_cast<double>(entry) * static_cast<double>(entry);
     if (row >= part.boundary_rows) return;
     for (int s = part.send_offsets[row]; s < part.send_offsets[row + 1]; ++s) {
-      *part.sends[s].place[(step + 1) % 2] = entry;
+      part.sends[s][(step + 1) % 2 * part.x_distance] = entry;
     }
   }
 };
 
-// Steps 0 to steps - 1. Dynamic shared memory: a OnePassShared for each warp.
-template <typename T>
-__global__ void __launch_bounds__(kPersistentThreads, 1)
-    persistent_fast_kernel(const __grid_constant__ PartsHere<T> here, int steps) {
-  constexpr unsigned kAll = 0xffffffffu;
+// Steps 0 to steps - 1. one_part: the GPU has no other (registers are scarce). Dynamic shared
+// memory: a OnePassShared for each warp.
+template <bool one_part, typename T>
+__global__ void __launch_bounds__(kPersistentSharesThreads, 1)
+    persistent_shares_kernel(const __grid_constant__ PartsHere<T> here, int steps) {
   extern __shared__ __align__(16) unsigned char one_pass_shared[];
-  __shared__ double squares_of_warp[kPersistentThreads / 32];
-  const PersistentPart<T>& part = here.part[blockIdx.x / here.blocks];
-  const int block = blockIdx.x % here.blocks;
-  const int lane = threadIdx.x % 32;
-  const int warp = __shfl_sync(kAll, threadIdx.x / 32, 0);
+  __shared__ double squares_of_warp[kPersistentSharesThreads / 32];
+  const PersistentPart<T>& part = here.part[one_part ? 0 : blockIdx.x / here.blocks];
+  const int block = one_part ? blockIdx.x : blockIdx.x % here.blocks;
+  const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
   const int warps = blockDim.x / 32;
   OnePassShared<T>& shared = reinterpret_cast<OnePassShared<T>*>(one_pass_shared)[warp];
-  const bool at_boundary = block < part.boundary_blocks;
-  const bool has_norm = here.factor == 0;
-  const cuda::atomic_ref<unsigned, cuda::thread_scope_device> own_arrivals(*part.arrivals);
+  const PersistentBlock<T, kPersistentSharesThreads> frame(here, part, block, squares_of_warp);
 
   for (int k = 0; k < steps; ++k) {
     PersistentVectors<T> vectors{part, part.x[k % 2], static_cast<T>(here.factor), k};
-    const OnePassArguments<T>& a = part.product[k % 2];
-    // Lane 0 waits for this part's blocks, the next ones for the neighbours'.
-    const auto wait = [&] {
-      bool ends = false;
-      if (warp == 0 && k > 0) {
-        bool arrived = true;
-        unsigned awaited = part.own_part;
-        if (lane == 0) {
-          arrived = wait_until<cuda::thread_scope_device>(
-              part.arrivals, static_cast<unsigned>(here.blocks) * k, here.most_polls);
-        } else if (lane <= part.neighbours && at_boundary) {
-          const Neighbour& neighbour = part.neighbour[lane - 1];
-          awaited = neighbour.number;
-          arrived =
-              wait_until(neighbour.arrivals_here, neighbour.arrivals_per_step * k, here.most_polls);
-        }
-        if (!arrived) give_up(here, part, k, awaited);
-        ends = atomicAdd(here.stuck, 0u) != 0;
-      }
-      return __syncthreads_or(ends) != 0;
-    };
-    const auto find_factor = [&] {
-      double norm = 0;
-      if (lane < here.parts && k > 0) {
-        const bool arrived = load_words(&part.norms[part.own_part][(k % 2 * here.parts + lane) * 2],
-                                        static_cast<unsigned>(k), here.most_polls, norm);
-        if (!arrived) give_up(here, part, k, kAnyPart);
-      }
-      double sum = 0;
-      for (int p = 0; p < here.parts; ++p) sum += __shfl_sync(kAll, norm, p);
-      vectors.alpha = static_cast<T>(k > 0 ? 1 / power_of_norm(sum) : 1);
-    };
-
-    const auto start = [&] {
-      const bool ends = wait();
-      if (has_norm && !ends) find_factor();  // so that no part runs further ahead than the others
-      return !ends;
-    };
-
-    int share = block * warps + warp;
-    const int all_warps = here.blocks * warps;
-    bool has_started = false;
-    for (; share < a.share_count; share += all_warps) {
+    OnePassArguments<T> a = part.product;
+    a.y = part.x[(k + 1) % 2];
+    bool has_begun = false;
+    for (int share = block * warps + warp; share < a.share_count; share += here.blocks * warps) {
       OnePassWarp<T, PersistentVectors<T>> agent(a, shared, share, vectors);
       if (!agent.is_empty()) {
         agent.load_first_step();
         agent.load_row_ends();
       }
-      if (!has_started && !start()) return;
-      has_started = true;
+      if (!has_begun && !frame.begin(k, vectors.alpha)) return;
+      has_begun = true;
       multiply_share(agent);
     }
-    if (!has_started && !start()) return;
+    if (!has_begun && !frame.begin(k, vectors.alpha)) return;
+    frame.end(k, vectors.squares);
+  }
+}
 
-    if (has_norm) {
-      const double of_warp = sum_of_warp(vectors.squares);
-      if (lane == 0) squares_of_warp[warp] = of_warp;
-    }
-    __syncthreads();  // the block has stored all its entries, and read all its ghost entries
-    if (warp == 1 % warps && lane < part.neighbours && at_boundary) {
-      const cuda::atomic_ref<unsigned> arrivals(*part.neighbour[lane].arrivals_there);
-      arrivals.fetch_add(1, cuda::memory_order_release);
-    }
-    if (warp != 0) continue;
-    bool is_last = false;
-    if (lane == 0) {
-      if (has_norm) {
-        double of_block = 0;
-        for (int w = 0; w < warps; ++w) of_block += squares_of_warp[w];
-        part.block_sums[block] = of_block;
+// Steps 0 to steps - 1. See pcsr_rows_kernel; a group of lanes owns every n-th row, n groups in the
+// part, so that all blocks have as many boundary rows.
+template <int lanes, typename T>
+__global__ void __launch_bounds__(kPersistentRowsThreads, 1)
+    persistent_rows_kernel(const __grid_constant__ PartsHere<T> here, int steps) {
+  static_assert(lanes <= 32, "a row is added up within a warp");
+  __shared__ double squares_of_warp[kPersistentRowsThreads / 32];
+  const PersistentPart<T>& part = here.part[blockIdx.x / here.blocks];
+  const int block = blockIdx.x % here.blocks;
+  const int thread = block * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
+  const int groups = here.blocks * static_cast<int>(blockDim.x) / lanes;
+  const int lane = thread % lanes;
+  const PersistentBlock<T, kPersistentRowsThreads> frame(here, part, block, squares_of_warp);
+
+  for (int step = 0; step < steps; ++step) {
+    PersistentVectors<T> vectors{part, part.x[step % 2], static_cast<T>(here.factor), step};
+    T* y = part.x[(step + 1) % 2];
+    int column[kRowsItems];
+    T value[kRowsItems];
+    int k = 0, end = 0, next_k = 0, next_end = 0;  // of the lane's row, and of the one after it
+    const auto find = [&](int row) {
+      next_k = next_end = 0;
+      if (row < part.rows) {
+        next_k = part.row_offsets[row] + lane;
+        next_end = part.row_offsets[row + 1];
       }
-      const unsigned all = static_cast<unsigned>(here.blocks) * (k + 1);
-      is_last = own_arrivals.fetch_add(1, cuda::memory_order_acq_rel) == all - 1;
-    }
-    // The block that arrives last tells all parts this one's sum of squares.
-    if (has_norm && __shfl_sync(kAll, is_last, 0)) {
-      double of_part = 0;
-      for (int b = lane; b < here.blocks; b += 32) of_part += __ldcg(&part.block_sums[b]);
-      of_part = __shfl_sync(kAll, sum_of_warp(of_part), 0);
-      if (lane < here.parts) {
-        store_words(&part.norms[lane][((k + 1) % 2 * here.parts + part.own_part) * 2], of_part,
-                    static_cast<unsigned>(k) + 1);
+    };
+    const auto load = [&] {
+#pragma unroll
+      for (int j = 0; j < kRowsItems; ++j) {
+        if (k + lanes * j < end) {
+          column[j] = __ldcs(&part.column_indices[k + lanes * j]);
+          value[j] = __ldcs(&part.values[k + lanes * j]);
+        }
       }
+    };
+    find(thread / lanes);
+    k = next_k, end = next_end;
+    load();
+    find(thread / lanes + groups);
+    if (!frame.begin(step, vectors.alpha)) return;
+    // All lanes of a warp stay together: they shuffle.
+    int row = thread / lanes;
+    for (int first = thread / 32 * 32 / lanes; first < part.rows; first += groups, row += groups) {
+      T sum = 0;
+      while (true) {
+        T product[kRowsItems];
+#pragma unroll
+        for (int j = 0; j < kRowsItems; ++j) {
+          product[j] = k + lanes * j < end ? value[j] * vectors.element(column[j]) : T{0};
+        }
+#pragma unroll
+        for (int j = 0; j < kRowsItems; ++j) sum += product[j];
+        k += lanes * kRowsItems;
+        if (k >= end) break;
+        load();
+      }
+      k = next_k, end = next_end;
+      load();
+      find(row + 2 * groups);
+      __syncwarp();
+#pragma unroll
+      for (int distance = 1; distance < lanes; distance *= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+      }
+      if (lane != 0 || row >= part.rows) continue;
+      y[row] = vectors.alpha * sum;
+      vectors.stored(row, vectors.alpha * sum);
     }
+    __syncwarp();
+    frame.end(step, vectors.squares);
   }
 }
 

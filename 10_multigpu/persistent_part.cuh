@@ -17,12 +17,6 @@ namespace spmv::multigpu {
 
 inline constexpr unsigned kAnyPart = ~0u;
 
-// Where an entry of x goes in a neighbour's memory: the ghost entry of step k is place[k % 2].
-template <typename T>
-struct Send {
-  T* place[2];
-};
-
 // Counters are monotone: they only grow, from 0 at the beginning of a run.
 struct Neighbour {
   int number;
@@ -37,15 +31,15 @@ struct PersistentPart {
   const int* row_offsets;  // boundary rows first
   const int* column_indices;
   const T* values;
-  T* x[2];       // own entries, boundary rows' first; then ghost entries
-  int own_part;  // this part's number
+  T* x[2];               // own entries, boundary rows' first; then ghost entries
+  long long x_distance;  // x[1] - x[0], the same for all parts
+  int own_part;          // this part's number
   int neighbours;
   const Neighbour* neighbour;
   const int* send_offsets;  // boundary_rows + 1
-  const Send<T>* sends;
-  // The fast kernel's: the product of even and of odd steps, as step 06 describes it. (Here it is
-  // in constant memory; as variables of the kernel it would cost registers that there are not.)
-  OnePassArguments<T> product[2];
+  T* const* sends;          // each: a ghost entry of a neighbour, for even steps
+  // The fast kernels': the product of even steps, as step 06 describes it.
+  OnePassArguments<T> product;
   int boundary_blocks;                  // blocks from 0 on that have boundary rows
   unsigned* arrivals;                   // of this part's own blocks
   double* block_sums;                   // one per block

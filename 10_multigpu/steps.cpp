@@ -114,10 +114,10 @@ bool record(const Options& options, const CommandArguments& arguments, const std
         static_cast<double>(a.nnz() * (sizeof(T) + sizeof(Index)) +
                             (a.rows + options.gpus) * sizeof(Index) + 2ull * a.rows * sizeof(T));
     // No norm: every step multiplies by 1.
-    const auto record_and_judge = [&](auto& machine, auto how) {
+    const auto record_and_judge = [&](auto& machine, auto... drive) {
       machine.keep_factor(1);
       machine.start(x);
-      record_trace(found, arguments.run.trace_limit, [&] { machine.run(options.steps, how); });
+      record_trace(found, arguments.run.trace_limit, [&] { machine.run(options.steps, drive...); });
       const Reference reference =
           make_reference(a, T{1}, machine.x_of(options.steps - 1), T{0}, {});
       const std::vector<T> y = machine.x_of(options.steps);
@@ -128,8 +128,8 @@ bool record(const Options& options, const CommandArguments& arguments, const std
     };
     try {
       if (way.kernel) {
-        PersistentMachine<T> machine(parts, {});
-        record_and_judge(machine, *way.kernel);
+        PersistentMachine<T> machine(parts, {*way.kernel});
+        record_and_judge(machine);
       } else {
         Machine<T> machine(std::move(parts), kernel, Setup{way.exchange});
         record_and_judge(machine, Drive::kLoop);

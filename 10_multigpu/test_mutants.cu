@@ -33,6 +33,7 @@ int seeds_that_find(Kernel kernel, PersistentKernel without, int seeds) {
   simt::settings().late_peer_stores = true;
   const auto machine_of = [&](int count) {
     PersistentSetup setup;
+    setup.kernel = without;
     setup.lanes_per_row = 4;
     setup.blocks = 2;
     auto machine = std::make_unique<PersistentMachine<double>>(
@@ -43,7 +44,7 @@ int seeds_that_find(Kernel kernel, PersistentKernel without, int seeds) {
   };
   constexpr int kSteps = 5;
   const auto three = machine_of(3);
-  three->run(kSteps, without);
+  three->run(kSteps);
   const std::vector<double> right = three->x_of(kSteps);
   int found = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
@@ -72,8 +73,9 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds", "[10]") {
     PersistentKernel without = PersistentKernel::kSimple;
     Needs needs = kSchedules;
   };
-  constexpr PersistentKernel kFast = PersistentKernel::kFast;
   constexpr PersistentKernel kSimple = PersistentKernel::kSimple;
+  constexpr PersistentKernel kRows = PersistentKernel::kRows;
+  constexpr PersistentKernel kShares = PersistentKernel::kShares;
   const Mistake mistakes[] = {
       {"flag_before_data", flag_before_data::persistent_kernel<double>},
       {"relaxed_flag", relaxed_flag::persistent_kernel<double>, kSimple, kLateStores},
@@ -84,10 +86,15 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds", "[10]") {
       {"one_buffer", one_buffer::persistent_kernel<double>},
       {"forgotten_neighbour", forgotten_neighbour::persistent_kernel<double>},
       {"ghosts_in_wrong_order", ghosts_in_wrong_order::persistent_kernel<double>},
-      {"relaxed_arrival", relaxed_arrival::persistent_fast_kernel<double>, kFast, kLateStores},
-      {"arrival_before_data", arrival_before_data::persistent_fast_kernel<double>, kFast},
-      {"step_before_fast", step_before_fast::persistent_fast_kernel<double>, kFast},
-      {"own_step_before", own_step_before::persistent_fast_kernel<double>, kFast},
+      {"relaxed_arrival", relaxed_arrival::persistent_shares_kernel<true, double>, kShares,
+       kLateStores},
+      {"relaxed_arrival", relaxed_arrival::persistent_rows_kernel<4, double>, kRows, kLateStores},
+      {"arrival_before_data", arrival_before_data::persistent_shares_kernel<true, double>, kShares},
+      {"step_before_fast", step_before_fast::persistent_shares_kernel<true, double>, kShares},
+      {"step_before_fast", step_before_fast::persistent_rows_kernel<4, double>, kRows},
+      {"own_step_before", own_step_before::persistent_shares_kernel<true, double>, kShares},
+      {"own_step_before", own_step_before::persistent_rows_kernel<4, double>, kRows},
+      {"one_buffer_of_rows", one_buffer_of_rows::persistent_rows_kernel<4, double>, kRows},
   };
   for (const Mistake& mistake : mistakes) {
     if (mistake.needs == kLateStores && !simt::is_instrumented()) {

@@ -13,13 +13,8 @@ from record_format import RecordError
 from records import frame, rows_of
 from tables import Table
 
-DRIVES = ("loop", "threads", "graph", "persistent", "persistent-flags", "persistent-words")
-
-
-def row(record):
-    def microseconds(times, drive):
-        return f"{1e3 * times[drive][1]:.1f}" if drive in times else "-"
-
+def row(record, drives):
+    times = record["step_ms"]
     busy = [1e3 * part["busy_ms"] for part in record["parts"] if "busy_ms" in part]
     return [
         record["matrix"],
@@ -28,7 +23,7 @@ def row(record):
         record["exchange"] + (", no norm" if record.get("norm") == "first" else ""),
         "PCSR-I" if record["partition"] == "rows" else "PCSR-II",
         str(record["gpus"]),
-        *(microseconds(record["step_ms"], drive) for drive in DRIVES),
+        *(f"{1e3 * times[drive][1]:.1f}" if drive in times else "-" for drive in drives),
         f"{min(busy):.1f} to {max(busy):.1f}" if busy else "-",
         f"{100 * record['efficiency']:.1f}%" if "efficiency" in record else "-",
     ]
@@ -38,15 +33,15 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     try:
-        rows = [row(record) for record in rows_of(frame(sys.argv[1:], "multigpu")) if "step_ms" in record]
+        records = [record for record in rows_of(frame(sys.argv[1:], "multigpu")) if "step_ms" in record]
     except (RecordError, OSError) as error:
         sys.exit(f"error: {error}")
-    if not rows:
+    if not records:
         sys.exit("error: no records of multigpu with times: they come from GPUs")
-    header = ["matrix", "million nonzeros", "kernel", "exchange", "partition", "GPUs", *DRIVES]
-    header += ["GPUs busy", "efficiency"]
+    drives = list(dict.fromkeys(drive for record in records for drive in record["step_ms"]))
+    header = ["matrix", "million nonzeros", "kernel", "exchange", "partition", "GPUs", *drives, "GPUs busy", "efficiency"]
     print("Microseconds per step, by who launches them.\n")
-    print(Table("", header, rows).markdown(), end="")
+    print(Table("", header, [row(record, drives) for record in records]).markdown(), end="")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,11 @@ holds() {
 small="--matrix stencil2d:9x8 --iterate 4"
 expect 'a table of parts' 0 '^ +2 +24 ' "$spmv" multigpu $small --gpus 3 --exchange packed,stores,parts \
   --partition rows --json "$scratch/records"
-holds 'a record for each way' test "$(grep -c '"exchange":"[a-z]*","steps":4' "$scratch/records")" = 3
+if grep -q '3 parts on' "$scratch/out"; then
+  echo 'skipped: a record for each way: there are fewer than 3 GPUs'
+else
+  holds 'a record for each way' test "$(grep -c '"exchange":"[a-z]*","steps":4' "$scratch/records")" = 3
+fi
 expect 'through the host' 0 'go through the host' "$spmv" multigpu $small --gpus 2 --exchange packed \
   --no-peer-access
 expect 'stores without peer access' 0 'left out: .*--exchange packed' "$spmv" multigpu $small --gpus 2 \
