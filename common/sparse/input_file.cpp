@@ -245,6 +245,24 @@ struct Piece {
   std::string_view rest() const { return {text.get() + whole_lines, size - whole_lines}; }
 };
 
+// Where in `text` the first line of more than `longest` bytes begins; npos if there is none. Such a
+// line has no end in at least one of the parts of half that length, of which most show one at once.
+std::size_t find_longer_line(std::string_view text, std::size_t longest) {
+  for (std::size_t part = 0; part < text.size();) {
+    const std::size_t part_end = part + longest / 2;
+    std::size_t end = text.find('\n', part);
+    if (end < part_end) {
+      part = part_end;
+      continue;
+    }
+    end = std::min(end, text.size());
+    const std::size_t begin = part == 0 ? 0 : text.rfind('\n', part - 1) + 1;  // npos + 1 is 0
+    if (end - begin > longest) return begin;
+    part = end + 1;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 // --- Whole lines --------------------------------------------------------------------------------
@@ -277,17 +295,17 @@ struct TextInPieces::State {
         const std::size_t room = std::min(coming.capacity - coming.size - 1, wanted);
         const std::size_t count = text.read(coming.text.get() + coming.size, room);
         ended = count == 0;
-        const std::string_view fresh(coming.text.get() + coming.size, count);
         coming.size += count;
         added += count;
         taken += count;
-        if (const std::size_t end = fresh.rfind('\n'); end != std::string_view::npos) {
-          coming.whole_lines = coming.size - count + end + 1;
-        }
-        if (coming.size - coming.whole_lines > kLongestLine) {
+        const std::string_view fresh = coming.rest();
+        if (const std::size_t longer = find_longer_line(fresh, kLongestLine);
+            longer != std::string_view::npos) {
+          coming.whole_lines += longer;
           fail_in_file(text.bytes().name(), fmt::format("a line is longer than {}; check the file",
                                                         byte_count(kLongestLine)));
         }
+        coming.whole_lines += fresh.rfind('\n') + 1;  // npos + 1 is 0
       }
     } catch (...) {
       fault = std::current_exception();

@@ -25,7 +25,7 @@ class TextInPieces {
  public:
   // A piece ends with the last line that ends within `piece_bytes`, or with a longer line.
   static constexpr std::size_t kPieceBytes = std::size_t{1} << 23;
-  // A line that is longer than this is refused, unless it ends within a piece.
+  // A line that is longer than this, in bytes, is refused.
   static constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
   // The file or pipe at `path`. Throws InputError when it cannot be opened.

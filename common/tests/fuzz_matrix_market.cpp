@@ -54,6 +54,8 @@ struct Outcome {
   std::string error;
 
   bool short_of_memory() const { return error.find(" of memory") != std::string::npos; }
+  // Of data that are corrupt and cut short, the size of the pieces decides what zlib finds first.
+  bool bad_gzip() const { return error.find("the gzip data ") != std::string::npos; }
 };
 
 template <typename T>
@@ -82,7 +84,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 
 template <typename T>
 void require_same(const Outcome<T>& a, const Outcome<T>& b) {
-  REQUIRE(a.error == b.error);
+  REQUIRE(a.error == b.error || (a.bad_gzip() && b.bad_gzip()));
   if (!a.file) return;
   REQUIRE(a.file->coo.row_indices == b.file->coo.row_indices);
   REQUIRE(a.file->coo.column_indices == b.file->coo.column_indices);
@@ -157,7 +159,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (choose(4) == 0) {
     const Outcome<float> narrow = parse<float>(text, in_pieces);
     if (!whole.short_of_memory() && !narrow.short_of_memory()) {
-      REQUIRE(narrow.error == whole.error);
+      REQUIRE(narrow.error == whole.error || (narrow.bad_gzip() && whole.bad_gzip()));
     }
     if (narrow.file) require_sound(*narrow.file);
     if (narrow.file && whole.file) {

@@ -642,7 +642,7 @@ TEST_CASE("malformed files are refused with one line that helps", "[matrix_marke
     options.memory_limit_bytes = 16 << 20;
     if (name.starts_with("real_part_")) options.complex_part = ComplexPart::kReal;
     for (const auto& [threads, chunk_bytes] :
-         {std::pair<unsigned, std::size_t>{1, 0}, {0, 0}, {1, 1}, {2, 9}}) {
+         {std::pair<unsigned, std::size_t>{1, 0}, {0, 0}, {1, 1}, {2, 9}, {32, 0}}) {
       options.threads = threads;
       options.chunk_bytes = chunk_bytes;
       std::string what = "no error";
