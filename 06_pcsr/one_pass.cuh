@@ -377,13 +377,15 @@ class OnePassPlan {
   cudaError_t multiply_rows(T alpha, const T* values, const T* x, T beta, T* y,
                             cudaStream_t stream) const {
     static constexpr decltype(&pcsr_rows_kernel<1, T>) kKernels[kRowsWidths] = {
-        pcsr_rows_kernel<1, T>,  pcsr_rows_kernel<2, T>,   pcsr_rows_kernel<4, T>,
-        pcsr_rows_kernel<8, T>,  pcsr_rows_kernel<16, T>,  pcsr_rows_kernel<32, T>,
-        pcsr_rows_kernel<64, T>, pcsr_rows_kernel<128, T>, pcsr_rows_kernel<256, T>};
+        pcsr_rows_kernel<1, T>,   pcsr_rows_kernel<2, T>,   pcsr_rows_kernel<4, T>,
+        pcsr_rows_kernel<8, T>,   pcsr_rows_kernel<16, T>,  pcsr_rows_kernel<32, T>,
+        pcsr_rows_kernel<64, T>,  pcsr_rows_kernel<128, T>, pcsr_rows_kernel<256, T>,
+        pcsr_rows_kernel<512, T>, pcsr_rows_kernel<1024, T>};
     const long long threads = static_cast<long long>(matrix_.rows) << rows_width_;
-    return launch(kKernels[rows_width_], static_cast<int>((threads - 1) / kRowsThreads + 1),
-                  kRowsThreads, 0, stream, overlaps(), matrix_.rows, matrix_.row_offsets,
-                  matrix_.column_indices, values, alpha, x, beta, y);
+    const int per_block = rows_threads(1 << rows_width_);
+    return launch(kKernels[rows_width_], static_cast<int>((threads - 1) / per_block + 1), per_block,
+                  0, stream, overlaps(), matrix_.rows, matrix_.row_offsets, matrix_.column_indices,
+                  values, alpha, x, beta, y);
   }
 
   template <typename... Parameters, typename... Arguments>

@@ -8,7 +8,7 @@
 // warps.
 //
 //   lane     multiplies every `lanes`-th nonzero of a row, 8 at a time (a round)
-//   group    of `lanes` lanes, 1 to 256: owns one row
+//   group    of `lanes` lanes, 1 to 1024: owns one row
 //
 // Launched by OnePassPlan::multiply (one_pass.cuh), which chooses this path and the number of
 // lanes; tested in test.cu, "one pass: both paths ...".
@@ -23,18 +23,22 @@
 
 namespace spmv {
 
-inline constexpr int kRowsThreads = 256;  // per block
-inline constexpr int kRowsItems = 8;      // nonzeros per lane and round
-inline constexpr int kRowsWidths = 9;     // numbers of lanes per row: 2^0, ..., 2^8
+inline constexpr int kRowsItems = 8;    // nonzeros per lane and round
+inline constexpr int kRowsWidths = 11;  // numbers of lanes per row: 2^0, ..., 2^10
+
+// Threads per block: a block holds whole rows.
+__host__ __device__ constexpr int rows_threads(int lanes) {
+  return lanes > 256 ? lanes : 256;
+}
 
 template <int lanes, typename T>
-__global__ void __launch_bounds__(kRowsThreads)
+__global__ void __launch_bounds__(rows_threads(lanes))
     pcsr_rows_kernel(int rows, const int* __restrict__ row_offsets,
                      const int* __restrict__ column_indices, const T* __restrict__ values, T alpha,
                      const T* x, T beta, T* y) {
-  static_assert(lanes > 0 && kRowsThreads % lanes == 0, "a row is added up within a block");
-  const int row =
-      static_cast<int>((blockIdx.x * static_cast<unsigned>(kRowsThreads) + threadIdx.x) / lanes);
+  constexpr unsigned kThreads = rows_threads(lanes);
+  static_assert(lanes > 0 && kThreads % lanes == 0, "a row is added up within a block");
+  const int row = static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / lanes);
   const int lane = threadIdx.x % lanes;
   int k = 0;
   int end = 0;
@@ -75,7 +79,7 @@ __global__ void __launch_bounds__(kRowsThreads)
     sum += __shfl_xor_sync(0xffffffffu, sum, distance);
   }
   if constexpr (lanes > 32) {
-    __shared__ T sum_of_warp_in_block[kRowsThreads / 32];
+    __shared__ T sum_of_warp_in_block[kThreads / 32];
     const int warp = static_cast<int>(threadIdx.x / 32);
     if (threadIdx.x % 32 == 0) sum_of_warp_in_block[warp] = sum;
     __syncthreads();

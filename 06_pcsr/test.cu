@@ -743,11 +743,11 @@ void check_rows(const Lengths& lengths) {
   OnePassInput<T> input(lengths, 1000, 0);
   for (const T beta : {T{0}, T{2}}) {
     input.y.upload(input.y0);
-    device::launch(
-        pcsr_rows_kernel<lanes, T>,
-        {dim3(device::divide_up(input.a.rows * lanes, kRowsThreads)), dim3(kRowsThreads)},
-        input.a.rows, input.a.row_offsets.data(), input.a.column_indices.data(),
-        input.a.values.data(), T{3}, input.x.data(), beta, input.y.data());
+    device::launch(pcsr_rows_kernel<lanes, T>,
+                   {dim3(device::divide_up(input.a.rows * lanes, rows_threads(lanes))),
+                    dim3(rows_threads(lanes))},
+                   input.a.rows, input.a.row_offsets.data(), input.a.column_indices.data(),
+                   input.a.values.data(), T{3}, input.x.data(), beta, input.y.data());
     input.check_y(T{3}, beta);
   }
 }
@@ -762,6 +762,8 @@ TEST_CASE("one pass: rows multiplied by any number of lanes", "[06]") {
     check_rows<64, double>(lengths);
     check_rows<256, float>(lengths);
     check_rows<256, double>(lengths);
+    check_rows<512, float>(lengths);
+    check_rows<1024, double>(lengths);
   }
 }
 
@@ -781,7 +783,9 @@ TEST_CASE("one pass: a plan chooses groups of lanes for rows that are alike, sha
   CHECK(chosen_lanes<double>(Lengths(300, 40)) == 32);
   CHECK(chosen_lanes<float>(Lengths(100, 800)) == 128);
   CHECK(chosen_lanes<double>(joined(Lengths(100, 800), {4000})) == 256);  // at most 3 rounds
-  CHECK(chosen_lanes<float>(joined(Lengths(100, 800), {7000})) == 0);
+  CHECK(chosen_lanes<float>(joined(Lengths(100, 800), {7000})) == 512);
+  CHECK(chosen_lanes<double>(joined(Lengths(20, 5000), {10500})) == 1024);
+  CHECK(chosen_lanes<float>(joined(Lengths(100, 800), {25000})) == 0);
   CHECK(chosen_lanes<double>(joined(Lengths(9000, 3), {700})) == 0);  // 9000 rows of 32 lanes
   CHECK(chosen_lanes<float>(joined({3}, Lengths(100, 0))) == 0);  // rows cost more than nonzeros
   CHECK(chosen_lanes<float>(Lengths(300, 40), {.path = OnePassPath::kShares}) == 0);
