@@ -1,13 +1,16 @@
 // Step 08, sliced ELL: ELL for 32 rows at a time, each slice as wide as its own longest row.
 //
-// ELL pads every row to the longest of the matrix. A warp owns 32 rows, so it suffices to pad them
-// to the longest of these. Where neighbours differ much, the rows of a window of 256 are sorted by
+// ELL pads every row to the longest of the matrix. A slice of 32 rows needs to be padded only to
+// the longest of these. Where neighbours differ much, the rows of a window of 256 are sorted by
 // length first: the rows of a slice become similar, and x is still read nearby.
 // (Monakov and others 2010; Kreutzer and others 2014, as SELL-C-sigma with C = 32 and sigma = 256.)
 //
-//   thread   owns one row
-//   warp     owns one slice: 32 neighbouring rows, or 32 of a window that are of similar length
-//   block    nothing of its own
+// One warp takes long for a wide slice: column after column. So several warps may share a slice,
+// each with every `warps`-th column, and a thread loads from four columns before it uses the first.
+//
+//   thread   multiplies its row's entries in the columns of its warp
+//   warp     owns every `warps`-th column of a slice
+//   block    owns one slice or more
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,6 +22,7 @@ namespace spmv {
 
 inline constexpr unsigned kSlice = 32;
 inline constexpr unsigned kSortWindow = 256;  // so that a place in it fits a byte
+inline constexpr int kColumnsInFlight = 4;    // per thread
 
 // The row in slot `slot`. Without `places` the rows are not permuted.
 __host__ __device__ __forceinline__ unsigned row_of_slot(unsigned slot,
@@ -26,24 +30,59 @@ __host__ __device__ __forceinline__ unsigned row_of_slot(unsigned slot,
   return places ? slot / kSortWindow * kSortWindow + places[slot] : slot;
 }
 
-// Slice s owns columns slice_begins[s] up to slice_begins[s + 1], each of 32 elements.
-template <typename T>
+template <bool read_once, typename T>
+__device__ __forceinline__ T load(const T* address) {
+  return read_once ? __ldcs(address) : *address;
+}
+
+// Slices per block of sell_kernel: 4 warps, if one slice does not need more.
+__host__ __device__ constexpr unsigned slices_per_block(unsigned warps) {
+  return warps < 4 ? 4 / warps : 1;
+}
+
+// Slice s owns columns slice_begins[s] up to slice_begins[s + 1], each of 32 elements, those of
+// padding with kNoColumn and 0. `read_once`: the matrix does not fit in the L2 cache, so what is
+// read of it is evicted first (__ldcs), and x stays there. Blocks of kSlice x warps x
+// slices_per_block(warps) threads.
+template <typename T, int warps, bool read_once>
 __global__ void sell_kernel(unsigned rows, const long long* slice_begins,
                             const unsigned char* places, const int* columns, const T* values,
                             T alpha, const T* x, T beta, T* y) {
-  const unsigned slot = blockIdx.x * blockDim.x + threadIdx.x;
-  if (slot >= rows) return;  // slots without a row are the last ones
+  const unsigned slice = blockIdx.x * slices_per_block(warps) + threadIdx.z;
+  const unsigned slot = slice * kSlice + threadIdx.x;
+  const int warp = static_cast<int>(threadIdx.y);  // of those of the slice
 
   // exercise: begin
-  const long long begin = slice_begins[slot / kSlice];
-  const int width = static_cast<int>(slice_begins[slot / kSlice + 1] - begin);
-  std::size_t place = static_cast<std::size_t>(begin) * kSlice + slot % kSlice;
   T sum = 0;
-#pragma unroll 4
-  for (int j = 0; j < width; ++j, place += kSlice) {
-    const int column = columns[place];
-    if (column != kNoColumn) sum += values[place] * x[column];
+  if (slot < rows) {  // slots without a row are the last ones
+    const long long begin = slice_begins[slice];
+    const int width = static_cast<int>(slice_begins[slice + 1] - begin);
+    const int* own_columns = columns + begin * kSlice + threadIdx.x;
+    const T* own_values = values + begin * kSlice + threadIdx.x;
+    for (int first = warp; first < width; first += kColumnsInFlight * warps) {
+      int column[kColumnsInFlight];
+      T value[kColumnsInFlight];
+#pragma unroll
+      for (int j = 0; j < kColumnsInFlight; ++j) {
+        const bool exists = first + j * warps < width;
+        const std::size_t place = static_cast<std::size_t>(first + j * warps) * kSlice;
+        column[j] = exists ? load<read_once>(&own_columns[place]) : kNoColumn;
+        value[j] = exists ? load<read_once>(&own_values[place]) : T{0};
+      }
+#pragma unroll
+      for (int j = 0; j < kColumnsInFlight; ++j) {
+        sum += value[j] * (column[j] != kNoColumn ? x[column[j]] : T{0});
+      }
+    }
   }
+  if constexpr (warps > 1) {
+    __shared__ T sums[slices_per_block(warps)][warps][kSlice];
+    sums[threadIdx.z][warp][threadIdx.x] = sum;
+    __syncthreads();
+#pragma unroll
+    for (int other = 1; other < warps; ++other) sum += sums[threadIdx.z][other][threadIdx.x];
+  }
+  if (warp != 0 || slot >= rows) return;
   const unsigned row = row_of_slot(slot, places);
   y[row] = scale(alpha, sum, beta, &y[row]);
   // exercise: end

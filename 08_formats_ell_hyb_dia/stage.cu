@@ -118,18 +118,45 @@ template <typename T>
 class SellSpmv final : public Spmv<T> {
  public:
   SellSpmv(const Problem<T>& problem, Rows order)
-      : a_(problem.csr, order, problem.padding_limit), nnz_(problem.csr.nnz) {}
+      : a_(problem.csr, order, problem.padding_limit), nnz_(problem.csr.nnz) {
+    const double bytes =
+        static_cast<double>(a_.bytes()) + (1.0 * problem.csr.rows + problem.csr.cols) * sizeof(T);
+    // Somewhat below its size: the L2 cache is in two halves.
+    read_once_ = bytes > 0.75 * device::attribute(cudaDevAttrL2CacheSize);
+  }
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
-    device::launch(sell_kernel<T>, thread_a_row(a_.rows, stream), a_.rows, a_.slice_begins.data(),
-                   a_.places.data(), a_.columns.data(), a_.values.data(), alpha, x, beta, y);
+    switch (a_.warps) {
+      case 1:
+        return multiply_with<1>(alpha, x, beta, y, stream);
+      case 2:
+        return multiply_with<2>(alpha, x, beta, y, stream);
+      case 4:
+        return multiply_with<4>(alpha, x, beta, y, stream);
+      default:
+        return multiply_with<8>(alpha, x, beta, y, stream);
+    }
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }
-  std::string choice() const override { return padding_text(static_cast<double>(a_.stored), nnz_); }
+  std::string choice() const override {
+    const std::string padding = padding_text(static_cast<double>(a_.stored), nnz_);
+    if (a_.warps == 1 || padding.empty()) return padding;
+    return std::to_string(a_.warps) + " warps per slice, " + padding;
+  }
 
  private:
+  template <int warps>
+  void multiply_with(T alpha, const T* x, T beta, T* y, cudaStream_t stream) {
+    const dim3 block(kSlice, warps, slices_per_block(warps));
+    const dim3 grid(device::divide_up(static_cast<unsigned>(a_.rows), kSlice * block.z));
+    device::launch(read_once_ ? sell_kernel<T, warps, true> : sell_kernel<T, warps, false>,
+                   {grid, block, 0, stream}, a_.rows, a_.slice_begins.data(), a_.places.data(),
+                   a_.columns.data(), a_.values.data(), alpha, x, beta, y);
+  }
+
   SlicedEll<T> a_;
   Index nnz_;
+  bool read_once_;
 };
 
 // --- Diagonals ----------------------------------------------------------------------------------

@@ -285,11 +285,11 @@ TEST_CASE("step 08: padding is counted, and refused before it is stored", "[08]"
 
   // Three slices of 32 rows and width 1, one of 4 rows and width 101. Sorted, the long row is in
   // the first slice.
-  CHECK(run("sell", matrix).choice == "padding 2.50x");
+  CHECK(run("sell", matrix).choice == "8 warps per slice, padding 2.50x");
   record = run("sell_sorted", matrix, 16);
   CHECK(record.unsuitable);
   CHECK(record.failure.find("3300 entries") != std::string::npos);
-  CHECK(run("sell_sorted", matrix, 17).choice == "padding 16.50x");
+  CHECK(run("sell_sorted", matrix, 17).choice == "8 warps per slice, padding 16.50x");
 
   // The main diagonal as such, the long row as CSR; nothing is padded but two places.
   record = run("dia_csr", matrix);
@@ -307,6 +307,52 @@ TEST_CASE("step 08: rows alike after sorting need no padding", "[08]") {
   CHECK(SlicedEll<float>(csr, Rows::kAsTheyStand, 100).columns.size() == 9 * 1024);
   // In a window of 256 one slice of 9, seven of 1.
   CHECK(SlicedEll<float>(csr, Rows::kSortedInWindows, 100).columns.size() == (9 + 7) * 128);
+}
+
+template <int warps, typename T>
+void check_sell(const Csr<T>& a, const std::vector<T>& x, const std::vector<T>& expected) {
+  const device::DeviceCsr<T> csr(a);
+  const device::Buffer<T> x_on_device("x", x);
+  const auto rows = static_cast<unsigned>(a.rows);
+  const dim3 block(kSlice, warps, slices_per_block(warps));
+  for (const Rows order : {Rows::kAsTheyStand, Rows::kSortedInWindows}) {
+    const SlicedEll<T> sell(csr, order, 100);
+    for (const auto kernel : {sell_kernel<T, warps, false>, sell_kernel<T, warps, true>}) {
+      device::Buffer<T> y("y", std::vector<T>(a.rows, 99));
+      device::launch(kernel, {dim3(device::divide_up(rows, kSlice * block.z)), block}, rows,
+                     sell.slice_begins.data(), sell.places.data(), sell.columns.data(),
+                     sell.values.data(), T{2}, x_on_device.data(), T{0}, y.data());
+      CAPTURE(warps);
+      CHECK(y.download() == expected);
+    }
+  }
+}
+
+// Of small integers, sums are exact in any order.
+TEMPLATE_TEST_CASE("step 08: sliced ELL with any number of warps per slice", "[08]", float,
+                   double) {
+  Csr<TestType> a = random_matrix<TestType>(777, 500, 9, {0, 3}, 5);
+  for (std::size_t k = 0; k < a.values.size(); ++k) a.values[k] = static_cast<int>(k % 5) - 2;
+  std::vector<TestType> x(a.cols), expected(a.rows, 0);
+  for (Index j = 0; j < a.cols; ++j) x[j] = j % 7 - 3;
+  for (Index row = 0; row < a.rows; ++row) {
+    for (Index k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
+      expected[row] += 2 * a.values[k] * x[a.column_indices[k]];
+    }
+  }
+  check_sell<1>(a, x, expected);
+  check_sell<2>(a, x, expected);
+  check_sell<4>(a, x, expected);
+  check_sell<8>(a, x, expected);
+}
+
+TEST_CASE("step 08: warps share a slice where slices are few or wide", "[08]") {
+  CHECK(warps_per_slice(31250, 5, 5 * 31250, 132) == 1);
+  CHECK(warps_per_slice(2048, 17, 9 * 2048, 132) == 2);
+  CHECK(warps_per_slice(1139, 21, 19 * 1139, 132) == 4);
+  CHECK(warps_per_slice(9375, 80, 57 * 9375, 132) == 4);  // wide on average
+  CHECK(warps_per_slice(100, 40, 4000, 132) == 8);
+  CHECK(warps_per_slice(1, 0, 0, 132) == 1);
 }
 
 TEST_CASE("step 08: sizes past 2^31 are refused with their figure", "[08]") {
