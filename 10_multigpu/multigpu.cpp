@@ -1,6 +1,7 @@
 // Step 10's own program: spmv multigpu --gpus 1,2,4 --exchange packed --iterate 100 --matrix ...
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <utility>
 

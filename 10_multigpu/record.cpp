@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "report.hpp"
 
 namespace spmv::multigpu {

@@ -1,7 +1,7 @@
 // Step 10: what its two programs print and record.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 // page of `make watch` and the lesson's picture. (For products, sizes and times: multigpu.cpp.)
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 #include <iostream>

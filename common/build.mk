@@ -106,7 +106,7 @@ DEFINES := -DSPMV_SOURCE_DIR='"$(ROOT)"' $(EXTRA_DEFINES)
 INCLUDES := -I$(ROOT)/common $(EXTRA_INCLUDES)
 OPENMP := $(if $(COUNTING),,$(shell echo | $(CXX) -fopenmp -include omp.h -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp))
 CXXFLAGS ?= $(if $(filter 1,$(SANITIZE)),-O0,-O2) -g1
-ALL_CXXFLAGS = -std=c++20 $(CXXFLAGS) $(OPENMP) $(WARNINGS) $(DEFINES) $(INCLUDES) -pthread -MMD -MP
+ALL_CXXFLAGS = -std=c++20 $(CXXFLAGS) $(OPENMP) $(WARNINGS) $(DEFINES) -I$(PARSED) $(INCLUDES) -pthread -MMD -MP
 LIBRARIES := $(EXTRA_LIBRARIES) -lz -pthread
 
 ifeq ($(BACKEND),cpu)
@@ -180,40 +180,49 @@ common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 
 # All of Catch2 in one file: its own speed does not matter, nor is it what the sanitizers are for.
 $(OUT)/common/tests/main.cpp.o: private CXXFLAGS := -O0
-# What reads the command line or JSON: most of its time to compile is spent on CLI11 and nlohmann/json, and it
-# has none to lose when it runs.
-$(call object,$(shell grep -lE '^#include (<(CLI|nlohmann)/|"harness/(command|options|profile|records)[.])' $(ROOT)/common/*/*.cpp $(ROOT)/[01]*/*.cpp $(ROOT)/[01]*/*/*.cpp \
-  2>/dev/null)): private CXXFLAGS := $(patsubst -O2,-O1,$(CXXFLAGS))
+# At -O1: the host's tests, and what reads the command line or JSON, whose speed is that of the compiler alone.
+test_objects := $(call object,$(ROOT)/common/tests/kernel_suite.cpp $(filter $(ROOT)/common/tests/%,$(TEST_SOURCES)) \
+  $(call step_test_sources,$(STEPS)))
+light_objects := $(filter %.cpp.o,$(test_objects)) $(call object,$(shell grep -lE \
+  '^#include (<(CLI|nlohmann)/|"harness/(command|options|profile|records)[.])' \
+  $(ROOT)/common/*/*.cpp $(ROOT)/[01]*/*.cpp $(ROOT)/[01]*/*/*.cpp 2>/dev/null))
+LIGHT_CXXFLAGS := $(patsubst -O2,-O1,$(CXXFLAGS))
+$(light_objects): private CXXFLAGS := $(LIGHT_CXXFLAGS)
 
 # What is compiled, of how much: counted by `make -n` when the first is.
 BUILD_OPTIONS = $(foreach v,BACKEND COUNT SANITIZE CUDA_ARCHS CXX CXXFLAGS NVCC KERNEL,$(if $(filter command,$(origin $v)),$v='$($v)'))
 to_compile = $(eval to_compile := $$(shell $(MAKE) -n COUNTING=1 $(BUILD_OPTIONS) $(MAKECMDGOALS) 2>/dev/null | grep -c "&& echo '  compile "))$(to_compile)
 progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_compile) )
 
-# Precompiled headers: HEADER for the `host` and for the `device`. g++ takes the one that was compiled with
-# the options it is called with, or reads the header itself; `private`, above and below, keeps the options of one
+# Precompiled headers: g++ takes a file in HEADER.gch/ in place of a HEADER that it would find later in its list of
+# directories, and reads the header itself if none there was compiled with its options. It does not notice another
+# -O, so the light objects have a directory of their own. `private`, above and below, keeps the options of one
 # object from the headers it needs. (-fpch-preprocess is for ccache.)
 PARSED := $(OUT)/precompiled
+LIGHT_PARSED := $(PARSED)$(if $(filter -O2,$(CXXFLAGS)),-light)
+$(light_objects): private PARSED := $(LIGHT_PARSED)
 ifeq ($(findstring clang,$(CXX)),)
-  precompiled = $(PARSED)/$(1).gch/$(2)
   INCLUDED := precompiled.hpp
+  INCLUDED_IN_TESTS := tests/precompiled_tests.hpp
+  parsed = $(PARSED)/$(INCLUDED).gch/$(1)
+$(light_objects): $(LIGHT_PARSED)/$(INCLUDED).gch/host
+$(filter %.cpp.o,$(test_objects)): $(LIGHT_PARSED)/$(INCLUDED_IN_TESTS).gch/host
+$(filter %.cu.o,$(test_objects)): $(PARSED)/$(INCLUDED_IN_TESTS).gch/device
 endif
-USE_PRECOMPILED = $(if $(INCLUDED),-I$(PARSED) -include $(INCLUDED) -fpch-preprocess)
-test_objects := $(call object,$(ROOT)/common/tests/kernel_suite.cpp $(filter $(ROOT)/common/tests/%,$(TEST_SOURCES)) \
-  $(call step_test_sources,$(STEPS)))
-$(test_objects): private INCLUDED := $(if $(INCLUDED),tests/precompiled_tests.hpp)
-$(filter %.cpp.o,$(test_objects)): $(call precompiled,tests/precompiled_tests.hpp,host)
+$(test_objects): private INCLUDED := $(INCLUDED_IN_TESTS)
 $(OUT)/common/tests/main.cpp.o: private INCLUDED :=
+USE_PRECOMPILED = $(if $(INCLUDED),-include $(INCLUDED) -fpch-preprocess)
 
-parsed := $(addprefix $(PARSED)/,precompiled.hpp.gch tests/precompiled_tests.hpp.gch)
-$(addsuffix /host,$(parsed)): $(PARSED)/%.gch/host: $(ROOT)/common/%
-	@mkdir -p $(@D) && echo '  compile $(progress)common/$*' >&2
-	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -x c++-header $< -o $@
-$(addsuffix /device,$(parsed)): $(PARSED)/%.gch/device: $(ROOT)/common/%
-	@mkdir -p $(@D) && echo '  compile $(progress)common/$* for kernels' >&2
-	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(patsubst c++,c++-header,$(DEVICE_FLAGS)) $< -o $@
+define precompile  # DIRECTORY, host or device, FLAGS
+$(addprefix $(1)/,$(addsuffix .gch/$(2),$(INCLUDED) $(INCLUDED_IN_TESTS))): $(1)/%.gch/$(2): $(ROOT)/common/%
+	@mkdir -p $$(@D) && echo '  compile $$(progress)common/$$* for the $(2)' >&2
+	$$(QUIET)$$(CXX) $$(ALL_CXXFLAGS) $(3) $$< -o $$@
+endef
+$(foreach d,$(sort $(PARSED) $(LIGHT_PARSED)),$(eval $(call precompile,$(d),host,-x c++-header)))
+$(eval $(call precompile,$(PARSED),device,$$(patsubst c++,c++-header,$$(DEVICE_FLAGS))))
+$(LIGHT_PARSED)/%: private CXXFLAGS := $(LIGHT_CXXFLAGS)
 
-$(OUT)/%.cpp.o: $(ROOT)/%.cpp $(call precompiled,precompiled.hpp,host)
+$(OUT)/%.cpp.o: $(ROOT)/%.cpp $(call parsed,host)
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(USE_PRECOMPILED) -c $< -o $@
 
@@ -223,8 +232,7 @@ ifeq ($(BACKEND),cpu)
 $(OUT)/%/thrust.cu.o: private DEVICE_FLAGS := -x c++ $(THRUST_INCLUDES) \
   -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_$(if $(OPENMP),OMP,CPP) -fno-sanitize=undefined
 
-$(filter %.cu.o,$(test_objects)): $(call precompiled,tests/precompiled_tests.hpp,device)
-$(OUT)/%.cu.o: $(ROOT)/%.cu $(call precompiled,precompiled.hpp,device)
+$(OUT)/%.cu.o: $(ROOT)/%.cu $(call parsed,device)
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(USE_PRECOMPILED) -c $< -o $@
 else

@@ -1,8 +1,10 @@
 // `spmv stationary` and `spmv transient`: the workload of step 08, with every kernel asked for.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "harness/command.hpp"

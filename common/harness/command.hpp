@@ -3,6 +3,8 @@
 // The common main reads the command line, options such as --matrix, --kernel and --json included;
 // the step adds its own and does the work. In a .cpp of the step:
 //
+//   #include <CLI/CLI.hpp>
+//
 //   struct Stationary { double tolerance = 1e-9; };
 //
 //   const bool registered = add_command(
@@ -17,7 +19,6 @@
 // a step but its tests.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <utility>
@@ -26,6 +27,10 @@
 #include "harness/report.hpp"
 #include "harness/run.hpp"
 #include "sparse/load.hpp"
+
+namespace CLI {
+class App;  // a source that adds options includes CLI/CLI.hpp, which is long
+}
 
 namespace spmv {
 

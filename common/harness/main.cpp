@@ -304,7 +304,7 @@ int main_program(int argc, char** argv) {
   const bool in_json = json->count() > 0 && options.json.empty();
   if (options.list) {
     if (in_json) {
-      std::cout << kernels_as_json().dump(1) << '\n';
+      std::cout << kernels_as_json() << '\n';
     } else {
       print_list();
     }
@@ -327,7 +327,7 @@ int main_program(int argc, char** argv) {
   const Environment environment = describe_environment(argc, argv);
   if (options.environment) {
     if (in_json) {
-      std::cout << environment_as_json(environment).dump(1) << '\n';
+      std::cout << environment_as_json(environment) << '\n';
     } else {
       print_environment(std::cout, environment);
     }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "harness/output.hpp"
@@ -121,7 +122,7 @@ ordered_json to_json(const Quartiles& q) {
   return {q.lower, q.median, q.upper, q.samples};
 }
 
-ordered_json kernels_as_json() {
+std::string kernels_as_json() {
   ordered_json list = ordered_json::array();
   for (const Kernel& kernel : kernels()) {
     const KernelInfo& k = kernel.info;
@@ -132,14 +133,14 @@ ordered_json kernels_as_json() {
                     {"idea", k.idea},
                     {"source", k.source}});
   }
-  return list;
+  return list.dump(1);
 }
 
-ordered_json environment_as_json(const Environment& environment) {
+std::string environment_as_json(const Environment& environment) {
   ordered_json json = software_of(environment);
   json["reason"] = environment.reason;
   json["devices"] = environment.devices;
-  return json;
+  return json.dump(1);
 }
 
 }  // namespace spmv

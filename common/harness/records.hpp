@@ -2,7 +2,7 @@
 // Nothing is recorded without verification.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -43,10 +43,10 @@ class Records {
 nlohmann::ordered_json to_json(const Quartiles& quartiles);
 
 // As `spmv --list --json` prints them: an array of objects.
-nlohmann::ordered_json kernels_as_json();
+std::string kernels_as_json();
 
 // As `spmv --environment --json` prints it: the run's description, but for id and command, with the
 // reason for this backend and the number of devices.
-nlohmann::ordered_json environment_as_json(const Environment& environment);
+std::string environment_as_json(const Environment& environment);
 
 }  // namespace spmv

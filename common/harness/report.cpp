@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "harness/records.hpp"
 #include "harness/table.hpp"

@@ -1,6 +1,7 @@
 // `spmv stand-in -m FILE --kind KIND`: the specification of the stand-in that would be made for a
 // real matrix from its size, longest row and spread alone. Without -m: those of the catalogue, by
 // which plots/ tells whether a record is of a stand-in as it is made now.
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 

@@ -89,6 +89,18 @@ rm -rf "$scratch/moved/build/cpu"*
 answer "$scratch/moved" 42
 expect 'a new build' 0 "$scratch/moved"
 mv "$scratch/log" "$scratch/build"
+case ${CXX:-g++} in g++*)
+  # -H lists what is read, precompiled headers with a !.
+  rm -rf "$scratch/moved/build/cpu"*
+  CXXFLAGS='-O2 -g1 -H' run "$scratch/moved"
+  if [ "$(grep -c '^! .*/precompiled.hpp.gch/' "$scratch/log")" = 2 ]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo 'FAILED: the precompiled headers are not used'
+    grep '^[!x] ' "$scratch/log"
+  fi ;;
+esac
 ends 'its progress' '^  compile 4/4 ' bash -c 'grep "^  compile" "$0"; false' "$scratch/build"
 
 echo "$passed passed, $failed failed"

@@ -1,6 +1,7 @@
 // The harness must find what is wrong: verification, measurement, registry, records.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
