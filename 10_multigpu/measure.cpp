@@ -31,7 +31,7 @@ Quartiles time_steps(const Run& run, int steps) {
 }  // namespace
 
 template <typename T>
-Measurement<T>::Measurement(const MeasureOptions& options, const CommandArguments& arguments,
+Measurement<T>::Measurement(const Options& options, const CommandArguments& arguments,
                             const std::string& spec)
     : options_(options),
       arguments_(arguments),
@@ -88,7 +88,7 @@ Outcome Measurement<T>::measure(const Way& way) {
   machine->run(1, Drive::kLoop);
   if (!is_right(*machine, way, 1, outcome)) return outcome;
   const std::vector<T> y = machine->x_of(1);
-  if (!options_.norm && iterates) {
+  if (options_.norm == "first" && iterates) {
     machine->start(x_);
     machine->run(kFirstSteps, Drive::kLoop);
     machine->keep_factor(machine->factor_of(kFirstSteps - 1));
@@ -173,13 +173,14 @@ bool Measurement<T>::time_drives(const Way& way, Machine<T>& machine,
     const AnyDrive& drive = kDrives.at(name);
     if (const auto* const kernel = std::get_if<PersistentKernel>(&drive)) {
       if (kExchanges.at(way.exchange) != Exchange::kStores) continue;
-      if (*kernel == PersistentKernel::kSimple && options_.norm) {
+      if (*kernel == PersistentKernel::kSimple && options_.norm == "each") {
         outcome.notes.push_back(name + ": left out: it has no norm; use --norm first");
         continue;
       }
       PersistentMachine<T> persistent(parts, {*kernel, options_.share_gpus});
-      persistent.keep_factor(options_.norm ? 0 : machine.factor_of(0));
+      persistent.keep_factor(options_.norm == "each" ? 0 : machine.factor_of(0));
       persistent.start(x_);
+      outcome.notes.push_back(fmt::format("{}: {}", name, persistent.choice()));
       const Run run = [&](int steps) { return persistent.run(steps); };
       if (!time_and_verify(name, persistent, run)) return false;
       continue;

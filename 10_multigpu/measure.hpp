@@ -31,9 +31,13 @@ inline const std::map<std::string, AnyDrive> kDrives{
     {"persistent", PersistentKernel::kFast},
     {"persistent-simple", PersistentKernel::kSimple}};
 
-struct MeasureOptions {
-  std::vector<std::string> drives;
-  bool norm = true;  // false: one factor for all steps, of the first ones' norms
+struct Options {
+  std::vector<int> gpus{2};
+  std::vector<std::string> partitions{"nonzeros"};
+  std::vector<std::string> exchanges{"none"};
+  std::vector<std::string> drives{"loop", "graph", "persistent"};
+  int steps = 0;              // 0: 100 on GPUs, 10 on the CPU backend
+  std::string norm = "each";  // "first": one factor for all steps, of the first ones' norms
   bool no_peer_access = false;
   int share_gpus = 0;  // how many GPUs the parts share; 0: one for each part
 };
@@ -43,8 +47,7 @@ template <typename T>
 class Measurement {
  public:
   // Throws InputError where `spec` is no matrix. The other two must outlive this.
-  Measurement(const MeasureOptions& options, const CommandArguments& arguments,
-              const std::string& spec);
+  Measurement(const Options& options, const CommandArguments& arguments, const std::string& spec);
   MatrixFacts matrix() const;
   // The first step and the last of each drive are verified. Throws InputError when the matrix is
   // not square, and the way iterates.
@@ -67,7 +70,7 @@ class Measurement {
   bool time_drives(const Way& way, Machine<T>& machine, const std::vector<Part<T>>& parts,
                    Outcome& outcome);
 
-  const MeasureOptions& options_;
+  const Options& options_;
   const CommandArguments& arguments_;
   bool measures_;
   std::unique_ptr<RowSource<T>> rows_;

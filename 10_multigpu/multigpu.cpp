@@ -16,15 +16,6 @@ namespace {
 const std::vector<std::string> kGpuMatrices{"stencil3d:256x256x256,points=27"};
 const std::vector<std::string> kCpuMatrices{"stencil2d:120x100", "powerlaw:8000x8000,nnz=60000"};
 
-struct Options {
-  std::vector<int> gpus{2};
-  std::vector<std::string> partitions{"nonzeros"};
-  std::vector<std::string> exchanges{"none"};
-  int steps = 0;
-  std::string norm = "each";
-  MeasureOptions measure{{"loop", "graph", "persistent"}, true, false, 0};
-};
-
 // Every number of GPUs, partition, exchange and kernel. On one GPU all partitions are the same, and
 // so are all ways to exchange.
 std::vector<Way> all_ways(const Options& options, const std::string& kernels) {
@@ -47,7 +38,7 @@ std::vector<Way> all_ways(const Options& options, const std::string& kernels) {
 // Whether all results are right.
 template <typename T>
 bool run(const Options& options, const CommandArguments& arguments, const std::string& spec) {
-  Measurement<T> measurement(options.measure, arguments, spec);
+  Measurement<T> measurement(options, arguments, spec);
   const MatrixFacts matrix = measurement.matrix();
   print_matrix(matrix);
   bool all_right = true;
@@ -74,7 +65,6 @@ int run(Options options, CommandArguments arguments) {
     throw InputError("multigpu: --trace is not for this command; use spmv steps --trace FILE");
   }
   if (options.steps == 0) options.steps = on_gpus ? 100 : 10;
-  options.measure.norm = options.norm == "each";
   print_environment(std::cout, arguments.environment);
   if (arguments.kernels == "*") arguments.kernels = "pcsr_one_pass";
   for (const Kernel* kernel : find_kernels(arguments.kernels)) {
@@ -115,7 +105,7 @@ std::vector<std::string> words(const Map& map) {
           ->delimiter(',')
           ->check(CLI::IsMember(words(kExchanges)));
       app.add_option(
-             "--drive", own->measure.drives,
+             "--drive", own->drives,
              "who launches: loop, graph; or, with --exchange stores, persistent: one kernel "
              "per GPU for all steps (persistent-simple: the lesson's)")
           ->delimiter(',')
@@ -128,9 +118,9 @@ std::vector<std::string> words(const Map& map) {
                      "each: every step divides by the power of two next to its norm; first: no "
                      "norm, all steps divide by the same number")
           ->check(CLI::IsMember({"each", "first"}));
-      app.add_flag("--no-peer-access", own->measure.no_peer_access,
+      app.add_flag("--no-peer-access", own->no_peer_access,
                    "as if no GPU could reach another one's memory");
-      app.add_option("--share-gpus", own->measure.share_gpus,
+      app.add_option("--share-gpus", own->share_gpus,
                      "how many GPUs the parts share; 0: one for each part, or all where there are "
                      "fewer")
           ->check(CLI::Range(0, kMaxGpus));

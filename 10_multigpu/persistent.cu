@@ -38,14 +38,19 @@ Csr<T> all_rows(const Part<T>& part) {
 
 // What step 06 asks of row lengths: as prepare_one_pass_kernel counts them.
 template <typename T>
-RowsStatistics statistics_of(const Csr<T>& a) {
+RowsStatistics statistics_of(const Part<T>& part) {
+  const Index boundary_rows = part.boundary.rows;
+  const auto length_of = [&](Index row) {
+    return row < boundary_rows ? part.boundary.row_length(row)
+                               : part.interior.row_length(row - boundary_rows);
+  };
   RowsStatistics found{};
   for (int w = 0; w < kRowsWidths; ++w) {
     const Index together = std::max(32 >> w, 1), items = kRowsItems << w;
-    for (Index first = 0; first < a.rows; first += together) {
+    for (Index first = 0; first < part.rows(); first += together) {
       int longest = 0;
-      for (Index row = first; row < std::min(first + together, a.rows); ++row) {
-        longest = std::max(longest, a.row_length(row));
+      for (Index row = first; row < std::min(first + together, part.rows()); ++row) {
+        longest = std::max(longest, length_of(row));
       }
       found.longest = std::max(found.longest, longest);
       found.rounds[w] += std::max(device::divide_up(longest, items), 1);
@@ -157,8 +162,7 @@ void PersistentMachine<T>::choose_kernel(const std::vector<Part<T>>& parts) {
   for (const Part<T>& part : parts) {
     nnz += part.nnz();
     if (kernel_ != PersistentKernel::kFast || part.rows() == 0) continue;
-    const Csr<T> all = all_rows(part);
-    const int wanted = rows_width(all.rows, all.nnz(), statistics_of(all));
+    const int wanted = rows_width(part.rows(), static_cast<int>(part.nnz()), statistics_of(part));
     rows_suit = rows_suit && wanted >= 0 && wanted <= 5;
     width = std::max(width, wanted);
   }
@@ -177,6 +181,12 @@ void PersistentMachine<T>::choose_kernel(const std::vector<Part<T>>& parts) {
     function_ = one_part ? persistent_shares_kernel<true, T> : persistent_shares_kernel<false, T>;
     warp_bytes_ = sizeof(OnePassShared<T>);
   }
+}
+
+template <typename T>
+std::string PersistentMachine<T>::choice() const {
+  if (kernel_ == PersistentKernel::kShares) return "equal shares";
+  return std::to_string(lanes_) + (lanes_ == 1 ? " lane" : " lanes") + " per row";
 }
 
 // As many warps as can be resident, or as are of use.
@@ -230,7 +240,7 @@ void PersistentMachine<T>::allocate(const Part<T>& from, int p) {
 template <typename T>
 void PersistentMachine<T>::find_shares(OnGpu& mine) {
   mine.boundary_blocks =
-      std::min(device::divide_up(mine.boundary_rows * lanes_, threads_), blocks_);
+      std::min(device::divide_up(mine.boundary_rows, threads_ / lanes_), blocks_);
   if (kernel_ != PersistentKernel::kShares) return;
   // As many shares as one pass has on as many warps, in blocks of its own size.
   const OnePassShape shape =

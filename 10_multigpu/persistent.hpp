@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "device/buffer.hpp"
@@ -37,8 +38,8 @@ class PersistentMachine {
   ~PersistentMachine();
 
   int devices() const { return devices_; }
-  // kSimple, kRows or kShares.
-  PersistentKernel kernel() const { return kernel_; }
+  // What the machine has chosen: "2 lanes per row", "equal shares".
+  std::string choice() const;
 
   // Every run begins with this x.
   void start(const std::vector<T>& x);
@@ -47,7 +48,7 @@ class PersistentMachine {
   // Does `steps` steps; milliseconds from the first launch until all are done. Throws DeviceError
   // when a part has timed out waiting for another one, or has more blocks than can be resident.
   double run(int steps) { return run(steps, function_); }
-  // The same for any kernel that takes kernel()'s place.
+  // The same for any kernel that takes its kernel's place.
   using Function = void (*)(PartsHere<T>, int);
   double run(int steps, Function function);
 

@@ -1,21 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "report.hpp"
 
 namespace spmv::multigpu {
 namespace {
-
-double deviation_of(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += value;
-  for (const double value : values) squares += std::pow(value - sum / count, 2);
-  return std::sqrt(squares / count);
-}
 
 const char* plural(int count) {
   return count == 1 ? "" : "s";
@@ -70,9 +61,6 @@ void print_outcome(const Way& way, const Outcome& outcome) {
     fmt::print("  parallel efficiency {:.1f}%, of one GPU's {:.1f} us\n",
                100 * *outcome.one_gpu_step_ms / (way.gpus * outcome.best_step_ms()),
                1e3 * *outcome.one_gpu_step_ms);
-  }
-  if (!outcome.busy_ms.empty()) {
-    fmt::print("  standard deviation of the busy times {:.4f} ms\n", deviation_of(outcome.busy_ms));
   }
   fmt::print(
       "  verified: the first step, and the last of each drive; checksum of the result {:016x}\n",

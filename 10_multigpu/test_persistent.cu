@@ -100,11 +100,12 @@ TEMPLATE_TEST_CASE(
 
 TEST_CASE("persistent: rows of like lengths have a fixed number of lanes", "[10]") {
   const PersistentDevices devices;
-  const auto kernel_for = [](const char* spec) {
-    return PersistentMachine<double>(parts_of(generate<double>(spec), 2), {}).kernel();
+  const auto choice_for = [](const char* spec) {
+    return PersistentMachine<double>(parts_of(generate<double>(spec), 2), {}).choice();
   };
-  CHECK(kernel_for("stencil2d:17x9") == kRows);
-  CHECK(kernel_for("powerlaw:20000x20000,nnz=100000,max_row=9000") == kShares);
+  CHECK(choice_for("stencil2d:400x400") == "1 lane per row");
+  CHECK(choice_for("stencil3d:40x40x40") == "4 lanes per row");  // or there were too few
+  CHECK(choice_for("powerlaw:20000x20000,nnz=100000,max_row=9000") == "equal shares");
 }
 
 TEST_CASE("persistent: parts that share GPUs", "[10]") {
