@@ -962,7 +962,7 @@ void run_blocks(GridState& state, unsigned workers, std::uint64_t first = 0) {
   const std::function<void(unsigned)> job = [&](unsigned worker) {
     Block& block = *blocks[worker];
     block.start_grid(state);
-    for (std::uint64_t i; (i = next.fetch_add(1)) < count && !state.failed();) {
+    for (std::uint64_t i; (i = next.fetch_add(1)) < count && !state.has_ended();) {
       block.run(scheduled_block(i, count, state.schedule));
     }
     block.end_grid();
@@ -985,7 +985,7 @@ Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
     return state.outcome();
   };
   Outcome outcome = run(GridState(grid, schedule, &races), workers);
-  if (outcome == Outcome::kDone && races.watch_readers()) {
+  while ((outcome == Outcome::kDone || races.must_begin_again) && races.watch_readers()) {
     races.restore(RaceMode::kFilter);
     outcome = run(GridState(grid, schedule, &races, true), workers);
   }

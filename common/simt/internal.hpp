@@ -1,6 +1,7 @@
 // What the parts of simt know of each other. Not for use outside simt.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <boost/context/detail/fcontext.hpp>
@@ -86,7 +87,7 @@ cudaError_t finish_all();
 class WrittenBytes {
  public:
   explicit WrittenBytes(std::size_t bytes)
-      : words_(std::make_unique<std::atomic<std::uint64_t>[]>(bytes / 64 + 1)) {}
+      : count_(bytes / 64 + 1), words_(std::make_unique<std::atomic<std::uint64_t>[]>(count_)) {}
   // Whether all of `count` bytes from `offset` on are.
   bool all(std::size_t offset, std::size_t count) const {
     if (offset % 64 + count > 64) return all_slow(offset, count);
@@ -96,6 +97,10 @@ class WrittenBytes {
   void add(std::size_t offset, std::size_t count) {
     if (!all(offset, count)) add_slow(offset, count);
   }
+  std::vector<std::uint64_t> save() const { return {words_.get(), words_.get() + count_}; }
+  void restore(const std::vector<std::uint64_t>& saved) {
+    std::copy(saved.begin(), saved.end(), words_.get());
+  }
 
  private:
   static std::uint64_t bits(std::size_t first, std::size_t count) {
@@ -104,6 +109,7 @@ class WrittenBytes {
   bool all_slow(std::size_t offset, std::size_t count) const;
   void add_slow(std::size_t offset, std::size_t count);
 
+  std::size_t count_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
 };
 
@@ -328,7 +334,7 @@ class Observer {
     AccessCounts counts = {};
     std::vector<RequestSample> samples = {};
   };
-  struct Instruction {
+  struct alignas(64) Instruction {
     const void* pc = nullptr;
     unsigned size = 0;
     Access access{};
@@ -426,6 +432,7 @@ class GridState {
 
   const Grid& grid() const { return grid_; }
   bool failed() const { return outcome() != Outcome::kDone; }
+  bool has_ended() const { return failed() || (races && races->must_begin_again); }
   Outcome outcome() const { return outcome_.load(std::memory_order_acquire); }
   // The first failure counts; the blocks of the grid stop as they notice it.
   void fail(Outcome outcome, std::string what);

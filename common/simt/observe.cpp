@@ -410,7 +410,14 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
 void Observer::watch(Tally& tally) {
   const bool writes = tally.access == Access::kStore || tally.access == Access::kAtomic;
   if (races_ && (writes || GlobalRaces::is_watched(tally.pc))) {
-    tally.region = races_->touch(tally.begin, tally.end - tally.begin, tally.size, writes);
+    tally.region =
+        races_->touch(tally.begin, tally.end - tally.begin, tally.size, writes, tally.written);
+  }
+  if (!check_races_ || !writes || counting_) return;
+  for (const Tally& other : tallies_) {
+    if (other.space != Space::kGlobal || other.region || other.begin != tally.begin) continue;
+    races_->read_unwatched(other.pc, other.begin);
+    races_->must_begin_again = true;
   }
 }
 

@@ -19,7 +19,8 @@ std::set<const void*> watched;  // loads
 
 }  // namespace
 
-Region* GlobalRaces::touch(std::uintptr_t begin, std::size_t bytes, unsigned size, bool writes) {
+Region* GlobalRaces::touch(std::uintptr_t begin, std::size_t bytes, unsigned size, bool writes,
+                           WrittenBytes* written) {
   const std::lock_guard lock(mutex_);
   Region& region = regions_[begin];
   if (!region.cells) {
@@ -33,6 +34,8 @@ Region* GlobalRaces::touch(std::uintptr_t begin, std::size_t bytes, unsigned siz
   if (writes && !region.before) {
     region.before = std::make_unique_for_overwrite<std::byte[]>(bytes);
     std::memcpy(region.before.get(), reinterpret_cast<const void*>(begin), bytes);
+    region.written = written;
+    if (written) region.written_before = written->save();
   }
   return &region;
 }
@@ -60,10 +63,11 @@ bool GlobalRaces::watch_readers() {
 
 void GlobalRaces::restore(RaceMode next_mode) {
   mode = next_mode;
-  suspicious = false;
+  suspicious = must_begin_again = false;
   for (auto& [begin, region] : regions_) {
     if (region.before) {
       std::memcpy(reinterpret_cast<void*>(begin), region.before.get(), region.bytes);
+      if (region.written) region.written->restore(region.written_before);
     }
   }
   if (mode == RaceMode::kFilter) {

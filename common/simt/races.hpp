@@ -4,6 +4,8 @@
 // A launch runs up to three times. First as it is scheduled, on all cores: per word of global
 // memory a *cell* notes which kinds of access came from one thread, one block, or several, and
 // shared memory is treated alike, which is enough to say that two threads may have raced (filter).
+// (Loads of what the launch does not write are not noted; where one turns out to be written, the
+// launch begins again.)
 // Mostly none may, and that is all. Else memory is restored, and the launch runs again, on one
 // thread of the host, with blocks, warps and lanes in order, and every access to what it writes is
 // compared with those before it (happens-before). What this finds is the verdict, so that it
@@ -38,6 +40,8 @@
 #include "simt/engine.hpp"
 
 namespace simt {
+
+class WrittenBytes;
 
 enum class RaceMode : std::uint8_t { kFilter, kOrder };
 
@@ -136,6 +140,8 @@ struct Region {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
   std::unique_ptr<std::byte[]> before;  // its content before the first write
+  WrittenBytes* written = nullptr;      // which of it is initialised, where that is known
+  std::vector<std::uint64_t> written_before;
   unsigned cell_bytes = 4;              // per cell: the size of the elements, up to 8
   std::unique_ptr<std::uint64_t[], void (*)(void*)> cells{nullptr, std::free};
   std::vector<Word*> words;  // one per 8 bytes
@@ -146,11 +152,14 @@ class GlobalRaces {
  public:
   RaceMode mode = RaceMode::kFilter;
   std::atomic<bool> suspicious{false};  // by the filter: look closer
+  // What was read without being watched is being written: the blocks that have not started need not.
+  std::atomic<bool> must_begin_again{false};
   bool relied_on_order = false;         // of atomic operations, see above
 
   // The region of the allocation at `begin`, about to be written, or to be watched, by an access to
   // `size` bytes.
-  Region* touch(std::uintptr_t begin, std::size_t bytes, unsigned size, bool writes);
+  Region* touch(std::uintptr_t begin, std::size_t bytes, unsigned size, bool writes,
+                WrittenBytes* written);
   // Loads are watched only where the kernel also writes what they read. Which those are is learnt:
   // an instruction that did reads `region` without being watched.
   static bool is_watched(const void* load);
