@@ -98,6 +98,8 @@ KERNELS = {
     "throw": lambda: (in_kernel("throw 1;"), REFUSED),
     # Calls that no name shows.
     "function_pointer": lambda: (in_kernel("((void (*)())0x401000)();"), REFUSED),
+    "function_pointer_by_bits": lambda: (in_kernel("std::bit_cast<void (*)()>(0x401000L)();"), REFUSED),
+    "function_pointer_in_template": lambda: (in_kernel("call_at(+[] {}, 0x401000);", top="template <typename F> __device__ void call_at(F, long a) { std::bit_cast<F>(a)(); }"), REFUSED),
     "function_pointer_copied": lambda: (in_kernel("auto f = &min<int>; f(1, 2);"), REFUSED),
     "function_passed": lambda: (in_kernel("call_it(nothing);", top="__device__ inline void nothing() {}\ntemplate <typename F> __device__ void call_it(F f) { f(); }"), REFUSED),
     "member_pointer": lambda: (in_kernel("int Own::* p = nullptr;", top="struct Own { int a; };"), REFUSED),
@@ -145,6 +147,8 @@ KERNELS = {
     "builtin_copy": lambda: (in_kernel("__builtin_memcpy(y, x, rows);"), REFUSED),
     "atomic_builtin": lambda: (in_kernel("__atomic_store_n((int*)y, 1, 0);"), REFUSED),
     "through_printf": lambda: (in_kernel('int n; printf("%s%n", (const char*)x, &n);'), REFUSED),
+    "through_printf_escaped": lambda: (in_kernel('int n; printf("\\x25n", &n);'), REFUSED),
+    "through_printf_chosen": lambda: (in_kernel('int n; printf(row ? "%d" : "%n", &n);'), REFUSED),
     "through_frexp": lambda: (in_kernel("int e; frexp(1.0, &e);"), REFUSED),
     "remembered": lambda: (in_kernel("static T last; last = 1;"), REFUSED),
     "remembered_in_device": lambda: (at_top("__device__ int remembered;"), REFUSED),

@@ -58,6 +58,22 @@ def symbols(paths):
     return called, defined
 
 
+def calling_pointers(paths):
+    """Functions of object files that call through a pointer, which kernels have no need of; by any way, of
+    which a template hides the types from whitelist.py."""
+    found = set()
+    for path in paths:
+        command = ["objdump", "-d", "--no-show-raw-insn", str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        function = ""
+        for line in done.stdout.splitlines():
+            if line.endswith(">:"):
+                function = line[line.index("<") + 1 : -2].split(".")[0]  # without the suffix of a clone
+            elif re.search(r"\tcall\w*\s+\*|\tblra?\w*\s", line):  # x86-64, AArch64
+                found.add(function)
+    return found
+
+
 def forbidden(built, given, kit):
     """What objects call, or put in the place of the harness's, and that no kernel may. Each argument:
     the symbols() of objects."""
@@ -110,19 +126,21 @@ class Build:
         return rules.examine(self.source, changed, given)
 
     def given_symbols(self):
-        """Of the objects of the step as it was handed out; kept beside the kit, under a hash of its files."""
+        """(called, defined, calling pointers) of the objects of the step as it was handed out; kept beside the kit,
+        under a hash of its files."""
         for name in self.files:
             self.give(name)
         digest = hashlib.sha256(str((self.kit / "runner.a").stat().st_mtime_ns).encode())
         for source in sorted(p for p in self.source.rglob("*") if p.is_file()):
             digest.update(f"{source.relative_to(self.source)}\0".encode() + source.read_bytes())
-        path = self.kit / f"given-{self.step}-{digest.hexdigest()[:16]}.json"
+        path = self.kit / f"symbols-{self.step}-{digest.hexdigest()[:16]}.json"
         if path.exists():
             return [set(names) for names in json.loads(path.read_text())]
         good, text = self.compile(self.out / "given")
         if not good:
             raise whitelist.Unusable(f"the step does not compile as it was handed out: {text}")
-        found = symbols((self.out / "given").glob("*.o"))
+        objects = list((self.out / "given").glob("*.o"))
+        found = [*symbols(objects), calling_pointers(objects)]
         shutil.rmtree(self.out / "given")
         try:
             path.write_text(json.dumps([sorted(names) for names in found]))
@@ -155,7 +173,7 @@ class Build:
             found = self.find_forbidden()
             if found:  # one cannot tell whose they are
                 for name in self.files:
-                    answer["refused"].setdefault(name, [f"{name}: its object file calls or defines {', '.join(found)[:200]}"])
+                    answer["refused"].setdefault(name, [f"{name}: {text}" for text in found])
                 return answer
         answer["built"] = True
         return answer
@@ -185,9 +203,13 @@ class Build:
                 (self.source / self.step / name).write_bytes(kept[name])
 
     def find_forbidden(self):
-        built = symbols((self.out / "objects").glob("*.o"))
-        kit = symbols([self.kit / "runner.a"])
-        return forbidden(built, self.given_symbols(), kit)
+        """What the objects do and no kernel may: texts."""
+        objects = list((self.out / "objects").glob("*.o"))
+        called, defined, calling = self.given_symbols()
+        names = forbidden(symbols(objects), (called, defined), symbols([self.kit / "runner.a"]))
+        return ([f"its object file calls or defines {', '.join(names)[:200]}"] if names else []) + [
+            f"its object file calls a function through a pointer, in {name[:200]}"
+            for name in sorted(calling_pointers(objects) - calling)]  # fmt: skip
 
 
 def main():

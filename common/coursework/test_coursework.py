@@ -38,6 +38,7 @@ from submissions import Unreadable, read_submission, submissions_in
 
 STEPS = sorted(path.parent for path in ROOT.glob("[0-9][0-9]_*/exercise.ini"))
 FULL = os.environ.get("COURSEWORK") == "full"
+os.environ.pop("MAKEFLAGS", None)  # of `make test-coursework`, whose job server is not passed on
 
 try:
     SANDBOX = Sandbox()

@@ -500,14 +500,12 @@ class Tree:
 
     def check_call(self, cursor):
         if cursor.spelling == "printf":
-            texts = [t for t in self.first_argument(cursor) if t.kind.name == "STRING_LITERAL"]
-            if not texts or re.search(r"%[^a-zA-Z%]*(h|l|ll|z|j|t|L)*[ns]", texts[0].spelling):
-                self.refuse(cursor, "this printf", "its format is a literal, without %n and %s")
-
-    @staticmethod
-    def first_argument(cursor):
-        arguments = list(cursor.get_arguments())
-        return arguments[0].walk_preorder() if arguments else []
+            format_ = next(iter(cursor.get_arguments()), None)
+            while format_ is not None and format_.kind.name in ("UNEXPOSED_EXPR", "PAREN_EXPR"):
+                format_ = next(iter(format_.get_children()), None)
+            literal = format_ is not None and format_.kind.name == "STRING_LITERAL"
+            if not literal or re.search(r"%[^a-zA-Z%]*(h|l|ll|z|j|t|L)*[ns]|\\[^nt\"'\\]", format_.spelling):
+                self.refuse(cursor, "this printf", "its format is a literal, without %n and %s, and without escapes but \\n and \\t")
 
     def check(self, top):
         """Everything below a cursor of this file. (With a stack of its own: an expression may be as
