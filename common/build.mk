@@ -191,7 +191,7 @@ $(light_objects): private CXXFLAGS := $(LIGHT_CXXFLAGS)
 
 # What is compiled, of how much: counted by `make -n` when the first is.
 BUILD_OPTIONS = $(foreach v,BACKEND COUNT SANITIZE CUDA_ARCHS CXX CXXFLAGS NVCC KERNEL,$(if $(filter command,$(origin $v)),$v='$($v)'))
-to_compile = $(eval to_compile := $$(shell $(MAKE) -n COUNTING=1 $(BUILD_OPTIONS) $(MAKECMDGOALS) 2>/dev/null | grep -c "&& echo '  compile "))$(to_compile)
+to_compile = $(eval to_compile := $$(shell $(MAKE) -n COUNTING=1 PWD="$(PWD)" $(BUILD_OPTIONS) $(MAKECMDGOALS) 2>/dev/null | grep -c "&& echo '  compile "))$(to_compile)
 progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_compile) )
 
 # Precompiled headers: g++ takes a file in HEADER.gch/ in place of a HEADER that it would find later in its list of
