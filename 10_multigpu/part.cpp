@@ -15,10 +15,11 @@ using Cuts = std::vector<Index>;
 
 constexpr Index kAligned = 32;  // elements: whole sectors, whatever the precision
 
-// The rows of `a` that `rows` names, each column made new_column(column).
-template <typename T, typename NewColumn>
-Csr<T> take_rows(const Csr<T>& a, const Index* rows, Index count, Index cols,
-                 const NewColumn& new_column) {
+// The rows of `a` that `rows` names, each column replaced by new_column[column].
+template <typename T>
+Csr<T> take_rows(const Csr<T>& a, const std::vector<Index>& rows, Index cols,
+                 const std::vector<Index>& new_column) {
+  const auto count = static_cast<Index>(rows.size());
   Csr<T> taken;
   taken.rows = count;
   taken.cols = cols;
@@ -32,7 +33,7 @@ Csr<T> take_rows(const Csr<T>& a, const Index* rows, Index count, Index cols,
   for (Index i = 0; i < count; ++i) {
     Index to = taken.row_offsets[i];
     for (Index k = a.row_offsets[rows[i]]; k < a.row_offsets[rows[i] + 1]; ++k, ++to) {
-      taken.column_indices[to] = new_column(a.column_indices[k]);
+      taken.column_indices[to] = new_column[a.column_indices[k]];
       taken.values[to] = a.values[k];
     }
   }
@@ -51,7 +52,7 @@ std::vector<char> used_columns(const Csr<T>& slice) {
 }
 
 // The part with its rows in order, and its halos, whose sources are columns, counted from the
-// owner's first; `boundary` and `interior` have their number of rows and no nonzeros yet.
+// owner's first; `matrix` is still empty.
 // used: used_columns(slice). needed_by_others: one per row of the part, or none.
 template <typename T>
 Part<T> order_rows(const Csr<T>& slice, const Cuts& cuts, int p, Exchange exchange,
@@ -71,8 +72,7 @@ Part<T> order_rows(const Csr<T>& slice, const Cuts& cuts, int p, Exchange exchan
   std::iota(part.order.begin(), part.order.end(), Index{0});
   const auto interior = std::stable_partition(part.order.begin(), part.order.end(),
                                               [&](Index row) { return is_boundary[row]; });
-  part.boundary.rows = static_cast<Index>(interior - part.order.begin());
-  part.interior.rows = slice.rows - part.boundary.rows;
+  part.boundary_rows = static_cast<Index>(interior - part.order.begin());
 
   part.local_cols = slice.rows + (kAligned - slice.rows % kAligned) % kAligned;
   for (int owner = 0; owner + 1 < static_cast<int>(cuts.size()); ++owner) {
@@ -91,7 +91,7 @@ Part<T> order_rows(const Csr<T>& slice, const Cuts& cuts, int p, Exchange exchan
   return part;
 }
 
-// Fills in the part's two matrices. place, for kParts: of each column of the whole matrix, its
+// Fills in the part's matrix. place, for kParts: of each column of the whole matrix, its
 // place in all parts' x, one after the other.
 template <typename T>
 void renumber(Part<T>& part, const Csr<T>& slice, const Cuts& cuts, Exchange exchange,
@@ -105,11 +105,7 @@ void renumber(Part<T>& part, const Csr<T>& slice, const Cuts& cuts, Exchange exc
       local[column] = halo.ghost_begin + (exchange == Exchange::kParts ? place[column] - first : i);
     }
   }
-  const Index boundary_rows = part.boundary.rows;
-  const auto new_column = [&](Index column) { return local[column]; };
-  part.boundary = take_rows(slice, part.order.data(), boundary_rows, part.local_cols, new_column);
-  part.interior = take_rows(slice, part.order.data() + boundary_rows, slice.rows - boundary_rows,
-                            part.local_cols, new_column);
+  part.matrix = take_rows(slice, part.order, part.local_cols, local);
 }
 
 }  // namespace
@@ -124,7 +120,7 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts
       parts[p].first_row = cuts[p];
       parts[p].order.resize(slices[p].rows);
       std::iota(parts[p].order.begin(), parts[p].order.end(), Index{0});
-      parts[p].interior = slices[p];
+      parts[p].matrix = slices[p];
       parts[p].local_cols = slices[p].cols;
     }
     return parts;

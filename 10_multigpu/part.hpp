@@ -28,7 +28,7 @@ struct Halo {
 
 // A part's rows stand in an order of its own: first the boundary rows, which need entries of other
 // parts' x, then the interior rows. So the interior can be multiplied while ghost entries are on
-// their way, and each is a CSR matrix of its own, for any kernel. Entry i of the part's y, and of
+// their way. Entry i of the part's y, and of
 // its own part of x, which y becomes, is that of row first_row + order[i]. With kStores rows that
 // other parts need are boundary rows, too.
 //
@@ -42,14 +42,13 @@ template <typename T>
 struct Part {
   Index first_row = 0;
   std::vector<Index> order;
-  Csr<T> boundary;
-  Csr<T> interior;
+  Csr<T> matrix;            // the rows in this order, the columns local
+  Index boundary_rows = 0;  // of it
   std::vector<Halo> halos;
   Index local_cols = 0;
   Index remote_cols = 0;  // distinct columns of other parts, in the nonzeros
 
   Index rows() const { return static_cast<Index>(order.size()); }
-  long long nnz() const { return 0LL + interior.nnz() + boundary.nnz(); }
 };
 
 // Rows [cuts[p], cuts[p + 1]) of a matrix, their columns those of the whole matrix, for each part
@@ -95,7 +94,7 @@ struct PartShape {
 
 template <typename T>
 PartShape shape_of(const Part<T>& part) {
-  PartShape shape{part.rows(), part.nnz(), part.boundary.rows, part.remote_cols, 0};
+  PartShape shape{part.rows(), part.matrix.nnz(), part.boundary_rows, part.remote_cols, 0};
   for (const Halo& halo : part.halos) shape.fetched += halo.count();
   return shape;
 }

@@ -21,36 +21,16 @@ namespace {
 
 using Word = unsigned long long;
 
-// The boundary rows, then the interior ones.
-template <typename T>
-Csr<T> all_rows(const Part<T>& part) {
-  Csr<T> all = part.boundary;
-  const Csr<T>& interior = part.interior;
-  all.rows = part.rows();
-  for (Index row = 0; row < interior.rows; ++row) {
-    all.row_offsets.push_back(part.boundary.nnz() + interior.row_offsets[row + 1]);
-  }
-  all.column_indices.insert(all.column_indices.end(), interior.column_indices.begin(),
-                            interior.column_indices.end());
-  all.values.insert(all.values.end(), interior.values.begin(), interior.values.end());
-  return all;
-}
-
 // What step 06 asks of row lengths: as prepare_one_pass_kernel counts them.
 template <typename T>
-RowsStatistics statistics_of(const Part<T>& part) {
-  const Index boundary_rows = part.boundary.rows;
-  const auto length_of = [&](Index row) {
-    return row < boundary_rows ? part.boundary.row_length(row)
-                               : part.interior.row_length(row - boundary_rows);
-  };
+RowsStatistics statistics_of(const Csr<T>& a) {
   RowsStatistics found{};
   for (int w = 0; w < kRowsWidths; ++w) {
     const Index together = std::max(32 >> w, 1), items = kRowsItems << w;
-    for (Index first = 0; first < part.rows(); first += together) {
+    for (Index first = 0; first < a.rows; first += together) {
       int longest = 0;
-      for (Index row = first; row < std::min(first + together, part.rows()); ++row) {
-        longest = std::max(longest, length_of(row));
+      for (Index row = first; row < std::min(first + together, a.rows); ++row) {
+        longest = std::max(longest, a.row_length(row));
       }
       found.longest = std::max(found.longest, longest);
       found.rounds[w] += std::max(device::divide_up(longest, items), 1);
@@ -160,9 +140,9 @@ void PersistentMachine<T>::choose_kernel(const std::vector<Part<T>>& parts) {
   bool rows_suit = true;
   int width = 0;
   for (const Part<T>& part : parts) {
-    nnz += part.nnz();
+    nnz += part.matrix.nnz();
     if (kernel_ != PersistentKernel::kFast || part.rows() == 0) continue;
-    const int wanted = rows_width(part.rows(), static_cast<int>(part.nnz()), statistics_of(part));
+    const int wanted = rows_width(part.rows(), part.matrix.nnz(), statistics_of(part.matrix));
     rows_suit = rows_suit && wanted >= 0 && wanted <= 5;
     width = std::max(width, wanted);
   }
@@ -205,9 +185,10 @@ void PersistentMachine<T>::choose_grid(const std::vector<Part<T>>& parts) {
   long long most = 1;  // warps
   for (const Part<T>& part : parts) {
     const bool by_rows = kernel_ != PersistentKernel::kShares;
-    const long long wanted =
-        by_rows ? device::divide_up(1LL * lanes_ * part.rows(), 32LL)
-                : device::divide_up<long long>(part.rows() + part.nnz(), kOnePassLeastWindow);
+    const long long wanted = by_rows
+                                 ? device::divide_up(1LL * lanes_ * part.rows(), 32LL)
+                                 : device::divide_up<long long>(
+                                       0LL + part.rows() + part.matrix.nnz(), kOnePassLeastWindow);
     most = std::max(most, wanted);
   }
   const int useful = static_cast<int>(std::min(most, 1LL << 20));
@@ -223,10 +204,10 @@ void PersistentMachine<T>::allocate(const Part<T>& from, int p) {
   on_gpu_[p] = std::make_unique<OnGpu>();
   OnGpu& mine = *on_gpu_[p];
   mine.first_row = from.first_row;
-  mine.boundary_rows = from.boundary.rows;
+  mine.boundary_rows = from.boundary_rows;
   mine.order = from.order;
   mine.halos = from.halos;
-  mine.csr = device::DeviceCsr<T>(all_rows(from));
+  mine.csr = device::DeviceCsr<T>(from.matrix);
   mine.local_cols = from.local_cols;
   mine.x = device::Buffer<T>("x", 2 * x_distance_);
   mine.arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());

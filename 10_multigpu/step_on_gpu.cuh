@@ -26,6 +26,7 @@
 #include "pack.cuh"
 #include "part.hpp"
 #include "push.cuh"
+#include "sparse/row_source.hpp"
 #include "transport.hpp"
 
 namespace spmv::multigpu {
@@ -75,7 +76,7 @@ class StepOnGpu {
         device_(device),
         exchange_(exchange),
         rows_(part.rows()),
-        boundary_rows_(part.boundary.rows),
+        boundary_rows_(part.boundary_rows),
         first_row_(part.first_row),
         order_(std::move(part.order)),
         comm_(urgent_stream()),
@@ -88,8 +89,8 @@ class StepOnGpu {
     x_[0] = device::Buffer<T>("x", part.local_cols);
     x_[1] = device::Buffer<T>(keeps_x ? "y" : "x", keeps_x ? rows_ : part.local_cols);
     for (device::Buffer<T>& x : x_) x.upload(nans(x.size()));
-    interior_ = Piece<T>(std::move(part.interior), kernel);
-    boundary_ = Piece<T>(std::move(part.boundary), kernel);
+    interior_ = Piece<T>(slice_of(part.matrix, boundary_rows_, rows_), kernel);
+    boundary_ = Piece<T>(slice_of(part.matrix, 0, boundary_rows_), kernel);
     device::check(cudaDeviceSynchronize(), "setting up a GPU");
   }
   StepOnGpu(const StepOnGpu&) = delete;

@@ -81,7 +81,7 @@ nlohmann::ordered_json describe(const std::vector<Part<T>>& parts) {
         columns[halo.ghost_begin + i] = owner.first_row + owner.order[halo.sources[i]];
       }
     }
-    all.push_back({{"rows", rows}, {"boundary", {0, part.boundary.rows}}, {"columns", columns}});
+    all.push_back({{"rows", rows}, {"boundary", {0, part.boundary_rows}}, {"columns", columns}});
   }
   return all;
 }

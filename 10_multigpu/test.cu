@@ -146,26 +146,25 @@ TEST_CASE("parts: what stands where", "[10]") {
   const auto parts = parts_of(a, Partition::kRows, 2, Exchange::kPacked);
   CHECK(parts[0].order == Cuts{1, 0});  // boundary rows first
   CHECK(parts[1].order == Cuts{0, 1});
-  CHECK(parts[0].interior.values == std::vector<double>{1});
-  CHECK(parts[0].boundary.values == std::vector<double>{2, 3, 4});
+  CHECK(parts[0].boundary_rows == 1);
+  CHECK(parts[0].matrix.values == std::vector<double>{2, 3, 4, 1});
   REQUIRE(parts[0].halos.size() == 1);
   CHECK(parts[0].halos[0].owner == 1);
   CHECK(parts[0].halos[0].sources == Cuts{0});  // row 2 stands first in part 1
-  CHECK(parts[0].boundary.column_indices == Cuts{1, 0, parts[0].halos[0].ghost_begin});
+  CHECK(parts[0].matrix.column_indices == Cuts{1, 0, parts[0].halos[0].ghost_begin, 1});
   CHECK(parts[0].remote_cols == 1);
-  CHECK(parts[1].interior.column_indices == Cuts{1});
-  CHECK(parts[1].boundary.column_indices == Cuts{parts[1].halos[0].ghost_begin, 1});
+  CHECK(parts[1].matrix.column_indices == Cuts{parts[1].halos[0].ghost_begin, 1, 1});
   CHECK(shape_of(parts[1]).fetched == 1);
 
   const auto whole = parts_of(a, Partition::kRows, 2, Exchange::kParts);
   CHECK(whole[0].halos[0].sources == Cuts{0, 1});
-  CHECK(whole[0].boundary.column_indices == Cuts{1, 0, whole[0].halos[0].ghost_begin});
+  CHECK(whole[0].matrix.column_indices == Cuts{1, 0, whole[0].halos[0].ghost_begin, 1});
   const auto none = parts_of(a, Partition::kRows, 2, Exchange::kNone);
-  CHECK(none[1].interior.column_indices == Cuts{1, 3, 3});
+  CHECK(none[1].matrix.column_indices == Cuts{1, 3, 3});
 
   // A part alone comes to the same, but for the sources, which only the owner knows.
   const Part<double> alone = prepare_alone(slice_of(a, 2, 4), {0, 2, 4}, 1);
-  CHECK(alone.boundary.column_indices == parts[1].boundary.column_indices);
+  CHECK(alone.matrix.column_indices == parts[1].matrix.column_indices);
   CHECK(alone.halos[0].sources == Cuts{1});
   CHECK(parts[1].halos[0].sources == Cuts{0});
 }
