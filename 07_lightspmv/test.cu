@@ -124,7 +124,7 @@ TEST_CASE("step 07: rows a ticket", "[07]") {
   CHECK(rows_per_ticket(2 * 400 * 4, 8, kThreads) == 8);
   CHECK(rows_per_ticket(1000000, 8, kThreads) == 32);
   CHECK(rows_per_ticket(1000000, 32, kThreads) == 8);
-  // The greatest matrix: rows, chunks and tickets, drawn in vain too, stay within 32 bits.
+  // The greatest matrix: rows, chunks and tickets, also those without work, stay within 32 bits.
   for (const int lanes : {2, 4, 8, 16, 32}) {
     const std::uint64_t rows = 2147483647, warps = 132 * 64;
     const std::uint64_t ticket = rows_per_ticket(2147483647, lanes, 132 * 2048);
@@ -266,10 +266,10 @@ TEST_CASE("step 07: what the counters are asked", "[07]") {
   const auto atomics = [&](const std::string& kernel, const std::string& counter) {
     return counts_of(kernel, matrix, simt::Access::kAtomic, counter).lanes;
   };
-  // A row each, and each vector once in vain.
+  // A row each, and a last fetch per vector that finds none.
   CHECK(atomics("lightspmv_vector", "row_counter") == kRows + 264 * 128);
   CHECK(atomics("lightspmv_vector_inc", "row_counter") == kRows + 264 * 128);
-  // Four rows each, and each warp once in vain.
+  // Four rows each, and a last fetch per warp that finds none.
   CHECK(atomics("lightspmv_warp", "row_counter") == kRows / 4 + 264 * 32);
   // The same, but the first four rows of each warp cost nothing.
   CHECK(atomics("lightspmv_counters", "row_counters") == kRows / 4);

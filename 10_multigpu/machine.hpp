@@ -18,7 +18,7 @@ namespace spmv::multigpu {
 // Who asks the GPUs for their work, step after step.
 enum class Drive {
   kLoop,  // one thread of the host, GPU after GPU
-  kGraph  // nobody: the work of several steps is a CUDA graph, which is launched as one
+  kGraph  // no thread: the work of several steps is a CUDA graph, which is launched as one
 };
 
 struct Setup {

@@ -6,7 +6,7 @@
 //
 // Two buffers, x and y in turn: step k multiplies x[k % 2] and leaves the product in the other's
 // first elements. They suffice because all parts meet (Transport::meet) before the next step: then
-// nobody reads the entries any more that it overwrites.
+// no part still reads the entries that it overwrites.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -288,7 +288,7 @@ CLAIMS = [
     ("LightSpMV", "times as fast as cuSPARSE's CSR", light_over("cuSPARSE"), "lightspmv_speedups",
      "cuSPARSE has had balanced algorithms since; LightSpMV leaves a long row to one vector"),
     ("Markov chains", "the best of COO, CSR, ELL and HYB", markov_best(), "bylina_2011_figure10",
-     "CSR is a warp a row here, as in the paper, of which rows of five keep few lanes busy; a thread a row is faster "
+     "CSR is a warp per row here, as in the paper, of which rows of five keep few lanes busy; a thread per row is faster "
      "than all four from 650,000 rows on (step 08). HYB and COO take several launches, which small chains feel"),
     ("Markov chains", "speed-up over the CPU, f32", markov_speedup(), "bylina_2011_figure12",
      "both memory systems have grown; the CPU is the host of the GPU, with 12 cores or more, not a desktop"),

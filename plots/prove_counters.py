@@ -59,7 +59,7 @@ LEAST = 64
 # Why a function may be outside, where neither count nor code can tell.
 REASONS = [
     (r"^lightspmv_", "which warp gets which rows is decided while it runs, and other warps ask for other "
-                     "sectors; each asks the counter once in vain, and the GPU holds other numbers of them"),
+                     "sectors; the last fetch of each finds no work, and the GPU holds other numbers of them"),
     (r"^pcsr_products", "the number of blocks depends on how many the device holds at once"),
     (r"^pcsr_sums", "the loop over shared memory is unrolled by the compiler, and lanes of different lengths "
                     "go through it in another order"),

@@ -25,7 +25,7 @@ struct Failure {
   std::string text;
 };
 
-// Every rank does its `work`. If it fails on one, all ranks throw that one's Failure: nobody waits
+// Every rank does its `work`. If it fails on one, all ranks throw that one's Failure: no rank waits
 // for a rank that has given up.
 template <typename Work>
 void together(const Work& work) {

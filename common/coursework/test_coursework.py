@@ -175,7 +175,7 @@ class Checks(unittest.TestCase):
         for bytes_, elements in (
             ("reads 8 bytes at an address that is 1074528 bytes into 'values', which has 1074528", "reads 'values'[134316] of 134316"),
             ("race: writes 8 bytes, 16 bytes into shared 'sums', which thread", "race: writes shared 'sums'[2], which thread"),
-            ("reads 4 bytes, 6 bytes into 'x', that nobody", "reads 4 bytes, 6 bytes into 'x', that nobody"),
+            ("reads 4 bytes, 6 bytes into 'x', that was", "reads 4 bytes, 6 bytes into 'x', that was"),
         ):  # fmt: skip
             self.assertEqual(check.tidy(launch + where + bytes_), f"k at {where}{elements}")
 

@@ -184,7 +184,7 @@ int run(Options& options, const Environment& environment) {
     }
     const MatrixReport& report = reports.back();
     options.ladder ? print_ladder(std::cout, report, kGpu) : print_report(std::cout, report, kGpu);
-    check_output();  // before records are written of what nobody has seen
+    check_output();  // before records are written of what was not printed
     if (!options.json.empty()) append_records(options.json, report, environment);
     for (const Record& record : report.records) {
       if (!record.verified && !record.unsuitable) exit_code = kExitWrong;

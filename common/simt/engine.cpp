@@ -759,7 +759,7 @@ void Block::fail(Lane& lane, std::string&& report) {
   for (;;) suspend(lane);
 }
 
-// Names a lane that waits, at a warp operation if there is one, and one that it waits for in vain.
+// Names a lane that waits, at a warp operation if there is one, and one that will not come.
 void Block::report_deadlock() {
   const auto find = [this](auto&& wanted) {
     const auto it = std::find_if(lanes_.begin(), lanes_.end(), wanted);

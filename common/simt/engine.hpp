@@ -36,7 +36,7 @@ struct Settings {
   bool late_peer_stores = false;           // see cooperative.hpp
   double spin_limit_seconds = 10;          // a block that only polls for longer is a deadlock
   // Instrumented build: what ends a kernel, beside accesses out of bounds.
-  bool check_uninitialised = true;  // reads of global or shared memory that nobody has written
+  bool check_uninitialised = true;  // reads of global or shared memory that was never written
   bool check_races = true;          // on shared memory, and on global memory within a launch
   bool constant_program = false;  // writes to variables that are neither the device's nor a lane's
 };

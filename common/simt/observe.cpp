@@ -302,7 +302,7 @@ void Observer::report_uninitialised(Lane& lane, const Tally& tally, std::uintptr
       lane,
       verb(tally.access) + std::to_string(tally.size) + " bytes, " +
           std::to_string(address - tally.begin) + " bytes into " + (shared ? "shared '" : "'") +
-          *tally.array + "', that nobody has written" +
+          *tally.array + "', that was not written" +
           (shared ? " since the block started (or not yet, if a barrier is missing)" : ""),
       tally.pc);
 }

@@ -102,7 +102,7 @@ Coo<T> sorted_by_row(const Coo<T>& coo) {
 
 template <typename T>
 Coo<T> triplets_of(const Matrix<T>& matrix) {
-  // Of an empty matrix nobody can tell whether its triplets were kept.
+  // Whether the triplets of an empty matrix were kept does not matter.
   const bool kept = matrix.csr.nnz() > 0 && matrix.coo.nnz() == matrix.csr.nnz();
   return kept ? matrix.coo : to_coo(matrix.csr);
 }

@@ -30,7 +30,7 @@ void under_every_schedule(Check&& check) {
 #endif
 }
 
-// While one of these lives, the CPU backend lets kernels read what nobody has written, and race:
+// While one of these lives, the CPU backend lets kernels read what was never written, and race:
 // for kernels that are wrong on purpose.
 struct Unchecked {
 #ifndef SPMV_CUDA

@@ -180,7 +180,7 @@ TEST_CASE("copies of memory in kernels are observed", "[simt]") {
                  "256 bytes into 'to', which has 256"));
   Buffer<int> unwritten("unwritten", 64);
   CHECK(contains(failure_of(copy_bytes_kernel, {1, 1}, unwritten.data(), to.data(), 12),
-                 "into 'unwritten', that nobody has written"));
+                 "into 'unwritten', that was not written"));
 }
 
 __global__ void trap_kernel(int* out) {

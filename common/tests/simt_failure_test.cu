@@ -229,7 +229,7 @@ __global__ void spin_kernel(int* flag) {
   __syncthreads();
 }
 
-TEST_CASE("lanes that wait in vain are reported", "[simt]") {
+TEST_CASE("lanes that wait for lanes that do not come are reported", "[simt]") {
   Buffer<unsigned> out("out", 64);
   Buffer<float> floats("floats", 64);
   Buffer<int> ints("ints", std::vector<int>(64));
@@ -255,7 +255,7 @@ TEST_CASE("lanes that wait in vain are reported", "[simt]") {
   });
 }
 
-// --- What nobody has written --------------------------------------------------------------------
+// --- What was never written ---------------------------------------------------------------------
 
 LINE(kCopyLine, 2);
 __global__ void copy_kernel(const double* from, double* to) {
@@ -280,14 +280,14 @@ __global__ void bytes_kernel(unsigned char* bytes, int* out) {
   if (threadIdx.x == 0) *out = *reinterpret_cast<const int*>(bytes);
 }
 
-TEST_CASE("reads of what nobody has written are reported", "[simt]") {
+TEST_CASE("reads of what was never written are reported", "[simt]") {
   if (lacks_instrumentation()) return;
   Buffer<double> from("from", 100), to("to", 100);
   check_report(failure_of(copy_kernel, {1, 100}, from.data(), to.data()),
                {"cudaErrorLaunchFailure", "kernel simt_test::copy_kernel(double const*, double*)",
                 place(kCopyLine),
                 "block (0,0,0), thread (0,0,0): reads 8 bytes, 0 bytes into "
-                "'from', that nobody has written"});
+                "'from', that was not written"});
   // Written by the host, by a memset, by a kernel, by a copy of what was written.
   from.upload(std::vector<double>(100, 1));
   CHECK(failure_of(copy_kernel, {1, 70}, from.data(), to.data()).empty());
@@ -295,14 +295,14 @@ TEST_CASE("reads of what nobody has written are reported", "[simt]") {
   CHECK(cudaMemset(again.data(), 0, 50 * 8) == cudaSuccess);
   CHECK(failure_of(copy_kernel, {1, 50}, again.data(), last.data()).empty());
   check_report(failure_of(copy_kernel, {1, 51}, again.data(), last.data()),
-               {"thread (50,0,0): reads 8 bytes, 400 bytes into 'again', that nobody has written"});
+               {"thread (50,0,0): reads 8 bytes, 400 bytes into 'again', that was not written"});
   CHECK(cudaMemcpy(again.data(), to.data(), 800, cudaMemcpyDeviceToDevice) == cudaSuccess);
   CHECK(failure_of(copy_kernel, {1, 70}, again.data(), last.data()).empty());
   check_report(failure_of(copy_kernel, {1, 71}, again.data(), last.data()),
                {"thread (70,0,0)", "560 bytes into 'again'"});
   Buffer<int> counter("counter", 1);
   check_report(failure_of(count_kernel, {1, 1}, counter.data()),
-               {"updates 4 bytes, 0 bytes into 'counter', that nobody has written"});
+               {"updates 4 bytes, 0 bytes into 'counter', that was not written"});
 
   // A word of which three bytes were written.
   Buffer<unsigned char> bytes("bytes", 64);
@@ -310,7 +310,7 @@ TEST_CASE("reads of what nobody has written are reported", "[simt]") {
   CHECK(failure_of(bytes_kernel, {1, 4}, bytes.data(), out.data()).empty());
   Buffer<unsigned char> three("three", 64);
   check_report(failure_of(bytes_kernel, {1, 3}, three.data(), out.data()),
-               {"reads 4 bytes, 0 bytes into 'three', that nobody has written"});
+               {"reads 4 bytes, 0 bytes into 'three', that was not written"});
 
   // Shared memory is new in each block.
   Buffer<float> sums("sums", 3 * 40);
@@ -318,7 +318,7 @@ TEST_CASE("reads of what nobody has written are reported", "[simt]") {
   check_report(failure_of(first_sum_kernel, {3, 40}, 33, sums.data()),
                {place(kFirstSumLine),
                 "thread (33,0,0): reads 4 bytes, 132 bytes into shared 'sums', "
-                "that nobody has written since the block started"});
+                "that was not written since the block started"});
 
   const ScopedSettings restore;
   simt::settings().check_uninitialised = false;
@@ -500,7 +500,7 @@ TEST_CASE("misuse of warp operations is reported", "[simt]") {
   }
 }
 
-TEST_CASE("a loop that polls memory which nobody writes is reported", "[simt]") {
+TEST_CASE("a loop that polls memory that is never written is reported", "[simt]") {
   const ScopedSettings restore;
   simt::settings().spin_limit_seconds = 0.05;
   Buffer<int> flag("flag", std::vector<int>(1));

@@ -490,7 +490,7 @@ __global__ void scan_kernel(int* data, int* flags) {
   if (threadIdx.x == 0) atomicMax(flags, cells[blockDim.x - 1]);
 }
 __global__ void read_shared_input_kernel(int* data, int* flags) {
-  // All read what nobody writes, of the array that all write.
+  // All read what is never written, of the array that all write.
   const int i = global_thread();
   data[kAll + i] = data[0] + data[i % 7];
   if (i == 0) flags[0] = 7;

@@ -261,7 +261,7 @@ TEST_CASE("graphs: what CUDA refuses to capture", "[simt]") {
   check_error(cudaErrorStreamCaptureUnjoined, cudaStreamEndCapture(first.get(), &graph));
   CHECK(graph == nullptr);
 
-  // Both are streams as before, and an event of a capture that is over holds nobody up.
+  // Both are streams as before, and an event of a capture that is over delays nothing.
   event.hold(first);
   launch(add_kernel, {1, 1, 0, second.get()}, value.data(), 1);
   CHECK(value.download() == std::vector<int>{1});

@@ -4,7 +4,7 @@
     moments.py PROGRAM STEP [KERNEL...]      default: all kernels of the step
 
 Runs the kernels on small matrices, in three orders, and names the moment at which one is wrong; where all
-are right, the request that touches most sectors in vain. With the command printed the page opens there.
+are right, the request that touches most sectors it does not need. With the command printed the page opens there.
 """
 
 import re
@@ -61,7 +61,7 @@ def wrong_moment(trace):
 
 
 def worst_moment(trace):
-    """(sectors in vain, event number, sentence) of the request that touches most sectors more than its bytes need."""
+    """(unneeded sectors, event number, sentence) of the request that touches most sectors more than its bytes need."""
     found = None
     for number, block, warp, line, kind, array, lanes, addresses, size in requests(trace):
         if array["space"] != "global":

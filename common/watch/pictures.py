@@ -577,7 +577,7 @@ def by_events(trace):
 
 def by_flags(trace):
     """The same of kernels that wait in themselves: {GPU: [(begin, end, what)]}, and (GPU, time, GPU, time) of each
-    flag. The requests of a GPU follow each other; one that polls in vain takes no time."""
+    flag. The requests of a GPU follow each other; a poll that finds the flag unset takes no time."""
     clock, bars, flags, told, gpu = defaultdict(int), defaultdict(list), {}, [], None
     phase = defaultdict(lambda: "boundary")
 
