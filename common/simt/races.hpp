@@ -142,7 +142,7 @@ struct Region {
   std::unique_ptr<std::byte[]> before;  // its content before the first write
   WrittenBytes* written = nullptr;      // which of it is initialised, where that is known
   std::vector<std::uint64_t> written_before;
-  unsigned cell_bytes = 4;              // per cell: the size of the elements, up to 8
+  unsigned cell_bytes = 4;  // per cell: the size of the elements, up to 8
   std::unique_ptr<std::uint64_t[], void (*)(void*)> cells{nullptr, std::free};
   std::vector<Word*> words;  // one per 8 bytes
 };
@@ -152,9 +152,10 @@ class GlobalRaces {
  public:
   RaceMode mode = RaceMode::kFilter;
   std::atomic<bool> suspicious{false};  // by the filter: look closer
-  // What was read without being watched is being written: the blocks that have not started need not.
+  // What was read without being watched is being written: the blocks that have not started need
+  // not.
   std::atomic<bool> must_begin_again{false};
-  bool relied_on_order = false;         // of atomic operations, see above
+  bool relied_on_order = false;  // of atomic operations, see above
 
   // The region of the allocation at `begin`, about to be written, or to be watched, by an access to
   // `size` bytes.
