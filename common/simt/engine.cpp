@@ -974,8 +974,8 @@ void run_blocks(GridState& state, unsigned workers, std::uint64_t first = 0) {
   }
 }
 
-// Runs the grid as the settings say, and again where races must be looked for more closely; see
-// races.hpp. Returns the outcome, and the report of a failure in `failure`.
+// Runs the grid as the settings say, and again where it failed or races must be looked for more
+// closely; see races.hpp. Returns the outcome, and the report of a failure in `failure`.
 Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
   const Schedule schedule = settings().schedule;
   GlobalRaces races;
@@ -984,35 +984,56 @@ Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
     failure = state.failure();
     return state.outcome();
   };
+  const auto run_again = [&](RaceMode mode, Schedule order, unsigned on) {
+    Outcome outcome{};
+    do {
+      races.restore(mode);
+      outcome = run(GridState(grid, order, &races, true), on);
+    } while (races.watch_readers());
+    return outcome;
+  };
   Outcome outcome = run(GridState(grid, schedule, &races), workers);
-  while ((outcome == Outcome::kDone || races.must_begin_again) && races.watch_readers()) {
-    races.restore(RaceMode::kFilter);
-    outcome = run(GridState(grid, schedule, &races, true), workers);
+  // (What a trace shows is the run that failed.)
+  if (outcome != Outcome::kDone && active_recorder()) return outcome;
+  if (races.watch_readers()) outcome = run_again(RaceMode::kFilter, schedule, workers);
+
+  // Which of several failures comes first depends on the schedule and the workers. In order, on one
+  // of them, it does not, and that report stands, also before that of a race.
+  const Outcome first = outcome;
+  const std::string first_failure = failure;
+  const bool was_in_order = workers == 1 && schedule == Schedule::kForward;
+  if (first != Outcome::kDone) {
+    if (!was_in_order) outcome = run_again(RaceMode::kFilter, Schedule::kForward, 1);
+    if (outcome != Outcome::kDone) return outcome;
   }
-  if (outcome != Outcome::kDone && outcome != Outcome::kAbandoned && workers > 1) {
-    // Which of several failures comes first depends on the workers. On one of them it does not, and
-    // that report stands, unless nothing fails there.
-    const Outcome first = outcome;
-    const std::string report = failure;
-    races.restore(RaceMode::kOrder);
-    outcome = run(GridState(grid, schedule, nullptr, true), 1);
-    if (outcome != Outcome::kDone && outcome != Outcome::kAbandoned) return outcome;
-    failure = report;
-    return first;
-  }
-  if (outcome != Outcome::kDone || !races.suspicious) return outcome;
-  for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
-    races.restore(RaceMode::kOrder);
-    outcome = run(GridState(grid, order, &races, true), 1);
-    if (outcome == Outcome::kDone && !races.unchecked.empty()) {
-      failure = races.unchecked.begin()->second;
-      return Outcome::kFailed;
+  if (races.suspicious) {
+    for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
+      outcome = run_again(RaceMode::kOrder, order, 1);
+      if (outcome == Outcome::kDone && !races.unchecked.empty()) {
+        failure = races.unchecked.begin()->second;
+        outcome = Outcome::kFailed;
+      }
+      if (outcome != Outcome::kDone || !races.relied_on_order) break;
     }
-    if (outcome != Outcome::kDone || !races.relied_on_order) break;
   }
-  if (outcome != Outcome::kAbandoned) return outcome;
+  if (outcome == Outcome::kDone && first == Outcome::kDone) return outcome;
+  if (outcome != Outcome::kDone && outcome != Outcome::kAbandoned) {
+    if (first != Outcome::kDone || was_in_order) return outcome;
+    const std::string race = failure;
+    const Outcome in_order = run_again(RaceMode::kFilter, Schedule::kForward, 1);
+    if (in_order != Outcome::kDone) return in_order;
+    failure = race;
+    return outcome;
+  }
+  // Either it cannot end in order, or it fails only as the settings say.
   races.restore(RaceMode::kOrder);
-  return run(GridState(grid, schedule, nullptr, true), workers);
+  if (first == Outcome::kDone) return run(GridState(grid, schedule, nullptr, true), workers);
+  if (workers > 1) {
+    outcome = run(GridState(grid, schedule, nullptr, true), 1);
+    if (outcome != Outcome::kDone) return outcome;
+  }
+  failure = first_failure;
+  return first;
 }
 
 }  // namespace

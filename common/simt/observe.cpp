@@ -135,7 +135,15 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
     classify(lane, instruction, address);
   }
   const Tally* const tally = instruction.tally;
-  if (!tally) return;
+  if (!tally) {
+    // An instruction that found its lane's own memory may find another's.
+    const auto stack = reinterpret_cast<std::uintptr_t>(lane.fiber->stack);
+    if (address - stack >= kStackBytes && lane.block->on_a_stack(address)) {
+      const Unobserved unobserved;
+      reject(lane, instruction, address);
+    }
+    return;
+  }
   // (First of all: a trace has also the access that is reported.)
   if (current_trail && tally->counted) {
     current_trail->push_back({tally->place, tally->number, address});

@@ -1,22 +1,23 @@
 // Data races within a launch: two accesses of two threads to one byte, of which one writes and not
 // both are atomic, and which nothing orders. Not for use outside simt.
 //
-// A launch runs up to three times. First as it is scheduled, on all cores: per word of global
+// A launch runs once or several times. First as it is scheduled, on all cores: per word of global
 // memory a *cell* notes which kinds of access came from one thread, one block, or several, and
 // shared memory is treated alike, which is enough to say that two threads may have raced (filter).
 // (Loads of what the launch does not write are not noted; where one turns out to be written, the
-// launch begins again.)
-// Mostly none may, and that is all. Else memory is restored, and the launch runs again, on one
-// thread of the host, with blocks, warps and lanes in order, and every access to what it writes is
-// compared with those before it (happens-before). What this finds is the verdict, so that it
-// depends neither on the schedule nor on the number of workers.
+// launch begins again.) Mostly it ends and none may, and that is all. Else memory is restored, and
+// the launch runs again, on one thread of the host, with blocks, warps and lanes in order. If it
+// failed, it does so with the same checks, and a failure there is the verdict. If two threads may
+// have raced, every access to what it writes is compared with those before it (happens-before), and
+// a race that this finds is the verdict, if the launch does not fail in order without it. So the
+// verdict on races depends neither on the schedule nor on the number of workers.
 //
 // Accesses are ordered by: the program order of a thread; __syncthreads; __syncwarp; and, between
 // any threads, release and acquire: a fence followed by an atomic operation or a volatile store on
 // one side, and on the other an atomic operation that reads what this wrote, or a volatile load
 // that does, followed by a fence or a barrier. Atomic operations are also ordered with those before
-// them at their address. Where only atomics kept two accesses apart, a third run, in reverse, shows
-// whether it was luck.
+// them at their address. Where only atomics kept two accesses apart, one more run, in reverse,
+// shows whether it was luck.
 //
 // As in CUDA's own examples, a plain load of a word that is also updated by atomics is no race if
 // the thread then checks what it read with atomicCAS.

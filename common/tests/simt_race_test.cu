@@ -192,6 +192,47 @@ TEST_CASE("threads of a block race on global memory unless a barrier orders them
   check_race(in_place_kernel, "into 'data'");
 }
 
+// In another order, the first thing that is wrong is no race.
+__global__ void unwritten_neighbour_kernel(int*, int* flags) {
+  __shared__ int mine[kThreads];
+  mine[threadIdx.x] = 1;
+  if (threadIdx.x > 0) flags[global_thread()] = mine[threadIdx.x - 1];
+}
+__global__ void wait_without_fence_kernel(int* data, int* flags) {
+  if (global_thread() == 0) {
+    data[0] = 5;
+    atomicExch(&flags[0], 1);
+  }
+  if (global_thread() == kThreads) {
+    while (atomicAdd(&flags[0], 0) == 0) {
+    }
+    flags[1] = data[0];
+  }
+}
+
+// It fails in every order.
+__global__ void shift_kernel(int* data, int*) {
+  data[global_thread()] = data[global_thread() + 1];
+}
+
+TEST_CASE("which of a race and another failure is reported depends on no order", "[simt][race]") {
+  const ScopedSettings restore;
+  simt::settings().spin_limit_seconds = 0.02;
+  check_race(
+      unwritten_neighbour_kernel,
+      "thread (1,0,0): race: reads 4 bytes, 0 bytes into shared 'mine', which thread (0,0,0)");
+  check_race(
+      wait_without_fence_kernel,
+      "block (1,0,0), thread (0,0,0): race: reads 4 bytes, 0 bytes into 'data', which thread");
+  if (!simt::is_instrumented()) return;
+  const std::string report = verdict_of([] {
+    Buffer<int> data = zeros("data", kAll);
+    return failure_of(shift_kernel, {kBlocks, kThreads}, data.data(), data.data());
+  });
+  CAPTURE(report);
+  CHECK(contains(report, "block (5,0,0), thread (63,0,0): reads 4 bytes at an address that is"));
+}
+
 // --- The last block adds up ---------------------------------------------------------------------
 
 enum class LastBlock {
