@@ -197,11 +197,12 @@ progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_comp
 # Precompiled headers: g++ takes a file in HEADER.gch/ in place of a HEADER that it would find later in its list of
 # directories, and reads the header itself if none there was compiled with its options. It does not notice another
 # -O, so the light objects have a directory of their own. `private`, above and below, keeps the options of one
-# object from the headers it needs. (-fpch-preprocess is for ccache.)
+# object from the headers it needs. (-fpch-preprocess is for ccache. At -O0 there are none: with one, g++ 12 takes
+# __OPTIMIZE__ for defined, and Eigen does not compile.)
 PARSED := $(OUT)/precompiled
 LIGHT_PARSED := $(PARSED)$(if $(filter -O2,$(CXXFLAGS)),-light)
 $(light_objects): private PARSED := $(LIGHT_PARSED)
-ifeq ($(findstring clang,$(CXX)),)
+ifeq ($(findstring clang,$(CXX))$(filter -O0,$(CXXFLAGS)),)
   INCLUDED := precompiled.hpp
   INCLUDED_IN_TESTS := tests/precompiled_tests.hpp
   parsed = $(PARSED)/$(INCLUDED).gch/$(1)

@@ -245,10 +245,11 @@ struct Piece {
   std::string_view rest() const { return {text.get() + whole_lines, size - whole_lines}; }
 };
 
-// Where in `text` the first line of more than `longest` bytes begins; npos if there is none. Such a
-// line has no end in at least one of the parts of half that length, of which most show one at once.
-std::size_t find_longer_line(std::string_view text, std::size_t longest) {
-  for (std::size_t part = 0; part < text.size();) {
+// Where in `text` the first line of more than `longest` bytes begins; npos if there is none. Its
+// first `searched` bytes have no line end. A line that long has none either in at least one of the
+// parts of half that length; most parts show one at once.
+std::size_t find_longer_line(std::string_view text, std::size_t searched, std::size_t longest) {
+  for (std::size_t part = searched; part < text.size();) {
     const std::size_t part_end = part + longest / 2;
     std::size_t end = text.find('\n', part);
     if (end < part_end) {
@@ -256,7 +257,8 @@ std::size_t find_longer_line(std::string_view text, std::size_t longest) {
       continue;
     }
     end = std::min(end, text.size());
-    const std::size_t begin = part == 0 ? 0 : text.rfind('\n', part - 1) + 1;  // npos + 1 is 0
+    // npos + 1 is 0
+    const std::size_t begin = part == searched ? 0 : text.rfind('\n', part - 1) + 1;
     if (end - begin > longest) return begin;
     part = end + 1;
   }
@@ -295,17 +297,20 @@ struct TextInPieces::State {
         const std::size_t room = std::min(coming.capacity - coming.size - 1, wanted);
         const std::size_t count = text.read(coming.text.get() + coming.size, room);
         ended = count == 0;
+        const std::size_t searched = coming.rest().size();
         coming.size += count;
         added += count;
         taken += count;
-        const std::string_view fresh = coming.rest();
-        if (const std::size_t longer = find_longer_line(fresh, kLongestLine);
-            longer != std::string_view::npos) {
-          coming.whole_lines += longer;
+        if (const std::size_t begin = find_longer_line(coming.rest(), searched, kLongestLine);
+            begin != std::string_view::npos) {
+          coming.whole_lines += begin;
           fail_in_file(text.bytes().name(), fmt::format("a line is longer than {}; check the file",
                                                         byte_count(kLongestLine)));
         }
-        coming.whole_lines += fresh.rfind('\n') + 1;  // npos + 1 is 0
+        const std::string_view fresh(coming.text.get() + coming.size - count, count);
+        if (const std::size_t end = fresh.rfind('\n'); end != std::string_view::npos) {
+          coming.whole_lines = coming.size - count + end + 1;
+        }
       }
     } catch (...) {
       fault = std::current_exception();
