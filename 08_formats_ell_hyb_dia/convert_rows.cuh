@@ -97,8 +97,7 @@ static __global__ void sort_windows_kernel(unsigned rows, const int* row_offsets
   places[window_begin + rank] = static_cast<unsigned char>(own);
 }
 
-// One warp per slice. widths has an element more than there are slices, for the widest: it must be
-// 0.
+// One warp per slice.
 static __global__ void slice_widths_kernel(unsigned rows, const int* row_offsets,
                                            const unsigned char* places, int* widths) {
   const unsigned slot = blockIdx.x * blockDim.x + threadIdx.x;
@@ -108,9 +107,7 @@ static __global__ void slice_widths_kernel(unsigned rows, const int* row_offsets
     length = row_offsets[row + 1] - row_offsets[row];
   }
   const int widest = max_of_warp(length);
-  if (slot % kSlice != 0 || slot >= rows) return;
-  widths[slot / kSlice] = widest;
-  atomicMax(&widths[(rows - 1) / kSlice + 1], widest);
+  if (slot % kSlice == 0 && slot < rows) widths[slot / kSlice] = widest;
 }
 
 // One thread per slot, those without a row included, so that all padding is written.

@@ -137,15 +137,14 @@ struct SlicedEll {
                      a.row_offsets.data(), places.data());
     }
     if (slices == 0) return;
-    device::Buffer<int> widths("slice_widths", static_cast<std::size_t>(slices) + 1);
-    fill_with_zero(widths);
+    device::Buffer<int> widths("slice_widths", slices);
     slice_begins = device::Buffer<long long>("slice_begins", static_cast<std::size_t>(slices) + 1);
     device::launch(slice_widths_kernel, threads_for(rows), rows, a.row_offsets.data(),
                    places.data(), widths.data());
     exclusive_scan(widths.data(), slices, slice_begins.data());
     const long long end = read_one(slice_begins, slices);
     const long long last_width = read_one(widths, slices - 1);
-    warps = warps_per_slice(slices, read_one(widths, slices), end,
+    warps = warps_per_slice(slices, longest_row(a), end,
                             device::attribute(cudaDevAttrMultiProcessorCount));
     const auto places_in_all = static_cast<std::size_t>(end) * kSlice;
     // The last slice may have fewer rows than 32; what lies beside them is never read.
