@@ -13,7 +13,7 @@ namespace {
 template <typename T, typename Combine>
 T update(T* address, Strength strength, Combine combine, const void* pc) {
   Lane& lane = *current_lane;
-  lane.block->draw(lane, pc);
+  lane.block->draw(lane, address, pc);
   std::atomic_ref<T> target(*address);
   const auto changes = [&] {
     const T now = target.load(std::memory_order_relaxed);

@@ -199,8 +199,13 @@ bool Gang::is_open(unsigned seat, std::uint64_t generation) const {
 void Gang::set_aside(const Lane& lane, std::uintptr_t address, unsigned size,
                      const std::byte* old) {
   if (Recorder* const recorder = active_recorder()) recorder->finish_store();
-  LateStore store{lane.block->seat(),     &lane, address, size, {}, lane.block->barriers(),
-                  lane.block->syncs(lane)};
+  LateStore store{lane.block->seat(),
+                  &lane,
+                  address,
+                  size,
+                  {},
+                  lane.block->barriers(),
+                  lane.block->warp_of(lane).syncs};
   auto* const memory = reinterpret_cast<std::byte*>(address);
   std::memcpy(store.bytes, memory, size);
   // (A structure is announced piece by piece before any is stored: such pieces are visible at
@@ -227,7 +232,7 @@ void Gang::forward(unsigned seat, std::uintptr_t address, unsigned size) {
 bool Gang::precedes(const LateStore& store, const Lane& lane) const {
   if (store.seat != lane.block->seat()) return false;
   return store.lane == &lane || store.barriers < lane.block->barriers() ||
-         (store.lane->warp == lane.warp && store.syncs < lane.block->syncs(lane));
+         (store.lane->warp == lane.warp && store.syncs < lane.block->warp_of(lane).syncs);
 }
 
 void Gang::order(const Lane& lane, Scope scope) {
@@ -250,9 +255,9 @@ namespace {
 void announce(Lane& lane, std::uintptr_t address, unsigned size, Access access, const void* pc) {
   Block& block = *lane.block;
   lane.pc = pc;
-  block.settle();
+  Block::settle(lane);
   block.observer().access(lane, address, size, access, Strength::kVolatile, pc);
-  block.settle();
+  Block::settle(lane);
   if (Gang* const gang = block.gang()) gang->forward(block.seat(), address, size);
 }
 

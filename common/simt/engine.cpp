@@ -12,6 +12,7 @@
 #include <functional>
 #include <numeric>
 #include <thread>
+#include <tuple>
 
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
@@ -51,7 +52,7 @@ constexpr std::size_t kGuardBytes = 4096;
 // A guard is a mapping of its own, of which Linux allows 65530: enough for every stack unless many
 // cores run blocks of 1024 threads.
 constexpr int kMaxGuards = 16384;
-constexpr unsigned kPollsBeforeYield = 256, kOrderedPollsBeforeYield = 4;
+constexpr unsigned kPollsBeforeYield = 256;
 constexpr unsigned kIdleRounds = 1000;
 constexpr unsigned kMaxDraws = 5;
 
@@ -94,9 +95,10 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
-// What a lane gets from one that is not there: CUDA leaves it undefined, so it is something that
-// shows (a NaN in either precision).
+// Results of shuffles that CUDA leaves undefined: of either precision a NaN and a large number; of
+// integers a negative and a large one.
 constexpr std::uint64_t kUndefined = 0xfff7dead'ffbadbadu;
+constexpr std::uint64_t kLargeUndefined = 0x7f7fffff'7f7fffffu;
 
 }  // namespace
 
@@ -239,7 +241,7 @@ void Block::resume(Lane& lane) {
 }
 
 void Block::suspend(Lane& lane) {
-  settle();
+  settle(lane);
   Fiber& fiber = *lane.fiber;
   fiber.stack_switch.leave_for(scheduler_switch_);
   scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
@@ -333,6 +335,7 @@ void Block::run(std::uint64_t block_number) {
     lane.polled = nullptr;
     lane.at_grid_barrier = false;
     lane.draws = 0;
+    lane.updated = {};
   }
   for (Warp& warp : warps_) {
     warp.live = warp.lanes == kWarpSize ? ~0u : (1u << warp.lanes) - 1;
@@ -428,7 +431,7 @@ bool Block::run_warp(Warp& warp) {
 }
 
 void Block::finish(Lane& lane) {
-  settle();
+  settle(lane);
   lane.state = Lane::State::kDone;
   warps_[lane.warp].live &= ~(1u << lane.id);
   --live_;
@@ -532,7 +535,12 @@ void Block::complete(Warp& warp, unsigned mask) {
     case Collective::kShuffleXor:
       for_each([&](unsigned id) {
         const unsigned source = shuffle_source(lanes[id].request, id);
-        lanes[id].result = mask >> source & 1u ? lanes[source].request.value : kUndefined;
+        if (mask >> source & 1u) {
+          lanes[id].result = lanes[source].request.value;
+        } else {
+          UndefinedShuffles* const shuffles = state_->shuffles;
+          lanes[id].result = shuffles ? shuffles->read(*this, lanes[id], source) : kUndefined;
+        }
       });
       break;
     case Collective::kBallot:
@@ -592,6 +600,26 @@ void Block::complete(Warp& warp, unsigned mask) {
     observer_.complete(lanes[id]);
   });
   warp.pending &= ~mask;
+}
+
+std::uint64_t UndefinedShuffles::read(const Block& block, const Lane& lane, unsigned source) {
+  any_ = true;
+  const auto is_known = [&](const Read& read) { return read.pc == lane.pc; };
+  if (collecting && std::none_of(reads.begin(), reads.end(), is_known)) {
+    const unsigned mask = lane.request.mask;
+    reads.push_back(
+        {lane.pc, block.describe_failure(
+                      lane,
+                      "the result of " + std::string(name_of(lane.request.kind)) +
+                          " is used, and undefined: lane " + std::to_string(lane.id) +
+                          " reads from lane " + std::to_string(source) +
+                          (!(mask >> source & 1u) ? ", which mask " + hex(mask) + " does not name"
+                           : source >= block.warp_of(lane).lanes ? ", which the block does not have"
+                                                                 : ", which has returned"),
+                      lane.pc)});
+  }
+  if (lane.pc != varied) return kUndefined;
+  return result == Result::kOwnValue ? lane.request.value : kLargeUndefined;
 }
 
 int Block::barrier(Lane& lane, Barrier kind, int predicate) {
@@ -668,18 +696,21 @@ bool Block::pass_previous_grid() {
   return any;
 }
 
-void Block::polled(Lane& lane, const void* pc) {
-  if (++lane.polls < (state_->is_ordered() ? kOrderedPollsBeforeYield : kPollsBeforeYield)) return;
+void Block::look_at_polls(Lane& lane, const void* pc) {
+  if (lane.polls < kPollsBeforeYield && !state_->is_ordered()) return;
   lane.pc = pc;
   yield(lane);
 }
 
 // Work that threads take from a counter would all be the first one's, which runs until it must
-// wait. So the second time a lane comes for more it lets the other lanes run first, and its warp
-// the other warps. (Not while a profile is taken.)
-void Block::draw(Lane& lane, const void* pc) {
+// wait. So a lane that comes to a counter again lets the other lanes run first, and its warp the
+// other warps. (Not while a profile is taken.)
+void Block::draw(Lane& lane, const void* address, const void* pc) {
   if (observer_.counting() || lane.draws == kMaxDraws) return;
-  if (lane.draws++ == 0) return;
+  const auto word = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address) / 4);
+  const std::uint32_t mark = word | 1u << 31;  // never that of none
+  if (std::exchange(lane.updated[word % 4], mark) != mark) return;
+  ++lane.draws;
   warps_[lane.warp].drew = true;
   lane.pc = pc;
   yield(lane);
@@ -811,11 +842,13 @@ bool Block::is_late(std::uintptr_t address) const {
 void Block::expect_late_store(Lane& lane, std::uintptr_t address, unsigned size) {
   gang_->forward(seat_, address, size);
   expected_ = {&lane, address, size, {}};
+  lane.stores_late = true;
   std::memcpy(expected_.old, reinterpret_cast<const void*>(address), size);
 }
 
 void Block::settle_store() {
   const ExpectedStore made = std::exchange(expected_, {});
+  made.lane->stores_late = false;
   gang_->set_aside(*made.lane, made.address, made.size, made.old);
 }
 
@@ -858,7 +891,7 @@ long long nanoseconds() noexcept {
 void fence(Scope scope) noexcept {
   Lane& lane = *current_lane;
   lane.pc = __builtin_return_address(0);
-  lane.block->settle();
+  Block::settle(lane);
   lane.block->observer().fence(lane, scope);
   if (Gang* const gang = lane.block->gang()) gang->order(lane, scope);
   lane.block->yield(lane);
@@ -976,9 +1009,9 @@ void run_blocks(GridState& state, unsigned workers, std::uint64_t first = 0) {
 
 // Runs the grid as the settings say, and again where it failed or races must be looked for more
 // closely; see races.hpp. Returns the outcome, and the report of a failure in `failure`.
-Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
+Outcome look_for_races(const Grid& grid, unsigned workers, GlobalRaces& races,
+                       UndefinedShuffles& shuffles, std::string& failure) {
   const Schedule schedule = settings().schedule;
-  GlobalRaces races;
   const auto run = [&](GridState&& state, unsigned on) {
     run_blocks(state, on);
     failure = state.failure();
@@ -988,11 +1021,11 @@ Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
     Outcome outcome{};
     do {
       races.restore(mode);
-      outcome = run(GridState(grid, order, &races, true), on);
+      outcome = run(GridState(grid, order, &races, &shuffles, true), on);
     } while (races.watch_readers());
     return outcome;
   };
-  Outcome outcome = run(GridState(grid, schedule, &races), workers);
+  Outcome outcome = run(GridState(grid, schedule, &races, &shuffles), workers);
   // (What a trace shows is the run that failed.)
   if (outcome != Outcome::kDone && active_recorder()) return outcome;
   if (races.watch_readers()) outcome = run_again(RaceMode::kFilter, schedule, workers);
@@ -1027,13 +1060,54 @@ Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
   }
   // Either it cannot end in order, or it fails only as the settings say.
   races.restore(RaceMode::kOrder);
-  if (first == Outcome::kDone) return run(GridState(grid, schedule, nullptr, true), workers);
+  if (first == Outcome::kDone)
+    return run(GridState(grid, schedule, nullptr, nullptr, true), workers);
   if (workers > 1) {
-    outcome = run(GridState(grid, schedule, nullptr, true), 1);
+    outcome = run(GridState(grid, schedule, nullptr, nullptr, true), 1);
     if (outcome != Outcome::kDone) return outcome;
   }
   failure = first_failure;
   return first;
+}
+
+// The outcome of a launch whose outcome is `outcome`, and that had undefined shuffles: it fails if
+// it does anything else, on one worker and in order, when the results of one of them vary.
+Outcome vary_shuffles(const Grid& grid, unsigned workers, GlobalRaces& races,
+                      UndefinedShuffles& shuffles, Outcome outcome, std::string& failure) {
+  const auto run = [&] {
+    races.restore(RaceMode::kOrder);
+    GridState state(grid, Schedule::kForward, &races, &shuffles, true);
+    run_blocks(state, 1);
+    return std::tuple(state.outcome(), state.failure(), races.written_memory());
+  };
+  shuffles.collecting = true;
+  const auto usual = run();
+  shuffles.collecting = false;
+  for (const UndefinedShuffles::Read& read : shuffles.reads) {
+    shuffles.varied = read.pc;
+    using Result = UndefinedShuffles::Result;
+    for (const Result result : {Result::kOwnValue, Result::kLargeNumber}) {
+      shuffles.result = result;
+      if (run() == usual) continue;
+      failure = read.report;
+      return Outcome::kFailed;
+    }
+  }
+  if (outcome == Outcome::kDone && std::get<0>(usual) == Outcome::kAbandoned) {
+    races.restore(RaceMode::kOrder);
+    GridState state(grid, settings().schedule, nullptr, nullptr, true);
+    run_blocks(state, workers);
+  }
+  return outcome;
+}
+
+// Runs the grid, and whatever else is needed to say whether it is right.
+Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
+  GlobalRaces races;
+  UndefinedShuffles shuffles;
+  const Outcome outcome = look_for_races(grid, workers, races, shuffles, failure);
+  if (!shuffles.any() || (outcome != Outcome::kDone && active_recorder())) return outcome;
+  return vary_shuffles(grid, workers, races, shuffles, outcome, failure);
 }
 
 }  // namespace

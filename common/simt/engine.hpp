@@ -37,7 +37,8 @@ struct Settings {
   double spin_limit_seconds = 10;          // a block that only polls for longer is a deadlock
   // Instrumented build: what ends a kernel, beside accesses out of bounds.
   bool check_uninitialised = true;  // reads of global or shared memory that was never written
-  bool check_races = true;          // on shared memory, and on global memory within a launch
+  // Races on shared memory, and on global memory within a launch; undefined results of shuffles.
+  bool check_races = true;
   bool constant_program = false;  // writes to variables that are neither the device's nor a lane's
 };
 Settings& settings();

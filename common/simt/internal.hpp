@@ -163,6 +163,7 @@ struct StackSwitch {
   void arrive(StackSwitch* from = nullptr);
 };
 
+inline constexpr unsigned kPollsBeforeLook = 4;
 inline constexpr std::size_t kStackBytes = 128 * 1024;  // of address space, not of memory
 
 struct Fiber {
@@ -185,7 +186,7 @@ struct CollectiveRequest {
 // segment of `width` lanes.
 unsigned shuffle_source(const CollectiveRequest& request, unsigned id);
 
-struct Lane {
+struct alignas(64) Lane {
   enum class State : std::uint8_t {
     kUnstarted,
     kReady,
@@ -196,26 +197,31 @@ struct Lane {
     kYielded,
     kDone
   };
+  // What is looked at most often, or set when a block starts.
   State state = State::kUnstarted;
   std::uint8_t id = 0;  // in its warp
+  bool at_grid_barrier = false;
+  bool stores_late = false;  // see Block::expect_late_store()
   unsigned warp = 0;
   unsigned polls = 0;  // accesses in a row that found what the one before found, see polled()
-  unsigned draws = 0;  // see Block::draw()
+  // See Block::draw().
+  unsigned draws = 0;
+  std::array<std::uint32_t, 4> updated{};
+  Fiber* fiber = nullptr;
+  Block* block = nullptr;
+  // What its last atomic load found, and where.
+  const void* polled = nullptr;
+  std::uint64_t seen = 0;
+
   // While it updates a word: whether changes(update) it.
   const void* update = nullptr;
   bool (*changes)(const void* update) = nullptr;
   uint3 thread{};
-  Block* block = nullptr;
-  Fiber* fiber = nullptr;
   CollectiveRequest request;
   Barrier barrier{};
   int predicate = 0;
   std::uint64_t result = 0;
   const void* pc = nullptr;  // where it waits
-  // What its last atomic load found, and where.
-  const void* polled = nullptr;
-  std::uint64_t seen = 0;
-  bool at_grid_barrier = false;
 };
 
 struct Warp {
@@ -416,17 +422,45 @@ void add_to_profile(Observer& observer);
 
 // --- Blocks -------------------------------------------------------------------------------------
 
+// Shuffles of a launch that read from a lane which does not take part. CUDA leaves their results
+// undefined: a kernel may drop them, but what it does may not depend on them; see run_checked().
+class UndefinedShuffles {
+ public:
+  // What one may have for a result, beside a NaN or a negative number.
+  enum class Result : std::uint8_t { kOwnValue, kLargeNumber };
+  struct Read {
+    const void* pc;
+    std::string report;
+  };
+
+  bool any() const { return any_; }
+  // While one worker runs the launch: the first read of each instruction.
+  bool collecting = false;
+  std::vector<Read> reads;
+  // The instruction that has `result`.
+  const void* varied = nullptr;
+  Result result{};
+
+  // The result for `lane`, which reads from `source`.
+  std::uint64_t read(const Block& block, const Lane& lane, unsigned source);
+
+ private:
+  std::atomic<bool> any_{false};
+};
+
 // What the blocks of a running grid share.
 class GridState {
  public:
-  // `races`: null if races on global memory are not looked for.
-  // `again`: the launch has run before, and been counted.
+  // `races`, `shuffles`: null if races on global memory, and undefined shuffles, are not looked
+  // for. `again`: the launch has run before, and been counted.
   explicit GridState(const Grid& grid, Schedule order = settings().schedule,
-                     GlobalRaces* looked_for = nullptr, bool again = false)
-      : schedule(order), races(looked_for), is_replay(again), grid_(grid) {}
+                     GlobalRaces* looked_for = nullptr, UndefinedShuffles* found = nullptr,
+                     bool again = false)
+      : schedule(order), races(looked_for), shuffles(found), is_replay(again), grid_(grid) {}
 
   const Schedule schedule;
   GlobalRaces* const races;
+  UndefinedShuffles* const shuffles;
   const bool is_replay;
   bool is_ordered() const { return races && races->mode == RaceMode::kOrder; }
 
@@ -469,7 +503,9 @@ class Block {
   void wait_for_previous_grid(Lane& lane);
   // `lane` has looked at memory and found nothing new. Lets others run now and then: it may wait
   // for one of them. An access that does find something, or that stores, clears Lane::polls.
-  void polled(Lane& lane, const void* pc);
+  void polled(Lane& lane, const void* pc) {
+    if (++lane.polls >= kPollsBeforeLook) look_at_polls(lane, pc);
+  }
   [[noreturn]] void fail(Lane& lane, std::string&& what, const void* pc,
                          Outcome outcome = Outcome::kFailed);
   [[noreturn]] void fail(Lane& lane, std::string&& report);
@@ -484,7 +520,7 @@ class Block {
   Gang* gang() const { return gang_; }
   unsigned seat() const { return seat_; }
   unsigned barriers() const { return barriers_; }
-  unsigned syncs(const Lane& lane) const { return warps_[lane.warp].syncs; }
+  const Warp& warp_of(const Lane& lane) const { return warps_[lane.warp]; }
   // A lane has changed memory, or has found it changed: its block is no longer merely waiting.
   void changed() {
     if (gang_) ++events_;
@@ -493,9 +529,9 @@ class Block {
   bool is_late(std::uintptr_t address) const;
   // A plain store of `lane` follows, which is to be late.
   void expect_late_store(Lane& lane, std::uintptr_t address, unsigned size);
-  // The store that was expected has been made.
-  void settle() {
-    if (expected_.size > 0) settle_store();
+  // The store that was expected of `lane`, if any, has been made.
+  static void settle(const Lane& lane) {
+    if (lane.stores_late) lane.block->settle_store();
   }
   std::string describe_wait() const;
 
@@ -504,8 +540,8 @@ class Block {
   Observer& observer() { return observer_; }
   std::string name_of_thread(unsigned number) const;
   std::string name_of_block(std::uint64_t number) const;
-  // `lane` is about to update global memory, and may be drawing a ticket.
-  void draw(Lane& lane, const void* pc);
+  // `lane` is about to update memory at `address`, and may be drawing a ticket.
+  void draw(Lane& lane, const void* address, const void* pc);
   // Whether `address` lies on the stack of any of the block's threads.
   bool on_a_stack(std::uintptr_t address) const {
     return address - reinterpret_cast<std::uintptr_t>(stacks_) < stack_count_ * kStackBytes;
@@ -531,12 +567,13 @@ class Block {
   void report_deadlock();
   std::string describe(const Lane& lane) const;
   void settle_store();
+  void look_at_polls(Lane& lane, const void* pc);
 
   EarlyBlocks* early_ = nullptr;  // null once the previous grid has completed
   struct ExpectedStore {
     Lane* lane = nullptr;
     std::uintptr_t address = 0;
-    unsigned size = 0;  // 0: none
+    unsigned size = 0;
     std::byte old[16] = {};
   };
 

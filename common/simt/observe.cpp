@@ -49,7 +49,7 @@ void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared
   ordering_ = races && races->mode == RaceMode::kOrder;
   check_uninitialised_ = settings().check_uninitialised;
   check_races_ = races && races->mode == RaceMode::kFilter;
-  table_.assign(std::max<std::size_t>(table_.size(), 64), {});
+  table_.assign(std::max<std::size_t>(table_.size(), 256), {});
   instructions_ = 0;
   tallies_.clear();
   operations_.clear();
@@ -102,7 +102,7 @@ Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size,
     Instruction& instruction = table_[slot];
     if (instruction.pc == pc && instruction.size == size) return instruction;
     if (instruction.pc) continue;
-    if (instructions_ > last_slot / 2) {
+    if (instructions_ > last_slot / 8) {  // two in one place cost time
       grow();
       return find_instruction(pc, size, access, strength);
     }
@@ -127,7 +127,7 @@ void Observer::grow() {
 void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access access,
                       Strength strength, const void* pc) {
   if (!is_instrumented()) return;
-  lane.block->settle();
+  Block::settle(lane);
   Instruction& guess = table_[slot_of(pc)];
   Instruction& instruction =
       guess.pc == pc && guess.size == size ? guess : find_instruction(pc, size, access, strength);

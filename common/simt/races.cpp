@@ -84,6 +84,15 @@ void GlobalRaces::restore(RaceMode next_mode) {
   unchecked.clear();
 }
 
+std::vector<std::vector<std::byte>> GlobalRaces::written_memory() const {
+  std::vector<std::vector<std::byte>> memory;
+  for (const auto& [begin, region] : regions_) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(begin);
+    if (region.before) memory.emplace_back(bytes, bytes + region.bytes);
+  }
+  return memory;
+}
+
 Word& GlobalRaces::word(Region& region, std::uintptr_t address) {
   if (region.words.empty()) region.words.resize(region.bytes / 8 + 1);
   Word*& word = region.words[(address - region.begin) / 8];

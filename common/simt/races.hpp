@@ -170,6 +170,8 @@ class GlobalRaces {
   bool watch_readers();
   // Memory is again as it was before the launch, and nothing has happened yet.
   void restore(RaceMode next_mode);
+  // What is in the memory that the launch has written, in any of its runs.
+  std::vector<std::vector<std::byte>> written_memory() const;
 
   // --- kOrder: one thread of the host ---
   Word& word(Region& region, std::uintptr_t address);

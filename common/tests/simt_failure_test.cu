@@ -514,6 +514,100 @@ TEST_CASE("misuse of warp operations is reported", "[simt]") {
   }
 }
 
+// --- Shuffles that CUDA leaves undefined --------------------------------------------------------
+
+// What a lane does with what it gets from a lane that takes no part.
+enum class Use {
+  kAdd,      // shows in the result
+  kGreater,  // only if it is a large number
+  kCompare,  // only if it is the lane's own value
+  kIndex,    // an access out of bounds
+  kGuarded,  // nothing
+};
+
+template <Use use>
+__device__ int use_of(int value, int other, bool is_there, const int* in) {
+  if (use == Use::kAdd) return value + other;
+  if (use == Use::kGreater) return max(value, other);
+  if (use == Use::kCompare) return other == value ? 1 : 2;
+  if (use == Use::kIndex) return in[other];
+  return is_there ? value + other : value;
+}
+
+// Of each block the first `lanes` threads go on, and read from those above them.
+template <Use use>
+__global__ void above_kernel(unsigned lanes, unsigned mask, const int* in, int* out) {
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x >= lanes) return;
+  const int value = in[thread];
+  const int above = __shfl_down_sync(mask, value, 4);
+  out[thread] = use_of<use>(value, above, threadIdx.x + 4 < lanes, in);
+}
+
+// The sum of a warp, by a tree that needs all lanes of it.
+__global__ void tree_of_shuffles_kernel(const float* in, float* out) {
+  float sum = in[threadIdx.x];
+  for (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(~0u, sum, d);
+  if (threadIdx.x == 0) *out = sum;
+}
+
+// Segments of 8 lanes, of which some return: no lane reads another segment's.
+__global__ void segments_kernel(unsigned segments, int* out) {
+  if (threadIdx.x / 8 >= segments) return;
+  int sum = 1;
+  for (int d = 4; d > 0; d /= 2) sum += __shfl_down_sync(~0u, sum, d, 8);
+  if (threadIdx.x % 8 == 0) out[threadIdx.x / 8] = sum;
+}
+
+// A scan up to each lane of a part of a warp: lanes below the distance keep what they have.
+__global__ void scan_kernel(unsigned mask, int* out) {
+  if (!(mask >> threadIdx.x & 1)) return;
+  int sum = 1;
+  for (int d = 1; d < 32; d *= 2) {
+    const int below = __shfl_up_sync(mask, sum, d);
+    if (static_cast<int>(threadIdx.x) >= d) sum += below;
+  }
+  out[threadIdx.x] = sum;
+}
+
+TEST_CASE("undefined shuffles on which a kernel depends are reported", "[simt]") {
+  if (lacks_instrumentation()) return;
+  const Buffer<int> in("in", std::vector<int>(128, 3));
+  const Buffer<float> floats("floats", std::vector<float>(32, 1.0f));
+  Buffer<int> out("out", 128);
+  Buffer<float> sum("sum", 1);
+  under_every_schedule([&] {
+    for (const unsigned workers : {1u, 2u, 4u}) {
+      simt::settings().workers = workers;
+      const auto report = [&](auto kernel, unsigned lanes, unsigned mask) {
+        return failure_of(kernel, {4, 32}, lanes, mask, in.data(), out.data());
+      };
+      const std::string what =
+          "block (0,0,0), thread (16,0,0): the result of __shfl_down_sync is used, and undefined: "
+          "lane 16 reads from lane 20, which ";
+      const std::string returned = what + "has returned";
+      check_report(report(above_kernel<Use::kAdd>, 20, ~0u), {"simt_failure_test.cu:", returned});
+      check_report(report(above_kernel<Use::kGreater>, 20, ~0u), {returned});
+      check_report(report(above_kernel<Use::kCompare>, 20, ~0u), {returned});
+      check_report(report(above_kernel<Use::kIndex>, 20, ~0u), {returned});
+      check_report(report(above_kernel<Use::kAdd>, 20, 0xfffffu),
+                   {what + "mask 0xfffff does not name"});
+      check_report(failure_of(tree_of_shuffles_kernel, {1, 20}, floats.data(), sum.data()),
+                   {"lane 4 reads from lane 20, which the block does not have"});
+      // The result is right if nothing depends on what is undefined.
+      CHECK(report(above_kernel<Use::kGuarded>, 20, ~0u).empty());
+      CHECK(report(above_kernel<Use::kGuarded>, 20, 0xfffffu).empty());
+      CHECK(report(above_kernel<Use::kAdd>, 32, ~0u).empty());
+      CHECK(failure_of(tree_of_shuffles_kernel, {1, 32}, floats.data(), sum.data()).empty());
+      CHECK(failure_of(scan_kernel, {1, 32}, 0xffffu, out.data()).empty());
+      CHECK(failure_of(segments_kernel, {1, 32}, 3u, out.data()).empty());
+    }
+  });
+  launch(above_kernel<Use::kGuarded>, {4, 32}, 20u, ~0u, in.data(), out.data());
+  CHECK(out.download()[15] == 6);
+  CHECK(out.download()[16] == 3);
+}
+
 TEST_CASE("a loop that polls memory that is never written is reported", "[simt]") {
   const ScopedSettings restore;
   simt::settings().spin_limit_seconds = 0.05;

@@ -410,6 +410,9 @@ Program random_program(std::uint64_t seed) {
 }
 
 TEST_CASE("random programs give what lock step gives, under every schedule", "[simt]") {
+  const ScopedSettings restore;
+  // The programs ask shuffles which lane answers: what is undefined is to be no lane's number.
+  simt::settings().check_races = false;
   for (std::uint64_t seed = 1; seed <= 250; ++seed) {
     const Program program = random_program(seed);
     std::vector<unsigned> cells(kCells), values;

@@ -100,6 +100,8 @@ __global__ void shuffle_from_absent_kernel(float* out) {
 }
 
 TEST_CASE("a lane that is not there gives no usable value", "[simt]") {
+  const ScopedSettings restore;
+  simt::settings().check_races = false;  // in which a shuffle like this is reported
   Buffer<float> out("out", 16);
   launch(shuffle_from_absent_kernel, {1, 32}, out.data());
   const auto got = out.download();
