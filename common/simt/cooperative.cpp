@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <future>
 #include <mutex>
-#include <thread>
 
 #include "simt/cuda_atomic.hpp"
 #include "simt/recorder.hpp"
@@ -15,23 +15,6 @@ namespace {
 
 constexpr unsigned kIdlePasses = 8;  // before it is a deadlock
 constexpr std::size_t kNamedWaits = 8;
-
-// Blocks, with the stacks of their lanes, are kept between launches.
-std::mutex spare_mutex;
-std::vector<std::unique_ptr<Block>> spare_blocks;
-
-std::unique_ptr<Block> take_block() {
-  const std::lock_guard lock(spare_mutex);
-  if (spare_blocks.empty()) return std::make_unique<Block>();
-  std::unique_ptr<Block> block = std::move(spare_blocks.back());
-  spare_blocks.pop_back();
-  return block;
-}
-
-void give_block(std::unique_ptr<Block> block) {
-  const std::lock_guard lock(spare_mutex);
-  spare_blocks.push_back(std::move(block));
-}
 
 bool overlap(std::uintptr_t a, unsigned a_size, std::uintptr_t b, unsigned b_size) {
   return a < b + b_size && b < a + a_size;
@@ -71,12 +54,12 @@ std::vector<Outcome> Gang::run(const std::vector<Grid>& grids,
   }
   gang.live_ = static_cast<unsigned>(gang.seats_.size());
   const unsigned count = gang.live_;
-  std::vector<std::thread> threads;
+  std::vector<std::future<void>> ends;
   for (unsigned seat = 0; seat < count; ++seat) {
-    threads.emplace_back([&gang, seat] { gang.work(seat); });
+    ends.push_back(on_thread([&gang, seat] { gang.work(seat); }));
   }
   gang.seats_[gang.next_after(count - 1)]->baton.release();
-  for (std::thread& thread : threads) thread.join();
+  for (std::future<void>& end : ends) end.get();
   for (auto& seat : gang.seats_) give_block(std::move(seat->block));
   if (gang.failed_) {
     publish_report(gang.failure_);

@@ -9,7 +9,9 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <functional>
+#include <future>
 #include <numeric>
 #include <thread>
 #include <tuple>
@@ -76,12 +78,12 @@ void set_order(T* order, std::size_t n, Schedule schedule, std::uint64_t seed) {
 }
 
 const char* name_of(Collective kind) {
-  constexpr const char* kNames[] = {"__syncwarp",        "__shfl_sync",       "__shfl_up_sync",
-                                    "__shfl_down_sync",  "__shfl_xor_sync",   "__ballot_sync",
-                                    "__any_sync",        "__all_sync",        "__match_any_sync",
-                                    "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync",
-                                    "__reduce_max_sync", "__reduce_min_sync", "__reduce_max_sync",
-                                    "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync"};
+  static constexpr const char* kNames[] = {
+      "__syncwarp",        "__shfl_sync",       "__shfl_up_sync",    "__shfl_down_sync",
+      "__shfl_xor_sync",   "__ballot_sync",     "__any_sync",        "__all_sync",
+      "__match_any_sync",  "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync",
+      "__reduce_max_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",
+      "__reduce_or_sync",  "__reduce_xor_sync"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -901,11 +903,10 @@ void fence(Scope scope) noexcept {
 
 namespace {
 
-// Threads of the host that run blocks, kept between launches: a thread's start costs more than a
-// small kernel.
-class Workers {
+// Each job in its queue has an idle thread, since jobs may wait for each other.
+class Threads {
  public:
-  ~Workers() {
+  ~Threads() {
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -914,50 +915,65 @@ class Workers {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // Calls job(0) here and job(1) to job(count - 1) elsewhere, and waits for all.
-  void run(unsigned count, const std::function<void(unsigned)>& job) {
-    while (threads_.size() + 1 < count) {
-      threads_.emplace_back([this, id = static_cast<unsigned>(threads_.size()) + 1] { loop(id); });
+  std::future<void> start(std::function<void()> job) {
+    std::packaged_task<void()> task(std::move(job));
+    std::future<void> end = task.get_future();
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(task));
+    if (jobs_.size() > idle_) {
+      ++idle_;
+      threads_.emplace_back([this] { loop(); });
+    } else {
+      wake_.notify_one();
     }
-    {
-      const std::lock_guard lock(mutex_);
-      job_ = &job;
-      count_ = count;
-      running_ = count - 1;
-      ++generation_;
-    }
-    wake_.notify_all();
-    job(0);
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return running_ == 0; });
+    return end;
   }
 
  private:
-  void loop(unsigned id) {
-    std::uint64_t seen = 0;
+  void loop() {
     std::unique_lock lock(mutex_);
-    for (;;) {
-      wake_.wait(lock, [&] { return stopping_ || (generation_ != seen && id < count_); });
-      if (stopping_) return;
-      seen = generation_;
-      const auto* job = job_;
+    for (;; ++idle_) {
+      wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+      if (jobs_.empty()) return;
+      std::packaged_task<void()> job = std::move(jobs_.front());
+      jobs_.pop_front();
+      --idle_;
       lock.unlock();
-      (*job)(id);
+      job();
       lock.lock();
-      if (--running_ == 0) done_.notify_one();
     }
   }
 
   std::vector<std::thread> threads_;
   std::mutex mutex_;
-  std::condition_variable wake_, done_;
-  const std::function<void(unsigned)>* job_ = nullptr;
-  unsigned count_ = 0, running_ = 0;
-  std::uint64_t generation_ = 0;
+  std::condition_variable wake_;
+  std::deque<std::packaged_task<void()>> jobs_;
+  std::size_t idle_ = 0;  // threads that wait for a job, or have one in the queue
   bool stopping_ = false;
 };
 
+std::mutex spare_mutex;
+std::vector<std::unique_ptr<Block>> spare_blocks;
+
 }  // namespace
+
+std::future<void> on_thread(std::function<void()> job) {
+  static Threads threads;
+  return threads.start(std::move(job));
+}
+
+std::unique_ptr<Block> take_block() {
+  const std::lock_guard lock(spare_mutex);
+  if (spare_blocks.empty()) return std::make_unique<Block>();
+  std::unique_ptr<Block> block = std::move(spare_blocks.back());
+  spare_blocks.pop_back();
+  return block;
+}
+
+void give_block(std::unique_ptr<Block> block) {
+  const std::lock_guard lock(spare_mutex);
+  spare_blocks.push_back(std::move(block));
+}
 
 std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule schedule) {
   switch (schedule) {
@@ -981,30 +997,27 @@ namespace {
 
 // Runs the blocks of a grid from the `first`-th on, on up to `workers` threads of the host.
 void run_blocks(GridState& state, unsigned workers, std::uint64_t first = 0) {
-  static Workers threads;
-  static std::vector<std::unique_ptr<Block>> blocks;
   const dim3 dim = state.grid().grid;
   const std::uint64_t count = static_cast<std::uint64_t>(dim.x) * dim.y * dim.z;
   workers = static_cast<unsigned>(std::min<std::uint64_t>(workers, count));
-  while (blocks.size() < workers) blocks.push_back(std::make_unique<Block>());
   if (Recorder* const recorder = active_recorder(); recorder && !state.is_replay) {
     recorder->start_launch(state.grid());
   }
 
   std::atomic<std::uint64_t> next{first};
-  const std::function<void(unsigned)> job = [&](unsigned worker) {
-    Block& block = *blocks[worker];
-    block.start_grid(state);
+  const auto work = [&] {
+    std::unique_ptr<Block> block = take_block();
+    block->start_grid(state);
     for (std::uint64_t i; (i = next.fetch_add(1)) < count && !state.has_ended();) {
-      block.run(scheduled_block(i, count, state.schedule));
+      block->run(scheduled_block(i, count, state.schedule));
     }
-    block.end_grid();
+    block->end_grid();
+    give_block(std::move(block));
   };
-  if (workers == 1) {
-    job(0);
-  } else {
-    threads.run(workers, job);
-  }
+  std::vector<std::future<void>> others;
+  for (unsigned i = 1; i < workers; ++i) others.push_back(on_thread(work));
+  work();
+  for (std::future<void>& other : others) other.get();
 }
 
 // Runs the grid as the settings say, and again where it failed or races must be looked for more

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -601,6 +602,14 @@ class Block {
   StackSwitch scheduler_switch_;
   Observer observer_;
 };
+
+// Threads and blocks are kept between launches. A thread's start clears the shared memory of every
+// kernel in the program (it is thread_local), a block maps the stacks of its lanes: either costs
+// more than a small kernel. Runs `job` on a thread of the host that does nothing else meanwhile;
+// the future is ready when it has ended.
+std::future<void> on_thread(std::function<void()> job);
+std::unique_ptr<Block> take_block();
+void give_block(std::unique_ptr<Block> block);
 
 // The i-th of `count` blocks to start.
 std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule schedule);

@@ -10,9 +10,9 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "simt/internal.hpp"
@@ -31,7 +31,7 @@ class EarlyBlocks {
   EarlyBlocks& operator=(const EarlyBlocks&) = delete;
 
   GridState& state() { return state_; }
-  std::uint64_t count() const { return threads_.size(); }
+  std::uint64_t count() const { return ends_.size(); }
   // The previous grid has completed: the blocks go on.
   void release();
   // Waits until they are done.
@@ -48,7 +48,7 @@ class EarlyBlocks {
   std::condition_variable changed_;
   std::uint64_t stopped_ = 0;  // blocks that wait or are done
   bool released_ = false;
-  std::vector<std::thread> threads_;
+  std::vector<std::future<void>> ends_;  // of the blocks, each on a thread of the host
 };
 
 }  // namespace simt

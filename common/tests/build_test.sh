@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds notice what has changed, say how far they are, and end with what the program said: in a step of two files around the real build.mk and stage.mk, which
-# is moved, copied and unpacked elsewhere, with all that was built in it.
+# Builds notice what has changed, say how far they are, and end with what the program said: in a step of two files
+# around the real build.mk and stage.mk, which is moved, copied and unpacked elsewhere, with all that was built in it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 scratch=$(mktemp -d) || exit 1
@@ -26,7 +26,11 @@ answer() { echo "inline int answer() { return $2; }" >"$1/01_answer/answer.cuh";
 
 tree=$scratch/first
 mkdir -p "$tree/01_answer" "$tree/common/harness" "$tree/common/simt/include"
-cp common/build.mk common/stage.mk common/setup.sh "$tree/common/"
+cp common/build.mk common/stage.mk "$tree/common/"
+[ -e build/setup-cpu.mk ] || common/setup.sh cpu build/setup-cpu.mk
+# The libraries are those that were found for this tree (setup_test.sh tests how).
+printf '%s\n' '#!/bin/sh' "mkdir -p \"\${2%/*}\" && sed 's|\$(ROOT)|$PWD|g' '$PWD/build/setup-cpu.mk' >\"\$2\"" >"$tree/common/setup.sh"
+chmod +x "$tree/common/setup.sh"
 echo "#include <cstdio>" >"$tree/common/precompiled.hpp"
 echo 'include ../common/stage.mk' >"$tree/01_answer/Makefile"
 printf '%s\n' '#include "answer.cuh"' 'int of_step() { return answer(); }' >"$tree/01_answer/stage.cu"

@@ -105,7 +105,7 @@ class Traces(Scratch):
                     column = t["parts"][array["device"]]["columns"][address // 8]
                     stored.setdefault(column, set()).add(t["values"][value])
         self.assertEqual(counted, int(line.split()[-6]))
-        if t["kernel"]["name"] in ("stores", "persistent-simple", "persistent-flags"):
+        if t["kernel"]["name"] in ("stores", "persistent-simple", "persistent"):
             self.assertTrue(all(len(values) <= 3 for values in stored.values()))  # of step 0 to 2, whoever stores them
 
     def test_a_polling_lane_loads_what_it_finds(self):
