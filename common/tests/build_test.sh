@@ -105,7 +105,7 @@ case ${CXX:-g++} in g++*)
     grep '^[!x] ' "$scratch/log"
   fi ;;
 esac
-ends 'its progress' '^  compile 4/4 ' bash -c 'grep "^  compile" "$0"; false' "$scratch/build"
+ends 'its progress' '^  compile 4/4 ' bash -c 'grep "^  compile" "$0" | sort; false' "$scratch/build"
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
