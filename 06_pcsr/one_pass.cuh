@@ -86,6 +86,16 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
   return found.longest <= 3 * loads(width) && all <= 5LL * nnz / 2 + 600'000 ? width : -1;
 }
 
+// Whether such groups may be faster than shares where the matrix does not fit in the L2 cache: with
+// a lane per row, as long as what the rows of all resident warps occupy leaves the L1 cache room
+// for x, and with whole warps per row, whose loads are coalesced (NOTES.md).
+__host__ __device__ constexpr bool rows_may_suit_memory(int rows, int nnz) {
+  return 2LL * nnz <= 11LL * rows || nnz >= 64LL * rows;
+}
+__host__ __device__ constexpr bool rows_suit_memory(int width) {
+  return width == 0 || width >= 5;
+}
+
 // --- Preparation --------------------------------------------------------------------------------
 
 inline constexpr int kPrepareThreads = 128;    // per block
@@ -271,6 +281,7 @@ class OnePassPlan {
       for (int w = 0; w < kRowsWidths; ++w) all.rounds[w] += statistics_[b].rounds[w];
     }
     rows_width_ = rows_width(matrix_.rows, matrix_.nnz, all);
+    if (!fits_l2_ && !rows_suit_memory(rows_width_)) rows_width_ = -1;
     return cudaSuccess;
   }
 
@@ -310,6 +321,8 @@ class OnePassPlan {
     std::swap(matrix_, other.matrix_);
     std::swap(options_, other.options_);
     std::swap(shape_, other.shape_);
+    std::swap(fits_l2_, other.fits_l2_);
+    std::swap(read_once_, other.read_once_);
     std::swap(rows_may_suit_, other.rows_may_suit_);
     std::swap(rows_width_, other.rows_width_);
     std::swap(overlap_supported_, other.overlap_supported_);
@@ -368,8 +381,12 @@ class OnePassPlan {
     // Beyond three quarters of the L2 cache, bytes decide, not instructions.
     const long long bytes =
         4LL * matrix_.rows + matrix_.nnz * static_cast<long long>(4 + sizeof(T));
+    const long long vector_bytes =
+        (1LL * matrix_.rows + matrix_.cols) * static_cast<long long>(sizeof(T));
+    fits_l2_ = bytes <= l2_bytes / 4 * 3LL;
+    read_once_ = bytes + vector_bytes > l2_bytes / 4 * 3LL;
     rows_may_suit_ = options_.path == OnePassPath::kAutomatic && matrix_.rows <= matrix_.nnz &&
-                     bytes <= l2_bytes / 4 * 3LL;
+                     (fits_l2_ || rows_may_suit_memory(matrix_.rows, matrix_.nnz));
     overlap_supported_ = major >= 9;
     return error;
   }
@@ -384,8 +401,8 @@ class OnePassPlan {
     const long long threads = static_cast<long long>(matrix_.rows) << rows_width_;
     const int per_block = rows_threads(1 << rows_width_);
     return launch(kKernels[rows_width_], static_cast<int>((threads - 1) / per_block + 1), per_block,
-                  0, stream, overlaps(), matrix_.rows, matrix_.row_offsets, matrix_.column_indices,
-                  values, alpha, x, beta, y);
+                  0, stream, overlaps(), matrix_.rows, read_once_, matrix_.row_offsets,
+                  matrix_.column_indices, values, alpha, x, beta, y);
   }
 
   template <typename... Parameters, typename... Arguments>
@@ -408,6 +425,8 @@ class OnePassPlan {
   CsrPattern matrix_;
   OnePassOptions options_;
   OnePassShape shape_ = {};
+  bool fits_l2_ = false;    // the matrix
+  bool read_once_ = false;  // matrix and vectors together do not fit
   bool rows_may_suit_ = false;
   int rows_width_ = -1;  // binary logarithm of the lanes per row; -1: shares
   bool overlap_supported_ = false;

@@ -10,6 +10,9 @@
 //   lane     multiplies every `lanes`-th nonzero of a row, 8 at a time (a round)
 //   group    of `lanes` lanes, 1 to 1024: owns one row
 //
+// read_once: values and columns are marked as read once (__ldcs), so that the L2 cache evicts them
+// before x. Where the L2 holds everything, that would cost the next product its hits.
+//
 // Launched by OnePassPlan::multiply (one_pass.cuh), which chooses this path and the number of
 // lanes; tested in test.cu, "one pass: both paths ...".
 #pragma once
@@ -33,7 +36,7 @@ __host__ __device__ constexpr int rows_threads(int lanes) {
 
 template <int lanes, typename T>
 __global__ void __launch_bounds__(rows_threads(lanes))
-    pcsr_rows_kernel(int rows, const int* __restrict__ row_offsets,
+    pcsr_rows_kernel(int rows, bool read_once, const int* __restrict__ row_offsets,
                      const int* __restrict__ column_indices, const T* __restrict__ values, T alpha,
                      const T* x, T beta, T* y) {
   constexpr unsigned kThreads = rows_threads(lanes);
@@ -48,18 +51,24 @@ __global__ void __launch_bounds__(rows_threads(lanes))
   }
   int column[kRowsItems];
   T value[kRowsItems];
-  const auto load = [&] {
+  const auto load_with = [&](const auto& read) {
 #pragma unroll
     for (int j = 0; j < kRowsItems; ++j) {
       if (k + lanes * j < end) {
-        column[j] = column_indices[k + lanes * j];
-        value[j] = values[k + lanes * j];
+        column[j] = read(&column_indices[k + lanes * j]);
+        value[j] = read(&values[k + lanes * j]);
       }
+    }
+  };
+  const auto load = [&] {
+    if (read_once) {
+      load_with([](const auto* from) { return __ldcs(from); });
+    } else {
+      load_with([](const auto* from) { return *from; });
     }
   };
   load();
   wait_for_previous_kernel();  // x and y from here on
-  let_next_kernel_start();
 
   T sum = 0;
   while (true) {
@@ -74,6 +83,8 @@ __global__ void __launch_bounds__(rows_threads(lanes))
     if (k >= end) break;
     load();
   }
+  // Not earlier: the next kernel's loads would evict x from the L1.
+  let_next_kernel_start();
 #pragma unroll
   for (int distance = 1; distance < (lanes < 32 ? lanes : 32); distance *= 2) {
     sum += __shfl_xor_sync(0xffffffffu, sum, distance);

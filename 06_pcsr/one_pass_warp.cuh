@@ -405,6 +405,9 @@ __device__ __forceinline__ void multiply_share(Warp& warp) {
   warp.start();
   do {
     warp.multiply();
+    // Not before the share's first elements of x are there: the next kernel loads, too. Calls after
+    // the first have no effect.
+    let_next_kernel_start();
     const bool row_ends = warp.row_ends_in_step();
     if (row_ends) {
       warp.store_products();
@@ -442,7 +445,6 @@ __global__ void __launch_bounds__(OnePassPolicy<T>::kThreads, OnePassPolicy<T>::
     warp.load_row_ends();
   }
   wait_for_previous_kernel();  // x, y and the partial sums from here on
-  let_next_kernel_start();
   multiply_share(warp);
 }
 

@@ -746,8 +746,9 @@ void check_rows(const Lengths& lengths) {
     device::launch(pcsr_rows_kernel<lanes, T>,
                    {dim3(device::divide_up(input.a.rows * lanes, rows_threads(lanes))),
                     dim3(rows_threads(lanes))},
-                   input.a.rows, input.a.row_offsets.data(), input.a.column_indices.data(),
-                   input.a.values.data(), T{3}, input.x.data(), beta, input.y.data());
+                   input.a.rows, beta == T{0}, input.a.row_offsets.data(),
+                   input.a.column_indices.data(), input.a.values.data(), T{3}, input.x.data(), beta,
+                   input.y.data());
     input.check_y(T{3}, beta);
   }
 }
@@ -791,11 +792,23 @@ TEST_CASE("one pass: a plan chooses groups of lanes for rows that are alike, sha
   CHECK(chosen_lanes<float>(Lengths(300, 40), {.path = OnePassPath::kShares}) == 0);
 }
 
+TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows of whole warps",
+          "[06]") {
+  STATIC_REQUIRE(rows_suit_memory(0));
+  STATIC_REQUIRE(!rows_suit_memory(-1));
+  STATIC_REQUIRE(!rows_suit_memory(4));
+  STATIC_REQUIRE(rows_suit_memory(5));
+  STATIC_REQUIRE(rows_may_suit_memory(4'000'000, 20'000'000));
+  STATIC_REQUIRE(!rows_may_suit_memory(4'000'000, 28'000'000));
+  STATIC_REQUIRE(rows_may_suit_memory(20'000, 16'000'000));
+  STATIC_REQUIRE(rows_may_suit_memory(500'000'000, 2'000'000'000));  // no overflow
+}
+
 TEST_CASE("one pass: statistics of row lengths", "[06]") {
   const Lengths lengths = joined(random_lengths(1000, 90, 4), {3000, 0});
   const Buffer<int> row_offsets("row_offsets", offsets_of(lengths));
   const auto rows = static_cast<int>(lengths.size());
-  Buffer<RowsStatistics> statistics("statistics", 2);
+  Buffer<RowsStatistics> statistics("statistics", std::vector<RowsStatistics>(2));
   device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u, rows,
                  0, row_offsets.data(), static_cast<Share*>(nullptr),
                  static_cast<PartialSum<float>*>(nullptr), static_cast<unsigned*>(nullptr),

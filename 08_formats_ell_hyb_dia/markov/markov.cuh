@@ -14,9 +14,9 @@ __device__ double sum_of_block(double own) {
   sums[threadIdx.x] = own;
   for (unsigned half = kThreads / 2; half > 0; half /= 2) {
     __syncthreads();
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    if (threadIdx.x < half) sums[threadIdx.x] = own += sums[threadIdx.x + half];
   }
-  return threadIdx.x == 0 ? sums[0] : 0;
+  return own;
 }
 
 // parts[2 b] and parts[2 b + 1] are block b's shares of the sums of |after - before| and of after.
