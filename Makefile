@@ -1,7 +1,7 @@
 # SpMV on GPUs in ten steps. `make help` lists what there is to do.
 include common/build.mk
 ifneq ($(KERNEL),)
-  $(error KERNEL=$(KERNEL) needs its step: make -C 03_csr_vector run KERNEL=$(KERNEL), say)
+  $(call refuse,KERNEL=$(KERNEL): name the step of which it is a version: make -C 03_csr_vector run KERNEL=$(KERNEL))
 endif
 
 include 10_multigpu/mpi/mpi.mk

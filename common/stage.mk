@@ -26,6 +26,9 @@ ifneq ($(KERNEL),)
   MINE := $(shell python3 $(ROOT)/common/coursework/mine.py $(CURDIR) \
     '$(subst ','\'',$(KERNEL))' '$(subst ','\'',$(PWD))' $(ROOT)/build/mine)
   $(if $(MINE),,$(shell false $(or_quit))$(error KERNEL=$(KERNEL) cannot be used))
+$(call object,$(MINE)): private WARNINGS += -Wfatal-errors
+  # After a wrong result, where to look.
+  where = || { status=$$?; [ $$status != 1 ] || echo 'Where it goes wrong: make$(if $(filter $(CURDIR),$(PWD)),, -C $(STEP)) watch KERNEL=$(KERNEL) MATRIX=stencil2d:8x8'; (exit $$status); }
 endif
 
 # RUN: the step's own program that `make run` stands for, if not the table of its kernels.
@@ -45,7 +48,7 @@ endif
 
 .PHONY: run test watch check moment build-test help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
-	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(kernel_option) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS) $(or_quit)
+	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(kernel_option) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS) $(if $(filter cpu,$(BACKEND)),$(where)) $(or_quit)
 test: $(TESTS)  ## this step's tests
 	@OMP_WAIT_POLICY=passive $(TESTS)$(if $(after_test), && $(after_test))
 watch: $(WATCH)  ## a page on which one watches kernels run

@@ -26,8 +26,9 @@ def replaced_file(directory, mine, text):
     for path in sorted(directory.glob("*.cuh")):
         if defined & set(KERNEL.findall(path.read_text(encoding="utf-8"))):
             return path
-    names = ", ".join(path.name for path in sorted(directory.glob("*.cuh")))
-    raise ExerciseError(f"{mine} is a version of no file of {directory.name}, which has {names}")
+    names = {path.name: KERNEL.findall(path.read_text(encoding="utf-8")) for path in sorted(directory.glob("*.cuh"))}
+    wanted = ", ".join(f"{kernels[0]} ({name})" for name, kernels in names.items() if kernels)
+    raise ExerciseError(f"{mine} defines no kernel of {directory.name}; give it the name and the parameters of one: {wanted}")
 
 
 def included(path, found):
@@ -76,6 +77,8 @@ def main():
             for path in files:
                 body = text if path == old else path.read_text(encoding="utf-8")
                 body = NAMESPACE.sub("namespace spmv::mine {", body)
+                if path == old:  # messages name the file that was given
+                    body = f'#line 1 "{mine.resolve()}"\n{body}'
                 if path == source.resolve():
                     body = f'#define MINE_KERNELS "{patterns(directory, old.name)}"\n' + (
                         f'#include "coursework/mine.hpp"\n#line 1 "{source.name}"\n{body}'

@@ -160,6 +160,7 @@ void set_up_backend([[maybe_unused]] const Options& options) {
   if (!options.trace.empty() && !simt::is_instrumented()) {
     throw InputError("--trace: this program does not count; build it with COUNT=1, as make does");
   }
+  simt::set_quiet_reports(true);  // they are part of the errors that are printed in the end
   simt::settings().workers = options.workers;
   if (options.run.schedule == "reverse") simt::settings().schedule = simt::Schedule::kReverse;
   if (options.run.schedule == "turns") simt::settings().schedule = simt::Schedule::kTurns;

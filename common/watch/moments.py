@@ -111,7 +111,7 @@ def main():
     except traces.TraceError as error:
         sys.exit(f"error: {error}")
     if lines:
-        print(f"Moment: {lines[0]}.\n        {lines[1]}")
+        print(f"Where: {lines[0]}.\n        {lines[1]}")
 
 
 if __name__ == "__main__":
