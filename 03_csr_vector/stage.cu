@@ -1,25 +1,14 @@
 // Step 03 for the harness.
-#include <algorithm>
 #include <string>
 
 #include "csr_vector.cuh"
 #include "csr_vector_shared.cuh"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
+#include "rules.hpp"
 
 namespace spmv {
 namespace {
-
-// The greatest power of two of which each lane gets at least four nonzeros of a mean row. Fewer
-// lanes read less together; with more, the shuffles and the start of each row cost more than that
-// saves. Right for large matrices whose rows are alike: as many lanes as a mean row has nonzeros,
-// as the library CUSP takes, is half as fast on an H200 on a 27-point stencil. Where rows differ
-// much it is too few, as any choice is that looks at the mean alone.
-int lanes_for(double mean_row_length) {
-  int lanes = 2;
-  while (lanes < 32 && 4 * (2 * lanes) <= mean_row_length) lanes *= 2;
-  return lanes;
-}
 
 template <typename T>
 class CsrVector final : public Spmv<T> {
@@ -28,8 +17,7 @@ class CsrVector final : public Spmv<T> {
   CsrVector(const Problem<T>& problem, int lanes_per_row)
       : a_(problem.csr),
         chosen_(lanes_per_row == 0),
-        lanes_per_row_(chosen_ ? lanes_for(static_cast<double>(a_.nnz) / std::max(a_.rows, 1))
-                               : lanes_per_row) {}
+        lanes_per_row_(chosen_ ? lanes_for(a_.rows, a_.nnz) : lanes_per_row) {}
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
     switch (lanes_per_row_) {

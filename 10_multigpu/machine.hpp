@@ -95,7 +95,4 @@ class Machine {
   std::map<int, Graph> graphs_;  // by their number of steps
 };
 
-extern template class Machine<float>;
-extern template class Machine<double>;
-
 }  // namespace spmv::multigpu

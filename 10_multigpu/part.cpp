@@ -53,16 +53,18 @@ std::vector<char> used_columns(const Csr<T>& slice) {
 
 // The part with its rows in order, and its halos, whose sources are columns, counted from the
 // owner's first; `matrix` is still empty.
-// used: used_columns(slice). needed_by_others: one per row of the part, or none.
+// used: used_columns(slice). receivers: of each row of the part, or none: a bit for each part that
+// needs its entry. Rows with the same receivers are side by side, first of all.
 template <typename T>
 Part<T> order_rows(const Csr<T>& slice, const Cuts& cuts, int p, Exchange exchange,
-                   const std::vector<char>& used, std::vector<char> needed_by_others) {
+                   const std::vector<char>& used, std::vector<unsigned> receivers) {
   Part<T> part;
   part.first_row = cuts[p];
-  std::vector<char>& is_boundary = needed_by_others;
-  is_boundary.resize(slice.rows, 0);
+  receivers.resize(slice.rows, 0);
+  std::vector<char> is_boundary(slice.rows, 0);
 #pragma omp parallel for schedule(static) if (slice.nnz() > 100000)
   for (Index row = 0; row < slice.rows; ++row) {
+    is_boundary[row] = receivers[row] != 0;
     for (Index k = slice.row_offsets[row]; k < slice.row_offsets[row + 1]; ++k) {
       const Index column = slice.column_indices[k];
       if (column < cuts[p] || column >= cuts[p + 1]) is_boundary[row] = 1;
@@ -73,6 +75,10 @@ Part<T> order_rows(const Csr<T>& slice, const Cuts& cuts, int p, Exchange exchan
   const auto interior = std::stable_partition(part.order.begin(), part.order.end(),
                                               [&](Index row) { return is_boundary[row]; });
   part.boundary_rows = static_cast<Index>(interior - part.order.begin());
+  const auto unsent = std::stable_partition(part.order.begin(), interior,
+                                            [&](Index row) { return receivers[row] != 0; });
+  std::stable_sort(part.order.begin(), unsent,
+                   [&](Index a, Index b) { return receivers[a] < receivers[b]; });
 
   part.local_cols = slice.rows + (kAligned - slice.rows % kAligned) % kAligned;
   for (int owner = 0; owner + 1 < static_cast<int>(cuts.size()); ++owner) {
@@ -91,18 +97,15 @@ Part<T> order_rows(const Csr<T>& slice, const Cuts& cuts, int p, Exchange exchan
   return part;
 }
 
-// Fills in the part's matrix. place, for kParts: of each column of the whole matrix, its
-// place in all parts' x, one after the other.
+// Fills in the part's matrix.
 template <typename T>
-void renumber(Part<T>& part, const Csr<T>& slice, const Cuts& cuts, Exchange exchange,
-              const std::vector<Index>& place) {
+void renumber(Part<T>& part, const Csr<T>& slice, const Cuts& cuts) {
   std::vector<Index> local(cuts.back());  // of each column that the part uses, its place in local x
   for (Index i = 0; i < part.rows(); ++i) local[part.first_row + part.order[i]] = i;
   for (const Halo& halo : part.halos) {
     const Index first = cuts[halo.owner];
     for (Index i = 0; i < halo.count(); ++i) {
-      const Index column = first + halo.sources[i];
-      local[column] = halo.ghost_begin + (exchange == Exchange::kParts ? place[column] - first : i);
+      local[first + halo.sources[i]] = halo.ghost_begin + i;
     }
   }
   part.matrix = take_rows(slice, part.order, part.local_cols, local);
@@ -117,39 +120,44 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts
   std::vector<Part<T>> parts(slices.size());
   if (exchange == Exchange::kNone) {
     for (int p = 0; p < count; ++p) {
-      parts[p].first_row = cuts[p];
-      parts[p].order.resize(slices[p].rows);
-      std::iota(parts[p].order.begin(), parts[p].order.end(), Index{0});
-      parts[p].matrix = slices[p];
-      parts[p].local_cols = slices[p].cols;
+      Part<T>& part = parts[p];
+      part.first_row = cuts[p];
+      part.order.resize(slices[p].rows);
+      std::iota(part.order.begin(), part.order.end(), Index{0});
+      part.matrix = slices[p];
+      part.local_cols = slices[p].cols;
     }
     return parts;
   }
 
   std::vector<std::vector<char>> used;
-  std::vector<char> is_needed(cuts.back(), 0);  // by another part than its owner
+  std::vector<unsigned> needed_by(cuts.back(), 0);  // a bit for each part but the owner
   for (int p = 0; p < count; ++p) {
     used.push_back(used_columns(slices[p]));
     if (exchange != Exchange::kStores) continue;
     for (Index column = 0; column < cuts.back(); ++column) {
-      if (column < cuts[p] || column >= cuts[p + 1]) is_needed[column] |= used[p][column];
+      const bool is_remote = column < cuts[p] || column >= cuts[p + 1];
+      if (is_remote && used[p][column]) needed_by[column] |= 1u << p;
     }
   }
   std::vector<Index> place(cuts.back());
   for (int p = 0; p < count; ++p) {
-    std::vector<char> needed_by_others;
-    if (exchange == Exchange::kStores) {
-      needed_by_others.assign(is_needed.begin() + cuts[p], is_needed.begin() + cuts[p + 1]);
-    }
-    parts[p] = order_rows(slices[p], cuts, p, exchange, used[p], std::move(needed_by_others));
+    parts[p] = order_rows(slices[p], cuts, p, exchange, used[p],
+                          {needed_by.begin() + cuts[p], needed_by.begin() + cuts[p + 1]});
     for (Index i = 0; i < parts[p].rows(); ++i) place[cuts[p] + parts[p].order[i]] = cuts[p] + i;
   }
   for (int p = 0; p < count; ++p) {
-    renumber(parts[p], slices[p], cuts, exchange, place);
+    // Ghost entries stand in the order in which their owner has them.
     for (Halo& halo : parts[p].halos) {
-      for (Index& source : halo.sources)
+      std::sort(halo.sources.begin(), halo.sources.end(), [&](Index a, Index b) {
+        return place[cuts[halo.owner] + a] < place[cuts[halo.owner] + b];
+      });
+    }
+    renumber(parts[p], slices[p], cuts);
+    for (Halo& halo : parts[p].halos) {
+      for (Index& source : halo.sources) {
         source = place[cuts[halo.owner] + source] - cuts[halo.owner];
-      if (exchange == Exchange::kParts) std::sort(halo.sources.begin(), halo.sources.end());
+      }
     }
   }
   return parts;
@@ -167,7 +175,7 @@ std::vector<Part<T>> parts_of(const Csr<T>& matrix, Partition partition, int cou
 template <typename T>
 Part<T> prepare_alone(const Csr<T>& slice, const Cuts& cuts, int p) {
   Part<T> part = order_rows(slice, cuts, p, Exchange::kPacked, used_columns(slice), {});
-  renumber(part, slice, cuts, Exchange::kPacked, {});
+  renumber(part, slice, cuts);
   return part;
 }
 

@@ -26,29 +26,42 @@ struct Halo {
   Index count() const { return static_cast<Index>(sources.size()); }
 };
 
-// A part's rows stand in an order of its own: first the boundary rows, which need entries of other
-// parts' x, then the interior rows. So the interior can be multiplied while ghost entries are on
-// their way. Entry i of the part's y, and of
-// its own part of x, which y becomes, is that of row first_row + order[i]. With kStores rows that
-// other parts need are boundary rows, too.
+// Where a part's rows and entries of x stand.
+//
+// Rows: first the boundary rows, which need entries of other parts' x, then the interior rows. So
+// the interior can be multiplied while ghost entries are on their way. Entry i of the part's y, and
+// of its own part of x, which y becomes, is that of row first_row + order[i]. With kStores rows
+// that other parts need are boundary rows, too; those that the same parts need stand together.
 //
 // The local x: the part's own entries; a gap, so that what follows is aligned; the ghost entries,
-// owner by owner. Local column indices are places in it. With kNone the local x is all of x, all
-// rows are interior ones, and keep their order.
-//
-// The nonzeros of a row keep theirs, so that a kernel that adds them up in order gets the same
-// bits.
-template <typename T>
-struct Part {
+// owner by owner, in the order in which their owner has them. With kNone the local x is all of x,
+// all rows are interior ones, and keep their order.
+struct Layout {
   Index first_row = 0;
   std::vector<Index> order;
-  Csr<T> matrix;            // the rows in this order, the columns local
-  Index boundary_rows = 0;  // of it
+  Index boundary_rows = 0;
   std::vector<Halo> halos;
   Index local_cols = 0;
   Index remote_cols = 0;  // distinct columns of other parts, in the nonzeros
 
   Index rows() const { return static_cast<Index>(order.size()); }
+
+  // The part's own entries of a vector of all rows, and back.
+  template <typename T>
+  void take(const std::vector<T>& whole, std::vector<T>& x) const {
+    for (std::size_t i = 0; i < order.size(); ++i) x[i] = whole[first_row + order[i]];
+  }
+  template <typename T>
+  void put_back(const T* x, std::vector<T>& whole) const {
+    for (std::size_t i = 0; i < order.size(); ++i) whole[first_row + order[i]] = x[i];
+  }
+};
+
+// The nonzeros of a row keep their order, so that a kernel that adds them up in order gets the same
+// bits.
+template <typename T>
+struct Part : Layout {
+  Csr<T> matrix;  // rows and columns as in the layout
 };
 
 // Rows [cuts[p], cuts[p + 1]) of a matrix, their columns those of the whole matrix, for each part
@@ -85,7 +98,7 @@ struct Transfers {
 template <typename T>
 Transfers plan_transfers(const std::vector<Part<T>>& parts, Exchange exchange);
 
-// What a part is, for tables and records.
+// The sizes of a part, for tables and records.
 struct PartShape {
   long long rows = 0, nnz = 0, boundary_rows = 0;
   long long remote_cols = 0;
@@ -98,16 +111,5 @@ PartShape shape_of(const Part<T>& part) {
   for (const Halo& halo : part.halos) shape.fetched += halo.count();
   return shape;
 }
-
-extern template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&,
-                                                 const std::vector<Index>&, Exchange);
-extern template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&,
-                                                  const std::vector<Index>&, Exchange);
-extern template std::vector<Part<float>> parts_of(const Csr<float>&, Partition, int, Exchange);
-extern template std::vector<Part<double>> parts_of(const Csr<double>&, Partition, int, Exchange);
-extern template Part<float> prepare_alone(const Csr<float>&, const std::vector<Index>&, int);
-extern template Part<double> prepare_alone(const Csr<double>&, const std::vector<Index>&, int);
-extern template Transfers plan_transfers(const std::vector<Part<float>>&, Exchange);
-extern template Transfers plan_transfers(const std::vector<Part<double>>&, Exchange);
 
 }  // namespace spmv::multigpu

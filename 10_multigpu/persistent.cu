@@ -1,13 +1,14 @@
 #include "persistent.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
-#include <cstring>
 #include <limits>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "../03_csr_vector/rules.hpp"
 #include "../06_pcsr/one_pass.cuh"
 #include "device/csr.hpp"
 #include "device/devices.hpp"
@@ -21,72 +22,43 @@ namespace {
 
 using Word = unsigned long long;
 
-// What step 06 asks of row lengths: as prepare_one_pass_kernel counts them.
+// What step 06 asks of row lengths to choose a path.
 template <typename T>
-RowsStatistics statistics_of(const Csr<T>& a) {
-  RowsStatistics found{};
-  for (int w = 0; w < kRowsWidths; ++w) {
-    const Index together = std::max(32 >> w, 1), items = kRowsItems << w;
-    for (Index first = 0; first < a.rows; first += together) {
-      int longest = 0;
-      for (Index row = first; row < std::min(first + together, a.rows); ++row) {
-        longest = std::max(longest, a.row_length(row));
-      }
-      found.longest = std::max(found.longest, longest);
-      found.rounds[w] += std::max(device::divide_up(longest, items), 1);
-    }
+RowsStatistics statistics_of(const device::DeviceCsr<T>& a) {
+  const int blocks = std::min(device::divide_up(a.rows, kPrepareThreads), kStatisticsBlocks);
+  device::Buffer<RowsStatistics> of_block("statistics", blocks);
+  constexpr int kNoShares = 0;
+  device::launch(prepare_one_pass_kernel<T>, {dim3(blocks), dim3(kPrepareThreads)}, kNoShares,
+                 kNoShares, 0u, a.rows, a.nnz, a.row_offsets.data(), nullptr, nullptr, nullptr,
+                 of_block.data());
+  RowsStatistics all{};
+  for (const RowsStatistics& found : of_block.download()) {
+    all.longest = std::max(all.longest, found.longest);
+    for (int w = 0; w < kRowsWidths; ++w) all.rounds[w] += found.rounds[w];
   }
-  return found;
-}
-
-// A power of two, so that each lane has at least two nonzeros of a row of the mean length.
-int lanes_for(long long rows, long long nnz) {
-  int lanes = 2;
-  while (lanes < 32 && 2 * (2 * lanes) * rows <= nnz) lanes *= 2;
-  return lanes;
-}
-
-template <typename T>
-auto rows_kernel(int lanes) {
-  switch (lanes) {
-    case 1:
-      return persistent_rows_kernel<1, T>;
-    case 2:
-      return persistent_rows_kernel<2, T>;
-    case 4:
-      return persistent_rows_kernel<4, T>;
-    case 8:
-      return persistent_rows_kernel<8, T>;
-    case 16:
-      return persistent_rows_kernel<16, T>;
-    default:
-      return persistent_rows_kernel<32, T>;
-  }
+  return all;
 }
 
 }  // namespace
 
 template <typename T>
 struct PersistentMachine<T>::OnGpu {
-  Index first_row = 0, boundary_rows = 0, local_cols = 0;
-  std::vector<Index> order;
-  std::vector<Halo> halos;
+  Layout layout;
   std::vector<T> first_x;   // step 0's, with its ghost entries
-  unsigned window = 0;      // the length of a share, in rows and nonzeros
   int boundary_blocks = 0;  // blocks that have boundary rows
-
   device::DeviceCsr<T> csr;
   device::Buffer<T> x;                // both buffers
   device::Buffer<unsigned> arrivals;  // of each part
-  device::Buffer<Neighbour> neighbours;
-  device::Buffer<int> send_offsets;
+  device::Buffer<Word> norms;
+  device::Buffer<unsigned> stuck;
+  unsigned window = 0;  // the length of a share, in rows and nonzeros
   device::Buffer<Share> shares;
   device::Buffer<PartialSum<T>> partial_sums;
   device::Buffer<unsigned> unstarted;
-  device::Buffer<T*> sends;
   device::Buffer<double> block_sums;
-  device::Buffer<Word> norms;
-  device::Buffer<unsigned> stuck;
+  device::Buffer<Neighbour> neighbours;
+  device::Buffer<int> send_offsets;
+  device::Buffer<T*> sends;
 };
 
 // --- Setting up ---------------------------------------------------------------------------------
@@ -94,7 +66,7 @@ struct PersistentMachine<T>::OnGpu {
 template <typename T>
 PersistentMachine<T>::PersistentMachine(const std::vector<Part<T>>& parts,
                                         const PersistentSetup& setup)
-    : setup_(setup), kernel_(setup.kernel), on_gpu_(parts.size()) {
+    : kernel_(setup.kernel), lanes_(setup.lanes_per_row), on_gpu_(parts.size()) {
   const int count = static_cast<int>(parts.size());
   devices_ = device::available_devices(setup.devices > 0 ? std::min(setup.devices, count) : count);
   for (int d = 0; d < devices_; ++d) {
@@ -109,20 +81,31 @@ PersistentMachine<T>::PersistentMachine(const std::vector<Part<T>>& parts,
     rows_ += part.rows();
     x_distance_ = std::max(x_distance_, static_cast<std::size_t>(part.local_cols + 31) / 32 * 32);
   }
-  choose_kernel(parts);
-  choose_grid(parts);
-  for (int p = 0; p < count; ++p) allocate(parts[p], p);
-  here_.resize(devices_);
+  for (int p = 0; p < count; ++p) {
+    const device::OnDevice on(device_of(p));
+    on_gpu_[p] = std::make_unique<OnGpu>();
+    OnGpu& mine = *on_gpu_[p];
+    mine.layout = parts[p];
+    mine.csr = device::DeviceCsr<T>(parts[p].matrix);
+    mine.x = device::Buffer<T>("x", 2 * x_distance_);
+    mine.arrivals = device::Buffer<unsigned>("arrivals", count);
+    mine.norms = device::Buffer<Word>("norms", 4 * count);
+    mine.stuck = device::Buffer<unsigned>("stuck", 4);
+  }
+  choose_kernel();
+  choose_grid(setup.blocks);
   for (int d = 0; d < devices_; ++d) {
     const device::OnDevice on(d);
     streams_.emplace_back();
-    here_[d].blocks = blocks_;
-    here_[d].parts = count;
-    here_[d].lanes_per_row = lanes_;
-    here_[d].most_polls = setup_.most_polls;
-    here_[d].stuck = on_gpu_[d]->stuck.data();
+    PartsHere<T>& here = here_.emplace_back();
+    here.blocks = blocks_;
+    here.parts = count;
+    here.lanes_per_row = lanes_;
+    here.most_polls = setup.most_polls;
+    here.stuck = on_gpu_[d]->stuck.data();
   }
-  for (int p = 0; p < count; ++p) describe(p);
+  each([&](int, OnGpu& mine) { divide(mine); });
+  each([&](int p, OnGpu&) { describe(p); });
 }
 
 template <typename T>
@@ -135,30 +118,40 @@ PersistentMachine<T>::~PersistentMachine() {
 }
 
 template <typename T>
-void PersistentMachine<T>::choose_kernel(const std::vector<Part<T>>& parts) {
-  long long nnz = 0;
-  bool rows_suit = true;
-  int width = 0;
-  for (const Part<T>& part : parts) {
-    nnz += part.matrix.nnz();
-    if (kernel_ != PersistentKernel::kFast || part.rows() == 0) continue;
-    const int wanted = rows_width(part.rows(), part.matrix.nnz(), statistics_of(part.matrix));
-    rows_suit = rows_suit && wanted >= 0 && wanted <= 5;
-    width = std::max(width, wanted);
+template <typename Work>
+void PersistentMachine<T>::each(const Work& work) {
+  for (int p = 0; p < parts(); ++p) {
+    const device::OnDevice on(device_of(p));
+    work(p, *on_gpu_[p]);
   }
-  lanes_ = setup_.lanes_per_row;
+}
+
+template <typename T>
+void PersistentMachine<T>::choose_kernel() {
   if (kernel_ == PersistentKernel::kFast) {
-    kernel_ = rows_suit ? PersistentKernel::kRows : PersistentKernel::kShares;
-    if (lanes_ == 0) lanes_ = 1 << width;
+    kernel_ = PersistentKernel::kRows;
+    int width = 0;
+    each([&](int, OnGpu& mine) {
+      if (mine.csr.rows == 0) return;
+      const int wanted = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr));
+      if (wanted < 0 || wanted > 5) kernel_ = PersistentKernel::kShares;
+      width = std::max(width, wanted);
+    });
+    if (lanes_ == 0 && kernel_ == PersistentKernel::kRows) lanes_ = 1 << width;
   }
+  long long nnz = 0;
+  for (const auto& mine : on_gpu_) nnz += mine->csr.nnz;
   if (lanes_ == 0) lanes_ = lanes_for(rows_, nnz);
   if (kernel_ == PersistentKernel::kSimple) {
     function_ = persistent_kernel<T>;
   } else if (kernel_ == PersistentKernel::kRows) {
-    function_ = rows_kernel<T>(lanes_);
+    const Function by_lanes[] = {persistent_rows_kernel<1, T>,  persistent_rows_kernel<2, T>,
+                                 persistent_rows_kernel<4, T>,  persistent_rows_kernel<8, T>,
+                                 persistent_rows_kernel<16, T>, persistent_rows_kernel<32, T>};
+    function_ = by_lanes[std::countr_zero(static_cast<unsigned>(lanes_))];
   } else {
-    const bool one_part = devices_ == static_cast<int>(parts.size());
-    function_ = one_part ? persistent_shares_kernel<true, T> : persistent_shares_kernel<false, T>;
+    function_ = devices_ == parts() ? persistent_shares_kernel<true, T>
+                                    : persistent_shares_kernel<false, T>;
     warp_bytes_ = sizeof(OnePassShared<T>);
   }
 }
@@ -171,9 +164,9 @@ std::string PersistentMachine<T>::choice() const {
 
 // As many warps as can be resident, or as are of use.
 template <typename T>
-void PersistentMachine<T>::choose_grid(const std::vector<Part<T>>& parts) {
-  const int most_threads =
-      kernel_ == PersistentKernel::kShares ? kPersistentSharesThreads : kPersistentRowsThreads;
+void PersistentMachine<T>::choose_grid(int wanted_blocks) {
+  const bool by_rows = kernel_ != PersistentKernel::kShares;
+  const int most_threads = by_rows ? kPersistentRowsThreads : kPersistentSharesThreads;
   const std::size_t bytes = most_threads / 32 * warp_bytes_;
   for (int d = 0; d < devices_ && bytes > 0; ++d) {
     const device::OnDevice on(d);
@@ -182,50 +175,29 @@ void PersistentMachine<T>::choose_grid(const std::vector<Part<T>>& parts) {
                   "shared memory");
     device::limit_shared_memory(function_, 1, bytes);
   }
-  long long most = 1;  // warps
-  for (const Part<T>& part : parts) {
-    const bool by_rows = kernel_ != PersistentKernel::kShares;
-    const long long wanted = by_rows
-                                 ? device::divide_up(1LL * lanes_ * part.rows(), 32LL)
-                                 : device::divide_up<long long>(
-                                       0LL + part.rows() + part.matrix.nnz(), kOnePassLeastWindow);
-    most = std::max(most, wanted);
+  long long useful = 1;  // warps
+  for (const auto& mine : on_gpu_) {
+    const long long rows = mine->csr.rows, nnz = mine->csr.nnz;
+    useful = std::max(useful, by_rows ? device::divide_up(lanes_ * rows, 32LL)
+                                      : device::divide_up(rows + nnz, 1LL * kOnePassLeastWindow));
   }
-  const int useful = static_cast<int>(std::min(most, 1LL << 20));
+  const int warps = static_cast<int>(std::min(useful, 1LL << 20));
   const int fit = device::resident_blocks(function_, most_threads, bytes) /
-                  device::divide_up(static_cast<int>(parts.size()), devices_);
-  blocks_ = setup_.blocks > 0 ? setup_.blocks : std::clamp(useful, 1, std::max(fit, 1));
-  threads_ = 32 * std::clamp(device::divide_up(useful, blocks_), 1, most_threads / 32);
+                  device::divide_up(parts(), devices_);
+  blocks_ = wanted_blocks > 0 ? wanted_blocks : std::clamp(warps, 1, std::max(fit, 1));
+  threads_ = 32 * std::clamp(device::divide_up(warps, blocks_), 1, most_threads / 32);
 }
 
+// Which warps multiply what, and how many blocks have boundary rows, which stand first.
 template <typename T>
-void PersistentMachine<T>::allocate(const Part<T>& from, int p) {
-  const device::OnDevice on(device_of(p));
-  on_gpu_[p] = std::make_unique<OnGpu>();
-  OnGpu& mine = *on_gpu_[p];
-  mine.first_row = from.first_row;
-  mine.boundary_rows = from.boundary_rows;
-  mine.order = from.order;
-  mine.halos = from.halos;
-  mine.csr = device::DeviceCsr<T>(from.matrix);
-  mine.local_cols = from.local_cols;
-  mine.x = device::Buffer<T>("x", 2 * x_distance_);
-  mine.arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());
-  find_shares(mine);
+void PersistentMachine<T>::divide(OnGpu& mine) {
   mine.block_sums = device::Buffer<double>("block_sums", blocks_);
-  mine.norms = device::Buffer<Word>("norms", 4 * on_gpu_.size());
-  mine.stuck = device::Buffer<unsigned>("stuck", 4);
-}
-
-// Also finds out how many blocks have boundary rows, which stand first.
-template <typename T>
-void PersistentMachine<T>::find_shares(OnGpu& mine) {
-  mine.boundary_blocks =
-      std::min(device::divide_up(mine.boundary_rows, threads_ / lanes_), blocks_);
+  const Index boundary_rows = mine.layout.boundary_rows;
+  mine.boundary_blocks = std::min(device::divide_up(boundary_rows, threads_ / lanes_), blocks_);
   if (kernel_ != PersistentKernel::kShares) return;
   // As many shares as one pass has on as many warps, in blocks of its own size.
   const OnePassShape shape =
-      one_pass_shape<T>(mine.csr.rows, mine.local_cols, mine.csr.nnz,
+      one_pass_shape<T>(mine.csr.rows, mine.layout.local_cols, mine.csr.nnz,
                         std::max(blocks_ * threads_ / OnePassPolicy<T>::kThreads, 1),
                         device::attribute(cudaDevAttrL2CacheSize));
   const int count = shape.share_count;
@@ -242,29 +214,26 @@ void PersistentMachine<T>::find_shares(OnGpu& mine) {
                  mine.unstarted.data());
   device::check(cudaDeviceSynchronize(), "finding shares");
   const std::vector<Share> shares = mine.shares.download();
-  const auto interior = std::find_if(shares.begin(), shares.end() - 1, [&](const Share& share) {
-    return (share.row & ~kCutRow) >= mine.boundary_rows;
+  const auto with_boundary = std::count_if(shares.begin(), shares.end() - 1, [&](Share share) {
+    return (share.row & ~kCutRow) < boundary_rows;
   });
-  const int with_boundary = static_cast<int>(interior - shares.begin());
-  mine.boundary_blocks = std::min(device::divide_up(with_boundary, threads_ / 32), blocks_);
+  mine.boundary_blocks =
+      std::min(device::divide_up(static_cast<int>(with_boundary), threads_ / 32), blocks_);
 }
 
 // Fills in here_[].part[] for part p, with its neighbours and what it sends.
 template <typename T>
 void PersistentMachine<T>::describe(int p) {
-  const device::OnDevice on(device_of(p));
   OnGpu& mine = *on_gpu_[p];
   std::set<int> neighbours;
-  for (const Halo& halo : mine.halos) neighbours.insert(halo.owner);
-  std::vector<std::vector<T*>> sends(mine.boundary_rows);  // of each boundary row
+  for (const Halo& halo : mine.layout.halos) neighbours.insert(halo.owner);
+  std::vector<std::vector<T*>> sends(mine.layout.boundary_rows);  // of each boundary row
   for (int q = 0; q < parts(); ++q) {
-    OnGpu& receiver = *on_gpu_[q];
-    for (const Halo& halo : receiver.halos) {
+    for (const Halo& halo : on_gpu_[q]->layout.halos) {
       if (halo.owner != p) continue;
       neighbours.insert(q);
-      for (Index j = 0; j < halo.count(); ++j) {
-        sends[halo.sources[j]].push_back(receiver.x.data() + halo.ghost_begin + j);
-      }
+      T* ghost = on_gpu_[q]->x.data() + halo.ghost_begin;
+      for (const Index source : halo.sources) sends[source].push_back(ghost++);
     }
   }
   std::vector<int> offsets{0};
@@ -284,7 +253,7 @@ void PersistentMachine<T>::describe(int p) {
 
   PersistentPart<T>& view = here_[device_of(p)].part[p / devices_];
   view.rows = mine.csr.rows;
-  view.boundary_rows = mine.boundary_rows;
+  view.boundary_rows = mine.layout.boundary_rows;
   view.row_offsets = mine.csr.row_offsets.data();
   view.column_indices = mine.csr.column_indices.data();
   view.values = mine.csr.values.data();
@@ -295,18 +264,15 @@ void PersistentMachine<T>::describe(int p) {
   view.neighbour = mine.neighbours.data();
   view.send_offsets = mine.send_offsets.data();
   view.sends = mine.sends.data();
-  view.product = {static_cast<int>(mine.unstarted.size()),
-                  mine.window,
-                  mine.shares.data(),
-                  view.row_offsets,
-                  view.column_indices,
-                  view.values,
-                  T{1},
-                  view.x[0],
-                  T{0},
-                  view.x[1],
-                  mine.partial_sums.data(),
-                  mine.unstarted.data()};
+  view.product.share_count = static_cast<int>(mine.unstarted.size());
+  view.product.window = mine.window;
+  view.product.shares = mine.shares.data();
+  view.product.row_offsets = view.row_offsets;
+  view.product.column_indices = view.column_indices;
+  view.product.values = view.values;
+  view.product.beta = 0;
+  view.product.partial_sums = mine.partial_sums.data();
+  view.product.unstarted = mine.unstarted.data();
   view.boundary_blocks = mine.boundary_blocks;
   view.arrivals = mine.arrivals.data() + p;
   view.block_sums = mine.block_sums.data();
@@ -319,14 +285,11 @@ template <typename T>
 void PersistentMachine<T>::start(const std::vector<T>& x) {
   for (const auto& mine : on_gpu_) {
     mine->first_x.assign(2 * x_distance_, std::numeric_limits<T>::quiet_NaN());
-    for (std::size_t i = 0; i < mine->order.size(); ++i) {
-      mine->first_x[i] = x[mine->first_row + mine->order[i]];
-    }
-    for (const Halo& halo : mine->halos) {
-      const OnGpu& owner = *on_gpu_[halo.owner];
-      for (Index j = 0; j < halo.count(); ++j) {
-        mine->first_x[halo.ghost_begin + j] = x[owner.first_row + owner.order[halo.sources[j]]];
-      }
+    mine->layout.take(x, mine->first_x);
+    for (const Halo& halo : mine->layout.halos) {
+      const Layout& owner = on_gpu_[halo.owner]->layout;
+      T* ghost = &mine->first_x[halo.ghost_begin];
+      for (const Index source : halo.sources) *ghost++ = x[owner.first_row + owner.order[source]];
     }
   }
 }
@@ -335,19 +298,14 @@ void PersistentMachine<T>::start(const std::vector<T>& x) {
 // shows.
 template <typename T>
 void PersistentMachine<T>::reset() {
-  const auto fill = [](auto& buffer, int byte) {
-    if (buffer.size() == 0) return;
-    device::check(cudaMemset(buffer.data(), byte, buffer.bytes()), "clearing a buffer");
-  };
-  for (int p = 0; p < parts(); ++p) {
-    const device::OnDevice on(device_of(p));
-    OnGpu& mine = *on_gpu_[p];
+  each([&](int, OnGpu& mine) {
     mine.x.upload(mine.first_x);
-    fill(mine.arrivals, 0);
-    fill(mine.norms, 0);
-    fill(mine.stuck, 0);
+    const auto clear = [](auto& buffer) {
+      device::check(cudaMemset(buffer.data(), 0, buffer.bytes()), "clearing a buffer");
+    };
+    clear(mine.arrivals), clear(mine.norms), clear(mine.stuck);
     device::check(cudaDeviceSynchronize(), "preparing a run");
-  }
+  });
 }
 
 template <typename T>
@@ -398,10 +356,7 @@ double PersistentMachine<T>::factor_before(int k) {
   double squares = 0;
   for (int p = 0; p < parts(); ++p) {
     const Word* const of_part = &words[(k % 2 * parts() + p) * 2];
-    const Word bits = (of_part[0] & 0xffffffffu) | of_part[1] << 32;
-    double value;
-    std::memcpy(&value, &bits, sizeof value);
-    squares += value;
+    squares += std::bit_cast<double>((of_part[0] & 0xffffffffu) | of_part[1] << 32);
   }
   return 1 / power_of_norm(squares);
 }
@@ -409,15 +364,12 @@ double PersistentMachine<T>::factor_before(int k) {
 template <typename T>
 std::vector<T> PersistentMachine<T>::x_of(int k) {
   std::vector<T> whole(rows_);
-  const T scale = static_cast<T>(factor_ != 0 ? 1 : factor_before(k));
-  for (int p = 0; p < parts(); ++p) {
-    const device::OnDevice on(device_of(p));
-    const OnGpu& mine = *on_gpu_[p];
-    const std::vector<T> x = mine.x.download();
-    for (std::size_t i = 0; i < mine.order.size(); ++i) {
-      whole[mine.first_row + mine.order[i]] = scale * x[k % 2 * x_distance_ + i];
-    }
-  }
+  each([&](int, OnGpu& mine) {
+    mine.layout.put_back(mine.x.download().data() + k % 2 * x_distance_, whole);
+  });
+  if (factor_ != 0) return whole;
+  const T scale = static_cast<T>(factor_before(k));
+  for (T& entry : whole) entry *= scale;
   return whole;
 }
 

@@ -62,15 +62,15 @@ class PersistentMachine {
 
   int parts() const { return static_cast<int>(on_gpu_.size()); }
   int device_of(int p) const { return p % devices_; }
-  void choose_kernel(const std::vector<Part<T>>& parts);
-  void choose_grid(const std::vector<Part<T>>& parts);
-  void allocate(const Part<T>& from, int p);
-  void find_shares(OnGpu& mine);
+  template <typename Work>
+  void each(const Work& work);
+  void choose_kernel();
+  void choose_grid(int wanted_blocks);
+  void divide(OnGpu& mine);
   void describe(int p);
   void reset();
   double factor_before(int k);
 
-  PersistentSetup setup_;
   PersistentKernel kernel_;
   Function function_ = nullptr;
   int devices_ = 1, lanes_ = 0, blocks_ = 0, threads_ = 0;
@@ -82,8 +82,5 @@ class PersistentMachine {
   std::vector<device::Stream> streams_;  // of each device
   std::vector<PartsHere<T>> here_;       // of each device
 };
-
-extern template class PersistentMachine<float>;
-extern template class PersistentMachine<double>;
 
 }  // namespace spmv::multigpu

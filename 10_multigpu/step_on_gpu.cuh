@@ -70,15 +70,13 @@ template <typename T>
 class StepOnGpu {
  public:
   // packed: of the entries of its x that others need, in the order in which they are packed.
-  StepOnGpu(int number, int device, Part<T> part, const std::vector<Index>& packed,
+  StepOnGpu(int number, int device, const Part<T>& part, const std::vector<Index>& packed,
             const Kernel& kernel, Exchange exchange)
       : number_(number),
         device_(device),
         exchange_(exchange),
+        layout_(part),
         rows_(part.rows()),
-        boundary_rows_(part.boundary_rows),
-        first_row_(part.first_row),
-        order_(std::move(part.order)),
         comm_(urgent_stream()),
         packed_places_("packed_places", packed),
         packed_("packed", packed.size()),
@@ -89,8 +87,8 @@ class StepOnGpu {
     x_[0] = device::Buffer<T>("x", part.local_cols);
     x_[1] = device::Buffer<T>(keeps_x ? "y" : "x", keeps_x ? rows_ : part.local_cols);
     for (device::Buffer<T>& x : x_) x.upload(nans(x.size()));
-    interior_ = Piece<T>(slice_of(part.matrix, boundary_rows_, rows_), kernel);
-    boundary_ = Piece<T>(slice_of(part.matrix, 0, boundary_rows_), kernel);
+    interior_ = Piece<T>(slice_of(part.matrix, part.boundary_rows, rows_), kernel);
+    boundary_ = Piece<T>(slice_of(part.matrix, 0, part.boundary_rows), kernel);
     device::check(cudaDeviceSynchronize(), "setting up a GPU");
   }
   StepOnGpu(const StepOnGpu&) = delete;
@@ -113,7 +111,7 @@ class StepOnGpu {
   // factor: of the product; 0: by its norm.
   void multiply(Transport<T>& transport, int k, double factor) {
     const T alpha = static_cast<T>(factor != 0 ? factor : 1);
-    interior_.multiply(alpha, x(k), x(k + 1) + boundary_rows_, main_);
+    interior_.multiply(alpha, x(k), x(k + 1) + layout_.boundary_rows, main_);
     transport.complete(*this, k);
     boundary_.multiply(alpha, x(k), x(k + 1), comm_);
     fetched_.record(comm_);
@@ -171,15 +169,14 @@ class StepOnGpu {
       x_[0].upload(whole);
     } else {
       std::vector<T> x = nans(x_[0].size());
-      for (Index i = 0; i < rows_; ++i) x[i] = whole[first_row_ + order_[i]];
+      layout_.take(whole, x);
       x_[0].upload(x);
     }
     x_[1].upload(nans(x_[1].size()));
   }
   // The part's own entries of step k's x, into their places in `whole`. Its work must be done.
   void get_x(int k, std::vector<T>& whole) {
-    const std::vector<T> x = x_[exchange_ == Exchange::kNone ? 1 : k % 2].download();
-    for (Index i = 0; i < rows_; ++i) whole[first_row_ + order_[i]] = x[i];
+    layout_.put_back(x_[exchange_ == Exchange::kNone ? 1 : k % 2].download().data(), whole);
   }
 
  private:
@@ -200,8 +197,8 @@ class StepOnGpu {
 
   int number_, device_;
   Exchange exchange_;
-  Index rows_, boundary_rows_, first_row_;
-  std::vector<Index> order_;
+  Layout layout_;
+  Index rows_;
   device::Stream main_, comm_;
   device::Event ready_ = device::Event::untimed(), fetched_ = device::Event::untimed(),
                 summed_ = device::Event::untimed();

@@ -25,11 +25,4 @@ template <typename T>
 typename Machine<T>::MakeTransport transport_between_ranks(const Transfers& transfers,
                                                            bool through_nccl, int device);
 
-extern template Transfers plan_between_ranks(const Part<float>&);
-extern template Transfers plan_between_ranks(const Part<double>&);
-extern template Machine<float>::MakeTransport transport_between_ranks<float>(const Transfers&, bool,
-                                                                             int);
-extern template Machine<double>::MakeTransport transport_between_ranks<double>(const Transfers&,
-                                                                               bool, int);
-
 }  // namespace spmv::multigpu
