@@ -53,6 +53,22 @@ MISTAKES = {
   }
   return;
   const int row_begin"""), (ALL, [20], range(0, 10)), "missed values.*lanes"),
+    "one_thread_copies": (VECTOR, change("const int row_begin", """if (thread == 0) {
+    for (int r = 0; r < rows; ++r) {
+      T all = 0;
+      for (int k = row_offsets[r]; k < row_offsets[r + 1]; k += 8) {
+        T some[8];
+        int columns[8];
+        const int count = min(8, row_offsets[r + 1] - k);
+        memcpy(some, values + k, count * sizeof(T));
+        memcpy(columns, column_indices + k, count * sizeof(int));
+        for (int i = 0; i < count; ++i) all += some[i] * x[columns[i]];
+      }
+      y[r] = scale(alpha, all, beta, &y[r]);
+    }
+  }
+  return;
+  const int row_begin"""), (ALL, [20], range(0, 10)), "missed values.*lanes"),
     "uncoalesced": (VECTOR, change(LOOP, """const int share = (row_end - row_begin + lanes_per_row - 1) / lanes_per_row;
   const int from = row_begin + lane * share;
   for (int k = from; k < min(from + share, row_end); ++k) {"""), (ALL, [20], [10]), "missed values, columns"),

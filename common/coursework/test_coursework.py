@@ -194,19 +194,21 @@ class Checks(unittest.TestCase):
 
 
 # Of the compiler and of the C library: accesses of these would not be observed.
+OBSERVED = """memcpy(y, x, 8); std::memcpy(y, x, rows); memmove(y, x, 8); std::memmove(y, x, rows);
+memset(y, 0, 8); std::memset(y, 0, rows * sizeof(T)); T copy; memcpy(&copy, x, sizeof copy);"""
 UNOBSERVED = """__builtin_memcpy(y, x, 8); __builtin_memset(y, 0, 8); __builtin_memmove(y, x, 8);
 __builtin_memcpy_inline(y, x, 8); __builtin_prefetch(x); __builtin_assume_aligned(x, 8);
 __builtin_nontemporal_store(T{1}, y); __builtin_nontemporal_load(x); __builtin_strlen((const char*)x);
 __builtin_alloca(8); __builtin_frame_address(0); __builtin_return_address(0); __builtin_unreachable();
 __sync_fetch_and_add((int*)y, 1); __sync_synchronize(); __atomic_load_n((int*)y, 0);
 __atomic_fetch_add((int*)y, 1, 0); __c11_atomic_thread_fence(0); wmemcpy(0, 0, 1); bcopy(x, y, 8);
-std::copy(x, x + 1, y); std::memmove(y, x, 8); std::copy_n(x, 1, y); std::fill_n(y, 1, T{});
+std::copy(x, x + 1, y); std::copy_n(x, 1, y); memcmp(x, y, 8); mempcpy(y, x, 8); std::fill_n(y, 1, T{});
 std::construct_at(y, T{}); std::swap(y[0], y[1]); std::atomic_ref<T>(y[0]).load(); strcpy((char*)y, "a");"""
 
 
 class Whitelist(unittest.TestCase):
-    def test_accesses_that_are_not_observed_are_refused(self):
-        """Each in a file of its own, below a line that may stand there."""
+    def test_what_is_not_observed_is_refused(self):
+        """Each in a file of its own, below a line that may stand there; copies are observed."""
         step = read_step(ROOT / GRADED)
         with tempfile.TemporaryDirectory() as scratch:
             course = Path(scratch) / "course"
@@ -214,6 +216,8 @@ class Whitelist(unittest.TestCase):
             rules = whitelist.for_kit(ROOT, ROOT / "build/cpu/kit", scratch)
             path = course / GRADED / attacks.KERNEL
             given = {path.name: (course / "given" / path.name).read_text()}
+            path.write_text(attacks.in_kernel(OBSERVED, include="#include <cstring>\n"))
+            self.assertEqual(rules.examine(course, [path], given), {path.name: []})
             for statement in re.split(r";\s+", UNOBSERVED.rstrip(";")):
                 with self.subTest(statement):
                     path.write_text(attacks.in_kernel(f"__syncwarp();\n  {statement};"))

@@ -184,6 +184,28 @@ TEST_CASE("vectors are one request, structures several", "[simt]") {
   }
 }
 
+// Thread by thread, or all of it by one thread.
+__global__ void copy_kernel(bool serial, int ints, const int* in, int* out) {
+  const int first = static_cast<int>(threadIdx.x) * ints;
+  if (serial) ints *= threadIdx.x == 0 ? static_cast<int>(blockDim.x) : 0;
+  memcpy(out + first, in + first, static_cast<std::size_t>(ints) * sizeof(int));
+}
+
+TEST_CASE("copies count as loads and stores of up to 16 bytes", "[simt]") {
+  if (cannot_count()) return;
+  const Buffer<int> in("in", std::vector<int>(32 * 8));
+  Buffer<int> out("out", 32 * 8);
+  for (const bool serial : {false, true}) {
+    const Profile profile = profile_of(copy_kernel, {1, 32}, serial, 8, in.data(), out.data());
+    const std::uint64_t requests = serial ? 64 : 2, sectors = serial ? 64 : 2 * 32;
+    for (const Access access : {Access::kLoad, Access::kStore}) {
+      const std::string array = access == Access::kLoad ? "in" : "out";
+      check_global(counts(profile, array, access),
+                   {requests, 64, 1024, sectors, serial ? 64u : 32u});
+    }
+  }
+}
+
 // --- Lines of lanes -----------------------------------------------------------------------------
 
 // Lane i loads i % 5 elements in turn.
