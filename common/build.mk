@@ -197,7 +197,8 @@ progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_comp
 # Precompiled headers: g++ takes a file in HEADER.gch/ in place of a HEADER that it would find later in its list of
 # directories, and reads the header itself if none there was compiled with its options. It does not notice another
 # -O, so the light objects have a directory of their own. `private`, above and below, keeps the options of one
-# object from the headers it needs. (-fpch-preprocess is for ccache. At -O0 there are none: with one, g++ 12 takes
+# object from the headers it needs. (-fpch-preprocess is for ccache, which keeps none of these headers: it takes
+# sources that differ in comments for the same, but g++ knows a #pragma once header by its text. At -O0 there are none: with one, g++ 12 takes
 # __OPTIMIZE__ for defined, and Eigen does not compile.)
 PARSED := $(OUT)/precompiled
 LIGHT_PARSED := $(PARSED)$(if $(filter -O2,$(CXXFLAGS)),-light)
@@ -217,7 +218,7 @@ USE_PRECOMPILED = $(if $(INCLUDED),-include $(INCLUDED) -fpch-preprocess)
 define precompile  # DIRECTORY, host or device, FLAGS
 $(addprefix $(1)/,$(addsuffix .gch/$(2),$(INCLUDED) $(INCLUDED_IN_TESTS))): $(1)/%.gch/$(2): $(ROOT)/common/%
 	@mkdir -p $$(@D) && echo '  compile $$(progress)common/$$* for the $(2)' >&2
-	$$(QUIET)$$(CXX) $$(ALL_CXXFLAGS) $(3) $$< -o $$@
+	$$(QUIET)CCACHE_DISABLE=1 $$(CXX) $$(ALL_CXXFLAGS) $(3) $$< -o $$@
 endef
 $(foreach d,$(sort $(PARSED) $(LIGHT_PARSED)),$(eval $(call precompile,$(d),host,-x c++-header)))
 $(eval $(call precompile,$(PARSED),device,$$(patsubst c++,c++-header,$$(DEVICE_FLAGS))))

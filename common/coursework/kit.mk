@@ -45,7 +45,7 @@ ifeq ($(BACKEND)$(findstring clang,$(CXX)),cpu)
 endif
 $(KIT)/prelude.hpp.gch: $(KIT)/prelude.hpp
 	@echo '  compile common/coursework/prelude.hpp' >&2
-	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(patsubst c++,c++-header,$(DEVICE_FLAGS)) -w -c $< -o $@
+	$(QUIET)CCACHE_DISABLE=1 $(CXX) $(ALL_CXXFLAGS) $(patsubst c++,c++-header,$(DEVICE_FLAGS)) -w -c $< -o $@
 
 # How libclang is to read it: as simt's CUDA, whatever the backend.
 $(KIT)/flags: $(KIT)/prelude.hpp

@@ -792,6 +792,33 @@ class EveryStep(unittest.TestCase):
         self.assertIn(f"Next: make {first.name} ", done.stdout)
 
 
+@unittest.skipUnless(FULL, "COURSEWORK=full builds a handout's program")
+class Watch(unittest.TestCase):
+    def test_a_handout_shows_where_syncwarp_is_missing(self):
+        """On the page of `make watch`, and by `make check` once the program is there."""
+        step = read_step(ROOT / GRADED)
+        exercise, _, _, _ = MISTAKES["missing_barrier"]
+        with tempfile.TemporaryDirectory() as scratch:
+            handout.write_handout(step, scratch)
+            place = Path(scratch) / GRADED
+            write_mistake("missing_barrier", scratch)
+            kernel = place / GRADED / f"{exercise}.cuh"
+            shutil.copyfile(Path(scratch) / "missing_barrier" / kernel.name, kernel)
+            line = 1 + next(i for i, text in enumerate(kernel.read_text().split("\n")) if "+ distance];" in text)
+            where = rf"{kernel.name}:{line}, block \(\d+,0,0\), thread \(\d+,0,0\): race: writes "
+            self.make(place, 0, "watch", f"KERNELS={exercise}", "CXXFLAGS=-O0 -g1")
+            page = (place / f"build/watch/{GRADED}.html").read_text(encoding="utf-8")
+            self.assertRegex(page, rf'\["failure","[^"]*{where}')
+            text = self.make(place, 2, "check", f"ARGS={exercise}")
+            self.assertRegex(text, rf"UNSAFE  .*{kernel.name}:{line}.*race")
+            self.assertRegex(text, rf"line {line}, lane \d+ of warp \d+, block \d+: race: (?s:.*)make watch .*KERNELS={exercise}")
+
+    def make(self, place, status, *words):
+        done = subprocess.run(["make", "BACKEND=cpu", *words], cwd=place, capture_output=True, text=True)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+
 for its_directory in STEPS:
     setattr(EveryStep, f"test_{its_directory.name}", lambda self, d=its_directory: self.check_step(d))
 
