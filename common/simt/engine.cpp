@@ -1026,6 +1026,7 @@ Outcome look_for_races(const Grid& grid, unsigned workers, GlobalRaces& races,
                        UndefinedShuffles& shuffles, std::string& failure) {
   const Schedule schedule = settings().schedule;
   const auto run = [&](GridState&& state, unsigned on) {
+    races.one_worker = on == 1;
     run_blocks(state, on);
     failure = state.failure();
     return state.outcome();

@@ -142,41 +142,40 @@ void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t addre
   const std::uint64_t block = block_number_ + 1;
   const std::uint64_t thread = lane.warp * kWarpSize + lane.id;
   const std::uint64_t epoch = std::min<std::uint64_t>(epoch_ - first_epoch_, kLastEpoch);
+  const auto cell_of = [epoch](std::uint64_t owner, std::uint64_t its_thread, std::uint64_t recent,
+                               std::uint64_t all) {
+    return owner << kBlockShift | its_thread << kThreadShift | epoch << kEpochShift |
+           recent << kNowShift | all;
+  };
+  const std::uint64_t first_access =
+      block >= kSeveralBlocks ? kMayRace : cell_of(block, thread, kinds, wide_kinds);
+  const auto add_to = [&](std::uint64_t old) {
+    const std::uint64_t owner = old >> kBlockShift, all = old & 15;
+    if (owner != block) {
+      if (conflict(all, wide_kinds)) return kMayRace;
+      return kSeveralBlocks << kBlockShift | all | wide_kinds;
+    }
+    const std::uint64_t recent =
+        (old >> kEpochShift & kLastEpoch) == epoch ? old >> kNowShift & 15 : 0;
+    if (!recent || (old >> kThreadShift & kSeveralThreads) == thread) {
+      return cell_of(block, thread, recent | kinds, all | wide_kinds);
+    }
+    if (conflict(recent, kinds)) return kMayRace;
+    return cell_of(block, kSeveralThreads, recent | kinds, all | wide_kinds);
+  };
   std::uint64_t* const cells = tally.region->cells.get();
   const unsigned cell_bytes = tally.region->cell_bytes;
-  const std::size_t first = (address - tally.begin) / cell_bytes;
+  const std::size_t begin = (address - tally.begin) / cell_bytes;
   const std::size_t last = (address - tally.begin + tally.size - 1) / cell_bytes;
-  for (std::size_t w = first; w <= last; ++w) {
+  for (std::size_t w = begin; w <= last; ++w) {
     const std::atomic_ref<std::uint64_t> cell(cells[w]);
     std::uint64_t old = cell.load(std::memory_order_relaxed), now = old;
     do {
       if (old == kMayRace) break;
-      std::uint64_t owner = old >> kBlockShift;
-      std::uint64_t all = old & 15, recent = old >> kNowShift & 15;
-      std::uint64_t recent_thread = old >> kThreadShift & kSeveralThreads;
-      bool may_race = false;
-      if (owner != 0 && owner != block) {
-        may_race = conflict(all, wide_kinds);
-        owner = kSeveralBlocks;
-        recent = 0;
-      } else {
-        owner = block;
-        if (all && (old >> kEpochShift & kLastEpoch) != epoch) recent = 0;
-        if (recent && recent_thread != thread) {
-          may_race = conflict(recent, kinds);
-          recent_thread = kSeveralThreads;
-        } else {
-          recent_thread = thread;
-        }
-        recent |= kinds;
-      }
-      if (may_race || block >= kSeveralBlocks) {
-        now = kMayRace;
-      } else if (owner == kSeveralBlocks) {
-        now = owner << kBlockShift | all | wide_kinds;
-      } else {
-        now = owner << kBlockShift | recent_thread << kThreadShift | epoch << kEpochShift |
-              recent << kNowShift | all | wide_kinds;
+      now = old == 0 || block >= kSeveralBlocks ? first_access : add_to(old);
+      if (now != old && races_->one_worker) {
+        cell.store(now, std::memory_order_relaxed);
+        break;
       }
     } while (now != old && !cell.compare_exchange_weak(old, now, std::memory_order_relaxed));
     if (old == kMayRace || now == kMayRace)
