@@ -152,7 +152,7 @@ struct Region {
 class GlobalRaces {
  public:
   RaceMode mode = RaceMode::kFilter;
-  bool one_worker = false;  // cells need no atomic updates
+  bool one_worker = false;              // cells need no atomic updates
   std::atomic<bool> suspicious{false};  // by the filter: look closer
   // What was read without being watched is being written: the blocks that have not started need
   // not.
