@@ -620,7 +620,7 @@ std::uint64_t UndefinedShuffles::read(const Block& block, const Lane& lane, unsi
                                                                  : ", which has returned"),
                       lane.pc)});
   }
-  if (lane.pc != varied) return kUndefined;
+  if (std::find(varied.begin(), varied.end(), lane.pc) == varied.end()) return kUndefined;
   return result == Result::kOwnValue ? lane.request.value : kLargeUndefined;
 }
 
@@ -1085,11 +1085,12 @@ Outcome look_for_races(const Grid& grid, unsigned workers, GlobalRaces& races,
 }
 
 // The outcome of a launch whose outcome is `outcome`, and that had undefined shuffles: it fails if
-// it does anything else, on one worker and in order, when the results of one of them vary.
+// it does anything else, on one worker and in order, when their results vary. (All at once first:
+// mostly nothing depends on them.)
 Outcome vary_shuffles(const Grid& grid, unsigned workers, GlobalRaces& races,
                       UndefinedShuffles& shuffles, Outcome outcome, std::string& failure) {
   const auto run = [&] {
-    races.restore(RaceMode::kOrder);
+    races.restore(RaceMode::kOverlook);
     GridState state(grid, Schedule::kForward, &races, &shuffles, true);
     run_blocks(state, 1);
     return std::tuple(state.outcome(), state.failure(), races.written_memory());
@@ -1097,18 +1098,25 @@ Outcome vary_shuffles(const Grid& grid, unsigned workers, GlobalRaces& races,
   shuffles.collecting = true;
   const auto usual = run();
   shuffles.collecting = false;
-  for (const UndefinedShuffles::Read& read : shuffles.reads) {
-    shuffles.varied = read.pc;
+  const auto matter = [&](std::vector<const void*> instructions) {
     using Result = UndefinedShuffles::Result;
+    shuffles.varied = std::move(instructions);
     for (const Result result : {Result::kOwnValue, Result::kLargeNumber}) {
       shuffles.result = result;
-      if (run() == usual) continue;
-      failure = read.report;
-      return Outcome::kFailed;
+      if (run() != usual) return true;
     }
+    return false;
+  };
+  std::vector<const void*> all;
+  for (const UndefinedShuffles::Read& read : shuffles.reads) all.push_back(read.pc);
+  if (matter(all)) {
+    const auto read = std::find_if(shuffles.reads.begin(), shuffles.reads.end(),
+                                   [&](const auto& r) { return matter({r.pc}); });
+    failure = (read == shuffles.reads.end() ? shuffles.reads.front() : *read).report;
+    return Outcome::kFailed;
   }
   if (outcome == Outcome::kDone && std::get<0>(usual) == Outcome::kAbandoned) {
-    races.restore(RaceMode::kOrder);
+    races.restore(RaceMode::kOverlook);
     GridState state(grid, settings().schedule, nullptr, nullptr, true);
     run_blocks(state, workers);
   }

@@ -438,8 +438,8 @@ class UndefinedShuffles {
   // While one worker runs the launch: the first read of each instruction.
   bool collecting = false;
   std::vector<Read> reads;
-  // The instruction that has `result`.
-  const void* varied = nullptr;
+  // The instructions that have `result`; all others have a NaN or a negative number.
+  std::vector<const void*> varied;
   Result result{};
 
   // The result for `lane`, which reads from `source`.
@@ -463,7 +463,7 @@ class GridState {
   GlobalRaces* const races;
   UndefinedShuffles* const shuffles;
   const bool is_replay;
-  bool is_ordered() const { return races && races->mode == RaceMode::kOrder; }
+  bool is_ordered() const { return races && races->mode != RaceMode::kFilter; }
 
   const Grid& grid() const { return grid_; }
   bool failed() const { return outcome() != Outcome::kDone; }

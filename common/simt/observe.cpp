@@ -204,7 +204,7 @@ void Observer::check_global(Lane& lane, const Tally& tally, std::uintptr_t addre
   if (!tally.region) return;
   if (ordering_) {
     order(lane, tally, address);
-  } else {
+  } else if (check_races_) {
     filter(lane, tally, address);
   }
 }

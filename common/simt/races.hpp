@@ -44,7 +44,8 @@ namespace simt {
 
 class WrittenBytes;
 
-enum class RaceMode : std::uint8_t { kFilter, kOrder };
+// kOverlook: blocks run in order, as with kOrder, and what they write is remembered, no more.
+enum class RaceMode : std::uint8_t { kFilter, kOrder, kOverlook };
 
 // What an access is when it meets one of another thread.
 enum class Strength : std::uint8_t {
