@@ -287,7 +287,7 @@ void Block::start_grid(GridState& state) {
   for (unsigned i = 0; i < count; ++i) {
     lanes_[i].block = this;
     lanes_[i].id = static_cast<std::uint8_t>(i % kWarpSize);
-    lanes_[i].warp = i / kWarpSize;
+    lanes_[i].warp = static_cast<std::uint16_t>(i / kWarpSize);
     lanes_[i].thread = {i % dim.x, i / dim.x % dim.y, i / dim.x / dim.y};
     Warp& warp = warps_[i / kWarpSize];
     if (i % kWarpSize == 0) warp.first_lane = i;

@@ -198,26 +198,24 @@ struct alignas(64) Lane {
     kYielded,
     kDone
   };
-  // What is looked at most often, or set when a block starts.
+  // In one cache line: what is set when a block or a lane starts, or looked at with each access.
   State state = State::kUnstarted;
   std::uint8_t id = 0;  // in its warp
   bool at_grid_barrier = false;
   bool stores_late = false;  // see Block::expect_late_store()
-  unsigned warp = 0;
+  std::uint16_t warp = 0;
+  std::uint16_t draws = 0;                 // see Block::draw(),
+  std::array<std::uint32_t, 4> updated{};  // as well
   unsigned polls = 0;  // accesses in a row that found what the one before found, see polled()
-  // See Block::draw().
-  unsigned draws = 0;
-  std::array<std::uint32_t, 4> updated{};
+  uint3 thread{};
   Fiber* fiber = nullptr;
   Block* block = nullptr;
-  // What its last atomic load found, and where.
-  const void* polled = nullptr;
-  std::uint64_t seen = 0;
+  const void* polled = nullptr;  // its last atomic load
 
+  std::uint64_t seen = 0;  // by that
   // While it updates a word: whether changes(update) it.
   const void* update = nullptr;
   bool (*changes)(const void* update) = nullptr;
-  uint3 thread{};
   CollectiveRequest request;
   Barrier barrier{};
   int predicate = 0;
@@ -318,7 +316,10 @@ class Observer {
   // That a warp of the running block has made, as far as they are counted.
   std::uint64_t requests_of(unsigned warp) const { return counting_ ? warps_[warp].requests : 0; }
   // Of `lane`, which runs from now on; null if nothing is counted.
-  Trail* trail(const Lane& lane);
+  Trail* trail(const Lane& lane) {
+    if (recorder_) note_entry(lane);
+    return counting_ ? &trails_[lane.id] : nullptr;
+  }
 
  private:
   // What one instruction did to one array.
@@ -373,6 +374,7 @@ class Observer {
   unsigned unordered(const Lane& lane, const Accesses& earlier) const;
   void join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, bool atomic) const;
   void watch(Tally& tally);
+  void note_entry(const Lane& lane);
   // races.cpp
   void filter(const Lane& lane, const Tally& tally, std::uintptr_t address);
   void order(Lane& lane, const Tally& tally, std::uintptr_t address);

@@ -185,9 +185,8 @@ void Observer::complete(const Lane& lane) {
   if (recorder_) recorder_->complete(lane);
 }
 
-Trail* Observer::trail(const Lane& lane) {
-  if (recorder_) recorder_->enter(lane);
-  return counting_ ? &trails_[lane.id] : nullptr;
+void Observer::note_entry(const Lane& lane) {
+  recorder_->enter(lane);
 }
 
 // --- What may not be ----------------------------------------------------------------------------
