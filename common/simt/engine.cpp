@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <map>
 #include <numeric>
 #include <thread>
 #include <tuple>
@@ -1123,11 +1124,29 @@ Outcome vary_shuffles(const Grid& grid, unsigned workers, GlobalRaces& races,
   return outcome;
 }
 
+// Kernels whose last checked launch, of these sizes, had blocks that did not learn of each other:
+// what each of them does depends on no order, and what is counted of them is a sum.
+std::map<const void*, std::string> independent_kernels;
+
+std::string sizes_of(const Grid& grid) {
+  return to_text({grid.grid.x, grid.grid.y, grid.grid.z}) +
+         to_text({grid.block.x, grid.block.y, grid.block.z});
+}
+
+bool is_independent(const Grid& grid) {
+  const auto it = independent_kernels.find(grid.kernel);
+  return it != independent_kernels.end() && it->second == sizes_of(grid);
+}
+
 // Runs the grid, and whatever else is needed to say whether it is right.
 Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
   GlobalRaces races;
   UndefinedShuffles shuffles;
   const Outcome outcome = look_for_races(grid, workers, races, shuffles, failure);
+  independent_kernels.erase(grid.kernel);
+  if (outcome == Outcome::kDone && !races.suspicious && !races.communicates) {
+    independent_kernels[grid.kernel] = sizes_of(grid);
+  }
   if (!shuffles.any() || (outcome != Outcome::kDone && active_recorder())) return outcome;
   return vary_shuffles(grid, workers, races, shuffles, outcome, failure);
 }
@@ -1146,8 +1165,12 @@ Outcome run_grid(const Grid& grid, EarlyBlocks* early) {
 
   unsigned workers = settings().workers;
   if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
-  // Where blocks compete for their work, what each one does depends on their order.
-  if (profile_active()) workers = 1;
+  // Where blocks compete for their work, what each one does depends on their order; and caches have
+  // one.
+  if (profile_active() &&
+      (profile_caches() || active_recorder() || early || !is_independent(grid))) {
+    workers = 1;
+  }
   std::string failure;
   Outcome outcome{};
   // (A profile costs enough, and a kernel can be checked without one. A grid of which blocks ran

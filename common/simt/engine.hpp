@@ -28,13 +28,13 @@ enum class Schedule { kForward, kReverse, kRandom, kTurns };
 struct Settings {
   Schedule schedule = Schedule::kForward;  // of blocks in the grid, warps in the block and lanes
   std::uint64_t seed = 1;                  // for Schedule::kRandom
-  unsigned workers = 0;                    // threads of the host; 0: one a core; 1 while profiling
-  int devices = 1;                         // what cudaGetDeviceCount says
-  bool peer_access = true;                 // between any two of them
-  int multiprocessors = 132;               // of a device; what a cooperative launch may fill
-  bool late_streams = false;               // see runtime.hpp
-  bool late_peer_stores = false;           // see cooperative.hpp
-  double spin_limit_seconds = 10;          // a block that only polls for longer is a deadlock
+  unsigned workers = 0;       // threads of the host; 0: one per core. While profiling: profile.hpp
+  int devices = 1;            // what cudaGetDeviceCount says
+  bool peer_access = true;    // between any two of them
+  int multiprocessors = 132;  // of a device; what a cooperative launch may fill
+  bool late_streams = false;  // see runtime.hpp
+  bool late_peer_stores = false;   // see cooperative.hpp
+  double spin_limit_seconds = 10;  // a block that only polls for longer is a deadlock
   // Instrumented build: what ends a kernel, beside accesses out of bounds.
   bool check_uninitialised = true;  // reads of global or shared memory that was never written
   // Races on shared memory, and on global memory within a launch; undefined results of shuffles.

@@ -431,8 +431,11 @@ void Observer::watch(Tally& tally) {
 void Observer::end_races() {
   if (!races_) return;
   for (const Tally& tally : tallies_) {
-    if (tally.space == Space::kGlobal && !tally.region)
-      races_->read_unwatched(tally.pc, tally.begin);
+    if (tally.space != Space::kGlobal) continue;
+    if (!tally.region) races_->read_unwatched(tally.pc, tally.begin);
+    if (tally.access == Access::kAtomic || tally.strength != Strength::kPlain) {
+      races_->communicates.store(true, std::memory_order_relaxed);
+    }
   }
 }
 

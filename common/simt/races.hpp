@@ -159,6 +159,8 @@ class GlobalRaces {
   // not.
   std::atomic<bool> must_begin_again{false};
   bool relied_on_order = false;  // of atomic operations, see above
+  // Whether blocks may have learnt of each other: by an atomic or volatile access to global memory.
+  std::atomic<bool> communicates{false};
 
   // The region of the allocation at `begin`, about to be written, or to be watched, by an access to
   // `size` bytes.

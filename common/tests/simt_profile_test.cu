@@ -553,30 +553,45 @@ __global__ void compete_kernel(int rows, int* next, const float* in, float* out)
   }
 }
 
+// No block depends on another.
+__global__ void uneven_kernel(int, int*, const float* in, float* out) {
+  for (int k = threadIdx.x; k < 37 * static_cast<int>(blockIdx.x) % 100; k += blockDim.x) {
+    out[100 * (blockIdx.x % 10) + k] = in[k + blockIdx.x];
+  }
+}
+
 TEST_CASE("a profile is the same in every run", "[simt]") {
   if (cannot_count()) return;
   const ScopedSettings restore;
   const Buffer<float> in("in", std::vector<float>(1000));
-  Buffer<float> out("out", std::vector<float>(1000));
-  std::vector<std::vector<std::uint64_t>> profiles;
-  const auto add = [&] {
-    Buffer<int> next("next", std::vector<int>(1));
-    profiles.emplace_back();
-    const Profile profile =
-        profile_of(compete_kernel, {20, 64}, 500, next.data(), in.data(), out.data());
-    for (const auto& [key, c] : profile.accesses) {
-      for (const std::uint64_t n : {c.requests, c.lanes, c.bytes_used, c.sectors, c.passes}) {
-        profiles.back().push_back(n);
+  for (const auto kernel : {compete_kernel, uneven_kernel}) {
+    CAPTURE(kernel == compete_kernel);
+    const unsigned blocks = kernel == compete_kernel ? 20 : 10;
+    Buffer<float> out("out", std::vector<float>(1000));
+    std::vector<std::vector<std::uint64_t>> profiles;
+    const auto add = [&] {
+      Buffer<int> next("next", std::vector<int>(1));
+      profiles.emplace_back();
+      const Profile profile =
+          profile_of(kernel, {blocks, 64}, 500, next.data(), in.data(), out.data());
+      for (const auto& [key, c] : profile.accesses) {
+        for (const std::uint64_t n : {c.requests, c.lanes, c.bytes_used, c.sectors, c.passes}) {
+          profiles.back().push_back(n);
+        }
       }
-    }
-    CHECK(profiles.back() == profiles.front());
-  };
-  for (const unsigned workers : {0u, 1u, 4u}) {
-    simt::settings().workers = workers;
+      CHECK(profiles.back() == profiles.front());
+    };
     add();
+    for (const unsigned workers : {0u, 1u, 4u}) {
+      simt::settings().workers = workers;
+      // Checked, a launch shows whether the blocks of the next one may be spread over the workers.
+      Buffer<int> next("next", std::vector<int>(1));
+      launch(kernel, {blocks, 64}, 500, next.data(), in.data(), out.data());
+      add();
+    }
+    // In any order of its blocks this kernel does the same in all.
+    under_every_schedule(add);
   }
-  // In any order of its blocks this kernel does the same in all.
-  under_every_schedule(add);
 }
 
 TEST_CASE("profiles hold what happens between start and stop", "[simt]") {
