@@ -57,12 +57,12 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## al
 	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' || status=1; \
 	  bash common/tests/cli_test.sh $(SPMV) $(BROKEN) || status=1; \
 	  bash common/tests/build_test.sh || status=1; \
-  bash common/tests/data_test.sh $(SPMV) || status=1; \
+	  bash common/tests/data_test.sh $(SPMV) || status=1; \
 	  bash 06_pcsr/example/test.sh $(EXAMPLE) || status=1; \
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
 
-# FIND=worst, say: where it opens.
+# FIND=worst: it opens at the worst request (common/watch/README.md).
 watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by step
 	@python3 common/watch/watch.py $(SPMV) $(ROOT)/build/watch/kernels.html --matrix '$(MATRIX)' \
 	  --kernels '$(KERNELS)' --precision $(PRECISION) $(if $(FIND),--find $(FIND)) $(if $(TRACE),--trace '$(TRACE)') $(ARGS) $(or_quit)
@@ -105,7 +105,7 @@ bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (
 	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
 
 calibrate: $(SPMV)  ## compare stand-ins with the real matrices in FILES=directory; writes plots/CALIBRATION.md
-	@python3 plots/calibrate.py --spmv $(SPMV) --files '$(or $(FILES),$(error give FILES=directory of .mtx or .mtx.gz files))' $(ARGS)
+	@python3 plots/calibrate.py --spmv $(SPMV) --files '$(or $(FILES),$(call refuse,which matrices? FILES=directory of .mtx or .mtx.gz files))' $(ARGS)
 
 figures:  ## draw every figure from published and measured records, and from traces, into plots/figures/
 	@plots/python.sh plots/figures.py $(ARGS)
@@ -146,10 +146,10 @@ test-plots:  ## test the scripts that measure, draw and write tables
 
 # For instructors: common/coursework/README.md.
 handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bodies taken out
-	@python3 common/coursework/handout.py '$(or $(STEP),$(error give STEP=03_csr_vector, say))' $(if $(OUTPUT),'$(OUTPUT)') $(or_quit)
+	@python3 common/coursework/handout.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(OUTPUT),'$(OUTPUT)') $(or_quit)
 
 grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1)
-	@python3 common/coursework/grade.py '$(or $(STEP),$(error give STEP=03_csr_vector, say))' '$(or $(SUBMISSIONS),$(error give SUBMISSIONS=a directory))' \
+	@python3 common/coursework/grade.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' '$(or $(SUBMISSIONS),$(call refuse,which submissions? SUBMISSIONS=directory))' \
 	  $(if $(OUTPUT),--output '$(OUTPUT)') $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(ARGS) $(or_quit)
 
 # COURSEWORK=quick leaves out what runs the handout of every step, and most of the mistakes.

@@ -18,6 +18,15 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+# COMMAND $(or_quit): where the program has said what is wrong, make ends with status 1 and adds nothing.
+# On SIGQUIT it waits for its children, deletes what is half made and exits; the pause lets it receive the
+# signal before its child ends. Where it ignores the signal (in the background of a script, say), it goes on
+# with the command's status and its own line.
+or_quit = || { status=$$?; case $$(sed -n 's/^SigCgt:.*\(.\)$$/\1/p' /proc/$$PPID/status) in \
+  [4-7c-f]) kill -QUIT $$PPID; sleep 0.1 ;; *) exit $$status ;; esac; }
+# $(call refuse,TEXT): make ends with `error: TEXT`.
+refuse = $(shell { echo "error: $(1)" >&2; false; } $(or_quit))$(error $(1))
+
 # --- Backend --------------------------------------------------------------------------------------
 
 NVCC ?= $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
@@ -35,21 +44,12 @@ else
   BACKEND_REASON := nvcc and a GPU are here
 endif
 ifeq ($(filter $(BACKEND),cpu cuda),)
-  $(error BACKEND=$(BACKEND): give cpu or cuda)
+  $(call refuse,BACKEND=$(BACKEND): give cpu or cuda)
 endif
 ifeq ($(BACKEND)$(NVCC),cuda)
-  $(error BACKEND=cuda needs nvcc, which is not on this machine; install the CUDA Toolkit or set NVCC)
+  $(call refuse,BACKEND=cuda needs nvcc: install the CUDA Toolkit or set NVCC)
 endif
 export SPMV_BACKEND_REASON := $(BACKEND_REASON)
-
-# COMMAND $(or_quit): where the program has said what is wrong, make ends with status 1 and adds nothing.
-# On SIGQUIT it waits for its children, deletes what is half made and exits; the pause lets it receive the
-# signal before its child ends. Where it ignores the signal (in the background of a script, say), it goes on
-# with the command's status and its own line.
-or_quit = || { status=$$?; case $$(sed -n 's/^SigCgt:.*\(.\)$$/\1/p' /proc/$$PPID/status) in \
-  [4-7c-f]) kill -QUIT $$PPID; sleep 0.1 ;; *) exit $$status ;; esac; }
-# $(call refuse,TEXT): make ends with `error: TEXT`.
-refuse = $(shell { echo "error: $(1)" >&2; false; } $(or_quit))$(error $(1))
 
 # KERNELS="csr_scalar csr_vector" for the program.
 comma := ,

@@ -150,6 +150,30 @@ class Exercises(unittest.TestCase):
         self.assertIn("wrong on m", check.verdict_on_target(target, check.NOT_COUNTED, None))
 
 
+class OwnKernel(unittest.TestCase):
+    """KERNEL=mine.cuh: mine.py."""
+
+    def mine(self, text):
+        with tempfile.TemporaryDirectory() as place:
+            file, step = Path(place).resolve() / "mine.cuh", ROOT / "03_csr_vector"
+            file.write_text(text or (step / "csr_vector.cuh").read_text(encoding="utf-8"), encoding="utf-8")
+            command = [sys.executable, ROOT / "common/coursework/mine.py", step, file, place, f"{place}/out"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            copies = {path.name: path.read_text(encoding="utf-8") for path in Path(place).glob("out/*/*")}
+            return done, file, copies
+
+    def test_messages_of_the_compiler_name_the_file_that_was_given(self):
+        done, file, copies = self.mine("")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("stage.cu", done.stdout)
+        self.assertTrue(copies["csr_vector.cuh"].startswith(f'#line 1 "{file}"\n'))
+
+    def test_a_kernel_of_another_step_is_refused_with_the_names_of_this_one_s(self):
+        done, _, copies = self.mine("namespace spmv { __global__ void csr_scalar_kernel() {} }")
+        self.assertEqual((done.returncode, copies), (1, {}))
+        self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; .*csr_vector_kernel \(csr_vector\.cuh\)")
+
+
 class Checks(unittest.TestCase):
     def test_what_an_object_calls_and_defines(self):
         code = """#include <cmath>

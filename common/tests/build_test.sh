@@ -88,6 +88,7 @@ fails=(env --default-signal=QUIT make -C "$scratch/moved/01_answer" run BACKEND=
 ends 'a program that fails' '^the answer is wrong$' "${fails[@]}"
 ends 'the same with other jobs' '^the answer is wrong$' "${fails[@]}" -j 3
 ends 'a profile of the CUDA backend' '^error: PROFILE=1: .* BACKEND=cpu PROFILE=1$' "${fails[@]}" PROFILE=1 BACKEND=cuda NVCC=true
+ends 'no such backend' '^error: BACKEND=gpu: give cpu or cuda$' "${fails[@]}" BACKEND=gpu
 (trap '' QUIT && expect 'a failure where make ignores the signal' 1 "$scratch/moved" && exit $failed) || failed=$((failed + 1))
 rm -rf "$scratch/moved/build/cpu"*
 answer "$scratch/moved" 42
