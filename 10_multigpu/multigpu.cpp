@@ -82,13 +82,6 @@ int run(Options options, CommandArguments arguments) {
   return all_right ? 0 : 1;
 }
 
-template <typename Map>
-std::vector<std::string> words(const Map& map) {
-  std::vector<std::string> words;
-  for (const auto& [word, value] : map) words.push_back(word);
-  return words;
-}
-
 [[maybe_unused]] const bool registered =
     add_command("multigpu", "products on several GPUs, and iterations of them", [](CLI::App& app) {
       auto own = std::make_shared<Options>();
@@ -98,18 +91,18 @@ std::vector<std::string> words(const Map& map) {
       app.add_option("--partition", own->partitions,
                      "what each GPU gets as much of: rows (PCSR-I), nonzeros (PCSR-II)")
           ->delimiter(',')
-          ->check(CLI::IsMember(words(kPartitions)));
+          ->check(CLI::IsMember(kPartitions));
       app.add_option("--exchange", own->exchanges,
                      "how entries of x come to a GPU that needs them: none (it has all), parts, "
                      "packed, stores")
           ->delimiter(',')
-          ->check(CLI::IsMember(words(kExchanges)));
+          ->check(CLI::IsMember(kExchanges));
       app.add_option(
              "--drive", own->drives,
              "who launches: loop, graph; or, with --exchange stores, persistent: one kernel "
              "per GPU for all steps (persistent-simple: the lesson's)")
           ->delimiter(',')
-          ->check(CLI::IsMember(words(kDrives)));
+          ->check(CLI::IsMember(kDrives));
       app.add_option(
              "--iterate", own->steps,
              "steps of the iteration y = A x, x = y / norm; 0: 100 on GPUs, 10 on the CPU backend")

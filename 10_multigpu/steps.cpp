@@ -28,35 +28,27 @@ namespace {
 
 // How remote entries of x come to a GPU, and what the GPUs wait for.
 struct Way {
-  const char* name;
   Exchange exchange;
   std::optional<PersistentKernel> kernel;  // none: the host launches every step
   const char* idea;
 };
-const Way kWays[] = {
-    {"parts", Exchange::kParts, {}, "all the other parts of x are copied; streams wait for events"},
+const std::map<std::string, Way> kWays{
+    {"parts",
+     {Exchange::kParts, {}, "all the other parts of x are copied; streams wait for events"}},
     {"packed",
-     Exchange::kPacked,
-     {},
-     "entries that a GPU needs are packed and copied; streams wait for events"},
+     {Exchange::kPacked,
+      {},
+      "entries that a GPU needs are packed and copied; streams wait for events"}},
     {"stores",
-     Exchange::kStores,
-     {},
-     "a kernel stores entries into remote ghost entries; streams wait for events"},
-    {"persistent-simple", Exchange::kStores, PersistentKernel::kSimple,
-     "one kernel per GPU for all steps; a flag per neighbour and step"},
-    {"persistent", Exchange::kStores, PersistentKernel::kFast,
-     "one kernel per GPU for all steps, balanced; an arrival per block and step"},
-};
-
-const Way& find_way(const std::string& name) {
-  std::string names;
-  for (const Way& way : kWays) {
-    if (way.name == name) return way;
-    names += fmt::format(" {}", way.name);
-  }
-  throw InputError(fmt::format("--way {}: there is no such way; there are{}", name, names));
-}
+     {Exchange::kStores,
+      {},
+      "a kernel stores entries into remote ghost entries; streams wait for events"}},
+    {"persistent-simple",
+     {Exchange::kStores, PersistentKernel::kSimple,
+      "one kernel per GPU for all steps; a flag per neighbour and step"}},
+    {"persistent",
+     {Exchange::kStores, PersistentKernel::kFast,
+      "one kernel per GPU for all steps, balanced; an arrival per block and step"}}};
 
 struct Options {
   int gpus = 2;
@@ -99,7 +91,7 @@ bool record(const Options& options, const CommandArguments& arguments, const std
 
   bool all_right = true;
   for (const std::string& name : options.ways) {
-    const Way& way = find_way(name);
+    const Way& way = kWays.at(name);
     std::vector<Part<T>> parts = parts_of(a, Partition::kNonzeros, options.gpus, way.exchange);
     const nlohmann::ordered_json described = describe(parts);
     Record found;
@@ -165,7 +157,6 @@ int run(const Options& options, const CommandArguments& arguments) {
     throw InputError("steps: only the CPU backend records; use make BACKEND=cpu");
   }
   if (arguments.trace.empty()) throw InputError("steps: where to? give --trace FILE");
-  for (const std::string& name : options.ways) find_way(name);
   bool all_right = true;
   const std::vector<std::string> matrices =
       arguments.matrices.empty() ? std::vector<std::string>{"stencil2d:16x16"} : arguments.matrices;
@@ -183,7 +174,8 @@ int run(const Options& options, const CommandArguments& arguments) {
       app.add_option("--way", own->ways,
                      "how entries of x are exchanged: parts, packed, stores, persistent-simple, "
                      "persistent")
-          ->delimiter(',');
+          ->delimiter(',')
+          ->check(CLI::IsMember(kWays));
       app.add_option("--iterate", own->steps, "steps")->check(CLI::Range(1, 100));
       return [own](const CommandArguments& arguments) { return run(*own, arguments); };
     });

@@ -143,7 +143,7 @@ class Traces(Scratch):
 
     def test_what_steps_cannot_record(self):
         for arguments, message in (
-            (("--way", "post", "--trace", self.scratch / "t"), "--way post: there is no such way; there are parts packed"),
+            (("--way", "post", "--trace", self.scratch / "t"), "--way: post not in {packed,parts,persistent,persistent-simple,stores}"),
             ((), "steps: where to\\? give --trace FILE"),
             (("-m", "powerlaw:5x6", "--trace", self.scratch / "t"), "5 rows and 6 columns; steps need a square matrix"),
         ):  # fmt: skip
