@@ -29,9 +29,6 @@ inline const std::map<std::string, AnyDrive> kDrives{
     {"loop", Drive::kLoop},
     {"graph", Drive::kGraph},
     {"persistent", PersistentKernel::kFast},
-    {"persistent-shares", PersistentKernel::kShares},
-    {"persistent-late", PersistentKernel::kLate},
-    {"persistent-streamed", PersistentKernel::kStreamed},
     {"persistent-simple", PersistentKernel::kSimple}};
 
 struct Options {

@@ -108,8 +108,7 @@ PersistentMachine<T>::PersistentMachine(const std::vector<Part<T>>& parts,
       bytes += on_gpu_[p]->csr.bytes() + on_gpu_[p]->x.bytes();
     }
     const std::size_t l2_bytes = device::attribute(cudaDevAttrL2CacheSize);
-    here.read_once = bytes > l2_bytes / 4 * 3 || setup.kernel == PersistentKernel::kStreamed;
-    here.late = setup.kernel == PersistentKernel::kLate;
+    here.read_once = bytes > l2_bytes / 4 * 3;
   }
   each([&](int, OnGpu& mine) { divide(mine); });
   each([&](int p, OnGpu&) { describe(p); });
@@ -135,9 +134,9 @@ void PersistentMachine<T>::each(const Work& work) {
 
 template <typename T>
 void PersistentMachine<T>::choose_kernel() {
-  const bool is_fast = kernel_ == PersistentKernel::kFast || kernel_ == PersistentKernel::kLate ||
-                       kernel_ == PersistentKernel::kStreamed;
-  if (is_fast) {
+  const bool parts_share = devices_ < parts();  // GPUs, which persistent_rows_kernel cannot
+  if (parts_share && kernel_ != PersistentKernel::kSimple) kernel_ = PersistentKernel::kShares;
+  if (kernel_ == PersistentKernel::kFast) {
     kernel_ = PersistentKernel::kRows;
     int width = 0;
     each([&](int, OnGpu& mine) {
@@ -159,8 +158,8 @@ void PersistentMachine<T>::choose_kernel() {
                                  persistent_rows_kernel<16, T>, persistent_rows_kernel<32, T>};
     function_ = by_lanes[std::countr_zero(static_cast<unsigned>(lanes_))];
   } else {
-    function_ = devices_ == parts() ? persistent_shares_kernel<true, T>
-                                    : persistent_shares_kernel<false, T>;
+    function_ =
+        parts_share ? persistent_shares_kernel<false, T> : persistent_shares_kernel<true, T>;
     warp_bytes_ = sizeof(OnePassShared<T>);
   }
 }

@@ -14,9 +14,7 @@ enum class PersistentKernel {
   kSimple,  // persistent.cuh: no norm
   kFast,    // persistent_fast.cuh: kRows where the rows of all parts suit it, else kShares
   kRows,
-  kShares,
-  kLate,     // trial: as kFast, neighbours are told at the end of a step
-  kStreamed  // trial: as kFast, with the streaming hint for small parts, too
+  kShares
 };
 
 // persistent_part.cuh: the arguments of a kernel.

@@ -30,9 +30,10 @@
 
 namespace spmv::multigpu {
 
-// Of a block, at most; one block per multiprocessor. With more, registers are spilled.
+// Of a block, at most; one block per multiprocessor. With more, registers are spilled, or too few
+// for the loads in flight (NOTES.md).
 inline constexpr int kPersistentSharesThreads = 640;
-inline constexpr int kPersistentRowsThreads = 1024;
+inline constexpr int kPersistentRowsThreads = 768;
 
 // Stores a number as words of data and flag.
 __device__ __forceinline__ void store_words(unsigned long long* words, double value,
@@ -70,6 +71,7 @@ template <int most_threads>
 struct PersistentShared {
   double squares_of_warp[most_threads / 32];
   unsigned warps_done;  // with their boundary rows, of all steps
+  double norm_factor;
 };
 
 // What both kernels do before and after the product of a step. All threads of a block call begin()
@@ -92,8 +94,10 @@ class PersistentBlock {
   // Waits until x of step k is there, and finds alpha. False: a wait has timed out somewhere.
   __device__ __forceinline__ bool begin(int k, T& alpha) const {
     const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const int norm_warp = 1 % (blockDim.x / 32);
     bool arrived = true;
-    if (threadIdx.x < 32 && k > 0) {
+    if (warp == 0 && k > 0) {
       // Lane 0 waits for this part's blocks, the next ones for the neighbours'. These time out
       // first, so that the message names them.
       unsigned awaited = part_.own_part;
@@ -108,9 +112,11 @@ class PersistentBlock {
       }
       if (!arrived) give_up(here_, part_, k, awaited);
     }
+    // All parts wait for the norm, so that none runs further ahead.
+    if (here_.factor == 0 && warp == norm_warp) arrived = find_factor(k) && arrived;
     if (__syncthreads_or(!arrived)) return false;
-    if (here_.factor != 0) return true;
-    return !__syncthreads_or(!find_factor(k, alpha));  // so that no part runs further ahead
+    if (here_.factor == 0) alpha = static_cast<T>(shared_.norm_factor);
+    return true;
   }
 
   // Called by each warp that has boundary rows, when it has stored them: and read all its ghost
@@ -174,7 +180,7 @@ class PersistentBlock {
   static constexpr unsigned kAll = 0xffffffffu;
 
   // False: timed out.
-  __device__ __forceinline__ bool find_factor(int k, T& alpha) const {
+  __device__ __forceinline__ bool find_factor(int k) const {
     const int lane = threadIdx.x % 32;
     double norm = 0;
     bool arrived = true;
@@ -185,7 +191,7 @@ class PersistentBlock {
     }
     double sum = 0;
     for (int p = 0; p < here_.parts; ++p) sum += __shfl_sync(kAll, norm, p);
-    alpha = static_cast<T>(k > 0 ? 1 / power_of_norm(sum) : 1);
+    if (lane == 0) shared_.norm_factor = k > 0 ? 1 / power_of_norm(sum) : 1;
     return arrived;
   }
 
@@ -253,15 +259,15 @@ __global__ void __launch_bounds__(kPersistentSharesThreads, 1)
   }
 }
 
-// Steps 0 to steps - 1. See pcsr_rows_kernel; a group of lanes owns every n-th row, n groups in the
-// part, so that all blocks have as many boundary rows.
+// Steps 0 to steps - 1, for a GPU with one part. See pcsr_rows_kernel; a group of lanes owns every
+// n-th row, n groups in the part, so that all blocks have as many boundary rows.
 template <int lanes, typename T>
 __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
     persistent_rows_kernel(const __grid_constant__ PartsHere<T> here, int steps) {
   static_assert(lanes <= 32, "a row is added up within a warp");
   __shared__ PersistentShared<kPersistentRowsThreads> shared;
-  const PersistentPart<T>& part = here.part[blockIdx.x / here.blocks];
-  const int block = blockIdx.x % here.blocks;
+  const PersistentPart<T>& part = here.part[0];
+  const int block = blockIdx.x;
   const int thread = block * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
   const int groups = here.blocks * static_cast<int>(blockDim.x) / lanes;
   const int lane = thread % lanes;
@@ -329,12 +335,10 @@ __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
         y[row] = vectors.alpha * sum;
         vectors.stored(row, vectors.alpha * sum);
       }
-      const bool was_boundary = first < part.boundary_rows;
-      if (was_boundary && first + groups >= part.boundary_rows && !here.late) {
+      if (first < part.boundary_rows && first + groups >= part.boundary_rows) {
         frame.boundary_done(step);
       }
     }
-    if (here.late && thread / 32 < part.boundary_warps) frame.boundary_done(step);
     __syncwarp();
     frame.end(step, vectors.squares);
   }

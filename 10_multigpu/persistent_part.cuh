@@ -64,7 +64,6 @@ struct PartsHere {
   unsigned* stuck;      // [4] the wait that timed out: 1, part, step, part awaited or kAnyPart
   double factor;        // of every step's product; 0: by the norm of the step before
   bool read_once;       // the parts are too large for the L2 cache: it keeps x, not the matrix
-  bool late;            // neighbours are told at the end of a step, not behind the boundary rows
 };
 
 // Waits until a counter in this part's memory has reached `wanted`. False: not in time, because a
