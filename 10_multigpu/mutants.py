@@ -25,27 +25,25 @@ MISTAKES = {
                                   "flag(*part.neighbour[thread].arrivals_there)")],
     "no_barrier_before_flag": [(SIMPLE, "    grid.sync();  // all entries", "    // all entries")],
     "step_before": [(SIMPLE, "neighbour.arrivals_here, k + 1,", "neighbour.arrivals_here, k,")],
-    "one_buffer": [(SIMPLE, "part.sends[s][(k + 1) % 2 * part.x_distance]", "part.sends[s][0]"),
+    "one_buffer": [(SIMPLE, "i - run.begin + (k + 1) % 2 * part.x_distance", "i - run.begin"),
                    (SIMPLE, "x[part.column_indices[j]]",
                     "(part.column_indices[j] < part.rows ? x : part.x[0])[part.column_indices[j]]")],
     "forgotten_neighbour": [(SIMPLE, "if (thread < part.neighbours) {\n      const",
                              "if (thread + 1 < part.neighbours) {\n      const")],
-    "ghosts_in_wrong_order": [(SIMPLE, "s < part.send_offsets[i + 1]; ++s) {\n",
-                               "s < part.send_offsets[i + 1]; ++s) {\n"
-                               "          const int s_of_row = s ^ (s + 1 < part.send_offsets[part.boundary_rows]);\n"),
-                              (SIMPLE, "part.sends[s][(", "part.sends[s_of_row][(")],
-    "relaxed_arrival": [(FAST, "arrivals.fetch_add(1, cuda::memory_order_release)",
-                         "arrivals.fetch_add(1, cuda::memory_order_relaxed)")],
+    "ghosts_in_wrong_order": [(SIMPLE, "run.ghosts[i - run.begin + (k", "run.ghosts[run.end - 1 - i + (k")],
+    "relaxed_arrival": [(FAST, "    arrivals.fetch_add(1, cuda::memory_order_release)",
+                         "    arrivals.fetch_add(1, cuda::memory_order_relaxed)")],
     "arrival_before_data": [(FAST, "      multiply_share(agent);",
-                             "      if (static_cast<int>(threadIdx.x % 32) < part.neighbours && block < part.boundary_blocks && warp == 0) {\n"
-                             "        const cuda::atomic_ref<unsigned> early(*part.neighbour[threadIdx.x].arrivals_there);\n"
-                             "        early.fetch_add(1, cuda::memory_order_release);\n      }\n"
+                             "      if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);\n"
                              "      multiply_share(agent);"),
-                            (FAST, "      arrivals.fetch_add(1, cuda::memory_order_release);\n", "")],
+                            (FAST, "    if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);\n    frame",
+                             "    frame")],
+    "relaxed_warps_done": [(FAST, "warps_done.fetch_add(1, cuda::memory_order_acq_rel)",
+                            "warps_done.fetch_add(1, cuda::memory_order_relaxed)")],
     "step_before_fast": [(FAST, "neighbour.arrivals_per_step * k,", "neighbour.arrivals_per_step * (k - 1),")],
     "own_step_before": [(FAST, "static_cast<unsigned>(here_.blocks) * k,",
                          "static_cast<unsigned>(here_.blocks) * (k - 1),")],
-    "one_buffer_of_rows": [(FAST, "part.sends[s][(step + 1) % 2 * part.x_distance]", "part.sends[s][0]"),
+    "one_buffer_of_rows": [(FAST, "row - run.begin + (step + 1) % 2 * part.x_distance", "row - run.begin"),
                            (FAST, "T element(int column) { return x[column]; }",
                             "T element(int column) { return (column < part.rows ? x : part.x[0])[column]; }")],
 }

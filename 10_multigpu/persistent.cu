@@ -44,8 +44,8 @@ RowsStatistics statistics_of(const device::DeviceCsr<T>& a) {
 template <typename T>
 struct PersistentMachine<T>::OnGpu {
   Layout layout;
-  std::vector<T> first_x;   // step 0's, with its ghost entries
-  int boundary_blocks = 0;  // blocks that have boundary rows
+  std::vector<T> first_x;  // step 0's, with its ghost entries
+  int boundary_warps = 0;  // warps that have boundary rows
   device::DeviceCsr<T> csr;
   device::Buffer<T> x;                // both buffers
   device::Buffer<unsigned> arrivals;  // of each part
@@ -57,8 +57,7 @@ struct PersistentMachine<T>::OnGpu {
   device::Buffer<unsigned> unstarted;
   device::Buffer<double> block_sums;
   device::Buffer<Neighbour> neighbours;
-  device::Buffer<int> send_offsets;
-  device::Buffer<T*> sends;
+  device::Buffer<Run<T>> runs;
 };
 
 // --- Setting up ---------------------------------------------------------------------------------
@@ -103,6 +102,13 @@ PersistentMachine<T>::PersistentMachine(const std::vector<Part<T>>& parts,
     here.lanes_per_row = lanes_;
     here.most_polls = setup.most_polls;
     here.stuck = on_gpu_[d]->stuck.data();
+    // As in step 06.
+    std::size_t bytes = 0;
+    for (int p = d; p < count; p += devices_) {
+      bytes += on_gpu_[p]->csr.bytes() + on_gpu_[p]->x.bytes();
+    }
+    const std::size_t l2_bytes = device::attribute(cudaDevAttrL2CacheSize);
+    here.read_once = bytes > l2_bytes / 4 * 3;
   }
   each([&](int, OnGpu& mine) { divide(mine); });
   each([&](int p, OnGpu&) { describe(p); });
@@ -128,6 +134,8 @@ void PersistentMachine<T>::each(const Work& work) {
 
 template <typename T>
 void PersistentMachine<T>::choose_kernel() {
+  const bool parts_share = devices_ < parts();  // GPUs, which persistent_rows_kernel cannot
+  if (parts_share && kernel_ != PersistentKernel::kSimple) kernel_ = PersistentKernel::kShares;
   if (kernel_ == PersistentKernel::kFast) {
     kernel_ = PersistentKernel::kRows;
     int width = 0;
@@ -150,8 +158,8 @@ void PersistentMachine<T>::choose_kernel() {
                                  persistent_rows_kernel<16, T>, persistent_rows_kernel<32, T>};
     function_ = by_lanes[std::countr_zero(static_cast<unsigned>(lanes_))];
   } else {
-    function_ = devices_ == parts() ? persistent_shares_kernel<true, T>
-                                    : persistent_shares_kernel<false, T>;
+    function_ =
+        parts_share ? persistent_shares_kernel<false, T> : persistent_shares_kernel<true, T>;
     warp_bytes_ = sizeof(OnePassShared<T>);
   }
 }
@@ -188,12 +196,13 @@ void PersistentMachine<T>::choose_grid(int wanted_blocks) {
   threads_ = 32 * std::clamp(device::divide_up(warps, blocks_), 1, most_threads / 32);
 }
 
-// Which warps multiply what, and how many blocks have boundary rows, which stand first.
+// Which warps multiply what, and how many have boundary rows, which stand first.
 template <typename T>
 void PersistentMachine<T>::divide(OnGpu& mine) {
   mine.block_sums = device::Buffer<double>("block_sums", blocks_);
   const Index boundary_rows = mine.layout.boundary_rows;
-  mine.boundary_blocks = std::min(device::divide_up(boundary_rows, threads_ / lanes_), blocks_);
+  const int warps = blocks_ * threads_ / 32;
+  mine.boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
   if (kernel_ != PersistentKernel::kShares) return;
   // As many shares as one pass has on as many warps, in blocks of its own size.
   const OnePassShape shape =
@@ -217,8 +226,7 @@ void PersistentMachine<T>::divide(OnGpu& mine) {
   const auto with_boundary = std::count_if(shares.begin(), shares.end() - 1, [&](Share share) {
     return (share.row & ~kCutRow) < boundary_rows;
   });
-  mine.boundary_blocks =
-      std::min(device::divide_up(static_cast<int>(with_boundary), threads_ / 32), blocks_);
+  mine.boundary_warps = std::min(static_cast<int>(with_boundary), warps);
 }
 
 // Fills in here_[].part[] for part p, with its neighbours and what it sends.
@@ -227,27 +235,28 @@ void PersistentMachine<T>::describe(int p) {
   OnGpu& mine = *on_gpu_[p];
   std::set<int> neighbours;
   for (const Halo& halo : mine.layout.halos) neighbours.insert(halo.owner);
-  std::vector<std::vector<T*>> sends(mine.layout.boundary_rows);  // of each boundary row
+  std::vector<Run<T>> runs;
   for (int q = 0; q < parts(); ++q) {
     for (const Halo& halo : on_gpu_[q]->layout.halos) {
       if (halo.owner != p) continue;
       neighbours.insert(q);
       T* ghost = on_gpu_[q]->x.data() + halo.ghost_begin;
-      for (const Index source : halo.sources) sends[source].push_back(ghost++);
+      const std::size_t before = runs.size();
+      for (const Index row : halo.sources) {
+        if (runs.size() == before || row != runs.back().end) runs.push_back({row, row, ghost});
+        ++runs.back().end;
+        ++ghost;
+      }
     }
   }
-  std::vector<int> offsets{0};
-  std::vector<T*> all;
-  for (const auto& of_row : sends) {
-    all.insert(all.end(), of_row.begin(), of_row.end());
-    offsets.push_back(static_cast<int>(all.size()));
-  }
-  mine.send_offsets = device::Buffer<int>("send_offsets", offsets);
-  mine.sends = device::Buffer<T*>("sends", all);
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const Run<T>& a, const Run<T>& b) { return a.begin < b.begin; });
+  mine.runs = device::Buffer<Run<T>>("runs", runs);
   std::vector<Neighbour> table;
   for (const int q : neighbours) {
-    table.push_back({q, on_gpu_[q]->arrivals.data() + p, mine.arrivals.data() + q,
-                     static_cast<unsigned>(on_gpu_[q]->boundary_blocks)});
+    table.push_back(
+        {q, on_gpu_[q]->arrivals.data() + p, mine.arrivals.data() + q,
+         static_cast<unsigned>(device::divide_up(on_gpu_[q]->boundary_warps, threads_ / 32))});
   }
   mine.neighbours = device::Buffer<Neighbour>("neighbours", table);
 
@@ -262,8 +271,8 @@ void PersistentMachine<T>::describe(int p) {
   view.own_part = p;
   view.neighbours = static_cast<int>(table.size());
   view.neighbour = mine.neighbours.data();
-  view.send_offsets = mine.send_offsets.data();
-  view.sends = mine.sends.data();
+  view.runs = static_cast<int>(runs.size());
+  view.run = mine.runs.data();
   view.product.share_count = static_cast<int>(mine.unstarted.size());
   view.product.window = mine.window;
   view.product.shares = mine.shares.data();
@@ -273,7 +282,7 @@ void PersistentMachine<T>::describe(int p) {
   view.product.beta = 0;
   view.product.partial_sums = mine.partial_sums.data();
   view.product.unstarted = mine.unstarted.data();
-  view.boundary_blocks = mine.boundary_blocks;
+  view.boundary_warps = mine.boundary_warps;
   view.arrivals = mine.arrivals.data() + p;
   view.block_sums = mine.block_sums.data();
   for (int q = 0; q < parts(); ++q) view.norms[q] = on_gpu_[q]->norms.data();

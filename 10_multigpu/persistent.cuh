@@ -51,8 +51,9 @@ __global__ void persistent_kernel(const __grid_constant__ PartsHere<T> here, int
         if (thread % lanes != 0) continue;
         y[i] = factor * sum;
         if (i >= part.boundary_rows) continue;
-        for (int s = part.send_offsets[i]; s < part.send_offsets[i + 1]; ++s) {
-          part.sends[s][(k + 1) % 2 * part.x_distance] = factor * sum;
+        for (int r = 0; r < part.runs && part.run[r].begin <= i; ++r) {
+          const Run<T>& run = part.run[r];
+          if (i < run.end) run.ghosts[i - run.begin + (k + 1) % 2 * part.x_distance] = factor * sum;
         }
       }
     };

@@ -2,8 +2,9 @@
 //
 // What persistent_kernel does badly: two grid barriers per step; each thread is latency-bound, with
 // one load in flight; a long row delays its warp. Here
-// - each block adds its arrival to counters of its own part and of the neighbours, and waits once
-//   per step. Only blocks that have boundary rows wait for neighbours;
+// - each block adds its arrival to a counter of its own part, and waits once per step. Only blocks
+//   that have boundary rows wait for neighbours; the warp that completes a block's boundary rows
+//   adds the block's arrival to the neighbours' counters, while the others go on;
 // - while a block waits, the first nonzeros of its next rows are prefetched;
 // - rows of like lengths have a fixed number of lanes each (persistent_rows_kernel), others are
 //   divided into shares of as many rows and nonzeros per warp (persistent_shares_kernel).
@@ -29,9 +30,10 @@
 
 namespace spmv::multigpu {
 
-// Of a block, at most; one block per multiprocessor. With more, registers are spilled.
+// Of a block, at most; one block per multiprocessor. With more, registers are spilled, or too few
+// for the loads in flight (NOTES.md).
 inline constexpr int kPersistentSharesThreads = 640;
-inline constexpr int kPersistentRowsThreads = 1024;
+inline constexpr int kPersistentRowsThreads = 768;
 
 // Stores a number as words of data and flag.
 __device__ __forceinline__ void store_words(unsigned long long* words, double value,
@@ -64,44 +66,75 @@ __device__ __forceinline__ bool load_words(unsigned long long* words, unsigned f
   return arrived;
 }
 
+// Of a block.
+template <int most_threads>
+struct PersistentShared {
+  double squares_of_warp[most_threads / 32];
+  unsigned warps_done;  // with their boundary rows, of all steps
+  double norm_factor;
+};
+
 // What both kernels do before and after the product of a step. All threads of a block call begin()
 // and end().
 template <typename T, int most_threads>
 class PersistentBlock {
  public:
-  // double squares_of_warp[most_threads / 32]: in shared memory.
   __device__ __forceinline__ PersistentBlock(const PartsHere<T>& here,
                                              const PersistentPart<T>& part, int block,
-                                             double* squares_of_warp)
+                                             PersistentShared<most_threads>& shared)
       : here_(here),
         part_(part),
         block_(block),
-        at_boundary_(block < part.boundary_blocks),
-        squares_of_warp_(squares_of_warp) {}
+        boundary_warps_(min(part.boundary_warps - block * static_cast<int>(blockDim.x / 32),
+                            static_cast<int>(blockDim.x / 32))),
+        shared_(shared) {
+    if (threadIdx.x == 0) shared_.warps_done = 0;  // begin() has a barrier
+  }
 
   // Waits until x of step k is there, and finds alpha. False: a wait has timed out somewhere.
   __device__ __forceinline__ bool begin(int k, T& alpha) const {
     const int lane = threadIdx.x % 32;
-    bool ends = false;
-    if (threadIdx.x < 32 && k > 0) {
-      // Lane 0 waits for this part's blocks, the next ones for the neighbours'.
-      bool arrived = true;
+    const int warp = threadIdx.x / 32;
+    const int norm_warp = 1 % (blockDim.x / 32);
+    bool arrived = true;
+    if (warp == 0 && k > 0) {
+      // Lane 0 waits for this part's blocks, the next ones for the neighbours'. These time out
+      // first, so that the message names them.
       unsigned awaited = part_.own_part;
       if (lane == 0) {
         arrived = wait_until<cuda::thread_scope_device>(
-            part_.arrivals, static_cast<unsigned>(here_.blocks) * k, here_.most_polls);
-      } else if (lane <= part_.neighbours && at_boundary_) {
+            part_.arrivals, static_cast<unsigned>(here_.blocks) * k, 2 * here_.most_polls);
+      } else if (lane <= part_.neighbours && boundary_warps_ > 0) {
         const Neighbour& neighbour = part_.neighbour[lane - 1];
         awaited = neighbour.number;
         arrived =
             wait_until(neighbour.arrivals_here, neighbour.arrivals_per_step * k, here_.most_polls);
       }
       if (!arrived) give_up(here_, part_, k, awaited);
-      ends = atomicAdd(here_.stuck, 0u) != 0;
     }
-    if (__syncthreads_or(ends)) return false;
-    if (here_.factor == 0) alpha = find_factor(k);  // so that no part runs further ahead
+    // All parts wait for the norm, so that none runs further ahead.
+    if (here_.factor == 0 && warp == norm_warp) arrived = find_factor(k) && arrived;
+    if (__syncthreads_or(!arrived)) return false;
+    if (here_.factor == 0) alpha = static_cast<T>(shared_.norm_factor);
     return true;
+  }
+
+  // Called by each warp that has boundary rows, when it has stored them: and read all its ghost
+  // entries. The last one tells the neighbours.
+  __device__ __forceinline__ void boundary_done(int k) const {
+    const int lane = threadIdx.x % 32;
+    bool is_last = false;
+    __syncwarp();
+    if (lane == 0) {
+      const cuda::atomic_ref<unsigned, cuda::thread_scope_block> warps_done(shared_.warps_done);
+      is_last = warps_done.fetch_add(1, cuda::memory_order_acq_rel) ==
+                static_cast<unsigned>(boundary_warps_) * (k + 1) - 1;
+    }
+    is_last = __shfl_sync(kAll, is_last, 0);
+    __syncwarp();
+    if (!is_last || lane >= part_.neighbours) return;
+    const cuda::atomic_ref<unsigned> arrivals(*part_.neighbour[lane].arrivals_there);
+    arrivals.fetch_add(1, cuda::memory_order_release);
   }
 
   // squares: of the entries that the thread has stored.
@@ -112,24 +145,24 @@ class PersistentBlock {
     const int warps = blockDim.x / 32;
     if (has_norm) {
       const double of_warp = sum_of_warp(squares);
-      if (lane == 0) squares_of_warp_[warp] = of_warp;
+      if (lane == 0) shared_.squares_of_warp[warp] = of_warp;
     }
-    __syncthreads();  // the block has stored all its entries, and read all its ghost entries
-    if (warp == 1 % warps && lane < part_.neighbours && at_boundary_) {
-      const cuda::atomic_ref<unsigned> arrivals(*part_.neighbour[lane].arrivals_there);
-      arrivals.fetch_add(1, cuda::memory_order_release);
-    }
+    __syncthreads();  // the block has stored all its entries
     if (warp != 0) return;
     bool is_last = false;
     if (lane == 0) {
       if (has_norm) {
         double of_block = 0;
-        for (int w = 0; w < warps; ++w) of_block += squares_of_warp_[w];
+        for (int w = 0; w < warps; ++w) of_block += shared_.squares_of_warp[w];
         part_.block_sums[block_] = of_block;
       }
       const unsigned all = static_cast<unsigned>(here_.blocks) * (k + 1);
       const cuda::atomic_ref<unsigned, cuda::thread_scope_device> own_arrivals(*part_.arrivals);
-      is_last = own_arrivals.fetch_add(1, cuda::memory_order_acq_rel) == all - 1;
+      if (has_norm) {
+        is_last = own_arrivals.fetch_add(1, cuda::memory_order_acq_rel) == all - 1;
+      } else {
+        own_arrivals.fetch_add(1, cuda::memory_order_release);
+      }
     }
     // The block that arrives last tells all parts this one's sum of squares.
     if (has_norm && __shfl_sync(kAll, is_last, 0)) {
@@ -146,25 +179,27 @@ class PersistentBlock {
  private:
   static constexpr unsigned kAll = 0xffffffffu;
 
-  __device__ __forceinline__ T find_factor(int k) const {
+  // False: timed out.
+  __device__ __forceinline__ bool find_factor(int k) const {
     const int lane = threadIdx.x % 32;
     double norm = 0;
+    bool arrived = true;
     if (lane < here_.parts && k > 0) {
-      const bool arrived =
-          load_words(&part_.norms[part_.own_part][(k % 2 * here_.parts + lane) * 2],
-                     static_cast<unsigned>(k), here_.most_polls, norm);
+      arrived = load_words(&part_.norms[part_.own_part][(k % 2 * here_.parts + lane) * 2],
+                           static_cast<unsigned>(k), here_.most_polls, norm);
       if (!arrived) give_up(here_, part_, k, kAnyPart);
     }
     double sum = 0;
     for (int p = 0; p < here_.parts; ++p) sum += __shfl_sync(kAll, norm, p);
-    return static_cast<T>(k > 0 ? 1 / power_of_norm(sum) : 1);
+    if (lane == 0) shared_.norm_factor = k > 0 ? 1 / power_of_norm(sum) : 1;
+    return arrived;
   }
 
   const PartsHere<T>& here_;
   const PersistentPart<T>& part_;
   const int block_;
-  const bool at_boundary_;
-  double* const squares_of_warp_;
+  const int boundary_warps_;  // of this block; not positive: none
+  PersistentShared<most_threads>& shared_;
 };
 
 // x and y of one step; see PlainVectors in one_pass_warp.cuh.
@@ -182,8 +217,9 @@ struct PersistentVectors {
   __device__ __forceinline__ void stored(int row, T entry) {
     squares += static_cast<double>(entry) * static_cast<double>(entry);
     if (row >= part.boundary_rows) return;
-    for (int s = part.send_offsets[row]; s < part.send_offsets[row + 1]; ++s) {
-      part.sends[s][(step + 1) % 2 * part.x_distance] = entry;
+    for (int r = 0; r < part.runs && part.run[r].begin <= row; ++r) {
+      const Run<T>& run = part.run[r];
+      if (row < run.end) run.ghosts[row - run.begin + (step + 1) % 2 * part.x_distance] = entry;
     }
   }
 };
@@ -194,13 +230,13 @@ template <bool one_part, typename T>
 __global__ void __launch_bounds__(kPersistentSharesThreads, 1)
     persistent_shares_kernel(const __grid_constant__ PartsHere<T> here, int steps) {
   extern __shared__ __align__(16) unsigned char one_pass_shared[];
-  __shared__ double squares_of_warp[kPersistentSharesThreads / 32];
+  __shared__ PersistentShared<kPersistentSharesThreads> shared_of_block;
   const PersistentPart<T>& part = here.part[one_part ? 0 : blockIdx.x / here.blocks];
   const int block = one_part ? blockIdx.x : blockIdx.x % here.blocks;
   const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
   const int warps = blockDim.x / 32;
   OnePassShared<T>& shared = reinterpret_cast<OnePassShared<T>*>(one_pass_shared)[warp];
-  const PersistentBlock<T, kPersistentSharesThreads> frame(here, part, block, squares_of_warp);
+  const PersistentBlock<T, kPersistentSharesThreads> frame(here, part, block, shared_of_block);
 
   for (int k = 0; k < steps; ++k) {
     PersistentVectors<T> vectors{part, part.x[k % 2], static_cast<T>(here.factor), k};
@@ -218,23 +254,24 @@ __global__ void __launch_bounds__(kPersistentSharesThreads, 1)
       multiply_share(agent);
     }
     if (!has_begun && !frame.begin(k, vectors.alpha)) return;
+    if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);
     frame.end(k, vectors.squares);
   }
 }
 
-// Steps 0 to steps - 1. See pcsr_rows_kernel; a group of lanes owns every n-th row, n groups in the
-// part, so that all blocks have as many boundary rows.
+// Steps 0 to steps - 1, for a GPU with one part. See pcsr_rows_kernel; a group of lanes owns every
+// n-th row, n groups in the part, so that all blocks have as many boundary rows.
 template <int lanes, typename T>
 __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
     persistent_rows_kernel(const __grid_constant__ PartsHere<T> here, int steps) {
   static_assert(lanes <= 32, "a row is added up within a warp");
-  __shared__ double squares_of_warp[kPersistentRowsThreads / 32];
-  const PersistentPart<T>& part = here.part[blockIdx.x / here.blocks];
-  const int block = blockIdx.x % here.blocks;
+  __shared__ PersistentShared<kPersistentRowsThreads> shared;
+  const PersistentPart<T>& part = here.part[0];
+  const int block = blockIdx.x;
   const int thread = block * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
   const int groups = here.blocks * static_cast<int>(blockDim.x) / lanes;
   const int lane = thread % lanes;
-  const PersistentBlock<T, kPersistentRowsThreads> frame(here, part, block, squares_of_warp);
+  const PersistentBlock<T, kPersistentRowsThreads> frame(here, part, block, shared);
 
   for (int step = 0; step < steps; ++step) {
     PersistentVectors<T> vectors{part, part.x[step % 2], static_cast<T>(here.factor), step};
@@ -249,13 +286,20 @@ __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
         next_end = part.row_offsets[row + 1];
       }
     };
-    const auto load = [&] {
+    const auto load_by = [&](const auto& fetch) {
 #pragma unroll
       for (int j = 0; j < kRowsItems; ++j) {
         if (k + lanes * j < end) {
-          column[j] = __ldcs(&part.column_indices[k + lanes * j]);
-          value[j] = __ldcs(&part.values[k + lanes * j]);
+          column[j] = fetch(&part.column_indices[k + lanes * j]);
+          value[j] = fetch(&part.values[k + lanes * j]);
         }
+      }
+    };
+    const auto load = [&] {
+      if (here.read_once) {
+        load_by([](const auto* from) { return __ldcs(from); });
+      } else {
+        load_by([](const auto* from) { return *from; });
       }
     };
     find(thread / lanes);
@@ -287,9 +331,13 @@ __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
       for (int distance = 1; distance < lanes; distance *= 2) {
         sum += __shfl_xor_sync(0xffffffffu, sum, distance);
       }
-      if (lane != 0 || row >= part.rows) continue;
-      y[row] = vectors.alpha * sum;
-      vectors.stored(row, vectors.alpha * sum);
+      if (lane == 0 && row < part.rows) {
+        y[row] = vectors.alpha * sum;
+        vectors.stored(row, vectors.alpha * sum);
+      }
+      if (first < part.boundary_rows && first + groups >= part.boundary_rows) {
+        frame.boundary_done(step);
+      }
     }
     __syncwarp();
     frame.end(step, vectors.squares);

@@ -25,6 +25,13 @@ struct Neighbour {
   unsigned arrivals_per_step;  // that the neighbour makes
 };
 
+// The entries of rows [begin, end), which a neighbour needs, are side by side in its ghost entries.
+template <typename T>
+struct Run {
+  int begin, end;
+  T* ghosts;  // of row `begin`, for even steps
+};
+
 template <typename T>
 struct PersistentPart {
   int rows, boundary_rows;
@@ -36,11 +43,11 @@ struct PersistentPart {
   int own_part;          // this part's number
   int neighbours;
   const Neighbour* neighbour;
-  const int* send_offsets;  // boundary_rows + 1
-  T* const* sends;          // each: a ghost entry of a neighbour, for even steps
+  int runs;  // of boundary rows, in the order of `begin`; of different neighbours they overlap
+  const Run<T>* run;
   // The fast kernels': the product of even steps, as step 06 describes it.
   OnePassArguments<T> product;
-  int boundary_blocks;                  // blocks from 0 on that have boundary rows
+  int boundary_warps;                   // warps of the part, from 0 on, that have boundary rows
   unsigned* arrivals;                   // of this part's own blocks
   double* block_sums;                   // one per block
   unsigned long long* norms[kMaxGpus];  // [2][parts][2] words in the memory of each part
@@ -56,6 +63,7 @@ struct PartsHere {
   unsigned most_polls;  // before a wait is given up
   unsigned* stuck;      // [4] the wait that timed out: 1, part, step, part awaited or kAnyPart
   double factor;        // of every step's product; 0: by the norm of the step before
+  bool read_once;       // the parts are too large for the L2 cache: it keeps x, not the matrix
 };
 
 // Waits until a counter in this part's memory has reached `wanted`. False: not in time, because a

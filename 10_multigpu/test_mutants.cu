@@ -90,6 +90,8 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds", "[10]") {
        kLateStores},
       {"relaxed_arrival", relaxed_arrival::persistent_rows_kernel<4, double>, kRows, kLateStores},
       {"arrival_before_data", arrival_before_data::persistent_shares_kernel<true, double>, kShares},
+      {"relaxed_warps_done", relaxed_warps_done::persistent_rows_kernel<4, double>, kRows,
+       kLateStores},
       {"step_before_fast", step_before_fast::persistent_shares_kernel<true, double>, kShares},
       {"step_before_fast", step_before_fast::persistent_rows_kernel<4, double>, kRows},
       {"own_step_before", own_step_before::persistent_shares_kernel<true, double>, kShares},

@@ -214,17 +214,18 @@ void Gang::forward(unsigned seat, std::uintptr_t address, unsigned size) {
 
 bool Gang::precedes(const LateStore& store, const Lane& lane) const {
   if (store.seat != lane.block->seat()) return false;
-  return store.lane == &lane || store.barriers < lane.block->barriers() ||
+  return store.in_block || store.lane == &lane || store.barriers < lane.block->barriers() ||
          (store.lane->warp == lane.warp && store.syncs < lane.block->warp_of(lane).syncs);
 }
 
 void Gang::order(const Lane& lane, Scope scope) {
-  if (scope == Scope::kBlock) return;
   const std::size_t own = seats_[lane.block->seat()]->grid;
   const int device = grids_[own]->grid().device;
   for (std::size_t i = late_.size(); i-- > 0;) {
     LateStore& store = late_[i];
-    store.released |= precedes(store, lane);
+    store.in_block |= precedes(store, lane);
+    if (scope == Scope::kBlock) continue;
+    store.released |= store.in_block && store.seat == lane.block->seat();
     const int its_device = grids_[seats_[store.seat]->grid]->grid().device;
     if (scope == Scope::kSystem && store.released && its_device == device) show(i);
   }

@@ -11,9 +11,10 @@
 // Late stores (Settings::late_peer_stores): a store to another device's memory, plain or relaxed,
 // is set aside and becomes visible when the baton is passed, in an order drawn at random. What
 // orders it: the end of the grid, or a fence or release at system scope by a thread that comes
-// after the store: the same thread, one behind a barrier of the block or warp, or one behind a
-// release at device scope. The block's own loads of such an address find the stored value. (Plain
-// stores are seen in the instrumented build only.)
+// after the store: the same thread, one behind a barrier of the block or warp, one behind a
+// release at block scope in that block, or one behind a release at device scope. The block's own
+// loads of such an address find the stored value. (Plain stores are seen in the instrumented build
+// only.)
 #pragma once
 
 #include <cstddef>
@@ -68,6 +69,7 @@ class Gang {
     unsigned size;
     std::byte bytes[16];
     unsigned barriers, syncs;  // of the block, of the warp, when it was made
+    bool in_block = false;     // released at block scope,
     bool released = false;     // at device scope
   };
 
