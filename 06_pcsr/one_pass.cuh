@@ -98,8 +98,8 @@ __host__ __device__ constexpr bool rows_suit_memory(int width) {
 
 // --- Preparation --------------------------------------------------------------------------------
 
-inline constexpr int kPrepareThreads = 128;    // per block
-inline constexpr int kStatisticsBlocks = 256;  // at most
+inline constexpr int kPrepareThreads = 1024;   // per block
+inline constexpr int kStatisticsBlocks = 128;  // at most
 
 // The first share_blocks blocks find shares, one per warp; each of the others looks at a part of
 // the rows and writes an element of `statistics`.
@@ -136,13 +136,16 @@ __global__ void prepare_one_pass_kernel(int share_blocks, int share_count, unsig
   }
   if (lane == 0) of_warp[warp] = found;
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (int other = 1; other < kWarps; ++other) {
-    found.longest = max(found.longest, of_warp[other].longest);
-#pragma unroll
-    for (int w = 0; w < kRowsWidths; ++w) found.rounds[w] += of_warp[other].rounds[w];
+  const int w = static_cast<int>(threadIdx.x);
+  if (w < kRowsWidths) {
+    long long rounds = 0;
+    for (const RowsStatistics& of : of_warp) rounds += of.rounds[w];
+    statistics[statistics_block].rounds[w] = rounds;
+  } else if (w == kRowsWidths) {
+    int longest = 0;
+    for (const RowsStatistics& of : of_warp) longest = max(longest, of.longest);
+    statistics[statistics_block].longest = longest;
   }
-  statistics[statistics_block] = found;
 }
 
 #ifndef __CUDACC_RTC__
