@@ -1,6 +1,7 @@
 // Read-modify-write operations of kernels, on the host's own atomics: blocks run on several cores.
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
@@ -13,7 +14,7 @@ namespace {
 template <typename T, typename Combine>
 T update(T* address, Strength strength, Combine combine, const void* pc) {
   Lane& lane = *current_lane;
-  lane.block->draw(lane, address, pc);
+  if constexpr (std::is_integral_v<T>) lane.block->draw(lane, address, pc);
   std::atomic_ref<T> target(*address);
   const auto changes = [&] {
     const T now = target.load(std::memory_order_relaxed);

@@ -543,7 +543,7 @@ class Block {
   Observer& observer() { return observer_; }
   std::string name_of_thread(unsigned number) const;
   std::string name_of_block(std::uint64_t number) const;
-  // `lane` is about to update memory at `address`, and may be drawing a ticket.
+  // `lane` is about to update an integer at `address`, and may be drawing a ticket.
   void draw(Lane& lane, const void* address, const void* pc);
   // Whether `address` lies on the stack of any of the block's threads.
   bool on_a_stack(std::uintptr_t address) const {
