@@ -3,7 +3,7 @@
 
     plots/python.sh plots/update_readmes.py           rewrite the blocks that are out of date
     plots/python.sh plots/update_readmes.py --check   rewrite nothing; exit 1 if a block is out of date
-    plots/python.sh plots/update_readmes.py --tables-only [--check]   only what comes from records
+    plots/python.sh plots/update_readmes.py --no-commands [--check]   only what comes from records and sources
 
 A block begins with one of these markers on a line of its own and ends with <!-- end -->:
 
@@ -316,9 +316,9 @@ def fill(kind, options, argument):
     return "\n" + (make_claims(argument) if kind == "claims" else make_table(argument)) + "\n"
 
 
-def tables_only(kind, options, argument):
-    """As fill, but blocks that do not come from records stay as they are (None)."""
-    return None if kind in ("output", "code") else fill(kind, options, argument)
+def fill_without_commands(kind, options, argument):
+    """As fill, but what a command prints stays as it is (None)."""
+    return None if kind == "output" else fill(kind, options, argument)
 
 
 def update(text, fill_block=fill, to_root=""):
@@ -350,7 +350,7 @@ def update(text, fill_block=fill, to_root=""):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if out of date")
-    parser.add_argument("--tables-only", action="store_true", help="run no command, quote no file")
+    parser.add_argument("--no-commands", action="store_true", help="run no command")
     parser.add_argument("files", nargs="*", type=Path, help="default: every page of the tree")
     arguments = parser.parse_args()
     files = arguments.files or sorted(
@@ -361,7 +361,8 @@ def main():
     for file in files:
         name = os.path.relpath(file, ROOT)
         to_root = "../" * (len(Path(name).parts) - 1)
-        text, changed, failed = update(file.read_text(), tables_only if arguments.tables_only else fill, to_root)
+        fill_block = fill_without_commands if arguments.no_commands else fill
+        text, changed, failed = update(file.read_text(), fill_block, to_root)
         for marker in changed:
             print(f"{name}: {'out of date' if arguments.check else 'updated'}: {marker}")
         for marker, reason in failed:
