@@ -246,7 +246,8 @@ int main_program(int argc, char** argv) {
                  "what to take of a complex matrix: refuse, real or magnitude")
       ->check(CLI::IsMember({"refuse", "real", "magnitude"}));
   app.add_flag("--ladder", options.ladder,
-               "one kernel per step, on the first matrix, as bars; with --kernel those");
+               "one kernel per step, on the first matrix, as bars; with --kernel those; nothing "
+               "beside --profile");
   app.add_option("--memory-limit", options.memory_limit,
                  "most memory that a matrix may take, such as 500M or 8G; 0: a quarter of what is "
                  "available")
@@ -302,6 +303,7 @@ int main_program(int argc, char** argv) {
       throw InputError(fmt::format("{}: {:g} is beyond f32; use --precision f64", name, factor));
     }
   }
+  if (options.run.profile) options.ladder = false;
   const bool in_json = json->count() > 0 && options.json.empty();
   if (options.list) {
     if (in_json) {

@@ -60,6 +60,7 @@ expect 'stand-ins are named' 0 'stand-in' env SPMV_DATA="$scratch" "$spmv" -m ep
 expect 'a ladder' 0 '^02 +csr_scalar .* [0-9.]+ +#+$' "$spmv" -m stencil2d:20x20 --ladder
 holds 'a ladder fits on a screen' awk 'length > 110 { exit 1 } END { exit NR > 36 }' "$scratch/out"
 holds 'a ladder says what kernels chose' grep -q '^Chosen for this matrix: csr_vector: 2 lanes per row' "$scratch/out"
+expect 'a profile, not a ladder' 0 '^=== csr_scalar' "$spmv" -m stencil2d:20x20 -k csr_scalar --ladder --profile
 expect 'a ladder of wrong kernels' 1 '^-- .*WRONG' "$broken" -m stencil2d:20x20 --ladder
 expect 'info' 0 'onzeros' "$spmv" info stencil2d:20x20
 
