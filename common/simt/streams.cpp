@@ -72,7 +72,8 @@ struct Handles {
   std::map<cudaGraphExec_t, std::shared_ptr<Nodes>> executables;
   std::uintptr_t next = 1;
   std::vector<LatePtr> late;  // not done yet
-  std::uint64_t draws = 0;
+  std::uint64_t draws = 0;    // with settings().seed == seed, so that the same seed draws the same
+  std::uint64_t seed = 0;
   std::mutex running;  // late work is done by one thread of the host at a time
 
   template <typename Handle>
@@ -146,7 +147,8 @@ cudaError_t finish(const Wanted& wanted) {
         }
       }
       if (!ready.empty()) together.clear();
-      std::uint64_t draw = (settings().seed + ++h.draws) * 0x9e3779b97f4a7c15u;
+      if (h.seed != settings().seed) h.seed = settings().seed, h.draws = 0;
+      std::uint64_t draw = (h.seed + ++h.draws) * 0x9e3779b97f4a7c15u;
       draw ^= draw >> 32;
       if (started) {
         next = started;
