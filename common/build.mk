@@ -198,8 +198,8 @@ progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_comp
 # directories, and reads the header itself if none there was compiled with its options. It does not notice another
 # -O, so the light objects have a directory of their own. `private`, above and below, keeps the options of one
 # object from the headers it needs. (-fpch-preprocess is for ccache, which keeps none of these headers: it takes
-# sources that differ in comments for the same, but g++ knows a #pragma once header by its text. At -O0 there are none: with one, g++ 12 takes
-# __OPTIMIZE__ for defined, and Eigen does not compile.)
+# sources that differ in comments for the same, but g++ knows a #pragma once header by its text. At -O0 there are
+# none: with one, g++ 12 takes __OPTIMIZE__ for defined, and Eigen does not compile.)
 PARSED := $(OUT)/precompiled
 LIGHT_PARSED := $(PARSED)$(if $(filter -O2,$(CXXFLAGS)),-light)
 $(light_objects): private PARSED := $(LIGHT_PARSED)

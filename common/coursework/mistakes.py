@@ -40,7 +40,7 @@ VECTOR, SHARED = "csr_vector", "csr_vector_shared"
 FEW, MOST, ALL, NONE = range(0, 25), range(25, 50), range(50, 51), range(0, 1)
 MISTAKES = {
     "right": (VECTOR, right, (ALL, [20], [30]), "^$"),
-    # Lanes read from those that have returned, and nobody uses what they get.
+    # Shuffles whose source lanes have returned: their results are undefined, and dropped.
     "right_without_width": (VECTOR, change("distance, lanes_per_row)", "distance)"), (ALL, [20], [30]), "^$"),
     "lane_lost": (VECTOR, lambda text: change("if (lane == 0) y", "if (lane == lanes_per_row / 2) y")(
         change("distance, lanes_per_row)", "distance)")(text)), (FEW, [0], [0]), "csr_vector: .*undefined"),
