@@ -86,6 +86,12 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
   return found.longest <= 3 * loads(width) && all <= 5LL * nnz / 2 + 600'000 ? width : -1;
 }
 
+// Whether the L2 cache holds `bytes` from one product to the next. Where it does not, bytes decide
+// how long a product takes, not instructions.
+__host__ __device__ constexpr bool fits_cache(long long bytes, long long l2_bytes) {
+  return bytes <= l2_bytes / 4 * 3;
+}
+
 // Whether such groups may be faster than shares where the matrix does not fit in the L2 cache: with
 // a lane per row, as long as what the rows of all resident warps occupy leaves the L1 cache room
 // for x, and with whole warps per row, whose loads are coalesced (NOTES.md).
@@ -279,10 +285,7 @@ class OnePassPlan {
     rows_width_ = -1;
     if (statistics_blocks == 0) return cudaSuccess;
     RowsStatistics all = {};
-    for (int b = 0; b < statistics_blocks; ++b) {
-      if (statistics_[b].longest > all.longest) all.longest = statistics_[b].longest;
-      for (int w = 0; w < kRowsWidths; ++w) all.rounds[w] += statistics_[b].rounds[w];
-    }
+    for (int b = 0; b < statistics_blocks; ++b) all.add(statistics_[b]);
     rows_width_ = rows_width(matrix_.rows, matrix_.nnz, all);
     if (!fits_l2_ && !rows_suit_memory(rows_width_)) rows_width_ = -1;
     return cudaSuccess;
@@ -381,13 +384,12 @@ class OnePassPlan {
                                  static_cast<int>(percent < 100 ? percent : 100));
     shape_ = one_pass_shape<T>(matrix_.rows, matrix_.cols, matrix_.nnz, blocks * multiprocessors,
                                l2_bytes);
-    // Beyond three quarters of the L2 cache, bytes decide, not instructions.
     const long long bytes =
         4LL * matrix_.rows + matrix_.nnz * static_cast<long long>(4 + sizeof(T));
     const long long vector_bytes =
         (1LL * matrix_.rows + matrix_.cols) * static_cast<long long>(sizeof(T));
-    fits_l2_ = bytes <= l2_bytes / 4 * 3LL;
-    read_once_ = bytes + vector_bytes > l2_bytes / 4 * 3LL;
+    fits_l2_ = fits_cache(bytes, l2_bytes);
+    read_once_ = !fits_cache(bytes + vector_bytes, l2_bytes);
     rows_may_suit_ = options_.path == OnePassPath::kAutomatic && matrix_.rows <= matrix_.nnz &&
                      (fits_l2_ || rows_may_suit_memory(matrix_.rows, matrix_.nnz));
     overlap_supported_ = major >= 9;

@@ -34,6 +34,28 @@ __host__ __device__ constexpr int rows_threads(int lanes) {
   return lanes > 256 ? lanes : 256;
 }
 
+// A lane's columns and values of one round: nonzeros k + lanes j, j = 0, ..., kRowsItems - 1, as
+// far as they are before `end`.
+template <int lanes, typename T>
+__device__ __forceinline__ void load_round(bool read_once, const int* __restrict__ column_indices,
+                                           const T* __restrict__ values, int k, int end,
+                                           int (&column)[kRowsItems], T (&value)[kRowsItems]) {
+  const auto load_by = [&](const auto& read) {
+#pragma unroll
+    for (int j = 0; j < kRowsItems; ++j) {
+      if (k + lanes * j < end) {
+        column[j] = read(&column_indices[k + lanes * j]);
+        value[j] = read(&values[k + lanes * j]);
+      }
+    }
+  };
+  if (read_once) {
+    load_by([](const auto* from) { return __ldcs(from); });
+  } else {
+    load_by([](const auto* from) { return *from; });
+  }
+}
+
 template <int lanes, typename T>
 __global__ void __launch_bounds__(rows_threads(lanes))
     pcsr_rows_kernel(int rows, bool read_once, const int* __restrict__ row_offsets,
@@ -51,21 +73,8 @@ __global__ void __launch_bounds__(rows_threads(lanes))
   }
   int column[kRowsItems];
   T value[kRowsItems];
-  const auto load_with = [&](const auto& read) {
-#pragma unroll
-    for (int j = 0; j < kRowsItems; ++j) {
-      if (k + lanes * j < end) {
-        column[j] = read(&column_indices[k + lanes * j]);
-        value[j] = read(&values[k + lanes * j]);
-      }
-    }
-  };
   const auto load = [&] {
-    if (read_once) {
-      load_with([](const auto* from) { return __ldcs(from); });
-    } else {
-      load_with([](const auto* from) { return *from; });
-    }
+    load_round<lanes>(read_once, column_indices, values, k, end, column, value);
   };
   load();
   wait_for_previous_kernel();  // x and y from here on
@@ -108,6 +117,12 @@ struct RowsStatistics {
   // rounds[w]: how often the warps of pcsr_rows_kernel with 2^w lanes per row go through their
   // loop, at least once each; groups of several warps are counted once.
   long long rounds[kRowsWidths];
+
+  // Those of these rows and of `others`.
+  __host__ __device__ void add(const RowsStatistics& others) {
+    if (others.longest > longest) longest = others.longest;
+    for (int w = 0; w < kRowsWidths; ++w) rounds[w] += others.rounds[w];
+  }
 };
 
 // Adds the 32 rows from `first_row` on, one per lane of the calling warp, to the lanes' statistics.

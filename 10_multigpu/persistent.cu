@@ -32,10 +32,7 @@ RowsStatistics statistics_of(const device::DeviceCsr<T>& a) {
                  kNoShares, 0u, a.rows, a.nnz, a.row_offsets.data(), nullptr, nullptr, nullptr,
                  of_block.data());
   RowsStatistics all{};
-  for (const RowsStatistics& found : of_block.download()) {
-    all.longest = std::max(all.longest, found.longest);
-    for (int w = 0; w < kRowsWidths; ++w) all.rounds[w] += found.rounds[w];
-  }
+  for (const RowsStatistics& found : of_block.download()) all.add(found);
   return all;
 }
 
@@ -102,13 +99,12 @@ PersistentMachine<T>::PersistentMachine(const std::vector<Part<T>>& parts,
     here.lanes_per_row = lanes_;
     here.most_polls = setup.most_polls;
     here.stuck = on_gpu_[d]->stuck.data();
-    // As in step 06.
     std::size_t bytes = 0;
     for (int p = d; p < count; p += devices_) {
       bytes += on_gpu_[p]->csr.bytes() + on_gpu_[p]->x.bytes();
     }
-    const std::size_t l2_bytes = device::attribute(cudaDevAttrL2CacheSize);
-    here.read_once = bytes > l2_bytes / 4 * 3;
+    here.read_once =
+        !fits_cache(static_cast<long long>(bytes), device::attribute(cudaDevAttrL2CacheSize));
   }
   each([&](int, OnGpu& mine) { divide(mine); });
   each([&](int p, OnGpu&) { describe(p); });

@@ -286,21 +286,8 @@ __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
         next_end = part.row_offsets[row + 1];
       }
     };
-    const auto load_by = [&](const auto& fetch) {
-#pragma unroll
-      for (int j = 0; j < kRowsItems; ++j) {
-        if (k + lanes * j < end) {
-          column[j] = fetch(&part.column_indices[k + lanes * j]);
-          value[j] = fetch(&part.values[k + lanes * j]);
-        }
-      }
-    };
     const auto load = [&] {
-      if (here.read_once) {
-        load_by([](const auto* from) { return __ldcs(from); });
-      } else {
-        load_by([](const auto* from) { return *from; });
-      }
+      load_round<lanes>(here.read_once, part.column_indices, part.values, k, end, column, value);
     };
     find(thread / lanes);
     k = next_k, end = next_end;
