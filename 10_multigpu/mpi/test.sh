@@ -40,7 +40,12 @@ expect 'through the host' 0 'go through the host' "$spmv" multigpu $small --gpus
   --no-peer-access
 expect 'stores without peer access' 0 'left out: .*--exchange packed' "$spmv" multigpu $small --gpus 2 \
   --exchange stores --no-peer-access
-expect 'a trace' 2 '^error: .*--trace.*(spmv steps|CPU backend)' "$spmv" multigpu $small --trace "$scratch/trace"
+case $spmv$("$spmv" --environment --json) in
+  *'"backend": "cuda"'*) refusal='--trace is an option of the CPU backend: make run BACKEND=cpu' ;;
+  *cpu-uncounted*) refusal='--trace: this program does not count; build it with COUNT=1, as make does' ;;
+  *) refusal='multigpu: --trace is not for this command; use spmv steps --trace FILE' ;;
+esac
+expect 'a trace' 2 "^error: $refusal\$" "$spmv" multigpu $small --trace "$scratch/trace"
 expect 'a matrix that is not square' 2 '^error: --exchange packed: random:9x8 has 9 rows' \
   "$spmv" multigpu --gpus 2 --exchange packed --matrix random:9x8
 expect 'but a product of it' 0 'verified' "$spmv" multigpu --gpus 2 --matrix random:9x8
