@@ -71,8 +71,8 @@ std::unique_ptr<Transport<T>> Machine<T>::transport_within(bool allow_peers,
   }
   if (!all_reach_all) remark_ += ": entries of x go through the host";
   using SumsOn = typename Transport<T>::SumsOn;
-  return std::make_unique<Copies<T>>(gpus_, all_reach_all ? SumsOn::kDevices : SumsOn::kHost,
-                                     std::move(transfers), reaches);
+  return std::make_unique<Copies<T>>(gpus_, std::move(transfers),
+                                     all_reach_all ? SumsOn::kDevices : SumsOn::kHost, reaches);
 }
 
 template <typename T>

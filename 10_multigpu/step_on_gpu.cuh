@@ -142,8 +142,9 @@ class StepOnGpu {
 
   // What a Transfer takes to its receiver, if this is its owner.
   const T* source(const Transfer& transfer, int k) {
-    return (transfer.packed ? packed_.data() : x(k)) + transfer.begin;
+    return (transfer.packed ? packed() : x(k)) + transfer.begin;
   }
+  const T* packed() const { return packed_.data(); }
   void pack(int k) {
     const int count = static_cast<int>(packed_.size());
     device::launch(pack_kernel<T>, shape_for(count), count, packed_places_.data(), x(k),

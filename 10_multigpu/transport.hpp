@@ -7,6 +7,7 @@
 
 #include "device/buffer.hpp"
 #include "device/devices.hpp"
+#include "part.hpp"
 
 namespace spmv::multigpu {
 
@@ -25,7 +26,8 @@ class Transport {
   // Where the parts of this process have the sums of squares of all parts, of two steps.
   enum class SumsOn { kDevices, kHost };
 
-  Transport(AllGpus<T>& gpus, SumsOn where);
+  // transfers: those that a part of this process sends or receives.
+  Transport(AllGpus<T>& gpus, std::vector<Transfer> transfers, SumsOn where);
   virtual ~Transport() = default;
 
   int parts() const { return static_cast<int>(gpus_.size()); }
@@ -46,6 +48,7 @@ class Transport {
 
  protected:
   AllGpus<T>& gpus_;
+  std::vector<Transfer> transfers_;
 
  private:
   std::vector<device::Buffer<double>> on_devices_;

@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
-#include "part.hpp"
 #include "step_on_gpu.cuh"
 #include "transport.hpp"
 
 namespace spmv::multigpu {
 
 template <typename T>
-Transport<T>::Transport(AllGpus<T>& gpus, SumsOn where) : gpus_(gpus), sums_(gpus.size()) {
+Transport<T>::Transport(AllGpus<T>& gpus, std::vector<Transfer> transfers, SumsOn where)
+    : gpus_(gpus), transfers_(std::move(transfers)), sums_(gpus.size()) {
   const std::size_t count = 2 * gpus.size();
   if (where == SumsOn::kHost) {
     on_host_ = device::Pinned<double>(count);
@@ -47,7 +47,8 @@ SumPlaces Transport<T>::places_for_sum(int p, int k) {
 
 // Between any two memories: cudaMemcpyDefault tells them by their addresses.
 template <typename T>
-void copy_entries(T* to, const T* from, Index count, const device::Stream& stream) {
+void copy_entries(T* to, const T* from, std::size_t count, const device::Stream& stream) {
+  if (count == 0) return;
   device::check(cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDefault, stream.get()),
                 "copying entries of x");
 }
@@ -58,9 +59,9 @@ template <typename T>
 class Copies final : public Transport<T> {
  public:
   // reaches: [p][q], whether part p's GPU can use the memory of part q's.
-  Copies(AllGpus<T>& gpus, typename Transport<T>::SumsOn where, std::vector<Transfer> transfers,
+  Copies(AllGpus<T>& gpus, std::vector<Transfer> transfers, typename Transport<T>::SumsOn where,
          const std::vector<std::vector<bool>>& reaches)
-      : Transport<T>(gpus, where), transfers_(std::move(transfers)) {
+      : Transport<T>(gpus, std::move(transfers), where) {
     for (const Transfer& transfer : transfers_) {
       stages_.emplace_back(reaches[transfer.receiver][transfer.owner] ? 0 : transfer.count);
     }
@@ -77,7 +78,7 @@ class Copies final : public Transport<T> {
     for (std::size_t t = 0; t < transfers_.size(); ++t) {
       const Transfer& transfer = transfers_[t];
       if (transfer.receiver != gpu.number()) continue;
-      StepOnGpu<T>& owner = *this->gpus_[transfer.owner];
+      StepOnGpu<T>& owner = *gpus_[transfer.owner];
       owner.ready().hold(gpu.comm());
       copy_entries(gpu.x(k) + transfer.ghost_begin,
                    stages_[t].size() > 0 ? stages_[t].data() : owner.source(transfer, k),
@@ -86,7 +87,7 @@ class Copies final : public Transport<T> {
   }
 
  private:
-  std::vector<Transfer> transfers_;
+  using Transport<T>::gpus_, Transport<T>::transfers_;
   std::vector<device::Pinned<T>> stages_;  // of each transfer; empty: from GPU to GPU
 };
 
@@ -95,7 +96,7 @@ template <typename T>
 class Stores final : public Transport<T> {
  public:
   Stores(AllGpus<T>& gpus, std::vector<Transfer> transfers)
-      : Transport<T>(gpus, Transport<T>::SumsOn::kDevices), transfers_(std::move(transfers)) {
+      : Transport<T>(gpus, std::move(transfers), Transport<T>::SumsOn::kDevices) {
     for (const auto& owner : gpus) {
       std::vector<T*> ghosts[2];
       for (int k = 0; k < 2; ++k) {
@@ -113,12 +114,12 @@ class Stores final : public Transport<T> {
   void receive(StepOnGpu<T>& gpu, int) override {
     for (const Transfer& transfer : transfers_) {
       if (transfer.receiver != gpu.number()) continue;
-      this->gpus_[transfer.owner]->ready().hold(gpu.comm());
+      gpus_[transfer.owner]->ready().hold(gpu.comm());
     }
   }
 
  private:
-  std::vector<Transfer> transfers_;
+  using Transport<T>::gpus_, Transport<T>::transfers_;
 };
 
 }  // namespace spmv::multigpu

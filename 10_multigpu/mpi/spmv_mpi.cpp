@@ -25,10 +25,9 @@
 #include "harness/output.hpp"
 #include "harness/records.hpp"
 #include "harness/verify.hpp"
+#include "ranks.hpp"
 #include "sparse/memory.hpp"
 #include "sparse/row_source.hpp"
-#include "together.hpp"
-#include "transport.hpp"
 
 namespace spmv::multigpu {
 namespace {

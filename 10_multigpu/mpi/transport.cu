@@ -1,5 +1,3 @@
-#include "transport.hpp"
-
 #include <mpi.h>
 
 #ifdef HAVE_NCCL
@@ -11,20 +9,21 @@
 #include <utility>
 
 #include "../transports.cuh"
-#include "together.hpp"
+#include "ranks.hpp"
 
 namespace spmv::multigpu {
 namespace {
 
 // What others need is packed and copied to the host, travels while the interior is multiplied, and
-// is copied to the receiver's GPU.
+// is copied to the receiver's GPU. Ghost entries of all owners stand one after the other.
 template <typename T>
 class MpiTransport final : public Transport<T> {
  public:
-  MpiTransport(AllGpus<T>& gpus, Transfers transfers)
-      : Transport<T>(gpus, Transport<T>::SumsOn::kHost), transfers_(std::move(transfers.all)) {
+  MpiTransport(AllGpus<T>& gpus, std::vector<Transfer> transfers)
+      : Transport<T>(gpus, std::move(transfers), Transport<T>::SumsOn::kHost) {
     Index out = 0, in = 0;
     for (const Transfer& transfer : transfers_) {
+      if (transfer.receiver == g_rank && in == 0) first_ghost_ = transfer.ghost_begin;
       (transfer.owner == g_rank ? out : in) += transfer.count;
     }
     outbox_ = device::Pinned<T>(out);
@@ -33,35 +32,23 @@ class MpiTransport final : public Transport<T> {
 
   void send(StepOnGpu<T>& gpu, int k) override {
     gpu.pack(k);
-    for (const Transfer& transfer : transfers_) {
-      if (transfer.owner == g_rank) {
-        copy_entries(outbox_.data() + transfer.begin, gpu.source(transfer, k), transfer.count,
-                     gpu.main());
-      }
-    }
+    copy_entries(outbox_.data(), gpu.packed(), outbox_.size(), gpu.main());
   }
   void receive(StepOnGpu<T>&, int) override {}
   void complete(StepOnGpu<T>& gpu, int k) override {
     gpu.ready().synchronize();
     std::vector<MPI_Request> requests;
-    Index at = 0;
     for (const Transfer& transfer : transfers_) {
       if (transfer.owner == g_rank) {
         MPI_Isend(outbox_.data() + transfer.begin, transfer.count, mpi_type<T>(), transfer.receiver,
                   0, MPI_COMM_WORLD, &requests.emplace_back());
       } else {
-        MPI_Irecv(inbox_.data() + at, transfer.count, mpi_type<T>(), transfer.owner, 0,
-                  MPI_COMM_WORLD, &requests.emplace_back());
-        at += transfer.count;
+        MPI_Irecv(inbox_.data() + (transfer.ghost_begin - first_ghost_), transfer.count,
+                  mpi_type<T>(), transfer.owner, 0, MPI_COMM_WORLD, &requests.emplace_back());
       }
     }
     MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
-    at = 0;
-    for (const Transfer& transfer : transfers_) {
-      if (transfer.owner == g_rank) continue;
-      copy_entries(gpu.x(k) + transfer.ghost_begin, inbox_.data() + at, transfer.count, gpu.comm());
-      at += transfer.count;
-    }
+    copy_entries(gpu.x(k) + first_ghost_, inbox_.data(), inbox_.size(), gpu.comm());
   }
   void meet(StepOnGpu<T>& gpu, int k) override {
     gpu.main().synchronize();
@@ -70,7 +57,8 @@ class MpiTransport final : public Transport<T> {
   }
 
  private:
-  std::vector<Transfer> transfers_;
+  using Transport<T>::transfers_;
+  Index first_ghost_ = 0;
   device::Pinned<T> outbox_, inbox_;
 };
 
@@ -87,8 +75,7 @@ template <typename T>
 class NcclTransport final : public Transport<T> {
  public:
   NcclTransport(AllGpus<T>& gpus, std::vector<Transfer> transfers, Communicator communicator)
-      : Transport<T>(gpus, Transport<T>::SumsOn::kDevices),
-        transfers_(std::move(transfers)),
+      : Transport<T>(gpus, std::move(transfers), Transport<T>::SumsOn::kDevices),
         communicator_(std::move(communicator)) {}
 
   void send(StepOnGpu<T>& gpu, int k) override { gpu.pack(k); }
@@ -116,7 +103,7 @@ class NcclTransport final : public Transport<T> {
   }
 
  private:
-  std::vector<Transfer> transfers_;
+  using Transport<T>::transfers_;
   Communicator communicator_;
 };
 
@@ -181,8 +168,9 @@ typename Machine<T>::MakeTransport transport_between_ranks(const Transfers& tran
 #else
   (void)through_nccl, (void)device;  // refused by main()
 #endif
-  return
-      [&transfers](AllGpus<T>& gpus) { return std::make_unique<MpiTransport<T>>(gpus, transfers); };
+  return [&transfers](AllGpus<T>& gpus) {
+    return std::make_unique<MpiTransport<T>>(gpus, transfers.all);
+  };
 }
 
 template Transfers plan_between_ranks(const Part<float>&);

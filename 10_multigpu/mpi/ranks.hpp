@@ -1,4 +1,5 @@
-// Step 10 past one machine: what all ranks do together, and how they fail together.
+// Step 10 past one machine: a process per GPU, with one part of the rows each. What all ranks do
+// together, how they fail together, and what moves entries of x between them.
 #pragma once
 
 #include <mpi.h>
@@ -7,9 +8,16 @@
 #include <new>
 #include <string>
 
-#include "sparse/matrix.hpp"
+#include "../machine.hpp"
+#include "../part.hpp"
 
 namespace spmv::multigpu {
+
+#ifdef HAVE_NCCL
+inline constexpr bool kHaveNccl = true;
+#else
+inline constexpr bool kHaveNccl = false;
+#endif
 
 // Of MPI_COMM_WORLD; set once, by main().
 inline int g_rank = 0, g_ranks = 1;
@@ -50,5 +58,18 @@ void together(const Work& work) {
   MPI_Bcast(failure.text.data(), length, MPI_CHAR, first, MPI_COMM_WORLD);
   throw failure;
 }
+
+// Both are called by all ranks together.
+
+// This rank's transfers: tells each owner which of its columns are needed, as part.halos says, and
+// receives what to send itself. `part` is prepare_alone()'s.
+template <typename T>
+Transfers plan_between_ranks(const Part<T>& part);
+
+// MPI from host to host, or NCCL from GPU to GPU. Throws Failure on all ranks when NCCL fails on
+// one.
+template <typename T>
+typename Machine<T>::MakeTransport transport_between_ranks(const Transfers& transfers,
+                                                           bool through_nccl, int device);
 
 }  // namespace spmv::multigpu
