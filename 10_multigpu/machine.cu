@@ -18,34 +18,33 @@ constexpr int kGraphSteps = 10;  // even: a graph leaves x where it found it
 // --- Setting up ---------------------------------------------------------------------------------
 
 template <typename T>
-Machine<T>::Machine(std::vector<Part<T>> parts, const Kernel& kernel, const Setup& setup)
+Machine<T>::Machine(const std::vector<Part<T>>& parts, const Kernel& kernel, const Setup& setup)
     : exchange_(setup.exchange), gpus_(parts.size()) {
   devices_ = device::available_devices(setup.devices > 0 ? setup.devices : size());
   for (const Part<T>& part : parts) cuts_.push_back(part.first_row);
   cuts_.push_back(cuts_.back() + parts.back().rows());
   Transfers transfers = plan_transfers(parts, exchange_);
-  for (int p = 0; p < size(); ++p) add(p, std::move(parts[p]), p % devices_, transfers, kernel);
+  for (int p = 0; p < size(); ++p) add(p, parts[p], p % devices_, transfers, kernel);
   if (exchange_ != Exchange::kNone) {
     transport_ = transport_within(setup.peer_access, std::move(transfers.all));
   }
 }
 
 template <typename T>
-Machine<T>::Machine(Part<T> part, int p, const std::vector<Index>& cuts, int device,
+Machine<T>::Machine(const Part<T>& part, int p, const std::vector<Index>& cuts, int device,
                     const Transfers& transfers, const Kernel& kernel, const MakeTransport& make)
     : exchange_(Exchange::kPacked), cuts_(cuts), gpus_(cuts.size() - 1) {
-  add(p, std::move(part), device, transfers, kernel);
+  add(p, part, device, transfers, kernel);
   const device::OnDevice on(device);
   transport_ = make(gpus_);
 }
 
 template <typename T>
-void Machine<T>::add(int p, Part<T> part, int device, const Transfers& transfers,
+void Machine<T>::add(int p, const Part<T>& part, int device, const Transfers& transfers,
                      const Kernel& kernel) {
   const device::OnDevice on(device);
-  gpus_[p] = std::make_unique<StepOnGpu<T>>(p, device, std::move(part), transfers.packed[p], kernel,
-                                            exchange_);
-  edges_.push_back(device::Event::untimed());
+  gpus_[p] =
+      std::make_unique<StepOnGpu<T>>(p, device, part, transfers.packed[p], kernel, exchange_);
 }
 
 // Finds out which GPUs reach each other's memory, and chooses what suits them.
@@ -77,16 +76,12 @@ std::unique_ptr<Transport<T>> Machine<T>::transport_within(bool allow_peers,
 
 template <typename T>
 Machine<T>::~Machine() {
-  graphs_.clear();
   for (const auto& gpu : gpus_) {
-    if (gpu && cudaSetDevice(gpu->device()) == cudaSuccess) cudaDeviceSynchronize();
+    if (!gpu) continue;
+    // A step that failed may have left work behind.
+    cudaStreamSynchronize(gpu->comm().get());
+    cudaStreamSynchronize(gpu->main().get());
   }
-  transport_.reset();
-  for (auto& gpu : gpus_) {
-    if (gpu) cudaSetDevice(gpu->device());
-    gpu.reset();
-  }
-  cudaSetDevice(0);
 }
 
 // --- Steps --------------------------------------------------------------------------------------
@@ -114,28 +109,25 @@ void Machine<T>::queue_step(int k, const OnEach& begin, const OnEach& end) {
   if (transport_) each([&](StepOnGpu<T>& gpu) { gpu.finish(*transport_, k, factor_); });
 }
 
-template <typename T>
-void Machine<T>::queue_steps(int steps) {
-  for (int k = 0; k < steps; ++k) queue_step(k);
-}
-
 // What `work` asks of the streams, as one graph. All of them part from GPU 0's main stream, and
 // meet in it again.
 template <typename T>
 Graph Machine<T>::capture(const std::function<void()>& work) {
   const device::OnDevice on(0);
   const device::Stream& origin = gpus_[0]->main();
+  std::vector<device::Event> edges;  // from GPU 0 to the others, and back from each
+  each([&](StepOnGpu<T>&) { edges.push_back(device::Event::untimed()); });
   device::check(cudaStreamBeginCapture(origin.get(), cudaStreamCaptureModeRelaxed),
                 "beginning a graph");
   cudaGraph_t graph = nullptr;
   try {
-    edges_[0].record(origin);
-    for (int p = 1; p < size(); ++p) edges_[0].hold(gpus_[p]->main());
+    edges[0].record(origin);
+    for (int p = 1; p < size(); ++p) edges[0].hold(gpus_[p]->main());
     work();
     for (int p = 1; p < size(); ++p) {
       const device::OnDevice there(gpus_[p]->device());
-      edges_[p].record(gpus_[p]->main());
-      edges_[p].hold(origin);
+      edges[p].record(gpus_[p]->main());
+      edges[p].hold(origin);
     }
   } catch (...) {
     cudaStreamEndCapture(origin.get(), &graph);  // the streams can be used again
@@ -160,14 +152,16 @@ void Machine<T>::prepare(int steps) {
   }
   for (const int length : {steps < kGraphSteps ? 0 : kGraphSteps, steps % kGraphSteps}) {
     if (length == 0 || graphs_.contains(length)) continue;
-    graphs_[length] = capture([&] { queue_steps(length); });
+    graphs_[length] = capture([&] {
+      for (int k = 0; k < length; ++k) queue_step(k);
+    });
   }
 }
 
 template <typename T>
 void Machine<T>::run(int steps, Drive drive) {
   if (drive == Drive::kLoop) {
-    queue_steps(steps);
+    for (int k = 0; k < steps; ++k) queue_step(k);
     return wait();
   }
   const device::OnDevice on(0);

@@ -39,11 +39,11 @@ class Machine {
  public:
   // All parts are in this process, part p on device p % devices. Throws Unsuitable when the
   // exchange needs what the GPUs have not.
-  Machine(std::vector<Part<T>> parts, const Kernel& kernel, const Setup& setup);
+  Machine(const std::vector<Part<T>>& parts, const Kernel& kernel, const Setup& setup);
   // Part p on `device`; the others are other processes', and `make` makes what reaches them.
   // Drive::kLoop only.
   using MakeTransport = std::function<std::unique_ptr<Transport<T>>(AllGpus<T>&)>;
-  Machine(Part<T> part, int p, const std::vector<Index>& cuts, int device,
+  Machine(const Part<T>& part, int p, const std::vector<Index>& cuts, int device,
           const Transfers& transfers, const Kernel& kernel, const MakeTransport& make);
   ~Machine();
 
@@ -74,12 +74,12 @@ class Machine {
  private:
   using OnEach = std::function<void(StepOnGpu<T>&)>;
 
-  void add(int p, Part<T> part, int device, const Transfers& transfers, const Kernel& kernel);
+  void add(int p, const Part<T>& part, int device, const Transfers& transfers,
+           const Kernel& kernel);
   std::unique_ptr<Transport<T>> transport_within(bool allow_peers, std::vector<Transfer> transfers);
   void each(const OnEach& work);
   // begin, end: queued around the product of step k and the exchange before it.
   void queue_step(int k, const OnEach& begin = {}, const OnEach& end = {});
-  void queue_steps(int steps);
   Graph capture(const std::function<void()>& work);
   void wait();
 
@@ -90,9 +90,7 @@ class Machine {
   std::string remark_;
   AllGpus<T> gpus_;
   std::unique_ptr<Transport<T>> transport_;  // null for kNone
-  // Where a graph's streams part from part 0's [0], and where part p's meets that again [p].
-  std::vector<device::Event> edges_;
-  std::map<int, Graph> graphs_;  // by their number of steps
+  std::map<int, Graph> graphs_;              // by their number of steps
 };
 
 }  // namespace spmv::multigpu

@@ -10,7 +10,6 @@
 
 #include "harness/command.hpp"
 #include "machine.hpp"
-#include "partition.hpp"
 #include "persistent.hpp"
 #include "report.hpp"
 #include "sparse/row_source.hpp"

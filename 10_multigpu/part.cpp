@@ -111,7 +111,28 @@ void renumber(Part<T>& part, const Csr<T>& slice, const Cuts& cuts) {
   part.matrix = take_rows(slice, part.order, part.local_cols, local);
 }
 
+// Where part p begins: the row border nearest to p / parts of the nonzeros.
+Index border_by_nonzeros(const std::vector<long long>& nonzeros, int p, int parts) {
+  const long long wanted = nonzeros.back() / parts * p + nonzeros.back() % parts * p / parts;
+  const auto after = std::lower_bound(nonzeros.begin(), nonzeros.end(), wanted);
+  const auto border = after - nonzeros.begin();
+  const bool before_is_nearer =
+      border > 0 && wanted - nonzeros[border - 1] < nonzeros[border] - wanted;
+  return static_cast<Index>(border - before_is_nearer);
+}
+
 }  // namespace
+
+Cuts cut(Partition partition, const std::vector<long long>& nonzeros, int parts) {
+  const auto rows = static_cast<long long>(nonzeros.size()) - 1;
+  Cuts cuts{0};
+  for (int p = 1; p < parts; ++p) {
+    cuts.push_back(partition == Partition::kRows ? static_cast<Index>(rows * p / parts)
+                                                 : border_by_nonzeros(nonzeros, p, parts));
+  }
+  cuts.push_back(static_cast<Index>(rows));
+  return cuts;
+}
 
 template <typename T>
 std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts,

@@ -1,14 +1,24 @@
-// Step 10: what the host prepares for one part: its rows, and the entries of x that it needs of
-// other parts.
+// Step 10: which rows each GPU gets, and what the host prepares for such a part: its rows, and the
+// entries of x that it needs of other parts.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "partition.hpp"
 #include "sparse/matrix.hpp"
 
 namespace spmv::multigpu {
+
+// Both ways cut between rows, so that no row's sum is made by two GPUs. (He and Gao 2016, section
+// 4; PCSR-I and PCSR-II are section 5.3's names for the kernel on the one and on the other.)
+enum class Partition {
+  kRows,     // PCSR-I: as many rows each
+  kNonzeros  // PCSR-II: as many nonzeros each, as near as whole rows allow
+};
+
+// Part p has the rows from cuts[p] up to, but not including, cuts[p + 1]. Parts may be empty.
+// nonzeros: rows + 1, how many there are before each row. They have 64 bits: a matrix on several
+// GPUs may have more nonzeros than an int holds, as long as no part has.
+std::vector<Index> cut(Partition partition, const std::vector<long long>& nonzeros, int parts);
 
 enum class Exchange {
   kNone,    // every GPU has all of x, and no y becomes an x

@@ -22,6 +22,7 @@
 #include "device/csr.hpp"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
+#include "harness/run.hpp"
 #include "norm.cuh"
 #include "pack.cuh"
 #include "part.hpp"
@@ -41,10 +42,7 @@ class Piece {
     Matrix<T> host;
     host.csr = std::move(csr);
     csr_ = std::make_unique<device::DeviceCsr<T>>(host.csr);
-    spmv_ = kernel.set_up(Problem<T>{host, *csr_});
-    const device::Stream stream;
-    spmv_->preprocess(stream.get());
-    stream.synchronize();
+    spmv_ = spmv::prepare(kernel, Problem<T>{host, *csr_}, device::Stream()).spmv;
   }
   // y = alpha A x
   void multiply(T alpha, const T* x, T* y, const device::Stream& stream) {

@@ -19,7 +19,6 @@
 #include "harness/trace.hpp"
 #include "harness/verify.hpp"
 #include "machine.hpp"
-#include "partition.hpp"
 #include "persistent.hpp"
 #include "vectors.hpp"
 

@@ -17,7 +17,6 @@
 
 #include "../machine.hpp"
 #include "../part.hpp"
-#include "../partition.hpp"
 #include "../report.hpp"
 #include "../vectors.hpp"
 #include "device/devices.hpp"
@@ -137,8 +136,8 @@ int run(const Options& options, int device, const Environment& environment) {
   std::unique_ptr<Machine<T>> machine;
   together([&] {
     device::check(cudaSetDevice(device), "choosing a device");
-    machine = std::make_unique<Machine<T>>(std::move(part), g_rank, cuts, device, transfers, kernel,
-                                           make);
+    machine = std::make_unique<Machine<T>>(part, g_rank, cuts, device, transfers, kernel, make);
+    part = {};
     machine->start(x);
   });
 
