@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <utility>
 
 #include "gpus.hpp"
 #include "harness/command.hpp"
@@ -16,49 +15,6 @@ namespace {
 const std::vector<std::string> kGpuMatrices{"stencil3d:256x256x256,points=27"};
 const std::vector<std::string> kCpuMatrices{"stencil2d:120x100", "powerlaw:8000x8000,nnz=60000"};
 
-// Every number of GPUs, partition, exchange and kernel. On one GPU all partitions are the same, and
-// so are all ways to exchange.
-std::vector<Way> all_ways(const Options& options, const std::string& kernels) {
-  std::vector<Way> ways;
-  for (const int gpus : options.gpus) {
-    for (const std::string& partition : options.partitions) {
-      if (gpus == 1 && partition != options.partitions.front()) continue;
-      bool iterated = false;
-      for (const std::string& exchange : options.exchanges) {
-        if (gpus == 1 && exchange != "none" && std::exchange(iterated, true)) continue;
-        for (const Kernel* kernel : find_kernels(kernels)) {
-          ways.push_back({gpus, partition, exchange, kernel, options.steps});
-        }
-      }
-    }
-  }
-  return ways;
-}
-
-// Whether all results are right.
-template <typename T>
-bool run(const Options& options, const CommandArguments& arguments, const std::string& spec) {
-  Measurement<T> measurement(options, arguments, spec);
-  const MatrixFacts matrix = measurement.matrix();
-  print_matrix(matrix);
-  bool all_right = true;
-  for (const Way& way : all_ways(options, arguments.kernels)) {
-    fmt::print("\n");
-    print_heading(way, "GPU");
-    const Outcome outcome = measurement.measure(way);
-    print_outcome(way, outcome);
-    all_right &= outcome.status != Outcome::Status::kWrong;
-    // Times of parts that share a GPU are no record.
-    const bool shares = outcome.devices < way.gpus;
-    if (arguments.json.empty() || outcome.status != Outcome::Status::kRight ||
-        (shares && outcome.measured)) {
-      continue;
-    }
-    record_outcome(matrix, way, options.norm, outcome, arguments.environment, arguments.json);
-  }
-  return all_right;
-}
-
 int run(Options options, CommandArguments arguments) {
   const bool on_gpus = arguments.environment.backend == "cuda";
   if (!arguments.trace.empty()) {
@@ -66,18 +22,12 @@ int run(Options options, CommandArguments arguments) {
   }
   if (options.steps == 0) options.steps = on_gpus ? 100 : 10;
   print_environment(std::cout, arguments.environment);
-  if (arguments.kernels == "*") arguments.kernels = "pcsr_one_pass";
-  for (const Kernel* kernel : find_kernels(arguments.kernels)) {
-    if (kernel->info.format != "CSR" || kernel->info.runs_on != RunsOn::kDevice) {
-      throw InputError("--kernel " + kernel->info.name +
-                       ": a part is a CSR matrix on a GPU; use pcsr or pcsr_one_pass");
-    }
-  }
+  const std::vector<const Kernel*> kernels =
+      find_part_kernels(arguments.kernels == "*" ? "pcsr_one_pass" : arguments.kernels);
   if (arguments.matrices.empty()) arguments.matrices = on_gpus ? kGpuMatrices : kCpuMatrices;
   bool all_right = true;
   for (const std::string& matrix : arguments.matrices) {
-    all_right &= arguments.precision == "f32" ? run<float>(options, arguments, matrix)
-                                              : run<double>(options, arguments, matrix);
+    all_right &= measure_all(options, arguments, kernels, matrix);
   }
   return all_right ? 0 : 1;
 }

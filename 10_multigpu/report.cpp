@@ -14,6 +14,24 @@ const char* plural(int count) {
 
 }  // namespace
 
+std::vector<const Kernel*> find_part_kernels(const std::string& patterns) {
+  std::vector<const Kernel*> kernels = find_kernels(patterns);
+  for (const Kernel* kernel : kernels) {
+    if (kernel->info.format == "CSR" && kernel->info.runs_on == RunsOn::kDevice) continue;
+    throw InputError(
+        fmt::format("--kernel {}: a part is a CSR matrix on a GPU; use pcsr or pcsr_one_pass",
+                    kernel->info.name));
+  }
+  return kernels;
+}
+
+void require_square(const std::string& what, Index rows, Index cols) {
+  if (rows == cols) return;
+  throw InputError(
+      fmt::format("{} has {} rows and {} columns; only of a square matrix y can be the next x",
+                  what, rows, cols));
+}
+
 double Outcome::best_step_ms() const {
   double best = std::numeric_limits<double>::infinity();
   for (const DriveTime& drive : drives) best = std::min(best, drive.step.median);

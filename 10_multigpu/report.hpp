@@ -1,6 +1,8 @@
-// Step 10: what its two programs print and record.
+// Step 10: what its programs have in common: which words stand for which way to multiply, what they
+// refuse, what they print and record.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -14,11 +16,23 @@
 
 namespace spmv::multigpu {
 
+inline const std::map<std::string, Partition> kPartitions{{"rows", Partition::kRows},
+                                                          {"nonzeros", Partition::kNonzeros}};
+inline const std::map<std::string, Exchange> kExchanges{{"none", Exchange::kNone},
+                                                        {"parts", Exchange::kParts},
+                                                        {"packed", Exchange::kPacked},
+                                                        {"stores", Exchange::kStores}};
+
+// As find_kernels(). Throws InputError for one that cannot multiply a part.
+std::vector<const Kernel*> find_part_kernels(const std::string& patterns);
+// Throws InputError, which begins with `what`, unless the matrix is square.
+void require_square(const std::string& what, Index rows, Index cols);
+
 // One way to multiply by one matrix.
 struct Way {
   int gpus = 1;           // or ranks: the number of parts
-  std::string partition;  // "rows" or "nonzeros"
-  std::string exchange;   // "none", "packed", ...
+  std::string partition;  // in kPartitions
+  std::string exchange;   // in kExchanges, or of ranks
   const Kernel* kernel = nullptr;
   int steps = 1;
 };

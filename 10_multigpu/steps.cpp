@@ -4,8 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,6 +18,7 @@
 #include "harness/verify.hpp"
 #include "machine.hpp"
 #include "persistent.hpp"
+#include "report.hpp"
 #include "vectors.hpp"
 
 namespace spmv::multigpu {
@@ -81,10 +80,7 @@ template <typename T>
 bool record(const Options& options, const CommandArguments& arguments, const std::string& spec) {
   const Matrix<T> matrix = load_matrix<T>(spec, arguments.load);
   const Csr<T>& a = matrix.csr;
-  if (a.rows != a.cols) {
-    throw InputError(fmt::format("{}: {} rows and {} columns; steps need a square matrix", spec,
-                                 a.rows, a.cols));
-  }
+  require_square(spec, a.rows, a.cols);
   const std::vector<T> x = first_x<T>(a.cols, arguments.run.seed);
   const Kernel& kernel = *find_kernels("pcsr").front();  // the published one
 

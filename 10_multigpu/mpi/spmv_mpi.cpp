@@ -104,22 +104,16 @@ void require_memory(const Options& options, Index rows, long long nonzeros) {
 template <typename T>
 int run(const Options& options, int device, const Environment& environment) {
   const Kernel& kernel = *find_kernels(options.kernel)[0];
-  const auto partition = options.partition == "rows" ? Partition::kRows : Partition::kNonzeros;
   std::unique_ptr<RowSource<T>> source;
   together([&] {
     LoadOptions load;
     load.memory_limit_bytes = options.memory_limit;
     source = open_rows<T>(options.matrix, load, true);
-    if (source->rows() != source->cols()) {
-      throw InputError(
-          fmt::format("{}: has {} rows and {} columns; only of a square matrix y can "
-                      "be the next x",
-                      options.matrix, source->rows(), source->cols()));
-    }
+    require_square(options.matrix, source->rows(), source->cols());
     require_memory<T>(options, source->rows(), 0);
   });
   const std::vector<long long> nonzeros = nonzeros_before_rows(*source);
-  const std::vector<Index> cuts = cut(partition, nonzeros, g_ranks);
+  const std::vector<Index> cuts = cut(kPartitions.at(options.partition), nonzeros, g_ranks);
   const Index first = cuts[g_rank], end = cuts[g_rank + 1];
   Csr<T> slice;
   Part<T> part;
@@ -202,7 +196,7 @@ int main_program(int argc, char** argv) {
     app.add_option("-p,--precision", options.precision)->check(CLI::IsMember({"f32", "f64"}));
     app.add_option("-k,--kernel", options.kernel, "of the product on each GPU");
     app.add_option("--partition", options.partition, "rows (PCSR-I) or nonzeros (PCSR-II)")
-        ->check(CLI::IsMember({"rows", "nonzeros"}));
+        ->check(CLI::IsMember(kPartitions));
     app.add_option("--exchange", options.exchange, "mpi, or nccl if the build has found it")
         ->check(CLI::IsMember({"mpi", "nccl"}));
     app.add_option("--iterate", options.steps)->check(CLI::Range(1, 1000000));
@@ -217,10 +211,7 @@ int main_program(int argc, char** argv) {
     if (options.exchange == "nccl" && !kHaveNccl) {
       throw InputError("--exchange nccl: this program was built without NCCL; use mpi");
     }
-    const Kernel& kernel = *find_kernels(options.kernel)[0];
-    if (kernel.info.format != "CSR" || kernel.info.runs_on != RunsOn::kDevice) {
-      throw InputError("--kernel " + options.kernel + ": use pcsr or pcsr_one_pass");
-    }
+    find_part_kernels(options.kernel);  // complains before a long load
   });
   if (!help.empty()) {
     say("{}", help);

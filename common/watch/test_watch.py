@@ -145,7 +145,7 @@ class Traces(Scratch):
         for arguments, message in (
             (("--way", "post", "--trace", self.scratch / "t"), "--way: post not in {packed,parts,persistent,persistent-simple,stores}"),
             ((), "steps: where to\\? give --trace FILE"),
-            (("-m", "powerlaw:5x6", "--trace", self.scratch / "t"), "5 rows and 6 columns; steps need a square matrix"),
+            (("-m", "powerlaw:5x6", "--trace", self.scratch / "t"), "powerlaw:5x6 has 5 rows and 6 columns; only of a square matrix"),
         ):  # fmt: skip
             done = run("steps", *arguments)
             self.assertEqual(done.returncode, 2)
