@@ -1,6 +1,7 @@
 #include "machine.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <utility>
 
@@ -159,20 +160,22 @@ void Machine<T>::prepare(int steps) {
 }
 
 template <typename T>
-void Machine<T>::run(int steps, Drive drive) {
+double Machine<T>::run(int steps, Drive drive) {
+  if (drive == Drive::kGraph) prepare(steps);
+  const auto before = std::chrono::steady_clock::now();
   if (drive == Drive::kLoop) {
     for (int k = 0; k < steps; ++k) queue_step(k);
-    return wait();
+  } else {
+    const device::OnDevice on(0);
+    for (int left = steps; left > 0; left -= kGraphSteps) {
+      const int length = std::min(left, kGraphSteps);
+      device::check(cudaGraphLaunch(graphs_[length].get(), gpus_[0]->main().get()),
+                    "launching a graph");
+    }
   }
-  const device::OnDevice on(0);
-  prepare(steps);
-  const device::Stream& origin = gpus_[0]->main();
-  for (int left = steps; left > 0;) {
-    const int length = std::min(left, kGraphSteps);
-    device::check(cudaGraphLaunch(graphs_[length].get(), origin.get()), "launching a graph");
-    left -= length;
-  }
-  origin.synchronize();
+  wait();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before)
+      .count();
 }
 
 template <typename T>

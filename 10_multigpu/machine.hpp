@@ -54,9 +54,9 @@ class Machine {
 
   // The next run begins with this x.
   void start(const std::vector<T>& x);
-  // Does `steps` steps from start()'s x, and waits for them. Captures the graphs of kGraph before,
-  // so that they can be kept out of a measurement: prepare(steps).
-  void run(int steps, Drive drive);
+  // Does `steps` steps from start()'s x, and waits for them; milliseconds. The graphs of kGraph are
+  // captured before, or in prepare(steps).
+  double run(int steps, Drive drive);
   void prepare(int steps);
   // Milliseconds that each GPU was busy with its share of each of `steps` steps, on average: in an
   // iteration, from having its own x to having the squares of its product added up.

@@ -41,7 +41,6 @@ RowsStatistics statistics_of(const device::DeviceCsr<T>& a) {
 template <typename T>
 struct PersistentMachine<T>::OnGpu {
   Layout layout;
-  std::vector<T> first_x;  // step 0's, with its ghost entries
   int boundary_warps = 0;  // warps that have boundary rows
   device::DeviceCsr<T> csr;
   device::Buffer<T> x;                // both buffers
@@ -111,13 +110,7 @@ PersistentMachine<T>::PersistentMachine(const std::vector<Part<T>>& parts,
 }
 
 template <typename T>
-PersistentMachine<T>::~PersistentMachine() {
-  for (int p = 0; p < parts(); ++p) {
-    cudaSetDevice(device_of(p));
-    on_gpu_[p].reset();
-  }
-  cudaSetDevice(0);
-}
+PersistentMachine<T>::~PersistentMachine() = default;
 
 template <typename T>
 template <typename Work>
@@ -286,25 +279,21 @@ void PersistentMachine<T>::describe(int p) {
 
 // --- Running ------------------------------------------------------------------------------------
 
-template <typename T>
-void PersistentMachine<T>::start(const std::vector<T>& x) {
-  for (const auto& mine : on_gpu_) {
-    mine->first_x.assign(2 * x_distance_, std::numeric_limits<T>::quiet_NaN());
-    mine->layout.take(x, mine->first_x);
-    for (const Halo& halo : mine->layout.halos) {
-      const Layout& owner = on_gpu_[halo.owner]->layout;
-      T* ghost = &mine->first_x[halo.ghost_begin];
-      for (const Index source : halo.sources) *ghost++ = x[owner.first_row + owner.order[source]];
-    }
-  }
-}
-
-// Step 0's x, and no arrivals yet. Ghost entries are NaN, so that one that is missing or late
-// shows.
+// Step 0's x with its ghost entries, and no arrivals yet. All else is NaN, so that an entry that is
+// missing or late shows.
 template <typename T>
 void PersistentMachine<T>::reset() {
   each([&](int, OnGpu& mine) {
-    mine.x.upload(mine.first_x);
+    std::vector<T> x(2 * x_distance_, std::numeric_limits<T>::quiet_NaN());
+    mine.layout.take(first_x_, x);
+    for (const Halo& halo : mine.layout.halos) {
+      const Layout& owner = on_gpu_[halo.owner]->layout;
+      T* ghost = &x[halo.ghost_begin];
+      for (const Index source : halo.sources) {
+        *ghost++ = first_x_[owner.first_row + owner.order[source]];
+      }
+    }
+    mine.x.upload(x);
     const auto clear = [](auto& buffer) {
       device::check(cudaMemset(buffer.data(), 0, buffer.bytes()), "clearing a buffer");
     };

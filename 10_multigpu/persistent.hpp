@@ -42,7 +42,7 @@ class PersistentMachine {
   std::string choice() const;
 
   // Every run begins with this x.
-  void start(const std::vector<T>& x);
+  void start(const std::vector<T>& x) { first_x_ = x; }
   // Every step's product is multiplied by `factor`; 0: by that of the norm, a power of two.
   void keep_factor(double factor) { factor_ = factor; }
   // Does `steps` steps; milliseconds from the first launch until all are done. Throws DeviceError
@@ -78,6 +78,7 @@ class PersistentMachine {
   std::size_t x_distance_ = 0;  // between a part's two buffers of x
   double factor_ = 0;
   Index rows_ = 0;
+  std::vector<T> first_x_;
   std::vector<std::unique_ptr<OnGpu>> on_gpu_;
   std::vector<device::Stream> streams_;  // of each device
   std::vector<PartsHere<T>> here_;       // of each device

@@ -114,14 +114,20 @@ class StepOnGpu {
     boundary_.multiply(alpha, x(k), x(k + 1), comm_);
     fetched_.record(comm_);
     fetched_.hold(main_);
-    if (factor == 0) sum_squares(k, transport.places_for_sum(number_, k));
+    if (factor == 0) {
+      device::launch(sum_of_squares_kernel<T>,
+                     {dim3(norm_blocks_), dim3(kNormThreads), 0, main_.get()}, rows_, x(k + 1),
+                     block_sums_.data(), arrivals_.data(), transport.places_for_sum(number_, k));
+    }
     summed_.record(main_);
   }
 
   // From here on all parts have done step k: what it has read may be overwritten.
   void finish(Transport<T>& transport, int k, double factor) {
     transport.meet(*this, k);
-    if (factor == 0) scale(k, transport.parts(), transport.sums(number_, k));
+    if (factor != 0) return;
+    device::launch(scale_kernel<T>, shape_for(rows_), rows_, x(k + 1), transport.parts(),
+                   transport.sums(number_, k));
   }
 
   // A product of an x that all GPUs have (kNone): no phases.
@@ -184,14 +190,6 @@ class StepOnGpu {
   }
   device::Shape shape_for(int count) const {
     return {dim3(device::divide_up(count, kNormThreads)), dim3(kNormThreads), 0, main_.get()};
-  }
-  void sum_squares(int k, const SumPlaces& places) {
-    device::launch(sum_of_squares_kernel<T>,
-                   {dim3(norm_blocks_), dim3(kNormThreads), 0, main_.get()}, rows_, x(k + 1),
-                   block_sums_.data(), arrivals_.data(), places);
-  }
-  void scale(int k, int parts, const double* sums) {
-    device::launch(scale_kernel<T>, shape_for(rows_), rows_, x(k + 1), parts, sums);
   }
 
   int number_, device_;

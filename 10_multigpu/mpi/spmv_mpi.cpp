@@ -255,15 +255,13 @@ int main(int argc, char** argv) {
   int status = 0;
   try {
     status = main_program(argc, argv);
-    try {
-      spmv::check_output();
-    } catch (const spmv::InputError& error) {
-      fmt::print(stderr, "error: rank {}: {}\n", g_rank, error.what());
-      status = 2;
-    }
+    spmv::check_output();
   } catch (const Failure& failure) {
     if (g_rank == 0) fmt::print(stderr, "error: {}\n", failure.text);
     status = failure.status;
+  } catch (const spmv::InputError& error) {  // of rank 0, which is the last to end: its output
+    fmt::print(stderr, "error: rank {}: {}\n", g_rank, error.what());
+    status = 2;
   } catch (const std::exception& error) {
     // Outside together(): the other ranks do not know, and may be waiting.
     fmt::print(stderr, "error: rank {}: {}\n", g_rank, error.what());
