@@ -106,15 +106,16 @@ int hyb_width(const device::DeviceCsr<T>& a) {
 
 enum class Rows { kAsTheyStand, kSortedInWindows };
 
-// Warps per slice for sell_kernel: 1, 2, 4 or 8. A slice of w columns takes w / warps loads one
-// after the other, so more warps shorten the widest; but all slices pay for them. The sum of both
-// is least where warps^2 = c widest / slices; c is 6 per multiprocessor, measured on an H200 with
-// 26 matrices. And a warp needs no more than 16 columns on average. `columns`: of all slices.
+// Warps per slice for sell_kernel: a power of two up to 32. A slice of w columns takes w / warps
+// loads one after the other, so more warps shorten the widest; but all slices pay for them. The sum
+// of both is least where warps^2 = c widest / slices; c is 6 per multiprocessor, measured on an
+// H200 with 26 matrices. And a warp needs no more than 16 columns on average. `columns`: of all
+// slices.
 inline int warps_per_slice(Index slices, int widest, long long columns, int multiprocessors) {
   const double average = static_cast<double>(columns) / slices;
   const double best = std::max(std::sqrt(6.0 * multiprocessors * widest / slices), average / 16);
   int warps = 1;
-  while (warps < 8 && warps * std::numbers::sqrt2 < best) warps *= 2;
+  while (warps < 32 && warps * std::numbers::sqrt2 < best) warps *= 2;
   return warps;
 }
 

@@ -133,8 +133,12 @@ class SellSpmv final : public Spmv<T> {
         return multiply_with<2>(alpha, x, beta, y, stream);
       case 4:
         return multiply_with<4>(alpha, x, beta, y, stream);
-      default:
+      case 8:
         return multiply_with<8>(alpha, x, beta, y, stream);
+      case 16:
+        return multiply_with<16>(alpha, x, beta, y, stream);
+      default:
+        return multiply_with<32>(alpha, x, beta, y, stream);
     }
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }

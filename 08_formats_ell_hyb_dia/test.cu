@@ -285,11 +285,11 @@ TEST_CASE("step 08: padding is counted, and refused before it is stored", "[08]"
 
   // Three slices of 32 rows and width 1, one of 4 rows and width 101. Sorted, the long row is in
   // the first slice.
-  CHECK(run("sell", matrix).choice == "8 warps per slice, padding 2.50x");
+  CHECK(run("sell", matrix).choice == "32 warps per slice, padding 2.50x");
   record = run("sell_sorted", matrix, 16);
   CHECK(record.unsuitable);
   CHECK(record.failure.find("3300 entries") != std::string::npos);
-  CHECK(run("sell_sorted", matrix, 17).choice == "8 warps per slice, padding 16.50x");
+  CHECK(run("sell_sorted", matrix, 17).choice == "32 warps per slice, padding 16.50x");
 
   // The main diagonal as such, the long row as CSR; nothing is padded but two places.
   record = run("dia_csr", matrix);
@@ -344,6 +344,8 @@ TEMPLATE_TEST_CASE("step 08: sliced ELL with any number of warps per slice", "[0
   check_sell<2>(a, x, expected);
   check_sell<4>(a, x, expected);
   check_sell<8>(a, x, expected);
+  check_sell<16>(a, x, expected);
+  check_sell<32>(a, x, expected);
 }
 
 TEST_CASE("step 08: warps share a slice where slices are few or wide", "[08]") {
@@ -351,7 +353,9 @@ TEST_CASE("step 08: warps share a slice where slices are few or wide", "[08]") {
   CHECK(warps_per_slice(2048, 17, 9 * 2048, 132) == 2);
   CHECK(warps_per_slice(1139, 21, 19 * 1139, 132) == 4);
   CHECK(warps_per_slice(9375, 80, 57 * 9375, 132) == 4);  // wide on average
-  CHECK(warps_per_slice(100, 40, 4000, 132) == 8);
+  CHECK(warps_per_slice(400, 40, 16000, 132) == 8);
+  CHECK(warps_per_slice(100, 40, 4000, 132) == 16);
+  CHECK(warps_per_slice(63, 2000, 126000, 132) == 32);
   CHECK(warps_per_slice(1, 0, 0, 132) == 1);
 }
 
