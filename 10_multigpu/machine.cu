@@ -20,10 +20,10 @@ constexpr int kGraphSteps = 10;  // even: a graph leaves x where it found it
 
 template <typename T>
 Machine<T>::Machine(const std::vector<Part<T>>& parts, const Kernel& kernel, const Setup& setup)
-    : exchange_(setup.exchange), gpus_(parts.size()) {
+    : exchange_(setup.exchange),
+      rows_(parts.back().first_row + parts.back().rows()),
+      gpus_(parts.size()) {
   devices_ = device::available_devices(setup.devices > 0 ? setup.devices : size());
-  for (const Part<T>& part : parts) cuts_.push_back(part.first_row);
-  cuts_.push_back(cuts_.back() + parts.back().rows());
   Transfers transfers = plan_transfers(parts, exchange_);
   for (int p = 0; p < size(); ++p) add(p, parts[p], p % devices_, transfers, kernel);
   if (exchange_ != Exchange::kNone) {
@@ -34,7 +34,7 @@ Machine<T>::Machine(const std::vector<Part<T>>& parts, const Kernel& kernel, con
 template <typename T>
 Machine<T>::Machine(const Part<T>& part, int p, const std::vector<Index>& cuts, int device,
                     const Transfers& transfers, const Kernel& kernel, const MakeTransport& make)
-    : exchange_(Exchange::kPacked), cuts_(cuts), gpus_(cuts.size() - 1) {
+    : exchange_(Exchange::kPacked), rows_(cuts.back()), gpus_(cuts.size() - 1) {
   add(p, part, device, transfers, kernel);
   const device::OnDevice on(device);
   transport_ = make(gpus_);
@@ -221,7 +221,7 @@ void Machine<T>::start(const std::vector<T>& x) {
 
 template <typename T>
 std::vector<T> Machine<T>::x_of(int k) {
-  std::vector<T> x(cuts_.back());
+  std::vector<T> x(rows_);
   each([&](StepOnGpu<T>& gpu) { gpu.get_x(k, x); });
   return x;
 }

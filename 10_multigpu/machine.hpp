@@ -86,7 +86,7 @@ class Machine {
   Exchange exchange_;
   double factor_ = 0;
   int devices_ = 1;
-  std::vector<Index> cuts_;
+  Index rows_;  // of all parts
   std::string remark_;
   AllGpus<T> gpus_;
   std::unique_ptr<Transport<T>> transport_;  // null for kNone

@@ -7,8 +7,6 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <utility>
 
 #include "device/devices.hpp"
 #include "gpus.hpp"
@@ -17,6 +15,7 @@
 #include "harness/trace.hpp"
 #include "harness/verify.hpp"
 #include "machine.hpp"
+#include "measure.hpp"
 #include "persistent.hpp"
 #include "report.hpp"
 #include "vectors.hpp"
@@ -24,29 +23,14 @@
 namespace spmv::multigpu {
 namespace {
 
-// How remote entries of x come to a GPU, and what the GPUs wait for.
-struct Way {
-  Exchange exchange;
-  std::optional<PersistentKernel> kernel;  // none: the host launches every step
-  const char* idea;
-};
-const std::map<std::string, Way> kWays{
-    {"parts",
-     {Exchange::kParts, {}, "all the other parts of x are copied; streams wait for events"}},
-    {"packed",
-     {Exchange::kPacked,
-      {},
-      "entries that a GPU needs are packed and copied; streams wait for events"}},
-    {"stores",
-     {Exchange::kStores,
-      {},
-      "a kernel stores entries into remote ghost entries; streams wait for events"}},
-    {"persistent-simple",
-     {Exchange::kStores, PersistentKernel::kSimple,
-      "one kernel per GPU for all steps; a flag per neighbour and step"}},
-    {"persistent",
-     {Exchange::kStores, PersistentKernel::kFast,
-      "one kernel per GPU for all steps, balanced; an arrival per block and step"}}};
+// What is recorded, by the words of multigpu's options: a way to exchange x, where the host
+// launches every step, or a persistent kernel; and its idea.
+const std::map<std::string, const char*> kWays{
+    {"parts", "all the other parts of x are copied; streams wait for events"},
+    {"packed", "entries that a GPU needs are packed and copied; streams wait for events"},
+    {"stores", "a kernel stores entries into remote ghost entries; streams wait for events"},
+    {"persistent-simple", "one kernel per GPU for all steps; a flag per neighbour and step"},
+    {"persistent", "one kernel per GPU for all steps, balanced; an arrival per block and step"}};
 
 struct Options {
   int gpus = 2;
@@ -86,14 +70,15 @@ bool record(const Options& options, const CommandArguments& arguments, const std
 
   bool all_right = true;
   for (const std::string& name : options.ways) {
-    const Way& way = kWays.at(name);
-    std::vector<Part<T>> parts = parts_of(a, Partition::kNonzeros, options.gpus, way.exchange);
-    const nlohmann::ordered_json described = describe(parts);
+    const auto drive = kDrives.find(name);
+    const bool is_persistent = drive != kDrives.end();
+    const Exchange exchange = is_persistent ? Exchange::kStores : kExchanges.at(name);
+    const std::vector<Part<T>> parts = parts_of(a, Partition::kNonzeros, options.gpus, exchange);
     Record found;
     found.kernel = kernel.info;
     found.kernel.step = 10;
     found.kernel.name = name;
-    found.kernel.idea = way.idea;
+    found.kernel.idea = kWays.at(name);
     found.choice = fmt::format("{} GPUs, {} step{}", options.gpus, options.steps,
                                options.steps == 1 ? "" : "s");
     // Of each step: the matrix and x once, y once.
@@ -102,10 +87,10 @@ bool record(const Options& options, const CommandArguments& arguments, const std
         static_cast<double>(a.nnz() * (sizeof(T) + sizeof(Index)) +
                             (a.rows + options.gpus) * sizeof(Index) + 2ull * a.rows * sizeof(T));
     // No norm: every step multiplies by 1.
-    const auto record_and_judge = [&](auto& machine, auto... drive) {
+    const auto record_and_judge = [&](auto machine, auto... how) {
       machine.keep_factor(1);
       machine.start(x);
-      record_trace(found, arguments.run.trace_limit, [&] { machine.run(options.steps, drive...); });
+      record_trace(found, arguments.run.trace_limit, [&] { machine.run(options.steps, how...); });
       const Reference reference =
           make_reference(a, T{1}, machine.x_of(options.steps - 1), T{0}, {});
       const std::vector<T> y = machine.x_of(options.steps);
@@ -115,17 +100,15 @@ bool record(const Options& options, const CommandArguments& arguments, const std
       note_wrong_rows(found, y, reference);
     };
     try {
-      if (way.kernel) {
-        PersistentMachine<T> machine(parts, {*way.kernel});
-        record_and_judge(machine);
+      if (is_persistent) {
+        record_and_judge(PersistentMachine<T>(parts, {std::get<PersistentKernel>(drive->second)}));
       } else {
-        Machine<T> machine(std::move(parts), kernel, Setup{way.exchange});
-        record_and_judge(machine, Drive::kLoop);
+        record_and_judge(Machine<T>(parts, kernel, Setup{exchange}), Drive::kLoop);
       }
     } catch (const device::DeviceError& error) {
       found.failure = error.what();
     }
-    found.trace += ",\"parts\":" + described.dump();
+    found.trace += ",\"parts\":" + describe(parts).dump();
     append_lines(arguments.trace, trace_line(found, matrix, arguments.run, arguments.precision));
     all_right &= found.verified;
     std::uint64_t requests = 0, sectors = 0, over_link = 0;
