@@ -76,9 +76,9 @@ endif
 OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
 
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
-# TEST_LIBRARIES, THRUST_INCLUDES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen, an
+# TEST_LIBRARIES, THRUST_INCLUDES, MKL_LIBRARIES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen, an
 # NCCL, an fmt to link (EXTRA_DEFINES), a Thrust and an MPI (HAVE_THRUST, HAVE_MPI).
-NEEDS_NOTHING := help clean check handout grade test-coursework format check-format figures report site test-site notebook test-notebook test-plots
+NEEDS_NOTHING := help clean mkl check handout grade test-coursework format check-format figures report site test-site notebook test-notebook test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   # What was built names its sources by their full paths: in a directory that was moved, copied or
   # unpacked it would not notice that they change, and goes.
@@ -107,7 +107,7 @@ INCLUDES := -I$(ROOT)/common $(EXTRA_INCLUDES)
 OPENMP := $(if $(COUNTING),,$(shell echo | $(CXX) -fopenmp -include omp.h -xc++ -fsyntax-only - 2>/dev/null && echo -fopenmp))
 CXXFLAGS ?= $(if $(filter 1,$(SANITIZE)),-O0,-O2) -g1
 ALL_CXXFLAGS = -std=c++20 $(CXXFLAGS) $(OPENMP) $(WARNINGS) $(DEFINES) -I$(PARSED) $(INCLUDES) -pthread -MMD -MP
-LIBRARIES := $(EXTRA_LIBRARIES) -lz -pthread
+LIBRARIES := $(EXTRA_LIBRARIES) $(MKL_LIBRARIES) -lz -pthread
 
 ifeq ($(BACKEND),cpu)
   INCLUDES += -I$(ROOT)/common/simt/include
@@ -223,6 +223,9 @@ endef
 $(foreach d,$(sort $(PARSED) $(LIGHT_PARSED)),$(eval $(call precompile,$(d),host,-x c++-header)))
 $(eval $(call precompile,$(PARSED),device,$$(patsubst c++,c++-header,$$(DEVICE_FLAGS))))
 $(LIGHT_PARSED)/%: private CXXFLAGS := $(LIGHT_CXXFLAGS)
+
+# The header of `make mkl` is for one source, so that all others stay as they are.
+$(OUT)/common/peers/mkl.cpp.o: private INCLUDES += $(if $(MKL_LIBRARIES),-DHAVE_MKL -isystem $(ROOT)/.deps/mkl/include)
 
 $(OUT)/%.cpp.o: $(ROOT)/%.cpp $(call parsed,host)
 	@mkdir -p $(@D) && echo '  compile $(progress)$(patsubst $(ROOT)/%,%,$<)' >&2

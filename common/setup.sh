@@ -204,7 +204,7 @@ if ! compiles $'#if __cplusplus < 202002L\n#error\n#endif' -fsyntax-only; then
   say "${cxx[*]} is missing or does not compile C++20: g++ 11 or clang++ 14 is needed (apt-get install g++)"
   exit 1
 fi
-if [ "$mode" = local ] && [ ! -d "$deps" ]; then
+if [ "$mode" = local ] && [ ! -d "$deps/usr" ]; then
   get "${names[@]}"
 fi
 look_for_missing
@@ -243,11 +243,24 @@ if [ "$backend" = cuda ]; then
   fi
 fi
 
+# Nor is oneMKL: `make mkl` fetches it for those who want its kernel; a system's own counts, too.
+mkl=()
+for library in mkl_mv mkl_rt; do
+  mkl=("-l$library")
+  [ $library = mkl_rt ] || mkl=("-L$deps/mkl/lib" "-Wl,-rpath,$deps/mkl/lib" "${mkl[@]}")
+  if compiles '#include <mkl_spblas.h>
+    int main() { return mkl_sparse_destroy(nullptr); }' -isystem "$deps/mkl/include" "${mkl[@]}" -o "$scratch/probe"; then
+    break
+  fi
+  mkl=()
+done
+
 # Paths in the checkout are written with $(ROOT), so that it can be moved.
 mkdir -p "$(dirname "$output")"
 cat >"$output.$$" <<END && mv "$output.$$" "$output"
 EXTRA_INCLUDES := ${includes[*]//$deps/\$(ROOT)/.deps}
 EXTRA_LIBRARIES := ${libraries[*]//$deps/\$(ROOT)/.deps} ${link[fmt]}
+MKL_LIBRARIES := ${mkl[*]//$deps/\$(ROOT)/.deps}
 NCCL_LIBRARIES := ${nccl[*]}
 MPI_LIBRARIES := ${link[MPI]:-}
 HAVE_MPI := $have_mpi

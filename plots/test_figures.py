@@ -285,6 +285,19 @@ class Series(Case):
         cant = next(row for row in table.rows if row[0] == "cant*")
         warm = self.sets["large"].times["cant", "f32", "ell"]["warm_ms"]
         self.assertEqual(cant[table.columns.index("ELL: C2050") + 1], f"{0.5 / warm:.2f}")
+        self.assertTrue(any("Eigen" in note for note in table.notes))
+
+    def test_onemkl_is_the_baseline_where_it_was_measured(self):
+        with tempfile.TemporaryDirectory() as directory:
+            large_set(Path(directory))
+            write(Path(directory) / "GPU" / "mkl.jsonl", [
+                {**on_host("mkl_csr", "cant", "f32"), "warm_ms": quartiles(0.9, 0.98, 1.03)}])
+            data = Data("GPU", directory)
+        table = figures.TABLES["bylina_2011_table5"](data)
+        cant = next(row for row in table.rows if row[0] == "cant*")
+        warm = data.times["cant", "f32", "ell"]["warm_ms"]
+        self.assertEqual(cant[table.columns.index("ELL: C2050") + 1], f"{0.9 / warm:.2f}")
+        self.assertTrue(any("CPU: oneMKL on the host" in note for note in table.notes))
 
 
 class Report(Case):

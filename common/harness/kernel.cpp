@@ -49,6 +49,10 @@ std::vector<const Kernel*> find_kernels(const std::string& patterns) {
         chosen[i] = matched = true;
       }
     }
+    if (!matched && pattern == "mkl_csr") {
+      throw InputError(
+          "--kernel 'mkl_csr': this program was built without oneMKL; `make mkl` fetches it");
+    }
     if (!matched) {
       std::string names;
       for (const Kernel& kernel : kernels()) names += " " + kernel.info.name;

@@ -68,5 +68,16 @@ holds 'a Thrust that does not compile is left alone' \
   set_up 0 "CXX=$compiler" "PATH=$scratch/toolkit/bin:$PATH"
 holds 'and not on the path of includes' test "$(grep -c toolkit "$scratch/found.mk")" = 0
 
+# An oneMKL of the system's (unless `make mkl` has fetched one, which comes first).
+mkdir -p "$scratch/mkl"
+echo 'extern "C" int mkl_sparse_destroy(void*);' >"$scratch/mkl/mkl_spblas.h"
+echo 'extern "C" int mkl_sparse_destroy(void*) { return 0; }' |
+  "$compiler" -x c++ -shared -fPIC - -o "$scratch/mkl/libmkl_rt.so"
+holds 'an oneMKL that is installed' set_up 0 "CXX=$compiler" "CPATH=$scratch/mkl" "LIBRARY_PATH=$scratch/mkl"
+holds 'is linked' grep -Eq '^MKL_LIBRARIES.* -lmkl_(rt|mv)$' "$scratch/found.mk"
+compiler_without mkl_spblas.h
+holds 'it is not required' set_up 0 "CXX=$scratch/without"
+holds 'nor linked then' grep -qx 'MKL_LIBRARIES := ' "$scratch/found.mk"
+
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
