@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -74,9 +75,7 @@ std::vector<long long> nonzeros_before_rows(const RowSource<T>& source) {
   });
   gather_in_place(lengths, begins, MPI_INT);
   std::vector<long long> before(lengths.size() + 1, 0);
-  for (std::size_t row = 0; row < lengths.size(); ++row) {
-    before[row + 1] = before[row] + lengths[row];
-  }
+  std::inclusive_scan(lengths.begin(), lengths.end(), before.begin() + 1, std::plus<>(), 0LL);
   return before;
 }
 
