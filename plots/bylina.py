@@ -31,8 +31,9 @@ def on(kernel):
     return "CPU, CSR" if kernel == "cpu" else kernel.upper()
 
 
-def picture(number, table, keep, title):
-    """GFLOP/s of the formats: above from the paper's times, below ours, both precisions."""
+def picture(number, table, keep, title, numbers=False):
+    """GFLOP/s of the formats: above from the paper's times, below ours, both precisions. `numbers`: as in
+    style.bars(), where bars are too low to compare."""
 
     def draw(data, gaps):
         sizes = {row["matrix"]: int(row["nonzeros"])
@@ -44,7 +45,7 @@ def picture(number, table, keep, title):
         figure = style.new_figure(11.5, 8.6 if measured else 3.6, f"{PAPER}, figure {number}: {title}")
         axes = figure.subplots(3 if measured else 1, 1, squeeze=False)[:, 0]
         style.bars(axes[0], names, [(on(k), [2e-9 * PRODUCTS * sizes[row["matrix"]] / float(row[k]) for row in rows])
-                                    for k in kernels], COLOURS)
+                                    for k in kernels], COLOURS, numbers=numbers)
         axes[0].set_title(f"{GPU}, single precision (drawn from the times of table {table}; double precision is lost)")
         for row, precision in enumerate(("f32", "f64"), 1):
             series = []
@@ -55,7 +56,7 @@ def picture(number, table, keep, title):
                                              for q in ("median", "upper", "lower")),
                                [r and "cold_ms" in r and gflops(r, "cold") or None for r in records]))
             if measured:
-                style.bars(axes[row], [data.label(m) for m in names], series, COLOURS)
+                style.bars(axes[row], [data.label(m) for m in names], series, COLOURS, numbers=numbers)
                 axes[row].set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision")
         for each in axes:
             each.set_ylabel("GFLOP/s")
@@ -131,7 +132,7 @@ def speedups_table(number):
 
 FIGURES = {
     "bylina_2011_figure10": picture(10, 4, lambda nnz: True, "the first set of matrices"),
-    "bylina_2011_figure11": picture(11, 6, lambda nnz: nnz <= 200_000, "small Markov matrices"),
+    "bylina_2011_figure11": picture(11, 6, lambda nnz: nnz <= 200_000, "small Markov matrices", numbers=True),
     "bylina_2011_figure12": picture(12, 6, lambda nnz: nnz > 200_000, "bigger Markov matrices"),
 }
 TABLES = {**{f"bylina_2011_table{n}": sizes_table(n) for n in (2, 3)},

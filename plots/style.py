@@ -106,10 +106,10 @@ def finish(figure, notes):
     return figure
 
 
-def bars(axes, groups, series, colours=None, width=0.84, least=5):
+def bars(axes, groups, series, colours=None, width=0.84, least=5, numbers=False):
     """Bars in groups. `series`: [(label, values)] or [(label, values, lower, upper, marks)], where
     None is a bar that is not there, lower and upper are quartiles, and marks are small diamonds. There
-    is room for `least` groups."""
+    is room for `least` groups. `numbers`: each bar's value stands above it."""
     each = width / len(series)
     for s, (label, values, *more) in enumerate(series):
         if all(value is None for value in values):
@@ -122,8 +122,10 @@ def bars(axes, groups, series, colours=None, width=0.84, least=5):
             low, high = more[0], more[1]
             errors = [[max(values[i] - low[i], 0) for i in there],
                       [max(high[i] - values[i], 0) for i in there]]
-        axes.bar([at[i] for i in there], [values[i] for i in there], each * 0.92, label=label,
-                 color=colour, yerr=errors, error_kw={"elinewidth": 0.7, "ecolor": BLACK})
+        drawn = axes.bar([at[i] for i in there], [values[i] for i in there], each * 0.92, label=label,
+                         color=colour, yerr=errors, error_kw={"elinewidth": 0.7, "ecolor": BLACK})
+        if numbers:
+            axes.bar_label(drawn, [f"{values[i]:.2g}" for i in there], padding=1.5, fontsize=8)
         if len(more) > 2 and more[2]:
             marks = [i for i in there if more[2][i] is not None]
             axes.plot([at[i] for i in marks], [more[2][i] for i in marks], "D", markersize=2.4,

@@ -229,6 +229,8 @@ class Series(Case):
                 if "double" not in each.get_title() or "C2050" in each.get_title():
                     self.assertEqual(set(heights), {"CPU, CSR", "COO", "CSR", "ELL", "HYB"})
                 self.assertTrue(all(len(patches) == count for patches in heights.values()))
+        small = [text.get_text() for text in self.draw("bylina_2011_figure11")[0].axes[0].texts]
+        self.assertIn(f"{2e-6 * 11232 / 0.206822:.2g}", small)  # COO on m_2.1K, whose bar is too low to see
         found = self.series(self.draw("bylina_2011_figure10")[0])
         self.assertAlmostEqual(found["Tesla C2050"]["HYB"][0], 2e-9 * 1000 * 2034917 / 0.316862)
 
