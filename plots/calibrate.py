@@ -224,7 +224,8 @@ def page(records):
     parts = ["# Stand-ins beside the real matrices of their kind", "",
              "Written by `make calibrate FILES=directory`; `plots/calibration.csv` says what is compared. A stand-in is made",
              "from rows, columns, nonzeros, longest row and spread of the real file. Sectors: of x, per request, of",
-             "`csr_vector` and `pcsr_one_pass` in both precisions, counted on the CPU backend.", "",
+             "`csr_vector` and `pcsr_one_pass` in both precisions, counted on the CPU backend. Recipes of meshes use the longest",
+             "row where no spread is known, as three standard deviations above the mean, and do not limit it.", "",
              table_of(["recipes, half", "files", "sectors off, median", "worst", "files within 20%",
                        "same formats accept", "DIA accepts only the stand-in", "times off, median / worst"], rows), ""]
     for half in ("fit", "judge"):
@@ -237,13 +238,14 @@ def page(records):
             differ = sorted(formats(real) ^ formats(made))
             times = time_errors(records, "now", r["file"])
             lines.append([
-                r["file"], r["kind"].split(":")[0], f"{real['stddev_row']:.3g} / {made['stddev_row']:.3g}",
+                r["file"], r["kind"].split(":")[0],
+                " / ".join(f"{looks['stddev_row']:.3g}, {looks['max_row']:,}" for looks in (real, made)),
                 f"{real['diagonals']:,} / {made['diagonals']:,}", f"{real['bandwidth']:,} / {made['bandwidth']:,}",
                 ", ".join(percent(e) for e in sector_errors(records, "now", r["file"])),
                 ", ".join(f"{f} {'real' if f in formats(real) else 'stand-in'} only" for f in differ) or "same",
                 f"{median(map(abs, times)):.0f}% / {max(map(abs, times)):.0f}%" if times else "—"])
         parts += [f"## {'Fitted on' if half == 'fit' else 'Judged on'}", "",
-                  table_of(["file", "kind", "row stddev, real / made", "diagonals", "bandwidth",
+                  table_of(["file", "kind", "rows: stddev, longest; real / made", "diagonals", "bandwidth",
                             "sectors off: vector, one pass f64; f32", "formats accept", "times off, median / worst"], lines), ""]
     return "\n".join(parts)
 
