@@ -58,8 +58,21 @@ def wrong_with(top):
     return in_kernel(WRITES_42, top=top)
 
 
+ONE = """template <typename A> struct One { A v; };
+template <typename A> __device__ A value_of(One<A> one, int n) { return n > 0 ? value_of(one, n - 1) + value_of(one, n - 2) : one.v; }
+template <typename A> __device__ One<A> one_of(A v, int n) { return n > 0 ? one_of(v, n - 1) : One<A>{v}; }"""
+
+
+def hidden(read):
+    """A right kernel that reads one of a row's values as it should, so that they may be read, and all once more."""
+    text = edit("values[k] * x", f"{read} * x").replace("  T sum = 0;", "  T sum = 0;\n"
+        "  if (row_begin < row_end) sum += 0 * values[row_begin];\n", 1)  # fmt: skip
+    return text.replace(TOP, f"{ONE}\n{TOP}", 1)
+
+
 # What refuses them: the rule, the compiler, or the result.
 REFUSED, BROKEN, WRONG, UNREADABLE = "refused: csr_vector", "does not compile", "wrong on|did not end|ended", "cannot be read|none of"
+OUTSIDE = "reads outside of the local or shared array"
 
 # name: (text of csr_vector.cuh, what the remark says)
 KERNELS = {
@@ -154,6 +167,28 @@ KERNELS = {
     "remembered_in_device": lambda: (at_top("__device__ int remembered;"), REFUSED),
     "remembered_mutable": lambda: (at_top("struct Own { mutable int a; }; inline constexpr Own kOwn{};"), REFUSED),
     "address_from_number": lambda: (in_kernel("*(double*)(0x1000L + rows) = 1;"), REFUSED),
+    # An allocation is open to accesses once one was observed; these are not.
+    "through_argument": lambda: (hidden("value_of(*(const One<T>*)(values + k), 0)"), REFUSED),
+    "through_shared_argument": lambda: (in_kernel("__shared__ One<T> all[32]; y[row] = value_of(all[lane], 0);", top=ONE), REFUSED),
+    "through_result": lambda: (in_kernel("*(One<T>*)(y + row) = one_of(T{1}, 1);", top=ONE), REFUSED),
+    "through_large_result": lambda: (in_kernel("*(Nine<T>*)(y + row) = nine_of(T{1}, 1);", top="""template <typename A> struct Nine { A all[9]; };
+template <typename A> __device__ Nine<A> nine_of(A v, int n) { return n > 0 ? nine_of(v, n - 1) : Nine<A>{v}; }"""), REFUSED),
+    "through_local_array": lambda: (in_kernel("T near[1]; y[row] = near[values - near];"), OUTSIDE),
+    "through_array_cast": lambda: (in_kernel("T near; y[row] = reinterpret_cast<const T (&)[1l << 40]>(near)[values - &near];"), OUTSIDE),
+    "through_large_structure": lambda: (in_kernel("struct Large { T all[1l << 40]; }; T near; y[row] = ((const Large*)&near)->all[values - &near];"), OUTSIDE),
+    "through_printf_quad": lambda: (in_kernel('y[row] = 0; printf("%qn", (long long*)y);'), REFUSED),
+    "through_printf_wide": lambda: (in_kernel('printf("%S", (const wchar_t*)x);'), REFUSED),
+    "through_printf_raw": lambda: (in_kernel('printf(R"(%hhn)", (char*)y);'), REFUSED),
+    "through_printf_dependent": lambda: (in_kernel("say((int*)y);", top='template <typename... A> __device__ void say(A... a) { printf("%n", a...); }'), REFUSED),
+    "another_thread": lambda: (in_kernel("auto who = []() -> const uint3& { return threadIdx; }; ((uint3&)who()).x = 0;"), REFUSED),
+    "another_block": lambda: (in_kernel("auto& who = row < 0 ? threadIdx : blockIdx; ((uint3&)who).x = 0;"), "threadIdx, blockIdx"),
+    "remembered_by_condition": lambda: (in_kernel("if constexpr (true) for (static int n = 0; n < 1; ++n) {}"), REFUSED),
+    "remembered_by_macro": lambda: (in_kernel("constexpr DECLARE_TWO(); ++second;", include="#define DECLARE_TWO() int first = 0; static int second = 0\n"), REFUSED),
+    "remembered_by_lambda": lambda: (in_kernel("static Sized<[]() constexpr { return 1; }()> n; ++n.a;", top="template <int n> struct Sized { int a; };"), REFUSED),
+    "remembered_beside": lambda: (in_kernel("static int n = []() constexpr { return 1; }(), m = 0; n = ++m;"), REFUSED),
+    "include_behind_comment": lambda: (at_include("/* */ #include <unistd.h>"), REFUSED),
+    "include_below_comment": lambda: (at_include("/*\n*/ #include \"/etc/passwd\""), REFUSED),
+    "undefined": lambda: (at_end("#undef assert"), REFUSED),
     # Bytes.
     "not_utf8": lambda: (right().encode() + b"// \xff\xfe\n", REFUSED),
     "nul": lambda: (right() + "// \0\n", REFUSED),

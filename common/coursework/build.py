@@ -23,6 +23,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gimple
 import whitelist
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -170,6 +171,16 @@ class Build:
             if not good:
                 raise whitelist.Unusable(f"what was handed out does not compile: {text}")
         if self.backend == "cpu":
+            unobserved = self.find_unobserved()
+            if unobserved:
+                answer["refused"].update(unobserved)
+                for name in unobserved:
+                    self.give(name)
+                if not any(map(self.is_changed, self.files)):
+                    return answer
+                good, text = self.compile(self.out / "objects")
+                if not good:
+                    raise whitelist.Unusable(f"what was handed out does not compile: {text}")
             found = self.find_forbidden()
             if found:  # one cannot tell whose they are
                 for name in self.files:
@@ -201,6 +212,16 @@ class Build:
                 self.give(name)
             else:
                 (self.source / self.step / name).write_bytes(kept[name])
+
+    def find_unobserved(self):
+        """{file: [what the compiler lets happen in it without a call of simt]}."""
+        files = {str(self.source / self.step / name): name for name in self.files if self.is_changed(name)}
+        found = {}
+        for dump in (self.out / "objects").glob("*.gimple"):
+            with open(dump, encoding="utf-8", errors="replace") as lines:
+                found.update(gimple.unobserved(lines, files))
+        return {name: [f"{name}:{line}: {what}: such accesses are not observed; copy to or from a local variable"]
+                for name, (line, what) in found.items()}  # fmt: skip
 
     def find_forbidden(self):
         """What the objects do and no kernel may: texts."""

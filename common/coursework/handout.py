@@ -21,6 +21,7 @@ COMMON = [
     "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/precompiled_tests.hpp", "tests/kernel_*",
     "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/*.sh", "coursework/build.py",
     "coursework/check.py", "coursework/exercises.py", "coursework/kit.py", "coursework/mine.py",
+    "coursework/gimple.py",
     "coursework/whitelist.py",
     "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
     "watch/README.md",

@@ -27,6 +27,7 @@ import attacks
 import build
 import check
 import exercises
+import gimple
 import grade
 import handout
 import submissions
@@ -230,7 +231,37 @@ std::copy(x, x + 1, y); std::copy_n(x, 1, y); memcmp(x, y, 8); mempcpy(y, x, 8);
 std::construct_at(y, T{}); std::swap(y[0], y[1]); std::atomic_ref<T>(y[0]).load(); strcpy((char*)y, "a");"""
 
 
+# As g++ writes it: a copy that is announced, an object of the thread's own passed by value.
+DUMP = """
+;; Function spmv::a_kernel (_ZN4spmv8a_kernelEPKdPNS_1PE, funcdef_no=7, decl_uid=12, cgraph_uid=2, symbol_order=3)
+voidD.48 spmv::a_kernel<double>D.12 (const doubleD.42 * valuesD.13, struct PD.4 * psD.14)
+{
+  struct PD.4 pD.15;
+  static struct PD.4 sharedD.16[32];
+  doubleD.42 _7;
+  <bb 2> [local count: 1073741824]:
+  [/a.cuh:1:9] __builtin___tsan_read16D.1864 (_56);
+  [/a.cuh:1:9] pD.15 = [/a.cuh:1:9] *ps_17(D);
+  [/a.cuh:2:9] _7 = spmv::useD.17 ([/a.cuh:2:12] pD.15.sD.18, n#0_48(D), &"a;)(", 1.0e+0);
+"""
+NOT_ANNOUNCED = {
+    "_7 = spmv::useD.17 ([/a.cuh:3:12] MEM[(const struct PD.4 &)values_28(D)], n_48(D));": gimple.BY_VALUE,
+    "_7 = spmv::use<double, int>D.17 (n_48(D), [/a.cuh:3:12] sharedD.16[3]);": gimple.BY_VALUE,
+    "[/a.cuh:3:2] *ps_17(D) = spmv::makeD.19 (_7); [return slot optimization]": gimple.BY_VALUE,
+    "[/a.cuh:3:2] sharedD.16[_3] = spmv::makeD.19 ();": gimple.BY_VALUE,
+    "MEM[(struct uint3D.5 &)&threadIdxD.6].xD.7 = 0;": gimple.STORE,
+    "_7 = [/a.cuh:3:2] *values_28(D);": gimple.LOAD,
+}
+
+
 class Whitelist(unittest.TestCase):
+    def test_what_the_compiler_does_not_announce(self):
+        for statement, what in NOT_ANNOUNCED.items():
+            for file, wanted in (("a.cuh", {"a": (3, what)}), ("other.cuh", {})):
+                with self.subTest(statement, file=file):
+                    dump = f"{DUMP}  [/{file}:3:4] {statement}\n".splitlines(keepends=True)
+                    self.assertEqual(gimple.unobserved(dump, {"/a.cuh": "a"}), wanted)
+
     def test_what_is_not_observed_is_refused(self):
         """Each in a file of its own, below a line that may stand there; copies are observed."""
         step = read_step(ROOT / GRADED)

@@ -10,6 +10,7 @@ named here is refused, too.
 """
 
 import ctypes.util
+import itertools
 import os
 import re
 import subprocess
@@ -132,6 +133,10 @@ ONE_RULE = "a kernel may use CUDA's device functions, arithmetic of the standard
 # --- Tokens ---------------------------------------------------------------------------------------
 
 
+# A format of printf, in quotes.
+PRINTF = re.compile(r'"([^%\\]|%%|%[-+ #0]*\d{0,4}(\.\d{0,4})?(hh|h|ll|l|z)?[diuxXocpfFeEgGaA]|\\[nt"\'\\])*"')
+
+
 def words_of(text):
     """The identifiers in C++ source, without those in comments."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
@@ -155,10 +160,10 @@ def check_text(data, given):
             problems.append(Problem(number, "a character that does not show", "source has none but blanks, tabs and line ends"))
         if re.search(r"\\\s*$", text):
             problems.append(Problem(number, "a line that ends in '\\'", "lines are not spliced"))
-        directive = re.match(r"\s*#\s*(\w*)", text)
+        directive = re.search(r"(?:^|\*/)\s*#\s*(\w*)", text)  # only blanks and comments stand before one
         if directive and directive[1] not in ("include", "define", "undef", "pragma") and text.strip() not in kept:
             problems.append(Problem(number, f"#{directive[1][:40]}", "only include, define, undef and pragma"))
-        include = re.match(r"\s*#\s*include\b(.*)", text)
+        include = re.search(r"(?:^|\*/)\s*#\s*include\b(.*)", text)
         if include:
             name = re.sub(r"//.*|/\*.*?\*/|\s", "", include[1])
             if name not in INCLUDES | includes:
@@ -196,10 +201,11 @@ class Tokens:
                 kind = names.get(token.kind, "other")
                 self.all.append((location.offset, location.line, kind, token.spelling))
         self.at = {token[0]: index for index, token in enumerate(self.all)}
+        self.macros = set()  # that the file has defined so far
 
-    def check(self, cuda, kept, in_use):
-        """Problems of words, keywords and directives. kept: of these, lines that may stay; in_use: a function of a name that a macro may
-        not have."""
+    def check(self, cuda, kept, includes, in_use):
+        """Problems of words, keywords and directives. kept: of these, lines that may stay; includes: names of files that may be
+        included; in_use: a function of a name that a macro may not have."""
         problems, i, tokens = [], 0, self.all
 
         def refuse(line, what, rule):
@@ -211,7 +217,7 @@ class Tokens:
                 end = i
                 while end < len(tokens) and tokens[end][1] == line:
                     end += 1
-                self.check_directive(tokens[i + 1 : end], line, kept, in_use, refuse)
+                self.check_directive(tokens[i + 1 : end], line, kept, includes, in_use, refuse)
                 if len(tokens) > i + 1 and tokens[i + 1][3] == "define":
                     i += 2  # its body is looked at as any other text
                     continue
@@ -229,19 +235,30 @@ class Tokens:
                 refuse(line, "an attribute", "attributes are CUDA's alone (__launch_bounds__, __restrict__ ...)")
             elif text in (".*", "->*") or text == "::" and i + 1 < len(tokens) and tokens[i + 1][3] == "*":
                 refuse(line, "a pointer to a member", "GPUs' code has no need of it")
+            elif text == "printf" and not self.is_harmless_printf(i + 1):
+                refuse(line, "this printf", "its format is a literal, with conversions for numbers and pointers alone "
+                       "(%d, %u, %x, %g ...), and without escapes but \\n and \\t")  # fmt: skip
             elif text == "extern" and not any(t[3] == "__shared__" for t in tokens[i : i + 4]):
                 refuse(line, "'extern'", "only for extern __shared__ arrays")
             i += 1
         return problems
 
-    @staticmethod
-    def check_directive(rest, line, kept, in_use, refuse):
+    def is_harmless_printf(self, i):
+        """Whether what follows printf is a bracket and a format that reads no text and writes nothing."""
+        texts = [token[3] for token in self.all[i : i + 100]]
+        literals = list(itertools.takewhile(lambda text: text.endswith('"'), texts[1:]))
+        after = texts[1 + len(literals) : 2 + len(literals)]
+        joined = '"' + "".join(text[1:-1] for text in literals) + '"'
+        return (texts[:1] == ["("] and literals != [] and all(text.startswith('"') for text in literals)
+                and bool(PRINTF.fullmatch(joined)) and after in ([","], [")"]))  # fmt: skip
+
+    def check_directive(self, rest, line, kept, includes, in_use, refuse):
         words = [token[3] for token in rest]
         name = words[0] if words else ""
         text = "".join(words[1:])
-        if name == "include":  # check_text() has looked at the name
-            if not re.fullmatch(r"<.*>|\".*\"", text):
-                refuse(line, f"#include {text[:60]}", "the name stands in <> or quotes")
+        if name == "include":  # behind a comment, say, which check_text() does not look behind
+            if text not in includes:
+                refuse(line, f"#include {text[:60]}", "one of the files that may be included, by its name")
         elif name == "pragma":
             if not re.fullmatch(r"once|unroll[\w()+*/-]*", text):
                 refuse(line, f"#pragma {text[:40]}", "only once and unroll")
@@ -251,7 +268,11 @@ class Tokens:
                 refuse(line, f"#define {macro[:40]}", "a macro's name is in capitals; better a constexpr")
             elif in_use(macro):
                 refuse(line, f"#define {macro[:40]}", "the name is in use elsewhere")
-        elif name != "undef" and "#" + " ".join(words) not in kept:
+            self.macros.add(macro)
+        elif name == "undef":
+            if text not in self.macros:
+                refuse(line, f"#undef {text[:40]}", "only of a macro that the file has defined")
+        elif "#" + " ".join(words) not in kept:
             refuse(line, f"#{name[:40]}", "only include, define, undef and pragma")
 
 
@@ -452,17 +473,32 @@ class Tree:
             if not (in_class and parent is not None and not parent.spelling):
                 self.refuse(cursor, f"the function '{name[:40]}'", "say __device__: kernels cannot call functions of the host")
 
+    def specifiers(self, cursor):
+        """The words of a variable's declaration before its name and outside of brackets; none if a macro declares
+        it."""
+        start, stop = (self.tokens.at.get(place.offset) for place in (cursor.extent.start, cursor.location))
+        if start is None or stop is None or self.tokens.all[stop][3] != cursor.spelling:
+            return set()
+        words, depth = set(), 0
+        for _, _, _, text in self.tokens.all[start:stop]:
+            if depth == 0 and text in ("=", ","):  # another variable's value
+                break
+            depth += text in ("(", "[", "{", "<")
+            depth -= {")": 1, "]": 1, "}": 1, ">": 1, ">>": 2}.get(text, 0)
+            if depth == 0:
+                words.add(text)
+        return words
+
     def check_variable(self, cursor, at_file):
         name = cursor.spelling
-        index = self.tokens.at.get(cursor.extent.start.offset)
-        words = self.words_before(cursor)
-        if index is not None:
-            stop = self.tokens.at.get(cursor.location.offset, index)
-            words |= {token[3] for token in self.tokens.all[index:stop]}
+        words = self.specifiers(cursor)
         if "__shared__" in words:
             return
-        static = at_file or cursor.storage_class.name == "STATIC" or self.scope_of(cursor).startswith("CLASS") or self.scope_of(cursor).startswith("STRUCT")
-        if cursor.storage_class.name == "EXTERN":
+        static = at_file or cursor.storage_class.name in ("STATIC", "EXTERN") or cursor.tls_kind.name != "NONE"
+        static |= self.scope_of(cursor).startswith(("CLASS", "STRUCT", "UNION"))
+        if static and not words:
+            self.refuse(cursor, f"'{name[:40]}', declared by a macro", "a macro declares nothing but locals")
+        elif cursor.storage_class.name == "EXTERN":
             self.refuse(cursor, f"'{name[:40]}'", "only extern __shared__ arrays are declared and not defined")
         elif static and "constexpr" not in words:
             self.refuse(cursor, f"the variable '{name[:40]}'", "what outlives a kernel is constexpr; all else is a local, __shared__, or an argument")
@@ -496,17 +532,6 @@ class Tree:
                 address = first is not None and self.tokens.all[first][3] == "&"
                 if address or kind in CASTS and cursor.type.get_canonical().kind.name in ("POINTER", "LVALUEREFERENCE", "RVALUEREFERENCE"):
                     self.refuse(cursor, f"the address of {operand.spelling}", "it is read, and nothing else")
-        if kind == "CALL_EXPR":
-            self.check_call(cursor)
-
-    def check_call(self, cursor):
-        if cursor.spelling == "printf":
-            format_ = next(iter(cursor.get_arguments()), None)
-            while format_ is not None and format_.kind.name in ("UNEXPOSED_EXPR", "PAREN_EXPR"):
-                format_ = next(iter(format_.get_children()), None)
-            literal = format_ is not None and format_.kind.name == "STRING_LITERAL"
-            if not literal or re.search(r"%[^a-zA-Z%]*(h|l|ll|z|j|t|L)*[ns]|\\[^nt\"'\\]", format_.spelling):
-                self.refuse(cursor, "this printf", "its format is a literal, without %n and %s, and without escapes but \\n and \\t")
 
     def check(self, top):
         """Everything below a cursor of this file. (With a stack of its own: an expression may be as
@@ -661,7 +686,7 @@ class Whitelist:
             return not declared_there or name not in declared_there
 
         tokens = Tokens(self.cindex, tu, path)
-        found = tokens.check(self.cuda, directives_of(given_text), lambda name: name in MACROS or name in self.words_everywhere(path))
+        found = tokens.check(self.cuda, directives_of(given_text), INCLUDES | includes_of(given_text), lambda name: name in MACROS or name in self.words_everywhere(path))
         found += self.foreign_macros(tu, path)
         functions = self.declared_functions(tu, course)
         tree = Tree(self.cindex, self.kit, course, path, tokens, functions, reserved)

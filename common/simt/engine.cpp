@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -1196,3 +1197,15 @@ Outcome run_grid(const Grid& grid, EarlyBlocks* early) {
 }
 
 }  // namespace simt
+
+// assert() of a kernel ends the launch, not the process. (In place of the C library's.)
+extern "C" void __assert_fail(const char* condition, const char* file, unsigned line,
+                              const char* function) noexcept {
+  if (simt::Lane* const lane = simt::current_lane) {
+    const simt::Unobserved unobserved;
+    lane->block->fail(*lane, "assertion '" + std::string(condition) + "' failed",
+                      __builtin_return_address(0));
+  }
+  std::fprintf(stderr, "%s:%u: %s: assertion '%s' failed\n", file, line, function, condition);
+  std::abort();
+}

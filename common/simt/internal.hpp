@@ -300,6 +300,8 @@ class Observer {
   void access(Lane& lane, std::uintptr_t address, unsigned size, Access access, Strength strength,
               const void* pc);
   void fence(Lane& lane, Scope scope);
+  // The instruction at `pc` is about to touch what is no part of the variable that it names.
+  void reject_outside(Lane& lane, bool is_store, const void* pc);
   // `lane` is at a barrier or warp operation.
   void meet(Lane& lane, Access access, const char* name, const void* pc);
   // The warp operation at which `lane` waits has a result.

@@ -2,6 +2,7 @@
 // memory in kernels, __trap.
 #include <cuda_fp16.h>
 
+#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -192,6 +193,18 @@ TEST_CASE("__trap ends a launch", "[simt]") {
   Buffer<int> out("out", 32);
   CHECK(contains(failure_of(trap_kernel, {1, 32}, out.data()), "thread (3,0,0): __trap()"));
   CHECK(failure_of(trap_kernel, {1, 3}, out.data()).empty());
+}
+
+__global__ void assert_kernel(int* out) {
+  assert(blockDim.x < 32 || threadIdx.x != 3);
+  out[threadIdx.x] = 1;
+}
+
+TEST_CASE("an assertion that fails ends the launch and no more", "[simt]") {
+  Buffer<int> out("out", 32);
+  const std::string report = failure_of(assert_kernel, {1, 32}, out.data());
+  CHECK(contains(report, "thread (3,0,0): assertion 'blockDim.x < 32 || threadIdx.x != 3' failed"));
+  CHECK(failure_of(assert_kernel, {1, 3}, out.data()).empty());
 }
 
 }  // namespace
