@@ -505,8 +505,8 @@ void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
 #ifdef SIMT_INSTRUMENTED
-// With -fsanitize=object-size, where kernels are judged (coursework/kit.mk): an address lies outside
-// of the variable that the source names. What the compiler knows of the access:
+// With -fsanitize=object-size, where kernels are judged (coursework/kit.mk): an address lies
+// outside of the variable that the source names. What the compiler knows of the access:
 struct simt_access_outside {
   const char* file;
   std::uint32_t line, column;
