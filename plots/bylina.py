@@ -23,7 +23,7 @@ def patterns_of(kernel, data):
 
 def remark(data):
     cpu = "oneMKL" if patterns_of("cpu", data) == ["mkl_csr"] else "the faster of csr_openmp and Eigen"
-    return ("COO: kernel coo of step 08 or segscan_shuffle of step 05; CSR: csr_vector_shared, a warp a row as "
+    return ("COO: kernel coo of step 08 or segscan_shuffle of step 05; CSR: csr_vector_shared, a warp per row as "
             f"in the paper's figure 9; CPU: {cpu} on the host of the GPU.")
 
 
@@ -105,7 +105,7 @@ def times_table(number):
         columns = ["matrix"] + [text for k in ("cpu", *FORMATS)
                                 for text in (f"{on(k)}: {'i7 950' if k == 'cpu' else 'C2050'}",
                                              "here" if k == "cpu" else data.device)]
-        return Table(f"{PAPER}, table {number}: microseconds a product, single precision", columns, rows,
+        return Table(f"{PAPER}, table {number}: microseconds per product, single precision", columns, rows,
                      [f"The paper's seconds are taken to be those of {PRODUCTS} products. Ours: warm.", remark(data),
                       f"A dash is not measured yet: `{style.COMMAND}`."])
 

@@ -187,7 +187,7 @@ def figure6(data, gaps):
         axes.grid(False)
         axes.ticklabel_format(axis="both", style="plain")
         axes.locator_params(nbins=4)
-        axes.set_title(f"{starred(name, info['matrix']['source'])}: {info['matrix']['rows']:,} rows, {info['mean_row']:.1f} a row")
+        axes.set_title(f"{starred(name, info['matrix']['source'])}: {info['matrix']['rows']:,} rows, {info['mean_row']:.1f} per row")
         for spine in axes.spines.values():
             spine.set_visible(True)
     gaps.remark("Each dot is a 200th of the rows by a 200th of the columns, the darker the fuller.")
@@ -281,7 +281,7 @@ def table2(data):
                      *([str(info["matrix"]["nnz"]), f"{info['mean_row']:.2f}", str(info["max_row"]),
                         info["matrix"]["source"]] if info else ["—"] * 4)])
     return Table(f"{PAPER}, table 2: the matrices, and what stands for them here",
-                 ["matrix", "rows", "nonzeros", "a row", "description", "ours: nonzeros", "a row",
+                 ["matrix", "rows", "nonzeros", "per row", "description", "ours: nonzeros", "per row",
                   "longest row", "source"], rows,
                  ["A dash: `make bench SET=shapes` looks at those that it can load."])
 

@@ -7,7 +7,7 @@
 measured.csv, one product of each kernel under Nsight Compute; with BACKEND=cpu and ARGS='--device DEVICE'
 counted.csv, the same products on the CPU backend. A row is a CUDA function on a matrix in a precision, all its
 launches added up; functions are told apart by name and template arguments. This script needs no GPU;
---figure FILE.png draws both.
+--figure FILE.png draws both, as FILE.svg too.
 
 Limits: requests and sectors per request of global loads and stores within 5% of the hardware's, their
 median within 1%; bank conflicts within 10%. What lies outside is listed with its reason.
@@ -44,11 +44,11 @@ COUNTERS = {
 # What is compared: (name, numerator, denominator or None, share that it may differ by).
 QUANTITIES = [
     ("load requests", "load requests", None, 0.05),
-    ("sectors a load", "load sectors", "load requests", 0.05),
+    ("sectors per load", "load sectors", "load requests", 0.05),
     ("store requests", "store requests", None, 0.05),
-    ("sectors a store", "store sectors", "store requests", 0.05),
+    ("sectors per store", "store sectors", "store requests", 0.05),
     ("texture requests", "texture requests", None, 0.05),
-    ("sectors a fetch", "texture sectors", "texture requests", 0.05),
+    ("sectors per fetch", "texture sectors", "texture requests", 0.05),
     ("atomic requests", "atomic requests", None, 0.05),
     ("conflicts of loads", "bank conflicts, loads", None, 0.10),
     ("conflicts of stores", "bank conflicts, stores", None, 0.10),
@@ -296,15 +296,15 @@ def draw(found, arguments):
         axes.legend(loc="upper left", markerscale=1.5)
     for axes in list(grid):
         axes.axis("off")
-    style.finish(figure, ["A point a CUDA function, matrix and precision."])
-    style.save_png(figure, arguments.figure.parent, arguments.figure.stem)
+    style.finish(figure, ["One point per CUDA function, matrix and precision."])
+    style.save(figure, arguments.figure.parent, arguments.figure.stem)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", required=True, help="directory of plots/results: NVIDIA_H200")
     parser.add_argument("--results", type=Path, default=RESULTS, help=argparse.SUPPRESS)
-    parser.add_argument("--figure", type=Path, help="draw it to this PNG")
+    parser.add_argument("--figure", type=Path, help="draw it to this PNG, and an SVG beside it")
     compare(parser.parse_args())
 
 
