@@ -38,7 +38,11 @@ help:  ## this list
 	@echo "  ARGS=\"--kernel 'csr_*' --json out.jsonl\"               BACKEND=cpu | cuda"
 	@echo '  KERNELS="csr_scalar csr_vector": what make run and make watch show'
 	@echo '  PROFILE=1: what each line of a kernel asks of memory  (BACKEND=cpu)'
-	@echo '  make -C 03_csr_vector run                              one step alone'
+	@echo '  COUNT=0: the CPU backend without counting and checks, faster'
+	@echo
+	@echo '  make -C 03_csr_vector run                              one step alone; help lists what else a step has:'
+	@echo '  make -C 03_csr_vector run KERNEL=mine.cuh              your version of a kernel beside its own'
+	@echo '  make -C 03_csr_vector check                            points: right, safe, and little asked of memory?'
 
 run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every kernel, on three matrices)
 	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(kernel_option) \

@@ -147,6 +147,9 @@ class Masks(unittest.TestCase):
             u.masked("All tests passed (10 assertions in 2 test cases)"),
             u.masked("All tests passed (11 assertions in 3 test cases)"),
         )
+        verified = "Verified against sums in long double: "
+        self.assertEqual(u.masked(verified + "all 9 results."), u.masked(verified + "all 10 results."))
+        self.assertNotEqual(u.masked(verified + "all 9 results."), u.masked(verified + "8 of 9 results; WRONG: 1."))
         self.assertNotEqual(u.masked("46 passed, 0 failed"), u.masked("46 passed, 1 failed"))
 
 

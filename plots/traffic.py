@@ -34,7 +34,7 @@ from pathlib import Path
 
 from record_format import join
 
-FORM = "{:<{width}} {:<15} {:<6} {:>9} {:>6} {:>9} {:>11} {:>6}"
+FORM = "{:<{width}} {:<15} {:<6} {:>9} {:>6} {:>12} {:>12} {:>6}"
 ATOMICS = " {:>9} {:>8} {:>5}"
 
 
@@ -48,7 +48,7 @@ def print_requests(records):
     ]
     width = max([20] + [len(kernel) for kernel, _ in lines])
     header = FORM.format(
-        "kernel", "array", "access", "requests", "lanes", "sectors", "per request", "ideal", width=width
+        "kernel", "array", "access", "requests", "lanes", "all sectors", "per request", "ideal", width=width
     )
     if any(t["access"] == "atomic" for _, t in lines):
         header += ATOMICS.format("atomics", "together", "most")
@@ -66,8 +66,8 @@ def print_requests(records):
 
 
 def print_shared(records):
-    form = "{:<20} {:<15} {:<6} {:>9} {:>6} {:>9} {:>11}"
-    print_title(form.format("kernel", "array", "access", "requests", "lanes", "passes", "per request"))
+    form = "{:<20} {:<15} {:<6} {:>9} {:>6} {:>11} {:>12}"
+    print_title(form.format("kernel", "array", "access", "requests", "lanes", "all passes", "per request"))
     for record in records:
         for t in record["traffic"]:
             if t["space"] == "shared":

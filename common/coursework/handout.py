@@ -115,6 +115,7 @@ def assignment(step, files):
         title = "" if page == "README.md" else f" ({Path(page).stem})"
         for heading in ("The idea", "A drawing"):
             lines += [f"## {heading}{title}", "", section(step, page, heading), ""]
+    lines += ["## Words", "", section(step, "../common/README.md", "Words"), ""]
     lines += ["## What to write", ""]
     for number, exercise in enumerate(step.exercises, 1):
         names = ", ".join(f"`{step.directory}/{name}`" for name in exercise.files)

@@ -197,6 +197,7 @@ int run(Options& options, const Environment& environment) {
     }
   }
   if (reports.size() > 1) print_summary(std::cout, reports, kGpu);
+  print_verdict(std::cout, reports);
   return exit_code;
 }
 

@@ -49,8 +49,12 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu);
 void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu);
 
 // One line per kernel over several matrices, the figure that tells the steps apart: on a GPU
-// GFLOP/s, on the CPU backend the bytes moved over the bytes needed.
+// GFLOP/s, on the CPU backend the bytes moved per byte needed.
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu);
+
+// The last line of a run: how many of its results, one per kernel and matrix, were verified, how
+// many were wrong, and how many kernels did not suit their matrix.
+void print_verdict(std::ostream& out, const std::vector<MatrixReport>& reports);
 
 // Appends the verified records, and the baseline, to the file `path` (records.hpp).
 void append_records(const std::string& path, const MatrixReport& report,

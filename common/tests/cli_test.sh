@@ -54,14 +54,21 @@ expect 'records name commit and command' 0 '"commit":"[^"]+","command":"spmv' \
   cat "$scratch/good.jsonl"
 expect 'one precision or the other' 0 'nonzeros, f32' "$spmv" -m diagonal:9 -p f32 -k csr_scalar
 expect 'alpha and beta' 0 'csr_scalar' "$spmv" -m diagonal:9 --alpha 2 --beta -1 -k csr_scalar
-expect 'several matrices end with a summary' 0 'verified:$' \
-  "$spmv" -m diagonal:9 -m dense:4x5 -k 'csr_*'
+expect 'several matrices end with a summary' 0 '^step +kernel +diagonal:9 +dense:4x5$' \
+  "$spmv" -m diagonal:9 -m dense:4x5 -k 'csr_scalar,csr_vector'
+last_line_is() { [ "$(tail -1 "$scratch/out")" = "Verified against sums in long double: $1." ]; }
+holds 'and with how many results were verified' last_line_is 'all 4 results'
+expect 'kernels that do not suit are no success' 0 'unsuitable' "$spmv" -m diagonal:9 -k csr_scalar,dia --padding-limit 0.5
+holds 'and counted' last_line_is '1 of 2 results; unsuitable: 1'
 expect 'stand-ins are named' 0 'stand-in' env SPMV_DATA="$scratch" "$spmv" -m epb2 -k csr_scalar
 expect 'a ladder' 0 '^02 +csr_scalar .* [0-9.]+ +#+$' "$spmv" -m stencil2d:20x20 --ladder
 holds 'a ladder fits on a screen' awk 'length > 110 { exit 1 } END { exit NR > 36 }' "$scratch/out"
+holds 'a ladder says that it was verified' grep -q '^Verified against sums in long double: all [0-9]* results\.$' "$scratch/out"
 holds 'a ladder says what kernels chose' grep -q '^Chosen for this matrix: csr_vector: 2 lanes per row' "$scratch/out"
 expect 'a profile, not a ladder' 0 '^=== csr_scalar' "$spmv" -m stencil2d:20x20 -k csr_scalar --ladder --profile
 expect 'a ladder of wrong kernels' 1 '^-- .*WRONG' "$broken" -m stencil2d:20x20 --ladder
+expect 'and its last line' 1 '^Verified against sums in long double: [0-9]+ of [0-9]+ results; WRONG: [0-9]+\.$' \
+  "$broken" -m stencil2d:20x20 --ladder
 expect 'info' 0 'onzeros' "$spmv" info stencil2d:20x20
 
 # --- Programs of steps -----------------------------------------------------------------------------

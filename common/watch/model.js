@@ -479,9 +479,10 @@ class Run {
     const at = name => this.sums[name][m + 1];
     const moved = at("sectors") * SECTOR;
     const format = (a, b) => b ? number(a / b) : "-";
+    const [unit, size] = this.trace.compulsory_bytes < 1e6 ? ["kB", 1e3] : ["MB", 1e6];
     return {
-      "needed MB": number(this.trace.compulsory_bytes / 1e6),
-      "moved MB": number(moved / 1e6),
+      [`needed ${unit}`]: number(this.trace.compulsory_bytes / size),
+      [`moved ${unit}`]: number(moved / size),
       "used": moved ? `${Math.round(100 * at("used") / moved)}%` : "-",
       "matrix": format(at("matrixSectors"), at("matrixRequests")),
       "x": format(at("xSectors"), at("xRequests")),
@@ -489,7 +490,7 @@ class Run {
       "lanes": format(at("lanes"), at("requests")),
       "moved / needed": (moved / this.trace.compulsory_bytes).toFixed(2),
       "requests": String(at("requests")),
-      ...this.parts.length && {"link KB": number((at("linkSectors") * SECTOR + at("linkBytes")) / 1e3)},
+      ...this.parts.length && {"link kB": number((at("linkSectors") * SECTOR + at("linkBytes")) / 1e3)},
     };
   }
 }

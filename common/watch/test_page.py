@@ -13,7 +13,7 @@ import watch
 
 ROOT = test_watch.ROOT
 TOURS = sorted(ROOT.glob("[0-9][0-9]_*/tour.txt"))
-COLUMNS = ("needed MB", "moved MB", "used", "matrix", "x", "stores", "lanes")
+COLUMNS = ("needed kB", "moved kB", "used", "matrix", "x", "stores", "lanes")
 
 
 class Tours(test_watch.Scratch):
@@ -81,7 +81,7 @@ class Pages(test_watch.Scratch):
         """The columns of `make run`."""
         done = test_watch.run("-m", matrix, "-k", kernel, "--schedule", schedule)
         lines = [re.split(r"  +", line.strip()) for line in done.stdout.splitlines()]
-        head = next(line for line in lines if "moved MB" in line)
+        head = next(line for line in lines if "moved kB" in line)
         row = next(line for line in lines if len(line) > 3 and line[1].split(" ")[0] == kernel)
         return dict(zip(head[2:], row[2:]))
 
