@@ -70,12 +70,30 @@ __host__ __device__ constexpr OnePassShape one_pass_shape(int rows, int cols, in
           static_cast<int>(divide_up(shares, per_block))};
 }
 
+// Whether the L2 cache holds `bytes` from one product to the next. Where it does not, bytes decide
+// how long a product takes, not instructions.
+__host__ __device__ constexpr bool fits_cache(long long bytes, long long l2_bytes) {
+  return bytes <= l2_bytes / 4 * 3;
+}
+
+// Whether groups of lanes per row may be faster than shares where the matrix does not fit in the L2
+// cache: with a lane per row, as long as what the rows of all resident warps occupy leaves the L1
+// cache room for x, and with whole warps per row, whose loads are coalesced (NOTES.md).
+__host__ __device__ constexpr bool rows_may_suit_memory(int rows, int nnz) {
+  return 2LL * nnz <= 11LL * rows || nnz >= 64LL * rows;
+}
+__host__ __device__ constexpr bool rows_suit_memory(int width) {
+  return width == 0 || width >= 5;
+}
+
 // Lanes per row, as a power of two, with which pcsr_rows_kernel suits the matrix, or -1 if it does
 // not: lanes for a row of average length in one round; more where there are too few rows to occupy
 // the device, and where the longest row would take more than 3 rounds. The lanes' loads, of a
 // nonzero or not, must then be at most 2.5 times the nonzeros, and some for what a launch takes
-// anyway. All constants are from measurements on an H200 (NOTES.md).
-__host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatistics& found) {
+// anyway. All constants are from measurements on an H200 (NOTES.md). fits_l2: fits_cache(), of the
+// matrix.
+__host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatistics& found,
+                                             bool fits_l2) {
   const auto loads = [](int width) { return static_cast<long long>(kRowsItems) << width; };
   const int most = kRowsWidths - 1;
   int width = 0;
@@ -83,23 +101,8 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
   while (width < 5 && (1LL * rows << width) < 65536) ++width;
   while (width < most && found.longest > 3 * loads(width)) ++width;
   const long long all = found.rounds[width] * loads(width > 5 ? width : 5);
-  return found.longest <= 3 * loads(width) && all <= 5LL * nnz / 2 + 600'000 ? width : -1;
-}
-
-// Whether the L2 cache holds `bytes` from one product to the next. Where it does not, bytes decide
-// how long a product takes, not instructions.
-__host__ __device__ constexpr bool fits_cache(long long bytes, long long l2_bytes) {
-  return bytes <= l2_bytes / 4 * 3;
-}
-
-// Whether such groups may be faster than shares where the matrix does not fit in the L2 cache: with
-// a lane per row, as long as what the rows of all resident warps occupy leaves the L1 cache room
-// for x, and with whole warps per row, whose loads are coalesced (NOTES.md).
-__host__ __device__ constexpr bool rows_may_suit_memory(int rows, int nnz) {
-  return 2LL * nnz <= 11LL * rows || nnz >= 64LL * rows;
-}
-__host__ __device__ constexpr bool rows_suit_memory(int width) {
-  return width == 0 || width >= 5;
+  const bool suits = found.longest <= 3 * loads(width) && all <= 5LL * nnz / 2 + 600'000;
+  return suits && (fits_l2 || rows_suit_memory(width)) ? width : -1;
 }
 
 // --- Preparation --------------------------------------------------------------------------------
@@ -286,8 +289,7 @@ class OnePassPlan {
     if (statistics_blocks == 0) return cudaSuccess;
     RowsStatistics all = {};
     for (int b = 0; b < statistics_blocks; ++b) all.add(statistics_[b]);
-    rows_width_ = rows_width(matrix_.rows, matrix_.nnz, all);
-    if (!fits_l2_ && !rows_suit_memory(rows_width_)) rows_width_ = -1;
+    rows_width_ = rows_width(matrix_.rows, matrix_.nnz, all, fits_l2_);
     return cudaSuccess;
   }
 

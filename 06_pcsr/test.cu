@@ -795,13 +795,15 @@ TEST_CASE("one pass: a plan chooses groups of lanes for rows that are alike, sha
 TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows of whole warps",
           "[06]") {
   STATIC_REQUIRE(rows_suit_memory(0));
-  STATIC_REQUIRE(!rows_suit_memory(-1));
   STATIC_REQUIRE(!rows_suit_memory(4));
   STATIC_REQUIRE(rows_suit_memory(5));
   STATIC_REQUIRE(rows_may_suit_memory(4'000'000, 20'000'000));
   STATIC_REQUIRE(!rows_may_suit_memory(4'000'000, 28'000'000));
   STATIC_REQUIRE(rows_may_suit_memory(20'000, 16'000'000));
   STATIC_REQUIRE(rows_may_suit_memory(500'000'000, 2'000'000'000));  // no overflow
+  constexpr RowsStatistics kAlike{18, {0, 0, 187'500}};              // with 4 lanes per row
+  STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, true) == 2);
+  STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, false) == -1);
 }
 
 TEST_CASE("one pass: statistics of row lengths", "[06]") {

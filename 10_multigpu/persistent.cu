@@ -128,9 +128,13 @@ void PersistentMachine<T>::choose_kernel() {
   if (kernel_ == PersistentKernel::kFast) {
     kernel_ = PersistentKernel::kRows;
     int width = 0;
+    // (Step 06 also asks rows_may_suit_memory(). Here a lane per row is faster for rows of 7
+    // nonzeros, too: NOTES.md.)
     each([&](int, OnGpu& mine) {
       if (mine.csr.rows == 0) return;
-      const int wanted = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr));
+      const bool fits_l2 = fits_cache(static_cast<long long>(mine.csr.bytes()),
+                                      device::attribute(cudaDevAttrL2CacheSize));
+      const int wanted = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr), fits_l2);
       if (wanted < 0 || wanted > 5) kernel_ = PersistentKernel::kShares;
       width = std::max(width, wanted);
     });

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "device/devices.hpp"
+#include "device/launch.hpp"
 #include "harness/verify.hpp"
 #include "part.hpp"
 #include "persistent.hpp"
@@ -110,6 +111,15 @@ TEST_CASE("persistent: rows of like lengths have a fixed number of lanes", "[10]
   // 32,000 rows per part: with fewer lanes there were too few.
   CHECK(choice_for("stencil3d:40x20x" + std::to_string(40 * count)) == "4 lanes per row");
   CHECK(choice_for("powerlaw:20000x20000,nnz=100000,max_row=9000") == "equal shares");
+}
+
+TEST_CASE("persistent: shares instead of a few lanes per row where the L2 cache is too small",
+          "[10]") {
+  const PersistentDevices devices;
+  const long long bytes = device::attribute(cudaDevAttrL2CacheSize) / 10 * 8LL;  // of nonzeros
+  const std::string rows = std::to_string(bytes / (27 * 12));
+  const Csr<double> a = generate<double>("banded:" + rows + ",bandwidth=13");
+  CHECK(PersistentMachine<double>(parts_of(a, 1), {}).choice() == "equal shares");
 }
 
 TEST_CASE("persistent: parts that share GPUs", "[10]") {
