@@ -203,6 +203,11 @@ template <typename A> __device__ Nine<A> nine_of(A v, int n) { return n > 0 ? ni
     "macro_bomb": lambda: (at_include("#define BOMB0 1 +\n" + "".join(f"#define BOMB{n} BOMB{n - 1} BOMB{n - 1} BOMB{n - 1} BOMB{n - 1}\n" for n in range(1, 14))).replace(FIRST, f"  int bomb = BOMB13 1;\n{FIRST}"), f"{BROKEN}|{REFUSED}|took too long"),
     "constexpr_bomb": lambda: (at_top("__device__ constexpr int long_loop() { int s = 0; for (int i = 0; i < 2000000000; ++i) s += i & 1; return s; }\ninline constexpr int kBomb = long_loop();"), f"{BROKEN}|{REFUSED}|took too long"),
     "nested": lambda: (in_kernel("int a = " + "(" * 20000 + "1" + ")" * 20000 + ";"), f"{BROKEN}|{REFUSED}"),
+    "negations": lambda: (in_kernel("bool a = " + "!" * 60000 + "1;"), BROKEN),
+    "pointers": lambda: (in_kernel("int " + "*" * 60000 + "p = 0;"), BROKEN),
+    "loops": lambda: (in_kernel("do " * 15000 + ";"), BROKEN),
+    "diamonds": lambda: (at_top("struct Z0 { int a; };" + "".join(
+        f"struct A{n} : Z{n - 1} {{}}; struct B{n} : Z{n - 1} {{}}; struct Z{n} : A{n}, B{n} {{}};" for n in range(1, 26)) + "constexpr int kSize = sizeof(Z25);"), BROKEN),
     "long_error": lambda: (in_kernel("undeclared_" + "b" * 30000 + " = 1;"), BROKEN),
     "for_ever": lambda: (in_kernel("while (row >= 0) {}"), "did not end|ended"),
     "for_ever_printing": lambda: (in_kernel('for (volatile int i = 0; i >= 0; i = i) printf("%d", i);'), "did not end|ended"),

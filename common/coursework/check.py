@@ -83,7 +83,7 @@ class Result:
 def tidy(report):
     """A report of the CPU backend without the launch that heard of it and the kernel's arguments, and
     with elements instead of bytes."""
-    report = re.sub(r"^.*?\): kernel (?:void )?(?:\w+::)*(\w+)(<.*?>)?\(.*?\) at ", r"\1 at ", report, count=1)
+    report = re.sub(r"^.*?\): kernel (?:void )?(?:\w+::)*(\w+)(<.*?>)?\(.*?\)(?= at |, block )", r"\1", report, count=1)
 
     def element(match):
         verb, size, between, offset, shared, array = match.groups()[:6]

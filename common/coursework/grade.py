@@ -129,7 +129,8 @@ class Grader:
         if status is None or status in (-24, -9):
             return Grade(student, "compiling it took too long, or too much memory")
         if status != 0:
-            raise NotJudged(f"the build ended with status {status}: {errors[-200:]}")
+            last = (errors.strip().splitlines() or [""])[-1]
+            raise NotJudged(f"the build ended with status {status}: {last}")
         refused, broken, built = read_build(text)
         grade = Grade(student)
         runner = self.sandbox.command([out / "objects/runner"], self.mounts((out, out, False)), self.limits)

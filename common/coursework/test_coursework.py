@@ -193,6 +193,7 @@ class Checks(unittest.TestCase):
             self.assertEqual(build.forbidden((called, defined), given, nothing), ["_Z1hv"])
             kit = (set(), {"_ZN4spmv1fEdi"})
             self.assertIn("_ZN4spmv1fEdi", build.forbidden((called, defined), given, kit))
+            self.assertEqual(build.of_headers([path]), set())
 
     def test_reports_name_elements(self):
         launch = "stage.cu:9: launching (cudaErrorIllegalAddress): kernel void spmv::k<2, double>(int, double*) at "
@@ -203,6 +204,8 @@ class Checks(unittest.TestCase):
             ("reads 4 bytes, 6 bytes into 'x', that was", "reads 4 bytes, 6 bytes into 'x', that was"),
         ):  # fmt: skip
             self.assertEqual(check.tidy(launch + where + bytes_), f"k at {where}{elements}")
+        stuck = ", block (0,0,0): deadlock: thread (1,0,0) waits at __syncthreads at k.cuh:3"
+        self.assertEqual(check.tidy(launch.removesuffix(" at ") + stuck), f"k{stuck}")
 
     def test_only_whole_answers_of_the_judge_are_taken(self):
         good = '{"kernel": "k", "matrices": 3}\n{"finished": true}\n'

@@ -36,7 +36,7 @@ class Unusable(Exception):
 
 
 class TooMuch(Exception):
-    """libclang gave up on a file: too large, or nested too deeply, once macros are expanded."""
+    """libclang gave up on a file."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class Problem:
     def describe(self, name):
         return f"{name}:{self.line}: {self.what}" + (f": {self.rule}" if self.rule else "")
 
+
+TOO_MUCH = Problem(1, "too large, or nested too deeply, once macros are expanded", "", syntax=True)
 
 # Of libclang: keep preprocessing records, the unit is incomplete, and for serialization.
 RECORDS, PCH = 0x1, 0x1 | 0x2 | 0x10
@@ -657,7 +659,7 @@ class Whitelist:
                 except TooMuch:
                     tu = None
             if tu is None:
-                problems[path.name] = [Problem(1, TooMuch.__doc__.split(": ")[1], "", syntax=True)]
+                problems[path.name] = [TOO_MUCH]
             elif errors:
                 problems[path.name] = [self.syntax_problem(d, path) for d in errors[:MOST_PROBLEMS]]
             else:
