@@ -291,7 +291,8 @@ CLAIMS = [
      "CSR is a warp per row here, as in the paper, of which rows of five keep few lanes busy; a thread per row is faster "
      "than all four from 650,000 rows on (step 08). HYB and COO take several launches, which small chains feel"),
     ("Markov chains", "speed-up over the CPU, f32", markov_speedup(), "bylina_2011_figure12",
-     "both memory systems have grown; the CPU is the host of the GPU, with 12 cores or more, not a desktop"),
+     "both memory systems have grown; the CPU is the host of the GPU, with 12 cores or more, not a desktop; its library is "
+     "oneMKL where that was measured, as the paper's was MKL"),
     ("CDS", "times as fast as DIA", cds_over("DIA", "the same at 1 degree of freedom, ever better above", PAPERS_CDS, least=2), "godwin_2012_figure7",
      "a block of b x b entries lies on 2b - 1 diagonals, and DIA stores them whole; at 1 they are one format, and "
      "products of a few microseconds differ from run to run"),
