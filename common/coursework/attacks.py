@@ -207,7 +207,7 @@ template <typename A> __device__ Nine<A> nine_of(A v, int n) { return n > 0 ? ni
     "pointers": lambda: (in_kernel("int " + "*" * 60000 + "p = 0;"), BROKEN),
     "loops": lambda: (in_kernel("do " * 15000 + ";"), BROKEN),
     "diamonds": lambda: (at_top("struct Z0 { int a; };" + "".join(
-        f"struct A{n} : Z{n - 1} {{}}; struct B{n} : Z{n - 1} {{}}; struct Z{n} : A{n}, B{n} {{}};" for n in range(1, 26)) + "constexpr int kSize = sizeof(Z25);"), BROKEN),
+        f"struct A{n} : Z{n - 1} {{}}; struct B{n} : Z{n - 1} {{}}; struct Z{n} : A{n}, B{n} {{}};" for n in range(1, 26)) + "constexpr int kLarge = sizeof(Z25);"), f"{BROKEN}|{REFUSED}"),
     "long_error": lambda: (in_kernel("undeclared_" + "b" * 30000 + " = 1;"), BROKEN),
     "for_ever": lambda: (in_kernel("while (row >= 0) {}"), "did not end|ended"),
     "for_ever_printing": lambda: (in_kernel('for (volatile int i = 0; i >= 0; i = i) printf("%d", i);'), "did not end|ended"),

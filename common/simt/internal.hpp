@@ -88,7 +88,9 @@ cudaError_t finish_all();
 class WrittenBytes {
  public:
   explicit WrittenBytes(std::size_t bytes)
-      : count_(bytes / 64 + 1), words_(std::make_unique<std::atomic<std::uint64_t>[]>(count_)) {}
+      : bytes_(bytes),
+        count_(bytes / 64 + 1),
+        words_(std::make_unique<std::atomic<std::uint64_t>[]>(count_)) {}
   // Whether all of `count` bytes from `offset` on are.
   bool all(std::size_t offset, std::size_t count) const {
     if (offset % 64 + count > 64) return all_slow(offset, count);
@@ -98,9 +100,12 @@ class WrittenBytes {
   void add(std::size_t offset, std::size_t count) {
     if (!all(offset, count)) add_slow(offset, count);
   }
+  // Whether every byte is: then none needs to be looked up any more.
+  bool complete() const;
   std::vector<std::uint64_t> save() const { return {words_.get(), words_.get() + count_}; }
   void restore(const std::vector<std::uint64_t>& saved) {
     std::copy(saved.begin(), saved.end(), words_.get());
+    complete_ = false;
   }
 
  private:
@@ -110,8 +115,9 @@ class WrittenBytes {
   bool all_slow(std::size_t offset, std::size_t count) const;
   void add_slow(std::size_t offset, std::size_t count);
 
-  std::size_t count_;
+  std::size_t bytes_, count_;
   std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+  mutable std::atomic<bool> complete_ = false;  // as far as is known
 };
 
 struct Allocation {

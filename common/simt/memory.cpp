@@ -152,6 +152,16 @@ void WrittenBytes::add_slow(std::size_t offset, std::size_t count) {
   }
 }
 
+bool WrittenBytes::complete() const {
+  if (complete_.load(std::memory_order_relaxed)) return true;
+  for (std::size_t w = 0; w < count_; ++w) {
+    const std::uint64_t all = w + 1 < count_ ? ~std::uint64_t{0} : bits(0, bytes_ % 64);
+    if (words_[w].load(std::memory_order_relaxed) != all) return false;
+  }
+  complete_.store(true, std::memory_order_relaxed);
+  return true;
+}
+
 const Allocation* find_allocation(std::uintptr_t address) {
   Heap& h = heap();
   const std::shared_lock lock(h.mutex);

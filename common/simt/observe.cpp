@@ -194,7 +194,7 @@ void Observer::note_entry(const Lane& lane) {
 void Observer::check_global(Lane& lane, const Tally& tally, std::uintptr_t address) {
   const std::size_t offset = address - tally.begin;
   if (!tally.written) {
-    // Memory of the host: all of it has been.
+    // All of it has been. (Memory of the host is taken for such.)
   } else if (tally.access == Access::kStore) {
     tally.written->add(offset, tally.size);
   } else if (!tally.written->all(offset, tally.size) && check_uninitialised_) {
@@ -348,7 +348,8 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
     DeviceMemoryAccess::open(address);
     const Space space = allocation->device == grid_->device ? Space::kGlobal : Space::kPeer;
     Tally& tally = *add_tally(instruction, space, allocation->name);
-    tally.written = allocation->written.get();
+    WrittenBytes* const written = allocation->written.get();
+    tally.written = written->complete() ? nullptr : written;
     watch(tally);
     return;
   }
