@@ -441,8 +441,9 @@ void print_verdict(std::ostream& out, const std::vector<MatrixReport>& reports) 
   }
   const std::size_t wrong = results - verified - unsuitable;
   out << "Verified against sums in long double: "
-      << (verified == results ? fmt::format("all {} results", results)
-                              : fmt::format("{} of {} results", verified, results));
+      << (verified < results ? fmt::format("{} of {} results", verified, results)
+          : results == 1     ? "1 result"
+                             : fmt::format("all {} results", results));
   if (unsuitable) out << fmt::format("; unsuitable: {}", unsuitable);
   if (wrong) out << fmt::format("; WRONG: {}", wrong);
   out << ".\n";

@@ -58,6 +58,7 @@ expect 'several matrices end with a summary' 0 '^step +kernel +diagonal:9 +dense
   "$spmv" -m diagonal:9 -m dense:4x5 -k 'csr_scalar,csr_vector'
 last_line_is() { [ "$(tail -1 "$scratch/out")" = "Verified against sums in long double: $1." ]; }
 holds 'and with how many results were verified' last_line_is 'all 4 results'
+expect 'one result' 0 '^Verified against sums in long double: 1 result\.$' "$spmv" -m diagonal:9 -k csr_scalar
 expect 'kernels that do not suit are no success' 0 'unsuitable' "$spmv" -m diagonal:9 -k csr_scalar,dia --padding-limit 0.5
 holds 'and counted' last_line_is '1 of 2 results; unsuitable: 1'
 expect 'stand-ins are named' 0 'stand-in' env SPMV_DATA="$scratch" "$spmv" -m epb2 -k csr_scalar
