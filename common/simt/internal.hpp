@@ -355,10 +355,13 @@ class Observer {
     unsigned size = 0;
     Access access{};
     Strength strength{};
-    std::uintptr_t begin = 0, end = 0;  // the array that it was last seen to touch
-    std::uintptr_t last = 0;            // address that it last touched
-    Tally* tally = nullptr;             // of that array; null if it is not one to count
-    Tally* tallies = nullptr;           // of all arrays that it has touched
+    // The array that it was last seen to touch: its first byte, and in how many places of it one
+    // access fits. (An address just below null is in none.)
+    std::uintptr_t begin = 0;
+    std::size_t room = 0;
+    std::uintptr_t last = 0;   // address that it last touched
+    Tally* tally = nullptr;    // of that array; null if it is not one to count
+    Tally* tallies = nullptr;  // of all arrays that it has touched
   };
   // Which accesses of lane a lane b knows to be over: those at times before known[b][a].
   struct Warp {

@@ -131,7 +131,7 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   Instruction& guess = table_[slot_of(pc)];
   Instruction& instruction =
       guess.pc == pc && guess.size == size ? guess : find_instruction(pc, size, access, strength);
-  if (address < instruction.begin || address + size > instruction.end) {
+  if (address - instruction.begin >= instruction.room) {
     classify(lane, instruction, address);
   }
   const Tally* const tally = instruction.tally;
@@ -320,7 +320,7 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   const auto is_in = [&](std::uintptr_t begin, std::size_t bytes) {
     if (address - begin >= bytes || bytes - (address - begin) < instruction.size) return false;
     instruction.begin = begin;
-    instruction.end = begin + bytes;
+    instruction.room = bytes - instruction.size + 1;
     return true;
   };
   instruction.tally = nullptr;
@@ -397,7 +397,7 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
   const auto into = [&](std::uintptr_t offset, const std::string& name, std::size_t bytes) {
     what += std::to_string(offset) + " bytes into " + name + ", which has " + std::to_string(bytes);
   };
-  if (address < 4096) {
+  if (address + 4096 < 2 * 4096) {  // or just below null
     what += "null, or of an array without elements";
   } else if (lane.block->on_a_stack(address)) {
     what += "another thread's own";
@@ -452,8 +452,10 @@ void Observer::end_races() {
 
 Observer::Tally* Observer::add_tally(Instruction& instruction, Space space,
                                      const std::string& array) {
+  const std::uintptr_t end =  // of the array; of what is none, nothing
+      instruction.begin + (instruction.room ? instruction.room + instruction.size - 1 : 0);
   tallies_.push_back({instruction.pc, instruction.size, instruction.access, instruction.strength,
-                      space, &array, instruction.begin, instruction.end, instruction.tallies,
+                      space, &array, instruction.begin, end, instruction.tallies,
                       static_cast<std::uint32_t>(tallies_.size() + 1), place_of(instruction.pc),
                       nullptr, nullptr, nullptr, nullptr, true});
   instruction.tallies = &tallies_.back();

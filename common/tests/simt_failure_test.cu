@@ -111,6 +111,14 @@ TEST_CASE("pointers that are no device memory are reported", "[simt]") {
                {"neither device memory nor shared memory"});
   check_report(failure_of(read_kernel, {1, 64}, static_cast<const float*>(nullptr), 3, y.data()),
                {"thread (0,0,0): reads 4 bytes at an address that is null"});
+  const Buffer<float> nothing("nothing", 0);
+  check_report(
+      failure_of(read_kernel, {1, 64}, nothing.data(), -1, y.data()),
+      {"thread (0,0,0): reads 4 bytes at an address that is null, or of an array without"});
+  Buffer<double> none("none", 0);
+  check_report(
+      failure_of(write_kernel, {1, 64}, none.data(), -1),
+      {"thread (0,0,0): writes 8 bytes at an address that is null, or of an array without"});
   const float* freed = nullptr;
   {
     const Buffer<float> x("x", 64);
