@@ -4,7 +4,7 @@
 #   make run PROFILE=1 [...]                                  and what each line asks of memory
 #   make run KERNEL=path/to/mine.cuh [the same]               my version of a kernel beside the step's
 #   make test                                                 its tests
-#   make check                                                is it right, safe, and does it ask little of
+#   make check [KERNEL=path/to/mine.cuh]                      is it right, safe, and does it ask little of
 #                                                             memory? (coursework/exercise.ini)
 #   make watch [MATRIX=...] [KERNELS="one another"] [KERNEL=path/to/mine.cuh]
 #                                                             a page on which one watches one or two kernels
@@ -26,10 +26,12 @@ ifneq ($(KERNEL),)
   MINE := $(shell python3 $(ROOT)/common/coursework/mine.py $(CURDIR) \
     '$(subst ','\'',$(KERNEL))' '$(subst ','\'',$(PWD))' $(ROOT)/build/mine)
   $(if $(MINE),,$(shell false $(or_quit))$(error KERNEL=$(KERNEL) cannot be used))
-$(call object,$(MINE)): private WARNINGS += -Wfatal-errors
+$(call object,$(MINE)): private WARNINGS += -Wfatal-errors -Wno-unused-parameter
   # After a wrong result, where to look.
-  where = || { status=$$?; [ $$status != 1 ] || echo 'Where it goes wrong: make$(if $(filter $(CURDIR),$(PWD)),, -C $(STEP)) watch KERNEL=$(KERNEL) MATRIX=stencil2d:8x8'; (exit $$status); }
+  where = || { status=$$?; [ $$status != 1 ] || $(moments) --wrong; (exit $$status); }
 endif
+# Where it goes wrong, and the `make watch` that shows it.
+moments = python3 $(ROOT)/common/watch/moments.py $(SPMV) $(CURDIR) 'make$(if $(filter $(CURDIR),$(PWD)),, -C $(STEP)) watch$(if $(KERNEL), KERNEL=$(KERNEL))'
 
 # RUN: the step's own program that `make run` stands for, if not the table of its kernels.
 # NEEDS: other steps whose kernels this one uses. WATCH_ARGS: in the place of ARGS, for `make watch`.
@@ -56,11 +58,11 @@ watch: $(WATCH)  ## a page on which one watches kernels run
 	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) $(if $(FIND),--find $(FIND)) \
 	  $(if $(TRACE),--trace '$(firstword $(wildcard $(TRACE) $(PWD)/$(TRACE)) $(TRACE))') --precision $(PRECISION) $(or $(WATCH_ARGS),$(ARGS)) $(or_quit)
 check:  ## is it right, safe, and does it ask little of memory?
-	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(ARGS) || { status=$$?; $(MOMENT); (exit $$status); } $(or_quit)
-# Where it goes wrong, for `make watch`, where the program that shows it has been built.
-MOMENT := $(if $(filter cpu,$(BACKEND)),$(if $(wildcard $(SPMV)),$(MAKE) -s moment 2>/dev/null,:),:)
+	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(if $(KERNEL),--kernel '$(firstword $(wildcard $(KERNEL) $(PWD)/$(KERNEL)) $(KERNEL))') $(ARGS) || { status=$$?; $(MOMENT); (exit $$status); } $(or_quit)
+# Where the program that shows it has been built.
+MOMENT := $(if $(filter cpu,$(BACKEND)),$(if $(wildcard $(SPMV)),$(MAKE) -s moment PWD='$(PWD)' 2>/dev/null,:),:)
 moment: $(SPMV)
-	@python3 $(ROOT)/common/watch/moments.py $(SPMV) $(CURDIR)
+	@$(moments)
 build-test: $(TESTS)
 	@:
 help:
@@ -68,7 +70,7 @@ help:
 	@$(foreach c,$(COMMANDS),echo 'make $(c) [the same]';)
 	@echo 'make run KERNEL=path/to/mine.cuh [the same]'
 	@echo 'make watch [MATRIX=stencil2d:16x16] [KERNELS="csr_scalar csr_vector"] [KERNEL=path/to/mine.cuh]'
-	@echo 'make check'
+	@echo 'make check [KERNEL=path/to/mine.cuh]'
 	@echo 'make test'
 	@echo 'make clean'
 clean:

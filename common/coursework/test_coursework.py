@@ -174,6 +174,25 @@ class OwnKernel(unittest.TestCase):
         self.assertEqual((done.returncode, copies), (1, {}))
         self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; .*csr_vector_kernel \(csr_vector\.cuh\)")
 
+    def test_check_judges_it_in_the_place_of_the_step_s_file(self):
+        step = ROOT / "03_csr_vector"
+        with tempfile.TemporaryDirectory() as place:
+            file = Path(place) / "mine.cuh"
+            for text, message in (
+                (None, "No such file"),
+                ("namespace spmv {}", "defines no kernel of 03_csr_vector"),
+            ):
+                if text:
+                    file.write_text(text, encoding="utf-8")
+                command = [sys.executable, ROOT / "common/coursework/check.py", step, "cpu", "--kernel", file]
+                done = subprocess.run(command, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertRegex(done.stderr, f"^error: .*{message}")
+            mine = {"03_csr_vector/csr_vector.cuh": "mine"}
+            check.lay_out(read_step(step), step, Path(place) / "course", mine)
+            self.assertEqual((Path(place) / "course/03_csr_vector/csr_vector.cuh").read_text(), "mine")
+            self.assertNotEqual((Path(place) / "course/given/csr_vector.cuh").read_text(), "mine")
+
 
 class Checks(unittest.TestCase):
     def test_what_an_object_calls_and_defines(self):

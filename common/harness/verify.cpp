@@ -92,10 +92,13 @@ Verdict verify(const std::vector<T>& y, const Reference& reference) {
 
 std::string Verdict::describe() const {
   if (ok) return fmt::format("all {} rows are right", rows);
-  return fmt::format(
-      "row {} ({} nonzeros): expected {:.17g}, got {:.17g}, which is off by {:.3g} where {:.3g} is "
-      "allowed; {} of {} rows are wrong",
-      worst_row, worst_length, expected, got, std::fabs(got - expected), bound, wrong_rows, rows);
+  const std::string row = fmt::format("row {} ({} nonzeros): expected {:.17g}, got ", worst_row,
+                                      worst_length, expected);
+  const std::string all = fmt::format("; {} of {} rows are wrong", wrong_rows, rows);
+  // y is filled with NaN before a product.
+  if (std::isnan(got)) return row + "nan: not written, or NaN was" + all;
+  return row + fmt::format("{:.17g}, which is off by {:.3g} where {:.3g} is allowed", got,
+                           std::fabs(got - expected), bound) + all;
 }
 
 namespace {

@@ -422,7 +422,7 @@ class Run {
 
   findKinds() {
     this.kinds = Object.fromEntries(Object.keys(KINDS).map(kind => [kind, []]));
-    const wrong = new Set(this.trace.wrong_rows.map(row => row.row));
+    const wrong = new Map(this.trace.wrong_rows.map(row => [row.row, row]));
     const lastOfRow = new Map();
     let worst = 0;
     this.moments.forEach((moment, m) => {
@@ -452,7 +452,14 @@ class Run {
         for (const address of addresses) lastOfRow.set(Math.floor(address / array.element), m);
       }
     });
-    for (const row of wrong) if (lastOfRow.has(row)) this.kinds.wrong.push(lastOfRow.get(row));
+    for (const [row, found] of wrong) {
+      if (!lastOfRow.has(row)) continue;
+      const moment = this.moments[lastOfRow.get(row)];
+      if (!moment.wrong) this.kinds.wrong.push(lastOfRow.get(row));
+      const {lanes, addresses, array} = this.request(moment);
+      const lane = lanes[addresses.findIndex(address => Math.floor(address / array.element) === row)];
+      moment.wrong = [...moment.wrong || [], {lane, ...found}];  // the rows of which it leaves a wrong element of y
+    }
     this.kinds.wrong.sort((a, b) => a - b);
   }
 

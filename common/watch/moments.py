@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Where a kernel goes wrong, or is worst: what `make check` adds when it is not content.
 
-    moments.py PROGRAM STEP [KERNEL...]      default: all kernels of the step
+    moments.py PROGRAM STEP WATCH [--wrong] [KERNEL...]
 
 Runs the kernels on small matrices, in three orders, and names the moment at which one is wrong; where all
-are right, the request that touches most sectors it does not need. With the command printed the page opens there.
+are right, the request that touches most sectors it does not need. With the command printed the page opens there;
+WATCH is its beginning: "make watch". The kernels are all of the step, or those of KERNEL=mine.cuh if PROGRAM has any.
+--wrong: something is known to be wrong, so if not on these matrices, then on larger ones.
 """
 
 import re
@@ -74,7 +76,12 @@ def worst_moment(trace):
     return found
 
 
-def first_wrong(program, kernels):
+def beside(kernel):
+    """What to show: a kernel, and the one of which it is a version."""
+    return f'"{kernel[3:]} {kernel}"' if kernel.startswith("my_") else kernel
+
+
+def first_wrong(program, kernels, command):
     """What to print of the first kernel that is wrong; None if none is, or if it does nothing yet."""
     for matrix in MATRICES:
         for schedule in SCHEDULES:
@@ -87,27 +94,33 @@ def first_wrong(program, kernels):
                 if moment:
                     name = trace["kernel"]["name"]
                     order = "" if schedule == "forward" else f' ARGS="--schedule {schedule}"'
-                    return f"{name} on {matrix}, {moment[1]}", f"make watch KERNELS={name} MATRIX={matrix}{order}"
+                    return f"{name} on {matrix}, {moment[1]}", f"{command} KERNELS={beside(name)} MATRIX={matrix}{order}"
     return None
 
 
-def worst(program, kernels):
+def worst(program, kernels, command):
     """What to print of the worst request of the kernels."""
     moments = [(moment, trace["kernel"]["name"]) for trace in watch.record(program, WORST_ON, kernels)
                if (moment := worst_moment(trace))]  # fmt: skip
     if not moments:
         return None
     (_, _, sentence), name = max(moments, key=lambda found: found[0][0])
-    return f"{name} on {WORST_ON}, the worst request: {sentence}", f"make watch KERNELS={name} MATRIX={WORST_ON} FIND=worst"
+    return f"{name} on {WORST_ON}, the worst request: {sentence}", f"{command} KERNELS={beside(name)} MATRIX={WORST_ON} FIND=worst"
 
 
 def main():
-    if len(sys.argv) < 3:
+    words = [word for word in sys.argv[1:] if word != "--wrong"]
+    if len(words) < 3:
         sys.exit(__doc__)
-    program, step, kernels = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+    program, step, command, kernels = Path(words[0]), Path(words[1]), words[2], words[3:]
     try:
-        kernels = kernels or watch.names_in(program, step.resolve().name[:2])
-        lines = first_wrong(program, kernels) or worst(program, kernels)
+        if not kernels:
+            names = watch.names_in(program, step.resolve().name[:2])
+            kernels = [name for name in names if name.startswith("my_")] or names
+        lines = first_wrong(program, kernels, command)
+        if not lines and "--wrong" in sys.argv:
+            print(f"Right on {', '.join(MATRICES)}. What is wrong needs another matrix:\n        {command} MATRIX=...")
+        lines = lines or "--wrong" not in sys.argv and worst(program, kernels, command)
     except traces.TraceError as error:
         sys.exit(f"error: {error}")
     if lines:

@@ -142,6 +142,15 @@ class Pages(test_watch.Scratch):
             self.assertEqual(event, self.look(f"data.tour[{number}].event"))
             self.look("[...$('tour').querySelectorAll('button')][1].click()")
 
+    def test_a_wrong_element_is_named_with_its_lane(self):
+        found = watch.record(test_watch.BROKEN, "stencil2d:4x3", ["last_nonzero_missing"])
+        file = self.scratch / "page.html"
+        file.write_text(watch.page(found, []), encoding="utf-8")
+        self.browser.open(file)
+        self.assertRegex(self.look("panes[0].sentence.textContent"), r"Lane 0 leaves y\[0\] = -?[\d.]+, which should be -?[\d.]+; \d+ more are wrong\.")
+        self.assertEqual(self.look("document.querySelectorAll('.lane.wrong')[0].querySelector('b').textContent"), "0")
+        self.assertEqual(self.look("$('kind').value"), "wrong")
+
     def test_sixty_by_sixty_opens_within_three_seconds(self):
         self.opens_within(3000, self.page("stencil2d:60x60", ["csr_scalar", "csr_vector"]))
 
@@ -173,7 +182,7 @@ class Pages(test_watch.Scratch):
 
         done = make("KERNELS=csr_scalar csr_vector", "MATRIX=stencil2d:6x5", "FIND=worst")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.browser.open(Path(done.stdout.strip()))
+        self.browser.open(Path(done.stdout.removeprefix("Open in a browser: ").strip()))
         self.assertEqual(self.look("runs.map(run => run.name)"), ["csr_scalar", "csr_vector"])
         self.assertRegex(self.look("panes[0].sentence.textContent"), "lanes 0 to 29 load values")
         for words, message in (((), 'give one or two kernels: KERNELS="csr_scalar'), (["KERNELS=nope"], "no kernel has the name 'nope'"),

@@ -240,11 +240,11 @@ class Traces(Scratch):
             ("past_the_end", r"line \d+, lane 11 of warp 0, block 0: reads 8 bytes .* 368 bytes into 'values'"),
             ("never_meets", r"on stencil2d:4x3, block \(0,0,0\): deadlock: thread \(0,0,0\) waits at __syncwarp"),
         ):
-            sentence, command = moments.first_wrong(BROKEN, [kernel])
+            sentence, command = moments.first_wrong(BROKEN, [kernel], "make watch")
             self.assertRegex(sentence, message)
             self.assertEqual(command, f"make watch KERNELS={kernel} MATRIX=stencil2d:4x3")
-        self.assertIsNone(moments.first_wrong(BROKEN, ["right"]))
-        sentence, command = moments.worst(BROKEN, ["right"])
+        self.assertIsNone(moments.first_wrong(BROKEN, ["right"], "make watch"))
+        sentence, command = moments.worst(BROKEN, ["right"], "make watch")
         self.assertRegex(sentence, "worst request: line .*32 lanes load values, 32 sectors where 8 would do")
         self.assertTrue(command.endswith("FIND=worst"))
 

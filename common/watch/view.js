@@ -199,6 +199,7 @@ class Pane {
       else if (!(moment.mask >>> id & 1)) name = "waiting";
       if (name === "active") ++active;
       cell.className = `lane ${name}`;
+      cell.classList.toggle("wrong", (moment.wrong || []).some(row => row.lane === id));
       cell.style.borderTopColor = name === "active" ? COLOURS[id] : "";
       const lines = [];
       if (name !== "absent") {
@@ -758,8 +759,11 @@ function describe(run, moment, request) {
     const distinct = new Set(request.addresses).size;
     const same = kind === "atomic" && distinct < lanes.length ? ` ${plural(distinct, "address").replace(/addresss/, "addresses")}: lanes on the same one take turns.` : "";
     const fewer = counts.sectors > counts.ideal ? `${counts.ideal} would hold ${counts.used === 1 ? "it" : "what is used"}.` : "That is the fewest.";
+    const [wrong, ...others] = moment.wrong || [];
+    const left = wrong ? [make("b", {className: "wrong", textContent: ` Lane ${wrong.lane} leaves y[${wrong.row}] = ${show(wrong.got ?? "nan")}, ` +
+      `which should be ${show(wrong.expected)}${others.length ? `; ${others.length} more are wrong` : ""}.`})] : [];
     return [where, ...first, "The request touches ", bold(`${plural(counts.sectors, "sector")} in ${plural(counts.lines, "line")}`),
-      ` and uses ${counts.used.toLocaleString("en")} of ${(counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${same}`, ...givers, rest];
+      ` and uses ${counts.used.toLocaleString("en")} of ${(counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${same}`, ...givers, ...left, rest];
   }
   if (kind === "at") return [where, bold(`${who} ${one ? "goes" : "go"} on here`), ".", rest];
   if (kind === "wait") return [where, bold(`${who} ${one ? "waits" : "wait"} at a barrier`), " for the other warps of the block.", rest];
@@ -1032,9 +1036,14 @@ function start() {
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
   document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
   go(0);
+  // Two versions of one kernel make the same requests, up to where they differ.
+  if (runs.some(run => runs.some(other => other.name === "my_" + run.name))) setSync("instruction");
   const kind = data.find || "wrong", r = runs.findIndex(run => run.kinds[kind] && run.kinds[kind].length);
   if (location.hash) readUrl();
-  else if (r >= 0) goTo(r, runs[r].kinds[kind][0]);
+  else if (r >= 0) {
+    $("kind").value = kind;
+    goTo(r, runs[r].kinds[kind][0]);
+  }
   else if (data.tour.length) showStop(0);
   document.body.dataset.ready = Math.round(performance.now());
 }

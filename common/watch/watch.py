@@ -123,7 +123,7 @@ def main():
         sys.exit(f"error: {error}")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(page(found, stops, arguments.find), encoding="utf-8")
-    print(arguments.output)
+    print(f"Open in a browser: {arguments.output}")
 
 
 if __name__ == "__main__":
