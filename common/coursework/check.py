@@ -84,9 +84,10 @@ class Result:
 
 
 def tidy(report):
-    """A report of the CPU backend without the launch that heard of it and the kernel's arguments, and
-    with elements instead of bytes."""
-    report = re.sub(r"^.*?\): kernel (?:void )?(?:\w+::)*(\w+)(<.*?>)?\(.*?\)(?= at |, block )", r"\1", report, count=1)
+    """A report of the CPU backend without the call that heard of it and the kernel's template arguments,
+    and with elements instead of bytes."""
+    report = re.sub(r" \(\w+\.\w+:\d+: [^()]*\(cudaError\w+\)\)$", "", report)
+    report = re.sub(r"^kernel (\w+)(<.*?>)?(?= at |, block |:)", r"\1", report)
 
     def element(match):
         verb, size, between, offset, shared, array = match.groups()[:6]

@@ -14,8 +14,9 @@ void check(cudaError_t status, const std::string& what, const char* file, int li
   std::string text = place + ": " + what + ": " + cudaGetErrorString(status) + " (" +
                      cudaGetErrorName(status) + ")";
 #ifndef SPMV_CUDA
+  // What a thread did says more than the call that heard of it.
   const std::string report = simt::take_report();
-  if (!report.empty()) text += ": " + report;
+  if (!report.empty()) text = report + " (" + text + ")";
 #endif
   throw DeviceError(text);
 }

@@ -25,22 +25,6 @@ double sectors_a_request(const Traffic& t) {
   return t.requests ? static_cast<double>(t.sectors) / static_cast<double>(t.requests) : NAN;
 }
 
-std::string short_kernel_name(const std::string& function) {
-  const std::size_t at = function.find("_kernel");
-  if (at == std::string::npos) return function;
-  std::size_t begin = function.find_last_of(": ", at);
-  begin = begin == std::string::npos ? 0 : begin + 1;
-  std::size_t end = function.find_first_of("<(", at);
-  if (end == std::string::npos) return function.substr(begin);
-  if (function[end] == '<') {
-    int depth = 0;
-    do {
-      depth += (function[end] == '<') - (function[end] == '>');
-    } while (++end < function.size() && depth > 0);
-  }
-  return function.substr(begin, end - begin);
-}
-
 // --- From simt ----------------------------------------------------------------------------------
 
 #ifndef SPMV_CUDA
@@ -71,10 +55,6 @@ simt::SourceLine source_of(const void* pc) {
   return source;
 }
 
-std::string name_of(const void* kernel) {
-  return short_kernel_name(simt::function_name(kernel));
-}
-
 }  // namespace
 
 std::vector<Traffic> traffic_by_array(const simt::Profile& profile) {
@@ -103,7 +83,7 @@ Profile make_profile(const simt::Profile& profile, const std::string& gpu) {
   for (const void* const kernel : profile.order) {
     order.emplace(kernel, order.size());
     const simt::KernelCounts& k = profile.kernels.at(kernel);
-    result.kernels.push_back({name_of(kernel),
+    result.kernels.push_back({simt::kernel_name(kernel),
                               k.launches,
                               k.blocks.parts,
                               k.warps.parts,
@@ -119,7 +99,7 @@ Profile make_profile(const simt::Profile& profile, const std::string& gpu) {
     const simt::SourceLine source = source_of(key.pc);
     LineTraffic& sum =
         sums[{order.at(key.kernel), source.file, source.line, key.array, key.access}];
-    sum.kernel = name_of(key.kernel);
+    sum.kernel = simt::kernel_name(key.kernel);
     sum.file = source.file;
     sum.line = source.line;
     sum.traffic.array = key.array;
@@ -133,8 +113,9 @@ Profile make_profile(const simt::Profile& profile, const std::string& gpu) {
     for (const auto& [key, samples] : profile.samples) {
       if (key.kernel != kernel) continue;
       const simt::SourceLine source = source_of(key.pc);
-      FirstRequest first{name_of(kernel), key.array,   to_string(key.space), to_string(key.access),
-                         source.file,     source.line, samples.front().size, {}};
+      FirstRequest first{simt::kernel_name(kernel), key.array,   to_string(key.space),
+                         to_string(key.access),     source.file, source.line,
+                         samples.front().size,      {}};
       for (const simt::RequestSample& sample : samples) {
         first.requests.emplace_back(std::begin(sample.offsets), std::end(sample.offsets));
       }

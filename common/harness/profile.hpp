@@ -41,7 +41,7 @@ nlohmann::ordered_json to_json(const Traffic& traffic);
 // The same for one line of the source. `space` may also be "none", with `access` "barrier" or "warp
 // operation" and the operation's name as `array`.
 struct LineTraffic {
-  std::string kernel;  // short_kernel_name()
+  std::string kernel;  // "csr_vector_kernel<2, double>"
   std::string file;    // from the root of the repository on, if it is there
   unsigned line = 0;   // 0 without debug information
   Traffic traffic;
@@ -76,9 +76,6 @@ struct Profile {
 
   bool empty() const { return kernels.empty(); }
 };
-
-// "csr_vector_kernel<2, double>" for the full name of a function.
-std::string short_kernel_name(const std::string& function);
 
 std::vector<Traffic> traffic_by_array(const simt::Profile& profile);
 Profile make_profile(const simt::Profile& profile, const std::string& gpu);

@@ -86,7 +86,7 @@ std::string trace_members(const simt::Trace& trace) {
   }
   Json launches = Json::array();
   for (const simt::TraceLaunch& launch : trace.launches) {
-    launches.push_back({{"kernel", short_kernel_name(simt::function_name(launch.kernel))},
+    launches.push_back({{"kernel", simt::kernel_name(launch.kernel)},
                         {"grid", triple(launch.grid)},
                         {"block", triple(launch.block)},
                         {"dynamic_shared_bytes", launch.dynamic_shared_bytes},

@@ -149,7 +149,7 @@ bool Gang::pass(unsigned number, bool progressed) {
 }
 
 void Gang::report_deadlock() {
-  std::string text = "kernel " + function_name(grids_[0]->grid().kernel) +
+  std::string text = "kernel " + kernel_name(grids_[0]->grid().kernel) +
                      ": deadlock: no block can go on before another one does";
   std::size_t named = 0;
   for (const auto& seat : seats_) {

@@ -774,7 +774,7 @@ std::string Block::describe_failure(const Lane& lane, const std::string& what,
                                     const void* pc) const {
   std::string line = pc ? source_line(pc) : "";
   if (!line.empty()) line = " at " + line;
-  return "kernel " + function_name(grid().kernel) + line + ", block " + to_text(index_) +
+  return "kernel " + kernel_name(grid().kernel) + line + ", block " + to_text(index_) +
          ", thread " + to_text(lane.thread) + ": " + what;
 }
 
@@ -811,7 +811,7 @@ void Block::report_deadlock() {
       return lane.state != Lane::State::kDone && lane.state != waiting->state;
     });
   }
-  std::string text = "kernel " + function_name(grid().kernel) + ", block " + to_text(index_) +
+  std::string text = "kernel " + kernel_name(grid().kernel) + ", block " + to_text(index_) +
                      ": deadlock: " + describe(*waiting);
   if (missing) text += ", but " + describe(*missing);
   const auto at_barrier = [](const Lane* lane) {

@@ -219,9 +219,21 @@ ProgramVariable find_program_variable(std::uintptr_t address) {
   return {variable->begin, variable->end - variable->begin, demangle(variable->mangled)};
 }
 
-std::string function_name(const void* pc) {
-  const Range* function = function_at(pc);
-  return function ? demangle(function->mangled) : "?";
+std::string kernel_name(const void* pc) {
+  const Range* const function = function_at(pc);
+  if (!function) return "?";
+  std::string name = demangle(function->mangled);
+  const std::string_view unnamed = "(anonymous namespace)::";
+  for (std::size_t at; (at = name.find(unnamed)) != std::string::npos;) {
+    name.erase(at, unnamed.size());
+  }
+  // From behind the last space or colon up to the parameters, outside of template arguments.
+  std::size_t begin = 0, end = 0;
+  for (int depth = 0; end < name.size() && (depth > 0 || name[end] != '('); ++end) {
+    depth += (name[end] == '<') - (name[end] == '>');
+    if (depth == 0 && (name[end] == ' ' || name[end] == ':')) begin = end + 1;
+  }
+  return name.substr(begin, end - begin);
 }
 
 std::uintptr_t executable_address() {

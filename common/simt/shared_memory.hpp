@@ -45,8 +45,8 @@ struct ProgramVariable {
 };
 ProgramVariable find_program_variable(std::uintptr_t address);
 
-// Demangled name of the function that holds `pc`; "?" if there is none.
-std::string function_name(const void* pc);
+// "csr_vector_kernel<2, double>" for the function that holds `pc`; "?" if there is none.
+std::string kernel_name(const void* pc);
 // Where the executable was loaded: subtracted from an address it gives the one in the file.
 std::uintptr_t executable_address();
 

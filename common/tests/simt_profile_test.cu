@@ -617,7 +617,7 @@ TEST_CASE("profiles hold what happens between start and stop", "[simt]") {
   const Profile one = simt::stop_profile();
   CHECK(counts(one, "in", Access::kLoad).requests == 2);
   for (const auto& [key, value] : one.accesses) {
-    CHECK(contains(simt::function_name(key.kernel), "strided_kernel<float>"));
+    CHECK(contains(simt::kernel_name(key.kernel), "strided_kernel<float>"));
     CHECK(contains(simt::source_line(key.pc), "simt_profile_test.cu:"));
     CHECK(key.space == Space::kGlobal);
   }
