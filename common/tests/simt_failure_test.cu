@@ -65,11 +65,10 @@ TEST_CASE("accesses past an array's ends are reported", "[simt]") {
   if (lacks_instrumentation()) return;
   const Buffer<float> x("x", std::vector<float>(100));
   Buffer<float> y("y", 256);
-  check_report(
-      failure_of(read_kernel, {1, 128}, x.data(), 0, y.data()),
-      {"cudaErrorIllegalAddress", "kernel read_kernel at ",
-       place(kReadLine), "block (0,0,0), thread (100,0,0)",
-       "reads 4 bytes at an address that is 400 bytes into 'x', which has 400"});
+  check_report(failure_of(read_kernel, {1, 128}, x.data(), 0, y.data()),
+               {"cudaErrorIllegalAddress", "kernel read_kernel at ", place(kReadLine),
+                "block (0,0,0), thread (100,0,0)",
+                "reads 4 bytes at an address that is 400 bytes into 'x', which has 400"});
   check_report(failure_of(read_kernel, {1, 64}, x.data(), -1, y.data()),
                {place(kReadLine),
                 "thread (0,0,0): reads 4 bytes at an address that is 4 bytes "
@@ -256,13 +255,12 @@ TEST_CASE("lanes that wait for lanes that do not come are reported", "[simt]") {
   Buffer<float> floats("floats", 64);
   Buffer<int> ints("ints", std::vector<int>(64));
   under_every_schedule([&] {
-    check_report(
-        failure_of(missing_lane_kernel, {1, 32}),
-        {"cudaErrorLaunchFailure",
-         "kernel missing_lane_kernel, block (0,0,0): deadlock: thread (0,0,0) "
-         "waits at __syncwarp with mask 0xffffffff" +
-             place(kMissingLine),
-         "but thread (16,0,0) waits at __syncthreads at simt_failure_test.cu:"});
+    check_report(failure_of(missing_lane_kernel, {1, 32}),
+                 {"cudaErrorLaunchFailure",
+                  "kernel missing_lane_kernel, block (0,0,0): deadlock: thread (0,0,0) "
+                  "waits at __syncwarp with mask 0xffffffff" +
+                      place(kMissingLine),
+                  "but thread (16,0,0) waits at __syncthreads at simt_failure_test.cu:"});
     check_report(failure_of(barrier_against_shuffle_kernel, {1, 64}, floats.data()),
                  {"deadlock", "thread (1,0,0) waits at __shfl_sync with mask 0xffffffff",
                   "but thread (0,0,0) waits at __syncthreads"});
@@ -306,8 +304,7 @@ TEST_CASE("reads of what was never written are reported", "[simt]") {
   if (lacks_instrumentation()) return;
   Buffer<double> from("from", 100), to("to", 100);
   check_report(failure_of(copy_kernel, {1, 100}, from.data(), to.data()),
-               {"cudaErrorLaunchFailure", "kernel copy_kernel at ",
-                place(kCopyLine),
+               {"cudaErrorLaunchFailure", "kernel copy_kernel at ", place(kCopyLine),
                 "block (0,0,0), thread (0,0,0): reads 8 bytes, 0 bytes into "
                 "'from', that was not written"});
   // Written by the host, by a memset, by a kernel, by a copy of what was written.
