@@ -12,7 +12,7 @@
 namespace spmv::multigpu {
 namespace {
 
-const std::vector<std::string> kGpuMatrices{"stencil3d:256x256x256,points=27"};
+const std::vector<std::string> kGpuMatrices{"stencil3d:128x128x128,points=27"};
 const std::vector<std::string> kCpuMatrices{"stencil2d:120x100", "powerlaw:8000x8000,nnz=60000"};
 
 int run(Options options, CommandArguments arguments) {
