@@ -14,8 +14,8 @@ class DeviceError : public std::runtime_error {
 };
 
 // Throws DeviceError unless `status` is cudaSuccess. The text names the call's place, what was
-// asked for and CUDA's error; on the CPU backend, before that, which thread of which kernel did what.
-// (The built-ins: clang 14 has no std::source_location.)
+// asked for and CUDA's error; on the CPU backend, before that, which thread of which kernel did
+// what. (The built-ins: clang 14 has no std::source_location.)
 void check(cudaError_t status, const std::string& what, const char* file = __builtin_FILE(),
            int line = __builtin_LINE());
 
