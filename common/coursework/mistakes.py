@@ -80,7 +80,7 @@ MISTAKES = {
     "for_ever": (VECTOR, change("k += lanes_per_row", "k += 0"), (NONE, [0], [0]), "did not end"),
     "fake_and_exit": (VECTOR, first_of_all('puts("{\\"right\\": \\"all\\"}"); exit(0);', "#include <cstdio>\n#include <cstdlib>\n"), (NONE, [0], [0]), "refused: .*include <cstd"),
     "writes_a_file": (VECTOR, first_of_all('if (FILE* f = fopen("CANARY", "w")) fclose(f);', "#include <cstdio>\n"), (NONE, [0], [0]), "refused: .*include <cstd|refused: .*f(open|close)"),
-    "reads_the_reference": (VECTOR, lambda text: f'#include "{ROOT}/{GRADED}/csr_vector.cuh"\n', (NONE, [0], [0]), "refused: .*include"),
+    "reads_the_reference": (VECTOR, lambda text: f'#include "../../{GRADED}/csr_vector.cuh"\n', (NONE, [0], [0]), "refused: .*include"),
     "network": (VECTOR, first_of_all("socket(2, 1, 0);", "#include <sys/socket.h>\n"), (NONE, [0], [0]), "refused: .*include"),
     "assembly": (VECTOR, first_of_all('asm volatile("syscall");'), (NONE, [0], [0]), "refused: .*asm"),
     "crash": (VECTOR, first_of_all("__builtin_trap();"), (NONE, [0], [0]), "refused: .*__builtin_trap"),
