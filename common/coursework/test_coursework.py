@@ -888,7 +888,7 @@ class Watch(unittest.TestCase):
             self.assertRegex(page, rf'\["failure","[^"]*{where}')
             text = self.make(place, 2, "check", f"ARGS={exercise}")
             self.assertRegex(text, rf"UNSAFE  .*{kernel.name}:{line}.*race")
-            self.assertRegex(text, rf"line {line}, lane \d+ of warp \d+, block \d+: race: (?s:.*)make watch .*KERNELS={exercise}")
+            self.assertRegex(text, rf"line {line}, lane \d+ of warp \d+, block \d+: race: (?s:.*)make -C {GRADED} watch KERNELS={exercise} ")
 
     def make(self, place, status, *words):
         done = subprocess.run(["make", "BACKEND=cpu", *words], cwd=place, capture_output=True, text=True)
