@@ -795,6 +795,7 @@ TEST_CASE("one pass: a plan chooses groups of lanes for rows that are alike, sha
 TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows of whole warps",
           "[06]") {
   STATIC_REQUIRE(rows_suit_memory(0));
+  STATIC_REQUIRE(!rows_suit_memory(-1));
   STATIC_REQUIRE(!rows_suit_memory(4));
   STATIC_REQUIRE(rows_suit_memory(5));
   STATIC_REQUIRE(rows_may_suit_memory(4'000'000, 20'000'000));
