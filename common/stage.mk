@@ -15,8 +15,9 @@ include $(dir $(lastword $(MAKEFILE_LIST)))build.mk
 
 STEP := $(notdir $(CURDIR))
 PRECISION ?= f64
-# A file is looked for from here, and from where `make -C` was called.
-MATRIX_FOUND := $(firstword $(wildcard $(MATRIX) $(PWD)/$(MATRIX)) $(MATRIX))
+# $(call found,FILE): looked for from here, and from where `make -C` was called.
+found = $(firstword $(wildcard $(1) $(PWD)/$(1)) $(1))
+MATRIX_FOUND := $(call found,$(MATRIX))
 SPMV := $(OUT)/$(STEP)/spmv
 TESTS := $(OUT)/$(STEP)/tests
 
@@ -56,9 +57,9 @@ test: $(TESTS)  ## this step's tests
 watch: $(WATCH)  ## a page on which one watches kernels run
 	@python3 $(ROOT)/common/watch/watch.py $(WATCH) $(ROOT)/build/watch/$(STEP).html --tour tour.txt \
 	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) $(if $(FIND),--find $(FIND)) \
-	  $(if $(TRACE),--trace '$(firstword $(wildcard $(TRACE) $(PWD)/$(TRACE)) $(TRACE))') --precision $(PRECISION) $(or $(WATCH_ARGS),$(ARGS)) $(or_quit)
+	  $(if $(TRACE),--trace '$(call found,$(TRACE))') --precision $(PRECISION) $(or $(WATCH_ARGS),$(ARGS)) $(or_quit)
 check:  ## is it right, safe, and does it ask little of memory?
-	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(if $(KERNEL),--kernel '$(firstword $(wildcard $(KERNEL) $(PWD)/$(KERNEL)) $(KERNEL))') $(ARGS) || { status=$$?; $(MOMENT); (exit $$status); } $(or_quit)
+	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(if $(KERNEL),--kernel '$(call found,$(KERNEL))') $(ARGS) || { status=$$?; $(MOMENT); (exit $$status); } $(or_quit)
 # Where the program that shows it has been built.
 MOMENT := $(if $(filter cpu,$(BACKEND)),$(if $(wildcard $(SPMV)),$(MAKE) -s moment PWD='$(PWD)' 2>/dev/null,:),:)
 moment: $(SPMV)

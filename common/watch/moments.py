@@ -118,13 +118,14 @@ def main():
             names = watch.names_in(program, step.resolve().name[:2])
             kernels = [name for name in names if name.startswith("my_")] or names
         lines = first_wrong(program, kernels, command)
-        if not lines and "--wrong" in sys.argv:
-            print(f"Right on {', '.join(MATRICES)}. What is wrong needs another matrix:\n        {command} MATRIX=...")
-        lines = lines or "--wrong" not in sys.argv and worst(program, kernels, command)
+        if not lines and "--wrong" not in sys.argv:
+            lines = worst(program, kernels, command)
     except traces.TraceError as error:
         sys.exit(f"error: {error}")
     if lines:
         print(f"Where: {lines[0]}.\n        {lines[1]}")
+    elif "--wrong" in sys.argv:
+        print(f"Right on {', '.join(MATRICES)}. What is wrong needs another matrix:\n        {command} MATRIX=...")
 
 
 if __name__ == "__main__":
