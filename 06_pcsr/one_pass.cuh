@@ -100,15 +100,15 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
   while (width < most && loads(width) * rows < nnz) ++width;
   while (width < 5 && (1LL * rows << width) < 65536) ++width;
   while (width < most && found.longest > 3 * loads(width)) ++width;
-  const long long all = found.rounds[width] * loads(width > 5 ? width : 5);
+  const long long all = found.rounds(width, rows) * loads(width > 5 ? width : 5);
   const bool suits = found.longest <= 3 * loads(width) && all <= 5LL * nnz / 2 + 600'000;
   return suits && (fits_l2 || rows_suit_memory(width)) ? width : -1;
 }
 
 // --- Preparation --------------------------------------------------------------------------------
 
-inline constexpr int kPrepareThreads = 1024;   // per block
-inline constexpr int kStatisticsBlocks = 128;  // at most
+inline constexpr int kPrepareThreads = 512;    // per block
+inline constexpr int kStatisticsBlocks = 256;  // at most
 
 // The first share_blocks blocks find shares, one per warp; each of the others looks at a part of
 // the rows and writes an element of `statistics`.
@@ -140,16 +140,16 @@ __global__ void prepare_one_pass_kernel(int share_blocks, int share_count, unsig
     found.longest = max(found.longest, __shfl_down_sync(0xffffffffu, found.longest, distance));
 #pragma unroll
     for (int w = 0; w < kRowsWidths; ++w) {
-      found.rounds[w] += __shfl_down_sync(0xffffffffu, found.rounds[w], distance);
+      found.more_rounds[w] += __shfl_down_sync(0xffffffffu, found.more_rounds[w], distance);
     }
   }
   if (lane == 0) of_warp[warp] = found;
   __syncthreads();
   const int w = static_cast<int>(threadIdx.x);
   if (w < kRowsWidths) {
-    long long rounds = 0;
-    for (const RowsStatistics& of : of_warp) rounds += of.rounds[w];
-    statistics[statistics_block].rounds[w] = rounds;
+    int more_rounds = 0;
+    for (const RowsStatistics& of : of_warp) more_rounds += of.more_rounds[w];
+    statistics[statistics_block].more_rounds[w] = more_rounds;
   } else if (w == kRowsWidths) {
     int longest = 0;
     for (const RowsStatistics& of : of_warp) longest = max(longest, of.longest);
@@ -208,7 +208,7 @@ class OnePassPlan {
     cudaFreeHost(statistics_);
   }
 
-  // Computes sizes and allocates: 20 KB of pinned host memory and, unless `workspace` is given,
+  // Computes sizes and allocates: 12 KB of pinned host memory and, unless `workspace` is given,
   // workspace_bytes() of device memory. Reads nothing of the matrix; waits for the default stream.
   // `workspace` is aligned to 16 bytes (as cudaMalloc's memory is) and stays the caller's.
   // Errors: cudaErrorInvalidValue for negative sizes, sizes beyond the limits, null pointers of

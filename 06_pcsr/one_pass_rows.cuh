@@ -114,14 +114,19 @@ __global__ void __launch_bounds__(rows_threads(lanes))
 // What prepare_one_pass_kernel finds out about the row lengths.
 struct RowsStatistics {
   int longest;
-  // rounds[w]: how often the warps of pcsr_rows_kernel with 2^w lanes per row go through their
-  // loop, at least once each; groups of several warps are counted once.
-  long long rounds[kRowsWidths];
+  // more_rounds[w]: how often the warps of pcsr_rows_kernel with 2^w lanes per row go through their
+  // loop beyond the first time; groups of several warps are counted once. At most nnz / 8.
+  int more_rounds[kRowsWidths];
 
   // Those of these rows and of `others`.
   __host__ __device__ void add(const RowsStatistics& others) {
     if (others.longest > longest) longest = others.longest;
-    for (int w = 0; w < kRowsWidths; ++w) rounds[w] += others.rounds[w];
+    for (int w = 0; w < kRowsWidths; ++w) more_rounds[w] += others.more_rounds[w];
+  }
+  // more_rounds and the first ones: of a warp, or of the group of warps that owns a row.
+  __host__ __device__ constexpr long long rounds(int w, int rows) const {
+    const int rows_together = w < 5 ? 32 >> w : 1;
+    return (1LL * rows + rows_together - 1) / rows_together + more_rounds[w];
   }
 };
 
@@ -130,17 +135,20 @@ __device__ __forceinline__ void look_at_rows(int first_row, int rows, const int*
                                              RowsStatistics& statistics) {
   const int lane = threadIdx.x % 32;
   const int row = first_row + lane;
-  int longest = row < rows ? row_offsets[row + 1] - row_offsets[row] : -1;
-  statistics.longest = max(statistics.longest, longest);
-  // From one row per warp to 32: the longest of a warp's rows decides.
+  const int length = row < rows ? row_offsets[row + 1] - row_offsets[row] : 0;
+  statistics.longest = max(statistics.longest, length);
+  int longest[6];  // of the 32 >> w rows that a warp has with 2^w lanes for each
+  longest[5] = length;
 #pragma unroll
-  for (int w = kRowsWidths - 1; w >= 0; --w) {
+  for (int w = 4; w >= 0; --w) {
+    longest[w] = max(longest[w + 1], __shfl_xor_sync(0xffffffffu, longest[w + 1], 16 >> w));
+  }
+#pragma unroll
+  for (int w = 0; w < kRowsWidths; ++w) {
+    if (longest[0] <= kRowsItems << w) break;  // one round is enough, with more lanes, too
     const int rows_together = w < 5 ? 32 >> w : 1;
-    if (rows_together > 1) {
-      longest = max(longest, __shfl_xor_sync(0xffffffffu, longest, rows_together / 2));
-    }
-    if (lane % rows_together == 0 && longest >= 0) {
-      statistics.rounds[w] += max((longest + (kRowsItems << w) - 1) / (kRowsItems << w), 1);
+    if (lane % rows_together == 0) {
+      statistics.more_rounds[w] += (longest[w < 5 ? w : 5] - 1) / (kRowsItems << w);
     }
   }
 }

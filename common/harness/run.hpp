@@ -63,7 +63,8 @@ struct Record {
   std::vector<WrongRow> wrong_rows;
 };
 
-// A kernel ready to multiply, and how long that took.
+// A kernel ready to multiply, and how long that took: on a GPU the median of five times, where they
+// are short.
 template <typename T>
 struct Prepared {
   std::unique_ptr<Spmv<T>> spmv;
