@@ -1,6 +1,9 @@
 // What the conversions of step 08 share: launches, a scan, layout.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "device/csr.hpp"
 #include "device/launch.hpp"
 #include "padding.hpp"
@@ -8,10 +11,10 @@
 
 namespace spmv {
 
-// Kernels with a thread for each of `count`, in blocks of 128 or, if that is enough, one smaller
+// Kernels with a thread for each of `count`, in blocks of `most` or, if that is enough, one smaller
 // one.
-inline device::Shape threads_for(std::size_t count) {
-  const std::size_t threads = count < 128 ? device::divide_up(count, std::size_t{32}) * 32 : 128;
+inline device::Shape threads_for(std::size_t count, std::size_t most = 128) {
+  const std::size_t threads = std::min(device::divide_up(count, std::size_t{32}) * 32, most);
   if (count == 0) return {dim3(0), dim3(32)};
   return {dim3(static_cast<unsigned>(device::divide_up(count, threads))),
           dim3(static_cast<unsigned>(threads))};
@@ -38,14 +41,14 @@ void exclusive_scan(const Count* counts, long long count, Sum* begins) {
   device::launch(scan_tiles_kernel<Count, Sum>, shape, count, counts, tile_begins.data(), begins);
 }
 
-// The element at `index`, which is waited for.
+// The last `count` elements, which are waited for.
 template <typename Element>
-Element read_one(const device::Buffer<Element>& buffer, std::size_t index) {
-  Element element;
-  device::check(
-      cudaMemcpy(&element, buffer.data() + index, sizeof(Element), cudaMemcpyDeviceToHost),
-      "copying from the device");
-  return element;
+std::vector<Element> read_last(const device::Buffer<Element>& buffer, std::size_t count) {
+  std::vector<Element> last(count);
+  device::check(cudaMemcpy(last.data(), buffer.data() + buffer.size() - count,
+                           count * sizeof(Element), cudaMemcpyDeviceToHost),
+                "copying from the device");
+  return last;
 }
 
 // Elements from the beginning of one row or diagonal to that of the next: whole sectors.

@@ -1,6 +1,7 @@
 // Step 08, conversions from CSR that go by rows: to COO, ELL and sliced ELL.
 //
-//   thread   owns one row of the CSR matrix, or one slot of a slice
+//   thread   owns one row of the CSR matrix
+//   warp     for ELL and sliced ELL: owns 32 rows, or every so many columns of them
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,12 +18,22 @@ __device__ __forceinline__ int max_of_warp(int value) {
   return value;
 }
 
+// *maximum becomes the largest `value` of any thread in the grid, if it is larger than *maximum.
+// Called by all threads.
+__device__ __forceinline__ void max_of_grid(int value, int* maximum) {
+  __shared__ int of_block;
+  if (threadIdx.x == 0) of_block = value;
+  __syncthreads();
+  const int of_warp = max_of_warp(value);
+  if (threadIdx.x % 32 == 0) atomicMax(&of_block, of_warp);
+  __syncthreads();
+  if (threadIdx.x == 0) atomicMax(maximum, of_block);
+}
+
 // *longest becomes the length of the longest row. Precondition: it is 0.
 static __global__ void longest_row_kernel(unsigned rows, const int* row_offsets, int* longest) {
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
-  const int length = row < rows ? row_offsets[row + 1] - row_offsets[row] : 0;
-  const int of_warp = max_of_warp(length);
-  if (threadIdx.x % 32 == 0) atomicMax(longest, of_warp);
+  max_of_grid(row < rows ? row_offsets[row + 1] - row_offsets[row] : 0, longest);
 }
 
 // histogram[n] becomes the number of rows of n nonzeros, and of `bins - 1` or more for the last.
@@ -37,20 +48,65 @@ static __global__ void row_histogram_kernel(unsigned rows, const int* row_offset
   if (first && bin >= 0) atomicAdd(&histogram[bin], __popc(alike));
 }
 
-// The first `width` nonzeros of each row.
+// 32 rows on their way from CSR, where the nonzeros of a row lie side by side, to a format in which
+// those of a column do. One column more than is used, against bank conflicts.
+inline constexpr int kTileColumns = 16;
+template <typename T>
+struct Tile {
+  int columns[32][kTileColumns + 1];
+  T values[32][kTileColumns + 1];
+};
+
+inline constexpr int kConvertWarps = 4;  // per block
+
+// Copies 32 rows, one per lane of the calling warp, padded to `width`: column j of the lane's row
+// goes to place + j * pitch. The blockDim.y warps that have the same rows share the tiles.
+template <typename T>
+__device__ __forceinline__ void copy_rows(int begin, int length, int width,
+                                          const int* __restrict__ column_indices,
+                                          const T* __restrict__ values, std::size_t place,
+                                          std::size_t pitch, int* __restrict__ to_columns,
+                                          T* __restrict__ to_values) {
+  __shared__ Tile<T> tiles[kConvertWarps];
+  Tile<T>& tile = tiles[threadIdx.z * blockDim.y + threadIdx.y];
+  const int lane = static_cast<int>(threadIdx.x);
+  int lanes_per_row = 1;  // that read it
+  while (lanes_per_row < kTileColumns && lanes_per_row < width) lanes_per_row *= 2;
+  const int tiles_apart = static_cast<int>(blockDim.y) * kTileColumns;
+  for (int first = static_cast<int>(threadIdx.y) * kTileColumns; first < width;
+       first += tiles_apart) {
+    const int own = lane % lanes_per_row;
+#pragma unroll 4
+    for (int row = lane / lanes_per_row; row < 32; row += 32 / lanes_per_row) {
+      const int row_begin = __shfl_sync(0xffffffffu, begin, row);
+      const int row_length = __shfl_sync(0xffffffffu, length, row);
+      const bool exists = first + own < row_length;
+      tile.columns[row][own] = exists ? column_indices[row_begin + first + own] : kNoColumn;
+      tile.values[row][own] = exists ? values[row_begin + first + own] : T{0};
+    }
+    __syncwarp();
+    for (int j = 0; j < kTileColumns && first + j < width; ++j) {
+      to_columns[place + (first + j) * pitch] = tile.columns[lane][j];
+      to_values[place + (first + j) * pitch] = tile.values[lane][j];
+    }
+    __syncwarp();
+  }
+}
+
+// The first `width` nonzeros of each row. Blocks as tile_shape() makes them.
 template <typename T>
 __global__ void csr_to_ell_kernel(unsigned rows, const int* row_offsets, const int* column_indices,
                                   const T* values, int width, std::size_t pitch, int* ell_columns,
                                   T* ell_values) {
-  const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row >= rows) return;
-  const int begin = row_offsets[row];
-  const int length = row_offsets[row + 1] - begin;
-  std::size_t place = row;
-  for (int j = 0; j < width; ++j, place += pitch) {
-    ell_columns[place] = j < length ? column_indices[begin + j] : kNoColumn;
-    ell_values[place] = j < length ? values[begin + j] : T{0};
+  const unsigned first_row = (blockIdx.x * blockDim.z + threadIdx.z) * 32;
+  if (first_row >= rows) return;
+  const unsigned row = first_row + threadIdx.x;
+  int begin = 0, length = 0;
+  if (row < rows) {
+    begin = row_offsets[row];
+    length = row_offsets[row + 1] - begin;
   }
+  copy_rows(begin, length, width, column_indices, values, row, pitch, ell_columns, ell_values);
 }
 
 // How many nonzeros each row has behind its first `skipped`.
@@ -97,27 +153,28 @@ static __global__ void sort_windows_kernel(unsigned rows, const int* row_offsets
   places[window_begin + rank] = static_cast<unsigned char>(own);
 }
 
-// One warp per slice.
+// One warp per slice. *widest becomes the width of the widest. Precondition: it is 0.
 static __global__ void slice_widths_kernel(unsigned rows, const int* row_offsets,
-                                           const unsigned char* places, int* widths) {
+                                           const unsigned char* places, int* widths, int* widest) {
   const unsigned slot = blockIdx.x * blockDim.x + threadIdx.x;
   int length = 0;
   if (slot < rows) {
     const unsigned row = row_of_slot(slot, places);
     length = row_offsets[row + 1] - row_offsets[row];
   }
-  const int widest = max_of_warp(length);
-  if (slot % kSlice == 0 && slot < rows) widths[slot / kSlice] = widest;
+  const int of_slice = max_of_warp(length);
+  if (slot % kSlice == 0 && slot < rows) widths[slot / kSlice] = of_slice;
+  max_of_grid(of_slice, widest);
 }
 
-// One thread per slot, those without a row included, so that all padding is written.
+// All padding is written, also in slots without a row. Blocks as tile_shape() makes them.
 template <typename T>
 __global__ void csr_to_sell_kernel(unsigned rows, const int* row_offsets, const int* column_indices,
                                    const T* values, const long long* slice_begins,
                                    const unsigned char* places, int* sell_columns, T* sell_values) {
-  const unsigned slot = blockIdx.x * blockDim.x + threadIdx.x;
-  const unsigned slice = slot / kSlice;
+  const unsigned slice = blockIdx.x * blockDim.z + threadIdx.z;
   if (slice > (rows - 1) / kSlice) return;
+  const unsigned slot = slice * kSlice + threadIdx.x;
   int begin = 0, length = 0;
   if (slot < rows) {
     const unsigned row = row_of_slot(slot, places);
@@ -126,11 +183,9 @@ __global__ void csr_to_sell_kernel(unsigned rows, const int* row_offsets, const 
   }
   const long long first = slice_begins[slice];
   const int width = static_cast<int>(slice_begins[slice + 1] - first);
-  std::size_t place = static_cast<std::size_t>(first) * kSlice + slot % kSlice;
-  for (int j = 0; j < width; ++j, place += kSlice) {
-    sell_columns[place] = j < length ? column_indices[begin + j] : kNoColumn;
-    sell_values[place] = j < length ? values[begin + j] : T{0};
-  }
+  copy_rows(begin, length, width, column_indices, values,
+            static_cast<std::size_t>(first) * kSlice + threadIdx.x, kSlice, sell_columns,
+            sell_values);
 }
 
 }  // namespace spmv

@@ -13,13 +13,21 @@
 
 namespace spmv {
 
+// For copy_rows(), where the rows are padded to `width` on average.
+inline device::Shape tile_shape(Index rows, double width) {
+  const unsigned warps = width > 2 * kTileColumns ? 4 : width > kTileColumns ? 2 : 1;
+  const unsigned in_block = 32 * kConvertWarps / warps;  // rows
+  return {dim3(device::divide_up(static_cast<unsigned>(rows), in_block)),
+          dim3(32, warps, kConvertWarps / warps)};
+}
+
 template <typename T>
 int longest_row(const device::DeviceCsr<T>& a) {
   device::Buffer<int> longest("longest_row", 1);
   fill_with_zero(longest);
-  device::launch(longest_row_kernel, threads_for(a.rows), a.rows, a.row_offsets.data(),
+  device::launch(longest_row_kernel, threads_for(a.rows, 512), a.rows, a.row_offsets.data(),
                  longest.data());
-  return read_one(longest, 0);
+  return read_last(longest, 1).front();
 }
 
 // The first `width` nonzeros of each row.
@@ -39,7 +47,7 @@ struct Ell {
     check_memory("ELL", static_cast<double>(pitch) * width * (sizeof(Index) + sizeof(T)));
     columns = device::Buffer<Index>("columns", pitch * width);
     values = device::Buffer<T>("values", pitch * width);
-    device::launch(csr_to_ell_kernel<T>, threads_for(rows), rows, a.row_offsets.data(),
+    device::launch(csr_to_ell_kernel<T>, tile_shape(rows, width), rows, a.row_offsets.data(),
                    a.column_indices.data(), a.values.data(), width, pitch, columns.data(),
                    values.data());
   }
@@ -61,7 +69,7 @@ device::DeviceCoo<T> coo_from(const device::DeviceCsr<T>& a, int skipped) {
   device::launch(remainders_kernel, threads_for(a.rows), a.rows, a.row_offsets.data(), skipped,
                  lengths.data());
   exclusive_scan(lengths.data(), a.rows, begins.data());
-  coo.nnz = read_one(begins, a.rows);
+  coo.nnz = read_last(begins, 1).front();
   check_memory("COO", static_cast<double>(coo.nnz) * (2 * sizeof(Index) + sizeof(T)));
   coo.row_indices = device::Buffer<Index>("row_indices", coo.nnz);
   coo.column_indices = device::Buffer<Index>("column_indices", coo.nnz);
@@ -138,26 +146,27 @@ struct SlicedEll {
                      a.row_offsets.data(), places.data());
     }
     if (slices == 0) return;
-    device::Buffer<int> widths("slice_widths", slices);
+    device::Buffer<int> widths("slice_widths", static_cast<std::size_t>(slices) + 1);
+    fill_with_zero(widths);
     slice_begins = device::Buffer<long long>("slice_begins", static_cast<std::size_t>(slices) + 1);
-    device::launch(slice_widths_kernel, threads_for(rows), rows, a.row_offsets.data(),
-                   places.data(), widths.data());
+    device::launch(slice_widths_kernel, threads_for(rows, 512), rows, a.row_offsets.data(),
+                   places.data(), widths.data(), widths.data() + slices);
     exclusive_scan(widths.data(), slices, slice_begins.data());
-    const long long end = read_one(slice_begins, slices);
-    const long long last_width = read_one(widths, slices - 1);
-    warps = warps_per_slice(slices, longest_row(a), end,
+    const long long end = read_last(slice_begins, 1).front();
+    const std::vector<int> last_and_widest = read_last(widths, 2);
+    warps = warps_per_slice(slices, last_and_widest[1], end,
                             device::attribute(cudaDevAttrMultiProcessorCount));
     const auto places_in_all = static_cast<std::size_t>(end) * kSlice;
     // The last slice may have fewer rows than 32; what lies beside them is never read.
-    stored =
-        places_in_all - static_cast<std::size_t>(last_width) * (kSlice - 1 - (rows - 1) % kSlice);
+    stored = places_in_all -
+             static_cast<std::size_t>(last_and_widest[0]) * (kSlice - 1 - (rows - 1) % kSlice);
     check_padding("sliced ELL", static_cast<double>(stored), a.nnz, limit);
     check_memory("sliced ELL", static_cast<double>(places_in_all) * (sizeof(Index) + sizeof(T)));
     columns = device::Buffer<Index>("columns", places_in_all);
     values = device::Buffer<T>("values", places_in_all);
-    device::launch(csr_to_sell_kernel<T>, threads_for(rows), rows, a.row_offsets.data(),
-                   a.column_indices.data(), a.values.data(), slice_begins.data(), places.data(),
-                   columns.data(), values.data());
+    device::launch(csr_to_sell_kernel<T>, tile_shape(rows, 1.0 * end / slices), rows,
+                   a.row_offsets.data(), a.column_indices.data(), a.values.data(),
+                   slice_begins.data(), places.data(), columns.data(), values.data());
   }
   std::size_t bytes() const {
     return slice_begins.bytes() + places.bytes() + stored * (sizeof(Index) + sizeof(T));
