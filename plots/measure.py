@@ -498,8 +498,11 @@ class Counters:
         functions, why = count(job, runner)
         if why is not None or not functions:
             return f"FAILED: {why or 'nothing was counted'}"
-        file = self.file(runner.store, machine.has_gpu)
-        prove_counters.write(file, {**prove_counters.read(file), (job.matrix, job.precision): functions})
+        file, key = self.file(runner.store, machine.has_gpu), (job.matrix, job.precision)
+        counts = prove_counters.read(file)
+        if not runner.arguments.kernels:  # of all: what is not among them does not exist any more
+            counts.pop(key, None)
+        prove_counters.write(file, {**counts, key: {**counts.get(key, {}), **functions}})
         return f"{len(functions)} CUDA functions"
 
     @staticmethod

@@ -281,6 +281,17 @@ class Bench(unittest.TestCase):
                          {"launches": 2, "sites": 1, "load requests": 10, "load sectors": 40, "DRAM bytes read": 160})
         self.assertIn("all have records", self.bench("counters", "--device", "Some__GPU", backend="cpu")[1])
 
+    def test_counters_of_some_kernels_leave_those_of_others(self):
+        file = self.root / "Some__GPU" / "counters" / "counted.csv"
+        file.parent.mkdir(parents=True)
+        key = ("diagonal:1", "f64")
+        prove_counters.write(file, {key: {"b_kernel<double>": {"launches": 1, "sites": 1}}})
+        command = ["counters", "--device", "Some__GPU", "--fresh"]
+        self.bench(*command, "--kernels", "ell", backend="cpu")
+        self.assertEqual(set(prove_counters.read(file)[key]), {"a_kernel<double>", "b_kernel<double>"})
+        self.bench(*command, backend="cpu")
+        self.assertEqual(set(prove_counters.read(file)[key]), {"a_kernel<double>"})
+
     def tool(self, name, text):
         path = self.root / "tools" / name
         path.parent.mkdir(exist_ok=True)
