@@ -24,7 +24,7 @@ Machine<T>::Machine(const std::vector<Part<T>>& parts, const Kernel& kernel, con
       rows_(parts.back().first_row + parts.back().rows()),
       gpus_(parts.size()) {
   devices_ = device::available_devices(setup.devices > 0 ? setup.devices : size());
-  Transfers transfers = plan_transfers(parts, exchange_);
+  Transfers transfers = plan_transfers(parts, exchange_ == Exchange::kStores);
   for (int p = 0; p < size(); ++p) add(p, parts[p], p % devices_, transfers, kernel);
   if (exchange_ != Exchange::kNone) {
     transport_ = transport_within(setup.peer_access, std::move(transfers.all));

@@ -15,9 +15,7 @@
 namespace spmv::multigpu {
 namespace {
 
-constexpr int kSamples = 5;
 constexpr int kBusySteps = 20;
-constexpr int kFirstSteps = 4;  // with the norm, after which x has forgotten where it came from
 
 using Run = std::function<double(int)>;  // that many steps; milliseconds
 
@@ -240,7 +238,7 @@ bool measure_as(const Options& options, const CommandArguments& arguments,
   bool all_right = true;
   for (const Way& way : all_ways(options, kernels)) {
     fmt::print("\n");
-    print_heading(way, "GPU");
+    print_heading(way);
     const Outcome outcome = measurement.measure(way);
     print_outcome(way, outcome);
     all_right &= outcome.status != Outcome::Status::kWrong;

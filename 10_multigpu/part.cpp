@@ -51,15 +51,11 @@ std::vector<char> used_columns(const Csr<T>& slice) {
   return used;
 }
 
-// The part with its rows in order, and its halos, whose sources are columns, counted from the
-// owner's first; `matrix` is still empty.
-// used: used_columns(slice). receivers: of each row of the part, or none: a bit for each part that
-// needs its entry. Rows with the same receivers are side by side, first of all.
+// Puts the part's rows in order. receivers: of each row of the part, or none: a bit for each part
+// that needs its entry. Rows with the same receivers are side by side, first of all.
 template <typename T>
-Part<T> order_rows(const Csr<T>& slice, const Cuts& cuts, int p, Exchange exchange,
-                   const std::vector<char>& used, std::vector<unsigned> receivers) {
-  Part<T> part;
-  part.first_row = cuts[p];
+void order_rows(Part<T>& part, const Csr<T>& slice, const Cuts& cuts, int p,
+                std::vector<unsigned> receivers) {
   receivers.resize(slice.rows, 0);
   std::vector<char> is_boundary(slice.rows, 0);
 #pragma omp parallel for schedule(static) if (slice.nnz() > 100000)
@@ -79,22 +75,6 @@ Part<T> order_rows(const Csr<T>& slice, const Cuts& cuts, int p, Exchange exchan
                                             [&](Index row) { return receivers[row] != 0; });
   std::stable_sort(part.order.begin(), unsent,
                    [&](Index a, Index b) { return receivers[a] < receivers[b]; });
-
-  part.local_cols = slice.rows + (kAligned - slice.rows % kAligned) % kAligned;
-  for (int owner = 0; owner + 1 < static_cast<int>(cuts.size()); ++owner) {
-    if (owner == p) continue;
-    Halo halo{owner, part.local_cols, {}};
-    for (Index column = cuts[owner]; column < cuts[owner + 1]; ++column) {
-      part.remote_cols += used[column];
-      if (used[column] || exchange == Exchange::kParts) {
-        halo.sources.push_back(column - cuts[owner]);
-      }
-    }
-    if (halo.count() == 0) continue;
-    part.local_cols += halo.count();
-    part.halos.push_back(std::move(halo));
-  }
-  return part;
 }
 
 // Fills in the part's matrix.
@@ -103,10 +83,7 @@ void renumber(Part<T>& part, const Csr<T>& slice, const Cuts& cuts) {
   std::vector<Index> local(cuts.back());  // of each column that the part uses, its place in local x
   for (Index i = 0; i < part.rows(); ++i) local[part.first_row + part.order[i]] = i;
   for (const Halo& halo : part.halos) {
-    const Index first = cuts[halo.owner];
-    for (Index i = 0; i < halo.count(); ++i) {
-      local[first + halo.sources[i]] = halo.ghost_begin + i;
-    }
+    for (Index i = 0; i < halo.count(); ++i) local[halo.columns[i]] = halo.ghost_begin + i;
   }
   part.matrix = take_rows(slice, part.order, part.local_cols, local);
 }
@@ -135,52 +112,79 @@ Cuts cut(Partition partition, const std::vector<long long>& nonzeros, int parts)
 }
 
 template <typename T>
-std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts,
-                             Exchange exchange) {
+std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts, Exchange exchange,
+                             const Processes& processes) {
   const int count = static_cast<int>(slices.size());
   std::vector<Part<T>> parts(slices.size());
+  const auto each = [&](const std::function<void(int, Part<T>&)>& work) {
+    processes.together([&] {
+      for (int p = 0; p < count; ++p) {
+        if (processes.has(p)) work(p, parts[p]);
+      }
+    });
+  };
   if (exchange == Exchange::kNone) {
-    for (int p = 0; p < count; ++p) {
-      Part<T>& part = parts[p];
+    each([&](int p, Part<T>& part) {
       part.first_row = cuts[p];
       part.order.resize(slices[p].rows);
       std::iota(part.order.begin(), part.order.end(), Index{0});
       part.matrix = slices[p];
       part.local_cols = slices[p].cols;
-    }
+    });
     return parts;
   }
 
-  std::vector<std::vector<char>> used;
-  std::vector<unsigned> needed_by(cuts.back(), 0);  // a bit for each part but the owner
-  for (int p = 0; p < count; ++p) {
-    used.push_back(used_columns(slices[p]));
-    if (exchange != Exchange::kStores) continue;
-    for (Index column = 0; column < cuts.back(); ++column) {
-      const bool is_remote = column < cuts[p] || column >= cuts[p + 1];
-      if (is_remote && used[p][column]) needed_by[column] |= 1u << p;
-    }
-  }
-  std::vector<Index> place(cuts.back());
-  for (int p = 0; p < count; ++p) {
-    parts[p] = order_rows(slices[p], cuts, p, exchange, used[p],
-                          {needed_by.begin() + cuts[p], needed_by.begin() + cuts[p + 1]});
-    for (Index i = 0; i < parts[p].rows(); ++i) place[cuts[p] + parts[p].order[i]] = cuts[p] + i;
-  }
-  for (int p = 0; p < count; ++p) {
-    // Ghost entries stand in the order in which their owner has them.
-    for (Halo& halo : parts[p].halos) {
-      std::sort(halo.sources.begin(), halo.sources.end(), [&](Index a, Index b) {
-        return place[cuts[halo.owner] + a] < place[cuts[halo.owner] + b];
-      });
-    }
-    renumber(parts[p], slices[p], cuts);
-    for (Halo& halo : parts[p].halos) {
-      for (Index& source : halo.sources) {
-        source = place[cuts[halo.owner] + source] - cuts[halo.owner];
+  // Each part tells the owners which columns it needs.
+  const Lists nothing(slices.size(), std::vector<std::vector<Index>>(slices.size()));
+  Lists lists = nothing;
+  each([&](int p, Part<T>& part) {
+    const std::vector<char> used = used_columns(slices[p]);
+    for (int owner = 0; owner < count; ++owner) {
+      for (Index column = cuts[owner]; column < cuts[owner + 1] && owner != p; ++column) {
+        part.remote_cols += used[column];
+        if (used[column] || exchange == Exchange::kParts) lists[p][owner].push_back(column);
       }
     }
-  }
+  });
+  lists = processes.tell(std::move(lists));
+  // The owner orders its rows, and returns the columns in the order in which it has them.
+  each([&](int p, Part<T>& part) {
+    part.first_row = cuts[p];
+    std::vector<unsigned> receivers;
+    if (exchange == Exchange::kStores) {
+      receivers.resize(slices[p].rows);
+      for (int q = 0; q < count; ++q) {
+        for (const Index column : lists[p][q]) receivers[column - cuts[p]] |= 1u << q;
+      }
+    }
+    order_rows(part, slices[p], cuts, p, std::move(receivers));
+    std::vector<Index> place(slices[p].rows);
+    for (Index i = 0; i < part.rows(); ++i) place[part.order[i]] = i;
+    for (int q = 0; q < count; ++q) {
+      if (lists[p][q].empty()) continue;
+      Send& send = part.sends.emplace_back(Send{q, 0, lists[p][q]});
+      for (Index& source : send.sources) source = place[source - cuts[p]];
+      std::sort(send.sources.begin(), send.sources.end());
+      std::transform(send.sources.begin(), send.sources.end(), lists[p][q].begin(),
+                     [&](Index source) { return cuts[p] + part.order[source]; });
+    }
+  });
+  lists = processes.tell(std::move(lists));
+  Lists begins = nothing;
+  each([&](int p, Part<T>& part) {
+    part.local_cols = part.rows() + (kAligned - part.rows() % kAligned) % kAligned;
+    for (int owner = 0; owner < count; ++owner) {
+      if (lists[p][owner].empty()) continue;
+      begins[p][owner] = {part.local_cols};
+      part.halos.push_back({owner, part.local_cols, std::move(lists[p][owner])});
+      part.local_cols += part.halos.back().count();
+    }
+    renumber(part, slices[p], cuts);
+  });
+  begins = processes.tell(std::move(begins));
+  each([&](int p, Part<T>& part) {
+    for (Send& send : part.sends) send.ghost_begin = begins[p][send.receiver][0];
+  });
   return parts;
 }
 
@@ -194,38 +198,37 @@ std::vector<Part<T>> parts_of(const Csr<T>& matrix, Partition partition, int cou
 }
 
 template <typename T>
-Part<T> prepare_alone(const Csr<T>& slice, const Cuts& cuts, int p) {
-  Part<T> part = order_rows(slice, cuts, p, Exchange::kPacked, used_columns(slice), {});
-  renumber(part, slice, cuts);
-  return part;
-}
-
-template <typename T>
-Transfers plan_transfers(const std::vector<Part<T>>& parts, Exchange exchange) {
+Transfers plan_transfers(const std::vector<Part<T>>& parts, bool pack_all,
+                         const Processes& processes) {
   Transfers transfers;
   transfers.packed.resize(parts.size());
-  for (int receiver = 0; receiver < static_cast<int>(parts.size()); ++receiver) {
-    for (const Halo& halo : parts[receiver].halos) {
-      const std::vector<Index>& sources = halo.sources;
-      std::vector<Index>& packed = transfers.packed[halo.owner];
+  for (int p = 0; p < static_cast<int>(parts.size()); ++p) {
+    std::vector<Index>& packed = transfers.packed[p];
+    for (const Send& send : parts[p].sends) {
+      const std::vector<Index>& sources = send.sources;
       const auto gap = std::adjacent_find(sources.begin(), sources.end(),
                                           [](Index a, Index b) { return b != a + 1; });
-      const bool is_packed = exchange == Exchange::kStores || gap != sources.end();
-      transfers.all.push_back({halo.owner, receiver, halo.count(), halo.ghost_begin, is_packed,
+      const bool is_packed = pack_all || gap != sources.end();
+      transfers.all.push_back({p, send.receiver, static_cast<Index>(sources.size()),
+                               send.ghost_begin, is_packed,
                                is_packed ? static_cast<Index>(packed.size()) : sources.front()});
       if (is_packed) packed.insert(packed.end(), sources.begin(), sources.end());
+    }
+    for (const Halo& halo : parts[p].halos) {
+      if (processes.has(halo.owner)) continue;  // then it is among the owner's
+      transfers.all.push_back({halo.owner, p, halo.count(), halo.ghost_begin, true, 0});
     }
   }
   return transfers;
 }
 
-template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&, const Cuts&, Exchange);
-template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&, const Cuts&, Exchange);
+template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&, const Cuts&, Exchange,
+                                          const Processes&);
+template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&, const Cuts&, Exchange,
+                                           const Processes&);
 template std::vector<Part<float>> parts_of(const Csr<float>&, Partition, int, Exchange);
 template std::vector<Part<double>> parts_of(const Csr<double>&, Partition, int, Exchange);
-template Part<float> prepare_alone(const Csr<float>&, const Cuts&, int);
-template Part<double> prepare_alone(const Csr<double>&, const Cuts&, int);
-template Transfers plan_transfers(const std::vector<Part<float>>&, Exchange);
-template Transfers plan_transfers(const std::vector<Part<double>>&, Exchange);
+template Transfers plan_transfers(const std::vector<Part<float>>&, bool, const Processes&);
+template Transfers plan_transfers(const std::vector<Part<double>>&, bool, const Processes&);
 
 }  // namespace spmv::multigpu

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "processes.hpp"
 #include "sparse/matrix.hpp"
 
 namespace spmv::multigpu {
@@ -31,9 +32,16 @@ enum class Exchange {
 struct Halo {
   int owner = 0;
   Index ghost_begin = 0;       // the first one's place in the part's local x
-  std::vector<Index> sources;  // of each: its place in the owner's local x
+  std::vector<Index> columns;  // of each, in the matrix
 
-  Index count() const { return static_cast<Index>(sources.size()); }
+  Index count() const { return static_cast<Index>(columns.size()); }
+};
+
+// The same entries as their owner knows them.
+struct Send {
+  int receiver = 0;
+  Index ghost_begin = 0;       // in the receiver's local x
+  std::vector<Index> sources;  // of each: its place in the owner's local x
 };
 
 // Where a part's rows and entries of x stand.
@@ -50,7 +58,8 @@ struct Layout {
   Index first_row = 0;
   std::vector<Index> order;
   Index boundary_rows = 0;
-  std::vector<Halo> halos;
+  std::vector<Halo> halos;  // by owner
+  std::vector<Send> sends;  // by receiver
   Index local_cols = 0;
   Index remote_cols = 0;  // distinct columns of other parts, in the nonzeros
 
@@ -75,20 +84,16 @@ struct Part : Layout {
 };
 
 // Rows [cuts[p], cuts[p + 1]) of a matrix, their columns those of the whole matrix, for each part
-// p. Unless `exchange` is kNone the matrix is square, and x is cut as the rows are.
+// p. Unless `exchange` is kNone the matrix is square, and x is cut as the rows are. Of the parts of
+// other processes, `slices` and what is returned are empty.
 template <typename T>
 std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vector<Index>& cuts,
-                             Exchange exchange);
+                             Exchange exchange, const Processes& processes = kOneProcess);
 
 // The same of a matrix that is in memory as a whole, in `count` parts.
 template <typename T>
 std::vector<Part<T>> parts_of(const Csr<T>& matrix, Partition partition, int count,
                               Exchange exchange);
-
-// Part p alone, for kPacked, without knowing the other parts' order: Halo::sources are left as
-// columns, counted from the owner's first, for the owner to look up.
-template <typename T>
-Part<T> prepare_alone(const Csr<T>& slice, const std::vector<Index>& cuts, int p);
 
 // Entries of x on their way from their owner to the ghost entries of a receiver. `ghost_begin` is
 // known to the receiver, the rest to the owner as well, in whatever processes they are.
@@ -104,9 +109,11 @@ struct Transfers {
   std::vector<std::vector<Index>> packed;  // by each owner: places in its x, receiver by receiver
 };
 
-// Of all parts in one process.
+// Those that a part of this process sends or receives. pack_all: also entries that are side by
+// side.
 template <typename T>
-Transfers plan_transfers(const std::vector<Part<T>>& parts, Exchange exchange);
+Transfers plan_transfers(const std::vector<Part<T>>& parts, bool pack_all,
+                         const Processes& processes = kOneProcess);
 
 // The sizes of a part, for tables and records.
 struct PartShape {

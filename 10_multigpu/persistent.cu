@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <exception>
 #include <limits>
 #include <set>
 #include <string>
@@ -39,14 +40,29 @@ RowsStatistics statistics_of(const device::DeviceCsr<T>& a) {
 }  // namespace
 
 template <typename T>
+struct PersistentMachine<T>::Known {
+  int device = 0;
+  Index local_cols = 0;
+  long long rows = 0, nnz = 0;
+  int width = 0;            // what rows_width() wants
+  int resident_blocks = 0;  // that its GPU holds
+  int boundary_warps = 0;   // warps that have boundary rows
+  // What other parts use, at its addresses in this process.
+  T* x = nullptr;
+  unsigned* arrivals = nullptr;
+  Word* norms = nullptr;
+  cudaIpcMemHandle_t handles[3] = {};  // of these three, for other processes
+};
+
+template <typename T>
 struct PersistentMachine<T>::OnGpu {
   Layout layout;
-  int boundary_warps = 0;  // warps that have boundary rows
+  Device* device = nullptr;
+  int number_there = 0;  // among the parts on it
   device::DeviceCsr<T> csr;
   device::Buffer<T> x;                // both buffers
   device::Buffer<unsigned> arrivals;  // of each part
   device::Buffer<Word> norms;
-  device::Buffer<unsigned> stuck;
   unsigned window = 0;  // the length of a share, in rows and nonzeros
   device::Buffer<Share> shares;
   device::Buffer<PartialSum<T>> partial_sums;
@@ -56,92 +72,140 @@ struct PersistentMachine<T>::OnGpu {
   device::Buffer<Run<T>> runs;
 };
 
+template <typename T>
+struct PersistentMachine<T>::Device {
+  int number = 0;
+  int parts = 0;
+  device::Stream stream;
+  device::Buffer<unsigned> stuck{"stuck", 4};
+  PartsHere<T> arguments{};
+};
+
 // --- Setting up ---------------------------------------------------------------------------------
 
 template <typename T>
 PersistentMachine<T>::PersistentMachine(const std::vector<Part<T>>& parts,
-                                        const PersistentSetup& setup)
-    : kernel_(setup.kernel), lanes_(setup.lanes_per_row), on_gpu_(parts.size()) {
-  const int count = static_cast<int>(parts.size());
-  devices_ = device::available_devices(setup.devices > 0 ? std::min(setup.devices, count) : count);
-  for (int d = 0; d < devices_; ++d) {
-    for (int e = 0; e < devices_; ++e) {
-      if (d == e || device::enable_peer_access(d, e)) continue;
-      throw Unsuitable("GPUs " + std::to_string(d) + " and " + std::to_string(e) +
-                       " have no access to each other's memory, which stores need: use "
-                       "--exchange packed");
-    }
-  }
-  for (const Part<T>& part : parts) {
-    rows_ += part.rows();
+                                        const PersistentSetup& setup, const Processes& processes)
+    : processes_(processes),
+      kernel_(setup.kernel),
+      lanes_(setup.lanes_per_row),
+      known_(parts.size()),
+      on_gpu_(parts.size()) {
+  processes_.together([&] { place(parts, setup); });
+  gather();
+  for (const Known& part : known_) {
+    rows_ += static_cast<Index>(part.rows);
     x_distance_ = std::max(x_distance_, static_cast<std::size_t>(part.local_cols + 31) / 32 * 32);
   }
-  for (int p = 0; p < count; ++p) {
-    const device::OnDevice on(device_of(p));
-    on_gpu_[p] = std::make_unique<OnGpu>();
-    OnGpu& mine = *on_gpu_[p];
-    mine.layout = parts[p];
-    mine.csr = device::DeviceCsr<T>(parts[p].matrix);
-    mine.x = device::Buffer<T>("x", 2 * x_distance_);
-    mine.arrivals = device::Buffer<unsigned>("arrivals", count);
-    mine.norms = device::Buffer<Word>("norms", 4 * count);
-    mine.stuck = device::Buffer<unsigned>("stuck", 4);
-  }
   choose_kernel();
+  processes_.together([&] { find_resident_blocks(); });
+  gather();
   choose_grid(setup.blocks);
-  for (int d = 0; d < devices_; ++d) {
-    const device::OnDevice on(d);
-    streams_.emplace_back();
-    PartsHere<T>& here = here_.emplace_back();
-    here.blocks = blocks_;
-    here.parts = count;
-    here.lanes_per_row = lanes_;
-    here.most_polls = setup.most_polls;
-    here.stuck = on_gpu_[d]->stuck.data();
-    std::size_t bytes = 0;
-    for (int p = d; p < count; p += devices_) {
-      bytes += on_gpu_[p]->csr.bytes() + on_gpu_[p]->x.bytes();
+  processes_.together([&] {
+    each([&](int p, OnGpu& mine) {
+      divide(p, mine);
+      allocate(p, mine);
+    });
+  });
+  gather();
+  processes_.together([&] {
+    open_memory();
+    each([&](int p, OnGpu& mine) { describe(p, mine); });
+    for (const auto& on : here_) {
+      const device::OnDevice current(on->number);
+      PartsHere<T>& arguments = on->arguments;
+      arguments.blocks = blocks_;
+      arguments.parts = this->parts();
+      arguments.lanes_per_row = lanes_;
+      arguments.most_polls = setup.most_polls;
+      arguments.stuck = on->stuck.data();
+      std::size_t bytes = 0;
+      for (const auto& mine : on_gpu_) {
+        if (mine && mine->device == on.get()) bytes += mine->csr.bytes() + mine->x.bytes();
+      }
+      arguments.read_once =
+          !fits_cache(static_cast<long long>(bytes), device::attribute(cudaDevAttrL2CacheSize));
     }
-    here.read_once =
-        !fits_cache(static_cast<long long>(bytes), device::attribute(cudaDevAttrL2CacheSize));
-  }
-  each([&](int, OnGpu& mine) { divide(mine); });
-  each([&](int p, OnGpu&) { describe(p); });
+  });
 }
 
 template <typename T>
-PersistentMachine<T>::~PersistentMachine() = default;
+PersistentMachine<T>::~PersistentMachine() {
+  for (const auto& on : here_) cudaStreamSynchronize(on->stream.get());  // a run may have failed
+  imported_.clear();
+  // No process may free what another one has open. (If this one fails, the others may have, too.)
+  if (std::uncaught_exceptions() == 0) processes_.together([] {});
+}
 
 template <typename T>
 template <typename Work>
 void PersistentMachine<T>::each(const Work& work) {
   for (int p = 0; p < parts(); ++p) {
-    const device::OnDevice on(device_of(p));
+    if (!on_gpu_[p]) continue;
+    const device::OnDevice on(known_[p].device);
     work(p, *on_gpu_[p]);
   }
 }
 
+// Brings the parts of this process to their GPUs.
 template <typename T>
-void PersistentMachine<T>::choose_kernel() {
-  const bool parts_share = devices_ < parts();  // GPUs, which persistent_rows_kernel cannot
-  if (parts_share && kernel_ != PersistentKernel::kSimple) kernel_ = PersistentKernel::kShares;
-  if (kernel_ == PersistentKernel::kFast) {
-    kernel_ = PersistentKernel::kRows;
-    int width = 0;
+void PersistentMachine<T>::place(const std::vector<Part<T>>& parts, const PersistentSetup& setup) {
+  int here = 0;
+  for (int p = 0; p < this->parts(); ++p) {
+    if (!processes_.has(p)) continue;
+    on_gpu_[p] = std::make_unique<OnGpu>();
+    on_gpu_[p]->layout = parts[p];
+    ++here;
+  }
+  devices_ = device::available_devices(setup.devices > 0 ? std::min(setup.devices, here) : here);
+  for (int d = 0; d < devices_; ++d) {
+    const device::OnDevice on(setup.first_device + d);
+    here_.push_back(std::make_unique<Device>());
+    here_[d]->number = setup.first_device + d;
+  }
+  here = 0;
+  for (int p = 0; p < this->parts(); ++p) {
+    if (!on_gpu_[p]) continue;
+    Device& on = *here_[here++ % devices_];
+    on_gpu_[p]->device = &on;
+    on_gpu_[p]->number_there = on.parts++;
+    known_[p].device = on.number;
+  }
+  each([&](int p, OnGpu& mine) {
+    mine.csr = device::DeviceCsr<T>(parts[p].matrix);
+    Known& known = known_[p];
+    known.rows = mine.csr.rows;
+    known.nnz = mine.csr.nnz;
+    known.local_cols = mine.layout.local_cols;
+    if (kernel_ != PersistentKernel::kFast || known.rows == 0) return;
     // (Step 06 also asks rows_may_suit_memory(). Here a lane per row is faster for rows of 7
     // nonzeros, too: NOTES.md.)
-    each([&](int, OnGpu& mine) {
-      if (mine.csr.rows == 0) return;
-      const bool fits_l2 = fits_cache(static_cast<long long>(mine.csr.bytes()),
-                                      device::attribute(cudaDevAttrL2CacheSize));
-      const int wanted = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr), fits_l2);
-      if (wanted < 0 || wanted > 5) kernel_ = PersistentKernel::kShares;
-      width = std::max(width, wanted);
-    });
-    if (lanes_ == 0 && kernel_ == PersistentKernel::kRows) lanes_ = 1 << width;
-  }
+    const bool fits_l2 = fits_cache(static_cast<long long>(mine.csr.bytes()),
+                                    device::attribute(cudaDevAttrL2CacheSize));
+    known.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr), fits_l2);
+  });
+}
+
+// What follows from known_ alone is the same in every process.
+template <typename T>
+void PersistentMachine<T>::choose_kernel() {
+  std::set<int> devices;
   long long nnz = 0;
-  for (const auto& mine : on_gpu_) nnz += mine->csr.nnz;
+  int width = 0;
+  bool rows_suit = true;
+  for (const Known& part : known_) {
+    devices.insert(part.device);
+    nnz += part.nnz;
+    rows_suit &= part.width >= 0 && part.width <= 5;
+    width = std::max(width, part.width);
+  }
+  // GPUs that have several parts cannot run persistent_rows_kernel.
+  const bool parts_share = static_cast<int>(devices.size()) < parts();
+  if (kernel_ == PersistentKernel::kFast) {
+    kernel_ = rows_suit ? PersistentKernel::kRows : PersistentKernel::kShares;
+    if (lanes_ == 0 && rows_suit && !parts_share) lanes_ = 1 << width;
+  }
+  if (parts_share && kernel_ != PersistentKernel::kSimple) kernel_ = PersistentKernel::kShares;
   if (lanes_ == 0) lanes_ = lanes_for(rows_, nnz);
   if (kernel_ == PersistentKernel::kSimple) {
     function_ = persistent_kernel<T>;
@@ -163,39 +227,63 @@ std::string PersistentMachine<T>::choice() const {
   return std::to_string(lanes_) + (lanes_ == 1 ? " lane" : " lanes") + " per row";
 }
 
+template <typename T>
+int PersistentMachine<T>::most_threads() const {
+  return kernel_ == PersistentKernel::kShares ? kPersistentSharesThreads : kPersistentRowsThreads;
+}
+
+// Blocks of each part that its GPU holds. Throws where that cannot reach the others.
+template <typename T>
+void PersistentMachine<T>::find_resident_blocks() {
+  const std::size_t bytes = most_threads() / 32 * warp_bytes_;
+  for (const auto& on : here_) {
+    for (int p = 0; p < parts(); ++p) {
+      const int peer = known_[p].device;
+      if (peer == on->number || (on_gpu_[p] ? device::enable_peer_access(on->number, peer)
+                                            : device::can_access_peer(on->number, peer))) {
+        continue;
+      }
+      throw Unsuitable("GPUs " + std::to_string(on->number) + " and " + std::to_string(peer) +
+                       " have no access to each other's memory, which stores need: use "
+                       "--exchange packed");
+    }
+  }
+  each([&](int p, OnGpu& mine) {
+    if (bytes > 0) {
+      device::check(cudaFuncSetAttribute(function_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         static_cast<int>(bytes)),
+                    "shared memory");
+      device::limit_shared_memory(function_, 1, bytes);
+    }
+    known_[p].resident_blocks =
+        device::resident_blocks(function_, most_threads(), bytes) / mine.device->parts;
+  });
+}
+
 // As many warps as can be resident, or as are of use.
 template <typename T>
 void PersistentMachine<T>::choose_grid(int wanted_blocks) {
-  const bool by_rows = kernel_ != PersistentKernel::kShares;
-  const int most_threads = by_rows ? kPersistentRowsThreads : kPersistentSharesThreads;
-  const std::size_t bytes = most_threads / 32 * warp_bytes_;
-  for (int d = 0; d < devices_ && bytes > 0; ++d) {
-    const device::OnDevice on(d);
-    device::check(cudaFuncSetAttribute(function_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(bytes)),
-                  "shared memory");
-    device::limit_shared_memory(function_, 1, bytes);
-  }
   long long useful = 1;  // warps
-  for (const auto& mine : on_gpu_) {
-    const long long rows = mine->csr.rows, nnz = mine->csr.nnz;
-    useful = std::max(useful, by_rows ? device::divide_up(lanes_ * rows, 32LL)
-                                      : device::divide_up(rows + nnz, 1LL * kOnePassLeastWindow));
+  int fit = std::numeric_limits<int>::max();
+  for (const Known& part : known_) {
+    fit = std::min(fit, part.resident_blocks);
+    useful =
+        std::max(useful, kernel_ == PersistentKernel::kShares
+                             ? device::divide_up(part.rows + part.nnz, 1LL * kOnePassLeastWindow)
+                             : device::divide_up(lanes_ * part.rows, 32LL));
   }
   const int warps = static_cast<int>(std::min(useful, 1LL << 20));
-  const int fit = device::resident_blocks(function_, most_threads, bytes) /
-                  device::divide_up(parts(), devices_);
   blocks_ = wanted_blocks > 0 ? wanted_blocks : std::clamp(warps, 1, std::max(fit, 1));
-  threads_ = 32 * std::clamp(device::divide_up(warps, blocks_), 1, most_threads / 32);
+  threads_ = 32 * std::clamp(device::divide_up(warps, blocks_), 1, most_threads() / 32);
 }
 
 // Which warps multiply what, and how many have boundary rows, which stand first.
 template <typename T>
-void PersistentMachine<T>::divide(OnGpu& mine) {
-  mine.block_sums = device::Buffer<double>("block_sums", blocks_);
+void PersistentMachine<T>::divide(int p, OnGpu& mine) {
   const Index boundary_rows = mine.layout.boundary_rows;
   const int warps = blocks_ * threads_ / 32;
-  mine.boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
+  int& boundary_warps = known_[p].boundary_warps;
+  boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
   if (kernel_ != PersistentKernel::kShares) return;
   // As many shares as one pass has on as many warps, in blocks of its own size.
   const OnePassShape shape =
@@ -219,27 +307,52 @@ void PersistentMachine<T>::divide(OnGpu& mine) {
   const auto with_boundary = std::count_if(shares.begin(), shares.end() - 1, [&](Share share) {
     return (share.row & ~kCutRow) < boundary_rows;
   });
-  mine.boundary_warps = std::min(static_cast<int>(with_boundary), warps);
+  boundary_warps = std::min(static_cast<int>(with_boundary), warps);
 }
 
-// Fills in here_[].part[] for part p, with its neighbours and what it sends.
+// What a run reads and writes. Other processes learn of it by handles.
 template <typename T>
-void PersistentMachine<T>::describe(int p) {
-  OnGpu& mine = *on_gpu_[p];
+void PersistentMachine<T>::allocate(int p, OnGpu& mine) {
+  mine.x = device::Buffer<T>("x", 2 * x_distance_);
+  mine.arrivals = device::Buffer<unsigned>("arrivals", parts());
+  mine.norms = device::Buffer<Word>("norms", 4 * parts());
+  mine.block_sums = device::Buffer<double>("block_sums", blocks_);
+  Known& known = known_[p];
+  known.x = mine.x.data();
+  known.arrivals = mine.arrivals.data();
+  known.norms = mine.norms.data();
+  if (std::all_of(on_gpu_.begin(), on_gpu_.end(), [](auto& part) { return !!part; })) return;
+  known.handles[0] = device::handle_of(mine.x);
+  known.handles[1] = device::handle_of(mine.arrivals);
+  known.handles[2] = device::handle_of(mine.norms);
+}
+
+template <typename T>
+void PersistentMachine<T>::open_memory() {
+  for (int p = 0; p < parts(); ++p) {
+    if (on_gpu_[p]) continue;
+    const device::OnDevice on(here_[0]->number);
+    const auto open = [&](int i) { return imported_.emplace_back(known_[p].handles[i]).data(); };
+    known_[p].x = static_cast<T*>(open(0));
+    known_[p].arrivals = static_cast<unsigned*>(open(1));
+    known_[p].norms = static_cast<Word*>(open(2));
+  }
+}
+
+// Tells the kernel of part p: its neighbours, and what it sends.
+template <typename T>
+void PersistentMachine<T>::describe(int p, OnGpu& mine) {
   std::set<int> neighbours;
   for (const Halo& halo : mine.layout.halos) neighbours.insert(halo.owner);
   std::vector<Run<T>> runs;
-  for (int q = 0; q < parts(); ++q) {
-    for (const Halo& halo : on_gpu_[q]->layout.halos) {
-      if (halo.owner != p) continue;
-      neighbours.insert(q);
-      T* ghost = on_gpu_[q]->x.data() + halo.ghost_begin;
-      const std::size_t before = runs.size();
-      for (const Index row : halo.sources) {
-        if (runs.size() == before || row != runs.back().end) runs.push_back({row, row, ghost});
-        ++runs.back().end;
-        ++ghost;
-      }
+  for (const Send& send : mine.layout.sends) {
+    neighbours.insert(send.receiver);
+    T* ghost = known_[send.receiver].x + send.ghost_begin;
+    const std::size_t before = runs.size();
+    for (const Index row : send.sources) {
+      if (runs.size() == before || row != runs.back().end) runs.push_back({row, row, ghost});
+      ++runs.back().end;
+      ++ghost;
     }
   }
   std::stable_sort(runs.begin(), runs.end(),
@@ -248,12 +361,12 @@ void PersistentMachine<T>::describe(int p) {
   std::vector<Neighbour> table;
   for (const int q : neighbours) {
     table.push_back(
-        {q, on_gpu_[q]->arrivals.data() + p, mine.arrivals.data() + q,
-         static_cast<unsigned>(device::divide_up(on_gpu_[q]->boundary_warps, threads_ / 32))});
+        {q, known_[q].arrivals + p, known_[p].arrivals + q,
+         static_cast<unsigned>(device::divide_up(known_[q].boundary_warps, threads_ / 32))});
   }
   mine.neighbours = device::Buffer<Neighbour>("neighbours", table);
 
-  PersistentPart<T>& view = here_[device_of(p)].part[p / devices_];
+  PersistentPart<T>& view = mine.device->arguments.part[mine.number_there];
   view.rows = mine.csr.rows;
   view.boundary_rows = mine.layout.boundary_rows;
   view.row_offsets = mine.csr.row_offsets.data();
@@ -275,10 +388,10 @@ void PersistentMachine<T>::describe(int p) {
   view.product.beta = 0;
   view.product.partial_sums = mine.partial_sums.data();
   view.product.unstarted = mine.unstarted.data();
-  view.boundary_warps = mine.boundary_warps;
+  view.boundary_warps = known_[p].boundary_warps;
   view.arrivals = mine.arrivals.data() + p;
   view.block_sums = mine.block_sums.data();
-  for (int q = 0; q < parts(); ++q) view.norms[q] = on_gpu_[q]->norms.data();
+  for (int q = 0; q < parts(); ++q) view.norms[q] = known_[q].norms;
 }
 
 // --- Running ------------------------------------------------------------------------------------
@@ -291,54 +404,57 @@ void PersistentMachine<T>::reset() {
     std::vector<T> x(2 * x_distance_, std::numeric_limits<T>::quiet_NaN());
     mine.layout.take(first_x_, x);
     for (const Halo& halo : mine.layout.halos) {
-      const Layout& owner = on_gpu_[halo.owner]->layout;
       T* ghost = &x[halo.ghost_begin];
-      for (const Index source : halo.sources) {
-        *ghost++ = first_x_[owner.first_row + owner.order[source]];
-      }
+      for (const Index column : halo.columns) *ghost++ = first_x_[column];
     }
     mine.x.upload(x);
     const auto clear = [](auto& buffer) {
       device::check(cudaMemset(buffer.data(), 0, buffer.bytes()), "clearing a buffer");
     };
-    clear(mine.arrivals), clear(mine.norms), clear(mine.stuck);
+    clear(mine.arrivals), clear(mine.norms), clear(mine.device->stuck);
     device::check(cudaDeviceSynchronize(), "preparing a run");
   });
 }
 
 template <typename T>
 double PersistentMachine<T>::run(int steps, Function function) {
-  if (kernel_ == PersistentKernel::kSimple && factor_ == 0) {
-    throw Unsuitable("the simple persistent kernel has no norm");
-  }
-  reset();
+  processes_.together([&] {
+    if (kernel_ == PersistentKernel::kSimple && factor_ == 0) {
+      throw Unsuitable("the simple persistent kernel has no norm");
+    }
+    reset();
+  });
   const auto before = std::chrono::steady_clock::now();
   // All are launched before any is waited for: they wait for each other.
-  for (int d = 0; d < devices_; ++d) {
-    const device::OnDevice on(d);
-    const int parts_here = device::divide_up(parts() - d, devices_);
-    here_[d].factor = factor_;
-    device::launch_cooperative(function,
-                               {dim3(blocks_ * parts_here), dim3(threads_),
-                                threads_ / 32 * warp_bytes_, streams_[d].get()},
-                               here_[d], steps);
-  }
-  for (int d = 0; d < devices_; ++d) {
-    const device::OnDevice on(d);
-    streams_[d].synchronize();
-  }
-  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - before;
-  for (int d = 0; d < devices_; ++d) {
-    const device::OnDevice on(d);
-    const std::vector<unsigned> stuck = on_gpu_[d]->stuck.download();
-    if (!stuck[0]) continue;
-    const std::string awaited = stuck[3] == kAnyPart   ? "entries of other parts"
-                                : stuck[3] == stuck[1] ? "its own blocks"
-                                                       : "part " + std::to_string(stuck[3]);
-    throw device::DeviceError("part " + std::to_string(stuck[1]) + ", in step " +
-                              std::to_string(stuck[2]) + ", timed out waiting for " + awaited +
-                              ": another GPU has failed, or is too slow");
-  }
+  processes_.together([&] {
+    for (const auto& on : here_) {
+      const device::OnDevice current(on->number);
+      on->arguments.factor = factor_;
+      device::launch_cooperative(function,
+                                 {dim3(blocks_ * on->parts), dim3(threads_),
+                                  threads_ / 32 * warp_bytes_, on->stream.get()},
+                                 on->arguments, steps);
+    }
+  });
+  std::chrono::duration<double, std::milli> time{};
+  processes_.together([&] {
+    for (const auto& on : here_) {
+      const device::OnDevice current(on->number);
+      on->stream.synchronize();
+    }
+    time = std::chrono::steady_clock::now() - before;
+    for (const auto& on : here_) {
+      const device::OnDevice current(on->number);
+      const std::vector<unsigned> stuck = on->stuck.download();
+      if (!stuck[0]) continue;
+      const std::string awaited = stuck[3] == kAnyPart   ? "entries of other parts"
+                                  : stuck[3] == stuck[1] ? "its own blocks"
+                                                         : "part " + std::to_string(stuck[3]);
+      throw device::DeviceError("part " + std::to_string(stuck[1]) + ", in step " +
+                                std::to_string(stuck[2]) + ", timed out waiting for " + awaited +
+                                ": another GPU has failed, or is too slow");
+    }
+  });
   return time.count();
 }
 
@@ -349,8 +465,9 @@ template <typename T>
 double PersistentMachine<T>::factor_before(int k) {
   if (factor_ != 0) return factor_;
   if (k == 0) return 1;
-  const device::OnDevice on(device_of(0));
-  const std::vector<Word> words = on_gpu_[0]->norms.download();
+  const auto here = std::find_if(on_gpu_.begin(), on_gpu_.end(), [](auto& part) { return !!part; });
+  const device::OnDevice on((*here)->device->number);
+  const std::vector<Word> words = (*here)->norms.download();
   double squares = 0;
   for (int p = 0; p < parts(); ++p) {
     const Word* const of_part = &words[(k % 2 * parts() + p) * 2];

@@ -5,11 +5,24 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+
 namespace spmv::multigpu {
 namespace {
 
 const char* plural(int count) {
   return count == 1 ? "" : "s";
+}
+
+void print_parts(const std::vector<PartShape>& parts, const std::string& who,
+                 const std::vector<double>& busy_ms) {
+  fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}{:>12}{}\n", who, "rows", "nonzeros", "boundary rows",
+             "remote columns", "fetched", busy_ms.empty() ? "" : "     busy us");
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const PartShape& part = parts[p];
+    fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}{:>12}{}\n", p, part.rows, part.nnz,
+               part.boundary_rows, part.remote_cols, part.fetched,
+               busy_ms.empty() ? "" : fmt::format("{:>12.1f}", 1e3 * busy_ms[p]));
+  }
 }
 
 }  // namespace
@@ -47,30 +60,18 @@ void print_matrix(const MatrixFacts& matrix) {
   }
 }
 
-void print_heading(const Way& way, const std::string& who) {
-  fmt::print("{} {}{}, equal {} (PCSR-{}), {}, {}\n", way.gpus, who, plural(way.gpus),
+void print_heading(const Way& way) {
+  fmt::print("{} {}{}, equal {} (PCSR-{}), {}, {}\n", way.gpus, way.has_part, plural(way.gpus),
              way.partition, way.partition == "rows" ? "I" : "II",
              way.exchange == "none" ? "no exchange: products of one x"
                                     : fmt::format("exchange {}, {} steps", way.exchange, way.steps),
              way.kernel->info.name);
 }
 
-void print_parts(const std::vector<PartShape>& parts, const std::string& who,
-                 const std::vector<double>& busy_ms) {
-  fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}{:>12}{}\n", who, "rows", "nonzeros", "boundary rows",
-             "remote columns", "fetched", busy_ms.empty() ? "" : "     busy us");
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    const PartShape& part = parts[p];
-    fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}{:>12}{}\n", p, part.rows, part.nnz,
-               part.boundary_rows, part.remote_cols, part.fetched,
-               busy_ms.empty() ? "" : fmt::format("{:>12.1f}", 1e3 * busy_ms[p]));
-  }
-}
-
 void print_outcome(const Way& way, const Outcome& outcome) {
   for (const std::string& note : outcome.notes) fmt::print("  {}\n", note);
   if (outcome.status != Outcome::Status::kRight) return;
-  print_parts(outcome.parts, "GPU", outcome.busy_ms);
+  print_parts(outcome.parts, way.has_part, outcome.busy_ms);
   for (const DriveTime& drive : outcome.drives) {
     fmt::print("  {}: {:.2f} us per step ({:.2f}-{:.2f})\n", drive.name, 1e3 * drive.step.median,
                1e3 * drive.step.lower, 1e3 * drive.step.upper);
@@ -93,35 +94,29 @@ void print_outcome(const Way& way, const Outcome& outcome) {
 
 // --- Records ------------------------------------------------------------------------------------
 
-nlohmann::ordered_json& add_record(Records& records, const std::string& program,
-                                   const MatrixFacts& matrix, const Way& way,
-                                   const std::vector<PartShape>& parts,
-                                   const std::vector<double>& busy_ms) {
-  KernelInfo info = way.kernel->info;
-  info.step = 10;
-  nlohmann::ordered_json& line = records.add(program, info, "", matrix.source, matrix.rows,
-                                             matrix.cols, matrix.nnz, matrix.precision);
-  line[program == "multigpu" ? "gpus" : "ranks"] = way.gpus;
-  line["partition"] = way.partition;
-  line["exchange"] = way.exchange;
-  line["steps"] = way.steps;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    line["parts"].push_back({{"rows", parts[p].rows},
-                             {"nnz", parts[p].nnz},
-                             {"boundary_rows", parts[p].boundary_rows},
-                             {"remote_cols", parts[p].remote_cols},
-                             {"fetched", parts[p].fetched}});
-    if (!busy_ms.empty()) line["parts"].back()["busy_ms"] = busy_ms[p];
-  }
-  return line;
-}
-
 void record_outcome(const MatrixFacts& matrix, const Way& way, const std::string& norm,
                     const Outcome& outcome, const Environment& environment,
                     const std::string& path) {
+  const bool of_gpus = way.has_part == "GPU";
   Records records(environment);
+  KernelInfo info = way.kernel->info;
+  info.step = 10;
   nlohmann::ordered_json& line =
-      add_record(records, "multigpu", matrix, way, outcome.parts, outcome.busy_ms);
+      records.add(of_gpus ? "multigpu" : "multigpu_mpi", info, "", matrix.source, matrix.rows,
+                  matrix.cols, matrix.nnz, matrix.precision);
+  line[of_gpus ? "gpus" : "ranks"] = way.gpus;
+  line["partition"] = way.partition;
+  line["exchange"] = way.exchange;
+  line["steps"] = way.steps;
+  for (std::size_t p = 0; p < outcome.parts.size(); ++p) {
+    const PartShape& part = outcome.parts[p];
+    line["parts"].push_back({{"rows", part.rows},
+                             {"nnz", part.nnz},
+                             {"boundary_rows", part.boundary_rows},
+                             {"remote_cols", part.remote_cols},
+                             {"fetched", part.fetched}});
+    if (!outcome.busy_ms.empty()) line["parts"].back()["busy_ms"] = outcome.busy_ms[p];
+  }
   if (way.exchange != "none") line["norm"] = norm;
   line["peer_access"] = outcome.peer_access;
   if (outcome.measured) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +34,14 @@ struct Way {
   std::string exchange;   // in kExchanges, or of ranks
   const Kernel* kernel = nullptr;
   int steps = 1;
+  std::string has_part = "GPU";  // or "rank"
 };
+
+// How an iteration is measured: runs of many steps, after one that warms up.
+inline constexpr int kSamples = 5;
+// With the norm, after which x has forgotten where it came from, and the factor of all steps can be
+// that of the last (--norm first).
+inline constexpr int kFirstSteps = 4;
 
 struct DriveTime {
   std::string name;
@@ -71,17 +77,9 @@ struct MatrixFacts {
 };
 
 void print_matrix(const MatrixFacts& matrix);
-// who: "GPU" or "rank".
-void print_heading(const Way& way, const std::string& who);
-void print_parts(const std::vector<PartShape>& parts, const std::string& who,
-                 const std::vector<double>& busy_ms);
+void print_heading(const Way& way);
 void print_outcome(const Way& way, const Outcome& outcome);
 
-// A measurement of `program`, to which the caller adds its own.
-nlohmann::ordered_json& add_record(Records& records, const std::string& program,
-                                   const MatrixFacts& matrix, const Way& way,
-                                   const std::vector<PartShape>& parts,
-                                   const std::vector<double>& busy_ms);
 // norm: what --norm says.
 void record_outcome(const MatrixFacts& matrix, const Way& way, const std::string& norm,
                     const Outcome& outcome, const Environment& environment,

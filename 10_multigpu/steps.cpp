@@ -50,10 +50,7 @@ nlohmann::ordered_json describe(const std::vector<Part<T>>& parts) {
     std::vector<Index> columns(rows);
     columns.resize(std::max<std::size_t>(columns.size(), part.local_cols), -1);
     for (const Halo& halo : part.halos) {
-      const Part<T>& owner = parts[halo.owner];
-      for (Index i = 0; i < halo.count(); ++i) {
-        columns[halo.ghost_begin + i] = owner.first_row + owner.order[halo.sources[i]];
-      }
+      std::copy(halo.columns.begin(), halo.columns.end(), columns.begin() + halo.ghost_begin);
     }
     all.push_back({{"rows", rows}, {"boundary", {0, part.boundary_rows}}, {"columns", columns}});
   }

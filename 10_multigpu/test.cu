@@ -150,30 +150,45 @@ TEST_CASE("parts: what stands where", "[10]") {
   CHECK(parts[0].matrix.values == std::vector<double>{2, 3, 4, 1});
   REQUIRE(parts[0].halos.size() == 1);
   CHECK(parts[0].halos[0].owner == 1);
-  CHECK(parts[0].halos[0].sources == Cuts{0});  // row 2 stands first in part 1
+  CHECK(parts[0].halos[0].columns == Cuts{2});
+  REQUIRE(parts[1].sends.size() == 1);
+  CHECK(parts[1].sends[0].receiver == 0);
+  CHECK(parts[1].sends[0].ghost_begin == parts[0].halos[0].ghost_begin);
+  CHECK(parts[1].sends[0].sources == Cuts{0});  // row 2 stands first in part 1
   CHECK(parts[0].matrix.column_indices == Cuts{1, 0, parts[0].halos[0].ghost_begin, 1});
   CHECK(parts[0].remote_cols == 1);
   CHECK(parts[1].matrix.column_indices == Cuts{parts[1].halos[0].ghost_begin, 1, 1});
   CHECK(shape_of(parts[1]).fetched == 1);
 
   const auto whole = parts_of(a, Partition::kRows, 2, Exchange::kParts);
-  CHECK(whole[0].halos[0].sources == Cuts{0, 1});
+  CHECK(whole[0].halos[0].columns == Cuts{2, 3});
   CHECK(whole[0].matrix.column_indices == Cuts{1, 0, whole[0].halos[0].ghost_begin, 1});
   const auto none = parts_of(a, Partition::kRows, 2, Exchange::kNone);
   CHECK(none[1].matrix.column_indices == Cuts{1, 3, 3});
+}
 
-  // A part alone comes to the same, but for the sources, which only the owner knows.
-  const Part<double> alone = prepare_alone(slice_of(a, 2, 4), {0, 2, 4}, 1);
-  CHECK(alone.matrix.column_indices == parts[1].matrix.column_indices);
-  CHECK(alone.halos[0].sources == Cuts{1});
-  CHECK(parts[1].halos[0].sources == Cuts{0});
+TEST_CASE("parts: ghost entries stand in their owner's order", "[10]") {
+  // Part 0 needs columns 4 and 6 of part 1, and part 2 needs column 5.
+  Coo<double> coo;
+  coo.rows = coo.cols = 12;
+  coo.row_indices = {0, 0, 8};
+  coo.column_indices = {4, 6, 5};
+  coo.values = {1, 2, 3};
+  const auto parts = parts_of(to_csr(coo), Partition::kRows, 3, Exchange::kStores);
+  CHECK(parts[1].boundary_rows == 3);
+  CHECK(parts[1].order == Cuts{0, 2, 1, 3});  // by the parts that need them
+  REQUIRE(parts[1].sends.size() == 2);
+  CHECK(parts[1].sends[0].sources == Cuts{0, 1});
+  CHECK(parts[1].sends[1].sources == Cuts{2});
+  CHECK(parts[0].halos[0].columns == Cuts{4, 6});
+  CHECK(parts[2].halos[0].columns == Cuts{5});
 }
 
 TEST_CASE("transfers: entries side by side are not packed, unless they are stored", "[10]") {
   const Csr<double> line = generate<double>("banded:12,bandwidth=1");
   for (const Exchange exchange : {Exchange::kPacked, Exchange::kStores}) {
-    const Transfers transfers =
-        plan_transfers(parts_of(line, Partition::kRows, 2, exchange), exchange);
+    const Transfers transfers = plan_transfers(parts_of(line, Partition::kRows, 2, exchange),
+                                               exchange == Exchange::kStores);
     REQUIRE(transfers.all.size() == 2);
     for (const Transfer& transfer : transfers.all) {
       CHECK(transfer.owner == 1 - transfer.receiver);
@@ -189,8 +204,8 @@ TEST_CASE("transfers: entries side by side are not packed, unless they are store
   coo.row_indices = {2, 2, 4, 4, 6, 6};
   coo.column_indices = {0, 1, 1, 0, 1, 0};
   coo.values = {1, 2, 3, 4, 5, 6};
-  const Transfers transfers = plan_transfers(
-      parts_of(to_csr(coo), Partition::kRows, 4, Exchange::kStores), Exchange::kStores);
+  const Transfers transfers =
+      plan_transfers(parts_of(to_csr(coo), Partition::kRows, 4, Exchange::kStores), true);
   CHECK(transfers.packed[0] == Cuts{0, 1, 0, 1, 0, 1});
   REQUIRE(transfers.all.size() == 3);
   for (int i = 0; i < 3; ++i) CHECK(transfers.all[i].begin == 2 * i);

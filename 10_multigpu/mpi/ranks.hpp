@@ -4,12 +4,14 @@
 
 #include <mpi.h>
 
+#include <cstdio>
 #include <exception>
+#include <functional>
 #include <new>
 #include <string>
 
 #include "../machine.hpp"
-#include "../part.hpp"
+#include "../processes.hpp"
 
 namespace spmv::multigpu {
 
@@ -26,6 +28,8 @@ template <typename T>
 MPI_Datatype mpi_type() {
   return sizeof(T) == 4 ? MPI_FLOAT : MPI_DOUBLE;
 }
+
+inline constexpr double kPatienceSeconds = 5;
 
 // What went wrong on one of the ranks, as all of them know it.
 struct Failure {
@@ -48,8 +52,19 @@ void together(const Work& work) {
     failure = {1, error.what()};
   }
   const int mine = failure.status ? g_rank : g_ranks;
-  int first = g_ranks;
-  MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  int first = g_ranks, all_here = 0;
+  MPI_Request request;
+  MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
+  // A rank that has failed does not wait for one that hangs.
+  const double end = MPI_Wtime() + kPatienceSeconds;
+  while (failure.status && !all_here && MPI_Wtime() < end) {
+    MPI_Test(&request, &all_here, MPI_STATUS_IGNORE);
+  }
+  if (failure.status && !all_here) {
+    std::fprintf(stderr, "error: %s\n", failure.text.c_str());
+    MPI_Abort(MPI_COMM_WORLD, failure.status);
+  }
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
   if (first == g_ranks) return;
   MPI_Bcast(&failure.status, 1, MPI_INT, first, MPI_COMM_WORLD);
   auto length = static_cast<int>(failure.text.size());
@@ -59,15 +74,21 @@ void together(const Work& work) {
   throw failure;
 }
 
-// Both are called by all ranks together.
+// A process for each part, whose number is the rank.
+class Ranks final : public Processes {
+ public:
+  bool has(int p) const override { return p == g_rank; }
+  void together(const std::function<void()>& work) const override { multigpu::together(work); }
+  void gather(void* of_parts, std::size_t bytes) const override {
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, of_parts, static_cast<int>(bytes), MPI_BYTE,
+                  MPI_COMM_WORLD);
+  }
+  Lists tell(Lists lists) const override;
+};
+inline const Ranks kRanks;
 
-// This rank's transfers: tells each owner which of its columns are needed, as part.halos says, and
-// receives what to send itself. `part` is prepare_alone()'s.
-template <typename T>
-Transfers plan_between_ranks(const Part<T>& part);
-
-// MPI from host to host, or NCCL from GPU to GPU. Throws Failure on all ranks when NCCL fails on
-// one.
+// MPI from host to host, or NCCL from GPU to GPU. All ranks call it together, and throw Failure
+// when NCCL fails on one.
 template <typename T>
 typename Machine<T>::MakeTransport transport_between_ranks(const Transfers& transfers,
                                                            bool through_nccl, int device);

@@ -1,9 +1,11 @@
 // Step 10 past one machine: mpirun -np N spmv_mpi --matrix ... --iterate 100
 //
 // A rank has a GPU and a part of the rows: it makes or reads these only. Of the others it knows how
-// many nonzeros each row has. What other ranks need of its x is packed, and travels by NCCL from
-// GPU to GPU, or by MPI from host to host. Local offsets are 32-bit, as everywhere; what counts the
-// matrix as a whole is 64-bit, so that it may have more than 2^31 nonzeros as long as no part has.
+// many nonzeros each row has. On one machine whose GPUs reach each other's memory, persistent
+// kernels store what other ranks need of x into their memory. Elsewhere it is packed, and travels
+// by NCCL from GPU to GPU, or by MPI from host to host. Local offsets are 32-bit, as everywhere;
+// what counts the matrix as a whole is 64-bit, so that it may have more than 2^31 nonzeros as long
+// as no part has.
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -11,13 +13,14 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "../gpus.hpp"
 #include "../machine.hpp"
 #include "../part.hpp"
+#include "../persistent.hpp"
 #include "../report.hpp"
 #include "../vectors.hpp"
 #include "device/devices.hpp"
@@ -35,11 +38,15 @@ namespace {
 struct Options {
   std::string matrix;
   std::string precision = "f64";
-  std::string kernel = "pcsr_one_pass";
+  std::string drive;     // empty: persistent where it can be, and neither of the next two is given
+  std::string kernel;    // of loop
+  std::string exchange;  // of loop
   std::string partition = "nonzeros";
-  std::string exchange = kHaveNccl ? "nccl" : "mpi";
+  std::string norm = "each";
   std::string json;
   int steps = 10;
+  bool no_peer_access = false;
+  int share_gpus = 0;
   std::uint64_t seed = 1;
   std::size_t memory_limit = 0;  // bytes per rank; 0: default_memory_limit()
 };
@@ -79,13 +86,6 @@ std::vector<long long> nonzeros_before_rows(const RowSource<T>& source) {
   return before;
 }
 
-std::vector<PartShape> gather_shapes(const PartShape& own) {
-  static_assert(sizeof(PartShape) == 5 * sizeof(long long));
-  std::vector<PartShape> all(g_ranks);
-  MPI_Allgather(&own, 5, MPI_LONG_LONG, all.data(), 5, MPI_LONG_LONG, MPI_COMM_WORLD);
-  return all;
-}
-
 // Refuses a part of so many nonzeros of a square matrix, with x and what is known of every row,
 // before it is made.
 template <typename T>
@@ -102,9 +102,16 @@ void require_memory(const Options& options, Index rows, long long nonzeros) {
 
 template <typename T>
 int run(const Options& options, int device, const Environment& environment) {
-  const Kernel& kernel = *find_kernels(options.kernel)[0];
+  const bool is_persistent = options.drive == "persistent";
+  const Way way{g_ranks,
+                options.partition,
+                is_persistent ? "stores" : options.exchange,
+                find_kernels(options.kernel)[0],
+                options.steps,
+                "rank"};
   std::unique_ptr<RowSource<T>> source;
   together([&] {
+    device::check(cudaSetDevice(device), "choosing a device");
     LoadOptions load;
     load.memory_limit_bytes = options.memory_limit;
     source = open_rows<T>(options.matrix, load, true);
@@ -114,73 +121,113 @@ int run(const Options& options, int device, const Environment& environment) {
   const std::vector<long long> nonzeros = nonzeros_before_rows(*source);
   const std::vector<Index> cuts = cut(kPartitions.at(options.partition), nonzeros, g_ranks);
   const Index first = cuts[g_rank], end = cuts[g_rank + 1];
-  Csr<T> slice;
-  Part<T> part;
+  std::vector<Csr<T>> slices(g_ranks);
+  const Csr<T>& slice = slices[g_rank];
   std::vector<T> x;
   together([&] {
     require_memory<T>(options, source->rows(), nonzeros[end] - nonzeros[first]);
-    slice = source->read(first, end, nonzeros[first]);
-    part = prepare_alone(slice, cuts, g_rank);
+    slices[g_rank] = source->read(first, end, nonzeros[first]);
     x = first_x<T>(source->cols(), options.seed);
   });
-  const std::vector<PartShape> shapes = gather_shapes(shape_of(part));
-  const Transfers transfers = plan_between_ranks(part);
-  const auto make = transport_between_ranks<T>(transfers, options.exchange == "nccl", device);
-  std::unique_ptr<Machine<T>> machine;
-  together([&] {
-    device::check(cudaSetDevice(device), "choosing a device");
-    machine = std::make_unique<Machine<T>>(part, g_rank, cuts, device, transfers, kernel, make);
-    part = {};
-    machine->start(x);
-  });
+  std::vector<Part<T>> parts =
+      prepare(slices, cuts, is_persistent ? Exchange::kStores : Exchange::kPacked, kRanks);
+  Outcome outcome;
+  outcome.measured = environment.backend == "cuda";
+  outcome.devices = g_ranks;
+  outcome.peer_access = way.exchange != "mpi";
+  outcome.parts.resize(g_ranks);
+  outcome.parts[g_rank] = shape_of(parts[g_rank]);
+  kRanks.gather(outcome.parts.data(), sizeof(PartShape));
 
   const auto own_rows = [&](const std::vector<T>& whole) {
     return std::vector<T>(whole.begin() + first, whole.begin() + end);
   };
-  // Step k multiplied `before`.
-  const auto verify_step = [&](int k, const std::vector<T>& before) {
-    together([&] {
-      const T factor = static_cast<T>(machine->factor_of(k));
-      const Verdict verdict =
-          verify(own_rows(machine->x_of(k + 1)), make_reference(slice, factor, before, T{0}, {}));
-      if (verdict.ok) return;
-      throw std::runtime_error(fmt::format("rank {}, which has the rows from {} on: {}", g_rank,
-                                           first, verdict.describe()));
-    });
+  const auto iterate = [&](auto& machine, auto... how) {
+    // Step k multiplied `before`.
+    const auto verify_step = [&](int k, const std::vector<T>& before) {
+      together([&] {
+        const T factor = static_cast<T>(machine.factor_of(k));
+        const Verdict verdict =
+            verify(own_rows(machine.x_of(k + 1)), make_reference(slice, factor, before, T{0}, {}));
+        if (verdict.ok) return;
+        throw std::runtime_error(fmt::format("rank {}, which has the rows from {} on: {}", g_rank,
+                                             first, verdict.describe()));
+      });
+    };
+    // Milliseconds per step, of the slowest rank.
+    const auto run = [&](int steps) {
+      together([&] { machine.start(x); });
+      double time = machine.run(steps, how...);
+      MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+      return time / steps;
+    };
+    run(1);
+    verify_step(0, x);
+    if (options.norm == "first") {
+      run(kFirstSteps);
+      machine.keep_factor(machine.factor_of(kFirstSteps - 1));
+    }
+    std::vector<double> times;
+    run(options.steps);
+    while (outcome.measured && times.size() < kSamples) times.push_back(run(options.steps));
+    if (outcome.measured) outcome.drives.push_back({options.drive, quartiles(times)});
+    std::vector<T> before = machine.x_of(options.steps - 1);
+    gather_in_place(before, cuts, mpi_type<T>());
+    verify_step(options.steps - 1, before);
+    outcome.checksum =
+        checksum_of(own_rows(machine.x_of(options.steps)), static_cast<std::uint64_t>(first));
+    MPI_Allreduce(MPI_IN_PLACE, &outcome.checksum, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   };
-  machine->run(1, Drive::kLoop);
-  verify_step(0, x);
-  together([&] { machine->start(x); });
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double begin = MPI_Wtime();
-  machine->run(options.steps, Drive::kLoop);
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double step_ms = 1e3 * (MPI_Wtime() - begin) / options.steps;
-  std::vector<T> before = machine->x_of(options.steps - 1);
-  gather_in_place(before, cuts, mpi_type<T>());
-  verify_step(options.steps - 1, before);
-
-  std::uint64_t checksum =
-      checksum_of(own_rows(machine->x_of(options.steps)), static_cast<std::uint64_t>(first));
-  MPI_Allreduce(MPI_IN_PLACE, &checksum, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  if (is_persistent) {
+    PersistentSetup setup;
+    setup.first_device = device;
+    PersistentMachine<T> machine(parts, setup, kRanks);
+    parts.clear();
+    outcome.notes.push_back(fmt::format("persistent: {}", machine.choice()));
+    iterate(machine);
+  } else {
+    const Transfers transfers = plan_transfers(parts, true, kRanks);
+    const auto make = transport_between_ranks<T>(transfers, options.exchange == "nccl", device);
+    std::unique_ptr<Machine<T>> machine;
+    together([&] {
+      machine = std::make_unique<Machine<T>>(parts[g_rank], g_rank, cuts, device, transfers,
+                                             *way.kernel, make);
+      parts.clear();
+    });
+    iterate(*machine, Drive::kLoop);
+  }
   if (g_rank != 0) return 0;
 
-  const bool measures = environment.backend == "cuda";
   const MatrixFacts matrix{source->source(), source->rows(), source->cols(), nonzeros.back(),
                            options.precision};
-  const Way way{g_ranks, options.partition, options.exchange, &kernel, options.steps};
   print_matrix(matrix);
-  print_heading(way, "rank");
-  print_parts(shapes, "rank", {});
-  if (measures) fmt::print("  {:.1f} us per step\n", 1e3 * step_ms);
-  fmt::print("  verified: the first step, and the last; checksum of the result {:016x}\n",
-             checksum);
-  if (options.json.empty()) return 0;
-  Records records(environment);
-  auto& line = add_record(records, "multigpu_mpi", matrix, way, shapes, {});
-  if (measures) line["step_ms"] = step_ms;
-  records.append_to(options.json);
+  print_heading(way);
+  print_outcome(way, outcome);
+  if (!options.json.empty()) {
+    record_outcome(matrix, way, options.norm, outcome, environment, options.json);
+  }
   return 0;
+}
+
+// Why persistent kernels cannot run on these ranks, or "". All ranks call it, and return the same.
+std::string obstacle_to_persistent(const Options& options, bool ranks_share_gpus, int ranks_here,
+                                   int device) {
+  const std::string obstacles[] = {
+      "", "the GPUs have no access to each other's memory, which stores need",
+      "ranks share GPUs, which run the kernels of one process at a time",
+      "the ranks are on several machines", fmt::format("there are more than {} ranks", kMaxGpus)};
+  int found = 0;
+  together([&] {
+    for (int peer = 0; peer < ranks_here && !ranks_share_gpus; ++peer) {
+      if (peer == device) continue;
+      if (options.no_peer_access || !device::can_access_peer(device, peer)) found = 1;
+    }
+  });
+  if (ranks_share_gpus) found = 2;
+  if (ranks_here < g_ranks) found = 3;
+  if (g_ranks > kMaxGpus) found = 4;
+  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return obstacles[found];
 }
 
 int main_program(int argc, char** argv) {
@@ -193,12 +240,30 @@ int main_program(int argc, char** argv) {
     app.add_option("-m,--matrix", options.matrix, "a file, a generator or a name of the papers")
         ->required();
     app.add_option("-p,--precision", options.precision)->check(CLI::IsMember({"f32", "f64"}));
-    app.add_option("-k,--kernel", options.kernel, "of the product on each GPU");
+    app.add_option("--drive", options.drive,
+                   "who launches: persistent (one kernel per GPU for all steps, and stores into "
+                   "the memory of other GPUs), or loop (each rank its own steps). The default is "
+                   "persistent where all ranks are on one machine, each with a GPU that reaches "
+                   "the others' memory, unless --exchange or --kernel is given")
+        ->check(CLI::IsMember({"loop", "persistent"}));
+    app.add_option("-k,--kernel", options.kernel,
+                   "of the product on each GPU, with --drive loop (pcsr_one_pass)");
     app.add_option("--partition", options.partition, "rows (PCSR-I) or nonzeros (PCSR-II)")
         ->check(CLI::IsMember(kPartitions));
-    app.add_option("--exchange", options.exchange, "mpi, or nccl if the build has found it")
+    app.add_option("--exchange", options.exchange,
+                   "with --drive loop: mpi, or nccl, the default if the build has found it")
         ->check(CLI::IsMember({"mpi", "nccl"}));
     app.add_option("--iterate", options.steps)->check(CLI::Range(1, 1000000));
+    app.add_option("--norm", options.norm,
+                   "each: every step divides by the power of two next to its norm; first: no "
+                   "norm, all steps divide by the same number")
+        ->check(CLI::IsMember({"each", "first"}));
+    app.add_flag("--no-peer-access", options.no_peer_access,
+                 "as if no GPU could reach another one's memory");
+    app.add_option("--share-gpus", options.share_gpus,
+                   "how many GPUs the ranks of a machine share; 0: one for each rank, or all "
+                   "where there are fewer")
+        ->check(CLI::Range(0, kMaxGpus));
     app.add_option("--seed", options.seed, "of the first x");
     app.add_option(
            "--memory-limit", options.memory_limit,
@@ -210,6 +275,15 @@ int main_program(int argc, char** argv) {
     if (options.exchange == "nccl" && !kHaveNccl) {
       throw InputError("--exchange nccl: this program was built without NCCL; use mpi");
     }
+    const bool is_loop = !options.exchange.empty() || !options.kernel.empty();
+    if (options.drive == "persistent" && is_loop) {
+      throw InputError(
+          "--drive persistent has its own kernels, which store entries of x: leave "
+          "out --exchange and --kernel, or use --drive loop");
+    }
+    if (is_loop) options.drive = "loop";
+    if (options.kernel.empty()) options.kernel = "pcsr_one_pass";
+    if (options.exchange.empty()) options.exchange = kHaveNccl ? "nccl" : "mpi";
     find_part_kernels(options.kernel);  // complains before a long load
   });
   if (!help.empty()) {
@@ -224,12 +298,23 @@ int main_program(int argc, char** argv) {
   MPI_Comm_size(here, &ranks_here);
   Environment environment;
   together([&] {
-    devices_here = device::available_devices(ranks_here);
+    devices_here = device::available_devices(
+        options.share_gpus > 0 ? std::min(options.share_gpus, ranks_here) : ranks_here);
     environment = describe_environment(argc, argv);
   });
   int shares = devices_here < ranks_here;
   MPI_Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (g_rank == 0) print_environment(std::cout, environment);
+  const int device = rank_here % devices_here;
+  const std::string obstacle = obstacle_to_persistent(options, shares, ranks_here, device);
+  if (options.drive.empty()) {
+    options.drive = obstacle.empty() ? "persistent" : "loop";
+    if (!obstacle.empty()) say("drive loop: {}\n", obstacle);
+  }
+  together([&] {
+    if (options.drive == "loop" || obstacle.empty()) return;
+    throw InputError(fmt::format("--drive persistent: {}; use --drive loop", obstacle));
+  });
   if (shares) {
     say("ranks share GPUs: right, but their times say nothing about scaling, and are not "
         "recorded\n");
@@ -237,7 +322,6 @@ int main_program(int argc, char** argv) {
     options.exchange = "mpi";
     options.json.clear();
   }
-  const int device = rank_here % devices_here;
   return options.precision == "f32" ? run<float>(options, device, environment)
                                     : run<double>(options, device, environment);
 }

@@ -126,34 +126,24 @@ Communicator communicator_of_ranks(int device) {
 
 }  // namespace
 
-template <typename T>
-Transfers plan_between_ranks(const Part<T>& part) {
-  std::vector<int> wants(g_ranks, 0), want_begins(g_ranks, 0), sends(g_ranks), send_begins(g_ranks);
-  std::vector<Index> wanted;
-  Transfers transfers;
-  for (const Halo& halo : part.halos) {
-    transfers.all.push_back({halo.owner, g_rank, halo.count(), halo.ghost_begin, true, 0});
-    wants[halo.owner] = halo.count();
-    want_begins[halo.owner] = static_cast<int>(wanted.size());
-    wanted.insert(wanted.end(), halo.sources.begin(), halo.sources.end());
+Lists Ranks::tell(Lists lists) const {
+  std::vector<int> sent(g_ranks), sent_begins(g_ranks), told(g_ranks), told_begins(g_ranks);
+  std::vector<Index> out;
+  for (int q = 0; q < g_ranks; ++q) {
+    const std::vector<Index>& list = lists[g_rank][q];
+    sent[q] = static_cast<int>(list.size());
+    sent_begins[q] = static_cast<int>(out.size());
+    out.insert(out.end(), list.begin(), list.end());
   }
-  MPI_Alltoall(wants.data(), 1, MPI_INT, sends.data(), 1, MPI_INT, MPI_COMM_WORLD);
-  std::exclusive_scan(sends.begin(), sends.end(), send_begins.begin(), 0);
-  transfers.packed.resize(g_ranks);
-  std::vector<Index>& packed = transfers.packed[g_rank];
-  packed.resize(static_cast<std::size_t>(send_begins.back()) + sends.back());
-  MPI_Alltoallv(wanted.data(), wants.data(), want_begins.data(), MPI_INT, packed.data(),
-                sends.data(), send_begins.data(), MPI_INT, MPI_COMM_WORLD);
-  std::vector<Index> place(part.order.size());
-  for (std::size_t i = 0; i < part.order.size(); ++i) {
-    place[part.order[i]] = static_cast<Index>(i);
+  MPI_Alltoall(sent.data(), 1, MPI_INT, told.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  std::exclusive_scan(told.begin(), told.end(), told_begins.begin(), 0);
+  std::vector<Index> in(static_cast<std::size_t>(told_begins.back()) + told.back());
+  MPI_Alltoallv(out.data(), sent.data(), sent_begins.data(), MPI_INT, in.data(), told.data(),
+                told_begins.data(), MPI_INT, MPI_COMM_WORLD);
+  for (int q = 0; q < g_ranks; ++q) {
+    lists[g_rank][q].assign(in.begin() + told_begins[q], in.begin() + told_begins[q] + told[q]);
   }
-  for (Index& column : packed) column = place[column];
-  for (int rank = 0; rank < g_ranks; ++rank) {
-    if (sends[rank] == 0) continue;
-    transfers.all.push_back({g_rank, rank, sends[rank], 0, true, send_begins[rank]});
-  }
-  return transfers;
+  return lists;
 }
 
 template <typename T>
@@ -173,8 +163,6 @@ typename Machine<T>::MakeTransport transport_between_ranks(const Transfers& tran
   };
 }
 
-template Transfers plan_between_ranks(const Part<float>&);
-template Transfers plan_between_ranks(const Part<double>&);
 template Machine<float>::MakeTransport transport_between_ranks<float>(const Transfers&, bool, int);
 template Machine<double>::MakeTransport transport_between_ranks<double>(const Transfers&, bool,
                                                                         int);

@@ -25,10 +25,14 @@ int available_devices(int wanted) {
   return std::min(wanted, count);
 }
 
-bool enable_peer_access(int device, int peer) {
+bool can_access_peer(int device, int peer) {
   int can = 0;
   check(cudaDeviceCanAccessPeer(&can, device, peer), "asking for peer access");
-  if (!can) return false;
+  return can != 0;
+}
+
+bool enable_peer_access(int device, int peer) {
+  if (!can_access_peer(device, peer)) return false;
   // To ask twice is an error.
   static std::set<std::pair<int, int>> enabled;
   if (enabled.contains({device, peer})) return true;

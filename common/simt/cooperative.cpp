@@ -5,6 +5,7 @@
 #include <cstring>
 #include <future>
 #include <mutex>
+#include <thread>
 
 #include "simt/cuda_atomic.hpp"
 #include "simt/recorder.hpp"
@@ -83,8 +84,7 @@ void Gang::work(unsigned number) {
     if (grid.failed()) fail(grid.failure());
   }
   seat.done = true;
-  for (const auto& other : seats_) other->visited = false;
-  idle_passes_ = 0;
+  note_progress();
   --live_;
   if (live_ > 0) {
     seats_[next_after(number)]->baton.release();
@@ -129,14 +129,12 @@ bool Gang::pass(unsigned number, bool progressed) {
     show(i);
     progressed = true;
   }
-  if (progressed) {
-    idle_passes_ = 0;
-    for (const auto& other : seats_) other->visited = false;
-  }
+  if (progressed) note_progress();
   seat.visited = true;
   if (++idle_passes_ > 1ull * kIdlePasses * live_ && late_.empty() &&
       std::all_of(seats_.begin(), seats_.end(),
-                  [](const auto& s) { return s->done || s->visited; })) {
+                  [](const auto& s) { return s->done || s->visited; }) &&
+      !wait_for_other_process()) {
     report_deadlock();
     return false;
   }
@@ -146,6 +144,24 @@ bool Gang::pass(unsigned number, bool progressed) {
     seat.baton.acquire();
   }
   return !failed_;
+}
+
+void Gang::note_progress() {
+  idle_passes_ = 0;
+  idle_since_.reset();
+  for (const auto& other : seats_) other->visited = false;
+}
+
+// No block of this process can go on. False: nor has another process changed that for long, if it
+// can.
+bool Gang::wait_for_other_process() {
+  if (!shares_memory()) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (!idle_since_) idle_since_ = now;
+  const std::chrono::duration<double> idle = now - *idle_since_;
+  if (idle.count() > settings().spin_limit_seconds) return false;
+  if (idle_passes_ % live_ == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  return true;
 }
 
 void Gang::report_deadlock() {
@@ -219,6 +235,7 @@ bool Gang::precedes(const LateStore& store, const Lane& lane) const {
 }
 
 void Gang::order(const Lane& lane, Scope scope) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // for other processes
   const std::size_t own = seats_[lane.block->seat()]->grid;
   const int device = grids_[own]->grid().device;
   for (std::size_t i = late_.size(); i-- > 0;) {
@@ -272,7 +289,10 @@ std::uint64_t atomic_load(const void* address, unsigned size, bool acquire) noex
   if (lane.polled != address || lane.seen != value) lane.block->changed();
   lane.polled = address;
   lane.seen = value;
-  if (acquire) lane.block->observer().fence(lane, Scope::kSystem);
+  if (acquire) {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    lane.block->observer().fence(lane, Scope::kSystem);
+  }
   return value;
 }
 

@@ -6,7 +6,9 @@
 // Settings::schedule and its seed, so a run is the same every time.
 //
 // Deadlock: every live block has had the baton several times, no wait has ended, no store or
-// atomic has changed anything, and no late store is under way.
+// atomic has changed anything, and no late store is under way. Where memory is shared with another
+// process (CUDA IPC), which may still change it: and this has lasted for
+// Settings::spin_limit_seconds.
 //
 // Late stores (Settings::late_peer_stores): a store to another device's memory, plain or relaxed,
 // is set aside and becomes visible when the baton is passed, in an order drawn at random. What
@@ -14,11 +16,13 @@
 // after the store: the same thread, one behind a barrier of the block or warp, one behind a
 // release at block scope in that block, or one behind a release at device scope. The block's own
 // loads of such an address find the stored value. (Plain stores are seen in the instrumented build
-// only.)
+// only. A store to another process's memory is made at once.)
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <semaphore>
 #include <string>
 #include <vector>
@@ -79,6 +83,8 @@ class Gang {
   bool precedes(const LateStore& store, const Lane& lane) const;
   std::uint64_t draw();
   unsigned next_after(unsigned seat);
+  void note_progress();
+  bool wait_for_other_process();
   void report_deadlock();
 
   std::vector<std::unique_ptr<GridState>> grids_;
@@ -87,6 +93,7 @@ class Gang {
   std::vector<LateStore> late_;
   unsigned live_ = 0;
   std::uint64_t idle_passes_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> idle_since_;
   std::uint64_t draws_ = 0;
   bool failed_ = false;
   std::string failure_;

@@ -840,7 +840,8 @@ std::string Block::describe_wait() const {
 bool Block::is_late(std::uintptr_t address) const {
   if (!gang_ || !settings().late_peer_stores) return false;
   const Allocation* const allocation = find_allocation(address);
-  return allocation && allocation->contains(address) && allocation->device != grid().device;
+  return allocation && allocation->contains(address) && allocation->device != grid().device &&
+         !allocation->is_shared();
 }
 
 void Block::expect_late_store(Lane& lane, std::uintptr_t address, unsigned size) {

@@ -128,7 +128,10 @@ struct Allocation {
   std::string name;
   bool open = false;
   std::shared_ptr<WrittenBytes> written;  // instrumented build
+  int file = -1;                          // of its memory, once other processes may open that
+  bool imported = false;                  // another process's
 
+  bool is_shared() const { return file >= 0 || imported; }
   bool contains(std::uintptr_t address) const { return address - begin < bytes; }
 };
 
@@ -143,6 +146,8 @@ struct PinnedRange {
   std::size_t bytes = 0;  // 0: there is none
 };
 PinnedRange find_pinned(std::uintptr_t address);
+// Whether there is memory that other processes use, too.
+bool shares_memory();
 // Whether a kernel on `device` may use memory of `owner`.
 bool can_reach(int device, int owner);
 

@@ -1,6 +1,8 @@
 // Device memory, textures and the instrumented build's walls around them.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,13 +59,14 @@ void set_open(Allocation& allocation, bool open) {
   allocation.open = open;
 }
 
-// Pages of their own, at an address that no allocation had before.
-void* map_pages(std::size_t bytes) {
+// Pages of their own, or of `file`, at an address that no allocation had before.
+void* map_pages(std::size_t bytes, int file = -1) {
   Heap& h = heap();
   const std::unique_lock lock(h.mutex);
-  const auto map = [bytes](std::uintptr_t address, int flags) {
-    return mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+  const auto map = [=](std::uintptr_t address, int flags) {
+    return mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, kind | flags, file,
+                0);
   };
   while (h.next_address + bytes < kEndAddress) {
     const std::uintptr_t address = h.next_address;
@@ -89,6 +92,38 @@ void on_fault(int signal, siginfo_t* info, void*) {
         write(STDERR_FILENO, text, static_cast<std::size_t>(length));
   }
   ::signal(signal, SIG_DFL);  // the fault happens again, and ends the process
+}
+
+void add_allocation(Allocation allocation) {
+  if (is_instrumented()) {
+    allocation.written = std::make_shared<WrittenBytes>(allocation.bytes);
+    // What other processes write is not known here.
+    if (allocation.imported) allocation.written->add(0, allocation.bytes);
+    set_open(allocation, false);
+  }
+  Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  h.allocations.emplace(allocation.begin, std::move(allocation));
+}
+
+cudaError_t remove_allocation(void* pointer, bool imported) {
+  finish_all();
+  Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  const auto it = h.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+  if (it == h.allocations.end() || it->second.imported != imported) {
+    return set_error(cudaErrorInvalidValue);
+  }
+  Allocation& allocation = it->second;
+#ifdef SIMT_ADDRESS_SANITIZER
+  __asan_unpoison_memory_region(pointer, allocation.mapped_bytes);
+#endif
+  munmap(pointer, allocation.mapped_bytes);
+  if (allocation.file >= 0) close(allocation.file);
+  allocation.file = -1;
+  allocation.written = nullptr;
+  h.freed.insert(h.allocations.extract(it));
+  return cudaSuccess;
 }
 
 void watch_host() {
@@ -203,6 +238,13 @@ PinnedRange find_pinned(std::uintptr_t address) {
   return address - begin < bytes ? PinnedRange{begin, bytes} : PinnedRange{};
 }
 
+bool shares_memory() {
+  Heap& h = heap();
+  const std::shared_lock lock(h.mutex);
+  return std::any_of(h.allocations.begin(), h.allocations.end(),
+                     [](const auto& entry) { return entry.second.is_shared(); });
+}
+
 bool can_reach(int device, int owner) {
   if (device == owner) return true;
   Heap& h = heap();
@@ -244,32 +286,14 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 #endif
 
   const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
-  Allocation allocation{begin, bytes, mapped_bytes, simt::current_device(), "unnamed", true, {}};
-  if (simt::is_instrumented()) {
-    allocation.written = std::make_shared<simt::WrittenBytes>(bytes);
-    simt::set_open(allocation, false);
-  }
-  simt::Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  h.allocations.emplace(begin, std::move(allocation));
+  simt::add_allocation(
+      {begin, bytes, mapped_bytes, simt::current_device(), "unnamed", true, {}, -1, false});
   *pointer = mapped;
   return cudaSuccess;
 }
 
 cudaError_t cudaFree(void* pointer) {
-  if (!pointer) return cudaSuccess;
-  simt::finish_all();
-  simt::Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  const auto it = h.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
-  if (it == h.allocations.end()) return simt::set_error(cudaErrorInvalidValue);
-#ifdef SIMT_ADDRESS_SANITIZER
-  __asan_unpoison_memory_region(pointer, it->second.mapped_bytes);
-#endif
-  munmap(pointer, it->second.mapped_bytes);
-  it->second.written = nullptr;
-  h.freed.insert(h.allocations.extract(it));
-  return cudaSuccess;
+  return pointer ? simt::remove_allocation(pointer, false) : cudaSuccess;
 }
 
 cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
@@ -515,6 +539,116 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   const std::unique_lock lock(h.mutex);
   const bool removed = h.peers.erase({simt::current_device(), peer}) > 0;
   return removed ? cudaSuccess : simt::set_error(cudaErrorPeerAccessNotEnabled);
+}
+
+// --- Memory of other processes ------------------------------------------------------------------
+
+namespace {
+
+// What a handle holds. The memory is a file without a name, which another process finds among the
+// open ones of the process that shares it; it is gone when no process has it any more.
+struct Shared {
+  pid_t process;
+  int file, device;
+  ino_t identity;  // of the file
+  std::size_t bytes;
+  char name[24];
+};
+static_assert(sizeof(Shared) <= sizeof(cudaIpcMemHandle_t));
+
+// Gives an allocation pages of a file in the place of its own, with the same contents. False: there
+// is no memory for them.
+bool move_to_file(Allocation& allocation) {
+  const int file = memfd_create("simt", MFD_CLOEXEC);
+  if (file < 0) return false;
+  void* const begin = reinterpret_cast<void*>(allocation.begin);
+  const std::size_t bytes = allocation.mapped_bytes;
+  void* copy = MAP_FAILED;
+  if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+    copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  }
+  if (copy == MAP_FAILED) return close(file), false;
+  simt::set_open(allocation, true);
+  std::memcpy(copy, begin, allocation.bytes);
+  munmap(copy, bytes);
+  if (mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+    return close(file), false;
+  }
+  allocation.file = file;
+  if (allocation.written) {
+    allocation.written->add(0, allocation.bytes);  // by whom is not known
+    simt::set_open(allocation, false);
+  }
+  return true;
+}
+
+}  // namespace
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
+  if (!handle) return simt::set_error(cudaErrorInvalidValue);
+  simt::finish_all();
+  simt::Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  const auto it = h.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+  if (it == h.allocations.end() || it->second.imported) {
+    return simt::set_error(cudaErrorInvalidValue);
+  }
+  Allocation& allocation = it->second;
+  if (allocation.file < 0 && !move_to_file(allocation)) {
+    return simt::set_error(cudaErrorMemoryAllocation);
+  }
+  struct stat status;
+  if (fstat(allocation.file, &status) != 0) return simt::set_error(cudaErrorInvalidValue);
+  Shared shared{getpid(), allocation.file, allocation.device, status.st_ino, allocation.bytes, {}};
+  allocation.name.copy(shared.name, sizeof shared.name - 1);
+  *handle = {};
+  std::memcpy(handle->reserved, &shared, sizeof shared);
+  return cudaSuccess;
+}
+
+cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags) {
+  if (!pointer || flags != cudaIpcMemLazyEnablePeerAccess) {
+    return simt::set_error(cudaErrorInvalidValue);
+  }
+  *pointer = nullptr;
+  Shared shared;
+  std::memcpy(&shared, handle.reserved, sizeof shared);
+  if (shared.process == getpid()) return simt::set_error(cudaErrorDeviceUninitialized);
+  const int device = simt::current_device();
+  if (shared.device != device && !simt::settings().peer_access) {
+    return simt::set_error(cudaErrorPeerAccessUnsupported);
+  }
+  const std::string path =
+      "/proc/" + std::to_string(shared.process) + "/fd/" + std::to_string(shared.file);
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  struct stat status;
+  if (file < 0 || fstat(file, &status) != 0 || status.st_ino != shared.identity) {
+    if (file >= 0) close(file);
+    return simt::set_error(cudaErrorInvalidResourceHandle);
+  }
+  if (simt::is_instrumented()) simt::watch_host();
+  const auto mapped_bytes = static_cast<std::size_t>(status.st_size);
+  void* const mapped = simt::map_pages(mapped_bytes, file);
+  close(file);
+  if (mapped == MAP_FAILED) return simt::set_error(cudaErrorMemoryAllocation);
+  simt::add_allocation({reinterpret_cast<std::uintptr_t>(mapped),
+                        shared.bytes,
+                        mapped_bytes,
+                        shared.device,
+                        shared.name,
+                        true,
+                        {},
+                        -1,
+                        true});
+  simt::Heap& h = heap();
+  const std::unique_lock lock(h.mutex);
+  h.peers.insert({device, shared.device});
+  *pointer = mapped;
+  return cudaSuccess;
+}
+
+cudaError_t cudaIpcCloseMemHandle(void* pointer) {
+  return simt::remove_allocation(pointer, true);
 }
 
 // --- Textures -----------------------------------------------------------------------------------

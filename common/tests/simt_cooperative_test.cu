@@ -224,6 +224,37 @@ TEST_CASE("cooperative: a deadlock names device, block, line and flag", "[simt]"
   simt::set_quiet_reports(false);
 }
 
+TEST_CASE("cooperative: a kernel waits for another process, but not for ever", "[simt]") {
+  const ScopedSettings restore;
+  simt::settings().spin_limit_seconds = 0.5;
+  Buffer<unsigned> flag("flag", std::vector<unsigned>{0});
+  cudaIpcMemHandle_t handle;
+  REQUIRE(cudaIpcGetMemHandle(&handle, flag.data()) == cudaSuccess);
+  const Stream stream;
+  const auto run = [&] {
+    launch_cooperative(wait_kernel, {dim3(2), dim3(64), 0, stream.get()}, flag.data());
+    stream.synchronize();
+  };
+  const OtherProcess other([&] {
+    void* there = nullptr;
+    if (cudaIpcOpenMemHandle(&there, handle, cudaIpcMemLazyEnablePeerAccess) != cudaSuccess) {
+      return 1;
+    }
+    usleep(50'000);
+    const unsigned one = 1;
+    return cudaMemcpy(there, &one, sizeof one, cudaMemcpyHostToDevice) == cudaSuccess ? 0 : 1;
+  });
+  CHECK(told(run) == "");
+  CHECK(other.status() == 0);
+  flag.upload({0});
+  simt::set_quiet_reports(true);
+  const std::string text = told(run);
+  simt::set_quiet_reports(false);
+  INFO(text);
+  CHECK(contains(text, "deadlock"));
+  CHECK(contains(text, "0 bytes into 'flag', where it finds 0"));
+}
+
 TEST_CASE("cooperative: a block that fails ends all grids with one report", "[simt]") {
   if (!simt::is_instrumented()) {
     WARN("skipped: an overrun is caught in the instrumented build (COUNT=1) only");

@@ -1,6 +1,7 @@
 // What the tests of the CPU backend share.
 #pragma once
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -48,6 +49,23 @@ void under_every_schedule(Check&& check) {
     check();
   }
 }
+
+// Another process, in which `work` returns the exit status; it must not launch kernels.
+class OtherProcess {
+ public:
+  template <typename Work>
+  explicit OtherProcess(const Work& work) : id_(fork()) {
+    if (id_ == 0) _exit(work());
+  }
+  int status() const {
+    int status = -1;
+    waitpid(id_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  pid_t id_;
+};
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
