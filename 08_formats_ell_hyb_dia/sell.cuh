@@ -79,10 +79,11 @@ __global__ void sell_kernel(unsigned rows, const long long* slice_begins,
     __shared__ T sums[slices_per_block(warps)][warps][kSlice];
     sums[threadIdx.z][warp][threadIdx.x] = sum;
     __syncthreads();
+    if (warp != 0) return;
 #pragma unroll
     for (int other = 1; other < warps; ++other) sum += sums[threadIdx.z][other][threadIdx.x];
   }
-  if (warp != 0 || slot >= rows) return;
+  if (slot >= rows) return;
   const unsigned row = row_of_slot(slot, places);
   y[row] = scale(alpha, sum, beta, &y[row]);
   // exercise: end
