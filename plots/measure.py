@@ -44,7 +44,7 @@ from pathlib import Path
 
 import prove_counters
 from record_format import RecordError, append, description_of, join, outcome_of, parsed, records_in, tidy, write_whole
-from records import COUNTERS, RESULTS, ROOT, current_outcomes, current_records, device_names, files_in, fits, published
+from records import COUNTERS, RESULTS, ROOT, current_looks, current_outcomes, current_records, device_names, files_in, fits, published
 
 try:
     import tomllib
@@ -446,8 +446,8 @@ class Info:
         if line["matrix"]["nnz"] <= job.keys.get("counted", 0) and not runner.machine.has_gpu:
             line["moved"] = self.moved(job, runner)
         file = self.file(runner.store)
-        every = {**looks_in(file), line["matrix"]["name"]: json.dumps(line, separators=(",", ":"))}
-        write_whole(file, "".join(f"{text}\n" for text in every.values()))
+        every = {**current_looks(file), line["matrix"]["name"]: line}
+        write_whole(file, "".join(json.dumps(look, separators=(",", ":")) + "\n" for look in every.values()))
         return f"{line['matrix']['nnz']} nonzeros, {line['matrix']['source']}"
 
     @staticmethod
@@ -465,7 +465,7 @@ class Info:
         return store.directory.parent / "matrices.jsonl"
 
     def still_to_do(self, job, store):
-        return job if store.since or matrix_name(job.matrix) not in looks_in(self.file(store)) else None
+        return job if store.since or matrix_name(job.matrix) not in current_looks(self.file(store)) else None
 
 
 def sketch(picture, most=50):
@@ -481,12 +481,6 @@ def sketch(picture, most=50):
         return 0 if count == 0 else 9 if greatest == 1 else 1 + round(8 * math.log(count) / math.log(greatest))
 
     return ["".join(str(digit(count)) for count in line) for line in counts]
-
-
-def looks_in(file):
-    """{matrix: its line}"""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    return {json.loads(line)["matrix"]["name"]: line for line in lines}
 
 
 class Counters:

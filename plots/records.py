@@ -58,6 +58,15 @@ def current_outcomes(file):
         {**details.get((line["run"], line["matrix"]), {"source": "stand-in"}), "matrix": line["matrix"]}, known)]
 
 
+def current_looks(file):
+    """{matrix: what `spmv info --json` said of it} of results/matrices.jsonl, but those of stand-ins that are made in
+    another way now."""
+    lines = Path(file).read_text(encoding="utf-8").splitlines() if Path(file).exists() else []
+    known, looks = stand_ins(), [json.loads(line) for line in lines]
+    return {info["matrix"]["name"]: info for info in looks
+            if is_current({**info["matrix"], "matrix": info["matrix"]["name"]}, known)}
+
+
 def read(files):
     """The joined measurements of files, the newest of each, in the order of files and lines."""
     newest = {}
@@ -188,12 +197,7 @@ class Data:
         self.times = {identity(row): row for row in rows_of(self.frame)}
         self.counters = {identity(row): row for row in rows_of(frame(files_in(results / COUNTERS)))}
         self.multigpu = rows_of(frame(files_in(results / device), "multigpu"))
-        self.shapes = {}
-        if (results / "matrices.jsonl").exists():
-            lines = (results / "matrices.jsonl").read_text(encoding="utf-8").splitlines()
-            known = stand_ins()
-            self.shapes = {info["matrix"]["name"]: info for info in map(json.loads, lines)
-                           if is_current({**info["matrix"], "matrix": info["matrix"]["name"]}, known)}
+        self.shapes = current_looks(results / "matrices.jsonl")
         self.refused = {identity(line) for file in files_in(results / device) for line in current_outcomes(file)}
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them
         self.by_matrix = {}  # (name, precision, on a GPU) -> records

@@ -7,10 +7,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import calibrate
 import convert_records
 import record_format
 from record_format import RecordError, join, records_in
-from records import ROOT, files_in, frame, rows_of
+from records import ROOT, current_looks, current_outcomes, files_in, frame, rows_of, stand_ins
 from sample_records import lines_of, quartiles, record, write
 
 # Two lines of the format before 2026-11-22: a kernel of the GPU and one of the host.
@@ -87,6 +88,38 @@ class Frames(Scratch):
         record_format.append(self.file, lines)
         record_format.append(self.file, lines)
         self.assertEqual(len(self.file.read_text().splitlines()), len(lines) + 2)  # measurement and floor
+
+
+class StandIns(Scratch):
+    """What was measured on a stand-in that is made in another way now does not count."""
+
+    NOW = stand_ins()["cant"]
+    BEFORE = NOW.replace("nnz=", "nnz=1")
+
+    def test_records(self):
+        for detail, there in ((self.NOW, True), (self.BEFORE, False)):
+            write(self.file, [record("k", "cant", 1, source="stand-in", detail=detail)])
+            record_format.append(self.file, [json.dumps({"run": "2026-01-01T00:00:00.000Z", "matrix": "cant", "precision": "f64",
+                                                         "kernel": "ell", "refused": "wide"})])
+            self.assertEqual([r["kernel"] for r in rows_of(frame([self.file]))], ["k"] * there)
+            self.assertEqual([line["kernel"] for line in current_outcomes(self.file)], ["ell"] * there)
+
+    def test_looks(self):
+        looks = [{"matrix": {"name": name, "source": source, "detail": detail}} for name, source, detail in (
+            ("cant", "stand-in", self.BEFORE), ("file", "file", "there.mtx"), ("F1", "stand-in", stand_ins()["F1"]))]
+        self.file.write_text("".join(json.dumps(look) + "\n" for look in looks))
+        self.assertEqual(list(current_looks(self.file)), ["file", "F1"])
+        self.assertEqual(current_looks(self.root / "none.jsonl"), {})
+
+    def test_times_of_calibration(self):
+        of = {"recipes": "now", "file": "f", "precision": "f64"}
+        counted = {**of, "stand_in": self.NOW}
+        timed = {**of, "stand_in": self.NOW, "real": {"warm_ms": {"csr_vector": 1.0}},
+                 "made": {"device": "Some GPU", "warm_ms": {"csr_vector": 1.5}}}
+        records = {("now", "f", "f64", "cpu"): counted, ("now", "f", "f64", "cuda"): timed}
+        self.assertEqual(calibrate.time_errors(records, "now", "f"), [50])
+        timed["stand_in"] = self.BEFORE
+        self.assertEqual(calibrate.time_errors(records, "now", "f"), [])
 
 
 class Tidying(Scratch):

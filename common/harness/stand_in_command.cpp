@@ -31,8 +31,9 @@ int print_stand_ins(const Options& options, const CommandArguments& arguments) {
   }
   for (const std::string& matrix : arguments.matrices) {
     const Statistics s = compute_statistics(load_matrix<float>(matrix, arguments.load).csr);
-    fmt::print("{}\n", stand_in_for({s.rows, s.cols, s.nnz, options.kind, options.unknowns,
-                                     s.max_row, s.stddev_row}));
+    fmt::print("{}\n",
+               full_specification(stand_in_for({s.rows, s.cols, s.nnz, options.kind,
+                                                options.unknowns, s.max_row, s.stddev_row})));
   }
   return 0;
 }

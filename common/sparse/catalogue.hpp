@@ -9,10 +9,10 @@
 // numbers here, or by a specification where the paper's problem has a structure of its own. It has
 // the file's rows and columns exactly and its nonzeros within 1 % (graphs, dense: exactly); where
 // the standard deviation of the row length or its maximum is known, it comes within a factor of 1.5
-// of both. common/tests/catalogue_test.cpp holds every stand-in of up to 3 million nonzeros to
-// that. The Markov paper's own chains are wlan's, which has their rows and nonzeros exactly. The
-// CDS paper names no matrices: its structured grids are stencil2d and stencil3d, with dof= and
-// boundary=.
+// of both, and no row of a mesh is longer than that maximum. common/tests/catalogue_test.cpp holds
+// every stand-in of up to 3 million nonzeros to that. The Markov paper's own chains are wlan's,
+// which has their rows and nonzeros exactly. The CDS paper names no matrices: its structured grids
+// are stencil2d and stencil3d, with dof= and boundary=.
 #pragma once
 
 #include <ostream>

@@ -36,8 +36,10 @@ constexpr Key kShortestRow{"min_row", kDerived, 0, kAny,
                            "length of the shortest row that is not empty (1)"};
 constexpr Key kLongestRow{"max_row", kDerived, 0, kAny,
                           "length of the longest row (100 x the mean)"};
-constexpr Key kRecipe{"recipe", 1, 1, 1,
-                      "version of the generator: another version, another matrix"};
+constexpr Key recipe(long long version) {
+  return {"recipe", version, version, version,
+          "version of the generator: another version, another matrix"};
+}
 constexpr Key kDof{"dof", 1, 1, 64,
                    "unknowns at a grid point; every coupling is a dense dof x dof block"};
 constexpr Key kBoundary{"boundary",
@@ -128,13 +130,14 @@ const std::vector<Generator>& all_generators() {
        {{"block", 1, 1, 64, "unknowns per node"},
         {"nnz", kDerived, 0, kAny, "about this many (7 couplings per node in 2-D, 15 in 3-D)"},
         {"dims", 3, 2, 3, "2 or 3 dimensions"},
+        {"max_row", kDerived, 1, kAny, "length of the longest row, rounded to whole blocks"},
         kRowStddev,
         {"spread", 25, 0, 95, "percentage by which density differs between parts of the mesh"},
         {"irregular", 100, 0, 100, "percentage; 0: a grid"},
         {"disorder", 1, 1, 65536,
          "nodes numbered at random within windows of so many (power of two)"},
         {"far", 0, 0, 100, "percentage of nodes coupled with one far away"},
-        kRecipe,
+        recipe(2),
         kSeed},
        make_mesh},
       {"graph",
@@ -153,7 +156,7 @@ const std::vector<Generator>& all_generators() {
         {"reach", 4096, 1, kAny, "how near; all orders of magnitude are as likely"},
         {"column_skew", 2, 1, 8, "how steeply the popularity of other columns falls; 1: all alike"},
         {"diagonal", 0, 0, 1, "1: the diagonal is in every row that is not empty"},
-        kRecipe,
+        recipe(1),
         kSeed},
        make_graph},
       {"kkt",
@@ -165,7 +168,7 @@ const std::vector<Generator>& all_generators() {
          "positions from which a constraint takes its unknowns (the mean)"},
         {"reach", kDerived, 1, kAny,
          "how far apart the first and the last of them are (side by side)"},
-        kRecipe,
+        recipe(1),
         kSeed},
        make_kkt,
        false},

@@ -2,14 +2,18 @@
 //
 // Nodes stand one per cell of a grid whose lines differ in length, each moved at random within its
 // cell. Two nodes are coupled when they are near; how near differs from part to part of the mesh,
-// so that dense and sparse parts exist. Everything is a function of the seed and of the place, so
-// that any node's couplings can be computed alone, from both ends alike.
+// so that dense and sparse parts exist. A node that would have more couplings than the longest row
+// allows gives up the farthest, and where the mesh has no row as long as that, a hub in 4096 nodes
+// is coupled with as many as that. Everything is a function of the seed and of the place, so that
+// any node's couplings can be computed alone, from both ends alike.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,7 +25,8 @@
 namespace spmv {
 namespace {
 
-constexpr long long kCell = 1024;  // units of length
+constexpr int kCellBits = 10;
+constexpr long long kCell = 1 << kCellBits;  // units of length
 
 std::uint64_t hash_of(std::uint64_t seed, std::uint64_t stream, std::uint64_t which) {
   return mix64(mix64(seed * kGoldenGamma + stream) + which * kGoldenGamma);
@@ -106,20 +111,23 @@ class Cells {
 
 class NodeMesh {
  public:
-  NodeMesh(const Specification& spec, long long nodes, double degree)
+  static constexpr long long kAnyNumber = std::numeric_limits<long long>::max();
+
+  // most: couplings that a node may have, without itself, or kAnyNumber.
+  NodeMesh(const Specification& spec, long long nodes, double degree, long long most)
       : seed_(spec.seed()),
         nodes_(nodes),
         dims_(static_cast<int>(spec.get("dims"))),
         irregular_(spec.get("irregular")),
         far_(spec.get("far")),
+        most_(most),
         window_(static_cast<long long>(
             std::bit_floor(static_cast<std::uint64_t>(std::max(spec.get("disorder"), 1ll))))),
-        cells_(seed_, nodes, dims_, irregular_) {
-    // A ball that holds `degree` cells has this radius in hundredths.
-    const auto holds = [&](double r) { return dims_ == 2 ? 3.1416 * r * r : 4.1888 * r * r * r; };
-    long long radius = 0;
-    while (holds(static_cast<double>(radius) / 100) < degree) ++radius;
-    reach_ = (145 * radius + 9999) / 10000 + 1;  // dense parts reach less far, sparse ones farther
+        cells_(seed_, nodes, dims_, irregular_),
+        reach_(cells_that_hold(degree)) {
+    if (most_ == kAnyNumber) return;
+    hub_reach_ = std::min(cells_that_hold(static_cast<double>(most_)), hub_spacing() / 2);
+    cuts_.resize(kCuts, {-1, 0});
   }
 
   // Chooses how far couplings reach so that nodes have `degree` of them on average (without
@@ -127,30 +135,39 @@ class NodeMesh {
   void fit(double degree, double deviation, long long spread) {
     jitter_ = irregular_;
     spread_ = deviation < 0 ? spread : 0;
-    const double natural = fit_reach(degree);
-    if (deviation < 0) return;
-    // More differ by a density that differs, fewer where nodes stand more regularly.
-    long long& knob = natural < deviation ? spread_ : jitter_;
-    long long below = 0, above = natural < deviation ? 95 : irregular_;
-    while (below < above) {
-      knob = (below + above) / 2;
-      if (fit_reach(degree) < deviation) {
-        below = knob + 1;
-      } else {
-        above = knob;
+    Couplings natural = fit_reach(degree);
+    if (deviation >= 0) {
+      // They differ more by a density that differs, less where nodes stand more regularly.
+      const bool is_enough = natural.deviation >= deviation;
+      long long& knob = is_enough ? jitter_ : spread_;
+      long long below = 0, above = is_enough ? irregular_ : 95;
+      while (below < above) {
+        knob = (below + above) / 2;
+        if (fit_reach(degree).deviation < deviation) {
+          below = knob + 1;
+        } else {
+          above = knob;
+        }
       }
+      knob = above;
+      natural = fit_reach(degree);
     }
-    knob = above;
-    fit_reach(degree);
+    if (most_ == kAnyNumber) return;
+    has_hubs_ = natural.largest + (far_ > 0) < most_;
+    // All couplings reach farther to make up for those that are given up.
+    for (int step = 0; step < 4; ++step) {
+      const double lost = given_up();
+      if (lost < 0.001 * degree) break;
+      fit_reach(degree + lost);
+    }
   }
 
   // Row `number`'s neighbours, itself included, ascending, as their numbers.
-  void neighbours(long long number, std::vector<long long>& found) const {
+  void neighbours(long long number, std::vector<long long>& found) {
     found.clear();
     const Place own = place(node_of(number));
-    for_candidates(own, [&](const Place& other, std::uint64_t distance) {
-      if (distance <= limit_) found.push_back(number_of(other.node));
-    });
+    near_neighbours(own, found);
+    for (long long& node : found) node = number_of(node);
     found.push_back(number);
     const long long partner = far_partner(own.node);
     if (partner != own.node) found.push_back(number_of(partner));
@@ -165,23 +182,39 @@ class NodeMesh {
     std::array<long long, 3> at;
     std::uint64_t weight;
   };
+  struct Couplings {
+    double deviation;  // standard, of their number
+    long long largest;
+  };
+
+  // So many cells to each side, corners left out, hold `degree` nodes, also where they are sparse.
+  long long cells_that_hold(double degree) const {
+    const auto holds = [&](double r) { return dims_ == 2 ? 3.1416 * r * r : 4.1888 * r * r * r; };
+    long long radius = 0;  // in hundredths
+    while (holds(static_cast<double>(radius) / 100) < degree) ++radius;
+    return (145 * radius + 9999) / 10000 + 1;  // dense parts reach less far, sparse ones farther
+  }
 
   Place place(long long node) const { return place(node, cells_.cell(node)); }
   Place place(long long node, const Cells::Cell& cell) const {
-    std::uint64_t bits = hash_of(seed_, ~0ull, static_cast<std::uint64_t>(node));
-    Place p{node, cell, {cell.x * kCell, cell.y * kCell, cell.z * kCell}, 0};
-    for (int axis = 0; axis < dims_; ++axis) {
-      const auto moved = static_cast<long long>(bits & 0x3FF) - 512;
-      bits >>= 10;
-      p.at[axis] += moved * jitter_ / 100;
+    Place p{node, cell, {cell.x * kCell, cell.y * kCell, cell.z * kCell}, kCell};
+    if (jitter_ > 0) {
+      std::uint64_t bits = hash_of(seed_, ~0ull, static_cast<std::uint64_t>(node));
+      for (int axis = 0; axis < dims_; ++axis) {
+        const auto moved = static_cast<long long>(bits & 0x3FF) - 512;
+        bits >>= 10;
+        p.at[axis] += moved * jitter_ / 100;
+      }
     }
-    constexpr long long kPart = 6;  // cells along each side of a part
-    const auto part = [](long long c) {
-      return static_cast<std::uint64_t>((c + (1 << 20)) / kPart);
-    };
-    const std::uint64_t which = (part(cell.x) << 42) ^ (part(cell.y) << 21) ^ part(cell.z);
-    const auto swing = static_cast<long long>(hash_of(seed_, ~1ull, which) % 2001) - 1000;
-    p.weight = static_cast<std::uint64_t>(kCell + kCell * spread_ * swing / 100000);
+    if (spread_ > 0) {
+      constexpr long long kPart = 6;  // cells along each side of a part
+      const auto part = [](long long c) {
+        return static_cast<std::uint64_t>((c + (1 << 20)) / kPart);
+      };
+      const std::uint64_t which = (part(cell.x) << 42) ^ (part(cell.y) << 21) ^ part(cell.z);
+      const auto swing = static_cast<long long>(hash_of(seed_, ~1ull, which) % 2001) - 1000;
+      p.weight = static_cast<std::uint64_t>(kCell + kCell * spread_ * swing / 100000);
+    }
     return p;
   }
 
@@ -193,66 +226,181 @@ class NodeMesh {
     return static_cast<long long>(hash_of(seed_, ~3ull, pair) % 100) < far_ ? partner : node;
   }
 
-  // Visits the nodes that may be coupled with `own`, with what decides it: the square of their
-  // distance over the mean of both weights.
+  // What decides whether two nodes are coupled: the square of their distance over the mean of both
+  // weights; of equals the tie.
+  std::uint64_t distance(const Place& a, const Place& b) const {
+    std::uint64_t square = 0;
+    for (int axis = 0; axis < dims_; ++axis) {
+      const long long d = a.at[axis] - b.at[axis];
+      square += static_cast<std::uint64_t>(d * d);
+    }
+    const std::uint64_t weighted = (square * 2 * kCell / (a.weight + b.weight)) << kTieBits;
+    return jitter_ > 0 ? weighted : weighted | tie(a.cell, b.cell);
+  }
+
+  // Where nodes stand regularly, many are equally far, and the direction decides, so that all nodes
+  // have the same couplings, as those of a stencil. Where only a part of the couplings in one
+  // direction is wanted, they alternate along it (van der Corput's sequence), so that the nodes'
+  // numbers of couplings differ by one.
+  static std::uint64_t tie(const Cells::Cell& a, const Cells::Cell& b) {
+    std::array<long long, 3> from{a.z, a.y, a.x}, to{b.z, b.y, b.x};
+    if (to < from) std::swap(from, to);
+    std::uint64_t direction = 0, reversed = 0;
+    long long place_along = -1;
+    for (int axis = 0; axis < 3; ++axis) {
+      const long long step = to[axis] - from[axis];
+      direction = direction << 4 | static_cast<std::uint64_t>((step + (axis > 0 ? 8 : 0)) & 15);
+      if (step != 0 && place_along < 0) place_along = (from[axis] + (1 << 20)) / std::abs(step);
+    }
+    for (int bit = 0; bit < kTieBits / 2; ++bit) {
+      reversed = reversed << 1 | static_cast<std::uint64_t>(place_along >> bit & 1);
+    }
+    return direction << (kTieBits / 2) | reversed;
+  }
+
+  // Visits the nodes within `reach` cells that may be within `limit` of `own`, with their distance.
   template <typename Visit>
-  void for_candidates(const Place& own, const Visit& visit) const {
-    const long long planes = dims_ == 3 ? reach_ : 0;
+  void for_candidates(const Place& own, long long reach, std::uint64_t limit,
+                      const Visit& visit) const {
+    const long long slack = kCell / 2 * jitter_ / 100 + 1;
+    const double heaviest = static_cast<double>(kCell) * (1 + static_cast<double>(spread_) / 100);
+    const double widest = static_cast<double>((reach + 1) * kCell);
+    const double square =
+        std::min(widest * widest, (static_cast<double>(limit >> kTieBits) + 1) *
+                                      (static_cast<double>(own.weight) + heaviest) / (2 * kCell));
+    // What is left of `square` for the other axes.
+    const auto without = [&](double rest, int axis, long long cell) {
+      const auto gap =
+          static_cast<double>(std::max(std::abs(own.at[axis] - cell * kCell) - slack, 0ll));
+      return rest - gap * gap;
+    };
+    const long long planes = dims_ == 3 ? reach : 0;
     for (long long z = own.cell.z - planes; z <= own.cell.z + planes; ++z) {
-      for (long long y = own.cell.y - reach_; y <= own.cell.y + reach_; ++y) {
-        const auto [first, count, x] =
-            cells_.nodes_at(own.cell.x - reach_, own.cell.x + reach_, y, z);
+      const double in_plane = without(square, 2, z);
+      if (in_plane < 0) continue;
+      for (long long y = own.cell.y - reach; y <= own.cell.y + reach; ++y) {
+        const double in_line = without(in_plane, 1, y);
+        if (in_line < 0) continue;
+        const long long half = static_cast<long long>(std::sqrt(in_line)) + slack + 1;
+        const auto [first, count, x] = cells_.nodes_at(
+            std::max((own.at[0] - half) >> kCellBits, own.cell.x - reach),
+            std::min(((own.at[0] + half) >> kCellBits) + 1, own.cell.x + reach), y, z);
         for (long long k = 0; k < count; ++k) {
           if (first + k == own.node) continue;
           const Place other = place(first + k, {x + k, y, z});
-          std::uint64_t square = 0;
-          for (int axis = 0; axis < 3; ++axis) {
-            const long long d = own.at[axis] - other.at[axis];
-            square += static_cast<std::uint64_t>(d * d);
-          }
-          // Where nodes stand regularly, many are equally far: a number drawn for the pair decides.
-          const auto pair = static_cast<std::uint64_t>(std::min(own.node, other.node)) *
-                                static_cast<std::uint64_t>(nodes_) +
-                            static_cast<std::uint64_t>(std::max(own.node, other.node));
-          const std::uint64_t tie = hash_of(seed_, ~4ull, pair) >> 48;
-          visit(other, (square * 2 * kCell / (own.weight + other.weight)) << 16 | tie);
+          visit(other, distance(own, other));
         }
       }
     }
   }
 
-  // Sets limit_; returns the standard deviation of the number of couplings.
-  double fit_reach(double degree) {
+  // Hubs stand at regular distances, in cells.
+  long long hub_spacing() const { return dims_ == 2 ? 64 : 16; }
+  std::optional<Place> hub_near(const Place& own) const {
+    if (!has_hubs_) return std::nullopt;
+    const long long spacing = hub_spacing();
+    const auto nearest = [spacing](long long c, long long shift) {
+      return (c + (spacing << 20) + spacing / 2 - shift) / spacing * spacing - (spacing << 20) +
+             shift;
+    };
+    const Cells::Cell hub{nearest(own.cell.x, 0), nearest(own.cell.y, dims_ == 2 ? spacing / 2 : 0),
+                          dims_ == 2 ? 0 : nearest(own.cell.z, spacing / 2)};
+    const auto [node, count, x] = cells_.nodes_at(hub.x, hub.x, hub.y, hub.z);
+    const long long away = std::max(
+        {std::abs(hub.x - own.cell.x), std::abs(hub.y - own.cell.y), std::abs(hub.z - own.cell.z)});
+    if (count == 0 || away > hub_reach_) return std::nullopt;
+    return place(node, hub);
+  }
+
+  // Up to which distance a node is coupled: the limit, nearer where there are too many, farther for
+  // a hub.
+  std::uint64_t cut_of(const Place& own) {
+    if (most_ == kAnyNumber) return limit_;
+    Cut& known = cuts_[static_cast<std::size_t>(own.node) % kCuts];
+    if (known.node == own.node) return known.distance;
+    const std::optional<Place> hub = hub_near(own);
+    const bool is_hub = hub && hub->node == own.node;
+    const std::uint64_t limit = is_hub ? kNoLimit : limit_;
+    distances_.clear();
+    for_candidates(own, is_hub ? hub_reach_ : reach_, limit, [&](const Place&, std::uint64_t d) {
+      if (d <= limit) distances_.push_back(d);
+    });
+    const long long others = (hub && !is_hub) + (far_partner(own.node) != own.node);
+    const auto room = static_cast<std::size_t>(std::max(most_ - others, 0ll));
+    known = {own.node, limit};
+    if (distances_.size() > room) {
+      const auto first_left_out = distances_.begin() + static_cast<std::ptrdiff_t>(room);
+      std::nth_element(distances_.begin(), first_left_out, distances_.end());
+      known.distance = *first_left_out - 1;
+    }
+    return known.distance;
+  }
+
+  // Appends the nodes that are coupled with `own` for being near; returns how many were given up.
+  long long near_neighbours(const Place& own, std::vector<long long>& found) {
+    const std::optional<Place> hub = hub_near(own);
+    const bool is_hub = hub && hub->node == own.node;
+    const std::uint64_t cut = cut_of(own);
+    long long given_up = 0;
+    for_candidates(own, is_hub ? hub_reach_ : reach_, is_hub ? cut : limit_,
+                   [&](const Place& other, std::uint64_t d) {
+                     if (hub && !is_hub && other.node == hub->node) return;
+                     if (d <= cut && (is_hub || d <= cut_of(other))) {
+                       found.push_back(other.node);
+                     } else if (d <= limit_) {
+                       ++given_up;
+                     }
+                   });
+    if (hub && !is_hub && distance(own, *hub) <= cut_of(*hub)) found.push_back(hub->node);
+    return given_up;
+  }
+
+  // How many couplings within the limit a node gives up, on average.
+  double given_up() {
+    const long long samples = std::min(nodes_, 1ll << 10);
+    std::vector<long long> found;
+    long long sum = 0;
+    std::fill(cuts_.begin(), cuts_.end(), Cut{-1, 0});
+    for (long long k = 0; k < samples; ++k)
+      sum += near_neighbours(place(k * nodes_ / samples), found);
+    std::fill(cuts_.begin(), cuts_.end(), Cut{-1, 0});
+    return static_cast<double>(sum) / static_cast<double>(samples);
+  }
+
+  // Sets limit_ so that nodes have `degree` couplings on average.
+  Couplings fit_reach(double degree) {
     degree = std::max(degree - static_cast<double>(far_) / 100, 0.0);
     const long long samples = std::min(nodes_, 1ll << 13);
     std::vector<std::uint64_t> distances;
     std::vector<std::size_t> ends;
     for (long long k = 0; k < samples; ++k) {
-      for_candidates(place(k * nodes_ / samples),
-                     [&](const Place&, std::uint64_t distance) { distances.push_back(distance); });
+      for_candidates(place(k * nodes_ / samples), reach_, kNoLimit,
+                     [&](const Place&, std::uint64_t d) { distances.push_back(d); });
       ends.push_back(distances.size());
     }
     std::vector<std::uint64_t> sorted = distances;
     const auto wanted = static_cast<std::size_t>(degree * static_cast<double>(samples));
     if (wanted == 0 || sorted.empty()) {
       limit_ = 0;
-      return 0;
+      return {0, 0};
     }
     const auto nth =
         sorted.begin() + static_cast<std::ptrdiff_t>(std::min(wanted, sorted.size()) - 1);
     std::nth_element(sorted.begin(), nth, sorted.end());
     limit_ = *nth;
     double squares = 0;
+    long long largest = 0;
     std::size_t begin = 0;
     for (const std::size_t end : ends) {
-      const auto count =
-          static_cast<double>(std::count_if(distances.begin() + static_cast<std::ptrdiff_t>(begin),
-                                            distances.begin() + static_cast<std::ptrdiff_t>(end),
-                                            [this](std::uint64_t d) { return d <= limit_; }));
-      squares += (count - degree) * (count - degree);
+      const auto count = std::count_if(distances.begin() + static_cast<std::ptrdiff_t>(begin),
+                                       distances.begin() + static_cast<std::ptrdiff_t>(end),
+                                       [this](std::uint64_t d) { return d <= limit_; });
+      const double off = static_cast<double>(count) - degree;
+      squares += off * off;
+      largest = std::max<long long>(largest, count);
       begin = end;
     }
-    return std::sqrt(squares / static_cast<double>(samples));
+    return {std::sqrt(squares / static_cast<double>(samples)), largest};
   }
 
   // Numbers are the nodes' order, shuffled within windows.
@@ -287,16 +435,29 @@ class NodeMesh {
     return base + static_cast<long long>(offset);
   }
 
+  static constexpr int kTieBits = 24;
+  static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::size_t kCuts = 1 << 17;  // a few planes' nodes
+
+  struct Cut {
+    long long node;
+    std::uint64_t distance;
+  };
+
   std::uint64_t seed_;
   long long nodes_;
   int dims_;
-  long long irregular_, far_;
+  long long irregular_, far_, most_;
   long long window_;
   Cells cells_;
-  long long reach_ = 1;   // in cells
+  long long reach_;          // in cells
+  long long hub_reach_ = 0;  // in cells
+  bool has_hubs_ = false;
   long long jitter_ = 0;  // percentage of a cell, and of the density
   long long spread_ = 0;
   std::uint64_t limit_ = 0;
+  std::vector<Cut> cuts_;  // those that were computed last
+  std::vector<std::uint64_t> distances_;
 };
 
 }  // namespace
@@ -316,7 +477,14 @@ Pattern make_mesh(const Specification& spec) {
     spec.fail(fmt::format("nnz = {} is less than the {} of the diagonal blocks alone", nnz,
                           rows * block));
   }
-  NodeMesh mesh(spec, nodes, std::min(degree, static_cast<double>(nodes - 1)));
+  long long most = NodeMesh::kAnyNumber;
+  if (const long long max_row = spec.get("max_row"); max_row != kDerived) {
+    most = (max_row + block / 2) / block - 1;
+    if (static_cast<double>(most) < degree) {
+      spec.fail(fmt::format("nnz = {} does not fit in {} rows of {}", nnz, rows, max_row));
+    }
+  }
+  NodeMesh mesh(spec, nodes, std::min(degree, static_cast<double>(nodes - 1)), most);
   mesh.fit(degree, spec.real("stddev", -1) / static_cast<double>(block), spec.get("spread"));
   std::vector<long long> neighbours;
   for (long long node = builder.begin(block); node < builder.end(block); ++node) {

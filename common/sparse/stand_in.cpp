@@ -21,31 +21,50 @@ std::string with_row_lengths(const MatrixFacts& facts, std::string text) {
 }
 
 // A mesh in two dimensions where nodes have few neighbours, in three where they have many.
-std::string mesh(const MatrixFacts& facts, double most_in_plane, const char* keys) {
-  const double couplings =
-      static_cast<double>(facts.nnz) / (static_cast<double>(facts.rows) * facts.unknowns);
-  const double mean = couplings * facts.unknowns;
-  std::string text = fmt::format("mesh:{},nnz={},dims={}", facts.rows, facts.nnz,
-                                 couplings <= most_in_plane ? 2 : 3);
-  if (facts.unknowns > 1) text += fmt::format(",block={}", facts.unknowns);
-  if (facts.row_stddev >= 0) {
-    text += stddev_key(facts.row_stddev);
-  } else if (facts.max_row >= 0) {
-    // The longest of many rows lies about three standard deviations above the mean.
-    text += stddev_key(std::max(facts.max_row - mean, 0.0) / 3);
+struct MeshShape {
+  MeshShape(const MatrixFacts& facts, double most_in_plane) : facts(facts) {
+    couplings = static_cast<double>(facts.nnz) / facts.rows / facts.unknowns;
+    dims = couplings <= most_in_plane ? 2 : 3;
+    if (facts.row_stddev < 0 && facts.max_row >= 0) {
+      // The longest of many rows lies about three standard deviations above the mean.
+      this->facts.row_stddev = std::max(facts.max_row - couplings * facts.unknowns, 0.0) / 3;
+    }
   }
-  return text + keys;
-}
+
+  std::string text() const {
+    const std::string sizes = fmt::format("mesh:{},nnz={},dims={}", facts.rows, facts.nnz, dims);
+    const std::string block =
+        facts.unknowns > 1 ? fmt::format(",block={}", facts.unknowns) : std::string();
+    return with_row_lengths(facts, sizes + block);
+  }
+
+  // A coupling with a node far away takes the place of a near one where rows are as long as they
+  // may be, so that it may take a quarter of the room that the longest row leaves.
+  std::string numbering() const {
+    double far = 40;
+    if (facts.max_row >= 0) {
+      const double room = static_cast<double>(facts.max_row) / facts.unknowns - couplings;
+      far = std::clamp(25 * room, 0.0, far);
+    }
+    return fmt::format("{},far={:.0f}", dims == 2 ? ",disorder=8" : "", far);
+  }
+
+  MatrixFacts facts;
+  double couplings;  // per node, with itself
+  int dims;
+};
 
 std::string irregular_mesh(const MatrixFacts& facts, const char* keys) {
-  return mesh(facts, 9, keys);
+  const MeshShape shape(facts, 9);
+  return shape.text() + shape.numbering() + keys;
 }
 std::string plane_mesh(const MatrixFacts& facts, const char* keys) {
-  return mesh(facts, static_cast<double>(facts.nnz), keys);
+  const MeshShape shape(facts, static_cast<double>(facts.nnz));
+  return shape.text() + shape.numbering() + keys;
 }
 // Of a 5-point stencil with irregularities, and a 7-point stencil.
 std::string grid(const MatrixFacts& facts, const char* keys) {
-  return mesh(facts, 6.6, keys);
+  return MeshShape(facts, 6.6).text() + keys;
 }
 
 std::string graph(const MatrixFacts& facts, const char* keys) {
@@ -65,10 +84,10 @@ const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> all{
       {{"mesh", "finite elements or volumes, on nodes with irregular connectivity"},
        irregular_mesh,
-       ",disorder=4,far=40"},
+       ""},
       {{"plane mesh", "the same in two dimensions, however many couplings there are"},
        plane_mesh,
-       ",disorder=4,far=40"},
+       ""},
       {{"structured grid", "finite differences or volumes on a grid, with few irregularities"},
        grid,
        ",irregular=10,far=0"},

@@ -208,7 +208,8 @@ TEST_CASE("every generated matrix of up to 3 million nonzeros is as near as prom
       CHECK(s.stddev_row >= entry.row_stddev / 1.5);
     }
     if (entry.max_row >= 0) {
-      CHECK(s.max_row <= 1.5 * entry.max_row);
+      const bool is_mesh = std::string(entry.stand_in).find("mesh") != std::string::npos;
+      CHECK(s.max_row <= (is_mesh ? 1 : 1.5) * entry.max_row);
       CHECK(s.max_row >= entry.max_row / 1.5);
     }
     ++checked;

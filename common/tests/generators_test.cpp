@@ -147,6 +147,7 @@ const std::vector<std::string> kAssorted{
     "mesh:401",
     "mesh:402,dims=2,stddev=0,irregular=0",
     "mesh:397,block=3,stddev=20,disorder=8,far=50",
+    "mesh:3000,nnz=40000,max_row=30,stddev=2",
     "mesh:1",
     "mesh:0",
     "graph:300x200",
@@ -182,6 +183,8 @@ TEST_CASE("some rows of a generated matrix are those of all of it", "[generators
                            "mesh:90",
                            "mesh:83,block=4,far=30,disorder=4",
                            "mesh:30000,dims=2",
+                           "mesh:30000,nnz=400000,max_row=60,stddev=3,far=20",
+                           "mesh:30000,nnz=150000,dims=2,max_row=6,stddev=0.2",
                            "graph:90x70",
                            "graph:30000x30000,copy=80,group=32",
                            "wlan:C=2,m=1,W=2"}) {
@@ -551,6 +554,27 @@ TEST_CASE("a mesh has a symmetric structure, many diagonals and the spread that 
   CHECK_THROWS_AS(generate<float>("mesh:100,block=3,nnz=200"), InputError);
 }
 
+TEST_CASE("no row of a mesh is longer than the longest, and one is as long", "[generators]") {
+  // Below the longest row that the spread alone would give (cut off), above it (hubs), and hardly
+  // above the mean: a stencil.
+  for (const char* spec : {"mesh:9000,nnz=140000,stddev=6,max_row=30,far=40",
+                           "mesh:9000,nnz=140000,stddev=3,max_row=80",
+                           "mesh:9000,nnz=60000,dims=2,stddev=1,max_row=25,disorder=8,far=20",
+                           "mesh:9000,block=3,nnz=600000,stddev=12,max_row=180,far=40",
+                           "mesh:20000,nnz=290000,stddev=0.1,max_row=15",
+                           "mesh:9000,dims=2,nnz=36000,stddev=0,max_row=4"}) {
+    CAPTURE(spec);
+    const Csr<double> csr = generate<double>(spec);
+    CHECK(structure_is_symmetric(csr));
+    const std::string text = spec;
+    const Statistics s = compute_statistics(csr);
+    CHECK(s.max_row == std::stoi(text.substr(text.find("max_row=") + 8)));
+    CHECK(s.nnz == Approx(std::stod(text.substr(text.find("nnz=") + 4))).epsilon(0.02));
+    CHECK(s.diagonals > 9 * s.mean_row);
+  }
+  CHECK_THROWS_AS(generate<float>("mesh:1000,nnz=7000,max_row=6"), InputError);
+}
+
 TEST_CASE("rows of a graph share columns with their neighbours", "[generators]") {
   // Of the nonzeros, those whose column the row before has as well.
   const auto shared = [](const std::string& spec) {
@@ -573,7 +597,7 @@ TEST_CASE("rows of a graph share columns with their neighbours", "[generators]")
 TEST_CASE("a stand-in is made from the facts of its kind", "[generators]") {
   using spmv::stand_in_for;
   CHECK(stand_in_for({1000, 1000, 7000, "mesh"}).find("mesh:1000,nnz=7000,dims=2") == 0);
-  CHECK(stand_in_for({1200, 1200, 72000, "mesh", 6, 90}).find("block=6,stddev=10") !=
+  CHECK(stand_in_for({1200, 1200, 72000, "mesh", 6, 90}).find("block=6,max_row=90,stddev=10") !=
         std::string::npos);
   CHECK(stand_in_for({50, 900, 4000, "linear program", 1, 300, 77.5})
             .find("graph:50x900,nnz=4000,max_row=300,stddev=77.5") == 0);
@@ -586,6 +610,6 @@ TEST_CASE("a stand-in is made from the facts of its kind", "[generators]") {
   }
   CHECK_THROWS_AS(stand_in_for({10, 10, 10, "nosuch"}), InputError);
   // The version is part of what records hold.
-  CHECK(spmv::full_specification("mesh:10").find("recipe=1") != std::string::npos);
-  CHECK_THROWS_AS(generate<float>("mesh:10,recipe=2"), InputError);
+  CHECK(spmv::full_specification("mesh:10").find("recipe=2") != std::string::npos);
+  CHECK_THROWS_AS(generate<float>("mesh:10,recipe=1"), InputError);
 }
