@@ -19,33 +19,32 @@ constexpr int kGraphSteps = 10;  // even: a graph leaves x where it found it
 // --- Setting up ---------------------------------------------------------------------------------
 
 template <typename T>
-Machine<T>::Machine(const std::vector<Part<T>>& parts, const Kernel& kernel, const Setup& setup)
-    : exchange_(setup.exchange),
-      rows_(parts.back().first_row + parts.back().rows()),
-      gpus_(parts.size()) {
-  devices_ = device::available_devices(setup.devices > 0 ? setup.devices : size());
-  Transfers transfers = plan_transfers(parts, exchange_ == Exchange::kStores);
-  for (int p = 0; p < size(); ++p) add(p, parts[p], p % devices_, transfers, kernel);
-  if (exchange_ != Exchange::kNone) {
-    transport_ = transport_within(setup.peer_access, std::move(transfers.all));
-  }
-}
-
-template <typename T>
-Machine<T>::Machine(const Part<T>& part, int p, const std::vector<Index>& cuts, int device,
-                    const Transfers& transfers, const Kernel& kernel, const MakeTransport& make)
-    : exchange_(Exchange::kPacked), rows_(cuts.back()), gpus_(cuts.size() - 1) {
-  add(p, part, device, transfers, kernel);
-  const device::OnDevice on(device);
-  transport_ = make(gpus_);
-}
-
-template <typename T>
-void Machine<T>::add(int p, const Part<T>& part, int device, const Transfers& transfers,
-                     const Kernel& kernel) {
-  const device::OnDevice on(device);
-  gpus_[p] =
-      std::make_unique<StepOnGpu<T>>(p, device, part, transfers.packed[p], kernel, exchange_);
+Machine<T>::Machine(const std::vector<Part<T>>& parts, const Kernel& kernel, const Setup& setup,
+                    const Processes& processes, const MakeTransport& make)
+    : exchange_(setup.exchange), gpus_(parts.size()) {
+  const std::vector<int> numbers = processes.here(parts.size());
+  std::vector<Index> rows(parts.size());
+  processes.together([&] {
+    const int here = static_cast<int>(numbers.size());
+    devices_ = device::available_devices(setup.devices > 0 ? setup.devices : here);
+    Transfers transfers = plan_transfers(parts, make || exchange_ == Exchange::kStores, processes);
+    int i = 0;
+    for (const int p : numbers) {
+      const int device = setup.first_device + i++ % devices_;
+      const device::OnDevice on(device);
+      gpus_[p] = std::make_unique<StepOnGpu<T>>(p, device, parts[p], transfers.packed[p], kernel,
+                                                exchange_);
+      rows[p] = parts[p].rows();
+    }
+    const device::OnDevice on(setup.first_device);
+    if (make) {
+      transport_ = make(gpus_, std::move(transfers.all));
+    } else if (exchange_ != Exchange::kNone) {
+      transport_ = transport_within(setup.peer_access, std::move(transfers.all));
+    }
+  });
+  processes.gather(rows.data(), sizeof(Index));
+  rows_ = std::accumulate(rows.begin(), rows.end(), Index{0});
 }
 
 // Finds out which GPUs reach each other's memory, and chooses what suits them.

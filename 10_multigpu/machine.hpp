@@ -24,7 +24,8 @@ enum class Drive {
 struct Setup {
   Exchange exchange = Exchange::kNone;
   bool peer_access = true;  // false: as if no GPU could use another one's memory
-  int devices = 0;          // that the parts share; 0: one for each part, or all there are
+  int devices = 0;          // that the parts here share; 0: one for each part, or all there are
+  int first_device = 0;     // the parts here are on this one and those that follow
 };
 
 struct DestroyGraph {
@@ -37,14 +38,13 @@ using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGra
 template <typename T>
 class Machine {
  public:
-  // All parts are in this process, part p on device p % devices. Throws Unsuitable when the
-  // exchange needs what the GPUs have not.
-  Machine(const std::vector<Part<T>>& parts, const Kernel& kernel, const Setup& setup);
-  // Part p on `device`; the others are other processes', and `make` makes what reaches them.
-  // Drive::kLoop only.
-  using MakeTransport = std::function<std::unique_ptr<Transport<T>>(AllGpus<T>&)>;
-  Machine(const Part<T>& part, int p, const std::vector<Index>& cuts, int device,
-          const Transfers& transfers, const Kernel& kernel, const MakeTransport& make);
+  // The i-th part of this process is on device first_device + i % devices. Where there are other
+  // processes, which make their machines together, `make` makes what reaches them, and only
+  // Drive::kLoop runs. Throws Unsuitable when the exchange needs what the GPUs have not.
+  using MakeTransport =
+      std::function<std::unique_ptr<Transport<T>>(AllGpus<T>&, std::vector<Transfer>)>;
+  Machine(const std::vector<Part<T>>& parts, const Kernel& kernel, const Setup& setup,
+          const Processes& processes = kOneProcess, const MakeTransport& make = {});
   ~Machine();
 
   int size() const { return static_cast<int>(gpus_.size()); }
@@ -74,8 +74,6 @@ class Machine {
  private:
   using OnEach = std::function<void(StepOnGpu<T>&)>;
 
-  void add(int p, const Part<T>& part, int device, const Transfers& transfers,
-           const Kernel& kernel);
   std::unique_ptr<Transport<T>> transport_within(bool allow_peers, std::vector<Transfer> transfers);
   void each(const OnEach& work);
   // begin, end: queued around the product of step k and the exchange before it.
@@ -86,7 +84,7 @@ class Machine {
   Exchange exchange_;
   double factor_ = 0;
   int devices_ = 1;
-  Index rows_;  // of all parts
+  Index rows_ = 0;  // of all parts
   std::string remark_;
   AllGpus<T> gpus_;
   std::unique_ptr<Transport<T>> transport_;  // null for kNone

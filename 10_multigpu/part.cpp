@@ -118,9 +118,7 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts
   std::vector<Part<T>> parts(slices.size());
   const auto each = [&](const std::function<void(int, Part<T>&)>& work) {
     processes.together([&] {
-      for (int p = 0; p < count; ++p) {
-        if (processes.has(p)) work(p, parts[p]);
-      }
+      for (const int p : processes.here(slices.size())) work(p, parts[p]);
     });
   };
   if (exchange == Exchange::kNone) {

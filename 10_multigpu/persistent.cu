@@ -57,9 +57,9 @@ struct PersistentMachine<T>::Known {
 template <typename T>
 struct PersistentMachine<T>::OnGpu {
   Layout layout;
-  Device* device = nullptr;
-  int number_there = 0;  // among the parts on it
   device::DeviceCsr<T> csr;
+  Device* device = nullptr;
+  int number_there = 0;               // among the parts on it
   device::Buffer<T> x;                // both buffers
   device::Buffer<unsigned> arrivals;  // of each part
   device::Buffer<Word> norms;
@@ -150,40 +150,36 @@ void PersistentMachine<T>::each(const Work& work) {
 // Brings the parts of this process to their GPUs.
 template <typename T>
 void PersistentMachine<T>::place(const std::vector<Part<T>>& parts, const PersistentSetup& setup) {
-  int here = 0;
-  for (int p = 0; p < this->parts(); ++p) {
-    if (!processes_.has(p)) continue;
-    on_gpu_[p] = std::make_unique<OnGpu>();
-    on_gpu_[p]->layout = parts[p];
-    ++here;
-  }
+  const std::vector<int> numbers = processes_.here(parts.size());
+  const int here = static_cast<int>(numbers.size());
   devices_ = device::available_devices(setup.devices > 0 ? std::min(setup.devices, here) : here);
   for (int d = 0; d < devices_; ++d) {
     const device::OnDevice on(setup.first_device + d);
     here_.push_back(std::make_unique<Device>());
     here_[d]->number = setup.first_device + d;
   }
-  here = 0;
-  for (int p = 0; p < this->parts(); ++p) {
-    if (!on_gpu_[p]) continue;
-    Device& on = *here_[here++ % devices_];
-    on_gpu_[p]->device = &on;
-    on_gpu_[p]->number_there = on.parts++;
-    known_[p].device = on.number;
-  }
-  each([&](int p, OnGpu& mine) {
+  for (int i = 0; i < here; ++i) {
+    const int p = numbers[i];
+    Device& device = *here_[i % devices_];
+    const device::OnDevice on(device.number);
+    on_gpu_[p] = std::make_unique<OnGpu>();
+    OnGpu& mine = *on_gpu_[p];
+    mine.layout = parts[p];
     mine.csr = device::DeviceCsr<T>(parts[p].matrix);
+    mine.device = &device;
+    mine.number_there = device.parts++;
     Known& known = known_[p];
+    known.device = device.number;
+    known.local_cols = parts[p].local_cols;
     known.rows = mine.csr.rows;
     known.nnz = mine.csr.nnz;
-    known.local_cols = mine.layout.local_cols;
-    if (kernel_ != PersistentKernel::kFast || known.rows == 0) return;
+    if (kernel_ != PersistentKernel::kFast || mine.csr.rows == 0) continue;
     // (Step 06 also asks rows_may_suit_memory(). Here a lane per row is faster for rows of 7
     // nonzeros, too: NOTES.md.)
     const bool fits_l2 = fits_cache(static_cast<long long>(mine.csr.bytes()),
                                     device::attribute(cudaDevAttrL2CacheSize));
     known.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr), fits_l2);
-  });
+  }
 }
 
 // What follows from known_ alone is the same in every process.

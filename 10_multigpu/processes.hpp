@@ -21,6 +21,14 @@ class Processes {
 
   // Whether part p is in this process.
   virtual bool has(int) const { return true; }
+  // The numbers of those of `parts` parts that are.
+  std::vector<int> here(std::size_t parts) const {
+    std::vector<int> numbers;
+    for (int p = 0; p < static_cast<int>(parts); ++p) {
+      if (has(p)) numbers.push_back(p);
+    }
+    return numbers;
+  }
   // Does `work`. Where it fails in one process, all of them throw: none waits for one that has
   // given up.
   virtual void together(const std::function<void()>& work) const { work(); }

@@ -90,7 +90,6 @@ inline const Ranks kRanks;
 // MPI from host to host, or NCCL from GPU to GPU. All ranks call it together, and throw Failure
 // when NCCL fails on one.
 template <typename T>
-typename Machine<T>::MakeTransport transport_between_ranks(const Transfers& transfers,
-                                                           bool through_nccl, int device);
+typename Machine<T>::MakeTransport transport_between_ranks(bool through_nccl, int device);
 
 }  // namespace spmv::multigpu

@@ -186,15 +186,12 @@ int run(const Options& options, int device, const Environment& environment) {
     outcome.notes.push_back(fmt::format("persistent: {}", machine.choice()));
     iterate(machine);
   } else {
-    const Transfers transfers = plan_transfers(parts, true, kRanks);
-    const auto make = transport_between_ranks<T>(transfers, options.exchange == "nccl", device);
-    std::unique_ptr<Machine<T>> machine;
-    together([&] {
-      machine = std::make_unique<Machine<T>>(parts[g_rank], g_rank, cuts, device, transfers,
-                                             *way.kernel, make);
-      parts.clear();
-    });
-    iterate(*machine, Drive::kLoop);
+    Setup setup{Exchange::kPacked};
+    setup.first_device = device;
+    Machine<T> machine(parts, *way.kernel, setup, kRanks,
+                       transport_between_ranks<T>(options.exchange == "nccl", device));
+    parts.clear();
+    iterate(machine, Drive::kLoop);
   }
   if (g_rank != 0) return 0;
 
@@ -209,25 +206,19 @@ int run(const Options& options, int device, const Environment& environment) {
   return 0;
 }
 
-// Why persistent kernels cannot run on these ranks, or "". All ranks call it, and return the same.
-std::string obstacle_to_persistent(const Options& options, bool ranks_share_gpus, int ranks_here,
-                                   int device) {
-  const std::string obstacles[] = {
-      "", "the GPUs have no access to each other's memory, which stores need",
-      "ranks share GPUs, which run the kernels of one process at a time",
-      "the ranks are on several machines", fmt::format("there are more than {} ranks", kMaxGpus)};
-  int found = 0;
-  together([&] {
-    for (int peer = 0; peer < ranks_here && !ranks_share_gpus; ++peer) {
-      if (peer == device) continue;
-      if (options.no_peer_access || !device::can_access_peer(device, peer)) found = 1;
+// Throws InputError, which says why, where persistent kernels cannot run on these ranks.
+void require_persistent(const Options& options, bool ranks_share_gpus, int ranks_here, int device) {
+  if (g_ranks > kMaxGpus) throw InputError(fmt::format("there are more than {} ranks", kMaxGpus));
+  if (ranks_here < g_ranks) throw InputError("the ranks are on several machines");
+  if (ranks_share_gpus) {
+    throw InputError("ranks share GPUs, which run the kernels of one process at a time");
+  }
+  for (int peer = 0; peer < ranks_here; ++peer) {
+    if (peer == device || (!options.no_peer_access && device::can_access_peer(device, peer))) {
+      continue;
     }
-  });
-  if (ranks_share_gpus) found = 2;
-  if (ranks_here < g_ranks) found = 3;
-  if (g_ranks > kMaxGpus) found = 4;
-  MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  return obstacles[found];
+    throw InputError("the GPUs have no access to each other's memory, which stores need");
+  }
 }
 
 int main_program(int argc, char** argv) {
@@ -306,15 +297,18 @@ int main_program(int argc, char** argv) {
   MPI_Allreduce(MPI_IN_PLACE, &shares, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (g_rank == 0) print_environment(std::cout, environment);
   const int device = rank_here % devices_here;
-  const std::string obstacle = obstacle_to_persistent(options, shares, ranks_here, device);
-  if (options.drive.empty()) {
-    options.drive = obstacle.empty() ? "persistent" : "loop";
-    if (!obstacle.empty()) say("drive loop: {}\n", obstacle);
+  if (options.drive != "loop") {
+    try {
+      together([&] { require_persistent(options, shares, ranks_here, device); });
+      options.drive = "persistent";
+    } catch (const Failure& why) {
+      if (options.drive == "persistent") {
+        throw Failure{2, "--drive persistent: " + why.text + "; use --drive loop"};
+      }
+      say("drive loop: {}\n", why.text);
+      options.drive = "loop";
+    }
   }
-  together([&] {
-    if (options.drive == "loop" || obstacle.empty()) return;
-    throw InputError(fmt::format("--drive persistent: {}; use --drive loop", obstacle));
-  });
   if (shares) {
     say("ranks share GPUs: right, but their times say nothing about scaling, and are not "
         "recorded\n");

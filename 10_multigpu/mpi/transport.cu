@@ -147,24 +147,23 @@ Lists Ranks::tell(Lists lists) const {
 }
 
 template <typename T>
-typename Machine<T>::MakeTransport transport_between_ranks(const Transfers& transfers,
-                                                           bool through_nccl, int device) {
+typename Machine<T>::MakeTransport transport_between_ranks(bool through_nccl, int device) {
 #ifdef HAVE_NCCL
   if (through_nccl) {
-    return [&transfers, communicator = communicator_of_ranks(device)](AllGpus<T>& gpus) {
-      return std::make_unique<NcclTransport<T>>(gpus, transfers.all, communicator);
+    return [communicator = communicator_of_ranks(device)](AllGpus<T>& gpus,
+                                                          std::vector<Transfer> transfers) {
+      return std::make_unique<NcclTransport<T>>(gpus, std::move(transfers), communicator);
     };
   }
 #else
   (void)through_nccl, (void)device;  // refused by main()
 #endif
-  return [&transfers](AllGpus<T>& gpus) {
-    return std::make_unique<MpiTransport<T>>(gpus, transfers.all);
+  return [](AllGpus<T>& gpus, std::vector<Transfer> transfers) {
+    return std::make_unique<MpiTransport<T>>(gpus, std::move(transfers));
   };
 }
 
-template Machine<float>::MakeTransport transport_between_ranks<float>(const Transfers&, bool, int);
-template Machine<double>::MakeTransport transport_between_ranks<double>(const Transfers&, bool,
-                                                                        int);
+template Machine<float>::MakeTransport transport_between_ranks<float>(bool, int);
+template Machine<double>::MakeTransport transport_between_ranks<double>(bool, int);
 
 }  // namespace spmv::multigpu
