@@ -52,7 +52,6 @@ using boost::context::detail::jump_fcontext;
 using boost::context::detail::make_fcontext;
 using boost::context::detail::transfer_t;
 
-constexpr std::size_t kGuardBytes = 4096;
 // A guard is a mapping of its own, of which Linux allows 65530: enough for every stack unless many
 // cores run blocks of 1024 threads.
 constexpr int kMaxGuards = 16384;
@@ -256,6 +255,8 @@ void Block::suspend(Lane& lane) {
 
 void Block::start_grid(GridState& state) {
   state_ = &state;
+  watch_faults();
+  watch_faults_of_thread();
   const dim3 dim = state.grid().block;
   const std::size_t count = static_cast<std::size_t>(dim.x) * dim.y * dim.z;
   if (stack_count_ < count) {

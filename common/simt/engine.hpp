@@ -112,7 +112,7 @@ struct Grid {
 };
 
 // How a grid ended. (Abandoned: simt ran it again in an order in which it cannot end.)
-enum class Outcome : std::uint8_t { kDone, kFailed, kIllegalAddress, kAbandoned };
+enum class Outcome : std::uint8_t { kDone, kFailed, kIllegalAddress, kMisaligned, kAbandoned };
 // Runs every block to its end, or to the first failure, of which take_report() tells.
 Outcome run_grid(const Grid& grid);
 

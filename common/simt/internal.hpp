@@ -163,6 +163,12 @@ class DeviceMemoryAccess {
   static void open(std::uintptr_t address);
 };
 
+// From now on a fault in a kernel is a report; on this thread of the host also one for want of
+// stack.
+enum class Fault : std::uint8_t { kDivision, kAlignment, kAddress };
+void watch_faults();
+void watch_faults_of_thread();
+
 // --- Lanes --------------------------------------------------------------------------------------
 
 // Tells AddressSanitizer, where there is one, that execution moves to another stack.
@@ -177,6 +183,7 @@ struct StackSwitch {
 
 inline constexpr unsigned kPollsBeforeLook = 4;
 inline constexpr std::size_t kStackBytes = 128 * 1024;  // of address space, not of memory
+inline constexpr std::size_t kGuardBytes = 4096;        // of those, the lowest
 
 struct Fiber {
   std::byte* stack = nullptr;  // lowest address
@@ -312,7 +319,9 @@ class Observer {
               const void* pc);
   void fence(Lane& lane, Scope scope);
   // The instruction at `pc` is about to touch what is no part of the variable that it names.
-  void reject_outside(Lane& lane, bool is_store, const void* pc);
+  [[noreturn]] void reject_outside(Lane& lane, bool is_store, const void* pc);
+  // The processor could not execute the instruction at `pc`, which names `address`, if any.
+  [[noreturn]] void reject_fault(Lane& lane, Fault fault, const void* pc, std::uintptr_t address);
   // `lane` is at a barrier or warp operation.
   void meet(Lane& lane, Access access, const char* name, const void* pc);
   // The warp operation at which `lane` waits has a result.
@@ -383,6 +392,11 @@ class Observer {
   void grow();
   void classify(Lane& lane, Instruction& instruction, std::uintptr_t address);
   [[noreturn]] void reject(Lane& lane, const Instruction& instruction, std::uintptr_t address);
+  std::string describe_place(const Lane& lane, std::uintptr_t address) const;
+  void check_alignment(Lane& lane, unsigned size, Access access, const void* pc,
+                       std::uintptr_t address);
+  [[noreturn]] void reject_misaligned(Lane& lane, unsigned size, Access access, const void* pc,
+                                      std::uintptr_t address);
   Tally* add_tally(Instruction& instruction, Space space, const std::string& array);
   void check_global(Lane& lane, const Tally& tally, std::uintptr_t address);
   void check_shared(Lane& lane, const Tally& tally, std::uintptr_t address);
@@ -425,6 +439,13 @@ class Observer {
   std::vector<Reading> readings_;
   std::vector<std::vector<Word>> ordered_words_;                // of each shared variable
   std::unordered_map<std::uintptr_t, const Clock*> published_;  // shared memory
+
+  // The last access to 16 bytes that was aligned to 8: see check_alignment().
+  struct HalfAligned {
+    Access access{};
+    const void* pc = nullptr;
+    std::uintptr_t address = 0;
+  } half_aligned_;
 
   Trail trails_[kWarpSize];
   bool is_first_block_ = false;

@@ -1,6 +1,5 @@
 // Device memory, textures and the instrumented build's walls around them.
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,23 +76,6 @@ void* map_pages(std::size_t bytes, int file = -1) {
   return map(0, 0);
 }
 
-// Only in the instrumented build: the host touched memory that it may not.
-void on_fault(int signal, siginfo_t* info, void*) {
-  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  const Allocation* allocation = find_allocation(address);
-  if (allocation && allocation->contains(address)) {
-    char text[256];
-    const int length = std::snprintf(
-        text, sizeof text, "error: %s touched device memory: byte %zu of '%s'; %s\n",
-        current_lane ? "a function that is not device code" : "the host",
-        static_cast<std::size_t>(address - allocation->begin), allocation->name.c_str(),
-        current_lane ? "in a kernel, copy with a loop" : "copy it with cudaMemcpy first");
-    [[maybe_unused]] const auto written =
-        write(STDERR_FILENO, text, static_cast<std::size_t>(length));
-  }
-  ::signal(signal, SIG_DFL);  // the fault happens again, and ends the process
-}
-
 void add_allocation(Allocation allocation) {
   if (is_instrumented()) {
     allocation.written = std::make_shared<WrittenBytes>(allocation.bytes);
@@ -124,16 +106,6 @@ cudaError_t remove_allocation(void* pointer, bool imported) {
   allocation.written = nullptr;
   h.freed.insert(h.allocations.extract(it));
   return cudaSuccess;
-}
-
-void watch_host() {
-  static const bool once = [] {
-    struct sigaction action = {};
-    action.sa_sigaction = on_fault;
-    action.sa_flags = SA_SIGINFO;
-    return sigaction(SIGSEGV, &action, nullptr) == 0;
-  }();
-  (void)once;
 }
 
 }  // namespace
@@ -273,7 +245,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   if (bytes > simt::physical_bytes()) return simt::set_error(cudaErrorMemoryAllocation);
-  if (simt::is_instrumented()) simt::watch_host();
+  if (simt::is_instrumented()) simt::watch_faults();
 
   const std::size_t mapped_bytes =
       (bytes + simt::kPageBytes - 1) / simt::kPageBytes * simt::kPageBytes;

@@ -51,6 +51,7 @@ void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared
   check_races_ = races && races->mode == RaceMode::kFilter;
   table_.assign(std::max<std::size_t>(table_.size(), 256), {});
   instructions_ = 0;
+  half_aligned_ = {};
   tallies_.clear();
   operations_.clear();
   words_.clear();
@@ -128,6 +129,7 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
                       Strength strength, const void* pc) {
   if (!is_instrumented()) return;
   Block::settle(lane);
+  if (address & (size - 1)) check_alignment(lane, size, access, pc, address);
   Instruction& guess = table_[slot_of(pc)];
   Instruction& instruction =
       guess.pc == pc && guess.size == size ? guess : find_instruction(pc, size, access, strength);
@@ -379,6 +381,14 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
 }
 
 void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t address) {
+  lane.block->fail(lane,
+                   verb(instruction.access) + std::to_string(instruction.size) +
+                       " bytes at an address that is " + describe_place(lane, address),
+                   instruction.pc, Outcome::kIllegalAddress);
+}
+
+// Where `address` is, which `lane` may not touch, or not so.
+std::string Observer::describe_place(const Lane& lane, std::uintptr_t address) const {
   const SharedVariable* overrun = nullptr;  // the shared variable that begins nearest below
   std::uintptr_t overrun_begin = 0;
   for (const SharedVariable& variable : *shared_) {
@@ -390,31 +400,63 @@ void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t
     }
   }
   const Allocation* const allocation = find_allocation(address);
-  const std::string place = describe_address(address);
-
-  std::string what =
-      verb(instruction.access) + std::to_string(instruction.size) + " bytes at an address that is ";
-  const auto into = [&](std::uintptr_t offset, const std::string& name, std::size_t bytes) {
-    what += std::to_string(offset) + " bytes into " + name + ", which has " + std::to_string(bytes);
-  };
   if (address + 4096 < 2 * 4096) {  // or just below null
-    what += "null, or of an array without elements";
-  } else if (lane.block->on_a_stack(address)) {
-    what += "another thread's own";
-  } else if (is_builtin_variable(address)) {
-    what += "in threadIdx, blockIdx, blockDim or gridDim, which can only be read";
-  } else if (overrun) {
-    into(address - overrun_begin, "shared '" + overrun->name + "'", overrun->bytes);
-  } else if (allocation && allocation->contains(address) &&
-             !can_reach(grid_->device, allocation->device)) {
-    what += "in '" + allocation->name + "' on device " + std::to_string(allocation->device) +
-            "; device " + std::to_string(grid_->device) + " has no peer access to it";
-  } else if (!place.empty()) {
-    what += place;
-  } else {
-    what += "neither device memory nor shared memory of the block (the host's, or wild)";
+    return "null, or of an array without elements";
   }
-  lane.block->fail(lane, std::move(what), instruction.pc, Outcome::kIllegalAddress);
+  if (lane.block->on_a_stack(address)) {
+    const bool own = address - reinterpret_cast<std::uintptr_t>(lane.fiber->stack) < kStackBytes;
+    return own ? "the thread's own" : "another thread's own";
+  }
+  if (is_builtin_variable(address)) {
+    return "in threadIdx, blockIdx, blockDim or gridDim, which can only be read";
+  }
+  if (overrun) {
+    return std::to_string(address - overrun_begin) + " bytes into shared '" + overrun->name +
+           "', which has " + std::to_string(overrun->bytes);
+  }
+  if (allocation && allocation->contains(address) &&
+      !can_reach(grid_->device, allocation->device)) {
+    return "in '" + allocation->name + "' on device " + std::to_string(allocation->device) +
+           "; device " + std::to_string(grid_->device) + " has no peer access to it";
+  }
+  const std::string place = describe_address(address);
+  if (!place.empty()) return place;
+  return "neither device memory nor shared memory of the block (the host's, or wild)";
+}
+
+// An access that is not aligned to its size. Of 16 bytes only the processor knows whether they must
+// be: a structure of two numbers of 8 bytes is announced like a vector, but loaded in another way.
+void Observer::check_alignment(Lane& lane, unsigned size, Access access, const void* pc,
+                               std::uintptr_t address) {
+  if (size < 16 || address % 8 != 0) reject_misaligned(lane, size, access, pc, address);
+  half_aligned_ = {access, pc, address};
+}
+
+void Observer::reject_misaligned(Lane& lane, unsigned size, Access access, const void* pc,
+                                 std::uintptr_t address) {
+  const Unobserved unobserved;
+  lane.block->fail(lane,
+                   "misaligned address: " + verb(access) + std::to_string(size) +
+                       " bytes at a multiple of " + std::to_string(address & -address) +
+                       ", where one of " + std::to_string(size) + " is needed; the address is " +
+                       describe_place(lane, address),
+                   pc, Outcome::kMisaligned);
+}
+
+void Observer::reject_fault(Lane& lane, Fault fault, const void* pc, std::uintptr_t address) {
+  const Unobserved unobserved;
+  if (fault == Fault::kDivision) lane.block->fail(lane, "divides an integer by zero", pc);
+  // (The processor does not say which address it was that is not aligned.)
+  if (fault == Fault::kAlignment && half_aligned_.pc) {
+    const auto [access, its_pc, its_address] = half_aligned_;
+    reject_misaligned(lane, 16, access, its_pc, its_address);
+  }
+  if (address - reinterpret_cast<std::uintptr_t>(lane.fiber->stack) < kGuardBytes) {
+    lane.block->fail(lane, "needs more than " + std::to_string(kStackBytes >> 10) + " KiB of stack",
+                     pc);
+  }
+  lane.block->fail(lane, "touches an address that is " + describe_place(lane, address), pc,
+                   Outcome::kIllegalAddress);
 }
 
 void Observer::reject_outside(Lane& lane, bool is_store, const void* pc) {
@@ -482,11 +524,12 @@ void observe(simt::Access access, const void* address, std::size_t size, const v
 }
 
 // A structure is copied piece by piece, of the largest size up to 16 bytes that alignment allows.
-void observe_range(simt::Access access, const void* range, std::size_t bytes, const void* pc) {
+void observe_range(simt::Access access, const void* range, std::size_t bytes, const void* pc,
+                   simt::Strength strength = simt::Strength::kPlain) {
   const auto begin = reinterpret_cast<std::uintptr_t>(range);
   const std::size_t piece = std::size_t{1} << std::countr_zero(begin | bytes | 16);
   for (std::size_t done = 0; done < bytes; done += piece) {
-    observe(access, static_cast<const char*>(range) + done, piece, pc);
+    observe(access, static_cast<const char*>(range) + done, piece, pc, strength);
   }
 }
 
@@ -523,23 +566,19 @@ void __ubsan_handle_type_mismatch_v1(const simt_access_outside* access, const vo
 }
 #endif
 
-#define SIMT_OBSERVE(name, bytes, what)                                 \
-  void __tsan_##name(void* p) {                                         \
-    observe(simt::Access::what, p, bytes, __builtin_return_address(0)); \
+#define SIMT_OBSERVE(name, how, bytes, what, strength)                                        \
+  void __tsan_##name##bytes(void* p) {                                                        \
+    how(simt::Access::what, p, bytes, __builtin_return_address(0), simt::Strength::strength); \
   }
-#define SIMT_OBSERVE_VOLATILE(name, bytes, what)                                                   \
-  void __tsan_##name(void* p) {                                                                    \
-    observe(simt::Access::what, p, bytes, __builtin_return_address(0), simt::Strength::kVolatile); \
-  }
-#define SIMT_OBSERVE_SIZE(bytes)                                      \
-  SIMT_OBSERVE(read##bytes, bytes, kLoad)                             \
-  SIMT_OBSERVE(write##bytes, bytes, kStore)                           \
-  SIMT_OBSERVE(unaligned_read##bytes, bytes, kLoad)                   \
-  SIMT_OBSERVE(unaligned_write##bytes, bytes, kStore)                 \
-  SIMT_OBSERVE_VOLATILE(volatile_read##bytes, bytes, kLoad)           \
-  SIMT_OBSERVE_VOLATILE(volatile_write##bytes, bytes, kStore)         \
-  SIMT_OBSERVE_VOLATILE(unaligned_volatile_read##bytes, bytes, kLoad) \
-  SIMT_OBSERVE_VOLATILE(unaligned_volatile_write##bytes, bytes, kStore)
+#define SIMT_OBSERVE_SIZE(bytes)                                                \
+  SIMT_OBSERVE(read, observe, bytes, kLoad, kPlain)                             \
+  SIMT_OBSERVE(write, observe, bytes, kStore, kPlain)                           \
+  SIMT_OBSERVE(unaligned_read, observe_range, bytes, kLoad, kPlain)             \
+  SIMT_OBSERVE(unaligned_write, observe_range, bytes, kStore, kPlain)           \
+  SIMT_OBSERVE(volatile_read, observe, bytes, kLoad, kVolatile)                 \
+  SIMT_OBSERVE(volatile_write, observe, bytes, kStore, kVolatile)               \
+  SIMT_OBSERVE(unaligned_volatile_read, observe_range, bytes, kLoad, kVolatile) \
+  SIMT_OBSERVE(unaligned_volatile_write, observe_range, bytes, kStore, kVolatile)
 SIMT_OBSERVE_SIZE(1)
 SIMT_OBSERVE_SIZE(2)
 SIMT_OBSERVE_SIZE(4)

@@ -52,6 +52,8 @@ cudaError_t error_of(Outcome outcome) {
       return cudaSuccess;
     case Outcome::kIllegalAddress:
       return set_error(cudaErrorIllegalAddress);
+    case Outcome::kMisaligned:
+      return set_error(cudaErrorMisalignedAddress);
     default:
       return set_error(cudaErrorLaunchFailure);
   }
@@ -210,6 +212,7 @@ constexpr ErrorText kErrors[] = {
      "peer access is already enabled"},
     {cudaErrorPeerAccessNotEnabled, "cudaErrorPeerAccessNotEnabled",
      "peer access has not been enabled"},
+    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
     {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge",
      "too many blocks in cooperative launch"},

@@ -199,6 +199,117 @@ TEST_CASE("a thread's own variables are its own", "[simt]") {
                {"thread (1,0,0): writes 4 bytes at an address that is another thread's own"});
 }
 
+// --- Alignment, and other faults of the processor
+// -------------------------------------------------
+
+struct alignas(16) Quad {
+  float x, y, z, w;
+};
+struct Pair {  // 16 bytes that need not be aligned to 16
+  double value;
+  long long key;
+};
+
+template <typename Vector, typename T>
+__global__ void load_as_kernel(const T* from, int offset, T* to) {
+  const Vector v = *reinterpret_cast<const Vector*>(from + offset);
+  to[0] = static_cast<T>(v.x);
+}
+
+template <typename Vector, typename T>
+__global__ void store_as_kernel(Vector value, T* to, int offset) {
+  *reinterpret_cast<Vector*>(to + offset) = value;
+}
+
+template <typename Structure, typename T>
+__global__ void copy_as_kernel(const T* from, int offset, T* to, int offset_there) {
+  *reinterpret_cast<Structure*>(to + offset_there) =
+      *reinterpret_cast<const Structure*>(from + offset);
+}
+
+template <typename Vector>
+__global__ void shared_as_kernel(int offset, float* out) {
+  alignas(16) __shared__ float row[40];
+  row[threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *reinterpret_cast<Vector*>(row + 36) = *reinterpret_cast<const Vector*>(row + offset);
+  }
+  __syncthreads();
+  out[threadIdx.x] = row[threadIdx.x + 4];
+}
+
+template <typename T>
+__global__ void add_at_kernel(unsigned char* bytes, int offset) {
+  atomicAdd(reinterpret_cast<T*>(bytes + offset), T{1});
+}
+
+TEST_CASE("accesses at misaligned addresses are reported", "[simt]") {
+  if (lacks_instrumentation()) return;
+  const Buffer<float> x("x", std::vector<float>(64, 1));
+  const Buffer<double> d("d", std::vector<double>(64, 1));
+  Buffer<float> y("y", std::vector<float>(64));
+  Buffer<double> z("z", std::vector<double>(64));
+  under_every_schedule([&] {
+    check_report(failure_of(load_as_kernel<float4, float>, {1, 1}, x.data(), 1, y.data()),
+                 {"misaligned address (cudaErrorMisalignedAddress)", "kernel load_as_kernel<",
+                  " at simt_failure_test.cu:", "block (0,0,0), thread (0,0,0): ",
+                  "misaligned address: reads 16 bytes at a multiple of 4, where one of 16 is "
+                  "needed; the address is 4 bytes into 'x', which has 256"});
+    CHECK(failure_of(load_as_kernel<float4, float>, {1, 1}, x.data(), 4, y.data()).empty());
+    check_report(
+        failure_of(load_as_kernel<float4, float>, {1, 1}, x.data(), 2, y.data()),
+        {"cudaErrorMisalignedAddress",
+         "thread (0,0,0): misaligned address: reads 16 bytes at a multiple of 8, where one "
+         "of 16 is needed; the address is 8 bytes into 'x', which has 256"});
+    CHECK(failure_of(copy_as_kernel<Quad, float>, {1, 1}, x.data(), 4, y.data(), 8).empty());
+    check_report(failure_of(copy_as_kernel<Quad, float>, {1, 1}, x.data(), 6, y.data(), 8),
+                 {"reads 16 bytes at a multiple of 8", "24 bytes into 'x'"});
+    check_report(failure_of(copy_as_kernel<Quad, float>, {1, 1}, x.data(), 8, y.data(), 6),
+                 {"writes 16 bytes at a multiple of 8", "24 bytes into 'y'"});
+    check_report(failure_of(load_as_kernel<float2, float>, {1, 1}, x.data(), 3, y.data()),
+                 {"reads 8 bytes at a multiple of 4, where one of 8 is needed"});
+    check_report(failure_of(load_as_kernel<double2, double>, {1, 1}, d.data(), 1, z.data()),
+                 {"reads 16 bytes at a multiple of 8", "8 bytes into 'd'"});
+    check_report(failure_of(store_as_kernel<double2, double>, {1, 1}, double2(1, 2), z.data(), 3),
+                 {"writes 16 bytes at a multiple of 8", "24 bytes into 'z'"});
+    check_report(failure_of(store_as_kernel<float2, float>, {1, 1}, float2(1, 2), y.data(), 1),
+                 {"writes 8 bytes at a multiple of 4", "4 bytes into 'y'"});
+    check_report(
+        failure_of(shared_as_kernel<float4>, {1, 36}, 3, y.data()),
+        {"reads 16 bytes at a multiple of 4", "12 bytes into shared 'row', which has 160"});
+    check_report(failure_of(shared_as_kernel<float4>, {1, 36}, 2, y.data()),
+                 {"reads 16 bytes at a multiple of 8", "8 bytes into shared 'row', which has 160"});
+    CHECK(failure_of(shared_as_kernel<float4>, {1, 36}, 4, y.data()).empty());
+  });
+  Buffer<unsigned char> bytes("bytes", std::vector<unsigned char>(64));
+  check_report(failure_of(add_at_kernel<int>, {1, 1}, bytes.data(), 6),
+               {"updates 4 bytes at a multiple of 2", "6 bytes into 'bytes'"});
+  check_report(failure_of(add_at_kernel<double>, {1, 1}, bytes.data(), 4),
+               {"updates 8 bytes at a multiple of 4"});
+  // What holds two numbers of 8 bytes needs no more alignment than one.
+  CHECK(failure_of(copy_as_kernel<Pair, double>, {1, 1}, d.data(), 1, z.data(), 3).empty());
+}
+
+LINE(kDivisionLine, 2);
+__global__ void divide_kernel(const int* divisor, int* out) {
+  out[threadIdx.x] = 7 / divisor[threadIdx.x] + 7 % divisor[threadIdx.x];
+}
+
+TEST_CASE("a division of integers by zero is reported", "[simt]") {
+  if (lacks_instrumentation()) return;
+  std::vector<int> numbers(64, 2);
+  numbers[40] = 0;
+  const Buffer<int> in("in", numbers);
+  Buffer<int> out("out", 64);
+  under_every_schedule([&] {
+    CHECK(failure_of(divide_kernel, {1, 40}, in.data(), out.data()).empty());
+    check_report(failure_of(divide_kernel, {1, 64}, in.data(), out.data()),
+                 {"cudaErrorLaunchFailure", "kernel divide_kernel", place(kDivisionLine),
+                  "thread (40,0,0): divides an integer by zero"});
+  });
+}
+
 // --- Deadlocks ----------------------------------------------------------------------------------
 
 LINE(kMissingLine, 3);
@@ -694,7 +805,17 @@ TEST_CASE("a kernel recurses without end", "[.simt-overflow]") {
   launch(recursive_kernel, {1, 64}, 1000, out.data());
 }
 
-TEST_CASE("a stack that overflows ends the process", "[simt]") {
+TEST_CASE("a stack that overflows is reported, or ends the process", "[simt]") {
+  if (simt::is_instrumented()) {
+    Buffer<int> out("out", 64);
+    under_every_schedule([&] {
+      CHECK(failure_of(recursive_kernel, {1, 64}, 20, out.data()).empty());
+      check_report(failure_of(recursive_kernel, {1, 64}, 1000, out.data()),
+                   {"kernel recursive_kernel at simt_failure_test.cu:", "block (0,0,0), thread (",
+                    "needs more than 128 KiB of stack"});
+    });
+    return;
+  }
   const std::string output = output_of_test("[.simt-overflow]");
   CAPTURE(output);
   CHECK(contains(output, "20 levels are fine"));
