@@ -312,7 +312,7 @@ void PersistentMachine<T>::allocate(int p, OnGpu& mine) {
   mine.x = device::Buffer<T>("x", 2 * x_distance_);
   mine.arrivals = device::Buffer<unsigned>("arrivals", parts());
   mine.norms = device::Buffer<Word>("norms", 4 * parts());
-  mine.block_sums = device::Buffer<double>("block_sums", blocks_);
+  mine.block_sums = device::Buffer<double>("block_sums", 2 * blocks_);
   Known& known = known_[p];
   known.x = mine.x.data();
   known.arrivals = mine.arrivals.data();

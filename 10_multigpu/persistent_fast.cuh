@@ -154,7 +154,7 @@ class PersistentBlock {
       if (has_norm) {
         double of_block = 0;
         for (int w = 0; w < warps; ++w) of_block += shared_.squares_of_warp[w];
-        part_.block_sums[block_] = of_block;
+        sums_of_blocks(k)[block_] = of_block;
       }
       const unsigned all = static_cast<unsigned>(here_.blocks) * (k + 1);
       const cuda::atomic_ref<unsigned, cuda::thread_scope_device> own_arrivals(*part_.arrivals);
@@ -166,8 +166,9 @@ class PersistentBlock {
     }
     // The block that arrives last tells all parts this one's sum of squares.
     if (has_norm && __shfl_sync(kAll, is_last, 0)) {
+      __syncwarp();  // what lane 0 has acquired
       double of_part = 0;
-      for (int b = lane; b < here_.blocks; b += 32) of_part += __ldcg(&part_.block_sums[b]);
+      for (int b = lane; b < here_.blocks; b += 32) of_part += __ldcg(&sums_of_blocks(k)[b]);
       of_part = __shfl_sync(kAll, sum_of_warp(of_part), 0);
       if (lane < here_.parts) {
         store_words(&part_.norms[lane][((k + 1) % 2 * here_.parts + part_.own_part) * 2], of_part,
@@ -178,6 +179,11 @@ class PersistentBlock {
 
  private:
   static constexpr unsigned kAll = 0xffffffffu;
+
+  // Those of step k - 1 may still be read.
+  __device__ __forceinline__ double* sums_of_blocks(int k) const {
+    return part_.block_sums + k % 2 * here_.blocks;
+  }
 
   // False: timed out.
   __device__ __forceinline__ bool find_factor(int k) const {

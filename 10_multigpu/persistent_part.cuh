@@ -49,7 +49,7 @@ struct PersistentPart {
   OnePassArguments<T> product;
   int boundary_warps;                   // warps of the part, from 0 on, that have boundary rows
   unsigned* arrivals;                   // of this part's own blocks
-  double* block_sums;                   // one per block
+  double* block_sums;                   // one per block, for even and for odd steps
   unsigned long long* norms[kMaxGpus];  // [2][parts][2] words in the memory of each part
 };
 

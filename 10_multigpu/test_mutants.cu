@@ -21,8 +21,8 @@ namespace {
 using Kernel = void (*)(PartsHere<double>, int);
 
 // How many of the seeds find the mistake: the kernel fails, or its result is not that of the kernel
-// without it.
-int seeds_that_find(Kernel kernel, PersistentKernel without, int seeds) {
+// without it. Where races are looked for, it may be that each does.
+int seeds_that_find(Kernel kernel, PersistentKernel without, bool check_races, int seeds) {
   const simt::Settings saved = simt::settings();
   simt::set_quiet_reports(true);
   const Csr<double> a = generate<double>("powerlaw:300x300,nnz=2400");
@@ -49,6 +49,7 @@ int seeds_that_find(Kernel kernel, PersistentKernel without, int seeds) {
   int found = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     simt::settings().seed = static_cast<std::uint64_t>(seed);
+    simt::settings().check_races = check_races;
     try {
       three->run(kSteps, kernel);
       const std::vector<double> y = three->x_of(kSteps);
@@ -65,7 +66,8 @@ int seeds_that_find(Kernel kernel, PersistentKernel without, int seeds) {
 
 }  // namespace
 
-TEST_CASE("persistent: every mistake is found by one of 20 seeds", "[10]") {
+TEST_CASE("persistent: every mistake is found by one of 20 seeds, and by the check of races",
+          "[10]") {
   enum Needs { kSchedules, kLateStores };
   struct Mistake {
     const char* name;
@@ -104,9 +106,12 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds", "[10]") {
                        << ": plain stores can be late in the instrumented build (COUNT=1) only");
       continue;
     }
-    const int found = seeds_that_find(mistake.kernel, mistake.without, 20);
+    const int found = seeds_that_find(mistake.kernel, mistake.without, false, 20);
     CAPTURE(mistake.name, found);
     CHECK(found > 0);
+    if (simt::is_instrumented()) {
+      CHECK(seeds_that_find(mistake.kernel, mistake.without, true, 3) == 3);
+    }
   }
 }
 

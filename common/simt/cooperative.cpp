@@ -32,56 +32,63 @@ void mark_written(std::uintptr_t address, unsigned size) {
 
 // --- Running ------------------------------------------------------------------------------------
 
-std::vector<Outcome> Gang::run(const std::vector<Grid>& grids,
-                               const std::vector<cudaStream_t>& streams) {
+Outcome Gang::run(const std::vector<Grid>& grids, const std::vector<cudaStream_t>& streams) {
   const DeviceMemoryAccess access;
-  Gang gang;
+  std::vector<const Grid*> launched;
+  for (const Grid& grid : grids) launched.push_back(&grid);
+  return run_launch(launched, true, 1, [&](const Attempt& attempt, unsigned) {
+    Recorder* const recorder = attempt.is_replay ? nullptr : active_recorder();
+    for (std::size_t i = 0; recorder && i < grids.size(); ++i) {
+      const OnStream on(streams[i]);
+      recorder->start_launch(grids[i]);
+    }
+    return Gang(grids, attempt).run();
+  });
+}
+
+Gang::Gang(const std::vector<Grid>& grids, const Attempt& attempt)
+    : schedule_(attempt.schedule), races_(attempt.races), residents_(grids.size()) {
   for (const Grid& grid : grids) {
-    gang.grids_.push_back(std::make_unique<GridState>(grid));
+    const std::size_t number = grids_.size();
+    residents_[number].number = static_cast<std::uint16_t>(number);
+    grids_.push_back(std::make_unique<GridState>(grid, attempt));
+    grids_.back()->resident = &residents_[number];
     const unsigned blocks = grid.grid.x * grid.grid.y * grid.grid.z;
-    gang.barriers_.push_back({0, 0, blocks});
+    barriers_.push_back({0, 0, blocks});
     for (unsigned b = 0; b < blocks; ++b) {
       auto seat = std::make_unique<Seat>();
       seat->block = take_block();
-      seat->grid = gang.grids_.size() - 1;
+      seat->grid = number;
       seat->block_number = b;
-      gang.seats_.push_back(std::move(seat));
+      seats_.push_back(std::move(seat));
     }
   }
-  Recorder* const recorder = active_recorder();
-  for (std::size_t i = 0; recorder && i < grids.size(); ++i) {
-    const OnStream on(streams[i]);
-    recorder->start_launch(grids[i]);
-  }
-  gang.live_ = static_cast<unsigned>(gang.seats_.size());
-  const unsigned count = gang.live_;
+  live_ = static_cast<unsigned>(seats_.size());
+}
+
+Ending Gang::run() {
+  const unsigned count = live_;
   std::vector<std::future<void>> ends;
   for (unsigned seat = 0; seat < count; ++seat) {
-    ends.push_back(on_thread([&gang, seat] { gang.work(seat); }));
+    ends.push_back(on_thread([this, seat] { work(seat); }));
   }
-  gang.seats_[gang.next_after(count - 1)]->baton.release();
+  seats_[next_after(count - 1)]->baton.release();
   for (std::future<void>& end : ends) end.get();
-  for (auto& seat : gang.seats_) give_block(std::move(seat->block));
-  if (gang.failed_) {
-    publish_report(gang.failure_);
-    if (recorder) recorder->failure(gang.failure_);
-  }
-  std::vector<Outcome> outcomes;
-  for (const auto& grid : gang.grids_) outcomes.push_back(grid->outcome());
-  return outcomes;
+  for (auto& seat : seats_) give_block(std::move(seat->block));
+  return ending_;
 }
 
 void Gang::work(unsigned number) {
   Seat& seat = *seats_[number];
   seat.baton.acquire();
-  if (!failed_) {
-    seat.block->start_grid(*grids_[seat.grid]);
+  if (!has_ended()) {
     seat.block->sit_down(this, number);
+    seat.block->start_grid(*grids_[seat.grid]);
     seat.block->run(seat.block_number);
     seat.block->end_grid();
     seat.block->sit_down(nullptr, 0);
     const GridState& grid = *grids_[seat.grid];
-    if (grid.failed()) fail(grid.failure());
+    if (grid.failed()) fail(grid.ending());
   }
   seat.done = true;
   note_progress();
@@ -94,11 +101,21 @@ void Gang::work(unsigned number) {
 }
 
 // The first failure ends all grids.
-void Gang::fail(const std::string& what) {
-  if (failed_) return;
-  failed_ = true;
-  failure_ = what;
-  for (const auto& grid : grids_) grid->fail(Outcome::kFailed, what);
+void Gang::fail(const Ending& ending) {
+  if (ending_.outcome != Outcome::kDone) return;
+  ending_ = ending;
+  for (const auto& grid : grids_) grid->fail(ending.outcome, ending.failure);
+}
+
+bool Gang::has_ended() const {
+  return ending_.outcome != Outcome::kDone || (races_ && races_->must_begin_again);
+}
+
+std::string Gang::name_of(unsigned number) const {
+  const Seat& seat = *seats_[number];
+  const Grid& grid = grids_[seat.grid]->grid();
+  const std::string name = name_of_block(seat.block_number, grid.grid);
+  return grids_.size() == 1 ? name : name + " of device " + std::to_string(grid.device);
 }
 
 std::uint64_t Gang::draw() {
@@ -107,13 +124,13 @@ std::uint64_t Gang::draw() {
 
 unsigned Gang::next_after(unsigned seat) {
   const auto count = static_cast<unsigned>(seats_.size());
-  if (settings().schedule == Schedule::kRandom) {
+  if (schedule_ == Schedule::kRandom) {
     auto nth = static_cast<unsigned>(draw() % live_);
     for (unsigned i = 0;; ++i) {
       if (!seats_[i]->done && nth-- == 0) return i;
     }
   }
-  const unsigned step = settings().schedule == Schedule::kReverse ? count - 1 : 1;
+  const unsigned step = schedule_ == Schedule::kReverse ? count - 1 : 1;
   do seat = (seat + step) % count;
   while (seats_[seat]->done);
   return seat;
@@ -121,8 +138,8 @@ unsigned Gang::next_after(unsigned seat) {
 
 bool Gang::pass(unsigned number, bool progressed) {
   Seat& seat = *seats_[number];
-  if (failed_) return false;
-  if (grids_[seat.grid]->failed()) return fail(grids_[seat.grid]->failure()), false;
+  if (has_ended()) return false;
+  if (grids_[seat.grid]->failed()) return fail(grids_[seat.grid]->ending()), false;
   for (std::size_t i = late_.size(); i-- > 0;) {
     if (draw() % 4 != 0) continue;
     std::swap(late_[i], late_[i + draw() % (late_.size() - i)]);
@@ -143,7 +160,7 @@ bool Gang::pass(unsigned number, bool progressed) {
     seats_[next]->baton.release();
     seat.baton.acquire();
   }
-  return !failed_;
+  return !has_ended();
 }
 
 void Gang::note_progress() {
@@ -175,7 +192,7 @@ void Gang::report_deadlock() {
             seat->block->describe_wait();
   }
   if (live_ > kNamedWaits) text += "\n  and " + std::to_string(live_ - kNamedWaits) + " more";
-  fail(text);
+  fail({Outcome::kFailed, text});
 }
 
 std::uint64_t Gang::arrive(unsigned seat) {
@@ -333,6 +350,7 @@ void grid_sync() noexcept {
   }
   block.barrier(lane, Barrier::kPlain, 0);
   if (lane.thread.x == 0 && lane.thread.y == 0 && lane.thread.z == 0) {
+    block.observer().fence(lane, Scope::kDevice);
     const std::uint64_t generation = gang->arrive(block.seat());
     block.changed();
     lane.at_grid_barrier = true;
@@ -342,6 +360,8 @@ void grid_sync() noexcept {
     }
     lane.at_grid_barrier = false;
     block.changed();
+    block.observer().grid_synchronized();
+    block.observer().fence(lane, Scope::kDevice);
   }
   lane.pc = pc;
   block.barrier(lane, Barrier::kPlain, 0);

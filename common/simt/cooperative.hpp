@@ -33,10 +33,9 @@ namespace simt {
 
 class Gang {
  public:
-  // All blocks of `grids`, of any devices, each to its end or to the first failure. `streams` and
-  // the outcomes are the grids'.
-  static std::vector<Outcome> run(const std::vector<Grid>& grids,
-                                  const std::vector<cudaStream_t>& streams);
+  // All blocks of `grids`, of any devices, each to its end or to the first failure. `streams` are
+  // the grids'.
+  static Outcome run(const std::vector<Grid>& grids, const std::vector<cudaStream_t>& streams);
 
   // --- By the block at `seat`, which holds the baton ---
 
@@ -52,8 +51,12 @@ class Gang {
   void forward(unsigned seat, std::uintptr_t address, unsigned size);
   // A fence or a release by `lane`.
   void order(const Lane& lane, Scope scope);
+  // Of the block at `seat`, in a report.
+  std::string name_of(unsigned seat) const;
 
  private:
+  Gang(const std::vector<Grid>& grids, const Attempt& attempt);
+
   struct Seat {
     std::unique_ptr<Block> block;
     std::size_t grid = 0;
@@ -77,8 +80,10 @@ class Gang {
     bool released = false;     // at device scope
   };
 
+  Ending run();
   void work(unsigned seat);
-  void fail(const std::string& what);
+  void fail(const Ending& ending);
+  bool has_ended() const;
   void show(std::size_t which);
   bool precedes(const LateStore& store, const Lane& lane) const;
   std::uint64_t draw();
@@ -87,7 +92,10 @@ class Gang {
   bool wait_for_other_process();
   void report_deadlock();
 
+  const Schedule schedule_;
+  const GlobalRaces* const races_;
   std::vector<std::unique_ptr<GridState>> grids_;
+  std::vector<ResidentGrid> residents_;  // the grids'
   std::vector<GridBarrier> barriers_;
   std::vector<std::unique_ptr<Seat>> seats_;
   std::vector<LateStore> late_;
@@ -95,8 +103,7 @@ class Gang {
   std::uint64_t idle_passes_ = 0;
   std::optional<std::chrono::steady_clock::time_point> idle_since_;
   std::uint64_t draws_ = 0;
-  bool failed_ = false;
-  std::string failure_;
+  Ending ending_;
 };
 
 }  // namespace simt

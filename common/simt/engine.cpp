@@ -302,8 +302,7 @@ void Block::start_grid(GridState& state) {
   for (SharedVariable& variable : shared_) {
     if (variable.dynamic) variable.bytes = state.grid().dynamic_shared_bytes;
   }
-  observer_.start(state.grid(), shared_, static_cast<unsigned>(count), state.races,
-                  state.is_replay);
+  observer_.start(state, shared_, static_cast<unsigned>(count));
 }
 
 void Block::end_grid() {
@@ -356,7 +355,7 @@ void Block::run(std::uint64_t block_number) {
     std::memset(shared_address(variable.offset), 0xff, variable.bytes);  // NaN, or -1
   }
 
-  observer_.start_block(block_number);
+  observer_.start_block(block_number, gang_ ? seat_ : block_number);
 
   const bool take_turns = state_->schedule == Schedule::kTurns;
   std::chrono::steady_clock::time_point polling_since{};
@@ -727,8 +726,12 @@ std::string Block::name_of_thread(unsigned number) const {
   return "thread " + to_text(lanes_[number].thread);
 }
 
-std::string Block::name_of_block(std::uint64_t number) const {
-  const dim3 dim = grid().grid;
+std::string Block::name_of_block(std::uint64_t id) const {
+  if (gang_) return gang_->name_of(static_cast<unsigned>(id));
+  return simt::name_of_block(id, grid().grid);
+}
+
+std::string name_of_block(std::uint64_t number, dim3 dim) {
   return "block " + to_text({static_cast<unsigned>(number % dim.x),
                              static_cast<unsigned>(number / dim.x % dim.y),
                              static_cast<unsigned>(number / dim.x / dim.y)});
@@ -1000,7 +1003,7 @@ std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule sch
 namespace {
 
 // Runs the blocks of a grid from the `first`-th on, on up to `workers` threads of the host.
-void run_blocks(GridState& state, unsigned workers, std::uint64_t first = 0) {
+Ending run_blocks(GridState& state, unsigned workers, std::uint64_t first = 0) {
   const dim3 dim = state.grid().grid;
   const std::uint64_t count = static_cast<std::uint64_t>(dim.x) * dim.y * dim.z;
   workers = static_cast<unsigned>(std::min<std::uint64_t>(workers, count));
@@ -1022,92 +1025,106 @@ void run_blocks(GridState& state, unsigned workers, std::uint64_t first = 0) {
   for (unsigned i = 1; i < workers; ++i) others.push_back(on_thread(work));
   work();
   for (std::future<void>& other : others) other.get();
+  return state.ending();
 }
 
-// Runs the grid as the settings say, and again where it failed or races must be looked for more
-// closely; see races.hpp. Returns the outcome, and the report of a failure in `failure`.
-Outcome look_for_races(const Grid& grid, unsigned workers, GlobalRaces& races,
-                       UndefinedShuffles& shuffles, std::string& failure) {
+// Runs the launch as the settings say, and again where it failed or races must be looked for more
+// closely; see races.hpp.
+Ending look_for_races(const Run& run, unsigned workers, GlobalRaces& races,
+                      UndefinedShuffles& shuffles) {
   const Schedule schedule = settings().schedule;
-  const auto run = [&](GridState&& state, unsigned on) {
+  const auto attempt = [&](Schedule order, unsigned on, bool again) {
     races.one_worker = on == 1;
-    run_blocks(state, on);
-    failure = state.failure();
-    return state.outcome();
+    return run({order, &races, &shuffles, again}, on);
   };
   const auto run_again = [&](RaceMode mode, Schedule order, unsigned on) {
-    Outcome outcome{};
+    Ending ending;
     do {
       races.restore(mode);
-      outcome = run(GridState(grid, order, &races, &shuffles, true), on);
+      ending = attempt(order, on, true);
     } while (races.watch_readers());
-    return outcome;
+    return ending;
   };
-  Outcome outcome = run(GridState(grid, schedule, &races, &shuffles), workers);
+  const auto has_failed = [](const Ending& ending) { return ending.outcome != Outcome::kDone; };
+  Ending ending = attempt(schedule, workers, false);
   // (What a trace shows is the run that failed.)
-  if (outcome != Outcome::kDone && active_recorder()) return outcome;
-  if (races.watch_readers()) outcome = run_again(RaceMode::kFilter, schedule, workers);
+  if (has_failed(ending) && active_recorder()) return ending;
+  if (races.watch_readers()) ending = run_again(RaceMode::kFilter, schedule, workers);
 
   // Which of several failures comes first depends on the schedule and the workers. In order, on one
   // of them, it does not, and that report stands, also before that of a race.
-  const Outcome first = outcome;
-  const std::string first_failure = failure;
+  const Ending first = ending;
   const bool was_in_order = workers == 1 && schedule == Schedule::kForward;
-  if (first != Outcome::kDone) {
-    if (!was_in_order) outcome = run_again(RaceMode::kFilter, Schedule::kForward, 1);
-    if (outcome != Outcome::kDone) return outcome;
+  if (has_failed(first)) {
+    if (!was_in_order) ending = run_again(RaceMode::kFilter, Schedule::kForward, 1);
+    if (has_failed(ending)) return ending;
   }
   if (races.suspicious) {
     for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
-      outcome = run_again(RaceMode::kOrder, order, 1);
-      if (outcome == Outcome::kDone && !races.unchecked.empty()) {
-        failure = races.unchecked.begin()->second;
-        outcome = Outcome::kFailed;
+      ending = run_again(RaceMode::kOrder, order, 1);
+      if (!has_failed(ending) && !races.unchecked.empty()) {
+        ending = {Outcome::kFailed, races.unchecked.begin()->second};
       }
-      if (outcome != Outcome::kDone || !races.relied_on_order) break;
+      if (has_failed(ending) || !races.relied_on_order) break;
     }
   }
-  if (outcome == Outcome::kDone && first == Outcome::kDone) return outcome;
-  if (outcome != Outcome::kDone && outcome != Outcome::kAbandoned) {
-    if (first != Outcome::kDone || was_in_order) return outcome;
-    const std::string race = failure;
-    const Outcome in_order = run_again(RaceMode::kFilter, Schedule::kForward, 1);
-    if (in_order != Outcome::kDone) return in_order;
-    failure = race;
-    return outcome;
+  if (!has_failed(ending) && !has_failed(first)) return ending;
+  if (has_failed(ending) && ending.outcome != Outcome::kAbandoned) {
+    if (has_failed(first) || was_in_order) return ending;
+    const Ending in_order = run_again(RaceMode::kFilter, Schedule::kForward, 1);
+    return has_failed(in_order) ? in_order : ending;
   }
   // Either it cannot end in order, or it fails only as the settings say.
+  const auto run_unchecked = [&](unsigned on) {
+    return run({schedule, nullptr, nullptr, true}, on);
+  };
   races.restore(RaceMode::kOrder);
-  if (first == Outcome::kDone)
-    return run(GridState(grid, schedule, nullptr, nullptr, true), workers);
+  if (!has_failed(first)) return run_unchecked(workers);
   if (workers > 1) {
-    outcome = run(GridState(grid, schedule, nullptr, nullptr, true), 1);
-    if (outcome != Outcome::kDone) return outcome;
+    ending = run_unchecked(1);
+    if (has_failed(ending)) return ending;
   }
-  failure = first_failure;
   return first;
 }
 
-// The outcome of a launch whose outcome is `outcome`, and that had undefined shuffles: it fails if
-// it does anything else, on one worker and in order, when their results vary. (All at once first:
+// Runs grids that are resident together, in the order of the settings, on which it depends what
+// their blocks learn of each other: every access is compared with those before it at once.
+Ending look_for_races_of_residents(const Run& run, GlobalRaces& races,
+                                   UndefinedShuffles& shuffles) {
+  Attempt attempt{settings().schedule, &races, &shuffles, false};
+  races.mode = RaceMode::kOrder;
+  Ending ending = run(attempt, 1);
+  if (ending.outcome != Outcome::kDone && active_recorder()) return ending;
+  while (races.watch_readers()) {
+    races.restore(RaceMode::kOrder);
+    attempt.is_replay = true;
+    ending = run(attempt, 1);
+  }
+  if (ending.outcome == Outcome::kDone && !races.unchecked.empty()) {
+    return {Outcome::kFailed, races.unchecked.begin()->second};
+  }
+  return ending;
+}
+
+// The ending of a launch that ended in `ending`, and that had undefined shuffles: it fails if it
+// does anything else, on one worker and in order, when their results vary. (All at once first:
 // mostly nothing depends on them.)
-Outcome vary_shuffles(const Grid& grid, unsigned workers, GlobalRaces& races,
-                      UndefinedShuffles& shuffles, Outcome outcome, std::string& failure) {
-  const auto run = [&] {
+Ending vary_shuffles(const Run& run, unsigned workers, GlobalRaces& races,
+                     UndefinedShuffles& shuffles, Ending ending) {
+  const auto run_once = [&] {
     races.restore(RaceMode::kOverlook);
-    GridState state(grid, Schedule::kForward, &races, &shuffles, true);
-    run_blocks(state, 1);
-    return std::tuple(state.outcome(), state.failure(), races.written_memory());
+    const Ending its_ending = run({Schedule::kForward, &races, &shuffles, true}, 1);
+    return std::pair(its_ending, races.written_memory());
   };
   shuffles.collecting = true;
-  const auto usual = run();
+  const auto usual = run_once();
   shuffles.collecting = false;
   const auto matter = [&](std::vector<const void*> instructions) {
     using Result = UndefinedShuffles::Result;
     shuffles.varied = std::move(instructions);
     for (const Result result : {Result::kOwnValue, Result::kLargeNumber}) {
       shuffles.result = result;
-      if (run() != usual) return true;
+      if (run_once() != usual) return true;
     }
     return false;
   };
@@ -1116,45 +1133,72 @@ Outcome vary_shuffles(const Grid& grid, unsigned workers, GlobalRaces& races,
   if (matter(all)) {
     const auto read = std::find_if(shuffles.reads.begin(), shuffles.reads.end(),
                                    [&](const auto& r) { return matter({r.pc}); });
-    failure = (read == shuffles.reads.end() ? shuffles.reads.front() : *read).report;
-    return Outcome::kFailed;
+    const auto& cause = read == shuffles.reads.end() ? shuffles.reads.front() : *read;
+    return {Outcome::kFailed, cause.report};
   }
-  if (outcome == Outcome::kDone && std::get<0>(usual) == Outcome::kAbandoned) {
+  if (ending.outcome == Outcome::kDone && usual.first.outcome == Outcome::kAbandoned) {
     races.restore(RaceMode::kOverlook);
-    GridState state(grid, settings().schedule, nullptr, nullptr, true);
-    run_blocks(state, workers);
+    run({settings().schedule, nullptr, nullptr, true}, workers);
   }
-  return outcome;
+  return ending;
 }
 
-// Kernels whose last checked launch, of these sizes, had blocks that did not learn of each other:
-// what each of them does depends on no order, and what is counted of them is a sum.
-std::map<const void*, std::string> independent_kernels;
+// Of kernels: the sizes of the last launch that was checked and right, and whether its blocks did
+// not learn of each other: what each of them does then depends on no order, and what is counted of
+// them is a sum.
+struct CheckedLaunch {
+  std::string sizes;
+  bool is_independent = false;
+};
+std::map<const void*, CheckedLaunch> checked_launches;
 
 std::string sizes_of(const Grid& grid) {
   return to_text({grid.grid.x, grid.grid.y, grid.grid.z}) +
          to_text({grid.block.x, grid.block.y, grid.block.z});
 }
 
-bool is_independent(const Grid& grid) {
-  const auto it = independent_kernels.find(grid.kernel);
-  return it != independent_kernels.end() && it->second == sizes_of(grid);
+// The last launch that was checked, of the same sizes. Null if there is none.
+const CheckedLaunch* checked_launch(const Grid& grid) {
+  const auto it = checked_launches.find(grid.kernel);
+  return it != checked_launches.end() && it->second.sizes == sizes_of(grid) ? &it->second : nullptr;
 }
 
-// Runs the grid, and whatever else is needed to say whether it is right.
-Outcome run_checked(const Grid& grid, unsigned workers, std::string& failure) {
+// Runs the launch, and whatever else is needed to say whether it is right.
+Ending run_checked(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
+                   const Run& run) {
   GlobalRaces races;
   UndefinedShuffles shuffles;
-  const Outcome outcome = look_for_races(grid, workers, races, shuffles, failure);
-  independent_kernels.erase(grid.kernel);
-  if (outcome == Outcome::kDone && !races.suspicious && !races.communicates) {
-    independent_kernels[grid.kernel] = sizes_of(grid);
+  const Ending ending = resident ? look_for_races_of_residents(run, races, shuffles)
+                                 : look_for_races(run, workers, races, shuffles);
+  const bool failed = ending.outcome != Outcome::kDone;
+  for (const Grid* const grid : grids) {
+    checked_launches.erase(grid->kernel);
+    if (failed) continue;
+    checked_launches[grid->kernel] = {sizes_of(*grid), !races.suspicious && !races.communicates};
   }
-  if (!shuffles.any() || (outcome != Outcome::kDone && active_recorder())) return outcome;
-  return vary_shuffles(grid, workers, races, shuffles, outcome, failure);
+  if (!shuffles.any() || (failed && active_recorder())) return ending;
+  return vary_shuffles(run, workers, races, shuffles, ending);
+}
+
+void publish(const Ending& ending) {
+  if (ending.outcome == Outcome::kDone) return;
+  publish_report(ending.failure);
+  if (Recorder* const recorder = active_recorder()) recorder->failure(ending.failure);
 }
 
 }  // namespace
+
+Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
+                   const Run& run) {
+  // (A profile costs enough where the kernel has been checked without one.)
+  const bool is_checked =
+      is_instrumented() && settings().check_races &&
+      (!profile_active() || active_recorder() ||
+       !std::all_of(grids.begin(), grids.end(), [](const Grid* g) { return checked_launch(*g); }));
+  const Ending ending = is_checked ? run_checked(grids, resident, workers, run) : run({}, workers);
+  publish(ending);
+  return ending.outcome;
+}
 
 Outcome run_grid(const Grid& grid) {
   return run_grid(grid, nullptr);
@@ -1170,32 +1214,24 @@ Outcome run_grid(const Grid& grid, EarlyBlocks* early) {
   if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
   // Where blocks compete for their work, what each one does depends on their order; and caches have
   // one.
-  if (profile_active() &&
-      (profile_caches() || active_recorder() || early || !is_independent(grid))) {
-    workers = 1;
+  if (profile_active()) {
+    const CheckedLaunch* const checked = checked_launch(grid);
+    const bool is_independent = checked && checked->is_independent;
+    if (profile_caches() || active_recorder() || early || !is_independent) workers = 1;
   }
-  std::string failure;
-  Outcome outcome{};
-  // (A profile costs enough, and a kernel can be checked without one. A grid of which blocks ran
-  // early cannot be run again.)
-  const bool checked = is_instrumented() && settings().check_races && !early &&
-                       (!profile_active() || active_recorder());
-  if (checked) {
-    outcome = run_checked(grid, workers, failure);
-  } else {
-    GridState new_state(grid);
-    GridState& state = early ? early->state() : new_state;
-    if (early) early->release();
-    run_blocks(state, workers, early ? early->count() : 0);
-    if (early) early->join();
-    failure = state.failure();
-    outcome = state.outcome();
+  if (!early) {
+    return run_launch({&grid}, false, workers, [&](const Attempt& attempt, unsigned on) {
+      GridState state(grid, attempt);
+      return run_blocks(state, on);
+    });
   }
-  if (outcome != Outcome::kDone) {
-    publish_report(failure);
-    if (Recorder* const recorder = active_recorder()) recorder->failure(failure);
-  }
-  return outcome;
+  // (It cannot be run again.)
+  early->release();
+  run_blocks(early->state(), workers, early->count());
+  early->join();
+  const Ending ending = early->state().ending();
+  publish(ending);
+  return ending.outcome;
 }
 
 }  // namespace simt

@@ -36,6 +36,7 @@ namespace simt {
 class Block;
 class EarlyBlocks;
 class Gang;
+class GridState;
 class Recorder;
 
 // --- Runtime ------------------------------------------------------------------------------------
@@ -309,11 +310,9 @@ struct SharedWord {
 class Observer {
  public:
   // `shared`: the shared variables of the grid's kernel; must live until the next start().
-  // `races`: null if races on global memory are not looked for. `is_replay`: the launch has run
-  // before, and been counted.
-  void start(const Grid& grid, const std::vector<SharedVariable>& shared, unsigned threads,
-             GlobalRaces* races, bool is_replay);
-  void start_block(std::uint64_t number);
+  void start(const GridState& state, const std::vector<SharedVariable>& shared, unsigned threads);
+  // `number`: in its grid. `id`: also among those of grids that are resident together.
+  void start_block(std::uint64_t number, std::uint64_t id);
   void end_block();
   void access(Lane& lane, std::uintptr_t address, unsigned size, Access access, Strength strength,
               const void* pc);
@@ -329,6 +328,8 @@ class Observer {
   // Lanes of a warp have done with __syncwarp, all threads of the block with a barrier.
   void warp_synchronized(unsigned warp, unsigned mask);
   void block_synchronized();
+  // The blocks of the grid have met.
+  void grid_synchronized() { ++phase_; }
   // Counts what the lanes of `warp` have done since the last call; lineup.cpp.
   void line_up(unsigned warp);
   // After the last block: by whom the kernel's own output is read, to `races`.
@@ -399,6 +400,7 @@ class Observer {
                                       std::uintptr_t address);
   Tally* add_tally(Instruction& instruction, Space space, const std::string& array);
   void check_global(Lane& lane, const Tally& tally, std::uintptr_t address);
+  void check_order(Lane& lane, const Tally& tally, std::uintptr_t address);
   void check_shared(Lane& lane, const Tally& tally, std::uintptr_t address);
   [[noreturn]] void report_uninitialised(Lane& lane, const Tally& tally, std::uintptr_t address);
   unsigned unordered(const Lane& lane, const Accesses& earlier) const;
@@ -408,7 +410,8 @@ class Observer {
   // races.cpp
   void filter(const Lane& lane, const Tally& tally, std::uintptr_t address);
   void order(Lane& lane, const Tally& tally, std::uintptr_t address);
-  Moment now(const Lane& lane);
+  Moment now(const Lane& lane) const;
+  bool has(const Lane& lane, const Reading& reading) const;
   bool is_over(const Moment& moment, const Lane& lane) const;
   bool is_known(const Moment& moment, const Lane& lane);
   const Release* release(const Lane& lane);
@@ -432,11 +435,19 @@ class Observer {
   GlobalRaces* races_ = nullptr;
   bool ordering_ = false;
   std::uint64_t block_number_ = 0;
-  std::uint32_t first_epoch_ = 0;
+  std::uint32_t first_epoch_ = 0, phase_ = 0;
+  ResidentGrid* resident_ = nullptr;  // if the grid is one
   // While ordering, of the running block.
   std::vector<Fences> fences_;  // of each thread
   bool fenced_ = false;
-  std::vector<Reading> readings_;
+  std::vector<Reading> readings_;  // of the block, unless its grid is resident
+  struct Told {
+    Reading reading;
+    const Fence* fence;
+  };
+  // What is_known() found last, by the block that a moment is of.
+  std::unordered_map<std::uint64_t, std::vector<Told>> told_;
+  std::vector<Reading>& readings() { return resident_ ? resident_->readings : readings_; }
   std::vector<std::vector<Word>> ordered_words_;                // of each shared variable
   std::unordered_map<std::uintptr_t, const Clock*> published_;  // shared memory
 
@@ -488,20 +499,32 @@ class UndefinedShuffles {
   std::atomic<bool> any_{false};
 };
 
-// What the blocks of a running grid share.
-class GridState {
- public:
-  // `races`, `shuffles`: null if races on global memory, and undefined shuffles, are not looked
-  // for. `again`: the launch has run before, and been counted.
-  explicit GridState(const Grid& grid, Schedule order = settings().schedule,
-                     GlobalRaces* looked_for = nullptr, UndefinedShuffles* found = nullptr,
-                     bool again = false)
-      : schedule(order), races(looked_for), shuffles(found), is_replay(again), grid_(grid) {}
+// One of the times that a launch runs.
+struct Attempt {
+  Schedule schedule = settings().schedule;
+  GlobalRaces* races = nullptr;  // null: they, and undefined shuffles, are not looked for
+  UndefinedShuffles* shuffles = nullptr;
+  bool is_replay = false;  // the launch has run before, and been counted
+};
+struct Ending {
+  Outcome outcome = Outcome::kDone;
+  std::string failure;  // its report
+  bool operator==(const Ending&) const = default;
+};
+// Runs a launch once, on up to `workers` threads of the host.
+using Run = std::function<Ending(const Attempt& attempt, unsigned workers)>;
+// Runs a launch of `grids`, as often as it takes to say whether it is right. A failure's report is
+// published. `resident`: all their blocks are resident together.
+Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
+                   const Run& run);
 
-  const Schedule schedule;
-  GlobalRaces* const races;
-  UndefinedShuffles* const shuffles;
-  const bool is_replay;
+// What the blocks of a running grid share.
+class GridState : public Attempt {
+ public:
+  explicit GridState(const Grid& grid, const Attempt& attempt = {})
+      : Attempt(attempt), grid_(grid) {}
+
+  ResidentGrid* resident = nullptr;
   bool is_ordered() const { return races && races->mode != RaceMode::kFilter; }
 
   const Grid& grid() const { return grid_; }
@@ -511,6 +534,7 @@ class GridState {
   // The first failure counts; the blocks of the grid stop as they notice it.
   void fail(Outcome outcome, std::string what);
   const std::string& failure() const { return failure_; }
+  Ending ending() const { return {outcome(), failure_}; }
 
  private:
   const Grid& grid_;
@@ -519,6 +543,8 @@ class GridState {
   std::atomic<Outcome> outcome_{Outcome::kDone};
 };
 
+// Of block `number` of a grid of these sizes, in a report.
+std::string name_of_block(std::uint64_t number, dim3 grid);
 // Makes a failed kernel's report known; see take_report().
 void publish_report(const std::string& report);
 
@@ -579,7 +605,7 @@ class Block {
   uint3 index() const { return index_; }
   Observer& observer() { return observer_; }
   std::string name_of_thread(unsigned number) const;
-  std::string name_of_block(std::uint64_t number) const;
+  std::string name_of_block(std::uint64_t id) const;  // see Observer::start_block()
   // `lane` is about to update an integer at `address`, and may be drawing a ticket.
   void draw(Lane& lane, const void* address, const void* pc);
   // Whether `address` lies on the stack of any of the block's threads.

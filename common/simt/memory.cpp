@@ -598,7 +598,7 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
     if (file >= 0) close(file);
     return simt::set_error(cudaErrorInvalidResourceHandle);
   }
-  if (simt::is_instrumented()) simt::watch_host();
+  if (simt::is_instrumented()) simt::watch_faults();
   const auto mapped_bytes = static_cast<std::size_t>(status.st_size);
   void* const mapped = simt::map_pages(mapped_bytes, file);
   close(file);

@@ -24,6 +24,10 @@ bool within(const T& variable, std::uintptr_t address) {
   return address - reinterpret_cast<std::uintptr_t>(&variable) < sizeof(T);
 }
 
+bool is_global(Space space) {
+  return space == Space::kGlobal || space == Space::kPeer;
+}
+
 bool is_builtin_variable(std::uintptr_t address) {
   return within(threadIdx, address) || within(blockIdx, address) || within(blockDim, address) ||
          within(gridDim, address);
@@ -39,16 +43,19 @@ bool is_instrumented() {
 #endif
 }
 
-void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared, unsigned threads,
-                     GlobalRaces* races, bool is_replay) {
+void Observer::start(const GridState& state, const std::vector<SharedVariable>& shared,
+                     unsigned threads) {
   if (!is_instrumented()) return;
+  const Grid& grid = state.grid();
   grid_ = &grid;
   shared_ = &shared;
-  counting_ = profile_active() && !is_replay;
-  races_ = races;
-  ordering_ = races && races->mode == RaceMode::kOrder;
+  counting_ = profile_active() && !state.is_replay;
+  races_ = state.races;
+  resident_ = state.resident;
+  phase_ = 0;
+  ordering_ = races_ && races_->mode == RaceMode::kOrder;
   check_uninitialised_ = settings().check_uninitialised;
-  check_races_ = races && races->mode == RaceMode::kFilter;
+  check_races_ = races_ && races_->mode == RaceMode::kFilter;
   table_.assign(std::max<std::size_t>(table_.size(), 256), {});
   instructions_ = 0;
   half_aligned_ = {};
@@ -69,17 +76,18 @@ void Observer::start(const Grid& grid, const std::vector<SharedVariable>& shared
   }
 }
 
-void Observer::start_block(std::uint64_t number) {
+void Observer::start_block(std::uint64_t number, std::uint64_t id) {
   ++epoch_;
   ++block_;
   first_epoch_ = epoch_;
-  block_number_ = number;
+  block_number_ = id;
   is_first_block_ = number == 0;
   if (is_first_block_) kernel_.launches = 1;
   if (ordering_) {
     fences_.assign(lane_work_.size(), {});
     fenced_ = false;
     readings_.clear();
+    told_.clear();
     published_.clear();
   }
   if (caches_) caches_->start_block();
@@ -165,6 +173,7 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   }
   if (tally->space == Space::kPeer && lane.block->is_late(address)) {
     if (access == Access::kStore) {
+      check_order(lane, *tally, address);
       lane.block->expect_late_store(lane, address, size);
       return;
     }
@@ -202,6 +211,10 @@ void Observer::check_global(Lane& lane, const Tally& tally, std::uintptr_t addre
   } else if (!tally.written->all(offset, tally.size) && check_uninitialised_) {
     report_uninitialised(lane, tally, address);
   }
+  check_order(lane, tally, address);
+}
+
+void Observer::check_order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   if (!tally.region) return;
   if (ordering_) {
     order(lane, tally, address);
@@ -475,7 +488,7 @@ void Observer::watch(Tally& tally) {
   }
   if (!check_races_ || !writes || counting_) return;
   for (const Tally& other : tallies_) {
-    if (other.space != Space::kGlobal || other.region || other.begin != tally.begin) continue;
+    if (!is_global(other.space) || other.region || other.begin != tally.begin) continue;
     races_->read_unwatched(other.pc, other.begin);
     races_->must_begin_again = true;
   }
@@ -484,7 +497,7 @@ void Observer::watch(Tally& tally) {
 void Observer::end_races() {
   if (!races_) return;
   for (const Tally& tally : tallies_) {
-    if (tally.space != Space::kGlobal) continue;
+    if (!is_global(tally.space)) continue;
     if (!tally.region) races_->read_unwatched(tally.pc, tally.begin);
     if (tally.access == Access::kAtomic || tally.strength != Strength::kPlain) {
       races_->communicates.store(true, std::memory_order_relaxed);

@@ -186,6 +186,7 @@ void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t addre
 // --- Happens-before -----------------------------------------------------------------------------
 
 bool Fence::covers(const Moment& moment) const {
+  if (moment.grid == at.grid && moment.phase < at.phase) return true;
   if (moment.block != at.block) return false;
   if (moment.epoch != at.epoch) return moment.epoch < at.epoch;
   if (moment.warp != at.warp) return false;
@@ -250,10 +251,12 @@ bool conflict(const WordAccess& a, const WordAccess& b) {
 
 }  // namespace
 
-Moment Observer::now(const Lane& lane) {
+Moment Observer::now(const Lane& lane) const {
   Moment moment;
   moment.block = block_number_;
+  moment.phase = phase_;
   moment.epoch = epoch_;
+  moment.grid = resident_ ? resident_->number : 0;
   moment.time = warps_[lane.warp].time;
   moment.step = fences_[lane.warp * kWarpSize + lane.id].step;
   moment.warp = static_cast<std::uint16_t>(lane.warp);
@@ -261,37 +264,59 @@ Moment Observer::now(const Lane& lane) {
   return moment;
 }
 
-// Whether `moment` of this block is over for `lane`, by program order, barriers and __syncwarp.
+// Whether `moment` is over for `lane`, by program order, barriers and __syncwarp.
 bool Observer::is_over(const Moment& moment, const Lane& lane) const {
-  if (moment.block != block_number_) return false;
+  if (moment.block != block_number_) {
+    return resident_ && moment.grid == resident_->number && moment.phase < phase_;
+  }
   if (moment.epoch != epoch_) return true;
   if (moment.warp != lane.warp) return false;
   return moment.lane == lane.id || moment.time < warps_[lane.warp].known[lane.id][moment.lane];
 }
 
+// Whether `lane` comes after `reading`, and so knows what that tells.
+bool Observer::has(const Lane& lane, const Reading& reading) const {
+  if (!is_over(reading.at, lane)) return false;
+  const Fences& own = fences_[lane.warp * kWarpSize + lane.id];
+  const Moment& at = reading.at;
+  return !reading.weak || !at.same_thread(now(lane)) || at.epoch != epoch_ ||
+         (own.any && own.last.at.step > at.step) ||
+         at.time < warps_[lane.warp].known[lane.id][lane.id];
+}
+
 // Whether `moment` came before a fence that `lane` knows of through atomic operations.
 bool Observer::is_known(const Moment& moment, const Lane& lane) {
-  const Fences& own = fences_[lane.warp * kWarpSize + lane.id];
-  for (auto reading = readings_.rbegin(); reading != readings_.rend(); ++reading) {
-    if (!is_over(reading->at, lane)) continue;
+  constexpr std::size_t kTold = 64;
+  std::vector<Told>& of_block = told_[moment.block];
+  for (auto told = of_block.rbegin(); told != of_block.rend(); ++told) {
+    if (told->fence->covers(moment) && has(lane, told->reading)) return true;
+  }
+  for (auto reading = readings().rbegin(); reading != readings().rend(); ++reading) {
+    if (!has(lane, *reading)) continue;
     const Moment& at = reading->at;
-    if (reading->weak && at.epoch == epoch_ && at.warp == lane.warp && at.lane == lane.id &&
-        !(own.any && own.last.at.step > at.step) &&
-        at.time >= warps_[lane.warp].known[lane.id][lane.id]) {
-      continue;
-    }
     const std::uint64_t visit = races_->next_visit();
-    std::vector<const Clock*> rest{reading->clock};
+    std::vector<Known> rest{{reading->clock, at.block, reading->block_only}};
     while (!rest.empty()) {
-      const Clock* clock = rest.back();
+      const Known reader = rest.back();
       rest.pop_back();
-      for (; clock && clock->visit != visit; clock = clock->before) {
+      for (const Clock* clock = reader.clock; clock; clock = clock->before) {
+        const Known visitor{nullptr, reader.block, reader.block_only};
+        if (clock->visit != visit) clock->visitors.clear();
         clock->visit = visit;
+        if (std::find(clock->visitors.begin(), clock->visitors.end(), visitor) !=
+            clock->visitors.end()) {
+          break;
+        }
+        clock->visitors.push_back(visitor);
         const Release& release = *clock->release;
-        const bool own_block = release.block == block_number_;
-        if ((clock->block_only || reading->block_only) && !own_block) continue;
+        const bool own_block = release.block == reader.block;
+        if ((clock->block_only || reader.block_only) && !own_block) continue;
         for (const Fence& fence : own_block ? release.fences : release.wide_fences) {
-          if (fence.covers(moment)) return true;
+          if (!fence.covers(moment)) continue;
+          if (of_block.size() == kTold)
+            of_block.erase(of_block.begin(), of_block.begin() + kTold / 2);
+          of_block.push_back({*reading, &fence});
+          return true;
         }
         const auto& known = own_block ? release.known : release.widely_known;
         rest.insert(rest.end(), known.begin(), known.end());
@@ -338,11 +363,10 @@ const Release* Observer::release(const Lane& lane) {
   const auto covered = [](const std::vector<Fence>& by, const Moment& moment) {
     return std::any_of(by.begin(), by.end(), [&](const Fence& f) { return f.covers(moment); });
   };
-  for (const Reading& reading : readings_) {
-    if (covered(fences, reading.at)) release.known.push_back(reading.clock);
-    if (!reading.block_only && covered(wide_fences, reading.at)) {
-      release.widely_known.push_back(reading.clock);
-    }
+  for (const Reading& reading : readings()) {
+    const Known known{reading.clock, reading.at.block, reading.block_only};
+    if (covered(fences, reading.at)) release.known.push_back(known);
+    if (covered(wide_fences, reading.at)) release.widely_known.push_back(known);
   }
   release.fences = std::move(fences);
   release.wide_fences = std::move(wide_fences);
@@ -363,7 +387,7 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
     if (published && kind != Kind::kStrongWrite) {
       // A loop that polls reads the same again and again.
       if (own.read != published || (own.read_weakly && is_atomic)) {
-        readings_.push_back({now(lane), published, block_only, !is_atomic});
+        readings().push_back({now(lane), published, block_only, !is_atomic});
         own.read = published;
         own.read_weakly = !is_atomic;
       }
@@ -373,7 +397,8 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
       if (const Release* const release = this->release(lane)) {
         // What the release itself tells needs no second entry.
         const auto& known = release->widely_known;
-        while (before && std::find(known.begin(), known.end(), before) != known.end()) {
+        const auto is_before = [&](const Known& k) { return k.clock == before; };
+        while (before && std::any_of(known.begin(), known.end(), is_before)) {
           before = before->before;
         }
         published = races_->add_clock(release, before, block_only);

@@ -12,7 +12,8 @@
 // a race that this finds is the verdict, if the launch does not fail in order without it. So the
 // verdict on races depends neither on the schedule nor on the number of workers.
 //
-// Accesses are ordered by: the program order of a thread; __syncthreads; __syncwarp; and, between
+// Accesses are ordered by: the program order of a thread; __syncthreads; __syncwarp; a barrier of
+// the grid; and, between
 // any threads, release and acquire: a fence followed by an atomic operation or a volatile store on
 // one side, and on the other an atomic operation that reads what this wrote, or a volatile load
 // that does, followed by a fence or a barrier. Atomic operations are also ordered with those before
@@ -55,11 +56,12 @@ enum class Strength : std::uint8_t {
   kCompare,   // atomicCAS
 };
 
-// A point in the execution of a thread. `epoch` counts the barriers of its block, `time` the
-// __syncwarp of its warp, `step` what the thread itself did.
+// A point in the execution of a thread. `phase` counts the barriers of its grid, `epoch` those of
+// its block, `time` the __syncwarp of its warp, `step` what the thread itself did.
 struct Moment {
   std::uint64_t block = 0;
-  std::uint32_t epoch = 0, time = 0, step = 0;
+  std::uint32_t phase = 0, epoch = 0, time = 0, step = 0;
+  std::uint16_t grid = 0;  // of co-resident ones
   std::uint16_t warp = 0;
   std::uint8_t lane = 0;
 
@@ -87,18 +89,27 @@ struct Fences {
   Fence last_wide;  // of the device or the system
 };
 
+// A clock, and who read it: a thread of `block`. (Within a block fences and operations of its scope
+// are enough, also where what it knows by them is told to others later.)
+struct Clock;
+struct Known {
+  const Clock* clock = nullptr;
+  std::uint64_t block = 0;
+  bool block_only = false;
+  bool operator==(const Known&) const = default;
+};
 // What one finds out by reading a word that was written after a fence.
-struct Release;
+struct Release {
+  std::uint64_t block = 0;
+  std::vector<Fence> fences, wide_fences;
+  std::vector<Known> known, widely_known;  // by reading, before those fences
+};
 struct Clock {
   const Release* release = nullptr;
   const Clock* before = nullptr;  // of the read-modify-write operations before it on the word
   bool block_only = false;        // for threads of the block of `release`
   mutable std::uint64_t visit = 0;
-};
-struct Release {
-  std::uint64_t block = 0;
-  std::vector<Fence> fences, wide_fences;
-  std::vector<const Clock*> known, widely_known;  // by reading, before those fences
+  mutable std::vector<Known> visitors = {};
 };
 
 // A clock that a thread has read.
@@ -107,6 +118,13 @@ struct Reading {
   const Clock* clock = nullptr;
   bool block_only = false;
   bool weak = false;  // by a volatile load: a fence or a barrier must follow
+};
+
+// One of several grids that are resident together. Blocks that have met in its barrier know of each
+// other what they have read.
+struct ResidentGrid {
+  std::uint16_t number = 0;
+  std::vector<Reading> readings;
 };
 
 // An access to 8 bytes of global memory.

@@ -165,14 +165,13 @@ cudaError_t finish(const Wanted& wanted) {
         grids.push_back(*late->cooperative);
         streams.push_back(late->stream);
       }
-      const std::vector<Outcome> outcomes = Gang::run(grids, streams);
+      const cudaError_t error = error_of(Gang::run(grids, streams));
+      if (first_error == cudaSuccess) first_error = error;
       const std::lock_guard lock(h.mutex);
-      for (std::size_t i = 0; i < together.size(); ++i) {
-        const cudaError_t error = error_of(outcomes[i]);
-        if (first_error == cudaSuccess) first_error = error;
-        together[i]->done = true;
-        together[i]->after.clear();
-        std::erase(h.late, together[i]);
+      for (const LatePtr& late : together) {
+        late->done = true;
+        late->after.clear();
+        std::erase(h.late, late);
       }
       continue;
     }
@@ -222,7 +221,7 @@ bool is_deferred(cudaStream_t stream) {
 }
 
 cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shared_ptr<void> kept) {
-  if (!stream) return error_of(Gang::run({grid}, {stream})[0]);
+  if (!stream) return error_of(Gang::run({grid}, {stream}));
   Handles& h = handles();
   const std::lock_guard lock(h.mutex);
   Stream& s = *find(h, stream);

@@ -30,6 +30,62 @@ __global__ void sum_of_grid_kernel(int* values, int* sums) {
   }
 }
 
+// One of its two barriers is of the block alone: the one that reading needs, or the one behind it.
+__global__ void unsynchronized_sum_kernel(bool before, int* values, int* sums) {
+  const auto grid = cooperative_groups::this_grid();
+  const int thread = static_cast<int>(grid.thread_rank());
+  const int threads = static_cast<int>(grid.num_threads());
+  for (int round = 0; round < 2; ++round) {
+    values[thread] = thread + round;
+    if (before) {
+      __syncthreads();
+    } else {
+      grid.sync();
+    }
+    int sum = 0;
+    for (int t = 0; t < threads; ++t) sum += values[t];
+    sums[thread] = sum;
+    if (before) {
+      grid.sync();
+    } else {
+      __syncthreads();
+    }
+  }
+}
+
+// A barrier of the grid as one writes it oneself: right with the fence, a race without.
+__global__ void own_barrier_kernel(bool fence, int* values, unsigned* arrivals, int* sums) {
+  const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  values[thread] = thread;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (fence) __threadfence();
+    atomicAdd(arrivals, 1u);
+    while (atomicAdd(arrivals, 0u) < gridDim.x) {
+    }
+    if (fence) __threadfence();
+  }
+  __syncthreads();
+  int sum = 0;
+  for (unsigned t = 0; t < gridDim.x * blockDim.x; ++t) sum += values[t];
+  sums[thread] = sum;
+}
+
+// What block 0 has learnt by a flag, the others know by the barrier of the grid.
+__global__ void told_by_barrier_kernel(bool tell, int* there, unsigned* flag_there, const int* here,
+                                       unsigned* flag_here, int* result) {
+  const auto grid = cooperative_groups::this_grid();
+  there[grid.thread_rank()] = 1;
+  grid.sync();
+  if (grid.thread_rank() == 0) {
+    cuda::atomic_ref<unsigned>(*flag_there).store(1, cuda::memory_order_release);
+    while (cuda::atomic_ref<unsigned>(*flag_here).load(cuda::memory_order_acquire) != 1) {
+    }
+  }
+  if (tell) grid.sync();
+  result[grid.thread_rank()] = here[grid.thread_rank()];
+}
+
 // Stores a value at the peer, says so, and waits for the peer's.
 template <cuda::memory_order order>
 __global__ void exchange_kernel(int own, int* there, unsigned* flag_there, const int* here,
@@ -177,6 +233,7 @@ TEST_CASE("cooperative: late stores show a missing order, and only that", "[simt
       pair.flags[d].upload({0});
       pair.values[d].upload({-1});
     }
+    simt::settings().check_races = false;
     const std::vector<int> first = pair.exchange(exchange_kernel<cuda::memory_order_relaxed>);
     wrong += first != kExchanged;
     // The same again: the same result.
@@ -301,4 +358,75 @@ TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
   }
   CHECK(peer == 2);  // a store and a load
   CHECK(own == 1);
+}
+
+TEST_CASE("cooperative: races between blocks and between devices", "[simt]") {
+  if (!simt::is_instrumented()) {
+    WARN("skipped: races are found in the instrumented build (COUNT=1) only");
+    return;
+  }
+  simt::set_quiet_reports(true);
+  under_every_schedule([] {
+    constexpr int kThreads = 3 * 40;
+    Buffer<int> values("values", std::vector<int>(kThreads)), sums("sums", kThreads);
+    const Stream stream;
+    const auto report_of = [&](auto kernel, auto... arguments) {
+      return told([&] {
+        launch_cooperative(kernel, {dim3(3), dim3(40), 0, stream.get()}, arguments...);
+        stream.synchronize();
+      });
+    };
+    const std::string behind =
+        report_of(unsynchronized_sum_kernel, false, values.data(), sums.data());
+    INFO(behind);
+    CHECK(contains(behind, "kernel unsynchronized_sum_kernel at simt_cooperative_test.cu:"));
+    CHECK(contains(behind, "race: "));
+    CHECK(contains(behind, " bytes into 'values', which thread ("));
+    CHECK(contains(behind, " of block ("));
+    const std::string before =
+        report_of(unsynchronized_sum_kernel, true, values.data(), sums.data());
+    INFO(before);
+    CHECK(contains(before, "race: "));
+    CHECK(contains(before, " of block ("));
+
+    for (const bool fence : {true, false}) {
+      Buffer<unsigned> arrivals("arrivals", std::vector<unsigned>(1));
+      const std::string own =
+          report_of(own_barrier_kernel, fence, values.data(), arrivals.data(), sums.data());
+      INFO(own);
+      CHECK(contains(own, "race: reads 4 bytes") == !fence);
+      CHECK(own.empty() == fence);
+    }
+  });
+  under_every_schedule([] {
+    const simt::Settings schedule = simt::settings();
+    Pair pair;
+    simt::settings().schedule = schedule.schedule;
+    simt::settings().seed = schedule.seed;
+    CHECK(contains(told([&] { pair.exchange(exchange_kernel<cuda::memory_order_relaxed>); }),
+                   "race: reads 4 bytes, 0 bytes into 'value', which thread (0,0,0) of block "
+                   "(0,0,0) of device "));
+    for (const bool tell : {true, false}) {
+      std::vector<Buffer<int>> here, results;
+      for (int d = 0; d < 2; ++d) {
+        const OnDevice on(d);
+        here.emplace_back("here", std::vector<int>(64));
+        results.emplace_back("results", 64);
+        pair.flags[d].upload({0});
+      }
+      const std::string report = told([&] {
+        for (int d = 0; d < 2; ++d) {
+          const OnDevice on(d);
+          launch_cooperative(told_by_barrier_kernel, {dim3(2), dim3(32), 0, pair.streams[d].get()},
+                             tell, here[1 - d].data(), pair.flags[1 - d].data(), here[d].data(),
+                             pair.flags[d].data(), results[d].data());
+        }
+        for (const Stream& stream : pair.streams) stream.synchronize();
+      });
+      INFO(report);
+      CHECK(contains(report, "into 'here', which thread (") == !tell);
+      CHECK(report.empty() == tell);
+    }
+  });
+  simt::set_quiet_reports(false);
 }

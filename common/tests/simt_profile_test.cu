@@ -367,13 +367,13 @@ __global__ void uneven_kernel(const float* in, float* out) {
   sum += __shfl_xor_sync(~0u, sum, 1);
   sums[threadIdx.x] = sum;
   __syncthreads();
-  out[threadIdx.x] = sums[63 - threadIdx.x];
+  out[blockIdx.x * 64 + threadIdx.x] = sums[63 - threadIdx.x];
 }
 
 TEST_CASE("meetings, and how work is spread", "[simt]") {
   if (cannot_count()) return;
   const Buffer<float> in("in", std::vector<float>(100));
-  Buffer<float> out("out", 64);
+  Buffer<float> out("out", 4 * 64);
   const Profile profile = profile_of(uneven_kernel, {4, 64}, in.data(), out.data());
   REQUIRE(profile.kernels.size() == 1);
   const simt::KernelCounts& kernel = profile.kernels.begin()->second;
