@@ -211,7 +211,7 @@ template <typename A> __device__ Nine<A> nine_of(A v, int n) { return n > 0 ? ni
     "long_error": lambda: (in_kernel("undeclared_" + "b" * 30000 + " = 1;"), BROKEN),
     "for_ever": lambda: (in_kernel("while (row >= 0) {}"), "did not end|ended"),
     "for_ever_printing": lambda: (in_kernel('for (volatile int i = 0; i >= 0; i = i) printf("%d", i);'), "did not end|ended"),
-    "deep": lambda: (in_kernel("volatile int a = dive(row); a = a;", top="__device__ inline int dive(int n) { volatile int a[64]; a[0] = n; return n < 0 ? 0 : dive(n + a[0] * 0 + 1) + a[0]; }"), "did not end|ended"),
+    "deep": lambda: (in_kernel("volatile int a = dive(row); a = a;", top="__device__ inline int dive(int n) { volatile int a[64]; a[0] = n; return n < 0 ? 0 : dive(n + a[0] * 0 + 1) + a[0]; }"), "128 KiB of stack"),
     "writes_everywhere": lambda: (in_kernel("for (int i = 0; i < 1 << 20; ++i) y[i] = T{42};"), "writes 'y'|bytes into 'y'"),
     "writes_before": lambda: (in_kernel("y[-1 - row] = T{42};"), "bytes"),
     "always_42": lambda: (in_kernel(WRITES_42), WRONG),

@@ -88,10 +88,6 @@ const char* name_of(Collective kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-std::string to_text(uint3 v) {
-  return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
-}
-
 std::string hex(std::uint64_t value) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
@@ -104,6 +100,10 @@ constexpr std::uint64_t kUndefined = 0xfff7dead'ffbadbadu;
 constexpr std::uint64_t kLargeUndefined = 0x7f7fffff'7f7fffffu;
 
 }  // namespace
+
+std::string to_text(uint3 v) {
+  return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
+}
 
 // The hardware looks at five bits of a delta or lane mask.
 unsigned shuffle_source(const CollectiveRequest& request, unsigned id) {
@@ -303,6 +303,7 @@ void Block::start_grid(GridState& state) {
     if (variable.dynamic) variable.bytes = state.grid().dynamic_shared_bytes;
   }
   observer_.start(state, shared_, static_cast<unsigned>(count));
+  observer_.overlap(early_ ? early_ : EarlyBlocks::waiting(), early_ != nullptr);
 }
 
 void Block::end_grid() {
@@ -691,6 +692,7 @@ void Block::wait_for_previous_grid(Lane& lane) {
 bool Block::pass_previous_grid() {
   if (!early_) return false;
   std::exchange(early_, nullptr)->wait();
+  observer_.overlap(EarlyBlocks::waiting(), false);
   bool any = false;
   for (Lane& lane : lanes_) {
     if (lane.state != Lane::State::kAtPreviousGrid) continue;

@@ -330,6 +330,9 @@ class Observer {
   void block_synchronized();
   // The blocks of the grid have met.
   void grid_synchronized() { ++phase_; }
+  // What the block touches from now on is noted in `early`, as long as it is early itself, or
+  // compared with what blocks have touched that are.
+  void overlap(EarlyBlocks* early, bool is_early);
   // Counts what the lanes of `warp` have done since the last call; lineup.cpp.
   void line_up(unsigned warp);
   // After the last block: by whom the kernel's own output is read, to `races`.
@@ -401,6 +404,7 @@ class Observer {
   Tally* add_tally(Instruction& instruction, Space space, const std::string& array);
   void check_global(Lane& lane, const Tally& tally, std::uintptr_t address);
   void check_order(Lane& lane, const Tally& tally, std::uintptr_t address);
+  void check_overlap(Lane& lane, const Tally& tally, std::uintptr_t address);
   void check_shared(Lane& lane, const Tally& tally, std::uintptr_t address);
   [[noreturn]] void report_uninitialised(Lane& lane, const Tally& tally, std::uintptr_t address);
   unsigned unordered(const Lane& lane, const Accesses& earlier) const;
@@ -437,6 +441,8 @@ class Observer {
   std::uint64_t block_number_ = 0;
   std::uint32_t first_epoch_ = 0, phase_ = 0;
   ResidentGrid* resident_ = nullptr;  // if the grid is one
+  EarlyBlocks* early_ = nullptr;      // see overlap()
+  bool is_early_ = false;
   // While ordering, of the running block.
   std::vector<Fences> fences_;  // of each thread
   bool fenced_ = false;
@@ -543,6 +549,8 @@ class GridState : public Attempt {
   std::atomic<Outcome> outcome_{Outcome::kDone};
 };
 
+// In a report.
+std::string to_text(uint3 v);
 // Of block `number` of a grid of these sizes, in a report.
 std::string name_of_block(std::uint64_t number, dim3 grid);
 // Makes a failed kernel's report known; see take_report().

@@ -7,6 +7,7 @@
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
+#include "simt/overlap.hpp"
 #include "simt/profile.hpp"
 #include "simt/recorder.hpp"
 
@@ -215,12 +216,38 @@ void Observer::check_global(Lane& lane, const Tally& tally, std::uintptr_t addre
 }
 
 void Observer::check_order(Lane& lane, const Tally& tally, std::uintptr_t address) {
+  if (early_) check_overlap(lane, tally, address);
   if (!tally.region) return;
   if (ordering_) {
     order(lane, tally, address);
   } else if (check_races_) {
     filter(lane, tally, address);
   }
+}
+
+void Observer::overlap(EarlyBlocks* early, bool is_early) {
+  early_ = settings().check_races ? early : nullptr;
+  is_early_ = is_early;
+}
+
+void Observer::check_overlap(Lane& lane, const Tally& tally, std::uintptr_t address) {
+  const Unobserved unobserved;
+  const uint3 block = lane.block->index();
+  if (is_early_) {
+    early_->accesses.add(address, tally.size, {0, tally.access, tally.pc, block, lane.thread});
+    return;
+  }
+  const auto* const other = early_->accesses.conflict(address, tally.size, tally.access);
+  if (!other) return;
+  std::string what = "race: " + verb(tally.access) + std::to_string(tally.size) + " bytes, " +
+                     std::to_string(address - tally.begin) + " bytes into '" + *tally.array +
+                     "', which block " + to_text(other->block) + ", thread " +
+                     to_text(other->thread) + " of the next kernel, " +
+                     kernel_name(early_->grid().kernel) + ", " + verb(other->access);
+  const std::string line = source_line(other->pc);
+  if (!line.empty()) what += "at " + line + " ";
+  what += "before it waits by cudaGridDependencySynchronize()";
+  lane.block->fail(lane, std::move(what), tally.pc);
 }
 
 // As for races, this is the filter for shared memory: two accesses are suspicious if they touch the

@@ -6,6 +6,8 @@
 // (Settings::late_streams), some blocks of the grid are run up to that call before the previous
 // kernel starts: whether, and how many, is drawn from the seed. So a kernel that reads what the
 // previous one writes, or writes what it reads, without the call or before it, gets another result.
+// In the instrumented build such an access is reported when the previous kernel makes its own, as a
+// race of the two.
 #pragma once
 
 #include <condition_variable>
@@ -13,11 +15,29 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "simt/internal.hpp"
 
 namespace simt {
+
+// The accesses of early blocks to global memory before the previous grid has completed.
+class EarlyAccesses {
+ public:
+  struct Touch {
+    std::uint8_t bytes = 0;  // of eight, as bits
+    Access access{};
+    const void* pc = nullptr;
+    uint3 block{}, thread{};
+  };
+  void add(std::uintptr_t address, unsigned size, const Touch& touch);
+  // One to the same byte, of which either writes, and not both are atomic. Null if there is none.
+  const Touch* conflict(std::uintptr_t address, unsigned size, Access access) const;
+
+ private:
+  std::unordered_map<std::uintptr_t, std::vector<Touch>> words_;  // by address, of 8 bytes
+};
 
 // The blocks of a grid that have been started early, each on a thread of the host of its own, since
 // the variables in shared memory belong to the thread.
@@ -40,7 +60,14 @@ class EarlyBlocks {
   // By the thread of a block: waits for release().
   void wait();
 
+  const Grid& grid() const { return grid_; }
+  EarlyAccesses accesses;
+  // Those that have been started last and not been released; null if there are none.
+  static EarlyBlocks* waiting() { return waiting_; }
+
  private:
+  static EarlyBlocks* waiting_;
+
   Grid grid_;
   GridState state_;
   DeviceMemoryAccess access_;

@@ -134,6 +134,7 @@ template <Wait wait>
 int right_chains(bool overlap, bool in_graph) {
   const ScopedSettings restore;
   simt::settings().late_streams = true;
+  simt::settings().check_races = false;  // see below
   constexpr int kBlocks = 12;
   int right = 0;
   for (int seed = 0; seed < 30; ++seed) {
@@ -158,8 +159,8 @@ int right_chains(bool overlap, bool in_graph) {
       cudaGraphExecDestroy(executable);
       cudaGraphDestroy(graph);
     }
-    stream.synchronize();
-    right += a.download() == std::vector<int>(kBlocks * 32, 10);
+    const bool done = cudaStreamSynchronize(stream.get()) == cudaSuccess;
+    right += done && a.download() == std::vector<int>(kBlocks * 32, 10);
   }
   return right;
 }
@@ -174,6 +175,62 @@ TEST_CASE("overlap: a kernel that waits for the previous one too late, or never,
     CHECK(right_chains<Wait::kAfterReading>(false, in_graph) == 30);
     CHECK(right_chains<Wait::kNever>(false, in_graph) == 30);
   }
+}
+
+// Adds up `from`; before that it writes `early`, once it may or too soon.
+template <Wait wait>
+__global__ void early_store_kernel(int* early, const int* from, int* to) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (wait == Wait::kBeforeReading) cudaGridDependencySynchronize();
+  early[i] = 1;
+  if (wait == Wait::kAfterReading) cudaGridDependencySynchronize();
+  to[i] = from[i];
+}
+
+TEST_CASE("overlap: accesses that do not wait for the previous kernel are races", "[simt]") {
+  if (!simt::is_instrumented()) {
+    WARN("skipped: races are found in the instrumented build (COUNT=1) only");
+    return;
+  }
+  const ScopedSettings restore;
+  simt::settings().late_streams = true;
+  simt::set_quiet_reports(true);
+  const Buffer<int> from("from", std::vector<int>(96, 1));
+  Buffer<int> to("to", 96), beside("beside", 96);
+  // What kernels one after the other say, under some seed. `early`: what the second one writes.
+  const auto reports = [&](auto first, auto second, Buffer<int>& early, const Buffer<int>& read) {
+    int told = 0;
+    std::string last;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      simt::settings().seed = seed;
+      const Stream stream;
+      launch(first, {3, 32, 0, stream.get(), true}, beside.data(), from.data(), to.data());
+      launch(second, {3, 32, 0, stream.get(), true}, early.data(), read.data(), beside.data());
+      if (cudaStreamSynchronize(stream.get()) == cudaSuccess) continue;
+      ++told;
+      last = simt::take_report();
+    }
+    cudaGetLastError();
+    INFO(last);
+    CHECK((told > 0) == contains(last, "race: "));
+    return last;
+  };
+  const auto right = early_store_kernel<Wait::kBeforeReading>;
+  const auto wrong = early_store_kernel<Wait::kAfterReading>;
+  Buffer<int> own("own", 96);
+  CHECK(reports(right, right, to, from).empty());
+  CHECK(reports(right, wrong, own, from).empty());  // nothing of the first kernel's
+  const std::string written = reports(right, wrong, to, from);
+  INFO(written);
+  CHECK(contains(written, "kernel early_store_kernel<"));
+  CHECK(contains(written, "race: writes 4 bytes, "));
+  CHECK(contains(written, " bytes into 'to', which block ("));
+  CHECK(contains(written, " of the next kernel, early_store_kernel<"));
+  CHECK(contains(written, " writes at simt_streams_test.cu:"));
+  CHECK(contains(written, " before it waits by cudaGridDependencySynchronize()"));
+  // A kernel that waits never is early as a whole.
+  CHECK(contains(reports(right, early_store_kernel<Wait::kNever>, own, to), "which block ("));
+  simt::set_quiet_reports(false);
 }
 
 TEST_CASE("graphs: what is captured is done at each launch", "[simt]") {
