@@ -1192,9 +1192,10 @@ void publish(const Ending& ending) {
 
 Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
                    const Run& run) {
-  // (A profile costs enough where the kernel has been checked without one.)
+  // (A profile costs enough where the kernel has been checked without one. What other processes
+  // write cannot be restored.)
   const bool is_checked =
-      is_instrumented() && settings().check_races &&
+      is_instrumented() && settings().check_races && !shares_memory() &&
       (!profile_active() || active_recorder() ||
        !std::all_of(grids.begin(), grids.end(), [](const Grid* g) { return checked_launch(*g); }));
   const Ending ending = is_checked ? run_checked(grids, resident, workers, run) : run({}, workers);
