@@ -17,6 +17,10 @@
 #include "tests/kernel_suite.hpp"
 #include "tests/schedules.hpp"
 
+#ifndef SPMV_CUDA
+#include "simt/profile.hpp"
+#endif
+
 namespace spmv {
 
 // Algorithm 3 letter by letter, to show what is wrong in it; `line_15` tells whether that line is
@@ -876,8 +880,12 @@ int right_powers(const Csr<double>& host, const Multiply& multiply) {
   }
   struct Restore {
     simt::Settings saved = simt::settings();
-    ~Restore() { simt::settings() = saved; }
+    ~Restore() {
+      simt::settings() = saved;
+      simt::set_quiet_reports(false);
+    }
   } const restore;
+  simt::set_quiet_reports(true);
   simt::settings().late_streams = true;
   int right = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
@@ -888,7 +896,7 @@ int right_powers(const Csr<double>& host, const Multiply& multiply) {
     for (int i = 0; i < 4; ++i) {
       multiply(i % 2 ? y.data() : x.data(), i % 2 ? x.data() : y.data(), stream.get());
     }
-    stream.synchronize();
+    if (cudaStreamSynchronize(stream.get()) != cudaSuccess) continue;
     const std::vector<double> got = x.download();
     bool same = true;
     for (Index row = 0; row < host.rows; ++row) {
@@ -939,6 +947,10 @@ TEST_CASE("one pass: overlapped products wait for x; a wait that is too late is 
           device::launch(late_wait_kernel<double>, {dim3(shares.count), dim3(32), 0, stream, true},
                          arguments);
         }) < 6);
+  if (simt::is_instrumented()) {
+    CHECK(simt::take_report().find("before it waits by cudaGrid") != std::string::npos);
+  }
+  cudaGetLastError();
 }
 #endif
 
