@@ -166,13 +166,18 @@ def figure5(data, gaps):
     return figure
 
 
+PICTURED = ("af_shell9", "cont-300")
+
+
 def figure6(data, gaps):
     """Where the nonzeros of af_shell9 and cont-300 are, of their files: a stand-in's structure is not theirs."""
-    names = [m for m in ("af_shell9", "cont-300") if "picture" in data.shapes.get(m, {})
+    names = [m for m in PICTURED if "picture" in data.shapes.get(m, {})
              and data.shapes[m]["matrix"]["source"] == "file"]
+    missing = [m for m in PICTURED if m not in names]
+    if missing:
+        gaps.remark(f"No picture of {' and '.join(missing)}, whose file is not here: `make data ARGS=\"{' '.join(missing)}\"`, "
+                    "then `make bench SET=shapes`.")
     if not names:
-        gaps.remark("No picture of af_shell9 and cont-300: `make data ARGS=\"af_shell9 cont-300\"`, then "
-                    "`make bench SET=shapes`.")
         return None
     figure = style.new_figure(4.2 * len(names), 4.6, f"{PAPER}, figure 6: two matrices")
     for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names):

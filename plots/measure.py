@@ -44,7 +44,7 @@ from pathlib import Path
 
 import prove_counters
 from record_format import RecordError, append, description_of, join, outcome_of, parsed, records_in, tidy, write_whole
-from records import COUNTERS, RESULTS, ROOT, current_looks, current_outcomes, current_records, device_names, files_in, fits, published
+from records import COUNTERS, RESULTS, ROOT, current_looks, current_outcomes, current_records, device_names, files_in, fits, is_current_matrix, published
 
 try:
     import tomllib
@@ -243,9 +243,9 @@ class Store:
             self.touched.add(self.directory / file)
 
     def tidy(self):
-        """Leaves out what this run superseded."""
+        """Leaves out what this run superseded, and what was measured on stand-ins that are made in another way now."""
         for file in self.touched:
-            tidy(file)
+            tidy(file, is_current_matrix)
 
 
 def key_of(line):

@@ -196,11 +196,17 @@ def write_whole(file, data):
         raise SystemExit(f"error: {file}: {error.strerror}") from None
 
 
-def tidied(lines):
-    """Parsed lines without what newer runs superseded and what nothing refers to: descriptions first, then
-    measurements, a newer one in the place of the older one, so that a diff shows what was measured again."""
+def tidied(lines, is_current=lambda matrix: True):
+    """Parsed lines without what newer runs superseded, what nothing refers to, and what was measured on a matrix
+    whose description is not current: descriptions first, then measurements, a newer one in the place of the older
+    one, so that a diff shows what was measured again."""
     newest, floors, described = {}, {}, {kind: {} for kind in DESCRIPTIONS}
+    lines = list(lines)
+    stale = {key_of("matrix", line["matrix"]) for line in lines
+             if description_of(line) == "matrix" and not is_current(line["matrix"])}
     for line in lines:
+        if not description_of(line) and (line["run"], line["matrix"]) in stale:
+            continue
         if kind := description_of(line):
             described[kind].setdefault(key_of(kind, line[kind]), line)
         elif line["kernel"] == "floor":
@@ -223,8 +229,8 @@ def tidied(lines):
     return [line for kind in DESCRIPTIONS for key, line in sorted(described[kind].items()) if key in used[kind]] + kept
 
 
-def tidy(file):
+def tidy(file, is_current=lambda matrix: True):
     """Tidies a file of records in place."""
     file = Path(file)
-    lines = tidied(list(parsed(file.read_text(encoding="utf-8"), file.name)))
+    lines = tidied(parsed(file.read_text(encoding="utf-8"), file.name), is_current)
     write_whole(file, "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines))

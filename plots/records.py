@@ -39,6 +39,11 @@ def is_current(record, known):
     return record.get("source") != "stand-in" or known.get(record["matrix"]) == record.get("detail")
 
 
+def is_current_matrix(description):
+    """The same of the description of a matrix, in records or by `spmv info --json`."""
+    return is_current({**description, "matrix": description["name"]}, stand_ins())
+
+
 def current_records(file):
     """The joined measurements of a file but those of stand-ins that are made in another way now."""
     known = stand_ins()
@@ -62,9 +67,7 @@ def current_looks(file):
     """{matrix: what `spmv info --json` said of it} of results/matrices.jsonl, but those of stand-ins that are made in
     another way now."""
     lines = Path(file).read_text(encoding="utf-8").splitlines() if Path(file).exists() else []
-    known, looks = stand_ins(), [json.loads(line) for line in lines]
-    return {info["matrix"]["name"]: info for info in looks
-            if is_current({**info["matrix"], "matrix": info["matrix"]["name"]}, known)}
+    return {info["matrix"]["name"]: info for info in map(json.loads, lines) if is_current_matrix(info["matrix"])}
 
 
 def read(files):

@@ -11,7 +11,7 @@ import calibrate
 import convert_records
 import record_format
 from record_format import RecordError, join, records_in
-from records import ROOT, current_looks, current_outcomes, files_in, frame, rows_of, stand_ins
+from records import ROOT, current_looks, current_outcomes, files_in, frame, is_current_matrix, rows_of, stand_ins
 from sample_records import lines_of, quartiles, record, write
 
 # Two lines of the format before 2026-11-22: a kernel of the GPU and one of the host.
@@ -103,6 +103,12 @@ class StandIns(Scratch):
                                                          "kernel": "ell", "refused": "wide"})])
             self.assertEqual([r["kernel"] for r in rows_of(frame([self.file]))], ["k"] * there)
             self.assertEqual([line["kernel"] for line in current_outcomes(self.file)], ["ell"] * there)
+
+    def test_tidying(self):
+        write(self.file, [record("k", "cant", 1, source="stand-in", detail=self.BEFORE), record("k", "m", 2)])
+        record_format.tidy(self.file, is_current_matrix)
+        self.assertEqual([r["matrix"] for r in records_in(self.file)], ["m"])
+        self.assertNotIn("cant", self.file.read_text())
 
     def test_looks(self):
         looks = [{"matrix": {"name": name, "source": source, "detail": detail}} for name, source, detail in (
