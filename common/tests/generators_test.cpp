@@ -259,6 +259,8 @@ TEST_CASE("a specification is the same matrix on every machine", "[generators]")
       {"kkt:3000x2000,hessian=3,nnz=40000,width=11,reach=300", 0x08DDF60FB3C71BA5ull},
       {"mesh:500", 0x46755796A1CE45A5ull},
       {"mesh:5000,block=3,dims=2,stddev=8,disorder=16,far=40", 0xC957E19B08AF3E19ull},
+      {"mesh:5000,nnz=60000,stddev=3,max_row=40,far=20", 0x162A73591EF6078Eull},
+      {"mesh:5000,nnz=73000,stddev=0.1,max_row=15", 0xE88D8C418277F9C7ull},
       {"graph:300x200", 0xB451EA9DA83D2100ull},
       {"graph:20000x30000,nnz=90000,stddev=12,group=32,copy=80,run=300,local=90",
        0xFB0FC21144DC2C7Cull},
