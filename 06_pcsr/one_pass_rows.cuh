@@ -73,10 +73,7 @@ __global__ void __launch_bounds__(rows_threads(lanes))
   }
   int column[kRowsItems];
   T value[kRowsItems];
-  const auto load = [&] {
-    load_round<lanes>(read_once, column_indices, values, k, end, column, value);
-  };
-  load();
+  load_round<lanes>(read_once, column_indices, values, k, end, column, value);
   wait_for_previous_kernel();  // x and y from here on
 
   T sum = 0;
@@ -90,7 +87,7 @@ __global__ void __launch_bounds__(rows_threads(lanes))
     for (int j = 0; j < kRowsItems; ++j) sum += product[j];
     k += lanes * kRowsItems;
     if (k >= end) break;
-    load();
+    load_round<lanes>(read_once, column_indices, values, k, end, column, value);
   }
   // Not earlier: the next kernel's loads would evict x from the L1.
   let_next_kernel_start();

@@ -143,6 +143,9 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   Instruction& instruction =
       guess.pc == pc && guess.size == size ? guess : find_instruction(pc, size, access, strength);
   if (address - instruction.begin >= instruction.room) {
+    // A local array: of each lane, another, which is not worth a look at what else it may be.
+    const auto stack = reinterpret_cast<std::uintptr_t>(lane.fiber->stack);
+    if (address - stack <= kStackBytes - size) return;
     classify(lane, instruction, address);
   }
   const Tally* const tally = instruction.tally;
