@@ -70,6 +70,8 @@ def hidden(read):
     return text.replace(TOP, f"{ONE}\n{TOP}", 1)
 
 
+UNSEEN = "__device__ inline int unseen(const int* p) { return *p; }"
+
 # What refuses them: the rule, the compiler, or the result.
 REFUSED, BROKEN, WRONG, UNREADABLE = "refused: csr_vector", "does not compile", "wrong on|did not end|ended", "cannot be read|none of"
 OUTSIDE = "reads outside of the local or shared array"
@@ -153,6 +155,29 @@ KERNELS = {
     "include_computed": lambda: (at_include("#define FILE_ <unistd.h>\n#include FILE_"), REFUSED),
     "include_next": lambda: (at_include("#include_next <unistd.h>"), REFUSED),
     "module": lambda: (at_include("import <unistd.h>;"), f"{REFUSED}|{BROKEN}"),
+    "instantiation": lambda: (at_top("template int device::divide_up<int>(int, int);"), REFUSED),
+    "operator_of_all": lambda: (at_top("template <typename A> __device__ bool operator==(const A&, const A&) { return true; }"), REFUSED),
+    "operator_comma": lambda: (at_top("template <typename A, typename B> __device__ void operator,(A&&, B&&) {}"), REFUSED),
+    "operator_address": lambda: (at_top("template <typename A> __device__ const A* operator&(const A& a) { return nullptr; }"), f"{REFUSED}|{BROKEN}"),
+    "operator_of_harness": lambda: (at_top("__device__ inline bool operator!(const dim3&) { return true; }"), REFUSED),
+    "operator_literal": lambda: (at_top('__device__ constexpr int operator""_own(unsigned long long n) { return 1; }'), REFUSED),
+    "friend": lambda: (at_top("struct Own { friend __device__ int verify(Own) { return 1; } };"), REFUSED),
+    "default_argument": lambda: (at_top("template <typename A, int n = device::divide_up(7, 2)> __device__ int own_default(A) { return n; }"), REFUSED),
+    "consteval": lambda: (at_top("consteval int now() { return 1; }"), REFUSED),
+    "placement_new": lambda: (in_kernel("new (y) T(42);"), REFUSED),
+    "embed": lambda: (at_include('#embed "/etc/passwd"'), REFUSED),
+    "has_include": lambda: (at_include('#if __has_include("/etc/passwd")\n#endif'), REFUSED),
+    # Attributes that no two brackets show, and stacks that end in another thread's.
+    "attribute_digraph": lambda: (at_top(f"<:<:gnu::no_sanitize_thread:>:> {UNSEEN}"), REFUSED),
+    "attribute_by_halves": lambda: (in_kernel("", top=f"L_ L_ gnu::no_sanitize_thread R_ R_ {UNSEEN}", include="#define L_ [\n#define R_ ]\n"), REFUSED),
+    "attribute_by_macro": lambda: (in_kernel("", top=f"L_([gnu::weak]) {UNSEEN}", include="#define L_(x) [x]\n"), REFUSED),
+    "attribute_of_lambda": lambda: (in_kernel("auto f = [] L_([gnu::no_sanitize_thread]) (const int* p) { return *p; }; f(row_offsets);", include="#define L_(x) [x]\n"), REFUSED),
+    "attribute_noreturn": lambda: (in_kernel("if (row == 3) stop();", top="L_([noreturn]) __device__ inline void stop() {}", include="#define L_(x) [x]\n"), REFUSED),
+    "stack_of_variable_length": lambda: (in_kernel("int n = 40000 + rows; volatile T near[n]; near[0] = 1;"), REFUSED),
+    "stack_jumped": lambda: (in_kernel("far_away(row);", top="""template <typename A> __device__ A many(A a, A b, A c, A d, A e, A f, A g, A h) { return a > 0 ? many(a - 1, b, c, d, e, f, g, h) + h : g; }
+template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; volatile A got = many(A{1}, n, n, n, n, n, n, n); near[got & 1] = 1; return got; }"""), "128 KiB of stack"),
+    "stack_aligned_away": lambda: (in_kernel("alignas(1 << 20) volatile T near = 1; near = 2;"), REFUSED),
+    "stack_aligned_by_type": lambda: (in_kernel("volatile Own own; own.a = 1;", top="struct __align__(1 << 20) Own { int a; };"), REFUSED),
     # Accesses that are not observed.
     "unobserved_function": lambda: (at_top('__device__ __attribute__((no_sanitize("thread"))) inline int unseen(const int* p) { return *p; }'), REFUSED),
     "unobserved_standard": lambda: (at_top("[[gnu::no_sanitize_thread]] __device__ inline int unseen(const int* p) { return *p; }"), REFUSED),
@@ -175,6 +200,12 @@ KERNELS = {
 template <typename A> __device__ Nine<A> nine_of(A v, int n) { return n > 0 ? nine_of(v, n - 1) : Nine<A>{v}; }"""), REFUSED),
     "through_local_array": lambda: (in_kernel("T near[1]; y[row] = near[values - near];"), OUTSIDE),
     "through_array_cast": lambda: (in_kernel("T near; y[row] = reinterpret_cast<const T (&)[1l << 40]>(near)[values - &near];"), OUTSIDE),
+    "through_nothing": lambda: (in_kernel("T near[0]; y[row] = near[values - near];"), OUTSIDE),
+    "through_flexible_array": lambda: (in_kernel("struct Own { int n; T all[]; }; T near; y[row] = ((const Own*)&near)->all[values - &near];"), OUTSIDE),
+    "through_union": lambda: (in_kernel("union { long number; T* pointer; } both; both.number = 0x500000l + 8 * rows; *both.pointer = 1;"), "writes"),
+    "divides_by_zero": lambda: (in_kernel("y[row] = T(7 / (row - row)); return;"), "divides an integer by zero"),
+    "shared_too_large": lambda: (in_kernel("__shared__ T big[1 << 20]; big[lane] = 1;"), "invalid argument"),
+    "shared_gigantic": lambda: (in_kernel("__shared__ char big[1l << 34]; big[lane] = 1;"), f"{BROKEN}|ended"),
     "through_large_structure": lambda: (in_kernel("struct Large { T all[1l << 40]; }; T near; y[row] = ((const Large*)&near)->all[values - &near];"), OUTSIDE),
     "through_printf_quad": lambda: (in_kernel('y[row] = 0; printf("%qn", (long long*)y);'), REFUSED),
     "through_printf_wide": lambda: (in_kernel('printf("%S", (const wchar_t*)x);'), REFUSED),

@@ -40,11 +40,11 @@ $(KIT)/prelude.hpp: $(ROOT)/common/coursework/prelude.hpp
 	@mkdir -p $(@D) && cp $< $@
 
 prelude := $(KIT)/prelude.hpp
-# With g++: accesses outside of a local or shared array call simt, too, and gimple.py reads from the dump which
-# accesses are not announced at all.
+# With g++: accesses outside of a local or shared array call simt, too; a stack that grows touches each of its pages,
+# so that it does not go past its end unseen; and gimple.py reads from the dump which accesses are not announced at all.
 ifeq ($(BACKEND)$(findstring clang,$(CXX)),cpu)
   prelude += $(KIT)/prelude.hpp.gch
-  bounds := -fsanitize=object-size
+  bounds := -fsanitize=object-size -fstack-clash-protection
   dump = -fdump-tree-tsan-lineno-uid=$(@:.o=.gimple)
 endif
 $(KIT)/prelude.hpp.gch: $(KIT)/prelude.hpp $(ROOT)/common/coursework/kit.mk

@@ -76,6 +76,41 @@ MISTAKES = {
     "uncoalesced": (VECTOR, change(LOOP, """const int share = (row_end - row_begin + lanes_per_row - 1) / lanes_per_row;
   const int from = row_begin + lane * share;
   for (int k = from; k < min(from + share, row_end); ++k) {"""), (ALL, [20], [10]), "missed values, columns"),
+    "right_with_later_features": (VECTOR, lambda text: change("  T sum = 0;", """  // 50%: of C++20
+  struct Range { int begin, end; };
+  const auto [first, last] = Range{row_begin, row_end};
+  alignas(16) T zeros[4] = {};
+  T sum = same(zeros[lane % 4] + T(first - row_begin + last - row_end));""")(
+        change("sum += values[k] * x[column_indices[k]];", """union { T value; unsigned char bytes[sizeof(T)]; } both;
+    both.value = values[k];
+    const auto times_x = [v = both.value, x](int column) { return v * x[column]; };
+    sum += times_x(column_indices[k]);""")(
+        change("template <int lanes", """template <typename A>
+concept Number = std::is_arithmetic_v<A>;
+template <Number A>
+__device__ A same(A a) {
+  return a;
+}
+
+template <int lanes""")(text))), (ALL, [20], [30]), "^$"),
+    "misaligned": (VECTOR, change("sum += values[k] * x[column_indices[k]];", """if (k + 1 < row_end) {
+      using Pair = std::conditional_t<sizeof(T) == 8, double2, float2>;
+      const Pair pair = *reinterpret_cast<const Pair*>(values + k);
+      sum += pair.x * x[column_indices[k]] + 0 * pair.y;
+    } else {
+      sum += values[k] * x[column_indices[k]];
+    }"""), (FEW, [0], [0]), "misaligned address: reads"),
+    "not_initialised": (VECTOR, change("T sum = 0;", "T sum;"), (FEW, [0], [0]), "csr_vector: "),
+    "half_a_mask": (VECTOR, change("(0xffffffffu, sum", "(0x0000ffffu, sum"), (FEW, [0], [0]), "mask 0xffff, which does not name the lane"),
+    "rounds_too_few": (VECTOR, change("distance > 0", "distance > 1"), (FEW, [0], [0]), "wrong on"),
+    "reads_y_for_nothing": (VECTOR, change("scale(alpha, sum, beta, &y[row])", "alpha * sum + beta * y[row]"), (FEW, [0], [0]), "wrong on"),
+    "all_lanes_write": (VECTOR, change("if (lane == 0) y", "y"), (FEW, [0], [0]), "csr_vector.cuh:.*(race|wrong)|wrong on"),
+    "volatile_race": (VECTOR, change("if (lane == 0) y", "volatile T* own = y;\n  own[row] = sum;\n  if (lane == 0) y"), (range(0, 51), [0], range(0, 31)), "csr_vector: .*race"),
+    "shared_by_all": (VECTOR, change("T sum = 0;", """__shared__ T sums[32];
+  sums[threadIdx.x % 32] = 0;
+  T sum = sums[(threadIdx.x + 1) % 32];"""), (range(0, 51), [0], range(0, 31)), "csr_vector: .*(race|not written)"),
+    "narrow_index": (VECTOR, change("for (int k = row_begin", "for (short k = row_begin"), (range(0, 51), [20], [0]), "missed values"),
+    "divides_by_length": (VECTOR, change("T sum = 0;", "T sum = T(rows / (row_end - row_begin)) * T{0};"), (range(0, 51), [0], range(0, 31)), "divides an integer by zero"),
     "does_not_compile": (VECTOR, change("T sum = 0;", "T sum = 0"), (NONE, [0], [0]), "does not compile"),
     "for_ever": (VECTOR, change("k += lanes_per_row", "k += 0"), (NONE, [0], [0]), "did not end"),
     "fake_and_exit": (VECTOR, first_of_all('puts("{\\"right\\": \\"all\\"}"); exit(0);', "#include <cstdio>\n#include <cstdlib>\n"), (NONE, [0], [0]), "refused: .*include <cstd"),

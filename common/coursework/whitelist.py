@@ -129,6 +129,10 @@ HARNESS = {"scale", "fetch", "device", "spmv"}
 OBSERVED = {"memcpy", "memmove", "memset"}
 NAMESPACES = {"std", "spmv", "device", "cooperative_groups"}
 
+ATTRIBUTES = "attributes are CUDA's alone (__launch_bounds__, __restrict__ ...)"
+MOST_ALIGNMENT = 128
+# Types of CUDA's with which a file may overload operators.
+VECTORS = re.compile(r"(u?(char|short|int|long|longlong)|float|double)[1-4]|half2?|__half2?")
 ONE_RULE = "a kernel may use CUDA's device functions, arithmetic of the standard library, and this file's own"
 
 
@@ -171,9 +175,9 @@ def check_text(data, given):
             if name not in INCLUDES | includes:
                 rule = f"only {', '.join(sorted(INCLUDES))}, and what the file included when it was handed out"
                 problems.append(Problem(number, f"#include {name[:60]}", rule))
-        found = re.search(r"\?\?[=/'()!<>-]|%:|\\[uUN][0-9a-fA-F{]", text)
+        found = re.search(r"\?\?[=/'()!<>-]|(?:^|\*/)\s*(%:)|\\[uUN][0-9a-fA-F{]", text)  # see Tokens.check()
         if found:
-            problems.append(Problem(number, f"'{found[0]}'", "characters are written as they are"))
+            problems.append(Problem(number, f"'{found[1] or found[0]}'", "characters are written as they are"))
     return problems[:MOST_PROBLEMS]
 
 
@@ -227,6 +231,14 @@ class Tokens:
                 continue
             if kind != "literal" and not text.isascii():
                 refuse(line, f"'{text}'", "names are ASCII")
+            elif text in ("<:", ":>", "<%", "%>", "%:", "%:%:"):
+                refuse(line, f"'{text}'", "characters are written as they are")
+            elif text in ("gnu", "__gnu__", "clang") and tokens[i + 1 : i + 2] and tokens[i + 1][3] in ("::", ":"):
+                refuse(line, f"'{text}{tokens[i + 1][3]}'", ATTRIBUTES)
+            elif text == "template" and tokens[i + 1 : i + 2] and tokens[i + 1][3] != "<" and tokens[i - 1][3] not in (".", "->", "::"):
+                refuse(line, "an explicit instantiation", "templates are instantiated by their use")
+            elif text in ("alignas", "__align__") and not self.is_small_alignment(i + 1):
+                refuse(line, f"this {text}", f"of a number up to {MOST_ALIGNMENT}")
             elif text in ("#", "##"):
                 refuse(line, f"'{text}'", "tokens are not pasted, nor made into text")
             elif kind == "keyword" and text not in KEYWORDS and text not in MACROS:
@@ -234,7 +246,7 @@ class Tokens:
             elif kind == "word" and re.match(r"__|_[A-Z]", text) and text not in cuda | MACROS:
                 refuse(line, f"'{text}'", "names with leading underscores are the compiler's; those of CUDA are known")
             elif text == "[" and i + 1 < len(tokens) and tokens[i + 1][3] == "[":
-                refuse(line, "an attribute", "attributes are CUDA's alone (__launch_bounds__, __restrict__ ...)")
+                refuse(line, "an attribute", ATTRIBUTES)
             elif text in (".*", "->*") or text == "::" and i + 1 < len(tokens) and tokens[i + 1][3] == "*":
                 refuse(line, "a pointer to a member", "GPUs' code has no need of it")
             elif text == "printf" and not self.is_harmless_printf(i + 1):
@@ -244,6 +256,11 @@ class Tokens:
                 refuse(line, "'extern'", "only for extern __shared__ arrays")
             i += 1
         return problems
+
+    def is_small_alignment(self, i):
+        """Whether (16), say, follows an alignas. (What is aligned to more than a stack's size is in another one.)"""
+        found = re.match(r"\((\d{1,3})\)", "".join(token[3] for token in self.all[i : i + 3]))
+        return found is not None and int(found[1]) <= MOST_ALIGNMENT
 
     def is_harmless_printf(self, i):
         """Whether what follows printf is a bracket and a format that reads no text and writes nothing."""
@@ -469,11 +486,28 @@ class Tree:
             return
         words = self.words_before(cursor)
         has_body = any(child.kind.name == "COMPOUND_STMT" for child in cursor.get_children())
+        if re.match(r"operator\W", name) and not in_class and not self.takes_own_type(cursor):
+            self.refuse(cursor, f"'{name[:40]}'", "an operator has a parameter of a type of this file, or of a vector of CUDA's")
         if has_body and not words & DEVICE and cursor.spelling:
             # Inside of a lambda's class there is nothing to write.
             parent = cursor.semantic_parent
             if not (in_class and parent is not None and not parent.spelling):
                 self.refuse(cursor, f"the function '{name[:40]}'", "say __device__: kernels cannot call functions of the host")
+
+    def takes_own_type(self, function):
+        """Whether a parameter is of a type that this file declares, or of a vector type of CUDA's."""
+        for parameter in function.get_children():
+            if parameter.kind.name != "PARM_DECL":
+                continue
+            for reference in parameter.walk_preorder():
+                declaration = reference.referenced if reference.kind.name in ("TYPE_REF", "TEMPLATE_REF") else None
+                if declaration is None or declaration.kind.name.startswith("TEMPLATE_"):
+                    continue
+                file = declaration.location.file
+                own = file is not None and file.name == self.path
+                if own or self.whose(declaration) == "simt" and VECTORS.fullmatch(declaration.spelling):
+                    return True
+        return False
 
     def specifiers(self, cursor):
         """The words of a variable's declaration before its name and outside of brackets; none if a macro declares
@@ -494,6 +528,8 @@ class Tree:
     def check_variable(self, cursor, at_file):
         name = cursor.spelling
         words = self.specifiers(cursor)
+        if cursor.type.get_canonical().kind.name == "VARIABLEARRAY":
+            self.refuse(cursor, f"the array '{name[:40]}'", "CUDA has no arrays of a length that is known at run time only")
         if "__shared__" in words:
             return
         static = at_file or cursor.storage_class.name in ("STATIC", "EXTERN") or cursor.tls_kind.name != "NONE"
@@ -535,6 +571,19 @@ class Tree:
                 if address or kind in CASTS and cursor.type.get_canonical().kind.name in ("POINTER", "LVALUEREFERENCE", "RVALUEREFERENCE"):
                     self.refuse(cursor, f"the address of {operand.spelling}", "it is read, and nothing else")
 
+    def is_known_declaration(self, cursor):
+        """Whether what libclang has no kind for is a semicolon, a concept, or a structured binding of locals."""
+        first = self.tokens.at.get(cursor.extent.start.offset)
+        words = [] if first is None else [token[3] for token in self.tokens.all[first : first + 60]]
+        head = list(itertools.takewhile(lambda word: word not in ("=", ";", "{"), words))
+        if head[:1] == ["template"] and "concept" in head:
+            return True
+        binding = list(itertools.takewhile(lambda word: word != "[", head))
+        parent = cursor.semantic_parent
+        in_function = parent is not None and parent.kind.name in FUNCTIONS
+        is_binding = "auto" in binding and set(binding) <= {"const", "auto", "&", "&&"} and binding != head
+        return words[:1] == [";"] or in_function and is_binding
+
     def check(self, top):
         """Everything below a cursor of this file. (With a stack of its own: an expression may be as
         deep as a file is long.)"""
@@ -546,10 +595,15 @@ class Tree:
             kind = cursor.kind
             name = kind.name
             if name == "UNEXPOSED_DECL":
-                first = self.tokens.at.get(cursor.extent.start.offset)
-                if first is None or self.tokens.all[first][3] != ";":
+                if not self.is_known_declaration(cursor):
                     self.refuse(cursor, "a declaration", "of a kind that kernels have no need of")
+                # (The names in a binding are of no kind either.)
+                stack += [(child, None) for child in cursor.get_children() if child.kind.name != "UNEXPOSED_DECL"]
                 continue
+            if name.endswith("_ATTR"):
+                first = self.tokens.at.get(cursor.extent.start.offset)
+                if first is None or self.tokens.all[first][3] not in MACROS | {"alignas", "final"}:
+                    self.refuse(cursor, "an attribute", ATTRIBUTES)
             if name not in KINDS:
                 what = name.lower().replace("_", " ").replace("cxx ", "")
                 self.refuse(cursor, f"{what}", "this construct has no place in a kernel")
