@@ -208,8 +208,9 @@ class OnePassPlan {
     cudaFreeHost(statistics_);
   }
 
-  // Computes sizes and allocates: 12 KB of pinned host memory and, unless `workspace` is given,
-  // workspace_bytes() of device memory. Reads nothing of the matrix; waits for the default stream.
+  // Computes sizes and allocates: 12 KB of pinned host memory (which takes a millisecond in a
+  // process that has none yet) and, unless `workspace` is given, workspace_bytes() of device
+  // memory. Reads nothing of the matrix; waits for the default stream.
   // `workspace` is aligned to 16 bytes (as cudaMalloc's memory is) and stays the caller's.
   // Errors: cudaErrorInvalidValue for negative sizes, sizes beyond the limits, null pointers of
   // arrays that are not empty, or a misaligned workspace; those of the CUDA runtime.
