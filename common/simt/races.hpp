@@ -13,12 +13,11 @@
 // verdict on races depends neither on the schedule nor on the number of workers.
 //
 // Accesses are ordered by: the program order of a thread; __syncthreads; __syncwarp; a barrier of
-// the grid; and, between
-// any threads, release and acquire: a fence followed by an atomic operation or a volatile store on
-// one side, and on the other an atomic operation that reads what this wrote, or a volatile load
-// that does, followed by a fence or a barrier. Atomic operations are also ordered with those before
-// them at their address. Where only atomics kept two accesses apart, one more run, in reverse,
-// shows whether it was luck.
+// the grid; and, between any threads, release and acquire: a fence followed by an atomic operation
+// or a volatile store on one side, and on the other an atomic operation that reads what this wrote,
+// or a volatile load that does, followed by a fence or a barrier. Atomic operations are also
+// ordered with those before them at their address. Where only atomics kept two accesses apart, one
+// more run, in reverse, shows whether it was luck.
 //
 // As in CUDA's own examples, a plain load of a word that is also updated by atomics is no race if
 // the thread then checks what it read with atomicCAS.

@@ -22,12 +22,13 @@ std::string with_row_lengths(const MatrixFacts& facts, std::string text) {
 
 // A mesh in two dimensions where nodes have few neighbours, in three where they have many.
 struct MeshShape {
-  MeshShape(const MatrixFacts& facts, double most_in_plane) : facts(facts) {
-    couplings = static_cast<double>(facts.nnz) / facts.rows / facts.unknowns;
-    dims = couplings <= most_in_plane ? 2 : 3;
+  MeshShape(const MatrixFacts& known, double most_in_plane)
+      : facts(known),
+        couplings(static_cast<double>(facts.nnz) / facts.rows / facts.unknowns),
+        dims(couplings <= most_in_plane ? 2 : 3) {
     if (facts.row_stddev < 0 && facts.max_row >= 0) {
       // The longest of many rows lies about three standard deviations above the mean.
-      this->facts.row_stddev = std::max(facts.max_row - couplings * facts.unknowns, 0.0) / 3;
+      facts.row_stddev = std::max(facts.max_row - couplings * facts.unknowns, 0.0) / 3;
     }
   }
 
