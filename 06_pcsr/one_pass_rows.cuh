@@ -108,6 +108,11 @@ __global__ void __launch_bounds__(rows_threads(lanes))
   if (lane == 0 && row < rows) y[row] = scaled_sum(alpha, sum, beta, &y[row]);
 }
 
+// Rows that a warp has with 2^width lanes per row; 1 where a row has the whole warp, or several.
+__host__ __device__ constexpr int rows_together(int width) {
+  return width < 5 ? 32 >> width : 1;
+}
+
 // What prepare_one_pass_kernel finds out about the row lengths.
 struct RowsStatistics {
   int longest;
@@ -122,8 +127,7 @@ struct RowsStatistics {
   }
   // more_rounds and the first ones: of a warp, or of the group of warps that owns a row.
   __host__ __device__ constexpr long long rounds(int w, int rows) const {
-    const int rows_together = w < 5 ? 32 >> w : 1;
-    return (1LL * rows + rows_together - 1) / rows_together + more_rounds[w];
+    return (1LL * rows + rows_together(w) - 1) / rows_together(w) + more_rounds[w];
   }
 };
 
@@ -134,7 +138,7 @@ __device__ __forceinline__ void look_at_rows(int first_row, int rows, const int*
   const int row = first_row + lane;
   const int length = row < rows ? row_offsets[row + 1] - row_offsets[row] : 0;
   statistics.longest = max(statistics.longest, length);
-  int longest[6];  // of the 32 >> w rows that a warp has with 2^w lanes for each
+  int longest[6];  // of rows_together(w) rows
   longest[5] = length;
 #pragma unroll
   for (int w = 4; w >= 0; --w) {
@@ -143,8 +147,7 @@ __device__ __forceinline__ void look_at_rows(int first_row, int rows, const int*
 #pragma unroll
   for (int w = 0; w < kRowsWidths; ++w) {
     if (longest[0] <= kRowsItems << w) break;  // one round is enough, with more lanes, too
-    const int rows_together = w < 5 ? 32 >> w : 1;
-    if (lane % rows_together == 0) {
+    if (lane % rows_together(w) == 0) {
       statistics.more_rounds[w] += (longest[w < 5 ? w : 5] - 1) / (kRowsItems << w);
     }
   }

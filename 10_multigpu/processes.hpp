@@ -34,7 +34,7 @@ class Processes {
   virtual void together(const std::function<void()>& work) const { work(); }
   // of_parts: `bytes` bytes of each part; what this process does not have is filled in.
   virtual void gather(void* /*of_parts*/, std::size_t /*bytes*/) const {}
-  // Returns what the parts of this process are told: [p][q] to part p by part q.
+  // Returns what the parts of this process receive: [p][q] is the list that part q sends to part p.
   virtual Lists tell(Lists lists) const {
     for (std::size_t p = 0; p < lists.size(); ++p) {
       for (std::size_t q = 0; q < p; ++q) std::swap(lists[p][q], lists[q][p]);

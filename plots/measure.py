@@ -494,7 +494,7 @@ class Counters:
             return f"FAILED: {why or 'nothing was counted'}"
         file, key = self.file(runner.store, machine.has_gpu), (job.matrix, job.precision)
         counts = prove_counters.read(file)
-        if not runner.arguments.kernels:  # of all: what is not among them does not exist any more
+        if not runner.arguments.kernels:  # all were measured: a function without counts no longer exists
             counts.pop(key, None)
         prove_counters.write(file, {**counts, key: {**counts.get(key, {}), **functions}})
         return f"{len(functions)} CUDA functions"

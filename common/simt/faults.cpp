@@ -78,7 +78,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     [[maybe_unused]] const auto written =
         write(STDERR_FILENO, text, static_cast<std::size_t>(length));
   }
-  // It happens again, and whoever was to be told before is, or the process ends.
+  // The instruction is executed again: its signal goes to the handler that was installed before, or
+  // ends the process.
   for (std::size_t i = 0; i < std::size(kSignals); ++i) {
     if (kSignals[i] == signal) sigaction(signal, &previous_actions[i], nullptr);
   }

@@ -88,8 +88,8 @@ struct Fences {
   Fence last_wide;  // of the device or the system
 };
 
-// A clock, and who read it: a thread of `block`. (Within a block fences and operations of its scope
-// are enough, also where what it knows by them is told to others later.)
+// A clock, and who read it: a thread of `block`. (Within a block, fences and atomics of
+// block scope are enough, also where a release of wider scope passes the clock on later.)
 struct Clock;
 struct Known {
   const Clock* clock = nullptr;
