@@ -87,7 +87,7 @@ fuzz:  ## feed the reader broken files for SECONDS (60; needs clang)
 	@bash common/tests/fuzz.sh $(or $(SECONDS),60)
 
 # Measuring needs the standard library only; with tqdm it shows a bar.
-MEASURE = $$(SPMV_DEPS=none plots/python.sh 2>/dev/null || echo python3) plots/measure.py
+MEASURE = $$(SPMV_DEPS=none plots/python.sh 2>/dev/null || echo python3) plots/measure/measure.py
 
 counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting, kernel by kernel
 	@$(MAKE) BACKEND=cpu COUNT=0 $(ROOT)/build/cpu-uncounted/spmv
@@ -104,19 +104,19 @@ build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## c
 build-programs: $(SPMV) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))
 
 readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check: only compare)
-	@plots/python.sh plots/update_readmes.py $(ARGS)
+	@plots/python.sh common/pages/update_readmes.py $(ARGS)
 
-# SET (those of plots/measurements.toml), MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/measure.py.
+# SET (those of plots/measure/measurements.toml), MATRICES, KERNELS, PRECISIONS, LIMIT (seconds for all): plots/measure/measure.py.
 bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds)
 	@$(MEASURE) $(or $(SET),quick) --spmv $(SPMV) --matrices '$(or $(MATRICES),$(MATRIX))' \
 	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
 
 calibrate: $(SPMV)  ## compare stand-ins with the real matrices in FILES=directory; writes plots/CALIBRATION.md
-	@python3 plots/calibrate.py --spmv $(SPMV) --files '$(or $(FILES),$(call refuse,which matrices? FILES=directory of .mtx or .mtx.gz files))' $(ARGS)
+	@python3 plots/measure/calibrate.py --spmv $(SPMV) --files '$(or $(FILES),$(call refuse,which matrices? FILES=directory of .mtx or .mtx.gz files))' $(ARGS)
 
 figures:  ## draw every figure from published and measured records, and from traces, into plots/figures/
-	@plots/python.sh plots/figures.py $(ARGS)
-	@plots/python.sh plots/prove_counters.py --device NVIDIA_H200 --figure plots/figures/counters_proof.png >/dev/null
+	@plots/python.sh plots/papers/figures.py $(ARGS)
+	@plots/python.sh plots/measure/prove_counters.py --device NVIDIA_H200 --figure plots/figures/counters_proof.png >/dev/null
 	@$(MAKE) BACKEND=cpu pictures ARGS=
 
 # FILES: a directory with the matrices of this page's table, which data/ has not all.
@@ -124,7 +124,7 @@ pictures: $(SPMV)  ## only those of the lessons, from traces, and of the README'
 	@python3 common/watch/pictures.py $(SPMV) plots/figures/lessons $(if $(FILES),--files '$(FILES)') $(ARGS)
 
 report:  ## the results page, one HTML file to explore: build/report.html
-	@plots/python.sh plots/report.py $(ARGS) $(or_quit)
+	@plots/python.sh plots/page/report.py $(ARGS) $(or_quit)
 
 site:  ## lessons, results, pages of runs and the one-pass API as a static site, build/site
 	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv
@@ -135,7 +135,7 @@ test-site:  ## test the site's links and the API's page
 	@python3 -m unittest discover -s common/site
 
 bench-report:  ## measure the results page's size, first paint and answers (needs Chromium)
-	@python3 plots/bench_report.py $(ROOT)/build/report.html $(ARGS)
+	@python3 plots/page/bench_report.py $(ROOT)/build/report.html $(ARGS)
 
 notebook:  ## execute common/notebook/spmv.ipynb on the last commit and store what it prints (minutes)
 	@common/python.sh common/notebook/requirements.txt common/notebook/execute.py --write $(or_quit)
@@ -144,7 +144,7 @@ test-notebook:  ## execute it and compare
 	@common/python.sh common/notebook/requirements.txt common/notebook/execute.py $(or_quit)
 
 test-commands: $(SPMV)  ## run the commands of the pages that nothing else runs (minutes)
-	@python3 plots/run_commands.py $(ARGS)
+	@python3 common/pages/run_commands.py $(ARGS)
 
 check-cuda12: $(SPMV)  ## compile kernels with CUDA 12's NVRTC, host code with its headers (no GPU)
 	@common/python.sh common/cuda12/requirements.txt common/cuda12/check.py $(SPMV) $(CXX) $(EXTRA_INCLUDES) $(EXTRA_DEFINES) $(OPENMP)
@@ -179,5 +179,5 @@ FORMATTED := $(shell find . \( -path ./build -o -path ./handouts -o -path './.*'
 format:  ## format all sources
 	@clang-format -i $(FORMATTED)
 check-format:  ## fail if a source is not formatted, a page too long, or a link dead
-	@python3 plots/check_pages.py
+	@python3 common/pages/check_pages.py
 	@clang-format --dry-run -Werror $(FORMATTED)

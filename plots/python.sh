@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Runs a script with the Python that has pandas and Matplotlib: plots/python.sh plots/compare.py ARGUMENTS.
-# Without arguments it prints that Python. How they are found or installed: common/python.sh.
+# Runs a script with the Python that has pandas and Matplotlib, and lets it import the modules of every folder here:
+# plots/python.sh plots/measure/compare.py ARGUMENTS. Without arguments it prints that Python. How it is found or
+# installed: common/python.sh.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export PYTHONPATH=$here/measure:$here/papers:$here/page${PYTHONPATH:+:$PYTHONPATH}
 exec "$here/../common/python.sh" "$here/requirements.txt" "$@"

@@ -26,7 +26,7 @@ COMMON = [
     "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
     "watch/README.md",
 ]  # fmt: skip
-BESIDES = ["LICENSE", "plots/record_format.py", "plots/traffic.py"]
+BESIDES = ["LICENSE", "plots/measure/record_format.py", "plots/measure/traffic.py"]
 
 MAKEFILE = """\
 # {title}. README.md is the assignment.

@@ -320,8 +320,8 @@ TEST_CASE("text for people", "[text]") {
 }
 
 TEST_CASE("the plots know every stand-in as it is made now", "[catalogue]") {
-  // Records of a stand-in that was made differently are not shown (plots/records.py).
-  std::ifstream file(fs::path(SPMV_SOURCE_DIR) / "plots/stand_ins.tsv");
+  // Records of a stand-in that was made differently are not shown (plots/measure/records.py).
+  std::ifstream file(fs::path(SPMV_SOURCE_DIR) / "plots/measure/stand_ins.tsv");
   std::map<std::string, std::string> known;
   for (std::string line; std::getline(file, line);) {
     known[line.substr(0, line.find('\t'))] = line.substr(line.find('\t') + 1);
@@ -330,7 +330,7 @@ TEST_CASE("the plots know every stand-in as it is made now", "[catalogue]") {
   for (const CatalogueEntry& entry : catalogue()) {
     if (entry.exact) continue;
     ++stand_ins;
-    // `spmv stand-in >plots/stand_ins.tsv` writes them.
+    // `spmv stand-in >plots/measure/stand_ins.tsv` writes them.
     CHECK(known[entry.name] == spmv::full_specification(entry.source));
   }
   CHECK(known.size() == stand_ins);

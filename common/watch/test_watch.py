@@ -13,7 +13,7 @@ import moments
 import traces
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "plots"))
+sys.path.append(str(ROOT / "plots" / "measure"))
 import record_format  # noqa: E402
 
 BROKEN = Path(os.environ.get("WATCH_BROKEN", ROOT / "build/cpu/broken/spmv"))

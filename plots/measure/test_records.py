@@ -1,4 +1,4 @@
-"""python3 plots/test_records.py: the format of records, and what is read from them."""
+"""plots/python.sh plots/run_tests.py test_records: the format of records, and what is read from them."""
 
 import json
 import subprocess
@@ -156,7 +156,7 @@ class Tidying(Scratch):
 class Conversion(Scratch):
     def test_old_records(self):
         self.file.write_text(OLD)
-        done = subprocess.run([sys.executable, ROOT / "plots/convert_records.py", self.file], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, ROOT / "plots/measure/convert_records.py", self.file], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         runs = [json.loads(line) for line in self.file.read_text().splitlines() if line.startswith('{"run":{')]
         self.assertEqual(len(runs), 1)
@@ -174,7 +174,7 @@ class Conversion(Scratch):
         old, new = self.root / "old.jsonl", self.root / "new.jsonl"
         old.write_text(OLD)
         write(new, [record("k", "m", 1)])
-        subprocess.run([sys.executable, ROOT / "plots/convert_records.py", old, "--append-to", new], check=True)
+        subprocess.run([sys.executable, ROOT / "plots/measure/convert_records.py", old, "--append-to", new], check=True)
         self.assertEqual([r["kernel"] for r in records_in(new)], ["k", "csr_openmp", "csr_vector"])
         self.assertEqual(old.read_text(), OLD)
 
@@ -191,7 +191,7 @@ class Written(unittest.TestCase):
         self.file = Path(directory.name) / "records.jsonl"
 
     def run_on_full_disk(self, code):
-        words = [sys.executable, "-c", self.FULL.format(plots=str(ROOT / "plots")) + code, str(self.file)]
+        words = [sys.executable, "-c", self.FULL.format(plots=str(ROOT / "plots" / "measure")) + code, str(self.file)]
         return subprocess.run(words, capture_output=True, text=True)
 
     def test_nothing_is_half_written(self):

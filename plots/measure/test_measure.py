@@ -1,4 +1,4 @@
-"""python3 plots/test_measure.py: make bench, with a program that plays spmv."""
+"""plots/python.sh plots/run_tests.py test_measure: make bench, with a program that plays spmv."""
 
 import contextlib
 import io

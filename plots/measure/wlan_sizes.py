@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The chains of table 3 beside those that the generator wlan makes of the same name.
 
-    python3 plots/wlan_sizes.py build/cpu/spmv
+    python3 plots/measure/wlan_sizes.py build/cpu/spmv
 """
 import json
 import subprocess

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from record_format import RecordError, column, description_of, outcome_of, parsed, records_in, thing_of
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "plots" / "results"
 PUBLISHED = ROOT / "plots" / "published"
 COUNTERS = "cpu_backend"  # the "device" whose records hold counters instead of times
@@ -30,7 +30,7 @@ def files_in(directory):
 @functools.lru_cache
 def stand_ins():
     """{matrix: specification} of the catalogue's stand-ins as they are made now; `spmv stand-in` wrote the file."""
-    lines = (ROOT / "plots" / "stand_ins.tsv").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "plots" / "measure" / "stand_ins.tsv").read_text(encoding="utf-8").splitlines()
     return dict(line.split("\t") for line in lines)
 
 

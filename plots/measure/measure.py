@@ -51,7 +51,7 @@ try:
 except ImportError:  # Python 3.10
     import tomli as tomllib
 
-DECLARED = ROOT / "plots" / "measurements.toml"
+DECLARED = ROOT / "plots" / "measure" / "measurements.toml"
 DEPTH = 3  # processes per GPU: one that measures, and two that prepare
 
 

@@ -24,7 +24,7 @@ from record_format import write_whole
 from records import ROOT, Data, device_names, on_gpu, stand_ins
 from tables import Table, cell
 
-HERE = Path(__file__).parent / "results_page"
+HERE = Path(__file__).parent
 SCRIPTS = ["records.js", "choose.js", "charts.js", "page.js"]
 QUARTILES = [f"{state}{quartile}_ms" for state in ("warm", "cold", "overlapped") for quartile in ("_lower", "", "_upper")]
 # Fields of a row: words, and numbers.

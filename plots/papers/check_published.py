@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Do the papers' numbers agree with each other? Writes published/disagreements.csv.
 
-    python3 plots/check_published.py           write what disagrees
-    python3 plots/check_published.py --check   exit 1 if the file says something else
+    plots/python.sh plots/papers/check_published.py           write what disagrees
+    plots/python.sh plots/papers/check_published.py --check   exit 1 if the file says something else
 
 Where a printed number follows from others (an efficiency from times, a speed-up from times, a mean
 from its column), it is computed again. Every printed number is taken as anything that rounds to it,
@@ -170,7 +170,7 @@ def disagreements():
     bylina()
     lightspmv()
     out = io.StringIO()
-    out.write("# written by plots/check_published.py: printed numbers that others of the same paper"
+    out.write("# written by plots/papers/check_published.py: printed numbers that others of the same paper"
               " contradict\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("table", "row", "column", "printed", "computed", "from"))
@@ -184,7 +184,7 @@ def main():
     if "--check" in sys.argv[1:]:
         if path.read_text() == text:
             return 0
-        print(f"{path.name} is out of date: run `python3 plots/check_published.py`", file=sys.stderr)
+        print(f"{path.name} is out of date: run `plots/python.sh plots/papers/check_published.py`", file=sys.stderr)
         return 1
     path.write_text(text)
     print(f"{len(found)} disagreements in {path}")

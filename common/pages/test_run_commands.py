@@ -13,7 +13,7 @@ watch`, and `sum += 1`.
 
     make run  MATRIX=path/to/matrix.mtx.gz     # a comment
     build.mk stage.mk     no command
-    plots/python.sh plots/compare.py a \\
+    plots/python.sh plots/measure/compare.py a \\
       b
 
 <!-- output: make run -->
@@ -33,7 +33,7 @@ class Commands(unittest.TestCase):
     def test_of_a_page(self):
         self.assertEqual(
             run_commands.commands_of(PAGE),
-            ["make run MATRIX=path/to/matrix.mtx.gz", "plots/python.sh plots/compare.py a b", "make list",
+            ["make run MATRIX=path/to/matrix.mtx.gz", "plots/python.sh plots/measure/compare.py a b", "make list",
              "make -C 03_csr_vector watch"],
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""python3 plots/test_figures.py: every figure and table, from two small sets of records and from none."""
+"""plots/python.sh plots/run_tests.py test_figures: every figure and table, from two small sets of records and from none."""
 
 import base64
 import contextlib

@@ -3,7 +3,7 @@
 
     make calibrate FILES=directory             counts, on the CPU backend
     make calibrate FILES=directory BACKEND=cuda      times of eight kernels, on a GPU
-    python3 plots/calibrate.py                 only the table, from the records that there are
+    python3 plots/measure/calibrate.py                 only the table, from the records that there are
 
 For every file of calibration.csv that the directory has, the recipe of its kind makes a stand-in
 from rows, columns, nonzeros, longest row and spread alone (`spmv stand-in`). Both are looked at and
@@ -26,9 +26,9 @@ from record_format import records_in, write_whole
 from records import RESULTS, files_in, milliseconds
 from records import read as read_measurements
 
-PLOTS = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent
 RECORDS = RESULTS / "calibration.jsonl"
-TABLE = PLOTS / "CALIBRATION.md"
+TABLE = HERE.parent / "CALIBRATION.md"
 COUNTED = ["csr_vector", "pcsr_one_pass"]
 TIMED = ["csr_scalar", "csr_vector", "atomic_coo_warp", "segscan_shuffle", "pcsr_texture", "pcsr_one_pass",
          "lightspmv_warp", "cusparse_csr_alg2_pre"]
@@ -38,7 +38,7 @@ FORMATS = ["ell", "sell", "dia", "cds"]  # and BSR, which cuSPARSE has: `info` k
 def listed():
     import csv
 
-    with open(PLOTS / "calibration.csv", encoding="utf-8") as file:
+    with open(HERE / "calibration.csv", encoding="utf-8") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
@@ -218,7 +218,7 @@ def table_of(head, rows):
 def page(records):
     rows = [s for recipes in ("others", "now") for half in ("fit", "judge") if (s := summary(records, recipes, half))]
     parts = ["# Stand-ins beside the real matrices of their kind", "",
-             "Written by `make calibrate FILES=directory`; `plots/calibration.csv` says what is compared. A stand-in is made",
+             "Written by `make calibrate FILES=directory`; `plots/measure/calibration.csv` says what is compared. A stand-in is made",
              "from rows, columns, nonzeros, longest row and spread of the real file. Sectors: of x, per request, of",
              "`csr_vector` and `pcsr_one_pass` in both precisions, counted on the CPU backend. Where no spread is known, recipes",
              "of meshes take a third of what the longest row has above the mean. Times of a stand-in that is made in another way now",

@@ -1,4 +1,4 @@
-"""python3 plots/test_update_readmes.py"""
+"""plots/python.sh plots/run_tests.py test_update_readmes"""
 
 import tempfile
 import unittest
@@ -189,7 +189,7 @@ class Blocks(unittest.TestCase):
         self.assertRegex(failed[0][1], "before the next block")
 
     def test_code(self):
-        block = "<!-- code: plots/test_update_readmes.py /^class Masks/ /def / -->\n<!-- end -->\n"
+        block = "<!-- code: common/pages/test_update_readmes.py /^class Masks/ /def / -->\n<!-- end -->\n"
         text, _, failed = u.update(block)
         self.assertEqual(failed, [])
         self.assertIn("class Masks(unittest.TestCase):\n    def test_times", text)

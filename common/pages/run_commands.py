@@ -35,7 +35,7 @@ ELSEWHERE = {
     r"make( -C \S+)? test|make test-\S+|make report|make check-format": "CI",
     r"make run|make readmes.*": "make readmes ARGS=--check",
     r"make .*BACKEND=cuda.*": "needs a GPU",
-    r"make bench.*|make counting-cost": "needs a GPU or hours; plots/test_measure.py tests the driver",
+    r"make bench.*|make counting-cost": "needs a GPU or hours; plots/measure/test_measure.py tests the driver",
     r".*stationary MATRIX=m_3.7M.*": "minutes; a smaller chain is run here",
     r"make figures|make pictures": "CI draws them in its tests of plots/ and of watch/",
     r"make site|make notebook|make check-cuda12": "the workflows in .github/",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The counters of the CPU backend beside those of a GPU, for every kernel of the steps.
 
-    plots/python.sh plots/prove_counters.py --device NVIDIA_H200   table, and a figure if asked for
+    plots/python.sh plots/measure/prove_counters.py --device NVIDIA_H200   table, and a figure if asked for
 
 `make bench SET=counters` makes what this reads, plots/results/DEVICE/counters/*.csv: with BACKEND=cuda
 measured.csv, one product of each kernel under Nsight Compute; with BACKEND=cpu and ARGS='--device DEVICE'

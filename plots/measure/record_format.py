@@ -44,7 +44,7 @@ def parsed(text, name):
             raise RecordError(f"{name}, line {number}: no JSON: {error}") from None
         if isinstance(found.get("matrix"), dict) and "kernel" in found:
             raise RecordError(f"{name}, line {number}: a record of the format before 2026-11-22; "
-                              "`python3 plots/convert_records.py FILE` converts the file")
+                              "`python3 plots/measure/convert_records.py FILE` converts the file")
         if description_of(found) is None and outcome_of(found) is None and found.get("verified") is not True:
             raise RecordError(f"{name}, line {number}: a record that is not verified")
         yield found

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that the pages stay short and that their links lead somewhere. `make check-format` runs it.
 
-    python3 plots/check_pages.py          exit 1, with a line per fault, if a page breaks a rule
-    python3 plots/check_pages.py --list   also the words and lines of every limited page
+    python3 common/pages/check_pages.py          exit 1, with a line per fault, if a page breaks a rule
+    python3 common/pages/check_pages.py --list   also the words and lines of every limited page
 
 Limits hold for the main text of a page: everything a reader sees before opening a collapsed section
 (<details>), code, output and tables included. HTML comments, such as the markers of update_readmes.py,
@@ -18,7 +18,7 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 # (pattern of the page, words, lines), the first that matches.
 LIMITS = [

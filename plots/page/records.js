@@ -27,7 +27,7 @@ async function unpacked(text) {
 }
 
 // What `spmv --json FILE` wrote, as rows. Adds its runs, kernels and matrices to `of`. Returns the rows and what was
-// left out; throws an Error with file, line and remedy. The format: plots/record_format.py.
+// left out; throws an Error with file, line and remedy. The format: plots/measure/record_format.py.
 function readRecords(text, file, of) {
   const described = {run: new Map(), matrix: new Map(), kernel: new Map()}, found = [], floors = new Map();
   const left = {"of another program or of several GPUs": 0, "refused or failed": 0, "of the CPU backend, which counts and does not time": 0,
@@ -44,7 +44,7 @@ function readRecords(text, file, of) {
       const it = record[kind];
       described[kind].set(kind === "run" ? it.id : `${it.run} ${it.name}`, it);
     } else if (record.matrix !== null && typeof record.matrix === "object") {
-      throw new Error(`${place}a record of the format before 2026-11-22. \`python3 plots/convert_records.py FILE\` converts the file.`);
+      throw new Error(`${place}a record of the format before 2026-11-22. \`python3 plots/measure/convert_records.py FILE\` converts the file.`);
     } else if ("refused" in record || "failed" in record) {
       ++left["refused or failed"];
     } else if (record.verified !== true || !record.run || !record.matrix || !record.kernel) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """JavaScript libraries that the results page embeds, or that its test uses, from packages.
 
-    python3 plots/libraries.py          says where each was found
+    python3 plots/page/libraries.py          says where each was found
 
 A library is looked for in Debian's directory, then in .deps/web/; there it is put, out of a wheel from PyPI, or out of
 Debian's package where there is no pip. SPMV_DEPS=none: nothing is fetched.
@@ -17,7 +17,7 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".deps" / "web"
 
 

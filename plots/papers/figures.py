@@ -2,7 +2,7 @@
 """Draws every figure and writes every table from published and measured records. No GPU.
 
     make figures                          all, into plots/figures/*.png, *.svg and TABLES.md
-    python3 plots/figures.py ladder       those whose names contain a word
+    plots/python.sh plots/papers/figures.py ladder       those whose names contain a word
 """
 
 import argparse
@@ -39,7 +39,7 @@ def draw(name, data):
 
 def tables_page(data):
     """All tables as Markdown."""
-    parts = ["<!-- written by plots/figures.py -->", "# The papers' tables, and ours", ""]
+    parts = ["<!-- written by plots/papers/figures.py -->", "# The papers' tables, and ours", ""]
     for make in TABLES.values():
         table = make(data)
         parts += [f"## {table.title}", "", table.markdown()]

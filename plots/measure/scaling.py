@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A table of step 10's records, as `spmv multigpu --json FILE` on GPUs wrote them.
 
-    plots/python.sh plots/scaling.py FILE...
+    plots/python.sh plots/measure/scaling.py FILE...
 
 A line per matrix, kernel, exchange, partition and number of GPUs. Of several records of one thing the
 newest run's counts. (The paper's tables 3 to 6 and figures 7 to 10 are drawn by `make figures`.)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What each kernel asked of each array, from the records of a run on the CPU backend:
 
-    make run MATRIX=stencil2d:3x2 ARGS="--json /dev/stdout" | python3 plots/traffic.py
+    make run MATRIX=stencil2d:3x2 ARGS="--json /dev/stdout" | python3 plots/measure/traffic.py
 
 One line per array: requests of a warp, the lanes that took part in one, the sectors of 32 bytes that
 all of them touched, the sectors per request, and the fewest that could hold the bytes it used. Where
@@ -22,7 +22,7 @@ From the records of a run with --profile:
 --lines prints a line for each line of the source that touches memory. --model prints what the
 modelled caches let through: bytes that pass the L1, that are read from DRAM and written to it, in
 MB. --pictures DIRECTORY draws, one file per kernel, the lanes of the first warp against the addresses of
-their first requests (KERNEL.png; needs Matplotlib, with which `plots/python.sh plots/traffic.py` runs
+their first requests (KERNEL.png; needs Matplotlib, with which `plots/python.sh plots/measure/traffic.py` runs
 it).
 """
 

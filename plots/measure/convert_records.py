@@ -2,8 +2,8 @@
 """Converts records of the format before 2026-11-22, in which each line repeated machine, versions,
 command and matrix.
 
-    python3 plots/convert_records.py FILE...                  in place
-    python3 plots/convert_records.py FILE... --append-to NEW  leaves FILE as it is
+    python3 plots/measure/convert_records.py FILE...                  in place
+    python3 plots/measure/convert_records.py FILE... --append-to NEW  leaves FILE as it is
 
 Lines of today's format stay as they are. Records that follow each other and differ only in matrix,
 precision and kernel become one run.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fills the generated blocks of the READMEs, so that no number in them is typed by hand.
 
-    plots/python.sh plots/update_readmes.py           rewrite the blocks that are out of date
-    plots/python.sh plots/update_readmes.py --check   rewrite nothing; exit 1 if a block is out of date
-    plots/python.sh plots/update_readmes.py --no-commands [--check]   only what comes from records and sources
+    plots/python.sh common/pages/update_readmes.py           rewrite the blocks that are out of date
+    plots/python.sh common/pages/update_readmes.py --check   rewrite nothing; exit 1 if a block is out of date
+    plots/python.sh common/pages/update_readmes.py --no-commands [--check]   only what comes from records and sources
 
 A block begins with one of these markers on a line of its own and ends with <!-- end -->:
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Opens the results page in a headless Chromium and uses it as a reader would.
 
-    python3 plots/check_report.py build/report.html [--picture page.png]
+    python3 plots/page/check_report.py build/report.html [--picture page.png]
 
 The three questions, filters, the address, records of one's own, the keyboard, 400 px, print, a page without d3, and
 axe-core's rules where it can be had. CHROMIUM names the browser.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import libraries
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common" / "watch"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common" / "watch"))
 import browser as chromium
 
 KEYS = {"Tab": 9, "Enter": 13, "ArrowDown": 40, "ArrowUp": 38, "ArrowRight": 39, "End": 35, "Home": 36}

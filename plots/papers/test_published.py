@@ -1,4 +1,4 @@
-"""python3 plots/test_published.py: the papers' tables."""
+"""plots/python.sh plots/run_tests.py test_published: the papers' tables."""
 
 import csv
 import unittest

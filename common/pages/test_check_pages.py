@@ -1,4 +1,4 @@
-"""python3 plots/test_check_pages.py"""
+"""plots/python.sh plots/run_tests.py test_check_pages"""
 
 import tempfile
 import unittest
