@@ -27,7 +27,7 @@ EXAMPLE := $(OUT)/conjugate_gradients
 $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gradients.cu)
 	$(link)
 
-.PHONY: help run test watch data mkl info list build build-programs readmes clean format check-format fuzz bench-reader \
+.PHONY: help run test watch data mkl cusparse info list build build-programs readmes clean format check-format fuzz bench-reader \
   counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
   test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands
 
@@ -75,7 +75,10 @@ data: $(SPMV)  ## download the papers' matrices into data/ (ARGS="scircuit cant"
 	@SPMV=$(SPMV) bash common/data.sh $(ARGS) $(or_quit)
 
 mkl:  ## fetch oneMKL (250 MB) into .deps/mkl, for the kernel mkl_csr
-	@bash common/peers/get_mkl.sh $(or_quit)
+	@bash common/peers/get.sh mkl $(or_quit)
+
+cusparse:  ## fetch the newest cuSPARSE (230 MB) into .deps/cusparse, for the kernels cusparse_spmvop_*
+	@bash common/peers/get.sh cusparse $(or_quit)
 
 info: $(SPMV)  ## describe MATRIX: sizes, row lengths, a picture
 	@$(SPMV) info '$(MATRIX)' $(or_quit)

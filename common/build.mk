@@ -78,7 +78,7 @@ OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
 # TEST_LIBRARIES, THRUST_INCLUDES, MKL_LIBRARIES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen, an
 # NCCL, an fmt to link (EXTRA_DEFINES), a Thrust and an MPI (HAVE_THRUST, HAVE_MPI).
-NEEDS_NOTHING := help clean mkl check handout grade test-coursework format check-format figures report site test-site notebook test-notebook test-plots
+NEEDS_NOTHING := help clean mkl cusparse check handout grade test-coursework format check-format figures report site test-site notebook test-notebook test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   # What was built names its sources by their full paths: in a directory that was moved, copied or
   # unpacked it would not notice that they change, and goes.
@@ -146,8 +146,11 @@ else
     $(INCLUDES) -Xcompiler "-Wall -Wextra -Wshadow $(OPENMP)" -MMD -MP \
     $(if $(filter native,$(CUDA_ARCHS)),-arch=native,\
       $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)))
-  LIBRARIES += -L$(CUDA_HOME)/lib64 -lcusparse -lcudart
-  LINK = $(CXX) $(OPENMP) -Wl,-rpath,$(CUDA_HOME)/lib64
+  # In the place of the toolkit's, after `make cusparse`. Only the source that calls it needs its header.
+  NEW_CUSPARSE := $(wildcard $(ROOT)/.deps/cusparse)
+$(OUT)/common/peers/cusparse.cu.o: private NVCC_FLAGS += $(NEW_CUSPARSE:%=-I%/include)
+  LIBRARIES += $(NEW_CUSPARSE:%=-L%/lib) -L$(CUDA_HOME)/lib64 -lcusparse -lcudart
+  LINK = $(CXX) $(OPENMP) $(NEW_CUSPARSE:%=-Wl,-rpath,%/lib) -Wl,-rpath,$(CUDA_HOME)/lib64
 endif
 
 # Tests start many small parallel loops. Threads that spin after each would keep the cores busy.

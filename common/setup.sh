@@ -243,6 +243,14 @@ if [ "$backend" = cuda ]; then
   fi
 fi
 
+# SpMVOp came with cuSPARSE 12.8.1, after CUDA 13.0.
+if [ "$backend" = cuda ] && [ ! -d "$deps/cusparse" ] && ! compiles '#include <cusparse.h>
+    #if CUSPARSE_VERSION < 12801
+    #error
+    #endif' -isystem "$cuda/include" -fsyntax-only; then
+  say 'cusparseSpMVOp is missing: without it there are no kernels cusparse_spmvop_*; the rest works (make cusparse)'
+fi
+
 # Nor is oneMKL: `make mkl` fetches it for those who want its kernel; a system's own counts, too.
 mkl=()
 for library in mkl_mv mkl_rt; do

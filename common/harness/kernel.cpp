@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 
 namespace spmv {
@@ -49,9 +50,13 @@ std::vector<const Kernel*> find_kernels(const std::string& patterns) {
         chosen[i] = matched = true;
       }
     }
-    if (!matched && pattern == "mkl_csr") {
-      throw InputError(
-          "--kernel 'mkl_csr': this program was built without oneMKL; `make mkl` fetches it");
+    for (const auto& [name, what, command] :
+         {std::array{"mkl_csr", "oneMKL", "make mkl"},
+          std::array{"cusparse_spmvop*", "a cuSPARSE of 12.8.1 or later", "make cusparse"}}) {
+      if (!matched && fnmatch(name, pattern.c_str(), 0) == 0) {
+        throw InputError("--kernel '" + pattern + "': this program was built without " + what +
+                         "; `" + command + "` fetches it");
+      }
     }
     if (!matched) {
       std::string names;

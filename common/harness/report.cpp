@@ -157,7 +157,9 @@ const char* const kCpuLegend =
 double best_vendor_time(const MatrixReport& report) {
   double best = std::numeric_limits<double>::infinity();
   for (const Record& record : report.records) {
-    if (record.verified && record.warm && record.kernel.name.starts_with("cusparse_csr")) {
+    const KernelInfo& kernel = record.kernel;
+    if (record.verified && record.warm && kernel.format == "CSR" &&
+        kernel.name.starts_with("cusparse_")) {
       best = std::min(best, record.warm->median);
     }
   }

@@ -1,5 +1,7 @@
 // NVIDIA's cuSPARSE, set up as its documentation asks: every algorithm it offers for CSR and COO,
-// with and without its preprocess, and its sliced ELL and block CSR.
+// with and without its preprocess, its product with a plan (SpMVOp), and its sliced ELL and block
+// CSR.
+#define CUSPARSE_ENABLE_EXPERIMENTAL_API  // SpMVOp
 #include <cusparse.h>
 
 #include <algorithm>
@@ -59,18 +61,7 @@ class Cusparse : public Spmv<T> {
     check(cusparseCreateDnVec(&x_, csr_.cols, placeholder.data(), kType<T>), "cusparseCreateDnVec");
     check(cusparseCreateDnVec(&y_, csr_.rows, placeholder.data(), kType<T>), "cusparseCreateDnVec");
     check(cusparseSetStream(library(), stream), "cusparseSetStream");
-    const T one = 1;
-    const T zero = 0;
-    std::size_t bytes = 0;
-    check(cusparseSpMV_bufferSize(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_, x_,
-                                  &zero, y_, kType<T>, algorithm_, &bytes),
-          "cusparseSpMV_bufferSize");
-    work_ = device::Buffer<char>("cusparse_work", bytes);
-    if (preprocesses_) {
-      check(cusparseSpMV_preprocess(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_, x_,
-                                    &zero, y_, kType<T>, algorithm_, work_.data()),
-            "cusparseSpMV_preprocess");
-    }
+    analyse();
     device::check(cudaStreamSynchronize(stream), "preprocess");
   }
 
@@ -78,23 +69,42 @@ class Cusparse : public Spmv<T> {
     check(cusparseSetStream(library(), stream), "cusparseSetStream");
     check(cusparseDnVecSetValues(x_, const_cast<T*>(x)), "cusparseDnVecSetValues");
     check(cusparseDnVecSetValues(y_, y), "cusparseDnVecSetValues");
-    check(cusparseSpMV(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, matrix_, x_, &beta, y_,
-                       kType<T>, algorithm_, work_.data()),
-          "cusparseSpMV");
+    launch(alpha, beta);
   }
   std::size_t matrix_bytes() const override { return matrix_bytes_; }
 
  protected:
+  // The workspace, and what the library wants to know of the matrix before the first product.
+  virtual void analyse() {
+    const T one = 1;
+    const T zero = 0;
+    std::size_t bytes = 0;
+    check(cusparseSpMV_bufferSize(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_, x_,
+                                  &zero, y_, kType<T>, algorithm_, &bytes),
+          "cusparseSpMV_bufferSize");
+    work_ = device::Buffer<char>("cusparse_work", bytes);
+    if (!preprocesses_) return;
+    check(cusparseSpMV_preprocess(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix_, x_,
+                                  &zero, y_, kType<T>, algorithm_, work_.data()),
+          "cusparseSpMV_preprocess");
+  }
+  // One product, from x_ into y_.
+  virtual void launch(T alpha, T beta) {
+    check(cusparseSpMV(library(), CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, matrix_, x_, &beta, y_,
+                       kType<T>, algorithm_, work_.data()),
+          "cusparseSpMV");
+  }
+
   const device::DeviceCsr<T>& csr_;
   cusparseSpMatDescr_t matrix_ = nullptr;
   std::size_t matrix_bytes_ = 0;
+  cusparseDnVecDescr_t x_ = nullptr;
+  cusparseDnVecDescr_t y_ = nullptr;
+  device::Buffer<char> work_;
 
  private:
   cusparseSpMVAlg_t algorithm_;
   bool preprocesses_;
-  cusparseDnVecDescr_t x_ = nullptr;
-  cusparseDnVecDescr_t y_ = nullptr;
-  device::Buffer<char> work_;
 };
 
 // The library's descriptors take pointers to data that it will not change.
@@ -104,7 +114,7 @@ void* unconst(const T* pointer) {
 }
 
 template <typename T>
-class CusparseCsr final : public Cusparse<T> {
+class CusparseCsr : public Cusparse<T> {
  public:
   CusparseCsr(const Problem<T>& problem, cusparseSpMVAlg_t algorithm, bool preprocesses)
       : Cusparse<T>(problem, algorithm, preprocesses) {
@@ -117,6 +127,46 @@ class CusparseCsr final : public Cusparse<T> {
     this->matrix_bytes_ = a.bytes();
   }
 };
+
+#if CUSPARSE_VERSION >= \
+    12801  // of CUDA 13.3; before, SpMVOp has no choice of algorithm, or is missing
+// z = alpha A x + beta y by a plan made once for a CSR matrix; here z is y. No epilogue is given,
+// so nothing is compiled at run time.
+template <typename T>
+class CusparseSpmvOp final : public CusparseCsr<T> {
+ public:
+  CusparseSpmvOp(const Problem<T>& problem, cusparseSpMVOpAlg_t algorithm)
+      : CusparseCsr<T>(problem, CUSPARSE_SPMV_ALG_DEFAULT, true), algorithm_(algorithm) {}
+  ~CusparseSpmvOp() override {
+    if (plan_) cusparseSpMVOp_destroyPlan(plan_);
+    if (description_) cusparseSpMVOp_destroyDescr(description_);
+  }
+
+ protected:
+  void analyse() override {
+    constexpr auto kAsItStands = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    std::size_t bytes = 0;
+    check(cusparseSpMVOp_bufferSize(library(), kAsItStands, this->matrix_, this->x_, this->y_,
+                                    this->y_, kType<T>, algorithm_, &bytes),
+          "cusparseSpMVOp_bufferSize");
+    this->work_ = device::Buffer<char>("cusparse_work", bytes);
+    check(cusparseSpMVOp_createDescr(library(), &description_, kAsItStands, this->matrix_, this->x_,
+                                     this->y_, this->y_, kType<T>, algorithm_, this->work_.data()),
+          "cusparseSpMVOp_createDescr");
+    check(cusparseSpMVOp_createPlan(library(), description_, &plan_, nullptr, 0),
+          "cusparseSpMVOp_createPlan");
+  }
+  void launch(T alpha, T beta) override {
+    check(cusparseSpMVOp(library(), plan_, &alpha, &beta, this->x_, this->y_, this->y_),
+          "cusparseSpMVOp");
+  }
+
+ private:
+  cusparseSpMVOpAlg_t algorithm_;
+  cusparseSpMVOpDescr_t description_ = nullptr;
+  cusparseSpMVOpPlan_t plan_ = nullptr;
+};
+#endif
 
 template <typename T>
 class CusparseCoo final : public Cusparse<T> {
@@ -225,7 +275,8 @@ KernelInfo info(const std::string& name, const std::string& format, const std::s
           .name = "cusparse_" + name,
           .format = format,
           .idea = "cuSPARSE, " + idea,
-          .source = "NVIDIA's library, cusparseSpMV",
+          .source = "NVIDIA's library, cusparseSpMV" +
+                    std::string(name.starts_with("spmvop") ? "Op" : ""),
           .in_ladder = name == "csr_alg1_pre",
           .open = [] { library(); }};
 }
@@ -249,6 +300,16 @@ bool register_all() {
                  });
     }
   }
+#if CUSPARSE_VERSION >= 12801
+  for (const auto& [name, algorithm] : {std::pair{"default", CUSPARSE_SPMVOP_ALG_DEFAULT},
+                                        {"alg1", CUSPARSE_SPMVOP_ALG1},
+                                        {"alg2", CUSPARSE_SPMVOP_ALG2}}) {
+    add_kernel(info(std::string("spmvop_") + name, "CSR", std::string("CSR with a plan, ") + name),
+               [algorithm = algorithm](const auto& problem) {
+                 return make<CusparseSpmvOp>(problem, algorithm);
+               });
+  }
+#endif
   for (const Index slice : {8, 32}) {
     add_kernel(info("sell_" + std::to_string(slice), "SELL",
                     "sliced ELL, " + std::to_string(slice) + " rows a slice"),

@@ -9,6 +9,19 @@
 
 using namespace spmv;
 
+namespace {
+
+std::string error_for(const std::string& patterns) {
+  try {
+    find_kernels(patterns);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
 TEST_CASE("peers: every library's product is right on every matrix", "[peers]") {
   if (kernels().empty() || kernels().back().info.step != 0) {
     WARN("skipped: neither Eigen nor oneMKL is here");
@@ -26,11 +39,13 @@ TEST_CASE("peers: oneMKL is there, or the error says how to have it", "[peers]")
     }
   }
   WARN("skipped: products of oneMKL, which `make mkl` fetches");
-  try {
-    find_kernels("csr_sequential,mkl_csr");
-    FAIL("found");
-  } catch (const InputError& error) {
-    CHECK(std::string(error.what()).find("`make mkl` fetches it") != std::string::npos);
+  CHECK(error_for("csr_sequential,mkl_csr").find("`make mkl` fetches it") != std::string::npos);
+}
+
+TEST_CASE("peers: who asks for SpMVOp without it learns how to have it", "[peers]") {
+  for (const std::string pattern : {"cusparse_spmvop_alg1", "cusparse_spmvop*"}) {
+    CHECK(error_for(pattern).find("'" + pattern + "'") != std::string::npos);
+    CHECK(error_for(pattern).find("`make cusparse` fetches it") != std::string::npos);
   }
 }
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A kernel against the best of cuSPARSE's CSR and COO algorithms, from measured records.
+"""A kernel against the best of cuSPARSE's CSR and COO algorithms (SpMVOp among them), from measured records.
 
     plots/python.sh plots/measure/compare.py pcsr_one_pass plots/results/NVIDIA_H200
 
@@ -17,7 +17,7 @@ from statistics import geometric_mean
 from record_format import STATES, RecordError, column
 from records import files_in, frame, short
 
-RIVALS = ("cusparse_csr", "cusparse_coo")
+RIVALS = ("cusparse_csr", "cusparse_coo", "cusparse_spmvop")
 
 
 def speedups(times, kernel, state):

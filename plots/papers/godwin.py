@@ -10,7 +10,7 @@ from tables import Table, cell
 PAPER = "Godwin, Holewinski and Sadayappan 2012"
 # The paper's CSR is PETSc's, whose products on NVIDIA GPUs are cuSPARSE's today.
 FORMATS = {"CDS": ["cds", "cds_texture", "cds_sliced"], "DIA": ["dia"], "ELL": ["ell"],
-           "CSR": ["cusparse_csr_*"], "best cuSPARSE": ["cusparse_*"]}
+           "CSR": ["cusparse_csr_*", "cusparse_spmvop_*"], "best cuSPARSE": ["cusparse_*"]}
 COLOURS = [style.VERMILLION, style.BLUE, style.GREEN, style.GREY, style.BLACK]
 
 

@@ -14,7 +14,7 @@ GPU = "Tesla C2050"
 RIVALS = {
     "CSR-scalar": ["csr_scalar"],
     "CSR-vector": ["csr_vector"],
-    "CSRMV": ["cusparse_csr_*"],
+    "CSRMV": ["cusparse_csr_*", "cusparse_spmvop_*"],
     "HYBMV": ["hyb"],
     "CSR-Adaptive": ["csr_adaptive"],
 }

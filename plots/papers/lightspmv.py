@@ -9,7 +9,7 @@ from tables import Table, cell
 PAPER = "LightSpMV, poster P5267"
 GPU = "Tesla K40c"
 LEVELS = {"warp": ["lightspmv_warp"], "vector": ["lightspmv_vector"]}
-RIVALS = {"CSR-Scalar": ["csr_scalar"], "CSR-Vector": ["csr_vector"], "cuSPARSE": ["cusparse_csr_*"]}
+RIVALS = {"CSR-Scalar": ["csr_scalar"], "CSR-Vector": ["csr_vector"], "cuSPARSE": ["cusparse_csr_*", "cusparse_spmvop_*"]}
 OURS = ["lightspmv_*"]
 
 
