@@ -24,7 +24,7 @@ $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.c
 
 # The example of step 06's public header, linked as everything is.
 EXAMPLE := $(OUT)/conjugate_gradients
-$(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/example/conjugate_gradients.cu)
+$(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/conjugate_gradients.cu)
 	$(link)
 
 .PHONY: help run test watch data mkl cusparse info list build build-programs readmes clean format check-format fuzz bench-reader \
@@ -62,7 +62,7 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## al
 	  bash common/tests/cli_test.sh $(SPMV) $(BROKEN) || status=1; \
 	  bash common/tests/build_test.sh || status=1; \
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
-	  bash 06_pcsr/example/test.sh $(EXAMPLE) || status=1; \
+	  bash 06_pcsr/one_pass/example/test.sh $(EXAMPLE) || status=1; \
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
 

@@ -9,7 +9,7 @@
 #include "device/launch.hpp"
 #include "device/texture.hpp"
 #include "harness/kernel.hpp"
-#include "one_pass.cuh"
+#include "one_pass/one_pass.cuh"
 #include "pcsr_products.cuh"
 #include "pcsr_sums.cuh"
 

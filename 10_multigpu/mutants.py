@@ -57,7 +57,7 @@ def body(text):
 def main():
     directory = Path(sys.argv[1]).resolve()
     print("// Made by mutants.py.\n#pragma once\n\n#include <cooperative_groups.h>")
-    print(f'#include "{directory}/../06_pcsr/one_pass_rows.cuh"\n#include "{directory}/../06_pcsr/one_pass_warp.cuh"\n#include "{directory}/norm.cuh"\n#include "{directory}/persistent_part.cuh"\n')
+    print(f'#include "{directory}/../06_pcsr/one_pass/rows.cuh"\n#include "{directory}/../06_pcsr/one_pass/agent.cuh"\n#include "{directory}/norm.cuh"\n#include "{directory}/persistent_part.cuh"\n')
     for name, changes in MISTAKES.items():
         file = changes[0][0]
         text = (directory / file).read_text()

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "../03_csr_vector/rules.hpp"
-#include "../06_pcsr/one_pass.cuh"
+#include "../06_pcsr/one_pass/one_pass.cuh"
 #include "device/csr.hpp"
 #include "device/devices.hpp"
 #include "device/launch.hpp"

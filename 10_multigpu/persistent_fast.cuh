@@ -23,8 +23,8 @@
 //   block    arrives, and waits
 #pragma once
 
-#include "../06_pcsr/one_pass_rows.cuh"
-#include "../06_pcsr/one_pass_warp.cuh"
+#include "../06_pcsr/one_pass/agent.cuh"
+#include "../06_pcsr/one_pass/rows.cuh"
 #include "norm.cuh"
 #include "persistent_part.cuh"
 
@@ -208,7 +208,7 @@ class PersistentBlock {
   PersistentShared<most_threads>& shared_;
 };
 
-// x and y of one step; see PlainVectors in one_pass_warp.cuh.
+// x and y of one step; see PlainVectors in agent.cuh.
 template <typename T>
 struct PersistentVectors {
   const PersistentPart<T>& part;

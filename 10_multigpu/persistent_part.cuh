@@ -10,7 +10,7 @@
 
 #include <cuda/atomic>
 
-#include "../06_pcsr/one_pass_warp.cuh"
+#include "../06_pcsr/one_pass/agent.cuh"
 #include "gpus.hpp"
 
 namespace spmv::multigpu {

@@ -174,7 +174,7 @@ object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
 # of CUB, which is for GPUs alone, in cub.cu.
 NO_STAGE := $(if $(HAVE_THRUST),,%/thrust.cu) $(if $(filter cpu,$(BACKEND)),%/cub.cu)
 # What a step has besides its kernels may be in a folder of its own, which is compiled with it.
-STEP_FOLDERS := 08_formats_ell_hyb_dia/markov
+STEP_FOLDERS := 06_pcsr/one_pass 08_formats_ell_hyb_dia/markov
 folders = $(foreach s,$(1),$(s) $(filter $(s)/%,$(STEP_FOLDERS)))
 step_test_sources = $(wildcard $(patsubst %,$(ROOT)/%/test*.cu,$(call folders,$(1))))
 stage_sources = $(filter-out $(NO_STAGE) $(call step_test_sources,$(1)),\

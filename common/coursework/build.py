@@ -136,7 +136,8 @@ class Build:
 
     def look(self):
         """{file: [problem]} of those that are not as they were handed out."""
-        given = {name: (self.course / "given" / name).read_text(encoding="utf-8") for name in self.files}
+        names = {Path(name).name: name for name in self.files}
+        given = {base: (self.course / "given" / name).read_text(encoding="utf-8") for base, name in names.items()}
         changed = [self.source / self.step / name for name in self.files if self.is_changed(name)]
         if not changed:
             return {}
@@ -147,7 +148,7 @@ class Build:
             found = {}
             for path in changed:
                 found.update(self.in_child([path], given) or {path.name: [whitelist.TOO_MUCH]})
-        return found
+        return {names[base]: problems for base, problems in found.items()}
 
     def in_child(self, paths, given):
         """What whitelist.py finds in files, in a process of its own; None if that does not come to its end."""

@@ -318,7 +318,7 @@ def main():
         if names[:1] == ["--kernel"]:
             file, names = Path(names[1]), names[2:]
             text = file.read_text(encoding="utf-8")
-            replaced = replaced_file(directory, file, text).name
+            replaced = str(replaced_file(directory, file, text).relative_to(directory))
             step.exercises = [exercise for exercise in step.exercises if replaced in exercise.files]
             if not step.exercises:
                 raise ExerciseError(f"{replaced}, which {file} replaces, belongs to no exercise; make run KERNEL={file} verifies it")

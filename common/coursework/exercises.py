@@ -206,19 +206,23 @@ def holes_of(step):
 
 
 def sources_of(step, directory):
-    """{STEP/name: text} of what is compiled for a step, what it includes of other steps with it."""
-    directory = Path(directory)
+    """{STEP/name: text} of what is compiled for a step, with what it includes of its folders and other steps."""
+    directory = Path(directory).resolve()
     files = {}
-    for path in sorted(directory.iterdir()):
-        if path.suffix not in (".cuh", ".cu", ".cpp", ".hpp") or path.name in step.left_out:
-            continue
-        if path.name.startswith("test"):
+    left = [
+        path for path in sorted(directory.iterdir())
+        if path.suffix in (".cuh", ".cu", ".cpp", ".hpp") and path.name not in step.left_out
+        and not path.name.startswith("test")
+    ]  # fmt: skip
+    while left:
+        path = left.pop()
+        name = str(path.relative_to(directory.parent))
+        if name in files:
             continue
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        files[f"{step.directory}/{path.name}"] = text
-        for other in re.findall(r'#include "\.\./([^"]+)"', text):  # a kernel of an earlier step
-            if re.fullmatch(r"\w+/\w+\.\w+", other):
-                files[other] = without_marks((directory.parent / other).read_text(encoding="utf-8"))
+        files[name] = text if directory in path.parents else without_marks(text)
+        included = [(path.parent / other).resolve() for other in re.findall(r'#include "([^"]+)"', text)]
+        left += [other for other in included if other.is_file()]
     return files
 
 

@@ -83,11 +83,11 @@ class Grader:
         for name, text in self.sources.items():
             path = course / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            base = path.name if path.parent.name == self.step.directory else ""
-            if base in files:
-                path.write_bytes(files[base])
+            own = name.removeprefix(f"{self.step.directory}/")
+            if own in files:
+                path.write_bytes(files[own])
             else:
-                path.write_text(given.get(base, text), encoding="utf-8")
+                path.write_text(given.get(own, text), encoding="utf-8")
         (scratch / "out").mkdir()
         scratch.chmod(0o755)
         self.sandbox.own(course)

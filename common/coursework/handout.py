@@ -80,10 +80,10 @@ def files_of(step):
     directory = ROOT / step.directory
     number = int(step.directory[:2])
     for name, text in sources_of(step, directory).items():
-        path = Path(name)
-        if path.parent.name == step.directory and path.name in holes:
-            text = with_holes(text, *holes[path.name], name=name)
-            files[f"{GIVEN.relative_to(ROOT)}/{path.name}"] = text
+        own = name.removeprefix(f"{step.directory}/")
+        if own in holes:
+            text = with_holes(text, *holes[own], name=name)
+            files[f"{GIVEN.relative_to(ROOT)}/{own}"] = text
         elif taken_out(text, name):
             raise ExerciseError(f"{name} has marks, but is in no exercise")
         files[name] = text

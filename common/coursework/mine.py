@@ -14,19 +14,21 @@ from pathlib import Path
 from exercises import ExerciseError, read_step
 
 KERNEL = re.compile(r"\b(\w+_kernel)\s*\(")
-INCLUDE = re.compile(r'^#include "([^"/]+|\.\./[^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 NAMESPACE = re.compile(r"\bnamespace\s+spmv\s*\{")
 
 
 def replaced_file(directory, mine, text):
     """The file of the step that `mine` is a version of."""
-    if (directory / mine.name).exists():
-        return directory / mine.name
+    headers = sorted(directory.rglob("*.cuh"))
     defined = set(KERNEL.findall(text))
-    for path in sorted(directory.glob("*.cuh")):
+    for path in headers:
+        if path.name == mine.name:
+            return path
+    for path in headers:
         if defined & set(KERNEL.findall(path.read_text(encoding="utf-8"))):
             return path
-    names = {path.name: KERNEL.findall(path.read_text(encoding="utf-8")) for path in sorted(directory.glob("*.cuh"))}
+    names = {path.name: KERNEL.findall(path.read_text(encoding="utf-8")) for path in headers}
     wanted = ", ".join(f"{kernels[0]} ({name})" for name, kernels in names.items() if kernels)
     raise ExerciseError(f"{mine} defines no kernel of {directory.name}; give it the name and the parameters of one: {wanted}")
 
@@ -80,7 +82,7 @@ def main():
                 if path == old:  # messages name the file that was given
                     body = f'#line 1 "{mine.resolve()}"\n{body}'
                 if path == source.resolve():
-                    body = f'#define MINE_KERNELS "{patterns(directory, old.name)}"\n' + (
+                    body = f'#define MINE_KERNELS "{patterns(directory, str(old.relative_to(directory)))}"\n' + (
                         f'#include "coursework/mine.hpp"\n#line 1 "{source.name}"\n{body}'
                     )
                 write_if_new(output / path.relative_to(directory.parent), body)

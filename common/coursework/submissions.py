@@ -37,18 +37,19 @@ def original_name(name):
 
 
 def is_named(path, name):
-    base = original_name(PurePosixPath(path).name)
+    base, name = original_name(PurePosixPath(path).name), PurePosixPath(name).name
     return base == name or re.fullmatch(r"[\w.-]*?_\d+_\d+_" + re.escape(name), base) is not None
 
 
 def best(paths, step, name):
     """Of the paths to files of this name the one to take: with exactly this name, in a directory of
-    the step's name, the shortest."""
+    the step's name or of its folder's, the shortest."""
     found = [path for path in paths if is_named(path, name)]
+    place = PurePosixPath(step.directory, name)
 
     def rank(path):
         parts = PurePosixPath(path).parts
-        return (parts[-1] != name, len(parts) < 2 or parts[-2] != step.directory, len(parts), path)
+        return (parts[-1] != place.name, len(parts) < 2 or parts[-2] != place.parent.name, len(parts), path)
 
     return min(found, key=rank, default=None)
 

@@ -59,7 +59,7 @@ class Exercises(unittest.TestCase):
         for directory in STEPS:
             step = read_step(directory)
             sources = "".join(p.read_text() for p in directory.glob("stage.cu"))
-            marked = {p.name for p in directory.glob("*.cuh") if exercises.taken_out(p.read_text())}
+            marked = {str(p.relative_to(directory)) for p in directory.rglob("*.cuh") if exercises.taken_out(p.read_text())}
             self.assertEqual(marked, {name for e in step.exercises for name in e.files})
             for exercise in step.exercises:
                 with self.subTest(step=step.directory, exercise=exercise.name):

@@ -818,7 +818,7 @@ class Whitelist:
     def names_around(self, course, path):
         """Identifiers in the step's other files."""
         words = set()
-        for other in course.glob("*/*"):
+        for other in course.rglob("*"):
             if other.suffix in (".cu", ".cuh", ".cpp", ".hpp") and other != path:
                 words |= words_of(other.read_text(encoding="utf-8", errors="replace"))
         return words

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMITS = [
     ("README.md", 1800, 220),
     ("[0-9][0-9]_*/NOTES.md", None, None),
+    ("[0-9][0-9]_*/*/NOTES.md", None, None),
     ("[0-9][0-9]_*/*.md", 1500, 300),
     ("[0-9][0-9]_*/*/*.md", 1500, 300),
 ]

@@ -179,7 +179,7 @@ def build(program, output):
     pages.pages[hidden] = "---\nsearch:\n  exclude: true\n---\n" + pages.pages[hidden]
     write_runs(program, pages)
     pages.write("results/index.md", results(pages))
-    pages.write("api/one_pass.md", api_page(ROOT / "06_pcsr/one_pass.cuh"))
+    pages.write("api/one_pass.md", api_page(ROOT / "06_pcsr/one_pass/one_pass.cuh"))
     pages.write_all()
     shutil.copyfile(HERE / "site.css", source / "site.css")
     others = [path for path in pages.pages if re.match(r"(common|plots)/", path) and path != hidden]

@@ -91,7 +91,7 @@ class Site(unittest.TestCase):
 
 class Api(unittest.TestCase):
     def test_the_one_pass_header(self):
-        page = api_page(ROOT / "06_pcsr/one_pass.cuh")
+        page = api_page(ROOT / "06_pcsr/one_pass/one_pass.cuh")
         for name in ("CsrPattern", "OnePassOptions", "OnePassPath", "OnePassPlan"):
             self.assertIn(f"\n## {name}\n", page)
         for name in ("create", "prepare", "multiply", "workspace_bytes", "overlap"):

@@ -16,14 +16,14 @@
 //   lane 1   counts the share for the row in which it ends (its *tail*)
 //   warp     adds up the partial sums of a row if it was the last to start
 //
-// Used by OnePassWarp (one_pass_warp.cuh); tested in test.cu, "one pass: ... cut".
+// Used by OnePassWarp (agent.cuh); tested in test.cu, "one pass: ... cut".
 #pragma once
 
 #ifndef __CUDACC_RTC__
 #include <cuda_runtime.h>
 #endif
 
-#include "one_pass_shares.cuh"
+#include "tiles.cuh"
 
 namespace spmv {
 

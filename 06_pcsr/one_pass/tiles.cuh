@@ -9,7 +9,7 @@
 // The last of these rows may reach past the window. If it does so by less than `overhang`, the
 // share takes it whole: slightly unequal shares cost less than two warps that must exchange a
 // partial sum. A longer row is *cut* at the borders of the windows, and each share in which it lies
-// computes a partial sum of it (one_pass_cut_rows.cuh).
+// computes a partial sum of it (cut_rows.cuh).
 //
 //   warp     owns one share: finds its first row by a 32-ary search
 //
@@ -31,7 +31,7 @@ struct alignas(8) Share {
 inline constexpr int kCutRow = static_cast<int>(0x80000000u);
 
 // The sum of a cut row over one share: 32 bits of it and a valid flag in each 64-bit word
-// (one_pass_cut_rows.cuh). All words 0: not published yet.
+// (cut_rows.cuh). All words 0: not published yet.
 template <typename T>
 struct alignas(2 * sizeof(T)) PartialSum {
   unsigned long long word[sizeof(T) / 4];

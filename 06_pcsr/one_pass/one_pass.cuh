@@ -19,9 +19,9 @@
 #include <utility>
 #endif
 
-#include "one_pass_rows.cuh"
-#include "one_pass_shares.cuh"
-#include "one_pass_warp.cuh"
+#include "agent.cuh"
+#include "rows.cuh"
+#include "tiles.cuh"
 
 namespace spmv {
 

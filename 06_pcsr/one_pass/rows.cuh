@@ -21,7 +21,7 @@
 #include <cuda_runtime.h>
 #endif
 
-#include "one_pass_cut_rows.cuh"
+#include "cut_rows.cuh"
 #include "overlap.cuh"
 
 namespace spmv {

@@ -7,7 +7,7 @@
 // short ones. The sum of a row that goes on after the step is carried in a register.
 //
 //   lane     multiplies every 32nd of the step's 256 nonzeros; adds up 8 consecutive products
-//   warp     owns a share of the nonzeros and rows (one_pass_shares.cuh)
+//   warp     owns a share of the nonzeros and rows (tiles.cuh)
 //   block    nothing but the shared memory of its warps: there is no block-wide barrier
 //
 // The file holds, in CUB's order: the policy (constants), the kernel's arguments, the shared memory
@@ -22,9 +22,9 @@
 #include <cuda_runtime.h>
 #endif
 
-#include "one_pass_cut_rows.cuh"
-#include "one_pass_shares.cuh"
+#include "cut_rows.cuh"
 #include "overlap.cuh"
+#include "tiles.cuh"
 
 namespace spmv {
 

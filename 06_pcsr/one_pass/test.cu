@@ -1,0 +1,562 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "../test_lengths.hpp"
+#include "agent.cuh"
+#include "device/launch.hpp"
+#include "harness/kernel.hpp"
+#include "harness/verify.hpp"
+#include "one_pass.cuh"
+#include "tests/catch.hpp"
+#include "tests/schedules.hpp"
+
+#ifndef SPMV_CUDA
+#include "simt/profile.hpp"
+#endif
+
+namespace spmv {
+
+// The first `phases` phases of the one-pass agent on the first step of share 0, by one warp; then
+// what is in its shared memory.
+template <typename T>
+__global__ void one_pass_phases_kernel(const __grid_constant__ OnePassArguments<T> a, int phases,
+                                       T* products, unsigned* row_ends) {
+  __shared__ OnePassShared<T> phases_shared;
+  PlainVectors<T> vectors{a.x, a.alpha};
+  OnePassWarp<T> warp(a, phases_shared, 0, vectors);
+  warp.load_first_step();
+  warp.load_row_ends();
+  warp.start();
+  warp.multiply();
+  warp.store_products();
+  if (phases > 1) warp.mark_row_ends();
+  if (phases > 2) warp.scan_segments();
+  if (phases > 3) warp.write_rows();
+  __syncwarp();
+  for (int i = threadIdx.x; i < OnePassWarp<T>::kStep; i += 32) {
+    products[i] = phases_shared.products[OnePassShared<T>::place(i)];
+  }
+  if (threadIdx.x < OnePassPolicy<T>::kEndWords) {
+    row_ends[threadIdx.x] = phases_shared.row_ends[threadIdx.x];
+  }
+}
+
+// pcsr_one_pass_kernel with the wait for the previous kernel too late: after x has been read.
+template <typename T>
+__global__ void late_wait_kernel(const __grid_constant__ OnePassArguments<T> a) {
+  __shared__ OnePassShared<T> late_wait_shared;
+  if (static_cast<int>(blockIdx.x) >= a.share_count) return;
+  PlainVectors<T> vectors{a.x, a.alpha};
+  OnePassWarp<T> warp(a, late_wait_shared, static_cast<int>(blockIdx.x), vectors);
+  warp.load_first_step();
+  warp.load_row_ends();
+  warp.start();
+  warp.multiply();
+  wait_for_previous_kernel();
+  warp.store_products();
+  warp.mark_row_ends();
+  warp.scan_segments();
+  warp.write_rows();
+  warp.finish_cut_rows();
+}
+
+namespace {
+
+using device::Buffer;
+
+// --- One pass -----------------------------------------------------------------------------------
+
+template <typename T>
+struct Shares {
+  Shares(const std::vector<int>& offsets, unsigned window, int overhang)
+      : count(static_cast<int>((offsets.size() - 1 + 1LL * offsets.back() + window - 1) / window)),
+        shares("shares", count + 1),
+        partial_sums("partial_sums", 2 * static_cast<std::size_t>(count)),
+        unstarted("unstarted", std::vector<unsigned>(count)) {
+    const Buffer<int> row_offsets("row_offsets", offsets);
+    device::launch(find_shares_kernel<T>, {dim3(count / 4 + 1), dim3(128)}, count, window, overhang,
+                   static_cast<int>(offsets.size()) - 1, offsets.back(), row_offsets.data(),
+                   shares.data(), partial_sums.data(), unstarted.data());
+  }
+
+  int count;
+  Buffer<Share> shares;
+  Buffer<PartialSum<T>> partial_sums;
+  Buffer<unsigned> unstarted;
+};
+
+// What a product begins with, and leaves to the next.
+template <typename T>
+void check_ready(const Shares<T>& shares, const std::vector<int>& offsets, unsigned window) {
+  std::vector<unsigned> unstarted(shares.count);
+  for (const Share& share : shares.shares.download()) {
+    if (share.row >= 0) continue;
+    const int row = share.row & ~kCutRow;
+    unsigned& its_shares = unstarted[(offsets[row] + row) / window];
+    its_shares += its_shares == 0 ? 2 : 1;  // the one in which it begins as well
+  }
+  CHECK(shares.unstarted.download() == unstarted);
+  for (const PartialSum<T>& partial_sum : shares.partial_sums.download()) {
+    for (const unsigned long long word : partial_sum.word) CHECK(word == 0);
+  }
+}
+
+TEST_CASE("one pass: shares have every row and nonzero once, and none too many", "[06]") {
+  constexpr int kWindow = 50;
+  for (const int overhang : {0, 20, 100}) {
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      CAPTURE(overhang, seed);
+      const Lengths lengths =
+          joined(random_lengths(80, 1 << seed, seed), joined(Lengths(70, 0), {400, 0, 3}));
+      const std::vector<int> offsets = offsets_of(lengths);
+      const Shares<float> found(offsets, kWindow, overhang);
+      check_ready(found, offsets, kWindow);
+      const std::vector<Share> shares = found.shares.download();
+      CHECK(shares.front().row == 0);
+      CHECK(shares.front().nnz_begin == 0);
+      CHECK(shares.back().row == static_cast<int>(lengths.size()));
+      CHECK(shares.back().nnz_begin == offsets.back());
+      for (std::size_t s = 0; s + 1 < shares.size(); ++s) {
+        const int row = shares[s + 1].row & ~kCutRow;
+        CAPTURE(s, row);
+        CHECK((shares[s].row & ~kCutRow) <= row);
+        CHECK(shares[s].nnz_begin <= shares[s + 1].nnz_begin);
+        CHECK(shares[s + 1].nnz_begin - shares[s].nnz_begin <= kWindow + overhang);
+        if (shares[s + 1].row < 0) {
+          CHECK(lengths[row] >= overhang);
+          CHECK(shares[s + 1].nnz_begin > offsets[row]);
+          CHECK(shares[s + 1].nnz_begin < offsets[row + 1]);
+        } else {
+          CHECK(shares[s + 1].nnz_begin == offsets[row]);
+        }
+      }
+    }
+  }
+}
+
+// A matrix on the device with shares of it, and what a launch of the one-pass kernel takes.
+template <typename T>
+struct OnePassInput {
+  OnePassInput(const Lengths& lengths, unsigned its_window, int overhang)
+      : host(csr_of<T>(lengths)),
+        a(host),
+        window(its_window),
+        shares(host.row_offsets, window, overhang),
+        x_host(test_vector<T>(host.cols, 1)),
+        x("x", x_host),
+        y0(test_vector<T>(host.rows, 2)),
+        y("y", y0) {}
+
+  OnePassArguments<T> arguments(T alpha, T beta) {
+    return {shares.count,
+            window,
+            shares.shares.data(),
+            a.row_offsets.data(),
+            a.column_indices.data(),
+            a.values.data(),
+            alpha,
+            x.data(),
+            beta,
+            y.data(),
+            shares.partial_sums.data(),
+            shares.unstarted.data()};
+  }
+  void check_y(T alpha, T beta) {
+    const Verdict verdict = verify(y.download(), make_reference(host, alpha, x_host, beta, y0));
+    INFO(verdict.describe());
+    CHECK(verdict.ok);
+    check_ready(shares, host.row_offsets, window);
+  }
+
+  Csr<T> host;
+  device::DeviceCsr<T> a;
+  unsigned window;
+  Shares<T> shares;
+  std::vector<T> x_host;
+  Buffer<T> x;
+  std::vector<T> y0;
+  Buffer<T> y;
+};
+
+template <typename T>
+void check_one_pass(const Lengths& lengths, unsigned window, int overhang) {
+  OnePassInput<T> input(lengths, window, overhang);
+  constexpr int kWarps = 4;
+  for (const T beta : {T{0}, T{2}}) {
+    input.y.upload(input.y0);
+    device::launch(pcsr_one_pass_kernel<T>,
+                   {dim3(device::divide_up(input.shares.count, kWarps)), dim3(32 * kWarps),
+                    kWarps * sizeof(OnePassShared<T>)},
+                   input.arguments(T{3}, beta));
+    input.check_y(T{3}, beta);
+  }
+}
+
+// What each phase must leave, from the definition, for a matrix whose first share is all of it.
+template <typename T>
+void check_phases(const Lengths& lengths) {
+  constexpr int kStep = OnePassWarp<T>::kStep;
+  OnePassInput<T> input(lengths, 1u << 20, 0);
+  REQUIRE(input.shares.count == 1);
+  const Csr<T>& a = input.host;
+  const int nnz_here = std::min(a.nnz(), kStep);
+  std::vector<T> product(kStep);
+  std::vector<unsigned> ends(kStep / 32);
+  std::vector<std::pair<int, T>> sums;  // where a row ends in the step, and its sum
+  for (int i = 0; i < nnz_here; ++i) product[i] = a.values[i] * input.x_host[a.column_indices[i]];
+  for (Index row = 0; row < a.rows && a.row_offsets[row + 1] <= nnz_here; ++row) {
+    if (lengths[row] == 0) continue;
+    const int last = a.row_offsets[row + 1] - 1;
+    ends[last / 32] |= 1u << last % 32;
+    T sum = 0;
+    for (int i = a.row_offsets[row]; i <= last; ++i) sum += product[i];
+    sums.emplace_back(last, sum);
+  }
+  Buffer<T> products("products", kStep);
+  Buffer<unsigned> row_ends("row_ends", kStep / 32);
+  const auto run = [&](int phases) {
+    device::launch(one_pass_phases_kernel<T>, {dim3(1), dim3(32)}, input.arguments(T{3}, T{2}),
+                   phases, products.data(), row_ends.data());
+  };
+  CAPTURE(lengths.size());
+  run(1);  // multiply, store_products
+  CHECK(same_bits(products.download(), product));
+  CHECK(row_ends.download() == std::vector<unsigned>(kStep / 32));
+  run(2);  // mark_row_ends
+  CHECK(row_ends.download() == ends);
+  run(3);  // scan_segments: sums of rows where they end, products elsewhere
+  const std::vector<T> scanned = products.download();
+  for (const auto& [last, sum] : sums) CHECK(std::abs(scanned[last] - sum) < T{1e-4});
+  for (int i = 0; i < nnz_here; ++i) {
+    if (!(ends[i / 32] >> i % 32 & 1)) CHECK(scanned[i] == product[i]);
+  }
+  run(4);  // write_rows: y of the rows that end here, and of no others
+  CHECK(row_ends.download() == std::vector<unsigned>(kStep / 32));
+  const std::vector<T> y = input.y.download();
+  for (Index row = 0; row < a.rows; ++row) {
+    const int end = a.row_offsets[row + 1];
+    if (end > nnz_here) {
+      CHECK(y[row] == input.y0[row]);
+    } else {
+      const T sum = lengths[row] > 0 ? scanned[end - 1] : T{0};
+      CHECK(y[row] == T{3} * sum + T{2} * input.y0[row]);
+    }
+  }
+}
+
+TEST_CASE("one pass: what each phase of the agent leaves", "[06]") {
+  test::under_every_schedule([] {
+    check_phases<double>(Lengths(256, 1));
+    check_phases<float>(Lengths(40, 5));
+    check_phases<double>({256});
+    check_phases<float>({255, 1, 300});
+    check_phases<double>(joined({7, 0, 0, 8, 9}, joined(Lengths(150, 0), {100, 31, 1, 400})));
+    check_phases<float>(joined(Lengths(70, 3), Lengths(70, 2)));
+  });
+}
+
+TEST_CASE("one pass: rows around a step's and a share's size, whole and cut", "[06]") {
+  for (const int window : {40, 192, 256, 1000}) {
+    for (const int overhang : {0, window / 2, 2 * window}) {
+      CAPTURE(window, overhang);
+      for (const int n : {1, 7, 31, 33, 255, 256, 257, 512, 1500}) {
+        CAPTURE(n);
+        check_one_pass<double>(Lengths(4, n), window, overhang);
+        check_one_pass<float>({0, n, 0, 0, n, 1}, window, overhang);
+      }
+      check_one_pass<float>(Lengths(600, 0), window, overhang);
+      check_one_pass<double>(joined(Lengths(300, 0), {700}), window, overhang);
+      test::under_every_schedule([&] {
+        check_one_pass<double>(joined({2000}, random_lengths(200, 40, 5)), window, overhang);
+      });
+    }
+  }
+}
+
+// --- The plan of one pass -----------------------------------------------------------------------
+
+// Products by a plan, on memory that belongs to the test.
+template <typename T>
+class Planned {
+ public:
+  Planned(const Lengths& lengths, const OnePassOptions& options, bool own_workspace = false)
+      : host_(csr_of<T>(lengths)),
+        a_(host_),
+        x_host_(test_vector<T>(host_.cols, 1)),
+        x_("x", x_host_),
+        y0_(test_vector<T>(host_.rows, 2)),
+        y_("y", y0_) {
+    std::size_t bytes = 0;
+    REQUIRE(OnePassPlan<T>::workspace_bytes(pattern(), &bytes) == cudaSuccess);
+    if (!own_workspace) workspace_ = Buffer<char>("workspace", bytes);
+    REQUIRE(plan.create(pattern(), options, workspace_.data()) == cudaSuccess);
+    CHECK(plan.workspace_bytes() == bytes);
+    REQUIRE(plan.prepare(stream.get()) == cudaSuccess);
+  }
+  CsrPattern pattern() const {
+    return {a_.rows, a_.cols, a_.nnz, a_.row_offsets.data(), a_.column_indices.data()};
+  }
+  cudaError_t multiply(T alpha, T beta) {
+    return plan.multiply(alpha, a_.values.data(), x_.data(), beta, y_.data(), stream.get());
+  }
+  void check(T alpha, T beta) {
+    y_.upload(y0_);
+    REQUIRE(multiply(alpha, beta) == cudaSuccess);
+    stream.synchronize();
+    check_y(alpha, beta);
+  }
+  void check_y(T alpha, T beta) {
+    const Verdict verdict = verify(y_.download(), make_reference(host_, alpha, x_host_, beta, y0_));
+    INFO(verdict.describe());
+    CHECK(verdict.ok);
+  }
+  void poison_y() { y_.upload(y0_); }
+
+  device::Stream stream;
+  OnePassPlan<T> plan;
+
+ private:
+  Csr<T> host_;
+  device::DeviceCsr<T> a_;
+  std::vector<T> x_host_;
+  Buffer<T> x_;
+  std::vector<T> y0_;
+  Buffer<T> y_;
+  Buffer<char> workspace_;
+};
+
+// pcsr_rows_kernel with any number of lanes per row.
+template <int lanes, typename T>
+void check_rows(const Lengths& lengths) {
+  OnePassInput<T> input(lengths, 1000, 0);
+  for (const T beta : {T{0}, T{2}}) {
+    input.y.upload(input.y0);
+    device::launch(pcsr_rows_kernel<lanes, T>,
+                   {dim3(device::divide_up(input.a.rows * lanes, rows_threads(lanes))),
+                    dim3(rows_threads(lanes))},
+                   input.a.rows, beta == T{0}, input.a.row_offsets.data(),
+                   input.a.column_indices.data(), input.a.values.data(), T{3}, input.x.data(), beta,
+                   input.y.data());
+    input.check_y(T{3}, beta);
+  }
+}
+
+TEST_CASE("one pass: rows multiplied by any number of lanes", "[06]") {
+  for (const Lengths& lengths :
+       {Lengths(100, 5), joined(random_lengths(70, 300, 3), {5000, 0, 1})}) {
+    check_rows<1, double>(lengths);
+    check_rows<2, float>(lengths);
+    check_rows<16, double>(lengths);
+    check_rows<32, float>(lengths);
+    check_rows<64, double>(lengths);
+    check_rows<256, float>(lengths);
+    check_rows<256, double>(lengths);
+    check_rows<512, float>(lengths);
+    check_rows<1024, double>(lengths);
+  }
+}
+
+// The lanes per row that a plan chooses; 0: shares.
+template <typename T>
+int chosen_lanes(const Lengths& lengths, const OnePassOptions& options = {}) {
+  Planned<T> planned(lengths, options, true);
+  planned.check(T{1}, T{0});
+  planned.check(T{3}, T{2});
+  return planned.plan.lanes_per_row();
+}
+
+TEST_CASE("one pass: a plan chooses groups of lanes for rows that are alike, shares for others",
+          "[06]") {
+  CHECK(chosen_lanes<double>(Lengths(70000, 5)) == 1);
+  CHECK(chosen_lanes<float>(Lengths(9000, 30)) == 8);  // 4 for the length, 8 to occupy the device
+  CHECK(chosen_lanes<double>(Lengths(300, 40)) == 32);
+  CHECK(chosen_lanes<float>(Lengths(100, 800)) == 128);
+  CHECK(chosen_lanes<double>(joined(Lengths(100, 800), {4000})) == 256);  // at most 3 rounds
+  CHECK(chosen_lanes<float>(joined(Lengths(100, 800), {7000})) == 512);
+  CHECK(chosen_lanes<double>(joined(Lengths(20, 5000), {10500})) == 1024);
+  CHECK(chosen_lanes<float>(joined(Lengths(100, 800), {25000})) == 0);
+  CHECK(chosen_lanes<double>(joined(Lengths(9000, 3), {700})) == 0);  // 9000 rows of 32 lanes
+  CHECK(chosen_lanes<float>(joined({3}, Lengths(100, 0))) == 0);  // rows cost more than nonzeros
+  CHECK(chosen_lanes<float>(Lengths(300, 40), {.path = OnePassPath::kShares}) == 0);
+}
+
+TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows of whole warps",
+          "[06]") {
+  STATIC_REQUIRE(rows_suit_memory(0));
+  STATIC_REQUIRE(!rows_suit_memory(-1));
+  STATIC_REQUIRE(!rows_suit_memory(4));
+  STATIC_REQUIRE(rows_suit_memory(5));
+  STATIC_REQUIRE(rows_may_suit_memory(4'000'000, 20'000'000));
+  STATIC_REQUIRE(!rows_may_suit_memory(4'000'000, 28'000'000));
+  STATIC_REQUIRE(rows_may_suit_memory(20'000, 16'000'000));
+  STATIC_REQUIRE(rows_may_suit_memory(500'000'000, 2'000'000'000));  // no overflow
+  constexpr RowsStatistics kAlike{18, {}};
+  STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, true) == 2);
+  STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, false) == -1);
+}
+
+TEST_CASE("one pass: statistics of row lengths", "[06]") {
+  const Lengths lengths = joined(random_lengths(1000, 90, 4), {3000, 0});
+  const Buffer<int> row_offsets("row_offsets", offsets_of(lengths));
+  const auto rows = static_cast<int>(lengths.size());
+  Buffer<RowsStatistics> statistics("statistics", std::vector<RowsStatistics>(2));
+  device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u, rows,
+                 0, row_offsets.data(), static_cast<Share*>(nullptr),
+                 static_cast<PartialSum<float>*>(nullptr), static_cast<unsigned*>(nullptr),
+                 statistics.data());
+  const std::vector<RowsStatistics> found = statistics.download();
+  RowsStatistics both = found[0];
+  both.add(found[1]);
+  CHECK(both.longest == 3000);
+  for (int w = 0; w < kRowsWidths; ++w) {
+    const int rows_together = std::max(32 >> w, 1);
+    long long rounds = 0;
+    for (int first = 0; first < rows; first += rows_together) {
+      const int last = std::min(first + rows_together, rows);
+      const int longest = *std::max_element(&lengths[first], &lengths[first] + (last - first));
+      rounds += std::max(device::divide_up(longest, kRowsItems << w), 1);
+    }
+    CAPTURE(w);
+    CHECK(both.rounds(w, rows) == rounds);
+  }
+}
+
+TEST_CASE("one pass: a plan in a graph, moved, and used twice", "[06]") {
+  for (const OnePassPath path : {OnePassPath::kShares, OnePassPath::kAutomatic}) {
+    Planned<double> planned(joined(random_lengths(300, 30, 5), Lengths(20, 60)),
+                            {.overlap = true, .path = path});
+    CHECK((planned.plan.lanes_per_row() > 0) == (path == OnePassPath::kAutomatic));
+    OnePassPlan<double> moved(std::move(planned.plan));
+    planned.plan = std::move(moved);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    device::check(cudaStreamBeginCapture(planned.stream.get(), cudaStreamCaptureModeGlobal), "");
+    CHECK(planned.multiply(2, 0) == cudaSuccess);
+    CHECK(planned.multiply(3, 0) == cudaSuccess);
+    device::check(cudaStreamEndCapture(planned.stream.get(), &graph), "");
+    device::check(cudaGraphInstantiate(&executable, graph, 0), "");
+    for (int round = 0; round < 2; ++round) {
+      planned.poison_y();
+      device::check(cudaGraphLaunch(executable, planned.stream.get()), "");
+      planned.stream.synchronize();
+      planned.check_y(3, 0);
+    }
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+  }
+}
+
+#ifndef SPMV_CUDA
+// A^4 x by overlapped products, each of which reads what the one before writes, with streams whose
+// kernels start early in an order drawn from the seed.
+template <typename Multiply>
+int right_powers(const Csr<double>& host, const Multiply& multiply) {
+  std::vector<double> expected = test_vector<double>(host.cols, 1);
+  const std::vector<double> x_host = expected;
+  for (int i = 0; i < 4; ++i) {
+    std::vector<double> next(host.rows);
+    for (Index row = 0; row < host.rows; ++row) {
+      for (Index k = host.row_offsets[row]; k < host.row_offsets[row + 1]; ++k) {
+        next[row] += host.values[k] * expected[host.column_indices[k]];
+      }
+    }
+    expected = next;
+  }
+  struct Restore {
+    simt::Settings saved = simt::settings();
+    ~Restore() {
+      simt::settings() = saved;
+      simt::set_quiet_reports(false);
+    }
+  } const restore;
+  simt::set_quiet_reports(true);
+  simt::settings().late_streams = true;
+  int right = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    simt::settings().seed = seed;
+    Buffer<double> x("x", x_host);
+    Buffer<double> y("y", std::vector<double>(host.rows, 0.0));
+    const device::Stream stream;
+    for (int i = 0; i < 4; ++i) {
+      multiply(i % 2 ? y.data() : x.data(), i % 2 ? x.data() : y.data(), stream.get());
+    }
+    if (cudaStreamSynchronize(stream.get()) != cudaSuccess) continue;
+    const std::vector<double> got = x.download();
+    bool same = true;
+    for (Index row = 0; row < host.rows; ++row) {
+      same &= std::abs(got[row] - expected[row]) <= 1e-9 * (1 + std::abs(expected[row]));
+    }
+    right += same;
+  }
+  return right;
+}
+
+TEST_CASE("one pass: overlapped products wait for x; a wait that is too late is found out",
+          "[06]") {
+  for (const Lengths& lengths : {Lengths(300, 7), joined(Lengths(299, 2), {2000})}) {
+    Csr<double> host = csr_of<double>(lengths);
+    for (Index& column : host.column_indices) column %= host.rows;
+    host.cols = host.rows;
+    const device::DeviceCsr<double> a(host);
+    OnePassPlan<double> plan;
+    REQUIRE(plan.create({a.rows, a.cols, a.nnz, a.row_offsets.data(), a.column_indices.data()},
+                        {.overlap = true}) == cudaSuccess);
+    REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+    CHECK(right_powers(host, [&](const double* x, double* y, cudaStream_t stream) {
+            CHECK(plan.multiply(1, a.values.data(), x, 0, y, stream) == cudaSuccess);
+          }) == 12);
+  }
+  // Shares of one step, so that the mutant needs no loop.
+  const Csr<double> host = [] {
+    Csr<double> square = csr_of<double>(Lengths(300, 7));
+    for (Index& column : square.column_indices) column %= square.rows;
+    square.cols = square.rows;
+    return square;
+  }();
+  const device::DeviceCsr<double> a(host);
+  Shares<double> shares(host.row_offsets, 192, 40);
+  CHECK(right_powers(host, [&](const double* x, double* y, cudaStream_t stream) {
+          const OnePassArguments<double> arguments{shares.count,
+                                                   192,
+                                                   shares.shares.data(),
+                                                   a.row_offsets.data(),
+                                                   a.column_indices.data(),
+                                                   a.values.data(),
+                                                   1,
+                                                   x,
+                                                   0,
+                                                   y,
+                                                   shares.partial_sums.data(),
+                                                   shares.unstarted.data()};
+          device::launch(late_wait_kernel<double>, {dim3(shares.count), dim3(32), 0, stream, true},
+                         arguments);
+        }) < 6);
+  if (simt::is_instrumented()) {
+    CHECK(simt::take_report().find("before it waits by cudaGrid") != std::string::npos);
+  }
+  cudaGetLastError();
+}
+#endif
+
+TEST_CASE("one pass: a plan refuses what it cannot do, and empty matrices need nothing", "[06]") {
+  OnePassPlan<float> plan;
+  const Buffer<int> offsets("row_offsets", std::vector<int>{0, 0});
+  Buffer<float> workspace("workspace", 8);
+  CHECK(plan.create({-1, 1, 0, nullptr, nullptr}) == cudaErrorInvalidValue);
+  CHECK(plan.create({1, 1, -1, offsets.data(), nullptr}) == cudaErrorInvalidValue);
+  CHECK(plan.create({1, 1, 0, nullptr, nullptr}) == cudaErrorInvalidValue);
+  CHECK(plan.create({1, 1, 1, offsets.data(), nullptr}) == cudaErrorInvalidValue);
+  const CsrPattern largest{std::numeric_limits<int>::max(), 1, std::numeric_limits<int>::max(),
+                           offsets.data(), offsets.data()};
+  CHECK(plan.create(largest) == cudaErrorInvalidValue);
+  const CsrPattern one_empty_row{1, 1, 0, offsets.data(), nullptr};
+  CHECK(plan.create(one_empty_row, {}, workspace.data() + 1) == cudaErrorInvalidValue);
+  CHECK(plan.create({}) == cudaSuccess);
+  CHECK(plan.workspace_bytes() == 0);
+  CHECK(plan.prepare(nullptr) == cudaSuccess);
+  CHECK(plan.multiply(1, nullptr, nullptr, 0, nullptr, nullptr) == cudaSuccess);
+}
+
+}  // namespace
+}  // namespace spmv
