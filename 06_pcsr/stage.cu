@@ -136,7 +136,7 @@ class PcsrOnePass final : public Spmv<T> {
   explicit PcsrOnePass(const Problem<T>& problem) : a_(problem.csr) { create(); }
 
   void preprocess(cudaStream_t stream) override {
-    device::check(plan_.prepare(stream), "dividing the matrix into shares");
+    device::check(plan_.prepare(stream), "dividing the matrix into tiles");
   }
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
     device::check(plan_.multiply(alpha, a_.values.data(), x, beta, y, stream),
@@ -148,12 +148,12 @@ class PcsrOnePass final : public Spmv<T> {
   }
   std::size_t matrix_bytes() const override {
     if (plan_.lanes_per_row() > 0) return a_.bytes();
-    return a_.bytes() + (plan_.shape().share_count + 1) * sizeof(Share);
+    return a_.bytes() + (plan_.shape().tile_count + 1) * sizeof(Tile);
   }
   std::string choice() const override {
     if (const int lanes = plan_.lanes_per_row())
       return std::to_string(lanes) + (lanes == 1 ? " lane per row" : " lanes per row");
-    return "shares of " + std::to_string(plan_.shape().window);
+    return "tiles of " + std::to_string(plan_.shape().tile_items);
   }
 
  private:

@@ -63,8 +63,8 @@ struct PersistentMachine<T>::OnGpu {
   device::Buffer<T> x;                // both buffers
   device::Buffer<unsigned> arrivals;  // of each part
   device::Buffer<Word> norms;
-  unsigned window = 0;  // the length of a share, in rows and nonzeros
-  device::Buffer<Share> shares;
+  unsigned tile_items = 0;  // the length of a tile, in rows and nonzeros
+  device::Buffer<Tile> tiles;
   device::Buffer<PartialSum<T>> partial_sums;
   device::Buffer<unsigned> unstarted;
   device::Buffer<double> block_sums;
@@ -265,7 +265,7 @@ void PersistentMachine<T>::choose_grid(int wanted_blocks) {
     fit = std::min(fit, part.resident_blocks);
     useful =
         std::max(useful, kernel_ == PersistentKernel::kShares
-                             ? device::divide_up(part.rows + part.nnz, 1LL * kOnePassLeastWindow)
+                             ? device::divide_up(part.rows + part.nnz, 1LL * kOnePassLeastItems)
                              : device::divide_up(lanes_ * part.rows, 32LL));
   }
   const int warps = static_cast<int>(std::min(useful, 1LL << 20));
@@ -286,22 +286,22 @@ void PersistentMachine<T>::divide(int p, OnGpu& mine) {
       one_pass_shape<T>(mine.csr.rows, mine.layout.local_cols, mine.csr.nnz,
                         std::max(blocks_ * threads_ / OnePassPolicy<T>::kThreads, 1),
                         device::attribute(cudaDevAttrL2CacheSize));
-  const int count = shape.share_count;
-  mine.window = shape.window;
-  mine.shares = device::Buffer<Share>("shares", count + 1);
+  const int count = shape.tile_count;
+  mine.tile_items = shape.tile_items;
+  mine.tiles = device::Buffer<Tile>("tiles", count + 1);
   mine.partial_sums = device::Buffer<PartialSum<T>>("partial_sums", 2 * count);
   mine.unstarted = device::Buffer<unsigned>("unstarted", count);
   if (count == 0) return;
   constexpr int kThreads = 128;
-  device::launch(find_shares_kernel<T>,
+  device::launch(find_tiles_kernel<T>,
                  {dim3(device::divide_up(count + 1, kThreads / 32)), dim3(kThreads)}, count,
-                 mine.window, kOnePassOverhang, mine.csr.rows, mine.csr.nnz,
-                 mine.csr.row_offsets.data(), mine.shares.data(), mine.partial_sums.data(),
+                 mine.tile_items, kOnePassOverhang, mine.csr.rows, mine.csr.nnz,
+                 mine.csr.row_offsets.data(), mine.tiles.data(), mine.partial_sums.data(),
                  mine.unstarted.data());
   device::check(cudaDeviceSynchronize(), "finding shares");
-  const std::vector<Share> shares = mine.shares.download();
-  const auto with_boundary = std::count_if(shares.begin(), shares.end() - 1, [&](Share share) {
-    return (share.row & ~kCutRow) < boundary_rows;
+  const std::vector<Tile> tiles = mine.tiles.download();
+  const auto with_boundary = std::count_if(tiles.begin(), tiles.end() - 1, [&](Tile tile) {
+    return (tile.row & ~kCutRow) < boundary_rows;
   });
   boundary_warps = std::min(static_cast<int>(with_boundary), warps);
 }
@@ -375,9 +375,9 @@ void PersistentMachine<T>::describe(int p, OnGpu& mine) {
   view.neighbour = mine.neighbours.data();
   view.runs = static_cast<int>(runs.size());
   view.run = mine.runs.data();
-  view.product.share_count = static_cast<int>(mine.unstarted.size());
-  view.product.window = mine.window;
-  view.product.shares = mine.shares.data();
+  view.product.tile_count = static_cast<int>(mine.unstarted.size());
+  view.product.tile_items = mine.tile_items;
+  view.product.tiles = mine.tiles.data();
   view.product.row_offsets = view.row_offsets;
   view.product.column_indices = view.column_indices;
   view.product.values = view.values;

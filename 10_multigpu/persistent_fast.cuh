@@ -249,15 +249,15 @@ __global__ void __launch_bounds__(kPersistentSharesThreads, 1)
     OnePassArguments<T> a = part.product;
     a.y = part.x[(k + 1) % 2];
     bool has_begun = false;
-    for (int share = block * warps + warp; share < a.share_count; share += here.blocks * warps) {
-      OnePassWarp<T, PersistentVectors<T>> agent(a, shared, share, vectors);
+    for (int tile = block * warps + warp; tile < a.tile_count; tile += here.blocks * warps) {
+      OnePassAgent<T, PersistentVectors<T>> agent(a, shared, tile, vectors);
       if (!agent.is_empty()) {
-        agent.load_first_step();
+        agent.load_first_items();
         agent.load_row_ends();
       }
       if (!has_begun && !frame.begin(k, vectors.alpha)) return;
       has_begun = true;
-      multiply_share(agent);
+      multiply_tile(agent);
     }
     if (!has_begun && !frame.begin(k, vectors.alpha)) return;
     if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);
@@ -282,8 +282,8 @@ __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
   for (int step = 0; step < steps; ++step) {
     PersistentVectors<T> vectors{part, part.x[step % 2], static_cast<T>(here.factor), step};
     T* y = part.x[(step + 1) % 2];
-    int column[kRowsItems];
-    T value[kRowsItems];
+    int column[kRowsItemsPerThread];
+    T value[kRowsItemsPerThread];
     int k = 0, end = 0, next_k = 0, next_end = 0;  // of the lane's row, and of the one after it
     const auto find = [&](int row) {
       next_k = next_end = 0;
@@ -293,7 +293,7 @@ __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
       }
     };
     const auto load = [&] {
-      load_round<lanes>(here.read_once, part.column_indices, part.values, k, end, column, value);
+      load_items<lanes>(here.read_once, part.column_indices, part.values, k, end, column, value);
     };
     find(thread / lanes);
     k = next_k, end = next_end;
@@ -305,14 +305,14 @@ __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
     for (int first = thread / 32 * 32 / lanes; first < part.rows; first += groups, row += groups) {
       T sum = 0;
       while (true) {
-        T product[kRowsItems];
+        T product[kRowsItemsPerThread];
 #pragma unroll
-        for (int j = 0; j < kRowsItems; ++j) {
+        for (int j = 0; j < kRowsItemsPerThread; ++j) {
           product[j] = k + lanes * j < end ? value[j] * vectors.element(column[j]) : T{0};
         }
 #pragma unroll
-        for (int j = 0; j < kRowsItems; ++j) sum += product[j];
-        k += lanes * kRowsItems;
+        for (int j = 0; j < kRowsItemsPerThread; ++j) sum += product[j];
+        k += lanes * kRowsItemsPerThread;
         if (k >= end) break;
         load();
       }

@@ -1,13 +1,13 @@
 // Step 06, one pass: PCSR whose products never leave shared memory.
 //
 // PCSR reads values and column indices fully coalesced, whatever the row lengths are, but writes an
-// array of products and reads it again. Here a warp multiplies 256 nonzeros of its share at a time
-// (a *step*) and leaves the products in shared memory, where a segmented scan (step 05) adds up the
-// rows. A nonzero costs 12 bytes in double precision instead of 28, and long rows cost as much as
-// short ones. The sum of a row that goes on after the step is carried in a register.
+// array of products and reads it again. Here a warp multiplies 256 nonzeros of its tile at a time
+// (an *iteration*) and leaves the products in shared memory, where a segmented scan (step 05) adds
+// up the rows. A nonzero costs 12 bytes in double precision instead of 28, and long rows cost as
+// much as short ones. The sum of a row that goes on after the iteration is carried in a register.
 //
-//   lane     multiplies every 32nd of the step's 256 nonzeros; adds up 8 consecutive products
-//   warp     owns a share of the nonzeros and rows (tiles.cuh)
+//   lane     multiplies every 32nd of the iteration's 256 nonzeros; adds up 8 consecutive products
+//   warp     owns a tile of the nonzeros and rows (tiles.cuh)
 //   block    nothing but the shared memory of its warps: there is no block-wide barrier
 //
 // The file holds, in CUB's order: the policy (constants), the kernel's arguments, the shared memory
@@ -32,19 +32,19 @@ namespace spmv {
 
 template <typename T>
 struct OnePassPolicy {
-  static constexpr int kThreads = 384;  // per block, at most
-  static constexpr int kBlocks = 2;     // per multiprocessor
-  static constexpr int kItems = 8;      // nonzeros per lane and step
-  static constexpr int kStep = 32 * kItems;
+  static constexpr int kThreads = 384;       // per block, at most
+  static constexpr int kBlocks = 2;          // per multiprocessor
+  static constexpr int kItemsPerThread = 8;  // nonzeros per lane and iteration
+  static constexpr int kIterationItems = 32 * kItemsPerThread;
   static constexpr int kPack =
       16 / sizeof(T);  // products that a lane reads from shared memory at once
   // The products of a lane are padded by 16 bytes, or all lanes' would begin in the same few banks.
-  static constexpr int kStride = kItems + kPack;
-  static constexpr int kEndWords = kStep / 32;
+  static constexpr int kStride = kItemsPerThread + kPack;
+  static constexpr int kEndWords = kIterationItems / 32;
 
   static_assert(kThreads % 32 == 0, "a block is a whole number of warps");
-  static_assert(kItems % kPack == 0, "a lane reads whole packs");
-  static_assert(32 % kItems == 0, "the row-end bits of a lane lie in one word");
+  static_assert(kItemsPerThread % kPack == 0, "a lane reads whole packs");
+  static_assert(32 % kItemsPerThread == 0, "the row-end bits of a lane lie in one word");
   static_assert(kEndWords <= 32, "one lane clears one word of row-end bits");
 };
 
@@ -52,9 +52,9 @@ struct OnePassPolicy {
 
 template <typename T>
 struct OnePassArguments {
-  int share_count;
-  unsigned window;  // rows and nonzeros per share
-  const Share* shares;
+  int tile_count;
+  unsigned tile_items;  // rows and nonzeros per tile
+  const Tile* tiles;
   const int* row_offsets;
   const int* column_indices;
   const T* values;
@@ -74,9 +74,9 @@ struct OnePassShared {
   alignas(16) T products[32 * Policy::kStride];
   unsigned row_ends[Policy::kEndWords];  // one bit per product: the last of its row?
 
-  // Where product i of the step is stored.
+  // Where product i of the iteration is stored.
   static __device__ __forceinline__ int place(int i) {
-    return i + i / Policy::kItems * Policy::kPack;
+    return i + i / Policy::kItemsPerThread * Policy::kPack;
   }
 };
 
@@ -100,121 +100,124 @@ struct PlainVectors {
 
 // --- The warp agent -----------------------------------------------------------------------------
 
-// One warp and its share. All lanes of the warp call every method. The order of the phases is that
+// One warp and its tile. All lanes of the warp call every method. The order of the phases is that
 // of pcsr_one_pass_kernel below; before wait_for_previous_kernel() only the constructor,
-// load_first_step() and load_row_ends() may be called: they read the matrix and the plan, and
+// load_first_items() and load_row_ends() may be called: they read the matrix and the plan, and
 // nothing that a product writes.
 //
-// State between steps (invariant at the loop's head):
-//   step_            the first nonzero of the step, a multiple of 8; column_ and value_ hold lane's
-//                    nonzeros step_ + lane + 32 j, j = 0, ..., 7
+// State between iterations (invariant at the loop's head):
+//   iteration_begin_ the first nonzero of the iteration, a multiple of 8; column_ and value_ hold
+//                    lane's nonzeros iteration_begin_ + lane + 32 j, j = 0, ..., 7
 //   row_, begin_     the row that ends next, and where it begins
-//   end_[b]          where row row_ + 32 b + lane ends; kNoEnd if not in this share
-//   carry_           the sum so far of row row_ over the steps before; over all lanes together if
-//                    carry_spread_, else in lane 0
+//   end_[b]          where row row_ + 32 b + lane ends; kNoEnd if not in this tile
+//   carry_           the sum so far of row row_ over the iterations before; over all lanes together
+//                    if carry_spread_, else in lane 0
 //   shared.row_ends  all 0
 template <typename T, typename Vectors = PlainVectors<T>>
-class OnePassWarp {
+class OnePassAgent {
  public:
   using Policy = OnePassPolicy<T>;
-  static constexpr int kItems = Policy::kItems;
-  static constexpr int kStep = Policy::kStep;
+  static constexpr int kItemsPerThread = Policy::kItemsPerThread;
+  static constexpr int kIterationItems = Policy::kIterationItems;
   static constexpr unsigned kAll = 0xffffffffu;
-  static constexpr int kNoEnd = 0x7fffffff;  // sentinel: the row ends in a later share
+  static constexpr int kNoEnd = 0x7fffffff;  // sentinel: the row ends in a later tile
 
-  // Reads the share's borders. `share` must be warp-uniform and less than arguments.share_count.
-  __device__ __forceinline__ OnePassWarp(const OnePassArguments<T>& arguments,
-                                         OnePassShared<T>& shared, int share, Vectors& vectors)
-      : a_(arguments), shared_(shared), vectors_(vectors), share_(share), lane_(threadIdx.x % 32) {
-    const Share border = a_.shares[share + lane_ % 2];  // its begin, and its end
+  // Reads the tile's borders. `tile` must be warp-uniform and less than arguments.tile_count.
+  __device__ __forceinline__ OnePassAgent(const OnePassArguments<T>& arguments,
+                                          OnePassShared<T>& shared, int tile, Vectors& vectors)
+      : a_(arguments), shared_(shared), vectors_(vectors), tile_(tile), lane_(threadIdx.x % 32) {
+    const Tile border = a_.tiles[tile + lane_ % 2];  // its begin, and its end
     // Broadcasting makes values warp-uniform, so that the compiler emits no reconvergence code for
     // branches that depend on them.
     const int first = __shfl_sync(kAll, border.row, 0);
     const int end = __shfl_sync(kAll, border.row, 1);
     nnz_begin_ = __shfl_sync(kAll, border.nnz_begin, 0);
     nnz_end_ = __shfl_sync(kAll, border.nnz_begin, 1);
-    rows_ = ShareRows{first & ~kCutRow, end & ~kCutRow, first < 0, end < 0};
+    rows_ = TileRows{first & ~kCutRow, end & ~kCutRow, first < 0, end < 0};
     row_ = rows_.first;
-    step_ = nnz_begin_ & ~7;  // begins with a whole sector
+    iteration_begin_ = nnz_begin_ & ~7;  // begins with a whole sector
   }
 
-  // No row of the share has nonzeros in it.
+  // No row of the tile has nonzeros in it.
   __device__ __forceinline__ bool is_empty() const { return nnz_begin_ == nnz_end_; }
 
-  // All there is to do for an empty share.
+  // All there is to do for an empty tile.
   __device__ __forceinline__ void write_empty_rows() {
     for (int r = rows_.first + lane_; r < rows_.end; r += 32) write(r, T{0});
   }
 
-  // Loads the columns and values of the share's first step.
-  __device__ __forceinline__ void load_first_step() { load_step(step_); }
+  // Loads the columns and values of the tile's first iteration.
+  __device__ __forceinline__ void load_first_items() { load_items(iteration_begin_); }
 
   // Loads where the first row begins, where the first 64 rows end, and where cut rows lie.
   __device__ __forceinline__ void load_row_ends() {
-    cut_row_ = shares_of_cut_row(a_.window, rows_, a_.row_offsets);
+    cut_row_ = tiles_of_cut_row(a_.tile_items, rows_, a_.row_offsets);
     begin_ = a_.row_offsets[row_];
     end_[0] = end_of(row_ + lane_);
     end_[1] = end_of(row_ + 32 + lane_);
     if (lane_ < Policy::kEndWords) shared_.row_ends[lane_] = 0;
   }
 
-  // Tells the other shares of its cut rows that this one has started.
+  // Tells the other tiles of its cut rows that this one has started.
   __device__ __forceinline__ void start() {
     if (cut_row_.first >= 0) unstarted_ = atomicSub(&a_.unstarted[cut_row_.first], 1u);
     __syncwarp();
   }
 
-  // product_ = value times x for the nonzeros of the step that belong to the share, 0 for others.
+  // product_ = value times x for the nonzeros of the iteration that belong to the tile, 0 for
+  // others.
   __device__ __forceinline__ void multiply() {
-    const int left = nnz_end_ - step_;
+    const int left = nnz_end_ - iteration_begin_;
     // exercise: begin
 #pragma unroll
-    for (int j = 0; j < kItems; ++j) product_[j] = value_[j] * vectors_.element(column_[j]);
-    if (step_ + lane_ < nnz_begin_) product_[0] = 0;
-    if (left < kStep) {
+    for (int j = 0; j < kItemsPerThread; ++j)
+      product_[j] = value_[j] * vectors_.element(column_[j]);
+    if (iteration_begin_ + lane_ < nnz_begin_) product_[0] = 0;
+    if (left < kIterationItems) {
 #pragma unroll
-      for (int j = 0; j < kItems; ++j) {
+      for (int j = 0; j < kItemsPerThread; ++j) {
         if (lane_ + 32 * j >= left) product_[j] = 0;
       }
     }
     // exercise: end
-    last_step_ = left <= kStep;
-    step_end_ = last_step_ ? nnz_end_ : step_ + kStep;
+    last_iteration_ = left <= kIterationItems;
+    iteration_end_ = last_iteration_ ? nnz_end_ : iteration_begin_ + kIterationItems;
   }
 
-  // Loads the columns and values of the step after this one, if there is one; they are in flight
-  // while the rows of this step are added up.
-  __device__ __forceinline__ void load_next_step() {
-    if (!last_step_) load_step(step_end_);
+  // Loads the columns and values of the iteration after this one, if there is one; they are in
+  // flight while the rows of this iteration are added up.
+  __device__ __forceinline__ void load_next_items() {
+    if (!last_iteration_) load_items(iteration_end_);
   }
 
-  // Whether a row ends in this step. If none does, no scan is needed.
-  __device__ __forceinline__ bool row_ends_in_step() const {
-    return __shfl_sync(kAll, end_[0], 0) <= step_end_;
+  // Whether a row ends in this iteration. If none does, no scan is needed.
+  __device__ __forceinline__ bool row_ends_in_iteration() const {
+    return __shfl_sync(kAll, end_[0], 0) <= iteration_end_;
   }
 
-  // No row ends: the step's products are added to the carry, each lane's to its own.
+  // No row ends: the iteration's products are added to the carry, each lane's to its own.
   __device__ __forceinline__ void add_to_carry() {
     // exercise: begin
 #pragma unroll
-    for (int j = 0; j < kItems; ++j) carry_ += product_[j];
+    for (int j = 0; j < kItemsPerThread; ++j) carry_ += product_[j];
     carry_spread_ = true;
     // exercise: end
   }
 
-  // Stores product i of the step, i = lane + 32 j, at place(i).
+  // Stores product i of the iteration, i = lane + 32 j, at place(i).
   __device__ __forceinline__ void store_products() {
     // exercise: begin
 #pragma unroll
-    for (int j = 0; j < kItems; ++j) {
+    for (int j = 0; j < kItemsPerThread; ++j) {
       shared_.products[OnePassShared<T>::place(lane_) + OnePassShared<T>::place(32) * j] =
           product_[j];
     }
     // exercise: end
   }
 
-  // Sets the bit of the last product of each row that ends in this step, counts these rows_done_,
-  // and loads where the rows after them end. Visible to the warp after the next __syncwarp().
+  // Sets the bit of the last product of each row that ends in this iteration, counts these
+  // rows_done_, and loads where the rows after them end. Visible to the warp after the next
+  // __syncwarp().
   __device__ __forceinline__ void mark_row_ends() {
     // exercise: begin
     rows_done_ = mark(end_[0]);
@@ -232,7 +235,7 @@ class OnePassWarp {
   }
 
   // The segmented scan. After it, the product at which a row ends holds the row's sum over this
-  // step and the carry, and carry_, in lane 0, the sum of the products after the last row end.
+  // iteration and the carry, and carry_, in lane 0, the sum of the products after the last row end.
   __device__ __forceinline__ void scan_segments() {
     // exercise: begin
     if (carry_spread_) carry_ = sum_of_warp(carry_);
@@ -241,10 +244,11 @@ class OnePassWarp {
     // place.
     T* own = &shared_.products[lane_ * Policy::kStride];
     const unsigned own_ends =
-        shared_.row_ends[lane_ * kItems / 32] >> (lane_ * kItems % 32) & ((1u << kItems) - 1);
+        shared_.row_ends[lane_ * kItemsPerThread / 32] >> (lane_ * kItemsPerThread % 32) &
+        ((1u << kItemsPerThread) - 1);
     T sum = lane_ == 0 ? carry_ : T{0};
 #pragma unroll
-    for (int j = 0; j < kItems / Policy::kPack; ++j) {
+    for (int j = 0; j < kItemsPerThread / Policy::kPack; ++j) {
       const Pack<T> pack = *reinterpret_cast<const Pack<T>*>(&own[j * Policy::kPack]);
 #pragma unroll
       for (int i = 0; i < Policy::kPack; ++i) {
@@ -274,7 +278,7 @@ class OnePassWarp {
     // exercise: end
   }
 
-  // Writes y of the rows_done_ rows that end in this step (of the head of the share its partial
+  // Writes y of the rows_done_ rows that end in this iteration (of the head of the tile its partial
   // sum), one row per lane, and goes on to the rows after them.
   __device__ __forceinline__ void write_rows() {
     if (lane_ < Policy::kEndWords) shared_.row_ends[lane_] = 0;
@@ -298,18 +302,18 @@ class OnePassWarp {
     __syncwarp();
   }
 
-  // Goes on to the step after this one; false if there is none.
-  __device__ __forceinline__ bool next_step() {
-    step_ = step_end_;
-    return !last_step_;
+  // Goes on to the iteration after this one; false if there is none.
+  __device__ __forceinline__ bool next_iteration() {
+    iteration_begin_ = iteration_end_;
+    return !last_iteration_;
   }
 
-  // Publishes the partial sum of the tail, and finishes the rows of which this share started last.
+  // Publishes the partial sum of the tail, and finishes the rows of which this tile started last.
   __device__ __forceinline__ void finish_cut_rows() {
     // exercise: begin
     if (rows_.tail_cut) {
       carry_ = sum_of_warp(carry_);
-      if (lane_ == 0) publish(a_.partial_sums[2LL * share_ + !rows_.is_piece()], carry_);
+      if (lane_ == 0) publish(a_.partial_sums[2LL * tile_ + !rows_.is_piece()], carry_);
     }
     const unsigned started_last = __ballot_sync(kAll, unstarted_ == 1);
     for (int side = 0; side < 2; ++side) {  // head, tail
@@ -323,21 +327,21 @@ class OnePassWarp {
   }
 
  private:
-  // Loads the columns and values of the step that begins at `from`, coalesced: 32 lanes, 32
+  // Loads the columns and values of the iteration that begins at `from`, coalesced: 32 lanes, 32
   // consecutive nonzeros. They are read once (__ldcs): the caches evict them first, and keep x.
-  __device__ __forceinline__ void load_step(int from) {
-    if (nnz_end_ - from >= kStep) {
+  __device__ __forceinline__ void load_items(int from) {
+    if (nnz_end_ - from >= kIterationItems) {
       const int* own_columns = a_.column_indices + from + lane_;
       const T* own_values = a_.values + from + lane_;
 #pragma unroll
-      for (int j = 0; j < kItems; ++j) {
+      for (int j = 0; j < kItemsPerThread; ++j) {
         column_[j] = __ldcs(&own_columns[32 * j]);
         value_[j] = __ldcs(&own_values[32 * j]);
       }
-    } else {  // beyond the share's last nonzero: that one again
+    } else {  // beyond the tile's last nonzero: that one again
       const int last = nnz_end_ - 1 - from;
 #pragma unroll
-      for (int j = 0; j < kItems; ++j) {
+      for (int j = 0; j < kItemsPerThread; ++j) {
         const int k = from + min(lane_ + 32 * j, last);
         column_[j] = __ldcs(&a_.column_indices[k]);
         value_[j] = __ldcs(&a_.values[k]);
@@ -355,43 +359,44 @@ class OnePassWarp {
     return row < rows_.end ? a_.row_offsets[row + 1] : kNoEnd;
   }
 
-  // Marks the end of one row per lane, if it lies in this step; returns how many lanes' rows end
-  // before step_end_.
+  // Marks the end of one row per lane, if it lies in this iteration; returns how many lanes' rows
+  // end before iteration_end_.
   __device__ __forceinline__ int mark(int end) {
-    const bool ends = end <= step_end_;
-    if (ends && end > step_) {
-      const unsigned i = end - 1 - step_;
+    const bool ends = end <= iteration_end_;
+    if (ends && end > iteration_begin_) {
+      const unsigned i = end - 1 - iteration_begin_;
       atomicOr(&shared_.row_ends[i / 32], 1u << i % 32);
     }
     return __popc(__ballot_sync(kAll, ends));
   }
 
-  // Row row_ + q, if it ends in this step. An empty row has no product: its sum is 0.
+  // Row row_ + q, if it ends in this iteration. An empty row has no product: its sum is 0.
   __device__ __forceinline__ void write_row(int q, int begin, int end) {
     if (q >= rows_done_) return;
-    const T sum = begin < end ? shared_.products[OnePassShared<T>::place(end - 1 - step_)] : T{0};
+    const T sum =
+        begin < end ? shared_.products[OnePassShared<T>::place(end - 1 - iteration_begin_)] : T{0};
     if (begin >= nnz_begin_) {
       write(row_ + q, sum);
     } else {
-      publish(a_.partial_sums[2LL * share_], sum);
+      publish(a_.partial_sums[2LL * tile_], sum);
     }
   }
 
   const OnePassArguments<T>& a_;
   OnePassShared<T>& shared_;
   Vectors& vectors_;
-  const int share_;
+  const int tile_;
   const int lane_;
-  ShareRows rows_;
-  int nnz_begin_, nnz_end_;  // of the share
-  SharesOfRow cut_row_;      // lanes 0 and 1: see shares_of_cut_row()
-  unsigned unstarted_ = 0;   // and how many of these had not started, this share included
+  TileRows rows_;
+  int nnz_begin_, nnz_end_;  // of the tile
+  TilesOfRow cut_row_;       // lanes 0 and 1: see tiles_of_cut_row()
+  unsigned unstarted_ = 0;   // and how many of these had not started, this tile included
 
-  int step_, step_end_ = 0;
-  bool last_step_ = false;
-  int column_[kItems];
-  T value_[kItems];
-  T product_[kItems];
+  int iteration_begin_, iteration_end_ = 0;
+  bool last_iteration_ = false;
+  int column_[kItemsPerThread];
+  T value_[kItemsPerThread];
+  T product_[kItemsPerThread];
   int row_, begin_ = 0, end_[2] = {};
   int rows_done_ = 0, next_begin_ = 0, next_end_[2] = {};  // between mark_row_ends and write_rows
   T carry_ = 0;
@@ -399,53 +404,53 @@ class OnePassWarp {
 };
 
 // All phases behind wait_for_previous_kernel().
-template <typename Warp>
-__device__ __forceinline__ void multiply_share(Warp& warp) {
-  if (warp.is_empty()) return warp.write_empty_rows();
-  warp.start();
+template <typename Agent>
+__device__ __forceinline__ void multiply_tile(Agent& agent) {
+  if (agent.is_empty()) return agent.write_empty_rows();
+  agent.start();
   do {
-    warp.multiply();
-    // Not before the share's first elements of x are there: the next kernel loads, too. Calls after
+    agent.multiply();
+    // Not before the tile's first elements of x are there: the next kernel loads, too. Calls after
     // the first have no effect.
     let_next_kernel_start();
-    const bool row_ends = warp.row_ends_in_step();
+    const bool row_ends = agent.row_ends_in_iteration();
     if (row_ends) {
-      warp.store_products();
+      agent.store_products();
     } else {
-      warp.add_to_carry();
+      agent.add_to_carry();
     }
-    warp.load_next_step();
+    agent.load_next_items();
     if (row_ends) {
-      warp.mark_row_ends();
-      warp.scan_segments();
-      warp.write_rows();
+      agent.mark_row_ends();
+      agent.scan_segments();
+      agent.write_rows();
     }
-  } while (warp.next_step());
-  warp.finish_cut_rows();
+  } while (agent.next_iteration());
+  agent.finish_cut_rows();
 }
 
 // --- The kernel ---------------------------------------------------------------------------------
 
-// Any number of warps per block up to Policy::kThreads / 32, one share per warp, and one
+// Any number of warps per block up to Policy::kThreads / 32, one tile per warp, and one
 // OnePassShared per warp of dynamic shared memory.
 template <typename T>
 __global__ void __launch_bounds__(OnePassPolicy<T>::kThreads, OnePassPolicy<T>::kBlocks)
     pcsr_one_pass_kernel(const __grid_constant__ OnePassArguments<T> a) {
   extern __shared__ __align__(16) unsigned char one_pass_shared[];
   const int warp_of_block = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
-  const int share = blockIdx.x * (blockDim.x / 32) + warp_of_block;
-  if (share >= a.share_count) return;
+  const int tile = blockIdx.x * (blockDim.x / 32) + warp_of_block;
+  if (tile >= a.tile_count) return;
   PlainVectors<T> vectors{a.x, a.alpha};
-  OnePassWarp<T> warp(a, reinterpret_cast<OnePassShared<T>*>(one_pass_shared)[warp_of_block], share,
-                      vectors);
+  OnePassAgent<T> agent(a, reinterpret_cast<OnePassShared<T>*>(one_pass_shared)[warp_of_block],
+                        tile, vectors);
 
   // The matrix, which no kernel just before this one writes.
-  if (!warp.is_empty()) {
-    warp.load_first_step();
-    warp.load_row_ends();
+  if (!agent.is_empty()) {
+    agent.load_first_items();
+    agent.load_row_ends();
   }
   wait_for_previous_kernel();  // x, y and the partial sums from here on
-  multiply_share(warp);
+  multiply_tile(agent);
 }
 
 }  // namespace spmv

@@ -1,10 +1,10 @@
-// Step 06, one pass: rows that lie in several shares.
+// Step 06, one pass: rows that lie in several tiles.
 //
-// Each share of a cut row counts down a counter of that row when it starts, and publishes its
+// Each tile of a cut row counts down a counter of that row when it starts, and publishes its
 // partial sum when it has it. The warp that starts last (it finds the counter at 1) adds up the
-// partial sums in the order of the shares, so that the result has the same bits in every run. It
+// partial sums in the order of the tiles, so that the result has the same bits in every run. It
 // waits for the others; that cannot deadlock, since all of them have started, so they are resident
-// and need nothing from it. The counter costs no time: its value is used at the end of the share.
+// and need nothing from it. The counter costs no time: its value is used at the end of the tile.
 //
 // A partial sum and a separate flag would need a fence between the two stores, which waits for all
 // earlier stores of the warp, and an acquire on the reader's side, which invalidates the L1 cache
@@ -12,11 +12,11 @@
 // 64-bit word, which is written atomically, so no fence is needed. The reader polls until the flag
 // is set and stores 0 for the next product.
 //
-//   lane 0   counts the share for the row in which it begins (its *head*)
-//   lane 1   counts the share for the row in which it ends (its *tail*)
+//   lane 0   counts the tile for the row in which it begins (its *head*)
+//   lane 1   counts the tile for the row in which it ends (its *tail*)
 //   warp     adds up the partial sums of a row if it was the last to start
 //
-// Used by OnePassWarp (agent.cuh); tested in test.cu, "one pass: ... cut".
+// Used by OnePassAgent (agent.cuh); tested in test.cu, "one pass: ... cut".
 #pragma once
 
 #ifndef __CUDACC_RTC__
@@ -93,27 +93,27 @@ __device__ __forceinline__ T value_of(const PartialSum<T>& read) {
 
 // --- Cut rows -----------------------------------------------------------------------------------
 
-// The rows of a share, from its Share and the next one's.
-struct ShareRows {
+// The rows of a tile, from its Tile and the next one's.
+struct TileRows {
   int first;      // the row in which it begins
-  int end;        // rows before it end in this share
-  bool head_cut;  // `first` began in an earlier share
-  bool tail_cut;  // `end` has nonzeros in this share, and in the next
+  int end;        // rows before it end in this tile
+  bool head_cut;  // `first` began in an earlier tile
+  bool tail_cut;  // `end` has nonzeros in this tile, and in the next
 
-  // Row `first` began earlier and goes on: the share has nothing but a piece of it.
+  // Row `first` began earlier and goes on: the tile has nothing but a piece of it.
   __device__ __forceinline__ bool is_piece() const { return head_cut && first == end; }
 };
 
-// The shares in which a cut row lies; `first` is also its element of `unstarted`.
-struct SharesOfRow {
+// The tiles in which a cut row lies; `first` is also its element of `unstarted`.
+struct TilesOfRow {
   int first = -1;  // there is none
   int last = -1;
 };
 
-// For lane 0 those of the share's head, for lane 1 those of its tail, if they are cut. (A piece has
+// For lane 0 those of the tile's head, for lane 1 those of its tail, if they are cut. (A piece has
 // a head only, so that it is counted once.)
-__device__ __forceinline__ SharesOfRow shares_of_cut_row(unsigned window, const ShareRows& rows,
-                                                         const int* row_offsets) {
+__device__ __forceinline__ TilesOfRow tiles_of_cut_row(unsigned tile_items, const TileRows& rows,
+                                                       const int* row_offsets) {
   const int lane = threadIdx.x % 32;
   int row = -1;
   if (lane == 0 && rows.head_cut) {
@@ -122,12 +122,13 @@ __device__ __forceinline__ SharesOfRow shares_of_cut_row(unsigned window, const 
     row = rows.end;
   }
   if (row < 0) return {};
-  return {share_of(row_offsets[row], row, window), share_of(row_offsets[row + 1] - 1, row, window)};
+  return {tile_of(row_offsets[row], row, tile_items),
+          tile_of(row_offsets[row + 1] - 1, row, tile_items)};
 }
 
-// Adds up the partial sums of one cut row, in shares `first` to `last`, and writes its element of
+// Adds up the partial sums of one cut row, in tiles `first` to `last`, and writes its element of
 // y; called by all lanes of the warp that started last, after it has published its own. Each lane
-// polls up to 8 partial sums at a time, so that a row of 256 shares costs one round trip to the L2
+// polls up to 8 partial sums at a time, so that a row of 256 tiles costs one round trip to the L2
 // cache.
 template <typename T, typename Vectors>
 __device__ __forceinline__ void finish_cut_row(int row, int first, int last, T alpha, T beta, T* y,
@@ -137,10 +138,10 @@ __device__ __forceinline__ void finish_cut_row(int row, int first, int last, T a
   T total = 0;
   constexpr int kPolled = 8;  // per lane, at a time
   for (int s = first + lane; s <= last; s += 32 * kPolled) {
-    // The row is the tail of its first share and the head of the others.
+    // The row is the tail of its first tile and the head of the others.
     const auto partial_sum = [&](int j) -> PartialSum<T>& {
-      const int share = s + 32 * j;
-      return partial_sums[2LL * share + (share == first)];
+      const int tile = s + 32 * j;
+      return partial_sums[2LL * tile + (tile == first)];
     };
     PartialSum<T> read[kPolled] = {};
     while (true) {

@@ -27,47 +27,48 @@ namespace spmv {
 
 // --- Sizes --------------------------------------------------------------------------------------
 
-// How a matrix is divided into shares. Functions of sizes alone, for the host and the device.
+// How a matrix is divided into tiles. Functions of sizes alone, for the host and the device.
 struct OnePassShape {
-  unsigned window;  // rows and nonzeros per share
-  int share_count;
-  int warps_per_block;  // one share per warp
+  unsigned tile_items;  // rows and nonzeros per tile
+  int tile_count;
+  int warps_per_block;  // one tile per warp
   int blocks;
 };
 
-inline constexpr int kOnePassOverhang = 512;     // nonzeros by which a row may exceed its share
-inline constexpr int kOnePassWindow = 32768;     // of a share, at most,
-inline constexpr int kOnePassWindowFarX = 8192;  // and where x does not fit in the L2 cache
-inline constexpr int kOnePassLeastWindow = 192;  // three quarters of a step, see below
+inline constexpr int kOnePassOverhang = 512;        // nonzeros by which a row may exceed its tile
+inline constexpr int kOnePassMostItems = 32768;     // of a tile, at most,
+inline constexpr int kOnePassMostItemsFarX = 8192;  // and where x does not fit in the L2 cache
+inline constexpr int kOnePassLeastItems = 192;      // three quarters of an iteration, see below
 
-// One share for each warp that the device holds at once. More where they would be so long that the
-// whole matrix and x would be read at the same time; fewer where they would be too small: a share
-// may begin 8 nonzeros before its window and end a row behind it, so a window of three quarters of
-// a step leaves room for one step to be enough; and what is stored per share must not exceed 2% of
-// the matrix. Fewer shares make smaller blocks, not fewer of them, so that every multiprocessor has
-// some.
+// One tile for each warp that the device holds at once. More where they would be so long that the
+// whole matrix and x would be read at the same time; fewer where they would be too small: a tile
+// may begin up to 8 nonzeros early and end a row late, so tile_items of three quarters of an
+// iteration leave room for one iteration to be enough; and what is stored per tile must not exceed
+// 2% of the matrix. Fewer tiles make smaller blocks, not fewer of them, so that every
+// multiprocessor has some.
 template <typename T>
 __host__ __device__ constexpr OnePassShape one_pass_shape(int rows, int cols, int nnz,
                                                           int resident_blocks, long long l2_bytes) {
   constexpr int kWarps = OnePassPolicy<T>::kThreads / 32;
-  constexpr long long kPerShare = sizeof(Share) + 2 * sizeof(PartialSum<T>) + sizeof(unsigned);
+  constexpr long long kPerTile = sizeof(Tile) + 2 * sizeof(PartialSum<T>) + sizeof(unsigned);
   const long long positions = 1LL * rows + nnz;
-  if (positions == 0) return {kOnePassLeastWindow, 0, 1, 0};
+  if (positions == 0) return {kOnePassLeastItems, 0, 1, 0};
   const auto divide_up = [](long long a, long long b) { return (a + b - 1) / b; };
   const auto larger = [](long long a, long long b) { return a > b ? a : b; };
   const long long matrix_bytes = 4LL * (rows + 1LL) + nnz * static_cast<long long>(4 + sizeof(T));
-  const long long most =
-      cols * static_cast<long long>(sizeof(T)) <= l2_bytes ? kOnePassWindow : kOnePassWindowFarX;
+  const long long most = cols * static_cast<long long>(sizeof(T)) <= l2_bytes
+                             ? kOnePassMostItems
+                             : kOnePassMostItemsFarX;
   const long long least =
-      larger(kOnePassLeastWindow, divide_up(50 * kPerShare * positions, matrix_bytes));
+      larger(kOnePassLeastItems, divide_up(50 * kPerTile * positions, matrix_bytes));
   const long long warps = 1LL * resident_blocks * kWarps;
-  const long long rounds = divide_up(positions, warps * most);
-  const long long window = larger(divide_up(positions, warps * rounds), least);
-  const long long shares = divide_up(positions, window);
-  long long per_block = divide_up(shares, resident_blocks);
+  const long long tiles_per_warp = divide_up(positions, warps * most);
+  const long long tile_items = larger(divide_up(positions, warps * tiles_per_warp), least);
+  const long long tiles = divide_up(positions, tile_items);
+  long long per_block = divide_up(tiles, resident_blocks);
   if (per_block > kWarps) per_block = kWarps;
-  return {static_cast<unsigned>(window), static_cast<int>(shares), static_cast<int>(per_block),
-          static_cast<int>(divide_up(shares, per_block))};
+  return {static_cast<unsigned>(tile_items), static_cast<int>(tiles), static_cast<int>(per_block),
+          static_cast<int>(divide_up(tiles, per_block))};
 }
 
 // Whether the L2 cache holds `bytes` from one product to the next. Where it does not, bytes decide
@@ -76,7 +77,7 @@ __host__ __device__ constexpr bool fits_cache(long long bytes, long long l2_byte
   return bytes <= l2_bytes / 4 * 3;
 }
 
-// Whether groups of lanes per row may be faster than shares where the matrix does not fit in the L2
+// Whether groups of lanes per row may be faster than tiles where the matrix does not fit in the L2
 // cache: with a lane per row, as long as what the rows of all resident warps occupy leaves the L1
 // cache room for x, and with whole warps per row, whose loads are coalesced (NOTES.md).
 __host__ __device__ constexpr bool rows_may_suit_memory(int rows, int nnz) {
@@ -87,20 +88,20 @@ __host__ __device__ constexpr bool rows_suit_memory(int width) {
 }
 
 // Lanes per row, as a power of two, with which pcsr_rows_kernel suits the matrix, or -1 if it does
-// not: lanes for a row of average length in one round; more where there are too few rows to occupy
-// the device, and where the longest row would take more than 3 rounds. The lanes' loads, of a
-// nonzero or not, must then be at most 2.5 times the nonzeros, and some for what a launch takes
-// anyway. All constants are from measurements on an H200 (NOTES.md). fits_l2: fits_cache(), of the
-// matrix.
+// not: lanes for a row of average length in one iteration; more where there are too few rows to
+// occupy the device, and where the longest row would take more than 3 iterations. The lanes' loads,
+// of a nonzero or not, must then be at most 2.5 times the nonzeros, and some for what a launch
+// takes anyway. All constants are from measurements on an H200 (NOTES.md). fits_l2: fits_cache(),
+// of the matrix.
 __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatistics& found,
                                              bool fits_l2) {
-  const auto loads = [](int width) { return static_cast<long long>(kRowsItems) << width; };
+  const auto loads = [](int width) { return static_cast<long long>(kRowsItemsPerThread) << width; };
   const int most = kRowsWidths - 1;
   int width = 0;
   while (width < most && loads(width) * rows < nnz) ++width;
   while (width < 5 && (1LL * rows << width) < 65536) ++width;
   while (width < most && found.longest > 3 * loads(width)) ++width;
-  const long long all = found.rounds(width, rows) * loads(width > 5 ? width : 5);
+  const long long all = found.iterations(width, rows) * loads(width > 5 ? width : 5);
   const bool suits = found.longest <= 3 * loads(width) && all <= 5LL * nnz / 2 + 600'000;
   return suits && (fits_l2 || rows_suit_memory(width)) ? width : -1;
 }
@@ -110,27 +111,27 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
 inline constexpr int kPrepareThreads = 512;    // per block
 inline constexpr int kStatisticsBlocks = 256;  // at most
 
-// The first share_blocks blocks find shares, one per warp; each of the others looks at a part of
+// The first tile_blocks blocks find tiles, one per warp; each of the others looks at a part of
 // the rows and writes an element of `statistics`.
 template <typename T>
-__global__ void prepare_one_pass_kernel(int share_blocks, int share_count, unsigned window,
-                                        int rows, int nnz, const int* row_offsets, Share* shares,
+__global__ void prepare_one_pass_kernel(int tile_blocks, int tile_count, unsigned tile_items,
+                                        int rows, int nnz, const int* row_offsets, Tile* tiles,
                                         PartialSum<T>* partial_sums, unsigned* unstarted,
                                         RowsStatistics* statistics) {
   constexpr int kWarps = kPrepareThreads / 32;
   const int warp = static_cast<int>(threadIdx.x / 32);
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int block = static_cast<int>(blockIdx.x);
-  if (block < share_blocks) {
+  if (block < tile_blocks) {
     const int s = block * kWarps + warp;
-    if (s > share_count) return;
-    find_share(s, share_count, window, kOnePassOverhang, rows, nnz, row_offsets, shares,
-               partial_sums, unstarted);
+    if (s > tile_count) return;
+    find_tile(s, tile_count, tile_items, kOnePassOverhang, rows, nnz, row_offsets, tiles,
+              partial_sums, unstarted);
     return;
   }
   RowsStatistics found = {};
-  const int statistics_block = block - share_blocks;
-  const int statistics_blocks = static_cast<int>(gridDim.x) - share_blocks;
+  const int statistics_block = block - tile_blocks;
+  const int statistics_blocks = static_cast<int>(gridDim.x) - tile_blocks;
   for (long long first = 32LL * (statistics_block * kWarps + warp); first < rows;
        first += 32LL * kWarps * statistics_blocks) {
     look_at_rows(static_cast<int>(first), rows, row_offsets, found);
@@ -140,16 +141,16 @@ __global__ void prepare_one_pass_kernel(int share_blocks, int share_count, unsig
     found.longest = max(found.longest, __shfl_down_sync(0xffffffffu, found.longest, distance));
 #pragma unroll
     for (int w = 0; w < kRowsWidths; ++w) {
-      found.more_rounds[w] += __shfl_down_sync(0xffffffffu, found.more_rounds[w], distance);
+      found.more_iterations[w] += __shfl_down_sync(0xffffffffu, found.more_iterations[w], distance);
     }
   }
   if (lane == 0) of_warp[warp] = found;
   __syncthreads();
   const int w = static_cast<int>(threadIdx.x);
   if (w < kRowsWidths) {
-    int more_rounds = 0;
-    for (const RowsStatistics& of : of_warp) more_rounds += of.more_rounds[w];
-    statistics[statistics_block].more_rounds[w] = more_rounds;
+    int more_iterations = 0;
+    for (const RowsStatistics& of : of_warp) more_iterations += of.more_iterations[w];
+    statistics[statistics_block].more_iterations[w] = more_iterations;
   } else if (w == kRowsWidths) {
     int longest = 0;
     for (const RowsStatistics& of : of_warp) longest = max(longest, of.longest);
@@ -175,7 +176,7 @@ struct CsrPattern {
 
 enum class OnePassPath {
   kAutomatic,  // prepare() chooses from the row lengths: groups of lanes per row if they suit
-  kShares,     // equal shares and a segmented scan, which suit any matrix
+  kTiles,      // equal tiles and a segmented scan, which suit any matrix
 };
 
 struct OnePassOptions {
@@ -243,12 +244,12 @@ class OnePassPlan {
     }
     if (error == cudaSuccess) error = cudaStreamSynchronize(nullptr);
     if (error != cudaSuccess) return error;
-    const std::size_t shares = fresh.shape_.share_count;
+    const std::size_t tiles = fresh.shape_.tile_count;
     char* next = static_cast<char*>(workspace);
     fresh.partial_sums_ = reinterpret_cast<PartialSum<T>*>(next);
-    next += 2 * shares * sizeof(PartialSum<T>);
-    fresh.shares_ = reinterpret_cast<Share*>(next);
-    next += (shares + 1) * sizeof(Share);
+    next += 2 * tiles * sizeof(PartialSum<T>);
+    fresh.tiles_ = reinterpret_cast<Tile*>(next);
+    next += (tiles + 1) * sizeof(Tile);
     fresh.unstarted_ = reinterpret_cast<unsigned*>(next);
     swap(fresh);
     return cudaSuccess;
@@ -264,26 +265,26 @@ class OnePassPlan {
     return error;
   }
   std::size_t workspace_bytes() const {
-    const std::size_t shares = shape_.share_count;
-    if (shares == 0) return 0;
-    return 2 * shares * sizeof(PartialSum<T>) + (shares + 1) * sizeof(Share) +
-           shares * sizeof(unsigned);
+    const std::size_t tiles = shape_.tile_count;
+    if (tiles == 0) return 0;
+    return 2 * tiles * sizeof(PartialSum<T>) + (tiles + 1) * sizeof(Tile) +
+           tiles * sizeof(unsigned);
   }
 
-  // Reads the row offsets on the device, divides the matrix into shares and chooses a path. Waits
+  // Reads the row offsets on the device, divides the matrix into tiles and chooses a path. Waits
   // for `stream`, so it cannot be captured. Needed once, before the first product.
   cudaError_t prepare(cudaStream_t stream) {
-    if (shape_.share_count == 0) return cudaSuccess;
+    if (shape_.tile_count == 0) return cudaSuccess;
     constexpr int kWarps = kPrepareThreads / 32;
-    const int share_blocks = shape_.share_count / kWarps + 1;
+    const int tile_blocks = shape_.tile_count / kWarps + 1;
     const int wanted = (matrix_.rows - 1) / kPrepareThreads + 1;
     const int statistics_blocks = !rows_may_suit_              ? 0
                                   : wanted < kStatisticsBlocks ? wanted
                                                                : kStatisticsBlocks;
     cudaError_t error =
-        launch(prepare_one_pass_kernel<T>, share_blocks + statistics_blocks, kPrepareThreads, 0,
-               stream, false, share_blocks, shape_.share_count, shape_.window, matrix_.rows,
-               matrix_.nnz, matrix_.row_offsets, shares_, partial_sums_, unstarted_, statistics_);
+        launch(prepare_one_pass_kernel<T>, tile_blocks + statistics_blocks, kPrepareThreads, 0,
+               stream, false, tile_blocks, shape_.tile_count, shape_.tile_items, matrix_.rows,
+               matrix_.nnz, matrix_.row_offsets, tiles_, partial_sums_, unstarted_, statistics_);
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     if (error != cudaSuccess) return error;
     rows_width_ = -1;
@@ -299,11 +300,11 @@ class OnePassPlan {
   // beta is 0; y may not overlap x. Two products of the same data give the same bits.
   cudaError_t multiply(T alpha, const T* values, const T* x, T beta, T* y,
                        cudaStream_t stream) const {
-    if (shape_.share_count == 0) return cudaSuccess;
+    if (shape_.tile_count == 0) return cudaSuccess;
     if (rows_width_ >= 0) return multiply_rows(alpha, values, x, beta, y, stream);
-    const OnePassArguments<T> arguments{shape_.share_count,
-                                        shape_.window,
-                                        shares_,
+    const OnePassArguments<T> arguments{shape_.tile_count,
+                                        shape_.tile_items,
+                                        tiles_,
                                         matrix_.row_offsets,
                                         matrix_.column_indices,
                                         values,
@@ -321,7 +322,7 @@ class OnePassPlan {
   void overlap(bool on) { options_.overlap = on; }
 
   // What prepare() chose.
-  int lanes_per_row() const { return rows_width_ >= 0 ? 1 << rows_width_ : 0; }  // 0: shares
+  int lanes_per_row() const { return rows_width_ >= 0 ? 1 << rows_width_ : 0; }  // 0: tiles
   const OnePassShape& shape() const { return shape_; }
   bool overlaps() const { return options_.overlap && overlap_supported_; }
 
@@ -338,7 +339,7 @@ class OnePassPlan {
     std::swap(owned_, other.owned_);
     std::swap(statistics_, other.statistics_);
     std::swap(partial_sums_, other.partial_sums_);
-    std::swap(shares_, other.shares_);
+    std::swap(tiles_, other.tiles_);
     std::swap(unstarted_, other.unstarted_);
   }
 
@@ -436,12 +437,12 @@ class OnePassPlan {
   bool fits_l2_ = false;    // the matrix
   bool read_once_ = false;  // matrix and vectors together do not fit
   bool rows_may_suit_ = false;
-  int rows_width_ = -1;  // binary logarithm of the lanes per row; -1: shares
+  int rows_width_ = -1;  // binary logarithm of the lanes per row; -1: tiles
   bool overlap_supported_ = false;
   void* owned_ = nullptr;                 // device memory, if the caller gave none
   RowsStatistics* statistics_ = nullptr;  // pinned host memory, which the device writes
   PartialSum<T>* partial_sums_ = nullptr;
-  Share* shares_ = nullptr;
+  Tile* tiles_ = nullptr;
   unsigned* unstarted_ = nullptr;
 };
 

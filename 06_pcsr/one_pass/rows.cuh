@@ -1,13 +1,13 @@
 // Step 06, one pass: the path for matrices whose rows are alike.
 //
-// Shares pay for any row lengths with instructions (the scan), and for long rows with a wait
+// Tiles pay for any row lengths with instructions (the scan), and for long rows with a wait
 // (partial sums of several warps). Where a matrix is small, instructions and waits, not bytes, are
 // what a product takes; and where its rows have about the same length, a fixed number of lanes per
 // row does without either: all loads of a row are issued at once (8 per lane), then its
 // products are added up by shuffles (step 03), and through shared memory if a row has several
 // warps.
 //
-//   lane     multiplies every `lanes`-th nonzero of a row, 8 at a time (a round)
+//   lane     multiplies every `lanes`-th nonzero of a row, 8 at a time (an iteration)
 //   group    of `lanes` lanes, 1 to 1024: owns one row
 //
 // read_once: values and columns are marked as read once (__ldcs), so that the L2 cache evicts them
@@ -26,23 +26,24 @@
 
 namespace spmv {
 
-inline constexpr int kRowsItems = 8;    // nonzeros per lane and round
-inline constexpr int kRowsWidths = 11;  // numbers of lanes per row: 2^0, ..., 2^10
+inline constexpr int kRowsItemsPerThread = 8;  // nonzeros per lane and iteration
+inline constexpr int kRowsWidths = 11;         // numbers of lanes per row: 2^0, ..., 2^10
 
 // Threads per block: a block holds whole rows.
 __host__ __device__ constexpr int rows_threads(int lanes) {
   return lanes > 256 ? lanes : 256;
 }
 
-// A lane's columns and values of one round: nonzeros k + lanes j, j = 0, ..., kRowsItems - 1, as
-// far as they are before `end`.
+// A lane's columns and values of one iteration: nonzeros k + lanes j, j = 0, ...,
+// kRowsItemsPerThread - 1, as far as they are before `end`.
 template <int lanes, typename T>
-__device__ __forceinline__ void load_round(bool read_once, const int* __restrict__ column_indices,
+__device__ __forceinline__ void load_items(bool read_once, const int* __restrict__ column_indices,
                                            const T* __restrict__ values, int k, int end,
-                                           int (&column)[kRowsItems], T (&value)[kRowsItems]) {
+                                           int (&column)[kRowsItemsPerThread],
+                                           T (&value)[kRowsItemsPerThread]) {
   const auto load_by = [&](const auto& read) {
 #pragma unroll
-    for (int j = 0; j < kRowsItems; ++j) {
+    for (int j = 0; j < kRowsItemsPerThread; ++j) {
       if (k + lanes * j < end) {
         column[j] = read(&column_indices[k + lanes * j]);
         value[j] = read(&values[k + lanes * j]);
@@ -71,23 +72,23 @@ __global__ void __launch_bounds__(rows_threads(lanes))
     k = row_offsets[row] + lane;
     end = row_offsets[row + 1];
   }
-  int column[kRowsItems];
-  T value[kRowsItems];
-  load_round<lanes>(read_once, column_indices, values, k, end, column, value);
+  int column[kRowsItemsPerThread];
+  T value[kRowsItemsPerThread];
+  load_items<lanes>(read_once, column_indices, values, k, end, column, value);
   wait_for_previous_kernel();  // x and y from here on
 
   T sum = 0;
   while (true) {
-    T product[kRowsItems];
+    T product[kRowsItemsPerThread];
 #pragma unroll
-    for (int j = 0; j < kRowsItems; ++j) {
+    for (int j = 0; j < kRowsItemsPerThread; ++j) {
       product[j] = k + lanes * j < end ? value[j] * x[column[j]] : T{0};
     }
 #pragma unroll
-    for (int j = 0; j < kRowsItems; ++j) sum += product[j];
-    k += lanes * kRowsItems;
+    for (int j = 0; j < kRowsItemsPerThread; ++j) sum += product[j];
+    k += lanes * kRowsItemsPerThread;
     if (k >= end) break;
-    load_round<lanes>(read_once, column_indices, values, k, end, column, value);
+    load_items<lanes>(read_once, column_indices, values, k, end, column, value);
   }
   // Not earlier: the next kernel's loads would evict x from the L1.
   let_next_kernel_start();
@@ -109,25 +110,25 @@ __global__ void __launch_bounds__(rows_threads(lanes))
 }
 
 // Rows that a warp has with 2^width lanes per row; 1 where a row has the whole warp, or several.
-__host__ __device__ constexpr int rows_together(int width) {
+__host__ __device__ constexpr int rows_per_warp(int width) {
   return width < 5 ? 32 >> width : 1;
 }
 
 // What prepare_one_pass_kernel finds out about the row lengths.
 struct RowsStatistics {
   int longest;
-  // more_rounds[w]: how often the warps of pcsr_rows_kernel with 2^w lanes per row go through their
-  // loop beyond the first time; groups of several warps are counted once. At most nnz / 8.
-  int more_rounds[kRowsWidths];
+  // more_iterations[w]: how often the warps of pcsr_rows_kernel with 2^w lanes per row go through
+  // their loop beyond the first time; groups of several warps are counted once. At most nnz / 8.
+  int more_iterations[kRowsWidths];
 
   // Those of these rows and of `others`.
   __host__ __device__ void add(const RowsStatistics& others) {
     if (others.longest > longest) longest = others.longest;
-    for (int w = 0; w < kRowsWidths; ++w) more_rounds[w] += others.more_rounds[w];
+    for (int w = 0; w < kRowsWidths; ++w) more_iterations[w] += others.more_iterations[w];
   }
-  // more_rounds and the first ones: of a warp, or of the group of warps that owns a row.
-  __host__ __device__ constexpr long long rounds(int w, int rows) const {
-    return (1LL * rows + rows_together(w) - 1) / rows_together(w) + more_rounds[w];
+  // more_iterations and the first ones: of a warp, or of the group of warps that owns a row.
+  __host__ __device__ constexpr long long iterations(int w, int rows) const {
+    return (1LL * rows + rows_per_warp(w) - 1) / rows_per_warp(w) + more_iterations[w];
   }
 };
 
@@ -138,7 +139,7 @@ __device__ __forceinline__ void look_at_rows(int first_row, int rows, const int*
   const int row = first_row + lane;
   const int length = row < rows ? row_offsets[row + 1] - row_offsets[row] : 0;
   statistics.longest = max(statistics.longest, length);
-  int longest[6];  // of rows_together(w) rows
+  int longest[6];  // of rows_per_warp(w) rows
   longest[5] = length;
 #pragma unroll
   for (int w = 4; w >= 0; --w) {
@@ -146,9 +147,10 @@ __device__ __forceinline__ void look_at_rows(int first_row, int rows, const int*
   }
 #pragma unroll
   for (int w = 0; w < kRowsWidths; ++w) {
-    if (longest[0] <= kRowsItems << w) break;  // one round is enough, with more lanes, too
-    if (lane % rows_together(w) == 0) {
-      statistics.more_rounds[w] += (longest[w < 5 ? w : 5] - 1) / (kRowsItems << w);
+    if (longest[0] <= kRowsItemsPerThread << w)
+      break;  // one iteration is enough, with more lanes, too
+    if (lane % rows_per_warp(w) == 0) {
+      statistics.more_iterations[w] += (longest[w < 5 ? w : 5] - 1) / (kRowsItemsPerThread << w);
     }
   }
 }

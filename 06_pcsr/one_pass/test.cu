@@ -17,24 +17,24 @@
 
 namespace spmv {
 
-// The first `phases` phases of the one-pass agent on the first step of share 0, by one warp; then
-// what is in its shared memory.
+// The first `phases` phases of the one-pass agent on the first iteration of tile 0, by one warp;
+// then what is in its shared memory.
 template <typename T>
 __global__ void one_pass_phases_kernel(const __grid_constant__ OnePassArguments<T> a, int phases,
                                        T* products, unsigned* row_ends) {
   __shared__ OnePassShared<T> phases_shared;
   PlainVectors<T> vectors{a.x, a.alpha};
-  OnePassWarp<T> warp(a, phases_shared, 0, vectors);
-  warp.load_first_step();
-  warp.load_row_ends();
-  warp.start();
-  warp.multiply();
-  warp.store_products();
-  if (phases > 1) warp.mark_row_ends();
-  if (phases > 2) warp.scan_segments();
-  if (phases > 3) warp.write_rows();
+  OnePassAgent<T> agent(a, phases_shared, 0, vectors);
+  agent.load_first_items();
+  agent.load_row_ends();
+  agent.start();
+  agent.multiply();
+  agent.store_products();
+  if (phases > 1) agent.mark_row_ends();
+  if (phases > 2) agent.scan_segments();
+  if (phases > 3) agent.write_rows();
   __syncwarp();
-  for (int i = threadIdx.x; i < OnePassWarp<T>::kStep; i += 32) {
+  for (int i = threadIdx.x; i < OnePassAgent<T>::kIterationItems; i += 32) {
     products[i] = phases_shared.products[OnePassShared<T>::place(i)];
   }
   if (threadIdx.x < OnePassPolicy<T>::kEndWords) {
@@ -46,19 +46,19 @@ __global__ void one_pass_phases_kernel(const __grid_constant__ OnePassArguments<
 template <typename T>
 __global__ void late_wait_kernel(const __grid_constant__ OnePassArguments<T> a) {
   __shared__ OnePassShared<T> late_wait_shared;
-  if (static_cast<int>(blockIdx.x) >= a.share_count) return;
+  if (static_cast<int>(blockIdx.x) >= a.tile_count) return;
   PlainVectors<T> vectors{a.x, a.alpha};
-  OnePassWarp<T> warp(a, late_wait_shared, static_cast<int>(blockIdx.x), vectors);
-  warp.load_first_step();
-  warp.load_row_ends();
-  warp.start();
-  warp.multiply();
+  OnePassAgent<T> agent(a, late_wait_shared, static_cast<int>(blockIdx.x), vectors);
+  agent.load_first_items();
+  agent.load_row_ends();
+  agent.start();
+  agent.multiply();
   wait_for_previous_kernel();
-  warp.store_products();
-  warp.mark_row_ends();
-  warp.scan_segments();
-  warp.write_rows();
-  warp.finish_cut_rows();
+  agent.store_products();
+  agent.mark_row_ends();
+  agent.scan_segments();
+  agent.write_rows();
+  agent.finish_cut_rows();
 }
 
 namespace {
@@ -68,90 +68,91 @@ using device::Buffer;
 // --- One pass -----------------------------------------------------------------------------------
 
 template <typename T>
-struct Shares {
-  Shares(const std::vector<int>& offsets, unsigned window, int overhang)
-      : count(static_cast<int>((offsets.size() - 1 + 1LL * offsets.back() + window - 1) / window)),
-        shares("shares", count + 1),
+struct Tiles {
+  Tiles(const std::vector<int>& offsets, unsigned tile_items, int overhang)
+      : count(static_cast<int>((offsets.size() - 1 + 1LL * offsets.back() + tile_items - 1) /
+                               tile_items)),
+        tiles("tiles", count + 1),
         partial_sums("partial_sums", 2 * static_cast<std::size_t>(count)),
         unstarted("unstarted", std::vector<unsigned>(count)) {
     const Buffer<int> row_offsets("row_offsets", offsets);
-    device::launch(find_shares_kernel<T>, {dim3(count / 4 + 1), dim3(128)}, count, window, overhang,
-                   static_cast<int>(offsets.size()) - 1, offsets.back(), row_offsets.data(),
-                   shares.data(), partial_sums.data(), unstarted.data());
+    device::launch(find_tiles_kernel<T>, {dim3(count / 4 + 1), dim3(128)}, count, tile_items,
+                   overhang, static_cast<int>(offsets.size()) - 1, offsets.back(),
+                   row_offsets.data(), tiles.data(), partial_sums.data(), unstarted.data());
   }
 
   int count;
-  Buffer<Share> shares;
+  Buffer<Tile> tiles;
   Buffer<PartialSum<T>> partial_sums;
   Buffer<unsigned> unstarted;
 };
 
 // What a product begins with, and leaves to the next.
 template <typename T>
-void check_ready(const Shares<T>& shares, const std::vector<int>& offsets, unsigned window) {
-  std::vector<unsigned> unstarted(shares.count);
-  for (const Share& share : shares.shares.download()) {
-    if (share.row >= 0) continue;
-    const int row = share.row & ~kCutRow;
-    unsigned& its_shares = unstarted[(offsets[row] + row) / window];
-    its_shares += its_shares == 0 ? 2 : 1;  // the one in which it begins as well
+void check_ready(const Tiles<T>& tiles, const std::vector<int>& offsets, unsigned tile_items) {
+  std::vector<unsigned> unstarted(tiles.count);
+  for (const Tile& tile : tiles.tiles.download()) {
+    if (tile.row >= 0) continue;
+    const int row = tile.row & ~kCutRow;
+    unsigned& its_tiles = unstarted[(offsets[row] + row) / tile_items];
+    its_tiles += its_tiles == 0 ? 2 : 1;  // the one in which it begins as well
   }
-  CHECK(shares.unstarted.download() == unstarted);
-  for (const PartialSum<T>& partial_sum : shares.partial_sums.download()) {
+  CHECK(tiles.unstarted.download() == unstarted);
+  for (const PartialSum<T>& partial_sum : tiles.partial_sums.download()) {
     for (const unsigned long long word : partial_sum.word) CHECK(word == 0);
   }
 }
 
-TEST_CASE("one pass: shares have every row and nonzero once, and none too many", "[06]") {
-  constexpr int kWindow = 50;
+TEST_CASE("one pass: tiles have every row and nonzero once, and none too many", "[06]") {
+  constexpr int kTileItems = 50;
   for (const int overhang : {0, 20, 100}) {
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       CAPTURE(overhang, seed);
       const Lengths lengths =
           joined(random_lengths(80, 1 << seed, seed), joined(Lengths(70, 0), {400, 0, 3}));
       const std::vector<int> offsets = offsets_of(lengths);
-      const Shares<float> found(offsets, kWindow, overhang);
-      check_ready(found, offsets, kWindow);
-      const std::vector<Share> shares = found.shares.download();
-      CHECK(shares.front().row == 0);
-      CHECK(shares.front().nnz_begin == 0);
-      CHECK(shares.back().row == static_cast<int>(lengths.size()));
-      CHECK(shares.back().nnz_begin == offsets.back());
-      for (std::size_t s = 0; s + 1 < shares.size(); ++s) {
-        const int row = shares[s + 1].row & ~kCutRow;
+      const Tiles<float> found(offsets, kTileItems, overhang);
+      check_ready(found, offsets, kTileItems);
+      const std::vector<Tile> tiles = found.tiles.download();
+      CHECK(tiles.front().row == 0);
+      CHECK(tiles.front().nnz_begin == 0);
+      CHECK(tiles.back().row == static_cast<int>(lengths.size()));
+      CHECK(tiles.back().nnz_begin == offsets.back());
+      for (std::size_t s = 0; s + 1 < tiles.size(); ++s) {
+        const int row = tiles[s + 1].row & ~kCutRow;
         CAPTURE(s, row);
-        CHECK((shares[s].row & ~kCutRow) <= row);
-        CHECK(shares[s].nnz_begin <= shares[s + 1].nnz_begin);
-        CHECK(shares[s + 1].nnz_begin - shares[s].nnz_begin <= kWindow + overhang);
-        if (shares[s + 1].row < 0) {
+        CHECK((tiles[s].row & ~kCutRow) <= row);
+        CHECK(tiles[s].nnz_begin <= tiles[s + 1].nnz_begin);
+        CHECK(tiles[s + 1].nnz_begin - tiles[s].nnz_begin <= kTileItems + overhang);
+        if (tiles[s + 1].row < 0) {
           CHECK(lengths[row] >= overhang);
-          CHECK(shares[s + 1].nnz_begin > offsets[row]);
-          CHECK(shares[s + 1].nnz_begin < offsets[row + 1]);
+          CHECK(tiles[s + 1].nnz_begin > offsets[row]);
+          CHECK(tiles[s + 1].nnz_begin < offsets[row + 1]);
         } else {
-          CHECK(shares[s + 1].nnz_begin == offsets[row]);
+          CHECK(tiles[s + 1].nnz_begin == offsets[row]);
         }
       }
     }
   }
 }
 
-// A matrix on the device with shares of it, and what a launch of the one-pass kernel takes.
+// A matrix on the device with tiles of it, and what a launch of the one-pass kernel takes.
 template <typename T>
 struct OnePassInput {
-  OnePassInput(const Lengths& lengths, unsigned its_window, int overhang)
+  OnePassInput(const Lengths& lengths, unsigned its_items, int overhang)
       : host(csr_of<T>(lengths)),
         a(host),
-        window(its_window),
-        shares(host.row_offsets, window, overhang),
+        tile_items(its_items),
+        tiles(host.row_offsets, tile_items, overhang),
         x_host(test_vector<T>(host.cols, 1)),
         x("x", x_host),
         y0(test_vector<T>(host.rows, 2)),
         y("y", y0) {}
 
   OnePassArguments<T> arguments(T alpha, T beta) {
-    return {shares.count,
-            window,
-            shares.shares.data(),
+    return {tiles.count,
+            tile_items,
+            tiles.tiles.data(),
             a.row_offsets.data(),
             a.column_indices.data(),
             a.values.data(),
@@ -159,20 +160,20 @@ struct OnePassInput {
             x.data(),
             beta,
             y.data(),
-            shares.partial_sums.data(),
-            shares.unstarted.data()};
+            tiles.partial_sums.data(),
+            tiles.unstarted.data()};
   }
   void check_y(T alpha, T beta) {
     const Verdict verdict = verify(y.download(), make_reference(host, alpha, x_host, beta, y0));
     INFO(verdict.describe());
     CHECK(verdict.ok);
-    check_ready(shares, host.row_offsets, window);
+    check_ready(tiles, host.row_offsets, tile_items);
   }
 
   Csr<T> host;
   device::DeviceCsr<T> a;
-  unsigned window;
-  Shares<T> shares;
+  unsigned tile_items;
+  Tiles<T> tiles;
   std::vector<T> x_host;
   Buffer<T> x;
   std::vector<T> y0;
@@ -180,30 +181,30 @@ struct OnePassInput {
 };
 
 template <typename T>
-void check_one_pass(const Lengths& lengths, unsigned window, int overhang) {
-  OnePassInput<T> input(lengths, window, overhang);
+void check_one_pass(const Lengths& lengths, unsigned tile_items, int overhang) {
+  OnePassInput<T> input(lengths, tile_items, overhang);
   constexpr int kWarps = 4;
   for (const T beta : {T{0}, T{2}}) {
     input.y.upload(input.y0);
     device::launch(pcsr_one_pass_kernel<T>,
-                   {dim3(device::divide_up(input.shares.count, kWarps)), dim3(32 * kWarps),
+                   {dim3(device::divide_up(input.tiles.count, kWarps)), dim3(32 * kWarps),
                     kWarps * sizeof(OnePassShared<T>)},
                    input.arguments(T{3}, beta));
     input.check_y(T{3}, beta);
   }
 }
 
-// What each phase must leave, from the definition, for a matrix whose first share is all of it.
+// What each phase must leave, from the definition, for a matrix whose first tile is all of it.
 template <typename T>
 void check_phases(const Lengths& lengths) {
-  constexpr int kStep = OnePassWarp<T>::kStep;
+  constexpr int kIterationItems = OnePassAgent<T>::kIterationItems;
   OnePassInput<T> input(lengths, 1u << 20, 0);
-  REQUIRE(input.shares.count == 1);
+  REQUIRE(input.tiles.count == 1);
   const Csr<T>& a = input.host;
-  const int nnz_here = std::min(a.nnz(), kStep);
-  std::vector<T> product(kStep);
-  std::vector<unsigned> ends(kStep / 32);
-  std::vector<std::pair<int, T>> sums;  // where a row ends in the step, and its sum
+  const int nnz_here = std::min(a.nnz(), kIterationItems);
+  std::vector<T> product(kIterationItems);
+  std::vector<unsigned> ends(kIterationItems / 32);
+  std::vector<std::pair<int, T>> sums;  // where a row ends in the iteration, and its sum
   for (int i = 0; i < nnz_here; ++i) product[i] = a.values[i] * input.x_host[a.column_indices[i]];
   for (Index row = 0; row < a.rows && a.row_offsets[row + 1] <= nnz_here; ++row) {
     if (lengths[row] == 0) continue;
@@ -213,8 +214,8 @@ void check_phases(const Lengths& lengths) {
     for (int i = a.row_offsets[row]; i <= last; ++i) sum += product[i];
     sums.emplace_back(last, sum);
   }
-  Buffer<T> products("products", kStep);
-  Buffer<unsigned> row_ends("row_ends", kStep / 32);
+  Buffer<T> products("products", kIterationItems);
+  Buffer<unsigned> row_ends("row_ends", kIterationItems / 32);
   const auto run = [&](int phases) {
     device::launch(one_pass_phases_kernel<T>, {dim3(1), dim3(32)}, input.arguments(T{3}, T{2}),
                    phases, products.data(), row_ends.data());
@@ -222,7 +223,7 @@ void check_phases(const Lengths& lengths) {
   CAPTURE(lengths.size());
   run(1);  // multiply, store_products
   CHECK(same_bits(products.download(), product));
-  CHECK(row_ends.download() == std::vector<unsigned>(kStep / 32));
+  CHECK(row_ends.download() == std::vector<unsigned>(kIterationItems / 32));
   run(2);  // mark_row_ends
   CHECK(row_ends.download() == ends);
   run(3);  // scan_segments: sums of rows where they end, products elsewhere
@@ -232,7 +233,7 @@ void check_phases(const Lengths& lengths) {
     if (!(ends[i / 32] >> i % 32 & 1)) CHECK(scanned[i] == product[i]);
   }
   run(4);  // write_rows: y of the rows that end here, and of no others
-  CHECK(row_ends.download() == std::vector<unsigned>(kStep / 32));
+  CHECK(row_ends.download() == std::vector<unsigned>(kIterationItems / 32));
   const std::vector<T> y = input.y.download();
   for (Index row = 0; row < a.rows; ++row) {
     const int end = a.row_offsets[row + 1];
@@ -256,19 +257,19 @@ TEST_CASE("one pass: what each phase of the agent leaves", "[06]") {
   });
 }
 
-TEST_CASE("one pass: rows around a step's and a share's size, whole and cut", "[06]") {
-  for (const int window : {40, 192, 256, 1000}) {
-    for (const int overhang : {0, window / 2, 2 * window}) {
-      CAPTURE(window, overhang);
+TEST_CASE("one pass: rows around an iteration's and a tile's size, whole and cut", "[06]") {
+  for (const int tile_items : {40, 192, 256, 1000}) {
+    for (const int overhang : {0, tile_items / 2, 2 * tile_items}) {
+      CAPTURE(tile_items, overhang);
       for (const int n : {1, 7, 31, 33, 255, 256, 257, 512, 1500}) {
         CAPTURE(n);
-        check_one_pass<double>(Lengths(4, n), window, overhang);
-        check_one_pass<float>({0, n, 0, 0, n, 1}, window, overhang);
+        check_one_pass<double>(Lengths(4, n), tile_items, overhang);
+        check_one_pass<float>({0, n, 0, 0, n, 1}, tile_items, overhang);
       }
-      check_one_pass<float>(Lengths(600, 0), window, overhang);
-      check_one_pass<double>(joined(Lengths(300, 0), {700}), window, overhang);
+      check_one_pass<float>(Lengths(600, 0), tile_items, overhang);
+      check_one_pass<double>(joined(Lengths(300, 0), {700}), tile_items, overhang);
       test::under_every_schedule([&] {
-        check_one_pass<double>(joined({2000}, random_lengths(200, 40, 5)), window, overhang);
+        check_one_pass<double>(joined({2000}, random_lengths(200, 40, 5)), tile_items, overhang);
       });
     }
   }
@@ -357,7 +358,7 @@ TEST_CASE("one pass: rows multiplied by any number of lanes", "[06]") {
   }
 }
 
-// The lanes per row that a plan chooses; 0: shares.
+// The lanes per row that a plan chooses; 0: tiles.
 template <typename T>
 int chosen_lanes(const Lengths& lengths, const OnePassOptions& options = {}) {
   Planned<T> planned(lengths, options, true);
@@ -366,19 +367,19 @@ int chosen_lanes(const Lengths& lengths, const OnePassOptions& options = {}) {
   return planned.plan.lanes_per_row();
 }
 
-TEST_CASE("one pass: a plan chooses groups of lanes for rows that are alike, shares for others",
+TEST_CASE("one pass: a plan chooses groups of lanes for rows that are alike, tiles for others",
           "[06]") {
   CHECK(chosen_lanes<double>(Lengths(70000, 5)) == 1);
   CHECK(chosen_lanes<float>(Lengths(9000, 30)) == 8);  // 4 for the length, 8 to occupy the device
   CHECK(chosen_lanes<double>(Lengths(300, 40)) == 32);
   CHECK(chosen_lanes<float>(Lengths(100, 800)) == 128);
-  CHECK(chosen_lanes<double>(joined(Lengths(100, 800), {4000})) == 256);  // at most 3 rounds
+  CHECK(chosen_lanes<double>(joined(Lengths(100, 800), {4000})) == 256);  // at most 3 iterations
   CHECK(chosen_lanes<float>(joined(Lengths(100, 800), {7000})) == 512);
   CHECK(chosen_lanes<double>(joined(Lengths(20, 5000), {10500})) == 1024);
   CHECK(chosen_lanes<float>(joined(Lengths(100, 800), {25000})) == 0);
   CHECK(chosen_lanes<double>(joined(Lengths(9000, 3), {700})) == 0);  // 9000 rows of 32 lanes
   CHECK(chosen_lanes<float>(joined({3}, Lengths(100, 0))) == 0);  // rows cost more than nonzeros
-  CHECK(chosen_lanes<float>(Lengths(300, 40), {.path = OnePassPath::kShares}) == 0);
+  CHECK(chosen_lanes<float>(Lengths(300, 40), {.path = OnePassPath::kTiles}) == 0);
 }
 
 TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows of whole warps",
@@ -402,7 +403,7 @@ TEST_CASE("one pass: statistics of row lengths", "[06]") {
   const auto rows = static_cast<int>(lengths.size());
   Buffer<RowsStatistics> statistics("statistics", std::vector<RowsStatistics>(2));
   device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u, rows,
-                 0, row_offsets.data(), static_cast<Share*>(nullptr),
+                 0, row_offsets.data(), static_cast<Tile*>(nullptr),
                  static_cast<PartialSum<float>*>(nullptr), static_cast<unsigned*>(nullptr),
                  statistics.data());
   const std::vector<RowsStatistics> found = statistics.download();
@@ -410,20 +411,20 @@ TEST_CASE("one pass: statistics of row lengths", "[06]") {
   both.add(found[1]);
   CHECK(both.longest == 3000);
   for (int w = 0; w < kRowsWidths; ++w) {
-    const int rows_together = std::max(32 >> w, 1);
-    long long rounds = 0;
-    for (int first = 0; first < rows; first += rows_together) {
-      const int last = std::min(first + rows_together, rows);
+    const int rows_per_warp = std::max(32 >> w, 1);
+    long long iterations = 0;
+    for (int first = 0; first < rows; first += rows_per_warp) {
+      const int last = std::min(first + rows_per_warp, rows);
       const int longest = *std::max_element(&lengths[first], &lengths[first] + (last - first));
-      rounds += std::max(device::divide_up(longest, kRowsItems << w), 1);
+      iterations += std::max(device::divide_up(longest, kRowsItemsPerThread << w), 1);
     }
     CAPTURE(w);
-    CHECK(both.rounds(w, rows) == rounds);
+    CHECK(both.iterations(w, rows) == iterations);
   }
 }
 
 TEST_CASE("one pass: a plan in a graph, moved, and used twice", "[06]") {
-  for (const OnePassPath path : {OnePassPath::kShares, OnePassPath::kAutomatic}) {
+  for (const OnePassPath path : {OnePassPath::kTiles, OnePassPath::kAutomatic}) {
     Planned<double> planned(joined(random_lengths(300, 30, 5), Lengths(20, 60)),
                             {.overlap = true, .path = path});
     CHECK((planned.plan.lanes_per_row() > 0) == (path == OnePassPath::kAutomatic));
@@ -436,7 +437,7 @@ TEST_CASE("one pass: a plan in a graph, moved, and used twice", "[06]") {
     CHECK(planned.multiply(3, 0) == cudaSuccess);
     device::check(cudaStreamEndCapture(planned.stream.get(), &graph), "");
     device::check(cudaGraphInstantiate(&executable, graph, 0), "");
-    for (int round = 0; round < 2; ++round) {
+    for (int repetition = 0; repetition < 2; ++repetition) {
       planned.poison_y();
       device::check(cudaGraphLaunch(executable, planned.stream.get()), "");
       planned.stream.synchronize();
@@ -507,7 +508,7 @@ TEST_CASE("one pass: overlapped products wait for x; a wait that is too late is 
             CHECK(plan.multiply(1, a.values.data(), x, 0, y, stream) == cudaSuccess);
           }) == 12);
   }
-  // Shares of one step, so that the mutant needs no loop.
+  // Tiles of one iteration, so that the mutant needs no loop.
   const Csr<double> host = [] {
     Csr<double> square = csr_of<double>(Lengths(300, 7));
     for (Index& column : square.column_indices) column %= square.rows;
@@ -515,11 +516,11 @@ TEST_CASE("one pass: overlapped products wait for x; a wait that is too late is 
     return square;
   }();
   const device::DeviceCsr<double> a(host);
-  Shares<double> shares(host.row_offsets, 192, 40);
+  Tiles<double> tiles(host.row_offsets, 192, 40);
   CHECK(right_powers(host, [&](const double* x, double* y, cudaStream_t stream) {
-          const OnePassArguments<double> arguments{shares.count,
+          const OnePassArguments<double> arguments{tiles.count,
                                                    192,
-                                                   shares.shares.data(),
+                                                   tiles.tiles.data(),
                                                    a.row_offsets.data(),
                                                    a.column_indices.data(),
                                                    a.values.data(),
@@ -527,9 +528,9 @@ TEST_CASE("one pass: overlapped products wait for x; a wait that is too late is 
                                                    x,
                                                    0,
                                                    y,
-                                                   shares.partial_sums.data(),
-                                                   shares.unstarted.data()};
-          device::launch(late_wait_kernel<double>, {dim3(shares.count), dim3(32), 0, stream, true},
+                                                   tiles.partial_sums.data(),
+                                                   tiles.unstarted.data()};
+          device::launch(late_wait_kernel<double>, {dim3(tiles.count), dim3(32), 0, stream, true},
                          arguments);
         }) < 6);
   if (simt::is_instrumented()) {

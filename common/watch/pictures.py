@@ -377,13 +377,13 @@ def banks(trace, title, array="pcsr_piece", launch=1):
     return picture
 
 
-def shares(trace, title):
-    """The path through nonzeros (to the right) and rows (down), cut where the shares of the warps begin."""
+def tiles(trace, title):
+    """The path through nonzeros (to the right) and rows (down), cut where the tiles of the warps begin."""
     found, at, left_to_read = {}, None, 0
     for event in trace["events"]:
         if event[0] == "block":
             at, left_to_read = event[1], 2
-        if event[0] == "load" and left_to_read:  # a warp reads its share before anything else
+        if event[0] == "load" and left_to_read:  # a warp reads its tile before anything else
             values = [trace["values"][v] for v in event[4][:2]]
             found.setdefault(at, []).append([int(v, 16) if isinstance(v, str) else v for v in values])
             left_to_read -= 1
@@ -394,9 +394,9 @@ def shares(trace, title):
     borders.append((rows, nonzeros, False))
     longest = max(range(rows), key=lambda r: offsets[r + 1] - offsets[r])
     inside = [i for i, (row, _, cut) in enumerate(borders) if cut and row == longest]
-    picture = Picture(title, f"The {len(borders) - 1} shares of {trace['kernel']['name']} on {rows} rows with {nonzeros} nonzeros, as stretches of a path that goes "
+    picture = Picture(title, f"The {len(borders) - 1} tiles of {trace['kernel']['name']} on {rows} rows with {nonzeros} nonzeros, as stretches of a path that goes "
                       f"right at each nonzero and down at the end of each row, on {trace['matrix']['name']}. Row {longest} has {offsets[longest + 1] - offsets[longest]} nonzeros, and "
-                      f"{len(inside)} shares begin inside it.")  # fmt: skip
+                      f"{len(inside)} tiles begin inside it.")  # fmt: skip
     picture.text(10, 20, title, "ink title")
     left, top, room, tall = 70, 46, WIDTH - 100, 300
     x = lambda k: left + k * room / nonzeros  # noqa: E731
@@ -418,10 +418,10 @@ def shares(trace, title):
     for i, (row, k, cut) in enumerate(borders[1:-1], 1):
         picture.line(x(k), y(row) - 9, x(k), y(row) + 9, class_="frame", stroke_width=1.2 if cut else 0.7)
     picture.text(x((offsets[longest] + offsets[longest + 1]) / 2), y(longest) - 14,
-                 f"row {longest}: {offsets[longest + 1] - offsets[longest]} nonzeros, cut into {len(inside) + 1} shares", "ink small", "middle")  # fmt: skip
+                 f"row {longest}: {offsets[longest + 1] - offsets[longest]} nonzeros, cut into {len(inside) + 1} tiles", "ink small", "middle")  # fmt: skip
     bottom = top + tall
-    picture.text(10, bottom + 22, f"A share per warp, in its colour: as many rows and nonzeros together as every other, whatever the lengths of the rows.", "soft small")
-    picture.text(10, bottom + 37, "Ticks are borders of shares. Where one lies inside a row, the warps exchange partial sums of that row.", "soft small")
+    picture.text(10, bottom + 22, f"A tile per warp, in its colour: as many rows and nonzeros together as every other, whatever the lengths of the rows.", "soft small")
+    picture.text(10, bottom + 37, "Ticks are borders of tiles. Where one lies inside a row, the warps exchange partial sums of that row.", "soft small")
     return picture
 
 
@@ -765,8 +765,8 @@ def pictures():
         "05_carries": ([("stencil2d:24x24", "segscan_shuffle")], lambda t: carries(t, "segscan_shuffle: carries between the warps of a block")),
         "06_two_kernels": ([(STENCIL, "pcsr")], lambda t: two_kernels(t, "pcsr: products first, sums later")),
         "06_banks": ([("dense:32x32", "pcsr")], lambda t: banks(t, "pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks")),
-        "06_shares": ([("powerlaw:300x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass")],
-                      lambda t: shares(t, "pcsr_one_pass: the shares of the warps on the path through rows and nonzeros")),
+        "06_tiles": ([("powerlaw:300x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass")],
+                      lambda t: tiles(t, "pcsr_one_pass: the tiles of the warps on the path through rows and nonzeros")),
         "07_timeline": ([("powerlaw:640x640,nnz=6400", "lightspmv_warp", "turns")], lambda t: timeline(t, "lightspmv_warp: rows go to the warps that are free")),
         "08_lanes": ([(STENCIL, "ell")], lambda t: lanes_over_sectors(t, "ell: neighbouring rows, neighbouring elements")),
         "08_formats": ([(UNEVEN, "csr"), (UNEVEN, "ell"), (UNEVEN, "sell"), (UNEVEN, "dia")],

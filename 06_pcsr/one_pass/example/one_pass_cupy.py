@@ -23,8 +23,8 @@ template <typename T>
 __global__ void shape_kernel(int rows, int cols, int nnz, int resident_blocks, long long l2_bytes,
                              int* shape, int* bytes) {
   const spmv::OnePassShape s = spmv::one_pass_shape<T>(rows, cols, nnz, resident_blocks, l2_bytes);
-  shape[0] = s.window, shape[1] = s.share_count, shape[2] = s.warps_per_block, shape[3] = s.blocks;
-  bytes[0] = sizeof(spmv::Share), bytes[1] = sizeof(spmv::PartialSum<T>);
+  shape[0] = s.tile_items, shape[1] = s.tile_count, shape[2] = s.warps_per_block, shape[3] = s.blocks;
+  bytes[0] = sizeof(spmv::Tile), bytes[1] = sizeof(spmv::PartialSum<T>);
   bytes[2] = sizeof(spmv::OnePassShared<T>), bytes[3] = sizeof(spmv::OnePassArguments<T>);
   bytes[4] = spmv::OnePassPolicy<T>::kBlocks, bytes[5] = spmv::kOnePassOverhang;
 }
@@ -41,10 +41,10 @@ class OnePass:
         self.column_indices = cupy.asarray(a.indices, dtype=cupy.int32)
         self.values = cupy.asarray(a.data)
         self.type = {"float32": "float", "float64": "double"}[a.dtype.name]
-        names = [f"shape_kernel<{self.type}>", f"spmv::find_shares_kernel<{self.type}>",
+        names = [f"shape_kernel<{self.type}>", f"spmv::find_tiles_kernel<{self.type}>",
                  f"spmv::pcsr_one_pass_kernel<{self.type}>"]  # fmt: skip
         module = cupy.RawModule(code=SHAPE, options=("-std=c++17", f"-I{HEADERS}"), name_expressions=names)
-        get_shape, find_shares, self.kernel = (module.get_function(name) for name in names)
+        get_shape, find_tiles, self.kernel = (module.get_function(name) for name in names)
 
         device = cupy.cuda.Device().attributes
         shape, size = cupy.empty(4, cupy.int32), cupy.empty(6, cupy.int32)
@@ -52,18 +52,18 @@ class OnePass:
         rows, nnz = numpy.int32(self.shape[0]), numpy.int32(self.values.size)
         get_shape((1,), (1,), (rows, numpy.int32(self.shape[1]), nnz, numpy.int32(blocks),
                                numpy.int64(device["L2CacheSize"]), shape, size))  # fmt: skip
-        self.window, self.shares, self.warps, self.blocks = shape.tolist()
-        share, partial_sum, self.shared, arguments, _, overhang = size.tolist()
-        self.share = cupy.empty((self.shares + 1) * share, cupy.uint8)
-        self.partial_sums = cupy.empty(2 * self.shares * partial_sum, cupy.uint8)
-        self.unstarted = cupy.empty(max(self.shares, 1), cupy.uint32)
-        if self.shares:
-            find_shares((self.shares // 4 + 1,), (128,), (
-                numpy.int32(self.shares), numpy.uint32(self.window), numpy.int32(overhang), rows, nnz,
-                self.row_offsets, self.share, self.partial_sums, self.unstarted))  # fmt: skip
+        self.tile_items, self.tiles, self.warps, self.blocks = shape.tolist()
+        tile, partial_sum, self.shared, arguments, _, overhang = size.tolist()
+        self.tile_borders = cupy.empty((self.tiles + 1) * tile, cupy.uint8)
+        self.partial_sums = cupy.empty(2 * self.tiles * partial_sum, cupy.uint8)
+        self.unstarted = cupy.empty(max(self.tiles, 1), cupy.uint32)
+        if self.tiles:
+            find_tiles((self.tiles // 4 + 1,), (128,), (
+                numpy.int32(self.tiles), numpy.uint32(self.tile_items), numpy.int32(overhang), rows, nnz,
+                self.row_offsets, self.tile_borders, self.partial_sums, self.unstarted))  # fmt: skip
         number = self.values.dtype
         self.arguments = numpy.dtype(
-            [("share_count", "i4"), ("window", "u4"), ("shares", "u8"), ("row_offsets", "u8"),
+            [("tile_count", "i4"), ("tile_items", "u4"), ("tiles", "u8"), ("row_offsets", "u8"),
              ("column_indices", "u8"), ("values", "u8"), ("alpha", number), ("x", "u8"), ("beta", number),
              ("y", "u8"), ("partial_sums", "u8"), ("unstarted", "u8")], align=True)  # fmt: skip
         assert self.arguments.itemsize == arguments, "OnePassArguments has changed"
@@ -74,9 +74,9 @@ class OnePass:
             raise ValueError(f"x must have {self.shape[1]} contiguous elements of {self.values.dtype}")
         if y is None:
             y, beta = cupy.empty(self.shape[0], self.values.dtype), 0
-        if self.shares:
+        if self.tiles:
             a = numpy.zeros(1, self.arguments)
-            a[0] = (self.shares, self.window, self.share.data.ptr, self.row_offsets.data.ptr,
+            a[0] = (self.tiles, self.tile_items, self.tile_borders.data.ptr, self.row_offsets.data.ptr,
                     self.column_indices.data.ptr, self.values.data.ptr, alpha, x.data.ptr, beta, y.data.ptr,
                     self.partial_sums.data.ptr, self.unstarted.data.ptr)  # fmt: skip
             self.kernel((self.blocks,), (32 * self.warps,), (a[0],), shared_mem=self.warps * self.shared)
