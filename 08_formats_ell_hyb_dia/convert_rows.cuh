@@ -8,12 +8,20 @@
 
 #include "ell.cuh"
 #include "sell.cuh"
+#include "sell_16.cuh"
 
 namespace spmv {
 
 __device__ __forceinline__ int max_of_warp(int value) {
   for (int distance = 16; distance > 0; distance /= 2) {
     value = max(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  }
+  return value;
+}
+
+__device__ __forceinline__ unsigned min_of_warp(unsigned value) {
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value = min(value, __shfl_xor_sync(0xffffffffu, value, distance));
   }
   return value;
 }
@@ -59,13 +67,39 @@ struct Tile {
 
 inline constexpr int kConvertWarps = 4;  // per block
 
+// Where copy_rows() puts columns: an array, or the columns of 16 bits that sell_16.cuh describes,
+// without the high halves; wide tiles are counted. Called by all lanes of a warp, whose columns are
+// those of a tile.
+__device__ __forceinline__ void put_column(int* columns, std::size_t place, int column) {
+  columns[place] = column;
+}
+
+struct Columns16Sink {
+  int* bases;
+  unsigned short* low;
+  int* wide_tiles;
+};
+
+__device__ __forceinline__ void put_column(const Columns16Sink& to, std::size_t place, int column) {
+  // Padding, -1, is the least as a signed number and the greatest as an unsigned one.
+  const unsigned base = min_of_warp(static_cast<unsigned>(column));
+  const unsigned last = static_cast<unsigned>(max_of_warp(column));
+  const bool wide = last - base >= kNoDistance;
+  if (threadIdx.x == 0) {
+    to.bases[place / kSlice] = wide ? kWideTile : static_cast<int>(base);
+    if (wide) atomicAdd(to.wide_tiles, 1);
+  }
+  const unsigned distance = column == kNoColumn ? kNoDistance : column - base;
+  to.low[place] = static_cast<unsigned short>(wide ? column & 0xffff : distance);
+}
+
 // Copies 32 rows, one per lane of the calling warp, padded to `width`: column j of the lane's row
 // goes to place + j * pitch. The blockDim.y warps that have the same rows share the tiles.
-template <typename T>
+template <typename T, typename Columns>
 __device__ __forceinline__ void copy_rows(int begin, int length, int width,
                                           const int* __restrict__ column_indices,
                                           const T* __restrict__ values, std::size_t place,
-                                          std::size_t pitch, int* __restrict__ to_columns,
+                                          std::size_t pitch, Columns to_columns,
                                           T* __restrict__ to_values) {
   __shared__ Tile<T> tiles[kConvertWarps];
   Tile<T>& tile = tiles[threadIdx.z * blockDim.y + threadIdx.y];
@@ -86,7 +120,7 @@ __device__ __forceinline__ void copy_rows(int begin, int length, int width,
     }
     __syncwarp();
     for (int j = 0; j < kTileColumns && first + j < width; ++j) {
-      to_columns[place + (first + j) * pitch] = tile.columns[lane][j];
+      put_column(to_columns, place + (first + j) * pitch, tile.columns[lane][j]);
       to_values[place + (first + j) * pitch] = tile.values[lane][j];
     }
     __syncwarp();
@@ -167,25 +201,51 @@ static __global__ void slice_widths_kernel(unsigned rows, const int* row_offsets
   max_of_grid(of_slice, widest);
 }
 
-// All padding is written, also in slots without a row. Blocks as tile_shape() makes them.
-template <typename T>
+// The slice that the calling warp converts, and the lane's row of it. Blocks as tile_shape() makes
+// them.
+struct OwnSlice {
+  int begin = 0, length = 0;  // of the row; in a slot without one 0
+  int width = 0;
+  std::size_t place = 0;  // of the row's first entry
+
+  __device__ OwnSlice(unsigned rows, const int* row_offsets, const long long* slice_begins,
+                      const unsigned char* places) {
+    const unsigned slice = blockIdx.x * blockDim.z + threadIdx.z;
+    if (slice > (rows - 1) / kSlice) return;
+    const unsigned slot = slice * kSlice + threadIdx.x;
+    if (slot < rows) {
+      const unsigned row = row_of_slot(slot, places);
+      begin = row_offsets[row];
+      length = row_offsets[row + 1] - begin;
+    }
+    width = static_cast<int>(slice_begins[slice + 1] - slice_begins[slice]);
+    place = static_cast<std::size_t>(slice_begins[slice]) * kSlice + threadIdx.x;
+  }
+};
+
+// All padding is written, also in slots without a row.
+template <typename T, typename Columns>
 __global__ void csr_to_sell_kernel(unsigned rows, const int* row_offsets, const int* column_indices,
                                    const T* values, const long long* slice_begins,
-                                   const unsigned char* places, int* sell_columns, T* sell_values) {
-  const unsigned slice = blockIdx.x * blockDim.z + threadIdx.z;
-  if (slice > (rows - 1) / kSlice) return;
-  const unsigned slot = slice * kSlice + threadIdx.x;
-  int begin = 0, length = 0;
-  if (slot < rows) {
-    const unsigned row = row_of_slot(slot, places);
-    begin = row_offsets[row];
-    length = row_offsets[row + 1] - begin;
+                                   const unsigned char* places, Columns sell_columns,
+                                   T* sell_values) {
+  const OwnSlice own(rows, row_offsets, slice_begins, places);
+  copy_rows(own.begin, own.length, own.width, column_indices, values, own.place, kSlice,
+            sell_columns, sell_values);
+}
+
+// The high halves of the columns of wide tiles, and of the padding in them.
+static __global__ void high_halves_kernel(unsigned rows, const int* row_offsets,
+                                          const int* column_indices, const long long* slice_begins,
+                                          const unsigned char* places, const int* bases,
+                                          unsigned short* high) {
+  const OwnSlice own(rows, row_offsets, slice_begins, places);
+  for (int j = static_cast<int>(threadIdx.y); j < own.width; j += static_cast<int>(blockDim.y)) {
+    const std::size_t place = own.place + static_cast<std::size_t>(j) * kSlice;
+    if (bases[place / kSlice] != kWideTile) continue;
+    const int column = j < own.length ? column_indices[own.begin + j] : kNoColumn;
+    high[place] = static_cast<unsigned short>(static_cast<unsigned>(column) >> 16);
   }
-  const long long first = slice_begins[slice];
-  const int width = static_cast<int>(slice_begins[slice + 1] - first);
-  copy_rows(begin, length, width, column_indices, values,
-            static_cast<std::size_t>(first) * kSlice + threadIdx.x, kSlice, sell_columns,
-            sell_values);
 }
 
 }  // namespace spmv

@@ -113,6 +113,7 @@ int hyb_width(const device::DeviceCsr<T>& a) {
 // --- Sliced ELL ---------------------------------------------------------------------------------
 
 enum class Rows { kAsTheyStand, kSortedInWindows };
+enum class ColumnBits { k32, k16 };
 
 // Warps per slice for sell_kernel: a power of two up to 32. A slice of w columns takes w / warps
 // loads one after the other, so more warps shorten the widest; but all slices pay for them. The sum
@@ -132,12 +133,17 @@ struct SlicedEll {
   Index rows;
   device::Buffer<long long> slice_begins;  // slices + 1, in columns of kSlice elements
   device::Buffer<unsigned char> places;    // of the rows in their windows; none if not sorted
-  device::Buffer<Index> columns;           // 32 for each column of a slice
-  device::Buffer<T> values;                // as many
-  std::size_t stored = 0;                  // of them, those of a row
-  int warps = 1;                           // per slice, for sell_kernel
+  device::Buffer<T> values;                // 32 for each column of a slice
+  device::Buffer<Index> columns;           // as many, or, of 16 bits (sell_16.cuh):
+  device::Buffer<Index> bases;
+  device::Buffer<unsigned short> low, high;
+  std::size_t wide_tiles = 0;
+  std::size_t stored = 0;  // of them, those of a row
+  int warps = 1;           // per slice, for sell_kernel
 
-  SlicedEll(const device::DeviceCsr<T>& a, Rows order, double limit) : rows(a.rows) {
+  SlicedEll(const device::DeviceCsr<T>& a, Rows order, double limit,
+            ColumnBits bits = ColumnBits::k32)
+      : rows(a.rows) {
     const Index slices = device::divide_up(rows, static_cast<Index>(kSlice));
     if (order == Rows::kSortedInWindows) {
       const Index windows = device::divide_up(rows, static_cast<Index>(kSortWindow));
@@ -162,14 +168,40 @@ struct SlicedEll {
              static_cast<std::size_t>(last_and_widest[0]) * (kSlice - 1 - (rows - 1) % kSlice);
     check_padding("sliced ELL", static_cast<double>(stored), a.nnz, limit);
     check_memory("sliced ELL", static_cast<double>(places_in_all) * (sizeof(Index) + sizeof(T)));
-    columns = device::Buffer<Index>("columns", places_in_all);
     values = device::Buffer<T>("values", places_in_all);
-    device::launch(csr_to_sell_kernel<T>, tile_shape(rows, 1.0 * end / slices), rows,
-                   a.row_offsets.data(), a.column_indices.data(), a.values.data(),
-                   slice_begins.data(), places.data(), columns.data(), values.data());
+    const device::Shape shape = tile_shape(rows, 1.0 * end / slices);
+    const auto convert = [&](auto to_columns) {
+      device::launch(csr_to_sell_kernel<T, decltype(to_columns)>, shape, rows, a.row_offsets.data(),
+                     a.column_indices.data(), a.values.data(), slice_begins.data(), places.data(),
+                     to_columns, values.data());
+    };
+    if (bits == ColumnBits::k32) {
+      columns = device::Buffer<Index>("columns", places_in_all);
+      convert(columns.data());
+      return;
+    }
+    bases = device::Buffer<Index>("bases", end);
+    low = device::Buffer<unsigned short>("columns", places_in_all);
+    device::Buffer<int> wide("wide_tiles", 1);
+    fill_with_zero(wide);
+    convert(Columns16Sink{bases.data(), low.data(), wide.data()});
+    wide_tiles = read_last(wide, 1).front();
+    if (wide_tiles == 0) return;
+    high = device::Buffer<unsigned short>("high_halves", places_in_all);
+    device::launch(high_halves_kernel, shape, rows, a.row_offsets.data(), a.column_indices.data(),
+                   slice_begins.data(), places.data(), bases.data(), high.data());
   }
+  // Calls what(columns) with what sell_kernel takes for columns.
+  template <typename What>
+  void with_columns(What what) const {
+    if (bases.size() == 0) return what(static_cast<const Index*>(columns.data()));
+    what(Columns16{bases.data(), low.data(), high.data()});
+  }
+  // A wide tile is read with its high halves.
   std::size_t bytes() const {
-    return slice_begins.bytes() + places.bytes() + stored * (sizeof(Index) + sizeof(T));
+    const std::size_t per_column = bases.size() > 0 ? sizeof(*low.data()) : sizeof(Index);
+    return slice_begins.bytes() + places.bytes() + stored * (per_column + sizeof(T)) +
+           bases.bytes() + wide_tiles * kSlice * sizeof(*high.data());
   }
 };
 

@@ -35,19 +35,32 @@ __device__ __forceinline__ T load(const T* address) {
   return read_once ? __ldcs(address) : *address;
 }
 
+// What sell_kernel reads columns from is an array of int, or columns of 16 bits (sell_16.cuh): a
+// column is loaded first, and decoded when it has arrived.
+__device__ __forceinline__ int no_column(const int*) {
+  return kNoColumn;
+}
+template <bool read_once>
+__device__ __forceinline__ int load_column(const int* columns, std::size_t place) {
+  return load<read_once>(&columns[place]);
+}
+__device__ __forceinline__ int decode(const int*, int column, std::size_t) {
+  return column;
+}
+
 // Slices per block of sell_kernel: 4 warps, if one slice does not need more.
 __host__ __device__ constexpr unsigned slices_per_block(unsigned warps) {
   return warps < 4 ? 4 / warps : 1;
 }
 
 // Slice s owns columns slice_begins[s] up to slice_begins[s + 1], each of 32 elements, those of
-// padding with kNoColumn and 0. `read_once`: the matrix does not fit in the L2 cache, so what is
-// read of it is evicted first (__ldcs), and x stays there. Blocks of kSlice x warps x
-// slices_per_block(warps) threads.
-template <typename T, int warps, bool read_once>
+// padding with kNoColumn and 0. `columns` is an array of them, or what can be used as one.
+// `read_once`: the matrix does not fit in the L2 cache, so what is read of it is evicted first
+// (__ldcs), and x stays there. Blocks of kSlice x warps x slices_per_block(warps) threads.
+template <typename T, int warps, bool read_once, typename Columns>
 __global__ void sell_kernel(unsigned rows, const long long* slice_begins,
-                            const unsigned char* places, const int* columns, const T* values,
-                            T alpha, const T* x, T beta, T* y) {
+                            const unsigned char* places, Columns columns, const T* values, T alpha,
+                            const T* x, T beta, T* y) {
   const unsigned slice = blockIdx.x * slices_per_block(warps) + threadIdx.z;
   const unsigned slot = slice * kSlice + threadIdx.x;
   const int warp = static_cast<int>(threadIdx.y);  // of those of the slice
@@ -57,21 +70,22 @@ __global__ void sell_kernel(unsigned rows, const long long* slice_begins,
   if (slot < rows) {  // slots without a row are the last ones
     const long long begin = slice_begins[slice];
     const int width = static_cast<int>(slice_begins[slice + 1] - begin);
-    const int* own_columns = columns + begin * kSlice + threadIdx.x;
-    const T* own_values = values + begin * kSlice + threadIdx.x;
+    const std::size_t own = static_cast<std::size_t>(begin) * kSlice + threadIdx.x;
     for (int first = warp; first < width; first += kColumnsInFlight * warps) {
-      int column[kColumnsInFlight];
+      decltype(no_column(columns)) loaded[kColumnsInFlight];
       T value[kColumnsInFlight];
 #pragma unroll
       for (int j = 0; j < kColumnsInFlight; ++j) {
         const bool exists = first + j * warps < width;
-        const std::size_t place = static_cast<std::size_t>(first + j * warps) * kSlice;
-        column[j] = exists ? load<read_once>(&own_columns[place]) : kNoColumn;
-        value[j] = exists ? load<read_once>(&own_values[place]) : T{0};
+        const std::size_t place = own + static_cast<std::size_t>(first + j * warps) * kSlice;
+        loaded[j] = exists ? load_column<read_once>(columns, place) : no_column(columns);
+        value[j] = exists ? load<read_once>(&values[place]) : T{0};
       }
 #pragma unroll
       for (int j = 0; j < kColumnsInFlight; ++j) {
-        sum += value[j] * (column[j] != kNoColumn ? x[column[j]] : T{0});
+        const std::size_t place = own + static_cast<std::size_t>(first + j * warps) * kSlice;
+        const int column = decode(columns, loaded[j], place);
+        sum += value[j] * (column != kNoColumn ? x[column] : T{0});
       }
     }
   }

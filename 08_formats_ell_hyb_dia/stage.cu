@@ -117,8 +117,8 @@ class HybSpmv final : public Spmv<T> {
 template <typename T>
 class SellSpmv final : public Spmv<T> {
  public:
-  SellSpmv(const Problem<T>& problem, Rows order)
-      : a_(problem.csr, order, problem.padding_limit), nnz_(problem.csr.nnz) {
+  SellSpmv(const Problem<T>& problem, Rows order, ColumnBits bits = ColumnBits::k32)
+      : a_(problem.csr, order, problem.padding_limit, bits), nnz_(problem.csr.nnz) {
     const double bytes =
         static_cast<double>(a_.bytes()) + (1.0 * problem.csr.rows + problem.csr.cols) * sizeof(T);
     // Somewhat below its size: the L2 cache is in two halves.
@@ -143,9 +143,13 @@ class SellSpmv final : public Spmv<T> {
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }
   std::string choice() const override {
-    const std::string padding = padding_text(static_cast<double>(a_.stored), nnz_);
-    if (a_.warps == 1 || padding.empty()) return padding;
-    return std::to_string(a_.warps) + " warps per slice, " + padding;
+    std::string text = padding_text(static_cast<double>(a_.stored), nnz_);
+    if (text.empty()) return text;
+    if (a_.wide_tiles > 0) {
+      text = percent(static_cast<double>(a_.wide_tiles), static_cast<double>(a_.bases.size())) +
+             " of 32 bits, " + text;
+    }
+    return a_.warps == 1 ? text : std::to_string(a_.warps) + " warps per slice, " + text;
   }
 
  private:
@@ -153,9 +157,13 @@ class SellSpmv final : public Spmv<T> {
   void multiply_with(T alpha, const T* x, T beta, T* y, cudaStream_t stream) {
     const dim3 block(kSlice, warps, slices_per_block(warps));
     const dim3 grid(device::divide_up(static_cast<unsigned>(a_.rows), kSlice * block.z));
-    device::launch(read_once_ ? sell_kernel<T, warps, true> : sell_kernel<T, warps, false>,
-                   {grid, block, 0, stream}, a_.rows, a_.slice_begins.data(), a_.places.data(),
-                   a_.columns.data(), a_.values.data(), alpha, x, beta, y);
+    a_.with_columns([&](auto columns) {
+      using Columns = decltype(columns);
+      device::launch(
+          read_once_ ? sell_kernel<T, warps, true, Columns> : sell_kernel<T, warps, false, Columns>,
+          {grid, block, 0, stream}, a_.rows, a_.slice_begins.data(), a_.places.data(), columns,
+          a_.values.data(), alpha, x, beta, y);
+    });
   }
 
   SlicedEll<T> a_;
@@ -267,6 +275,14 @@ bool register_all() {
               .idea = "the same, rows sorted by length among 256",
               .source = "Kreutzer and others 2014, SELL-C-sigma"},
              [](const auto& problem) { return make<SellSpmv>(problem, Rows::kSortedInWindows); });
+  add_kernel({.step = 8,
+              .name = "sell_16",
+              .format = "SELL",
+              .idea = "sliced ELL, columns of 16 bits from a base",
+              .source = "this repository"},
+             [](const auto& problem) {
+               return make<SellSpmv>(problem, Rows::kAsTheyStand, ColumnBits::k16);
+             });
   return add_kernel({.step = 8,
                      .name = "dia_csr",
                      .format = "DIA+CSR",

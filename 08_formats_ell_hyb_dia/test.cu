@@ -64,6 +64,10 @@ void add(Coo<T>& coo, const SlicedEll<T>& sell) {
   const auto begins = sell.slice_begins.download();
   const auto places = sell.places.download();
   const auto columns = sell.columns.download();
+  const auto bases = sell.bases.download();
+  const auto low = sell.low.download();
+  const auto high = sell.high.download();
+  const Columns16 columns_16{bases.data(), low.data(), high.data()};
   const auto values = sell.values.download();
   std::vector<bool> seen(sell.rows);
   for (Index slot = 0; slot < sell.rows; ++slot) {
@@ -74,7 +78,8 @@ void add(Coo<T>& coo, const SlicedEll<T>& sell) {
     seen[row] = true;
     for (long long c = begins[slot / kSlice]; c < begins[slot / kSlice + 1]; ++c) {
       const std::size_t place = c * kSlice + slot % kSlice;
-      if (columns[place] != kNoColumn) add(coo, row, columns[place], values[place]);
+      const Index column = bases.empty() ? columns[place] : columns_16[place];
+      if (column != kNoColumn) add(coo, row, column, values[place]);
     }
   }
 }
@@ -136,9 +141,13 @@ void check_conversions(const Csr<T>& a) {
       add(coo, coo_from(csr, width));
     });
   }
-  check("SELL", [&](Coo<T>& coo) { add(coo, SlicedEll<T>(csr, Rows::kAsTheyStand, kAnyPadding)); });
-  check("sorted SELL",
-        [&](Coo<T>& coo) { add(coo, SlicedEll<T>(csr, Rows::kSortedInWindows, kAnyPadding)); });
+  for (const Rows order : {Rows::kAsTheyStand, Rows::kSortedInWindows}) {
+    for (const ColumnBits bits : {ColumnBits::k32, ColumnBits::k16}) {
+      check("SELL, " + std::to_string(static_cast<int>(order)) +
+                std::to_string(static_cast<int>(bits)),
+            [&](Coo<T>& coo) { add(coo, SlicedEll<T>(csr, order, kAnyPadding, bits)); });
+    }
+  }
   check("DIA", [&](Coo<T>& coo) {
     const Dia<T> dia(csr, kAnyPadding);
     add_diagonals(coo, dia.offsets, dia.values, dia.pitch);
@@ -315,15 +324,22 @@ void check_sell(const Csr<T>& a, const std::vector<T>& x, const std::vector<T>& 
   const device::Buffer<T> x_on_device("x", x);
   const auto rows = static_cast<unsigned>(a.rows);
   const dim3 block(kSlice, warps, slices_per_block(warps));
-  for (const Rows order : {Rows::kAsTheyStand, Rows::kSortedInWindows}) {
-    const SlicedEll<T> sell(csr, order, 100);
-    for (const auto kernel : {sell_kernel<T, warps, false>, sell_kernel<T, warps, true>}) {
+  const auto check = [&](const SlicedEll<T>& sell, auto columns) {
+    using Columns = decltype(columns);
+    for (const auto kernel :
+         {sell_kernel<T, warps, false, Columns>, sell_kernel<T, warps, true, Columns>}) {
       device::Buffer<T> y("y", std::vector<T>(a.rows, 99));
       device::launch(kernel, {dim3(device::divide_up(rows, kSlice * block.z)), block}, rows,
-                     sell.slice_begins.data(), sell.places.data(), sell.columns.data(),
-                     sell.values.data(), T{2}, x_on_device.data(), T{0}, y.data());
+                     sell.slice_begins.data(), sell.places.data(), columns, sell.values.data(),
+                     T{2}, x_on_device.data(), T{0}, y.data());
       CAPTURE(warps);
       CHECK(y.download() == expected);
+    }
+  };
+  for (const Rows order : {Rows::kAsTheyStand, Rows::kSortedInWindows}) {
+    for (const ColumnBits bits : {ColumnBits::k32, ColumnBits::k16}) {
+      const SlicedEll<T> sell(csr, order, 100, bits);
+      sell.with_columns([&](auto columns) { check(sell, columns); });
     }
   }
 }
@@ -331,7 +347,8 @@ void check_sell(const Csr<T>& a, const std::vector<T>& x, const std::vector<T>& 
 // Of small integers, sums are exact in any order.
 TEMPLATE_TEST_CASE("step 08: sliced ELL with any number of warps per slice", "[08]", float,
                    double) {
-  Csr<TestType> a = random_matrix<TestType>(777, 500, 9, {0, 3}, 5);
+  const Index cols = GENERATE(500, 200000);  // of which hardly a tile fits into 16 bits
+  Csr<TestType> a = random_matrix<TestType>(777, cols, 9, {0, 3}, 5);
   for (std::size_t k = 0; k < a.values.size(); ++k) a.values[k] = static_cast<int>(k % 5) - 2;
   std::vector<TestType> x(a.cols), expected(a.rows, 0);
   for (Index j = 0; j < a.cols; ++j) x[j] = j % 7 - 3;
@@ -347,6 +364,57 @@ TEMPLATE_TEST_CASE("step 08: sliced ELL with any number of warps per slice", "[0
   check_sell<16>(a, x, expected);
   check_sell<32>(a, x, expected);
 }
+
+TEMPLATE_TEST_CASE("step 08: 16 bits of a column where the tile's columns are near", "[08]", float,
+                   double) {
+  using T = TestType;
+  // In tile 0 of a slice the last row lies `span` columns after the others; tile 1 is narrow, and
+  // ends with the row that has no other nonzero. Slice 1 has rows without any.
+  for (const Index span : {0, 65533, 65534, 65535, 65536, 131072}) {
+    Coo<T> coo = empty_coo<T>(70, 200000);
+    for (Index row = 0; row < 64; ++row) {
+      if (row / 32 == 1 && row % 3 == 1) continue;
+      const bool last = row % 32 == 31;
+      add(coo, row, last ? 65535 + span : 65535, T{1});
+      if (!last) add(coo, row, 190000 + row, T(row + 1));
+    }
+    add(coo, 66, 131071, T{3});  // alone in the last slice, which has 6 rows
+    const Csr<T> a = to_csr(coo);
+    CAPTURE(span);
+    check_conversions(a);
+    const bool wide = span > 65534;
+    const SlicedEll<T> sell(device::DeviceCsr<T>(a), Rows::kAsTheyStand, 100, ColumnBits::k16);
+    CHECK(sell.wide_tiles == (wide ? 2 : 0));
+    CHECK(sell.high.size() == (wide ? 5 * 32 : 0));
+    // 5 tiles, of which the last stores 6 entries; four offsets of slices.
+    CHECK(sell.bytes() == 4 * 8 + 5 * 4 + (4 * 32 + 6) * (2 + sizeof(T)) + (wide ? 2 * 64 : 0));
+    const Record record = run("sell_16", matrix_of(a));
+    INFO(record.failure);
+    CHECK(record.verified);
+    CHECK((record.choice.find("40% of 32 bits, ") != std::string::npos) == wide);
+  }
+}
+
+#ifndef SPMV_CUDA
+TEST_CASE("step 08: fewer bytes of columns are requested", "[08]") {
+  const Matrix<double> matrix = matrix_of(generate<double>("stencil2d:64x64"));
+  const device::DeviceCsr<double> csr(matrix.csr);
+  const Problem<double> problem{matrix, csr};
+  const auto sectors = [&](const std::string& kernel, const std::string& array) {
+    std::uint64_t sum = 0;
+    const Record record = Bench<double>(problem, {}).run(*find_kernels(kernel).front());
+    for (const Traffic& traffic : record.traffic) {
+      if (traffic.array == array) sum += traffic.sectors;
+    }
+    return sum;
+  };
+  constexpr int kTiles = 128 * 5 - 4;  // the first and last two slices are without a diagonal
+  CHECK(sectors("sell", "columns") == 4 * kTiles);
+  CHECK(sectors("sell_16", "columns") == 2 * kTiles);
+  CHECK(sectors("sell_16", "bases") == kTiles);
+  CHECK(sectors("sell_16", "high_halves") == 0);
+}
+#endif
 
 TEST_CASE("step 08: warps share a slice where slices are few or wide", "[08]") {
   CHECK(warps_per_slice(31250, 5, 5 * 31250, 132) == 1);
@@ -434,7 +502,7 @@ TEMPLATE_TEST_CASE("step 08: the same bits in every run", "[08]", float, double)
   const Problem<TestType> problem{matrix, csr, 1000};
   const device::Buffer<TestType> x("x", test_vector<TestType>(matrix.csr.cols, 1));
   const std::vector<TestType> y0 = test_vector<TestType>(matrix.csr.rows, 2);
-  for (const Kernel* kernel : find_kernels("coo,ell,hyb,dia,sell,sell_sorted,dia_csr")) {
+  for (const Kernel* kernel : find_kernels("coo,ell,hyb,dia,sell,sell_sorted,sell_16,dia_csr")) {
     CAPTURE(kernel->info.name);
     const auto product = [&] {
       const auto spmv = kernel->set_up(problem);
