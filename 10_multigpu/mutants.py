@@ -33,9 +33,9 @@ MISTAKES = {
     "ghosts_in_wrong_order": [(SIMPLE, "run.ghosts[i - run.begin + (k", "run.ghosts[run.end - 1 - i + (k")],
     "relaxed_arrival": [(FAST, "    arrivals.fetch_add(1, cuda::memory_order_release)",
                          "    arrivals.fetch_add(1, cuda::memory_order_relaxed)")],
-    "arrival_before_data": [(FAST, "      multiply_share(agent);",
+    "arrival_before_data": [(FAST, "      multiply_tile(agent);",
                              "      if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);\n"
-                             "      multiply_share(agent);"),
+                             "      multiply_tile(agent);"),
                             (FAST, "    if (block * warps + warp < part.boundary_warps) frame.boundary_done(k);\n    frame",
                              "    frame")],
     "relaxed_warps_done": [(FAST, "warps_done.fetch_add(1, cuda::memory_order_acq_rel)",

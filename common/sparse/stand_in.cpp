@@ -80,7 +80,8 @@ struct Recipe {
   const char* keys;
 };
 
-// Fitted on every second of the files that plots/measure/calibration.csv names, judged on the others.
+// Fitted on every second of the files that plots/measure/calibration.csv names, judged on the
+// others.
 const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> all{
       {{"mesh", "finite elements or volumes, on nodes with irregular connectivity"},
