@@ -67,9 +67,8 @@ struct Tile {
 
 inline constexpr int kConvertWarps = 4;  // per block
 
-// Where copy_rows() puts columns: an array, or the columns of 16 bits that sell_16.cuh describes,
-// without the high halves; wide tiles are counted. Called by all lanes of a warp, whose columns are
-// those of a tile.
+// Where copy_rows() puts columns: an array, or columns of 16 bits (sell_16.cuh) as they are in
+// narrow slices. Called by all lanes of a warp, with column j of 32 rows.
 __device__ __forceinline__ void put_column(int* columns, std::size_t place, int column) {
   columns[place] = column;
 }
@@ -77,20 +76,25 @@ __device__ __forceinline__ void put_column(int* columns, std::size_t place, int 
 struct Columns16Sink {
   int* bases;
   unsigned short* low;
-  int* wide_tiles;
+  // Precondition: all are 0.
+  int* wide_slices;
+  int* wide_columns;  // *wide_columns becomes the number of columns of all wide slices
+  const long long* slice_begins;
 };
 
 __device__ __forceinline__ void put_column(const Columns16Sink& to, std::size_t place, int column) {
   // Padding, -1, is the least as a signed number and the greatest as an unsigned one.
   const unsigned base = min_of_warp(static_cast<unsigned>(column));
   const unsigned last = static_cast<unsigned>(max_of_warp(column));
-  const bool wide = last - base >= kNoDistance;
   if (threadIdx.x == 0) {
-    to.bases[place / kSlice] = wide ? kWideTile : static_cast<int>(base);
-    if (wide) atomicAdd(to.wide_tiles, 1);
+    to.bases[place / kSlice] = static_cast<int>(base);
+    const unsigned slice = blockIdx.x * blockDim.z + threadIdx.z;
+    if (last - base >= kNoDistance && atomicExch(&to.wide_slices[slice], 1) == 0) {
+      const long long width = to.slice_begins[slice + 1] - to.slice_begins[slice];
+      atomicAdd(to.wide_columns, static_cast<int>(width));
+    }
   }
-  const unsigned distance = column == kNoColumn ? kNoDistance : column - base;
-  to.low[place] = static_cast<unsigned short>(wide ? column & 0xffff : distance);
+  to.low[place] = static_cast<unsigned short>(column == kNoColumn ? kNoDistance : column - base);
 }
 
 // Copies 32 rows, one per lane of the calling warp, padded to `width`: column j of the lane's row
@@ -234,16 +238,18 @@ __global__ void csr_to_sell_kernel(unsigned rows, const int* row_offsets, const 
             sell_columns, sell_values);
 }
 
-// The high halves of the columns of wide tiles, and of the padding in them.
-static __global__ void high_halves_kernel(unsigned rows, const int* row_offsets,
-                                          const int* column_indices, const long long* slice_begins,
-                                          const unsigned char* places, const int* bases,
-                                          unsigned short* high) {
+// Writes the columns of wide slices again, in halves.
+static __global__ void widen_slices_kernel(unsigned rows, const int* row_offsets,
+                                           const int* column_indices, const long long* slice_begins,
+                                           const unsigned char* places, const int* wide_slices,
+                                           int* bases, unsigned short* low, unsigned short* high) {
   const OwnSlice own(rows, row_offsets, slice_begins, places);
+  if (own.width == 0 || !wide_slices[blockIdx.x * blockDim.z + threadIdx.z]) return;
   for (int j = static_cast<int>(threadIdx.y); j < own.width; j += static_cast<int>(blockDim.y)) {
     const std::size_t place = own.place + static_cast<std::size_t>(j) * kSlice;
-    if (bases[place / kSlice] != kWideTile) continue;
     const int column = j < own.length ? column_indices[own.begin + j] : kNoColumn;
+    if (threadIdx.x == 0) bases[place / kSlice] = kWide;
+    low[place] = static_cast<unsigned short>(column & 0xffff);
     high[place] = static_cast<unsigned short>(static_cast<unsigned>(column) >> 16);
   }
 }

@@ -137,12 +137,12 @@ struct SlicedEll {
   device::Buffer<Index> columns;           // as many, or, of 16 bits (sell_16.cuh):
   device::Buffer<Index> bases;
   device::Buffer<unsigned short> low, high;
-  std::size_t wide_tiles = 0;
-  std::size_t stored = 0;  // of them, those of a row
-  int warps = 1;           // per slice, for sell_kernel
+  device::Buffer<int> wide_slices;
+  std::size_t wide_columns = 0;  // of all wide slices
+  std::size_t stored = 0;        // of them, those of a row
+  int warps = 1;                 // per slice, for sell_kernel
 
-  SlicedEll(const device::DeviceCsr<T>& a, Rows order, double limit,
-            ColumnBits bits = ColumnBits::k32)
+  SlicedEll(const device::DeviceCsr<T>& a, Rows order, double limit, ColumnBits bits)
       : rows(a.rows) {
     const Index slices = device::divide_up(rows, static_cast<Index>(kSlice));
     if (order == Rows::kSortedInWindows) {
@@ -182,26 +182,35 @@ struct SlicedEll {
     }
     bases = device::Buffer<Index>("bases", end);
     low = device::Buffer<unsigned short>("columns", places_in_all);
-    device::Buffer<int> wide("wide_tiles", 1);
-    fill_with_zero(wide);
-    convert(Columns16Sink{bases.data(), low.data(), wide.data()});
-    wide_tiles = read_last(wide, 1).front();
-    if (wide_tiles == 0) return;
+    wide_slices = device::Buffer<int>("wide_slices", slices);
+    device::Buffer<int> counter("wide_columns", 1);
+    fill_with_zero(wide_slices);
+    fill_with_zero(counter);
+    convert(Columns16Sink{bases.data(), low.data(), wide_slices.data(), counter.data(),
+                          slice_begins.data()});
+    wide_columns = read_last(counter, 1).front();
+    if (wide_columns == 0) return;
     high = device::Buffer<unsigned short>("high_halves", places_in_all);
-    device::launch(high_halves_kernel, shape, rows, a.row_offsets.data(), a.column_indices.data(),
-                   slice_begins.data(), places.data(), bases.data(), high.data());
+    device::launch(widen_slices_kernel, shape, rows, a.row_offsets.data(), a.column_indices.data(),
+                   slice_begins.data(), places.data(), wide_slices.data(), bases.data(), low.data(),
+                   high.data());
   }
   // Calls what(columns) with what sell_kernel takes for columns.
   template <typename What>
   void with_columns(What what) const {
     if (bases.size() == 0) return what(static_cast<const Index*>(columns.data()));
-    what(Columns16{bases.data(), low.data(), high.data()});
+    what(Columns16{wide_columns > 0 ? wide_slices.data() : nullptr, bases.data(), low.data(),
+                   high.data()});
   }
-  // A wide tile is read with its high halves.
+  // Of columns of 16 bits those that a product reads: the high halves of wide slices, the bases of
+  // all others.
   std::size_t bytes() const {
-    const std::size_t per_column = bases.size() > 0 ? sizeof(*low.data()) : sizeof(Index);
-    return slice_begins.bytes() + places.bytes() + stored * (per_column + sizeof(T)) +
-           bases.bytes() + wide_tiles * kSlice * sizeof(*high.data());
+    const std::size_t offsets = slice_begins.bytes() + places.bytes();
+    if (bases.size() == 0) return offsets + stored * (sizeof(Index) + sizeof(T));
+    return offsets + stored * (sizeof(*low.data()) + sizeof(T)) +
+           (bases.size() - wide_columns) * sizeof(Index) +
+           (wide_columns > 0 ? wide_slices.bytes() : 0) +
+           wide_columns * kSlice * sizeof(*high.data());
   }
 };
 

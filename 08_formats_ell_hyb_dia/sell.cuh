@@ -6,7 +6,8 @@
 // (Monakov and others 2010; Kreutzer and others 2014, as SELL-C-sigma with C = 32 and sigma = 256.)
 //
 // One warp takes long for a wide slice: column after column. So several warps may share a slice,
-// each with every `warps`-th column, and a thread loads from four columns before it uses the first.
+// each with every `warps`-th column, and a thread loads from eight columns before it uses the
+// first.
 //
 //   thread   multiplies its row's entries in the columns of its warp
 //   warp     owns every `warps`-th column of a slice
@@ -22,7 +23,7 @@ namespace spmv {
 
 inline constexpr unsigned kSlice = 32;
 inline constexpr unsigned kSortWindow = 256;  // so that a place in it fits a byte
-inline constexpr int kColumnsInFlight = 4;    // per thread
+inline constexpr int kColumnsInFlight = 8;    // per thread
 
 // The row in slot `slot`. Without `places` the rows are not permuted.
 __host__ __device__ __forceinline__ unsigned row_of_slot(unsigned slot,
@@ -35,16 +36,18 @@ __device__ __forceinline__ T load(const T* address) {
   return read_once ? __ldcs(address) : *address;
 }
 
-// What sell_kernel reads columns from is an array of int, or columns of 16 bits (sell_16.cuh): a
-// column is loaded first, and decoded when it has arrived.
-__device__ __forceinline__ int no_column(const int*) {
-  return kNoColumn;
+// sell_kernel reads columns from an array of int, or from columns of 16 bits (sell_16.cuh): of a
+// row whose first entry is at `place` it loads the j-th column, and decodes it when it has arrived.
+template <typename What>
+__device__ __forceinline__ void with_row(const int* columns, unsigned, std::size_t place,
+                                         What what) {
+  what(columns + place);
 }
 template <bool read_once>
-__device__ __forceinline__ int load_column(const int* columns, std::size_t place) {
-  return load<read_once>(&columns[place]);
+__device__ __forceinline__ int load_column(const int* own, std::size_t j) {
+  return load<read_once>(&own[j * kSlice]);
 }
-__device__ __forceinline__ int decode(const int*, int column, std::size_t) {
+__device__ __forceinline__ int decode(int column) {
   return column;
 }
 
@@ -70,24 +73,27 @@ __global__ void sell_kernel(unsigned rows, const long long* slice_begins,
   if (slot < rows) {  // slots without a row are the last ones
     const long long begin = slice_begins[slice];
     const int width = static_cast<int>(slice_begins[slice + 1] - begin);
-    const std::size_t own = static_cast<std::size_t>(begin) * kSlice + threadIdx.x;
-    for (int first = warp; first < width; first += kColumnsInFlight * warps) {
-      decltype(no_column(columns)) loaded[kColumnsInFlight];
-      T value[kColumnsInFlight];
+    const std::size_t place = static_cast<std::size_t>(begin) * kSlice + threadIdx.x;
+    const T* own_values = values + place;
+    with_row(columns, slice, place, [&](auto own_columns) {
+      for (int first = warp; first < width; first += kColumnsInFlight * warps) {
+        decltype(load_column<read_once>(own_columns, 0)) column[kColumnsInFlight] = {};
+        T value[kColumnsInFlight] = {};
 #pragma unroll
-      for (int j = 0; j < kColumnsInFlight; ++j) {
-        const bool exists = first + j * warps < width;
-        const std::size_t place = own + static_cast<std::size_t>(first + j * warps) * kSlice;
-        loaded[j] = exists ? load_column<read_once>(columns, place) : no_column(columns);
-        value[j] = exists ? load<read_once>(&values[place]) : T{0};
-      }
+        for (int k = 0; k < kColumnsInFlight; ++k) {
+          const std::size_t j = first + k * warps;
+          if (first + k * warps < width) {
+            column[k] = load_column<read_once>(own_columns, j);
+            value[k] = load<read_once>(&own_values[j * kSlice]);
+          }
+        }
 #pragma unroll
-      for (int j = 0; j < kColumnsInFlight; ++j) {
-        const std::size_t place = own + static_cast<std::size_t>(first + j * warps) * kSlice;
-        const int column = decode(columns, loaded[j], place);
-        sum += value[j] * (column != kNoColumn ? x[column] : T{0});
+        for (int k = 0; k < kColumnsInFlight; ++k) {
+          const int from = decode(column[k]);
+          if (first + k * warps < width && from != kNoColumn) sum += value[k] * x[from];
+        }
       }
-    }
+    });
   }
   if constexpr (warps > 1) {
     __shared__ T sums[slices_per_block(warps)][warps][kSlice];

@@ -2,10 +2,11 @@
 //
 // sell_kernel reads as many bytes per second as a copy does, so only fewer bytes make it faster. In
 // most matrices the rows of a slice, which are neighbours, have their j-th nonzeros near each
-// other. So the 32 columns in column j of a slice, a tile, become a base of 4 bytes and 32
-// distances from it of 2 bytes: 10.1 bytes per nonzero instead of 12 in double precision, 6.1
-// instead of 8 in single. No column is lost: where a tile spans too many columns, 16 bits are the
-// low half of a column, and the high half is in an array of its own. The kernel stays sell_kernel.
+// other. So the 32 columns in column j of a slice become a base of 4 bytes and 32 distances from it
+// of 2 bytes: 10.1 bytes per nonzero instead of 12 in double precision, 6.1 instead of 8 in single.
+// No column is lost: in a slice of which 32 columns lie too far apart, which is called wide, 16
+// bits are the low half of a column, and the high half is in an array of its own. The kernel is
+// sell_kernel.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,43 +15,66 @@
 
 namespace spmv {
 
-inline constexpr unsigned kNoDistance = 0xffff;  // of padding; a narrow tile has smaller ones alone
-inline constexpr int kWideTile = -1;             // in the place of a base
+inline constexpr unsigned kNoDistance = 0xffff;  // of padding; all others are less
+inline constexpr int kWide = -1;                 // in the place of a base
 
-// The columns of a SlicedEll. Element 32 t + i is the one of lane i in tile t.
+// The columns of a SlicedEll. Of slice s, whose columns begin at slice_begins[s]:
 struct Columns16 {
-  const int* bases;           // per tile: its least column, or kWideTile
-  const unsigned short* low;  // distance from the base, or kNoDistance; of a wide tile the low half
-  const unsigned short* high;  // the high half; null if there is no wide tile
+  const int* wide_slices;  // [s]: 1 if it is wide, else 0; null if none is
+  const int* bases;        // per column of the slice: the least of its 32 columns, or kWide
+  const unsigned short*
+      low;  // distance from the base, or kNoDistance; in a wide slice the low half
+  const unsigned short* high;  // in a wide slice the high half; null if none is
 
-  __host__ __device__ int operator[](std::size_t place) const;
+  __host__ __device__ int operator[](std::size_t place) const {
+    const unsigned value = low[place];
+    const int base = bases[place / kSlice];
+    if (base == kWide) return static_cast<int>(static_cast<unsigned>(high[place]) << 16 | value);
+    return value == kNoDistance ? kNoColumn : base + static_cast<int>(value);
+  }
 };
 
-struct Column16 {
-  int base;
+// One row's columns in either kind of slice. What load_column() returns of it is two independent
+// loads, which decode() puts together.
+struct NarrowRow {
+  const int* bases;
+  const unsigned short* low;
+};
+struct WideRow {
+  const unsigned short* high;
+  const unsigned short* low;
+};
+template <typename Row>
+struct Halves {
+  int upper;  // base, or high half
   unsigned low;
 };
 
-__device__ __forceinline__ Column16 no_column(const Columns16&) {
-  return {0, kNoDistance};
-}
-
-// Two loads that do not depend on each other.
 template <bool read_once>
-__device__ __forceinline__ Column16 load_column(const Columns16& columns, std::size_t place) {
-  return {columns.bases[place / kSlice], load<read_once>(&columns.low[place])};
+__device__ __forceinline__ Halves<NarrowRow> load_column(const NarrowRow& own, std::size_t j) {
+  return {own.bases[j], load<read_once>(&own.low[j * kSlice])};
+}
+template <bool read_once>
+__device__ __forceinline__ Halves<WideRow> load_column(const WideRow& own, std::size_t j) {
+  return {load<read_once>(&own.high[j * kSlice]), load<read_once>(&own.low[j * kSlice])};
+}
+__device__ __forceinline__ int decode(Halves<NarrowRow> column) {
+  return column.low == kNoDistance ? kNoColumn : column.upper + static_cast<int>(column.low);
+}
+__device__ __forceinline__ int decode(Halves<WideRow> column) {
+  return static_cast<int>(static_cast<unsigned>(column.upper) << 16 | column.low);
 }
 
-__host__ __device__ __forceinline__ int decode(const Columns16& columns, Column16 column,
-                                               std::size_t place) {
-  if (column.base == kWideTile) {
-    return static_cast<int>(static_cast<unsigned>(columns.high[place]) << 16 | column.low);
+// The kind of slice is decided once, outside of the loop over its columns: inside, every load would
+// wait for the base that says which one it is.
+template <typename What>
+__device__ __forceinline__ void with_row(const Columns16& columns, unsigned slice,
+                                         std::size_t place, What what) {
+  if (columns.wide_slices && columns.wide_slices[slice]) {
+    what(WideRow{columns.high + place, columns.low + place});
+  } else {
+    what(NarrowRow{columns.bases + place / kSlice, columns.low + place});
   }
-  return column.low == kNoDistance ? kNoColumn : column.base + static_cast<int>(column.low);
-}
-
-__host__ __device__ __forceinline__ int Columns16::operator[](std::size_t place) const {
-  return decode(*this, {bases[place / kSlice], low[place]}, place);
 }
 
 }  // namespace spmv

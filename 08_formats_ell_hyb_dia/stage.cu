@@ -117,7 +117,7 @@ class HybSpmv final : public Spmv<T> {
 template <typename T>
 class SellSpmv final : public Spmv<T> {
  public:
-  SellSpmv(const Problem<T>& problem, Rows order, ColumnBits bits = ColumnBits::k32)
+  SellSpmv(const Problem<T>& problem, Rows order, ColumnBits bits)
       : a_(problem.csr, order, problem.padding_limit, bits), nnz_(problem.csr.nnz) {
     const double bytes =
         static_cast<double>(a_.bytes()) + (1.0 * problem.csr.rows + problem.csr.cols) * sizeof(T);
@@ -145,8 +145,8 @@ class SellSpmv final : public Spmv<T> {
   std::string choice() const override {
     std::string text = padding_text(static_cast<double>(a_.stored), nnz_);
     if (text.empty()) return text;
-    if (a_.wide_tiles > 0) {
-      text = percent(static_cast<double>(a_.wide_tiles), static_cast<double>(a_.bases.size())) +
+    if (a_.wide_columns > 0) {
+      text = percent(static_cast<double>(a_.wide_columns), static_cast<double>(a_.bases.size())) +
              " of 32 bits, " + text;
     }
     return a_.warps == 1 ? text : std::to_string(a_.warps) + " warps per slice, " + text;
@@ -263,26 +263,21 @@ bool register_all() {
               .idea = "whole diagonals, no columns",
               .source = "Bell and Garland 2009"},
              [](const auto& problem) { return make<DiaSpmv>(problem); });
-  add_kernel({.step = 8,
-              .name = "sell",
-              .format = "SELL",
-              .idea = "ELL of 32 rows at a time",
-              .source = "Monakov, Lokhmotov and Avetisyan 2010"},
-             [](const auto& problem) { return make<SellSpmv>(problem, Rows::kAsTheyStand); });
-  add_kernel({.step = 8,
-              .name = "sell_sorted",
-              .format = "SELL",
-              .idea = "the same, rows sorted by length among 256",
-              .source = "Kreutzer and others 2014, SELL-C-sigma"},
-             [](const auto& problem) { return make<SellSpmv>(problem, Rows::kSortedInWindows); });
-  add_kernel({.step = 8,
-              .name = "sell_16",
-              .format = "SELL",
-              .idea = "sliced ELL, columns of 16 bits from a base",
-              .source = "this repository"},
-             [](const auto& problem) {
-               return make<SellSpmv>(problem, Rows::kAsTheyStand, ColumnBits::k16);
-             });
+  const auto add_sell = [](const std::string& name, const std::string& idea,
+                           const std::string& source, Rows order, ColumnBits bits) {
+    add_kernel({.step = 8, .name = name, .format = "SELL", .idea = idea, .source = source},
+               [order, bits](const auto& problem) { return make<SellSpmv>(problem, order, bits); });
+  };
+  const std::string sell = "Monakov, Lokhmotov and Avetisyan 2010";
+  const std::string sorted = "Kreutzer and others 2014, SELL-C-sigma";
+  const std::string shorter = "this repository, on ";
+  add_sell("sell", "ELL of 32 rows at a time", sell, Rows::kAsTheyStand, ColumnBits::k32);
+  add_sell("sell_sorted", "the same, rows sorted by length among 256", sorted,
+           Rows::kSortedInWindows, ColumnBits::k32);
+  add_sell("sell_16", "sell with columns of 16 bits from a base", shorter + sell,
+           Rows::kAsTheyStand, ColumnBits::k16);
+  add_sell("sell_16_sorted", "sell_sorted with columns of 16 bits", shorter + sorted,
+           Rows::kSortedInWindows, ColumnBits::k16);
   return add_kernel({.step = 8,
                      .name = "dia_csr",
                      .format = "DIA+CSR",

@@ -67,7 +67,7 @@ void add(Coo<T>& coo, const SlicedEll<T>& sell) {
   const auto bases = sell.bases.download();
   const auto low = sell.low.download();
   const auto high = sell.high.download();
-  const Columns16 columns_16{bases.data(), low.data(), high.data()};
+  const Columns16 columns_16{nullptr, bases.data(), low.data(), high.data()};
   const auto values = sell.values.download();
   std::vector<bool> seen(sell.rows);
   for (Index slot = 0; slot < sell.rows; ++slot) {
@@ -313,9 +313,10 @@ TEST_CASE("step 08: rows alike after sorting need no padding", "[08]") {
     for (Index j = 0; j < (row % 32 == 5 ? 9 : 1); ++j) add(coo, row, (row + 50 * j) % 1024, 1.0f);
   }
   const device::DeviceCsr<float> csr(to_csr(coo));
-  CHECK(SlicedEll<float>(csr, Rows::kAsTheyStand, 100).columns.size() == 9 * 1024);
+  CHECK(SlicedEll<float>(csr, Rows::kAsTheyStand, 100, ColumnBits::k32).columns.size() == 9 * 1024);
   // In a window of 256 one slice of 9, seven of 1.
-  CHECK(SlicedEll<float>(csr, Rows::kSortedInWindows, 100).columns.size() == (9 + 7) * 128);
+  CHECK(SlicedEll<float>(csr, Rows::kSortedInWindows, 100, ColumnBits::k32).columns.size() ==
+        (9 + 7) * 128);
 }
 
 template <int warps, typename T>
@@ -365,11 +366,11 @@ TEMPLATE_TEST_CASE("step 08: sliced ELL with any number of warps per slice", "[0
   check_sell<32>(a, x, expected);
 }
 
-TEMPLATE_TEST_CASE("step 08: 16 bits of a column where the tile's columns are near", "[08]", float,
+TEMPLATE_TEST_CASE("step 08: 16 bits of a column where 32 of them are near", "[08]", float,
                    double) {
   using T = TestType;
-  // In tile 0 of a slice the last row lies `span` columns after the others; tile 1 is narrow, and
-  // ends with the row that has no other nonzero. Slice 1 has rows without any.
+  // In the first column of two slices the last row lies `span` columns after the others; in the
+  // second the columns are near, and the last row has none. Slice 1 has rows without any.
   for (const Index span : {0, 65533, 65534, 65535, 65536, 131072}) {
     Coo<T> coo = empty_coo<T>(70, 200000);
     for (Index row = 0; row < 64; ++row) {
@@ -384,14 +385,16 @@ TEMPLATE_TEST_CASE("step 08: 16 bits of a column where the tile's columns are ne
     check_conversions(a);
     const bool wide = span > 65534;
     const SlicedEll<T> sell(device::DeviceCsr<T>(a), Rows::kAsTheyStand, 100, ColumnBits::k16);
-    CHECK(sell.wide_tiles == (wide ? 2 : 0));
+    CHECK(sell.wide_columns == (wide ? 4 : 0));  // those of two slices of three
     CHECK(sell.high.size() == (wide ? 5 * 32 : 0));
-    // 5 tiles, of which the last stores 6 entries; four offsets of slices.
-    CHECK(sell.bytes() == 4 * 8 + 5 * 4 + (4 * 32 + 6) * (2 + sizeof(T)) + (wide ? 2 * 64 : 0));
+    // Four offsets, 5 columns of slices, the last one of 6 entries. Which slices are wide, their
+    // high halves and one base; or five bases.
+    CHECK(sell.bytes() ==
+          4 * 8 + (4 * 32 + 6) * (2 + sizeof(T)) + (wide ? 3 * 4 + 4 * 32 * 2 + 4 : 5 * 4));
     const Record record = run("sell_16", matrix_of(a));
     INFO(record.failure);
     CHECK(record.verified);
-    CHECK((record.choice.find("40% of 32 bits, ") != std::string::npos) == wide);
+    CHECK((record.choice.find("80% of 32 bits, ") != std::string::npos) == wide);
   }
 }
 
@@ -408,10 +411,10 @@ TEST_CASE("step 08: fewer bytes of columns are requested", "[08]") {
     }
     return sum;
   };
-  constexpr int kTiles = 128 * 5 - 4;  // the first and last two slices are without a diagonal
-  CHECK(sectors("sell", "columns") == 4 * kTiles);
-  CHECK(sectors("sell_16", "columns") == 2 * kTiles);
-  CHECK(sectors("sell_16", "bases") == kTiles);
+  constexpr int kColumns = 128 * 5 - 4;  // the first and last two slices are without a diagonal
+  CHECK(sectors("sell", "columns") == 4 * kColumns);
+  CHECK(sectors("sell_16", "columns") == 2 * kColumns);
+  CHECK(sectors("sell_16", "bases") == kColumns);
   CHECK(sectors("sell_16", "high_halves") == 0);
 }
 #endif
@@ -502,7 +505,8 @@ TEMPLATE_TEST_CASE("step 08: the same bits in every run", "[08]", float, double)
   const Problem<TestType> problem{matrix, csr, 1000};
   const device::Buffer<TestType> x("x", test_vector<TestType>(matrix.csr.cols, 1));
   const std::vector<TestType> y0 = test_vector<TestType>(matrix.csr.rows, 2);
-  for (const Kernel* kernel : find_kernels("coo,ell,hyb,dia,sell,sell_sorted,sell_16,dia_csr")) {
+  for (const Kernel* kernel :
+       find_kernels("coo,ell,hyb,dia,sell,sell_sorted,sell_16,sell_16_sorted,dia_csr")) {
     CAPTURE(kernel->info.name);
     const auto product = [&] {
       const auto spmv = kernel->set_up(problem);
