@@ -159,9 +159,9 @@ test-plots:  ## test the scripts that measure, draw and write tables
 handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bodies taken out
 	@python3 common/coursework/handout.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(OUTPUT),'$(OUTPUT)') $(or_quit)
 
-grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1)
+grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1, STRICT=1)
 	@python3 common/coursework/grade.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' '$(or $(SUBMISSIONS),$(call refuse,which submissions? SUBMISSIONS=directory))' \
-	  $(if $(OUTPUT),--output '$(OUTPUT)') $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(ARGS) $(or_quit)
+	  $(if $(OUTPUT),--output '$(OUTPUT)') $(if $(SEED),--seed $(SEED)) $(if $(TRUSTED),--trusted) $(if $(STRICT),--strict) $(ARGS) $(or_quit)
 
 # COURSEWORK=quick leaves out what runs the handout of every step, and most of the mistakes.
 test-coursework:  ## test handouts and grading: all steps as handed out and solved, mistakes graded

@@ -73,7 +73,7 @@ OUT := $(ROOT)/build/$(BACKEND)
 ifeq ($(BACKEND),cpu)
   OUT := $(OUT)$(if $(filter 0,$(COUNT)),-uncounted)$(if $(filter 1,$(SANITIZE)),-sanitized)
 endif
-OUT := $(OUT)$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX))))
+OUT := $(OUT)$(subst $() ,,$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX)))))
 
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
 # TEST_LIBRARIES, THRUST_INCLUDES, MKL_LIBRARIES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen, an

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import kit
-from exercises import ROOT, TODO, ExerciseError, counter, given_files, read_step, sources_of, worst_line
+from exercises import ROOT, TODO, ExerciseError, counter, drawn, given_files, read_step, sources_of, worst_line
 from mine import replaced_file
 
 LIMIT_S = 120  # of a run
@@ -34,6 +34,19 @@ class NotJudged(Exception):
 
 
 @dataclass
+class Measured:
+    """What a target is about, as it was counted."""
+
+    target: object
+    value: float | None
+    line: str | None = None  # "file:line" of what asks for most
+    steps: int = 0  # requests of the busiest warp
+
+    def met(self):
+        return self.target.met(self.value, self.steps)
+
+
+@dataclass
 class Result:
     """What came out for one exercise."""
 
@@ -42,10 +55,12 @@ class Result:
     right: int = 0
     found: list = field(default_factory=list)  # the judge's lines on what was found
     ended: str = ""  # why the kernels did not come to their end
+    forged: bool = False  # they wrote to the runner's pipe
     missing: str = ""  # why they were not run at all
     details: list = field(default_factory=list)  # of that
-    targets: list = field(default_factory=list)  # (Target, value or None, "file:line" or None)
+    targets: list = field(default_factory=list)  # Measured
     counted: bool = True  # not on a GPU
+    withheld: bool = False  # points for what a flag puts in doubt (flags.py), with --strict
 
     def all_right(self):
         return self.tried > 0 and self.right == self.tried
@@ -71,16 +86,18 @@ class Result:
         return self.tried > 0 and 2 * self.right >= self.tried
 
     def good(self):
-        return self.all_right() and not self.unsafe() and all(t.met(v) for t, v, _ in self.targets)
+        return self.all_right() and not self.unsafe() and all(measured.met() for measured in self.targets)
 
     def points(self):
         """(right, safe, targets): what the rubric gives."""
         exercise = self.exercise
+        if self.forged:
+            return 0, 0, 0
         right = exercise.correct * self.right // self.tried if self.tried else 0
-        if not self.counts():
+        if not self.counts() or self.withheld:
             return right, 0, 0
         safe = 0 if self.unsafe() else exercise.safe
-        return right, safe, sum(target.points for target, value, _ in self.targets if target.met(value))
+        return right, safe, sum(measured.target.points for measured in self.targets if measured.met())
 
 
 def tidy(report):
@@ -105,29 +122,15 @@ def tidy(report):
 
 # --- Asking the judge -----------------------------------------------------------------------------
 
-# What each kind of line has, and of which type: what does not is no line of the judge's.
-LINES = {
-    "kernel": {"kernel": str, "matrices": int},
-    "matrix": {"matrix": str},
-    "counted": {"counted": str, "matrix": str, "nnz": int, "traffic": list, "lines": list},
-    "ended": {"ended": str, "matrix": str},
-    "failure": {"failure": str},
-    "finished": {"finished": bool},
-}
-
 
 def read_lines(text):
     """The judge's lines; NotJudged if they do not come to their end."""
-    lines = []
-    for row in text.splitlines()[:MOST_LINES]:
-        try:
-            line = json.loads(row)
-            wanted = LINES[next(iter(line))]
-            if all(type(line.get(key)) is kind for key, kind in wanted.items()):
-                lines.append(line)
-        except (ValueError, KeyError, StopIteration, RecursionError):
-            raise NotJudged("the judge said what cannot be read") from None
-    if not lines or "finished" not in lines[-1]:
+    try:
+        lines = [json.loads(row) for row in text.splitlines()[:MOST_LINES]]
+        finished = bool(lines) and "finished" in lines[-1]
+    except (ValueError, TypeError):
+        finished = False
+    if not finished:
         raise NotJudged("the judge did not come to its end")
     return lines
 
@@ -151,7 +154,7 @@ def ask_judge(program, question, limit_s):
 def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S, counted=True):
     """Runs an exercise's kernels. runner: the command; counted: this is the CPU backend, which counts."""
     result = Result(exercise, counted=counted)
-    targets = list(dict.fromkeys((t.kernel, t.matrix) for t in exercise.targets)) if counted else []
+    targets = list(dict.fromkeys((t.kernel, drawn(t.matrix, seed)) for t in exercise.targets)) if counted else []
     lines = ask_judge(program, {
         "runner": [str(word) for word in runner], "kernels": exercise.kernels, "seed": seed, "random": random,
         "matrices": step.matrices, "targets": targets, "seconds": limit_s,
@@ -165,7 +168,7 @@ def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S, c
             records[line["counted"], line["matrix"]] = line
         elif "ended" in line:
             on = f" on '{line['matrix']}'" if line["matrix"] else ""
-            result.ended = f"{line['ended']}{on}"
+            result.ended, result.forged = f"{line['ended']}{on}", line["forged"]
         elif line.get("refused"):
             result.tried -= 1
         elif "matrix" in line:
@@ -175,9 +178,10 @@ def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S, c
     # What did not run is not right.
     result.tried += matrices * (len(exercise.kernels) - begun)
     for target in exercise.targets if counted else []:
-        record = records.get((target.kernel, target.matrix))
-        value = counter(target, record) if record else NOT_COUNTED
-        result.targets.append((target, value, worst_line(target, record) if record else None))
+        record = records.get((target.kernel, drawn(target.matrix, seed)))
+        result.targets.append(
+            Measured(target, counter(target, record), worst_line(target, record), record["steps"]) if record
+            else Measured(target, NOT_COUNTED))  # fmt: skip
     return result
 
 
@@ -188,23 +192,19 @@ NOT_COUNTED = float("nan")  # for a kernel that is wrong on the target's matrix
 
 
 def read_build(text):
-    """What build.py says: {"refused", "broken", "built"}; NotJudged if it failed."""
+    """What build.py says: (flags, {file: what the compiler says}, whether there is a runner); NotJudged if it failed."""
     try:
         answer = json.loads(text.strip().splitlines()[-1])
         if "failure" in answer:
             raise NotJudged(str(answer["failure"])[:500])
-        refused = {str(k): [str(line) for line in v] for k, v in answer["refused"].items()}
-        broken = {str(k): str(v) for k, v in answer["broken"].items()}
-        return refused, broken, answer["built"] is True
+        return [str(flag) for flag in answer["flags"]], {k: str(v) for k, v in answer["broken"].items()}, answer["built"] is True
     except (ValueError, IndexError, KeyError, AttributeError, TypeError, RecursionError):
         raise NotJudged(f"the build said what cannot be read: {text.strip()[-300:]}") from None
 
 
-def not_run(exercise, refused, broken, todo):
+def not_run(exercise, broken, todo):
     """A Result for an exercise with a file that is not run, or None."""
     for name in exercise.files:
-        if name in refused:
-            return Result(exercise, missing=f"refused: {refused[name][0]}", details=refused[name])
         if name in broken:
             return Result(exercise, missing=f"{name} does not compile", details=broken[name].splitlines()[:40])
     if todo:
@@ -215,16 +215,20 @@ def not_run(exercise, refused, broken, todo):
 # --- What a student reads -------------------------------------------------------------------------
 
 
-def verdict_on_target(target, value, line):
+def verdict_on_target(measured):
     """A sentence, as 'your loads of values move 31.9 bytes per nonzero; the target is at most 11'."""
+    target, value, line = measured.target, measured.value, measured.line
     verb, array = {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[target.access], target.array
     if value is NOT_COUNTED:
         return f"your {verb} {array} were not counted: the kernel is wrong on {target.matrix}"
     if value is None:
         return f"your kernel makes no {verb} {array}; the target is {target.counter} of {target.limit()}"
     text = f"your {verb} {array}: {value:.3g} {target.counter}; the target is {target.limit()}"
-    if target.met(value):
+    if measured.met():
         return text
+    if target.met(value):
+        return (f"{text}, but the busiest warp makes {measured.steps} requests, and {target.steps} would do.\n"
+                "Few threads do the work of all; spread it over all warps and lanes.")  # fmt: skip
     reason = target.reason[0].upper() + target.reason[1:]
     return f"{text}.\n" + (f"Look at {line}. " if line else "") + reason + ("" if reason.endswith(".") else ".")
 
@@ -236,7 +240,7 @@ def indented(text, width=4):
 def explain(result):
     """What to print of an exercise, or put on a student's page."""
     if result.missing:
-        lines = [f"  {'REFUSED ' if result.missing.startswith('refused') else 'MISSING '} {result.missing}"]
+        lines = [f"  MISSING  {result.missing}"]
         return "\n".join(lines + [indented(line) for line in result.details if line not in result.missing])
     lines = []
     wrong = result.wrong()
@@ -257,9 +261,9 @@ def explain(result):
         return "\n".join(lines)
     if not result.counted:
         lines.append("  -        memory, races and targets are looked at without a GPU: make check BACKEND=cpu")
-    for target, value, line in result.targets:
-        word = "target  " if target.met(value) else "MISSED  "
-        lines.append(f"  {word} " + verdict_on_target(target, value, line).replace("\n", "\n           "))
+    for measured in result.targets:
+        word = "target  " if measured.met() else "MISSED  "
+        lines.append(f"  {word} " + verdict_on_target(measured).replace("\n", "\n           "))
     return "\n".join(lines)
 
 
@@ -295,18 +299,23 @@ def lay_out(step, directory, course, mine=None):
         path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
-def build(step, directory, home, backend, mine):
-    """(refused, broken, the runner) of the kernels in a directory."""
+def explain_flags(flags):
+    """What to print of the flags of all exercises."""
+    return "\n".join(["A person will look at this; it costs nothing by itself:", *(f"  FLAG     {flag}" for flag in flags)])
+
+
+def build(step, directory, home, place, backend, mine):
+    """(flags, broken, the runner) of the kernels in a directory."""
     work = ROOT / "build" / "check" / step.directory
     subprocess.run(["rm", "-rf", str(work)], check=True)
     lay_out(step, directory, work / "course", mine)
-    request = {"course": str(work / "course"), "step": step.directory, "out": str(work), "backend": backend,
+    request = {"course": str(work / "course"), "step": step.directory, "out": str(work), "backend": backend, "kit": str(place),
                "files": [name for exercise in step.exercises for name in exercise.files]}  # fmt: skip
     program = home / "common/coursework/build.py"
     done = subprocess.run([sys.executable, str(program), json.dumps(request)], capture_output=True, text=True,
                           errors="replace")  # fmt: skip
-    refused, broken, built = read_build(done.stdout or done.stderr)
-    return refused, broken, work / "objects/runner" if built else None
+    flags, broken, built = read_build(done.stdout or done.stderr)
+    return flags, broken, work / "objects/runner" if built else None
 
 
 def main():
@@ -327,28 +336,27 @@ def main():
         for name in names:
             if name not in known:
                 raise ExerciseError(f"no exercise '{name}' in {directory.name}; there are {', '.join(known)}")
-        home = kit.obtain(backend)
-        refused, broken, runner = build(step, directory, home, backend, mine)
-        sys.exit(report(step, directory, home, backend, names, refused, broken, runner, mine))
+        home, place = kit.obtain(backend)
+        flags, broken, runner = build(step, directory, home, place, backend, mine)
+        sys.exit(report(step, directory, place, backend, names, flags, broken, runner, mine))
     except (ExerciseError, kit.KitError, NotJudged, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
 
 
-def report(step, directory, home, backend, names, refused, broken, runner, mine):
+def report(step, directory, place, backend, names, flags, broken, runner, mine):
     """Prints it; returns the exit status."""
     counted = backend == "cpu"
     following, total, most = None, 0, 0
-    program = home / "build" / backend / "kit/judge"
     limits = ["prlimit", f"--cpu={LIMIT_CPU_S}:{LIMIT_CPU_S + 5}", "--core=0", "--"]
     for number, exercise in enumerate(step.exercises, 1):
         if names and exercise.name not in names:
             continue
         print(f"Exercise {number}, {exercise.level}: {exercise.name}", flush=True)
         todo = None if mine else place_of_todo(directory, exercise)
-        result = not_run(exercise, refused, broken, todo and f"not written yet: {todo}")
+        result = not_run(exercise, broken, todo and f"not written yet: {todo}")
         if result is None:
-            result = judge(step, exercise, program, [*limits, runner], counted=counted)
+            result = judge(step, exercise, place / "judge", [*limits, runner], counted=counted)
         print(explain(result), flush=True)
         if counted:
             print("  points   " + points_line(result), flush=True)
@@ -356,9 +364,11 @@ def report(step, directory, home, backend, names, refused, broken, runner, mine)
         if not following and not result.good():
             following = (
                 f"write {exercise.name}: {todo}, where the hints are" if result.missing and todo
-                else f"make {exercise.name} compile, with what a kernel may use" if result.missing
+                else f"make {exercise.name} compile" if result.missing
                 else f"make {exercise.name} right and safe" if not result.all_right() or result.unsafe()
                 else f"bring {exercise.name} within its targets")  # fmt: skip
+    if flags:
+        print(explain_flags(flags))
     if counted:
         print(f"{total} of {most} points, as make grade would give them on these matrices; its own are hidden.")
     if following:

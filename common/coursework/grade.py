@@ -5,9 +5,10 @@
 
 SUBMISSIONS is a directory with a directory, a tarball or a zip file for each student
 (submissions.py). Of each the kernels of the step's exercises are taken, by their names, and nothing
-else. What they contain is looked at (whitelist.py) and compiled (build.py) in a sandbox
-(sandbox.py); the program that comes out runs in another one, and is asked for products by the judge
-(judge.cpp), which is not in it. Written to DIR (build/grades/STEP): grades.csv, and a page for each.
+else. They are compiled and looked at (build.py, flags.py) in a sandbox (sandbox.py); the program that
+comes out runs in another one, and is asked for products by the judge (judge.cpp), which is not in it.
+Written to DIR (build/grades/STEP): grades.csv, and a page for each. Flags cost no points; who has some stands
+first, and --strict withholds the points for safety and targets until a person has looked.
 
 Exit status: 0, or 1 if something could not be graded, which is tried again and then said.
 """
@@ -26,8 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import kit
-import whitelist
-from check import NotJudged, Result, explain, judge, not_run, points_line, read_build
+from check import NotJudged, Result, explain, explain_flags, judge, not_run, points_line, read_build
 from exercises import ROOT, TODO, ExerciseError, given_files, read_step, sources_of
 from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
@@ -50,6 +50,7 @@ class Grade:
     remark: str = ""  # why nothing could be run
     graded: bool = True
     results: list = field(default_factory=list)  # one for each exercise, or none
+    flags: list = field(default_factory=list)  # texts: what a person should look at
 
     def points(self, exercise):
         """(right, safe, targets) of one exercise."""
@@ -61,10 +62,10 @@ class Grade:
 
 
 class Grader:
-    def __init__(self, step, copy, sandbox, seed, limits=RUN_LIMITS):
+    def __init__(self, step, kit, copy, sandbox, seed, limits=RUN_LIMITS, strict=False):
         """copy: of the kit, that the sandbox's user may read, or None where there is no sandbox."""
-        self.step, self.copy, self.sandbox = step, copy, sandbox
-        self.seed, self.limits = seed, limits
+        self.step, self.kit, self.copy, self.sandbox = step, kit, copy, sandbox
+        self.seed, self.limits, self.strict = seed, limits, strict
         self.sources = {**sources_of(step, ROOT / step.directory), **given_files(step, ROOT / step.directory)}
 
     # --- Places
@@ -98,16 +99,16 @@ class Grader:
     def grade(self, student, path):
         """A Grade, whatever happens: a failure is tried again, and then said."""
         why = ""
-        for _ in range(ATTEMPTS):
+        for attempt in range(1, ATTEMPTS + 1):
             try:
-                return self.try_to_grade(student, path)
+                return self.try_to_grade(student, path, attempt == ATTEMPTS)
             except NotJudged as error:
                 why = printable(str(error))
             except Exception as error:  # one submission's trouble is no other's
                 why = f"{type(error).__name__}: {printable(str(error))}"
         return Grade(student, f"not graded: {why}", graded=False)
 
-    def try_to_grade(self, student, path):
+    def try_to_grade(self, student, path, is_last=False):
         try:
             files = read_submission(path, self.step)
         except Unreadable as error:
@@ -116,12 +117,12 @@ class Grader:
             names = ", ".join(name for exercise in self.step.exercises for name in exercise.files)
             return Grade(student, f"none of the exercises' files is in it: {names}")
         with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as scratch:
-            return self.build_and_run(student, files, Path(scratch))
+            return self.build_and_run(student, files, Path(scratch), is_last)
 
-    def build_and_run(self, student, files, scratch):
+    def build_and_run(self, student, files, scratch, is_last):
         self.lay_out(files, scratch)
         course, out = scratch / "course", scratch / "out"
-        request = {"course": str(course), "step": self.step.directory, "out": str(out), "backend": BACKEND,
+        request = {"course": str(course), "step": self.step.directory, "out": str(out), "backend": BACKEND, "kit": str(self.kit),
                    "files": [name for exercise in self.step.exercises for name in exercise.files]}  # fmt: skip
         status, text, errors = self.sandbox.run(
             [python(), ROOT / "common/coursework/build.py", json.dumps(request)],
@@ -131,19 +132,23 @@ class Grader:
         if status != 0:
             last = (errors.strip().splitlines() or [""])[-1]
             raise NotJudged(f"the build ended with status {status}: {last}")
-        refused, broken, built = read_build(text)
-        grade = Grade(student)
+        flags, broken, _ = read_build(text)
+        grade = Grade(student, flags=flags)
         runner = self.sandbox.command([out / "objects/runner"], self.mounts((out, out, False)), self.limits)
         for exercise in self.step.exercises:
             texts = [files.get(name, b"").decode("utf-8", "replace") for name in exercise.files]
             absent = any(f"{TODO} {exercise.name})" in t or not t for t in texts)
-            result = not_run(exercise, refused, broken, "not handed in" if absent else "")
-            if result is None and not built:
-                result = Result(exercise, missing="refused: another file's code cannot be told from it")
+            result = not_run(exercise, broken, "not handed in" if absent else "")
             if result is None:
-                with self.sandbox.grouped(runner, self.limits) as words:
-                    result = judge(self.step, exercise, ROOT / f"build/{BACKEND}/kit/judge", words, self.seed,
+                try:
+                    result = judge(self.step, exercise, self.kit / "judge", runner, self.seed,
                                    limit_s=self.limits.wall_seconds())  # fmt: skip
+                except NotJudged as error:
+                    if not flags or not is_last:
+                        raise
+                    # What starts without it does not start with what is flagged.
+                    result = Result(exercise, missing=f"it cannot be run: {error}")
+            result.withheld = self.strict and bool(flags)
             grade.results.append(result)
         return grade
 
@@ -171,6 +176,9 @@ def page(grade, step):
     if not grade.graded:
         return "\n".join([*lines, "**Not graded.**", "", *fenced(grade.remark)])
     lines += [f"**{grade.total()} of {most} points.**", ""]
+    if grade.flags:
+        lines += fenced(explain_flags(grade.flags))
+        lines += ["The points for safety and targets are withheld until then.", ""] if grade.results and grade.results[0].withheld else []
     if grade.remark:
         lines += ["Nothing was run.", "", *fenced(grade.remark)]
     for result in grade.results:
@@ -187,7 +195,7 @@ def remark_on(grade):
     handed_in = [result for result in grade.results if result.missing != "not handed in"]
     words = []
     for result in handed_in or grade.results:
-        missed = [t.name for t, v, _ in result.targets if result.counts() and not t.met(v)]
+        missed = [m.target.name for m in result.targets if result.counts() and not m.met()]
         name = result.exercise.name
         if result.missing:
             words.append(f"{name}: {result.missing}")
@@ -197,6 +205,8 @@ def remark_on(grade):
             words.append(f"{name}: wrong on {result.tried - result.right} of {result.tried} matrices")
         elif missed:
             words.append(f"{name}: missed {', '.join(missed)}")
+    if grade.flags:
+        words.insert(0, f"look at it: {grade.flags[0]}")
     return printable("; ".join(words), 500)
 
 
@@ -285,19 +295,18 @@ def python():
 
 
 def visible():
-    """Directories outside of /usr that the compiler, libclang and Python are in."""
-    places = {ROOT / ".deps", Path(whitelist.load_clang().__file__).resolve().parent.parent}
+    """Directories outside of /usr that the compiler, its libraries and Python are in."""
+    places = {ROOT / ".deps"}
     if not Path(python()).resolve().is_relative_to("/usr"):
         places.add(Path(sys.base_prefix))
     return [p for p in places if p.exists() and not p.is_relative_to("/usr")]
 
 
-def copy_kit(to):
+def copy_kit(kit, to):
     """The parts of the kit, for a user who may not read the repository. Times are kept, since compiled
     headers are valid only for the files that they were made of."""
     shutil.copytree(ROOT / "common", to / "common", ignore=shutil.ignore_patterns("answers.md", "__pycache__", "test*"))
-    unfinished = shutil.ignore_patterns("prelude.*.pch*")  # of a build beside this one
-    shutil.copytree(ROOT / f"build/{BACKEND}/kit", to / f"build/{BACKEND}/kit", ignore=unfinished)
+    shutil.copytree(kit, to / kit.relative_to(ROOT))
     shutil.copy2(ROOT / f"build/setup-{BACKEND}.mk", to / f"build/setup-{BACKEND}.mk")
     for path in [to, *to.rglob("*")]:
         path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
@@ -305,21 +314,22 @@ def copy_kit(to):
 
 def prepare(step, sandbox, copy):
     """Builds and looks at the step as it was handed out: what is wrong with it or with the sandbox shows
-    here, and not in a grade."""
-    kit.obtain(BACKEND)
+    here, and not in a grade. Returns the kit."""
+    _, place = kit.obtain(BACKEND)
     with tempfile.TemporaryDirectory(prefix="grade-") as scratch:
         scratch = Path(scratch)
-        trusted = Grader(step, None, Sandbox(trusted=True), 0)
+        trusted = Grader(step, place, None, Sandbox(trusted=True), 0)
         trusted.lay_out({}, scratch)
         request = {"course": str(scratch / "course"), "step": step.directory, "out": str(scratch / "out"),
-                   "backend": BACKEND, "files": [n for e in step.exercises for n in e.files]}  # fmt: skip
+                   "backend": BACKEND, "kit": str(place), "files": [n for e in step.exercises for n in e.files]}  # fmt: skip
         words = [python(), str(ROOT / "common/coursework/build.py"), json.dumps(request)]
         done = subprocess.run(words, capture_output=True, text=True)
         _, _, built = read_build(done.stdout or done.stderr)
         if not built:
             raise NotJudged("the step does not compile as it is handed out")
     if not sandbox.trusted:
-        copy_kit(copy)
+        copy_kit(place, copy)
+    return place
 
 
 # --- main -----------------------------------------------------------------------------------------
@@ -334,6 +344,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=int, default=RUN_LIMITS.seconds, help="of a processor, for an exercise; a third for compiling")
     parser.add_argument("--trusted", action="store_true", help="without a sandbox")
+    parser.add_argument("--strict", action="store_true", help="withhold points that a flag puts in doubt")
     options = parser.parse_args()
     output = options.output or Path(os.path.relpath(ROOT / "build/grades" / options.step.strip("/")))
     try:
@@ -344,16 +355,16 @@ def main():
         if not found:
             raise ExerciseError(f"{options.submissions} holds no directory, no tarball and no zip file")
         sandbox = Sandbox(options.trusted)
-        whitelist.load_clang()
         with tempfile.TemporaryDirectory(prefix="kit-") as copy:
-            prepare(step, sandbox, Path(copy))
-            grader = Grader(step, None if sandbox.trusted else Path(copy), sandbox, options.seed,
-                            Limits(seconds=options.seconds))  # fmt: skip
+            place = prepare(step, sandbox, Path(copy))
+            grader = Grader(step, place, None if sandbox.trusted else Path(copy), sandbox, options.seed,
+                            Limits(seconds=options.seconds), options.strict)  # fmt: skip
             with ThreadPoolExecutor(max(options.jobs, 1)) as pool:
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
+        grades.sort(key=lambda grade: not grade.flags)
         write_reports(grades, step, output)
         similar = report_similar(found, grader, output)
-    except (ExerciseError, SandboxError, NotJudged, kit.KitError, whitelist.NoClang, OSError) as error:
+    except (ExerciseError, SandboxError, NotJudged, kit.KitError, OSError) as error:
         sys.exit(f"error: {error}")
     print_table(grades, step)
     if passed_over:

@@ -16,9 +16,11 @@
 //       "order" (right in one order of blocks, warps and lanes, wrong in another), or "error"
 //       (memory, races, lanes that never arrive), which is no matter of "right" if the product is
 //       right when races are overlooked. The first that is not right comes with "drawing".
-//   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "traffic": [...],
-//    "lines": [...]}                             for each target on which the kernel is right
-//   {"ended": "...", "matrix": "5 x 0"}          the runner did, there: how
+//   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
+//    "traffic": [...], "lines": [...]}           for each target on which the kernel is right
+//   {"ended": "...", "matrix": "5 x 0", "forged": false}    the runner did, there: how; "forged":
+//   what came through
+//       its pipe was no answer
 //   {"failure": "..."}                           not the kernel's fault: to be tried again
 //   {"finished": true}                           last
 #include <fmt/format.h>
@@ -61,12 +63,14 @@ struct Case {
   bool single = false;  // precision
   bool scaled = false;  // y = 0.75 A x - 0.5 y; else y = A x
   int order = 0;        // 0 forward, 1 reverse, 2 random
+  bool again = false;   // the second of two products in a row
 
   std::string describe() const {
     constexpr const char* kOrders[] = {"", ", blocks, warps and lanes in reverse order",
                                        ", blocks, warps and lanes in random order"};
-    return fmt::format("{}, {}{}", single ? "f32" : "f64",
-                       scaled ? "y = 0.75 A x - 0.5 y" : "y = A x", kOrders[order]);
+    return fmt::format("{}, {}{}{}", single ? "f32" : "f64",
+                       scaled ? "y = 0.75 A x - 0.5 y" : "y = A x", kOrders[order],
+                       again ? ", the second of two products in a row" : "");
   }
 };
 
@@ -167,6 +171,7 @@ class Judge {
       const Outcome outcome = multiply(kernel, problems, {false, false, order}, kTolerant, true);
       if (!outcome.right()) continue;
       Json line{{"counted", kernel}, {"matrix", name}, {"nnz", triplets.nnz()}};
+      line["steps"] = outcome.reply.steps;
       line["traffic"] = to_json(outcome.reply.counts);
       line["lines"] = to_json(outcome.reply.lines);
       say(line);
@@ -224,6 +229,7 @@ class Judge {
     out.number(double{Problems::alpha<T>(c.scaled)});
     out.number(double{Problems::beta<T>(c.scaled)});
     out.number(static_cast<std::uint8_t>(c.order));
+    out.number(std::uint8_t{c.again});
     out.number(checked);
     out.number(kPaddingLimit);
     out.text(v.x);
@@ -267,13 +273,33 @@ class Judge {
     // Each order in each precision, with alpha and beta in one of the two, turn and turn about.
     for (int order = 0; order < options_.orders; ++order) {
       const bool scaled = (number + static_cast<std::size_t>(order)) % 2 != 0;
-      for (const Case& c : {Case{false, scaled, order}, Case{true, !scaled, order}}) {
-        const Outcome outcome = multiply(kernel, problems, c, kChecked);
+      for (Case c : {Case{false, scaled, order}, Case{true, !scaled, order}}) {
+        c.again = order == 0;
+        Outcome outcome = multiply(kernel, problems, c, kChecked);
         if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
+        if (!outcome.right() && c.again) {
+          Case first = c;
+          first.again = false;
+          Outcome of_first = multiply(kernel, problems, first, kChecked);
+          if (of_first.right()) return overwritten(c, outcome);
+          c = first;
+          outcome = std::move(of_first);
+        }
         if (!outcome.right()) return look_into(kernel, problems, c, outcome);
       }
     }
     return {{"right", true}};
+  }
+
+  static Json overwritten(const Case& c, const Outcome& found) {
+    return {{"right", false},
+            {"kind", "result"},
+            {"case", c.describe()},
+            {"what",
+             "The first product is right, the second on the same arrays is not: the kernel "
+             "overwrites its input, or leaves what it keeps between products in another "
+             "state.\n" +
+                 found.what}};
   }
 
   // What to say of a matrix on which the case `c` came out as `found`.
@@ -389,7 +415,7 @@ int run() {
       for (const std::string& kernel : options.kernels) judge.check(kernel, matrices);
       for (const auto& [kernel, matrix] : options.targets) judge.count(kernel, matrix);
     } catch (const RunnerEnded& how) {
-      say({{"ended", how.what()}, {"matrix", judge.trying()}});
+      say({{"ended", how.what()}, {"matrix", judge.trying()}, {"forged", how.is_forged}});
     }
   } catch (const RunnerFailed& why) {
     say({{"failure", why.what()}});

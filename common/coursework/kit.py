@@ -56,32 +56,32 @@ def make(home, backend, *variables):
         environment["SPMV_LIBRARIES"] = LIBRARIES
     # What was given to the make that called; not its job server, which is not passed on.
     environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
-    command = ["make", f"-j{os.cpu_count()}", "-C", str(home / "common/coursework"), f"BACKEND={backend}", *variables, "kit"]
+    command = ["make", "--no-print-directory", f"-j{os.cpu_count()}", "-C", str(home / "common/coursework"), f"BACKEND={backend}", *variables, "kit"]
     (home / "build").mkdir(exist_ok=True)
     with open(home / "build/kit.lock", "w") as lock:  # two builds at a time would spoil each other's files
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, env=environment)
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     if done.returncode != 0:
         raise KitError("the program that judges could not be built; its messages are above")
+    return Path(done.stdout.split("\n")[-2])
 
 
 def obtain(backend):
-    """The directory, with common/ and build/, of a kit that is up to date."""
+    """(the directory with common/ and build/, that of the kit in it) of a kit that is up to date."""
     if not GIVEN.exists():
-        make(ROOT, backend)
-        return ROOT
+        return ROOT, make(ROOT, backend)
     place = cache()
     try:
         place.mkdir(parents=True, exist_ok=True)
         lock = open(place / "lock", "w")
     except OSError as error:
         print(f"the kit is built here, and for this handout alone ({error.strerror}: {place})", file=sys.stderr)
-        make(ROOT, backend)
-        return ROOT
+        return ROOT, make(ROOT, backend)
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         home = place / key()
-        if not (home / f"complete-{backend}").exists():
+        complete = home / f"complete-{backend}"
+        if not complete.exists():
             if not home.exists():
                 copy = place / f"new-{os.getpid()}"
                 for path in files_of_kit():
@@ -91,11 +91,11 @@ def obtain(backend):
                     shutil.copymode(path, to)
                 copy.rename(home)
             print("compiling what judges kernels, once for all handouts of this course", file=sys.stderr)
-            make(home, backend, "KIT_CXXFLAGS=-O1")  # compiles in a sixth less time than -O2 -g1
-            (home / f"complete-{backend}").touch()
+            built = make(home, backend, "KIT_CXXFLAGS=-O1")  # compiles in a sixth less time than -O2 -g1
+            complete.write_text(f"{built}\n")
             remove_old(place, home)
         os.utime(home)
-    return home
+    return home, Path(complete.read_text().strip())
 
 
 def remove_old(place, newest):

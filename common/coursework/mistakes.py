@@ -28,13 +28,6 @@ def change(old, new):
     return apply
 
 
-def first_of_all(code, include=""):
-    """Code in the kernel, before all else."""
-    return lambda text: change("const int row_begin", f"{code}\n  const int row_begin")(
-        change("#include", f"{include}#include")(text)
-    )
-
-
 VECTOR, SHARED = "csr_vector", "csr_vector_shared"
 # name: (exercise, what is done to the right kernel, (correct, safe, targets) as ranges, remark)
 FEW, MOST, ALL, NONE = range(0, 25), range(25, 50), range(50, 51), range(0, 1)
@@ -113,26 +106,18 @@ template <int lanes""")(text))), (ALL, [20], [30]), "^$"),
     "divides_by_length": (VECTOR, change("T sum = 0;", "T sum = T(rows / (row_end - row_begin)) * T{0};"), (range(0, 51), [0], range(0, 31)), "divides an integer by zero"),
     "does_not_compile": (VECTOR, change("T sum = 0;", "T sum = 0"), (NONE, [0], [0]), "does not compile"),
     "for_ever": (VECTOR, change("k += lanes_per_row", "k += 0"), (NONE, [0], [0]), "did not end"),
-    "fake_and_exit": (VECTOR, first_of_all('puts("{\\"right\\": \\"all\\"}"); exit(0);', "#include <cstdio>\n#include <cstdlib>\n"), (NONE, [0], [0]), "refused: .*include <cstd"),
-    "writes_a_file": (VECTOR, first_of_all('if (FILE* f = fopen("CANARY", "w")) fclose(f);', "#include <cstdio>\n"), (NONE, [0], [0]), "refused: .*include <cstd|refused: .*f(open|close)"),
-    "reads_the_reference": (VECTOR, lambda text: f'#include "../../{GRADED}/csr_vector.cuh"\n', (NONE, [0], [0]), "refused: .*include"),
-    "network": (VECTOR, first_of_all("socket(2, 1, 0);", "#include <sys/socket.h>\n"), (NONE, [0], [0]), "refused: .*include"),
-    "assembly": (VECTOR, first_of_all('asm volatile("syscall");'), (NONE, [0], [0]), "refused: .*asm"),
-    "crash": (VECTOR, first_of_all("__builtin_trap();"), (NONE, [0], [0]), "refused: .*__builtin_trap"),
     "not_started": (VECTOR, lambda text: with_holes(text, VECTOR, iter(["-"])), (NONE, [0], [0]), "not handed in"),
     "missing_barrier": (SHARED, change("+ distance];\n    __syncwarp();", "+ distance];"), ([40], [0], [20]), "csr_vector_shared: .*race"),
     "right_shared": (SHARED, right, ([40], [40], [20]), "^csr_vector: not handed in$"),
 }  # fmt: skip
 
 
-def write_mistake(name, directory, canary="/tmp/canary"):
-    """`canary`: the file that one of them would write."""
+def write_mistake(name, directory):
     exercise, edit, _, _ = MISTAKES[name]
     text = (ROOT / GRADED / f"{exercise}.cuh").read_text(encoding="utf-8")
     place = Path(directory) / name
     place.mkdir(parents=True, exist_ok=True)
-    text = edit(text).replace("CANARY", str(canary))
-    (place / f"{exercise}.cuh").write_text(text, encoding="utf-8")
+    (place / f"{exercise}.cuh").write_text(edit(text), encoding="utf-8")
 
 
 def main():

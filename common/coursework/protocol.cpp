@@ -56,6 +56,12 @@ std::string read_name(FrameReader& in) {
   return printable(name);
 }
 
+std::uint64_t read_counter(FrameReader& in) {
+  const auto count = in.number<std::uint64_t>();
+  if (count >> 53) throw ProtocolError("a counter is too large");
+  return count;
+}
+
 std::vector<Count> read_counts(FrameReader& in) {
   constexpr std::array kSpaces{"global", "shared", "none"};
   constexpr std::array kAccesses{"load", "store", "atomic", "texture", "barrier", "warp operation"};
@@ -74,8 +80,7 @@ std::vector<Count> read_counts(FrameReader& in) {
     c.line = in.number<unsigned>();
     for (std::uint64_t* n :
          {&c.requests, &c.lanes, &c.sectors, &c.ideal_sectors, &c.addresses, &c.bank_passes}) {
-      *n = in.number<std::uint64_t>();
-      if (*n >> 53) throw ProtocolError("a counter is too large");
+      *n = read_counter(in);
     }
   }
   return counts;
@@ -121,6 +126,7 @@ std::string write_reply(const Reply& reply) {
     out.text(reply.y);
     write_counts(out, reply.counts);
     write_counts(out, reply.lines);
+    out.number(reply.steps);
   } else {
     out.text(std::string_view(reply.text).substr(0, kMostText));
   }
@@ -136,6 +142,7 @@ Reply read_reply(std::string_view frame, std::size_t y_bytes) {
     if (reply.y.size() != y_bytes) throw ProtocolError("y has another size");
     reply.counts = read_counts(in);
     reply.lines = read_counts(in);
+    reply.steps = read_counter(in);
   } else if (reply.answer == Answer::kRefused || reply.answer == Answer::kFailed) {
     const std::string_view text = in.text();
     if (text.size() > kMostText) throw ProtocolError("a text is too long");

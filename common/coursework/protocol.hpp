@@ -124,6 +124,7 @@ struct Reply {
   std::string y;              // kDone: the elements' bytes
   std::vector<Count> counts;  // kDone, if counters were asked for: by array
   std::vector<Count> lines;   // and by line
+  std::uint64_t steps = 0;    // and the requests of the busiest warp, over all launches
   std::string text;           // kRefused, kFailed: why; printable
 };
 

@@ -16,7 +16,9 @@ namespace spmv::coursework {
 // The runner ended before it answered. The text says how.
 class RunnerEnded : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit RunnerEnded(const std::string& how, bool forged = false)
+      : std::runtime_error(how), is_forged(forged) {}
+  bool is_forged;  // what arrived is no answer: something else than the runner wrote to its pipe
 };
 
 // It never began to work, or something other than the kernel and its limits ended it: no fault of

@@ -5,7 +5,6 @@ paths; it has no network, no other process, no environment, and can write to not
 given to write. It has process and user ids of its own, so that its limits are no one else's.
 """
 
-import contextlib
 import os
 import platform
 import re
@@ -37,27 +36,10 @@ class Limits:
         return 30 + 4 * self.seconds
 
 
-def cgroup_parent():
-    """The directory in which this process may make cgroups with limits, or None."""
-    try:
-        own = re.search(r"^0::(.*)$", Path("/proc/self/cgroup").read_text(), re.MULTILINE)
-        parent = Path("/sys/fs/cgroup") / own[1].strip("/")
-        probe = parent / f"spmv-probe-{os.getpid()}"
-        probe.mkdir()
-        try:
-            limited = all((probe / name).exists() for name in ("pids.max", "memory.max", "cgroup.kill"))
-        finally:
-            probe.rmdir()
-        return parent if limited else None
-    except (OSError, TypeError):
-        return None
-
-
 class Sandbox:
     def __init__(self, trusted=False):
         """trusted: no bubblewrap, limits alone. For submissions that one would run by hand."""
         self.trusted = trusted
-        self.cgroups = None if trusted else cgroup_parent()
         # Since Linux 5.14 a limit of processes that is set in a user namespace counts those in it.
         release = [int(n) for n in re.findall(r"\d+", platform.release())[:2]]
         self.counts_own = release >= [5, 14]
@@ -118,47 +100,19 @@ class Sandbox:
             words += ["prlimit", f"--nproc={limits.processes}", "--"]
         return [*words, *map(str, command)]
 
-    @contextlib.contextmanager
-    def grouped(self, words, limits):
-        """The words that run a command() in a cgroup of its own, where there is one to be had: all of
-        its processes together are limited, and ended with the context."""
-        place = None
-        if self.cgroups:
-            place = self.cgroups / f"spmv-{os.getpid()}-{time.monotonic_ns()}"
-            try:
-                place.mkdir()
-                (place / "pids.max").write_text(str(limits.processes + 16))
-                (place / "memory.max").write_text(str(limits.bytes))
-                words = ["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', str(place), *words]
-            except OSError:
-                pass
-        try:
-            yield words
-        finally:
-            for _ in range(50 if place else 0):
-                try:
-                    (place / "cgroup.kill").write_text("1")
-                    place.rmdir()
-                    break
-                except FileNotFoundError:
-                    break
-                except OSError:
-                    time.sleep(0.1)  # its last processes are ending
-
     def run(self, command, mounts=(), limits=Limits()):
         """Runs `command`; returns (status, stdout, stderr), each text cut. Status is None where the
         time was up, and - N where signal N ended it."""
-        with self.grouped(self.command(command, mounts, limits), limits) as words:
-            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, start_new_session=True, cwd="/")  # fmt: skip
+        process = subprocess.Popen(self.command(command, mounts, limits), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True, cwd="/")  # fmt: skip
+        try:
+            return self._drain(process, limits)
+        finally:
             try:
-                return self._drain(process, limits)
-            finally:
-                try:
-                    os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-                process.wait()
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
 
     @staticmethod
     def _drain(process, limits):

@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 
-LARGEST_FILE = 1 << 20  # of an exercise; whitelist.py has a smaller limit, with a message
+LARGEST_FILE = 1 << 20  # of an exercise
 LARGEST_ARCHIVE = 64 << 20
 MOST_READ = 256 << 20  # of an archive, unpacked
 MOST_MEMBERS = 20_000

@@ -27,11 +27,12 @@ import attacks
 import build
 import check
 import exercises
-import gimple
+import flags
 import grade
 import handout
+import honest
+import kit
 import submissions
-import whitelist
 from exercises import ROOT, TODO, Exercise, Target, read_step
 from mistakes import GRADED, MISTAKES, write_mistake
 from sandbox import Limits, Sandbox, SandboxError
@@ -39,6 +40,7 @@ from submissions import Unreadable, read_submission, submissions_in
 
 STEPS = sorted(path.parent for path in ROOT.glob("[0-9][0-9]_*/exercise.ini"))
 FULL = os.environ.get("COURSEWORK") == "full"
+KIT = ROOT / "build/cpu/kit"
 os.environ.pop("MAKEFLAGS", None)  # of `make test-coursework`, whose job server is not passed on
 
 try:
@@ -144,11 +146,20 @@ class Exercises(unittest.TestCase):
         self.assertIsNone(value("sectors per request", "y"))
         target = Target("t", "k", "m", "sectors per request", "values", "load", 1.0, None, 5, "because")
         self.assertEqual(exercises.worst_line(target, record), "k.cuh:8")
-        self.assertIn("k.cuh:8", check.verdict_on_target(target, 5, "k.cuh:8"))
+        self.assertIn("k.cuh:8", check.verdict_on_target(check.Measured(target, 5, "k.cuh:8")))
         for value in (None, check.NOT_COUNTED):
             self.assertFalse(target.met(value))
-        self.assertIn("makes no loads of values", check.verdict_on_target(target, None, None))
-        self.assertIn("wrong on m", check.verdict_on_target(target, check.NOT_COUNTED, None))
+        self.assertIn("makes no loads of values", check.verdict_on_target(check.Measured(target, None)))
+        self.assertIn("wrong on m", check.verdict_on_target(check.Measured(target, check.NOT_COUNTED)))
+        both_sides = Target("t", "k", "m", "lanes per request", "y", "atomic", 3.0, None, 5, "because", 100)
+        self.assertTrue(check.Measured(both_sides, 1, None, 100).met())
+        self.assertFalse(check.Measured(both_sides, 1, None, 101).met())
+        self.assertIn("Few threads", check.verdict_on_target(check.Measured(both_sides, 1, None, 101)))
+
+    def test_matrices_of_targets_are_drawn_from_the_seed(self):
+        self.assertEqual(exercises.drawn("fem:1000,block=3", 1), "fem:1000,block=3")
+        self.assertRegex(exercises.drawn("fem:1000,block=3", 7), r"^fem:10\d\d,block=3")
+        self.assertNotEqual(exercises.drawn("stencil2d:60x60", 500), exercises.drawn("stencil2d:60x60", 900))
 
 
 class OwnKernel(unittest.TestCase):
@@ -196,23 +207,23 @@ class OwnKernel(unittest.TestCase):
 
 class Checks(unittest.TestCase):
     def test_what_an_object_calls_and_defines(self):
+        """Arithmetic of the C library, and functions of one's own anywhere, are no flags."""
         code = """#include <cmath>
             #include <cstdlib>
-            namespace spmv { long f(double a, int n) { if (a < 0) exit(n); return lround(a); } }
+            namespace spmv { long f(double a, int n) { if (a < 0) exit(n); return lround(a) + remainder(a, 2) + __builtin_popcountl(n); } }
             bool g() { return true; }
-            extern __thread double shared[];
-            double h() { return shared[1]; }"""
+            int atexit(void (*)()) noexcept { return 0; }
+            void h(void (*p)(int)) { p(1); }"""
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "stage.cu.o"
             subprocess.run(["g++", "-xc++", "-c", "-o", path, "-"], input=code, text=True, check=True)
-            called, defined = build.symbols([path])
-            nothing = (set(), set())
-            self.assertEqual(build.forbidden((called, defined), nothing, nothing), ["_Z1gv", "_Z1hv", "exit"])
-            given = ({"exit"}, {"_Z1gv"})
-            self.assertEqual(build.forbidden((called, defined), given, nothing), ["_Z1hv"])
-            kit = (set(), {"_ZN4spmv1fEdi"})
-            self.assertIn("_ZN4spmv1fEdi", build.forbidden((called, defined), given, kit))
-            self.assertEqual(build.of_headers([path]), set())
+            kit = Path(directory) / "kit.o"
+            subprocess.run(["g++", "-xc++", "-c", "-o", kit, "-"], check=True, text=True,
+                           input='extern "C" int atexit(void (*)()) noexcept; int a = atexit(nullptr);')  # fmt: skip
+            nothing = dict.fromkeys(("called", "defined", "by_pointer", "by_value"), ())
+            found = list(flags.flags_of_objects([path], nothing, kit, {"a.cuh": "volatile"}))
+            self.assertEqual([word for word, _ in found], ["exit", "atexit", "h"])
+            self.assertEqual(list(flags.flags_of_objects([path], flags.described([path]), kit, {"a.cuh": "volatile"})), [])
 
     def test_reports_name_elements(self):
         launch = " (launch.hpp:9: launching a kernel: an illegal memory access was encountered (cudaErrorIllegalAddress))"
@@ -229,78 +240,51 @@ class Checks(unittest.TestCase):
     def test_only_whole_answers_of_the_judge_are_taken(self):
         good = '{"kernel": "k", "matrices": 3}\n{"finished": true}\n'
         self.assertEqual(len(check.read_lines(good)), 2)
-        for bad in ("", '{"kernel": "k", "matrices": 3}\n', '{"finis', "[1]\n", '{"no": 1}\n', "[" * 100000):
+        for bad in ("", '{"kernel": "k", "matrices": 3}\n', '{"finis', "1\n"):
             with self.assertRaises(check.NotJudged):
                 check.read_lines(bad)
 
     def test_only_answers_of_the_build_are_taken(self):
-        self.assertEqual(check.read_build('{"refused": {}, "broken": {}, "built": true}'), ({}, {}, True))
-        for bad in ("", "no JSON", "[]", "{}", '{"refused": 1, "broken": {}, "built": true}', '{"failure": "why"}'):
+        self.assertEqual(check.read_build('{"flags": [], "broken": {}, "built": true}'), ([], {}, True))
+        for bad in ("", "no JSON", "[]", "{}", '{"flags": 1, "broken": {}, "built": true}', '{"failure": "why"}'):
             with self.assertRaises(check.NotJudged):
                 check.read_build(bad)
 
 
-# Of the compiler and of the C library: accesses of these would not be observed.
-OBSERVED = """memcpy(y, x, 8); std::memcpy(y, x, rows); memmove(y, x, 8); std::memmove(y, x, rows);
-memset(y, 0, 8); std::memset(y, 0, rows * sizeof(T)); T copy; memcpy(&copy, x, sizeof copy);"""
-UNOBSERVED = """__builtin_memcpy(y, x, 8); __builtin_memset(y, 0, 8); __builtin_memmove(y, x, 8);
-__builtin_memcpy_inline(y, x, 8); __builtin_prefetch(x); __builtin_assume_aligned(x, 8);
-__builtin_nontemporal_store(T{1}, y); __builtin_nontemporal_load(x); __builtin_strlen((const char*)x);
-__builtin_alloca(8); __builtin_frame_address(0); __builtin_return_address(0); __builtin_unreachable();
-__sync_fetch_and_add((int*)y, 1); __sync_synchronize(); __atomic_load_n((int*)y, 0);
-__atomic_fetch_add((int*)y, 1, 0); __c11_atomic_thread_fence(0); wmemcpy(0, 0, 1); bcopy(x, y, 8);
-std::copy(x, x + 1, y); std::copy_n(x, 1, y); memcmp(x, y, 8); mempcpy(y, x, 8); std::fill_n(y, 1, T{});
-std::construct_at(y, T{}); std::swap(y[0], y[1]); std::atomic_ref<T>(y[0]).load(); strcpy((char*)y, "a");"""
+# A line of a file, and a word of its flag; or none.
+FLAGS = {
+    'asm("");': "asm", "as\\\nm();": "asm", "#define X as##m": "##", "[[gnu::weak]] int f();": "weak", "__builtin_trap();": "__builtin_trap",
+    "__attribute__((aligned(8), section(\"x\"))) int a;": "section", "#pragma GCC optimize(3)": "pragma", "%:define X": "disguise",
+    "namespace std {}": "namespace std", "template <> struct std::hash<int> {};": "specialisation", "#define device x": "in use",
+    "int lanes_for(int a) { return a; }": "lanes_for", "simt::settings();": "simt", "cudaMemset(y, 0, 1);": "cudaMemset",
+    "// \u202e": "direction", "struct A { int a : 3; };": "bit-field", "device::launch(f);": "device::launch",
+    '#include "../x.cuh"': "include", "#line 3": "line", "void* operator new(size_t n);": "operator new",
+    "// asm": "", '"asm"': "", "'a'": "", "R\"x(asm)x\"": "", "#if 0\nasm\n#endif": "", "[[maybe_unused]] int a;": "", "#pragma unroll": "",
+    "template <> struct Mine<int> {};": "", "int load(int a) { return a; }": "", "__attribute__((aligned(8))) int a;": "",
+    "a ? b : 3;": "", "switch (a) { case b: 3; }": "", "__shfl_sync(1u, a, 0);": "", "#include <unistd.h>": "", "1'000'000": "",
+}  # fmt: skip
 
 
-# As g++ writes it: a copy that is announced, an object of the thread's own passed by value.
-DUMP = """
-;; Function spmv::a_kernel (_ZN4spmv8a_kernelEPKdPNS_1PE, funcdef_no=7, decl_uid=12, cgraph_uid=2, symbol_order=3)
-voidD.48 spmv::a_kernel<double>D.12 (const doubleD.42 * valuesD.13, struct PD.4 * psD.14)
-{
-  struct PD.4 pD.15;
-  static struct PD.4 sharedD.16[32];
-  doubleD.42 _7;
-  <bb 2> [local count: 1073741824]:
-  [/a.cuh:1:9] __builtin___tsan_read16D.1864 (_56);
-  [/a.cuh:1:9] pD.15 = [/a.cuh:1:9] *ps_17(D);
-  [/a.cuh:2:9] _7 = spmv::useD.17 ([/a.cuh:2:12] pD.15.sD.18, n#0_48(D), &"a;)(", 1.0e+0);
-"""
-NOT_ANNOUNCED = {
-    "_7 = spmv::useD.17 ([/a.cuh:3:12] MEM[(const struct PD.4 &)values_28(D)], n_48(D));": gimple.BY_VALUE,
-    "_7 = spmv::use<double, int>D.17 (n_48(D), [/a.cuh:3:12] sharedD.16[3]);": gimple.BY_VALUE,
-    "[/a.cuh:3:2] *ps_17(D) = spmv::makeD.19 (_7); [return slot optimization]": gimple.BY_VALUE,
-    "[/a.cuh:3:2] sharedD.16[_3] = spmv::makeD.19 ();": gimple.BY_VALUE,
-    "MEM[(struct uint3D.5 &)&threadIdxD.6].xD.7 = 0;": gimple.STORE,
-    "_7 = [/a.cuh:3:2] *values_28(D);": gimple.LOAD,
-}
-
-
-class Whitelist(unittest.TestCase):
-    def test_what_the_compiler_does_not_announce(self):
-        for statement, what in NOT_ANNOUNCED.items():
-            for file, wanted in (("a.cuh", {"a": (3, what)}), ("other.cuh", {})):
-                with self.subTest(statement, file=file):
-                    dump = f"{DUMP}  [/{file}:3:4] {statement}\n".splitlines(keepends=True)
-                    self.assertEqual(gimple.unobserved(dump, {"/a.cuh": "a"}), wanted)
-
-    def test_what_is_not_observed_is_refused(self):
-        """Each in a file of its own, below a line that may stand there; copies are observed."""
+class Flags(unittest.TestCase):
+    def test_what_is_flagged(self):
         step = read_step(ROOT / GRADED)
         with tempfile.TemporaryDirectory() as scratch:
-            course = Path(scratch) / "course"
-            check.lay_out(step, ROOT / GRADED, course)
-            rules = whitelist.for_kit(ROOT, ROOT / "build/cpu/kit", scratch)
-            path = course / GRADED / attacks.KERNEL
-            given = {path.name: (course / "given" / path.name).read_text()}
-            path.write_text(attacks.in_kernel(OBSERVED, include="#include <cstring>\n"))
-            self.assertEqual(rules.examine(course, [path], given), {path.name: []})
-            for statement in re.split(r";\s+", UNOBSERVED.rstrip(";")):
-                with self.subTest(statement):
-                    path.write_text(attacks.in_kernel(f"__syncwarp();\n  {statement};"))
-                    lines = {problem.line for problem in rules.examine(course, [path], given)[path.name]}
-                    number = 1 + path.read_text().split("\n").index(f"  {statement};")
-                    self.assertEqual(lines, {number})
+            check.lay_out(step, ROOT / GRADED, Path(scratch))
+            around = flags.Around(Path(scratch), GRADED, attacks.KERNEL)
+        for line, word in FLAGS.items():
+            with self.subTest(line):
+                found = flags.flags_of(f"/*\n# asm\n*/\n\n{line}\n", around)
+                self.assertEqual({flag.line for flag in found}, {5} if word else set())
+                if word:
+                    self.assertIn(word, "".join(flag.describe("a.cuh") for flag in found))
+
+    def test_functions_that_take_objects_by_value(self):
+        for name, takes in (
+            ("double spmv::f<double>(spmv::One<double>, int)", True), ("spmv::Own spmv::f<int>(int)", True),
+            ("spmv::f(double const*, unsigned long)", False), ("spmv::g(std::pair<int, int>&)", False),
+            ("int spmv::apply<int (*)(int)>(int (*)(int), int)", False), ("simt::f(simt::Lane)", False),
+        ):  # fmt: skip
+            self.assertEqual(flags.takes_objects(name), takes, name)
 
 
 class Handouts(unittest.TestCase):
@@ -376,7 +360,7 @@ class Handouts(unittest.TestCase):
         home.mkdir(parents=True)
         for name in ("common", "build"):
             (home / name).symlink_to(ROOT / name)
-        (home / "complete-cpu").touch()
+        (home / "complete-cpu").write_text(str(KIT))
         header = place / "common/simt/engine.hpp"
         text = header.read_text()
         header.write_text(text + "\n")
@@ -441,7 +425,7 @@ class InTheSandbox(unittest.TestCase):
         hungry = "python3 -c 'x = bytearray(1 << 30)'" if shutil.which("python3", path="/usr/bin") else "false"
         self.assertNotEqual(self.run_it(hungry, bytes=200 << 20)[0], 0)
 
-    @unittest.skipUnless(SANDBOX and (SANDBOX.counts_own or SANDBOX.cgroups), "this kernel cannot limit processes")
+    @unittest.skipUnless(SANDBOX and (SANDBOX.counts_own), "this kernel cannot limit processes")
     def test_processes_are_counted_by_themselves(self):
         others = [subprocess.Popen(["setpriv", "--reuid=65534", "--", "sleep", "20"] if os.geteuid() == 0 else
                                    ["sleep", "20"]) for _ in range(30)]  # fmt: skip
@@ -559,7 +543,7 @@ class Submissions(unittest.TestCase):
                               ("cy", exercises.given_files(self.step, ROOT / GRADED)[f"given/{attacks.KERNEL}"])):  # fmt: skip
             (place / student).mkdir(parents=True)
             (place / student / attacks.KERNEL).write_text(text)
-        grader = grade.Grader(self.step, None, Sandbox(trusted=True), 7)
+        grader = grade.Grader(self.step, KIT, None, Sandbox(trusted=True), 7)
         said = grade.report_similar(submissions_in(place)[0], grader, self.directory)
         self.assertEqual(said, f"{self.directory}/similar.html: pairs of submissions that are alike, by copydetect")
         text = re.sub(r"<[^>]*>", " ", (self.directory / "similar.html").read_text())
@@ -571,7 +555,7 @@ class Submissions(unittest.TestCase):
             Target("b", "k", "m", "lanes per request", "x", "load", None, 16.0, 10, "")])  # fmt: skip
 
         def points(right, wrong=(), ended="", value=10.0):
-            targets = [(t, value, None) for t in exercise.targets]
+            targets = [check.Measured(t, value) for t in exercise.targets]
             return check.Result(exercise, 10, right, list(wrong), ended, targets=targets).points()
 
         self.assertEqual(points(10), (50, 20, 20))
@@ -582,7 +566,9 @@ class Submissions(unittest.TestCase):
         self.assertEqual(points(10, ended="signal"), (50, 0, 20))
         self.assertEqual(points(10, value=None), (50, 20, 0))
         self.assertEqual(check.Result(exercise).points(), (0, 0, 0))
-        self.assertEqual(check.Result(exercise, missing="refused: x").points(), (0, 0, 0))
+        self.assertEqual(check.Result(exercise, missing="x").points(), (0, 0, 0))
+        self.assertEqual(check.Result(exercise, 10, 10, withheld=True).points(), (50, 0, 0))
+        self.assertEqual(check.Result(exercise, 10, 10, forged=True).points(), (0, 0, 0))
 
 
 # --- Failures of what grades ------------------------------------------------------------------------
@@ -612,12 +598,12 @@ class NotGraded(unittest.TestCase):
                 test.calls += 1
                 if test.calls <= times:
                     return 1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"
-                return 0, '{"refused": {"csr_vector_shared.cuh": ["no"]}, "broken": {}, "built": false}', ""
+                return 0, '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}', ""
 
         return Failing
 
     def test_a_failure_that_passes_costs_nothing(self):
-        grader = grade.Grader(self.step, None, self.failing(grade.ATTEMPTS - 1)(), 7)
+        grader = grade.Grader(self.step, KIT, None, self.failing(grade.ATTEMPTS - 1)(), 7)
         result = grader.grade("ann", self.scratch / "ann")
         self.assertEqual((self.calls, result.graded, result.remark), (grade.ATTEMPTS, True, ""))
 
@@ -627,12 +613,12 @@ class NotGraded(unittest.TestCase):
             with self.assertRaises(check.NotJudged):
                 check.judge(self.step, exercise, shutil.which(program), ["true"])
         with self.assertRaisesRegex(check.NotJudged, "did not start"):
-            check.judge(self.step, exercise, ROOT / "build/cpu/kit/judge", ["false"])
+            check.judge(self.step, exercise, KIT / "judge", ["false"])
 
     def test_a_failure_that_stays_ends_the_run_with_an_error(self):
         output = self.scratch / "grades"
         words = ["grade.py", GRADED, str(self.scratch), "--output", str(output), "--trusted", "--jobs", "1"]
-        with mock.patch.object(sys, "argv", words), mock.patch.object(grade, "prepare"), \
+        with mock.patch.object(sys, "argv", words), mock.patch.object(grade, "prepare", return_value=KIT), \
                 mock.patch.object(grade, "Sandbox", self.failing(grade.ATTEMPTS)), \
                 contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:  # fmt: skip
             grade.main()
@@ -660,11 +646,11 @@ class SamePoints(unittest.TestCase):
             text, changes = re.subn(r"atomicAdd\(&y\[(.*)\], (.*)\);", r"y[\1] += \2;", path.read_text())
             self.assertGreater(changes, 0)
             path.write_text(text)
-            answer = build.Build({"course": course, "step": step.directory, "out": out, "backend": "cpu",
+            answer = build.Build({"course": course, "step": step.directory, "out": out, "backend": "cpu", "kit": KIT,
                                   "files": exercise.files}).run()  # fmt: skip
             self.assertTrue(answer["built"], answer)
             def run(_):
-                return check.judge(step, exercise, ROOT / "build/cpu/kit/judge", [out / "objects/runner"], seed=7)
+                return check.judge(step, exercise, KIT / "judge", [out / "objects/runner"], seed=7)
 
             results = []
             for at_once in [1, 2, 3, 4] if FULL else [2]:
@@ -678,7 +664,7 @@ class SamePoints(unittest.TestCase):
 
 # --- Mistakes, graded -----------------------------------------------------------------------------
 
-IN_CI = ["past_the_row", "missing_barrier", "fake_and_exit", "does_not_compile", "misaligned", "right_with_later_features"]
+IN_CI = ["past_the_row", "missing_barrier", "does_not_compile", "misaligned", "right_with_later_features"]
 
 
 class Grading(unittest.TestCase):
@@ -691,10 +677,10 @@ class Grading(unittest.TestCase):
         cls.scratch = Path(scratch.name)
         cls.names = list(MISTAKES) if FULL else IN_CI
         cls.step = read_step(ROOT / GRADED)
-        cls.canary = cls.scratch / "canary"
         submissions = cls.scratch / "submissions"
         for name in cls.names:
-            write_mistake(name, submissions, cls.canary)
+            write_mistake(name, submissions)
+        honest.write(submissions)
         for name in attacks.KERNELS:
             attacks.write_attack(name, submissions, f"attack_{name}")  # some mistakes have the same names
         for write, _ in attacks.OTHERS.values():
@@ -738,15 +724,25 @@ class Grading(unittest.TestCase):
                     self.assertRegex(mine, remark, page)
         self.assertIn(self.names[-1], self.done.stdout)
 
-    def test_no_attack_gets_a_point(self):
+    def test_honest_work_gets_all_points_and_no_flag(self):
+        self.assertGreaterEqual(honest.variants(), 40)
+        for name in honest.submissions():
+            self.assertEqual((self.rows[name]["points"], self.rows[name]["remark"]), ("200", ""))
+
+    def test_no_attack_gets_a_point_without_a_flag(self):
         wanted = {f"attack_{name}": kernel()[1] for name, kernel in attacks.KERNELS.items()}
         wanted.update((name, remark) for name, (_, remark) in attacks.OTHERS.items())
-        self.assertGreaterEqual(len(wanted), 80)
         for name, remark in wanted.items():
             with self.subTest(name):
                 row = self.rows[name]
-                self.assertEqual((row["graded"], row["remark"] and row["points"]), ("yes", "0"), row["remark"])
+                self.assertEqual(row["graded"], "yes", row["remark"])
                 self.assertRegex(row["remark"], remark)
+                if "look at it" not in row["remark"]:
+                    self.assertEqual(row["points"], "0", row["remark"])
+
+    def test_who_is_flagged_stands_first(self):
+        flagged = ["look at it" in row["remark"] for row in self.rows.values()]
+        self.assertEqual(flagged, sorted(flagged, reverse=True))
 
     def test_strange_names_get_full_marks(self):
         for name in attacks.NAMES.values():
@@ -759,7 +755,7 @@ class Grading(unittest.TestCase):
 
     def test_nothing_outside_changed(self):
         self.assertFalse(self.changed)
-        self.assertFalse(self.canary.exists())
+        self.assertFalse(Path("/tmp/canary").exists())
 
     def test_a_wrong_result_is_drawn(self):
         page = (self.scratch / "grades/attack_always_42.md").read_text()
@@ -865,7 +861,7 @@ class EveryStep(unittest.TestCase):
         done = subprocess.run(
             ["make", "BACKEND=cpu", "-C", step.directory, "check", f"ARGS={first.name}"],
             cwd=kit, capture_output=True, text=True)  # fmt: skip
-        self.assertRegex(done.stdout, "(?s)WRONG .*expected.*got|UNSAFE|REFUSED")
+        self.assertRegex(done.stdout, "(?s)WRONG .*expected.*got|UNSAFE")
         self.assertIn(f"Next: make {first.name} ", done.stdout)
 
 

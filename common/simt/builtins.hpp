@@ -138,7 +138,8 @@ __forceinline__ void cudaTriggerProgrammaticLaunchCompletion() {}
 __forceinline__ void __trap() {
   simt::trap();
 }
-// Nanoseconds, as of a clock of 1 GHz. (clock() is the C library's.)
+// A virtual clock, which advances by 100 whenever it is read: no kernel does other things on a
+// slower machine. (clock() is the C library's.)
 __forceinline__ long long clock64() {
   return simt::nanoseconds();
 }

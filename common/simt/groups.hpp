@@ -111,6 +111,8 @@ class thread_block_tile : public detail::Lanes {
  public:
   __forceinline__ thread_block_tile()
       : Lanes((kSize == 32 ? ~0u : (1u << kSize % 32) - 1) << (detail::lane() & ~(kSize - 1))) {}
+  template <typename Other>  // thread_block_tile<32> tile = tiled_partition<32>(...)
+  __forceinline__ thread_block_tile(const thread_block_tile<kSize, Other>&) : thread_block_tile() {}
   __forceinline__ static constexpr unsigned num_threads() { return kSize; }
   __forceinline__ static constexpr unsigned size() { return kSize; }
   __forceinline__ static unsigned thread_rank() { return detail::lane() % kSize; }
@@ -145,6 +147,10 @@ template <unsigned kSize, typename Parent, typename Label>
 __forceinline__ coalesced_group labeled_partition(const thread_block_tile<kSize, Parent>& tile,
                                                   Label label) {
   return coalesced_group(__match_any_sync(tile.mask(), label));
+}
+template <typename Label>
+__forceinline__ coalesced_group labeled_partition(const coalesced_group& group, Label label) {
+  return coalesced_group(__match_any_sync(group.mask(), label));
 }
 template <unsigned kSize, typename Parent>
 __forceinline__ coalesced_group binary_partition(const thread_block_tile<kSize, Parent>& tile,

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Right submissions in many styles: honest.py DIRECTORY
+
+What students write and none of which may cost a point or raise a flag. Each construct is a few lines for the right
+kernels of a step; all that can stand together do, so that judging them takes seconds.
+"""
+
+import sys
+from pathlib import Path
+
+from exercises import ROOT, without_marks
+
+# Before everything else in a file.
+HEADS = {
+    "a byte-order mark": "\ufeff",
+    "an include guard": "#ifndef MINE_CUH\n#define MINE_CUH\n",
+    "standard headers": "#include <algorithm>\n#include <stdio.h>\n#include <math.h>\n#include <stdint.h>\n#include <utility>\n#include <cooperative_groups.h>\n",
+    "a comment that looks like a directive": "/*\n# My solution\n#1 of 2\n*/\n",
+    "trigraphs in a comment": "// why does this work??! who knows??/ not I\n",
+    "an emoji and accents": "// done \U0001f389, c'est l'été, 完成 ✔️\n",
+    "code that is switched off": "#if 0\n  asm(\"nothing\"); this is no C++ at all\n#endif\n",
+    "conditional compilation": "#ifdef __CUDA_ARCH__\n#define ON_DEVICE 1\n#else\n#define ON_DEVICE 0\n#endif\n#if defined(ON_DEVICE) && ON_DEVICE\n#endif\n",
+    "macros": "#define FULL_MASK 0xffffffffu\n#define min3(a, b, c) ((a) < (b) ? min((a), (c)) : min((b), (c)))\n#undef NOT_THERE\n",
+    "a macro of several lines": "#define ADD_TO(a, b) \\\n  do {               \\\n    (a) += (b);      \\\n  } while (0)\n",
+    "a helper outside of the namespace": "template <typename A>\n__device__ __forceinline__ A square_root_of_square(A a) { return a * a == A{} ? A{} : a; }\n",
+}  # fmt: skip
+
+# In namespace spmv, before the kernel; then, after the arrow, what is done with it in the kernel, on `sum`.
+TOPS = {
+    "const at namespace scope": ("const int my_warp_size = 32;", "sum += my_warp_size - 32;"),
+    "static constants": ("static const unsigned my_mask = 0xffffffffu;\nstatic constexpr int kNothing = 0;", "sum += kNothing + (my_mask == 0);"),
+    "noexcept and decltype": ("template <typename A>\n__device__ inline auto twice(A a) noexcept -> decltype(a + a) { return a + a; }", "sum = twice(sum) / 2;"),
+    "__inline__ __device__": ("__inline__ __device__ int zero_of(int a) { return a - a; }", "sum += zero_of(row);"),
+    "static __device__ inline": ("static __device__ inline int nought() { return 0; }", "sum += nought();"),
+    "__host__ __device__": ("__host__ __device__ constexpr int pad(int n) { return (n + 31) / 32 * 32; }", "sum += pad(32) - 32;"),
+    "a helper named load": ("template <typename A>\n__device__ A load(const A* p) { return *p; }", "sum += 0 * load(&sum);"),
+    "a helper named add": ("template <typename A>\n__device__ A add(A a, A b) { return a + b; }", "sum = add(sum, sum) - sum;"),
+    "a helper named reduce": ("template <typename A>\n__device__ A reduce(A a) { return a; }", "sum = reduce(sum);"),
+    "a helper named combine": ("template <typename A>\n__device__ A combine(A a, A b) { return a + b; }", "sum = combine(sum, decltype(sum)(0));"),
+    "a helper named find": ("__device__ inline int find(const int* a, int n, int v) { for (int i = 0; i < n; ++i) if (a[i] == v) return i; return n; }", "{ const int some[2] = {row, lane}; sum += 0 * find(some, 2, lane); }"),
+    "a helper named next": ("__device__ inline int next(int i) { return i + 1; }", "sum += next(row) - row - 1;"),
+    "a helper named get": ("template <typename A>\n__device__ A get(A a) { return a; }", "sum = get(sum);"),
+    "a helper named count": ("__device__ inline int count(unsigned mask) { return __popc(mask); }", "sum += count(7u) - 3;"),
+    "helpers named sum, init, store, swap and size": ("template <typename A>\n__device__ void store(A* p, A v) { *p = v; }\ntemplate <typename A>\n__device__ void swap(A& a, A& b) { const A c = a; a = b; b = c; }\n__device__ inline int size(int n) { return n; }\n__device__ inline int init() { return 0; }", "{ auto other = sum; swap(sum, other); store(&sum, other); sum += size(0) + init(); }"),
+    "a function object": ("struct Plus { template <typename A> __device__ A operator()(A a, A b) const { return a + b; } };", "sum = Plus()(sum, 0 * sum);"),
+    "operators on a type": ("struct Pair { int first, second; };\n__device__ inline Pair operator+(Pair a, Pair b) { return {a.first + b.first, a.second + b.second}; }", "sum += (Pair{row, 0} + Pair{-row, 0}).first;"),
+    "using std::max": ("using std::max;", "sum += max(0, 0) + std::min(0, 1);"),
+    "typedef and using": ("typedef unsigned int uint;\nusing Offset = int;", "{ uint u = 0; Offset o = 0; sum += u + o; }"),
+    "an enumeration and a union": ("enum Side { kLeft, kRight };\nunion Bits { float f; unsigned u; };", "{ Bits bits; bits.f = 0.0f; sum += bits.u + (kRight - 1); }"),
+    "a specialised template of its own": ("template <typename A>\nstruct Zero { static constexpr int value = 1; };\ntemplate <>\nstruct Zero<float> { static constexpr int value = 0; };\ntemplate <>\nstruct Zero<double> { static constexpr int value = 0; };", "sum += Zero<std::remove_cvref_t<decltype(sum)>>::value;"),
+    "a namespace of its own": ("namespace {\n__device__ inline int hidden_nought() { return 0; }\n}\nnamespace mine {\n__device__ inline int nought() { return 0; }\n}", "sum += hidden_nought() + mine::nought();"),
+    "namespace cg": ("namespace cg = cooperative_groups;", "{ auto block = cg::this_thread_block(); sum += 0 * block.thread_rank(); }"),
+    "thread_block_tile of this_thread_block()": ("using namespace cooperative_groups;", "{ thread_block_tile<32> t = tiled_partition<32>(this_thread_block()); sum += 0 * t.thread_rank(); }"),
+    "attributes": ("[[nodiscard]] __device__ inline int answered() { return 0; }\n__device__ __noinline__ inline int apart(int a) { return a; }", "[[maybe_unused]] const int unused = row; sum += answered() + apart(0);"),
+}  # fmt: skip
+
+# In the kernel, on `sum`, `row` and `lane`.
+STATEMENTS = {
+    "const_cast": "{ const int* p = const_cast<int*>(&row); sum += 0 * *p; }",
+    "goto": "if (row < 0) goto finish;\n  sum += 0;\nfinish:",
+    "__popc whose result is used": "sum += __popc(static_cast<unsigned>(row)) * 0;",
+    "__clz, __ffs, __brev": "sum += 0 * (__clz(row) + __ffs(row) + static_cast<int>(__brev(1u) >> 31));",
+    "sincos": "{ double s, c; sincos(0.0, &s, &c); sum += s; }",
+    "remainder and nextafter": "sum += remainder(4.0, 2.0) + 0 * nextafter(1.0, 2.0) + fmod(4.0, 2.0) + 0 * rsqrt(1.0);",
+    "fma, fabs, sqrt, floor": "sum = fma(decltype(sum + 0)(0), sum, sum) + 0 * (fabs(sum) + sqrt(4.0) + floor(1.5));",
+    "labeled_partition": "{ auto same = cooperative_groups::labeled_partition(cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block()), row); sum += 0 * same.size(); }",
+    "__activemask and ballots": "sum += 0 * __popc(__ballot_sync(__activemask(), row >= 0));",
+    "an array of locals": "{ int some[4] = {0, 1, 2, 3}; for (int i = 0; i < 4; ++i) sum += 0 * some[(i + row) % 4]; }",
+    "a lambda": "{ auto add_to = [&](int v) { sum += v; }; add_to(0); }",
+    "a comma, a conditional and shifts": "{ int a = 0, b = 0; a = (b = 1, b - 1); sum += a ? b << 3 : a >> 1; }",
+    "do, while, switch": "{ int i = 0; do { ++i; } while (i < 2); while (i > 0) --i; switch (i) { case 0: break; default: sum = 0; } }",
+    "#pragma unroll": "\n#pragma unroll 4\n  for (int i = 0; i < 4; ++i) sum += 0;",
+    "reinterpret_cast and pointer arithmetic": "{ const unsigned* p = reinterpret_cast<const unsigned*>(&row) + 0; sum += 0 * *(p + 0); }",
+    "printf and assert": 'assert(row >= 0);\n  if (row < 0) printf("row %d of %s\\n", row, "A");',
+    "clock64": "{ const long long begin = clock64(); sum += 0 * (clock64() - begin > 1); }",
+    "volatile": "{ volatile int v = 0; sum += v; }",
+    "ON_DEVICE and macros": "ADD_TO(sum, ON_DEVICE * min3(0, 1, 2)); sum += FULL_MASK - 0xffffffffu;",
+    "__shared__ in a block": "{ __shared__ int flag[1024]; flag[threadIdx.x] = 0; sum += flag[threadIdx.x]; }",
+    "__ldg": "sum += 0 * __ldg(row_offsets + row);",
+}  # fmt: skip
+
+VECTOR, SHARED = "csr_vector.cuh", "csr_vector_shared.cuh"
+STEP = "03_csr_vector"
+
+
+# Each in a submission of its own, besides the right kernels: (before the kernel, in the kernel).
+ALONE = {
+    "honest_function_passed": ("__device__ inline int same(int a) { return a; }\ntemplate <typename F>\n__device__ int apply(F f, int a) { return f(a); }", "sum += apply(same, row) - row;"),
+}  # fmt: skip
+
+
+def with_code(text, tops, statements):
+    """The right kernel of VECTOR with declarations before it, and statements before y is written."""
+    text = text.replace("namespace spmv {\n", "namespace spmv {\n" + "\n".join(tops) + "\n", 1)
+    return text.replace("  if (lane == 0) y[row]", "  " + "\n  ".join(statements) + "\n  if (lane == 0) y[row]", 1)
+
+
+def submissions():
+    """{name: {file of step 03: text}}: one with all that can stand together, and a helper of one file that the other uses."""
+    right = {name: without_marks((ROOT / STEP / name).read_text(encoding="utf-8")) for name in (VECTOR, SHARED)}
+    statements = [*(statement for _, statement in TOPS.values()), *STATEMENTS.values(), "sum = square_root_of_square(sum) + 0;"]
+    text = with_code(right[VECTOR].replace("#pragma once\n", ""), [top for top, _ in TOPS.values()], statements)
+    helper = "template <typename A>\n__device__ A in_the_other_file(A a) {\n  return a;\n}\n}  // namespace spmv\n#endif\n"
+    both = {
+        VECTOR: "".join(HEADS.values()) + text.replace("}  // namespace spmv\n", helper),
+        SHARED: right[SHARED].replace("#pragma once\n", f'#pragma once\n#include "{VECTOR}"\n').replace("sum +=", "sum += in_the_other_file(0) +", 1),
+    }
+    alone = {name: {**right, VECTOR: with_code(right[VECTOR], [top], [code])} for name, (top, code) in ALONE.items()}
+    return {"honest": both, **alone}
+
+
+def variants():
+    return len(HEADS) + len(TOPS) + len(STATEMENTS) + len(ALONE)
+
+
+def write(directory):
+    for name, files in submissions().items():
+        place = Path(directory) / name
+        place.mkdir(parents=True)
+        for file, text in files.items():
+            (place / file).write_text(text, encoding="utf-8")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    write(sys.argv[1])
+    print(f"{variants()} constructs in {len(submissions())} submissions in {sys.argv[1]}")
+
+
+if __name__ == "__main__":
+    main()
