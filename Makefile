@@ -63,6 +63,7 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## al
 	  bash common/tests/build_test.sh || status=1; \
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
 	  bash 06_pcsr/one_pass/example/test.sh $(EXAMPLE) || status=1; \
+	  bash 06_pcsr/one_pass/package_test.sh '$(NVCC)' || status=1; \
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
 

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# The one-pass product in projects outside of the repository: fetched, installed, and as one header. Compiles
+# with nvcc; runs nothing, since there may be no GPU.
+#   package_test.sh [NVCC]
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+nvcc=${1:-nvcc}
+command -v "$nvcc" >/dev/null || { echo 'skipped: packages of the one-pass product: no nvcc'; exit 0; }
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+passed=0 failed=0
+
+# holds NAME COMMAND...: the command succeeds.
+holds() {
+  if "${@:2}" >"$scratch/log" 2>&1; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: packages: $1"
+    tail -n 20 "$scratch/log"
+  fi
+}
+
+cat >"$scratch/main.cu" <<'END'
+#include "one_pass.cuh"
+int main() {
+  spmv::OnePassPlan<double> plan;
+  return plan.create({}) != cudaSuccess || plan.multiply(1, nullptr, nullptr, 0, nullptr, nullptr) != cudaSuccess;
+}
+END
+mkdir "$scratch/header"
+holds 'one header is written' python3 "$here/amalgamate.py" "$scratch/header/one_pass.cuh"
+holds 'with the licence' grep -q 'MIT License' "$scratch/header/one_pass.cuh"
+holds 'and includes nothing of this repository' test "$(grep -c '^#include "' "$scratch/header/one_pass.cuh")" = 0
+holds 'one header compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings -I"$scratch/header" "$scratch/main.cu" -o "$scratch/main"
+holds 'a header that cannot be written' bash -c "! python3 '$here/amalgamate.py' '$scratch/none/one_pass.cuh' 2>'$scratch/error'"
+holds 'is an error in one line' test "$(grep -c "^error: $scratch/none/one_pass.cuh: " "$scratch/error")$(wc -l <"$scratch/error")" = 11
+
+if command -v cmake >/dev/null; then
+  # project NAME HOW-IT-IS-FOUND CMAKE-OPTION...: configures and builds with the target.
+  project() {
+    mkdir -p "$scratch/$1"
+    cat >"$scratch/$1/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.24)
+project(outside LANGUAGES CXX CUDA)
+$2
+add_executable(main ../main.cu)
+target_link_libraries(main PRIVATE spmv::one_pass)
+END
+    cmake -S "$scratch/$1" -B "$scratch/$1/build" -DCMAKE_CUDA_COMPILER="$(command -v "$nvcc")" \
+      -DCMAKE_CUDA_ARCHITECTURES=75 -DCMAKE_CUDA_FLAGS=-O0 "${@:3}" && cmake --build "$scratch/$1/build"
+  }
+  holds 'FetchContent' project fetched "include(FetchContent)
+FetchContent_Declare(spmv SOURCE_DIR $(cd "$here/../.." && pwd) SOURCE_SUBDIR 06_pcsr/one_pass)
+FetchContent_MakeAvailable(spmv)"
+  holds 'configured to be installed' cmake -S "$here" -B "$scratch/install"
+  holds 'installed' cmake --install "$scratch/install" --prefix "$scratch/prefix"
+  holds 'find_package' project found 'find_package(spmv_one_pass 1 REQUIRED)' -DCMAKE_PREFIX_PATH="$scratch/prefix"
+else
+  echo 'skipped: the CMake target of the one-pass product: no cmake'
+fi
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
