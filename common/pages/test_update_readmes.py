@@ -44,6 +44,15 @@ class Tables(unittest.TestCase):
         self.assertIn("A copy runs at 4000 GB/s.", text)
         self.assertIn("| 8.00 | 16.0 |", text)
 
+    def test_when_setup_pays_off(self):
+        records = [
+            dict(record(kernel, "m", ms), setup_ms=setup, preprocess_ms=0)
+            for kernel, ms, setup in (("slow", 0.02, 0.5), ("fast", 0.01, 0.625), ("cheap", 0.01, 0), ("slower", 0.03, 0))
+        ]
+        text = self.table(records, "kernels=fast,cheap,slower matrices=m column=warm_us pays_off_against=slow")
+        self.assertIn("Products after which setup pays off against slow; f64", text)
+        self.assertIn("| m | 5.0 | 13 | 1 | — |", text)
+
     def test_the_newest_record_wins(self):
         text = self.table(
             [record("a", "m", 0.01), record("a", "m", 0.1)], "kernels=a matrices=m column=warm_us"

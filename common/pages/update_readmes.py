@@ -25,6 +25,8 @@ A block begins with one of these markers on a line of its own and ends with <!--
         speedup_of=KERNEL the cells say how many times as fast as the column's kernel KERNEL is,
         with their geometric mean and, with published=NAME, the paper's own figures from
         plots/published/NAME.csv below. program=NAME shows the records of a step's own program.
+        With pays_off_against=KERNEL the cells say after how many products a kernel's setup has paid off
+        against KERNEL's.
 
     <!-- claims: device=NVIDIA_H200 -->
         The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py).
@@ -37,6 +39,7 @@ masked()), and the block keeps its text.
 import argparse
 import fnmatch
 import functools
+import math
 import os
 import re
 import statistics
@@ -170,6 +173,14 @@ COLUMNS = {
 }
 
 
+def break_even(record, rival):
+    """Products after which a kernel is ahead of a rival, both with their setup; None if never."""
+    if not rival or milliseconds(rival) <= milliseconds(record):
+        return None
+    setup, rivals = (r["setup_ms"] + r["preprocess_ms"] for r in (record, rival))
+    return max(math.ceil((setup - rivals) / (milliseconds(rival) - milliseconds(record))), 1)
+
+
 def find_matrix(records, name):
     """The full name of the one matrix that is called `name`, or `name` up to its first comma."""
     names = {r["matrix"] for r in records}
@@ -214,7 +225,7 @@ def make_table(arguments, results=None):
     """A Markdown table and the line that says what it shows."""
     wanted = dict(word.split("=", 1) for word in arguments.split())
     unknown = set(wanted) - {"device", "kernels", "matrices", "precision", "column"}
-    unknown -= {"speedup_of", "published", "program"}
+    unknown -= {"speedup_of", "published", "program", "pays_off_against"}
     if unknown:
         raise BlockError(f"unknown: {', '.join(sorted(unknown))}")
     try:
@@ -229,6 +240,9 @@ def make_table(arguments, results=None):
         raise BlockError(f"no column {column}; there are {', '.join(COLUMNS)}")
     title, value, more_is_better = COLUMNS[column]
     fast = wanted.get("speedup_of")
+    rival = wanted.get("pays_off_against")
+    if rival:
+        title, more_is_better = f"Products after which setup pays off against {rival}", False
     records = [r for r in everything if r["precision"] == precision]
 
     def cell(matrix, kernel):
@@ -244,6 +258,8 @@ def make_table(arguments, results=None):
         if not fit:
             return None, ""
         best = (max if more_is_better else min)(fit, key=value)
+        if rival:
+            return break_even(best, next((r for r in mine if r["kernel"] == rival), None)), ""
         if best_of(kernel):
             return value(best), best["kernel"].removeprefix("cusparse_")
         return value(best), re.sub(" (a|per) row$", "", best["choice"])
@@ -266,10 +282,10 @@ def make_table(arguments, results=None):
                 ratios[kernel] += [ratio] if ratio else []
         # Bold: the best of the kernels named one by one.
         ours = [c[0] for c, k in zip(cells, kernels) if c[0] is not None and ":" not in k and k != "baseline"]
-        best = (max if more_is_better else min)(ours) if len(ours) > 1 and not fast else None
+        best = (max if more_is_better else min)(ours) if len(ours) > 1 and not fast and not rival else None
         texts = []
         for (figure, note), kernel in zip(cells, kernels):
-            text = "—" if figure is None else number(figure)
+            text = "—" if figure is None else str(figure) if rival else number(figure)
             if figure is not None and figure == best and ":" not in kernel and kernel != "baseline":
                 text = f"**{text}**"
             texts.append(f"{text} ({note})" if note else text)
@@ -290,7 +306,7 @@ def make_table(arguments, results=None):
     caption = f"{title}; {precision}; [{all_of('device')}]({VERSIONS})."
     if column == "gb_per_s":
         caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
-    if any(not best_of(k) and k != "baseline" for k in kernels) and len(kernels) > 1 and not fast:
+    if any(not best_of(k) and k != "baseline" for k in kernels) and len(kernels) > 1 and not fast and not rival:
         caption += " Bold: the best of the kernels here."
     return f"{caption}\n\n{Table(title, heads, rows).markdown()}".replace("|  |", "| |")
 
