@@ -204,14 +204,10 @@ class OnePassPlan {
     swap(other);
     return *this;
   }
-  ~OnePassPlan() {
-    cudaFree(owned_);
-    cudaFreeHost(statistics_);
-  }
+  ~OnePassPlan() { cudaFree(owned_); }
 
-  // Computes sizes and allocates: 12 KB of pinned host memory (which takes a millisecond in a
-  // process that has none yet) and, unless `workspace` is given, workspace_bytes() of device
-  // memory. Reads nothing of the matrix; waits for the default stream.
+  // Computes sizes and, unless `workspace` is given, allocates workspace_bytes() of device memory.
+  // Reads nothing of the matrix; waits for the default stream.
   // `workspace` is aligned to 16 bytes (as cudaMalloc's memory is) and stays the caller's.
   // Errors: cudaErrorInvalidValue for negative sizes, sizes beyond the limits, null pointers of
   // arrays that are not empty, or a misaligned workspace; those of the CUDA runtime.
@@ -227,10 +223,6 @@ class OnePassPlan {
     fresh.matrix_ = matrix;
     fresh.options_ = options;
     cudaError_t error = fresh.set_shape();
-    if (error == cudaSuccess) {
-      error = cudaHostAlloc(&fresh.statistics_, kStatisticsBlocks * sizeof(RowsStatistics),
-                            cudaHostAllocMapped);
-    }
     if (error == cudaSuccess && !workspace && fresh.workspace_bytes() > 0) {
       error = cudaMalloc(&fresh.owned_, fresh.workspace_bytes());
       workspace = fresh.owned_;
@@ -238,9 +230,6 @@ class OnePassPlan {
     // The first access to new memory takes 10 us longer (H200); prepare() need not pay for that.
     if (error == cudaSuccess && fresh.workspace_bytes() > 0) {
       error = cudaMemset(workspace, 0, fresh.workspace_bytes());
-    }
-    if (error == cudaSuccess) {
-      error = cudaMemset(fresh.statistics_, 0, kStatisticsBlocks * sizeof(RowsStatistics));
     }
     if (error == cudaSuccess) error = cudaStreamSynchronize(nullptr);
     if (error != cudaSuccess) return error;
@@ -251,12 +240,14 @@ class OnePassPlan {
     fresh.tiles_ = reinterpret_cast<Tile*>(next);
     next += (tiles + 1) * sizeof(Tile);
     fresh.unstarted_ = reinterpret_cast<unsigned*>(next);
+    next += tiles * sizeof(unsigned);
+    fresh.statistics_ = reinterpret_cast<RowsStatistics*>(next);
     swap(fresh);
     return cudaSuccess;
   }
 
   // Bytes of workspace that create() takes for this matrix on the current device: at most 2% of the
-  // matrix, and 16 KB.
+  // matrix, and 32 KB.
   static cudaError_t workspace_bytes(const CsrPattern& matrix, std::size_t* bytes) {
     OnePassPlan plan;
     plan.matrix_ = matrix;
@@ -268,7 +259,7 @@ class OnePassPlan {
     const std::size_t tiles = shape_.tile_count;
     if (tiles == 0) return 0;
     return 2 * tiles * sizeof(PartialSum<T>) + (tiles + 1) * sizeof(Tile) +
-           tiles * sizeof(unsigned);
+           tiles * sizeof(unsigned) + most_statistics_blocks() * sizeof(RowsStatistics);
   }
 
   // Reads the row offsets on the device, divides the matrix into tiles and chooses a path. Waits
@@ -277,20 +268,23 @@ class OnePassPlan {
     if (shape_.tile_count == 0) return cudaSuccess;
     constexpr int kWarps = kPrepareThreads / 32;
     const int tile_blocks = shape_.tile_count / kWarps + 1;
-    const int wanted = (matrix_.rows - 1) / kPrepareThreads + 1;
-    const int statistics_blocks = !rows_may_suit_              ? 0
-                                  : wanted < kStatisticsBlocks ? wanted
-                                                               : kStatisticsBlocks;
+    const int statistics_blocks = rows_may_suit_ ? most_statistics_blocks() : 0;
     cudaError_t error =
         launch(prepare_one_pass_kernel<T>, tile_blocks + statistics_blocks, kPrepareThreads, 0,
                stream, false, tile_blocks, shape_.tile_count, shape_.tile_items, matrix_.rows,
                matrix_.nnz, matrix_.row_offsets, tiles_, partial_sums_, unstarted_, statistics_);
+    // To ordinary memory: the first pinned memory of a process takes a millisecond (NOTES.md).
+    RowsStatistics found[kStatisticsBlocks];
+    if (error == cudaSuccess && rows_may_suit_) {
+      error = cudaMemcpyAsync(found, statistics_, statistics_blocks * sizeof(RowsStatistics),
+                              cudaMemcpyDeviceToHost, stream);
+    }
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     if (error != cudaSuccess) return error;
     rows_width_ = -1;
-    if (statistics_blocks == 0) return cudaSuccess;
+    if (!rows_may_suit_) return cudaSuccess;
     RowsStatistics all = {};
-    for (int b = 0; b < statistics_blocks; ++b) all.add(statistics_[b]);
+    for (int b = 0; b < statistics_blocks; ++b) all.add(found[b]);
     rows_width_ = rows_width(matrix_.rows, matrix_.nnz, all, fits_l2_);
     return cudaSuccess;
   }
@@ -341,6 +335,12 @@ class OnePassPlan {
     std::swap(partial_sums_, other.partial_sums_);
     std::swap(tiles_, other.tiles_);
     std::swap(unstarted_, other.unstarted_);
+  }
+
+  // Blocks of prepare_one_pass_kernel that look at rows.
+  int most_statistics_blocks() const {
+    const int wanted = (matrix_.rows - 1) / kPrepareThreads + 1;
+    return wanted < kStatisticsBlocks ? wanted : kStatisticsBlocks;
   }
 
   // Large blocks take more shared memory than they use, or a multiprocessor would hold three of
@@ -439,11 +439,11 @@ class OnePassPlan {
   bool rows_may_suit_ = false;
   int rows_width_ = -1;  // binary logarithm of the lanes per row; -1: tiles
   bool overlap_supported_ = false;
-  void* owned_ = nullptr;                 // device memory, if the caller gave none
-  RowsStatistics* statistics_ = nullptr;  // pinned host memory, which the device writes
+  void* owned_ = nullptr;  // device memory, if the caller gave none; in it or in the caller's:
   PartialSum<T>* partial_sums_ = nullptr;
   Tile* tiles_ = nullptr;
   unsigned* unstarted_ = nullptr;
+  RowsStatistics* statistics_ = nullptr;
 };
 
 #endif  // __CUDACC_RTC__
