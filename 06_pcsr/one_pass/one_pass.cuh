@@ -87,6 +87,25 @@ __host__ __device__ constexpr bool rows_suit_memory(int width) {
   return width == 0 || width >= 5;
 }
 
+// Lanes per row, as a power of two, with which pcsr_rows_kernel suits a matrix of long rows of any
+// lengths that fits in the L2 cache, or -1. Of the numbers of lanes that occupy the device the one
+// that costs least: an iteration of the longest row takes as long as 65,536 threads. Tiles, which
+// cut such rows, are as fast as groups of lanes at the cost 400,000 + nnz / 3 (NOTES.md). Not 1,024
+// lanes: for so many a single multiprocessor's throughput counts, not its latency.
+__host__ __device__ constexpr int long_rows_width(int rows, int nnz, int longest) {
+  int best = -1;
+  long long least = 400'000 + nnz / 3;
+  for (int width = 5; width < kRowsWidths - 1; ++width) {
+    const long long threads = 1LL * rows << width;
+    const long long cost = 65536LL * ((longest - 1) / (kRowsItemsPerThread << width) + 1) + threads;
+    if (threads >= 65536 && cost < least) {
+      best = width;
+      least = cost;
+    }
+  }
+  return best;
+}
+
 // Lanes per row, as a power of two, with which pcsr_rows_kernel suits the matrix, or -1 if it does
 // not: lanes for a row of average length in one iteration; more where there are too few rows to
 // occupy the device, and where the longest row would take more than 3 iterations. The lanes' loads,
@@ -103,7 +122,8 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
   while (width < most && found.longest > 3 * loads(width)) ++width;
   const long long all = found.iterations(width, rows) * loads(width > 5 ? width : 5);
   const bool suits = found.longest <= 3 * loads(width) && all <= 5LL * nnz / 2 + 600'000;
-  return suits && (fits_l2 || rows_suit_memory(width)) ? width : -1;
+  if (suits && (fits_l2 || rows_suit_memory(width))) return width;
+  return fits_l2 && nnz >= 64LL * rows ? long_rows_width(rows, nnz, found.longest) : -1;
 }
 
 // --- Preparation --------------------------------------------------------------------------------

@@ -382,6 +382,17 @@ TEST_CASE("one pass: a plan chooses groups of lanes for rows that are alike, til
   CHECK(chosen_lanes<float>(Lengths(300, 40), {.path = OnePassPath::kTiles}) == 0);
 }
 
+TEST_CASE("one pass: long rows of any lengths have whole warps if the device is occupied", "[06]") {
+  constexpr RowsStatistics kLongest2314{2314, {}};  // 6,040 rows of 164 on average
+  STATIC_REQUIRE(long_rows_width(6'040, 990'000, 2'314) == 6);
+  STATIC_REQUIRE(rows_width(6'040, 990'000, kLongest2314, true) == 6);
+  STATIC_REQUIRE(rows_width(6'040, 990'000, kLongest2314, false) == -1);
+  STATIC_REQUIRE(long_rows_width(507, 400'000, 7'334) == 9);
+  STATIC_REQUIRE(long_rows_width(36, 640'000, 42'032) == -1);  // 36 blocks of a row each
+  STATIC_REQUIRE(long_rows_width(4'284, 1'100'000, 20'000) ==
+                 -1);  // the longest row takes too long
+}
+
 TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows of whole warps",
           "[06]") {
   STATIC_REQUIRE(rows_suit_memory(0));
