@@ -7,8 +7,8 @@
 #include "atomic_coo_warp.cuh"
 #include "device/coo.hpp"
 #include "device/launch.hpp"
+#include "device/scale.cuh"
 #include "harness/kernel.hpp"
-#include "scale_y.cuh"
 #include "sparse/convert.hpp"
 
 namespace spmv {
@@ -21,9 +21,11 @@ template <typename T>
 class AtomicSpmv : public Spmv<T> {
  public:
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
-    device::launch(scale_y_kernel<T>,
+    // Between two launches of a stream all blocks wait for each other, within one they cannot.
+    device::launch(scale_rows_kernel<T>,
                    {dim3(device::divide_up(a_.rows, kThreads)), dim3(kThreads), 0, stream}, a_.rows,
-                   beta, y);
+                   static_cast<const int*>(nullptr), static_cast<const T*>(nullptr), alpha, beta,
+                   y);
     const int threads = device::divide_up(a_.nnz, static_cast<Index>(kShare));
     device::launch(kernel_, {dim3(device::divide_up(threads, kThreads)), dim3(kThreads), 0, stream},
                    static_cast<unsigned>(a_.nnz), a_.row_indices.data(), a_.column_indices.data(),
@@ -83,22 +85,21 @@ template <typename T>
 class AtomicCooSorted final : public AtomicSpmv<T> {
  public:
   explicit AtomicCooSorted(const Problem<T>& problem)
-      : AtomicSpmv<T>(atomic_coo_sorted_kernel<32, T>,
-                      dealt_out(sorted_by_row(triplets_of(problem.host)))) {}
+      : AtomicSpmv<T>(atomic_coo_sorted_kernel<32, T>, dealt_out(to_coo(problem.host.csr))) {}
 };
 
 template <typename T>
 class AtomicCooSortedRuns final : public AtomicSpmv<T> {
  public:
   explicit AtomicCooSortedRuns(const Problem<T>& problem)
-      : AtomicSpmv<T>(atomic_coo_sorted_kernel<1, T>, sorted_by_row(triplets_of(problem.host))) {}
+      : AtomicSpmv<T>(atomic_coo_sorted_kernel<1, T>, to_coo(problem.host.csr)) {}
 };
 
 template <typename T>
 class AtomicCooWarp final : public AtomicSpmv<T> {
  public:
   explicit AtomicCooWarp(const Problem<T>& problem)
-      : AtomicSpmv<T>(atomic_coo_warp_kernel<T>, sorted_by_row(triplets_of(problem.host))) {}
+      : AtomicSpmv<T>(atomic_coo_warp_kernel<T>, to_coo(problem.host.csr)) {}
 };
 
 [[maybe_unused]] const bool registered =

@@ -18,7 +18,7 @@ std::vector<Index> unique_rows(std::vector<Index> sorted_rows) {
 template <typename T>
 class SegscanCub final : public Spmv<T> {
  public:
-  explicit SegscanCub(const Problem<T>& problem) : SegscanCub(sorted_triplets(problem.host)) {}
+  explicit SegscanCub(const Problem<T>& problem) : SegscanCub(to_coo(problem.host.csr)) {}
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
     std::size_t bytes = workspace_.bytes();
@@ -26,7 +26,7 @@ class SegscanCub final : public Spmv<T> {
     constexpr int kThreads = 256;
     device::launch(scale_rows_kernel<T>,
                    {dim3(device::divide_up(a_.rows, kThreads)), dim3(kThreads), 0, stream}, a_.rows,
-                   sums_.data(), alpha, beta, y);
+                   static_cast<const int*>(nullptr), sums_.data(), alpha, beta, y);
   }
   std::size_t matrix_bytes() const override { return a_.bytes() + rows_with_nonzeros_.bytes(); }
 

@@ -41,11 +41,4 @@ void sum_rows_with_cub(void* workspace, std::size_t& workspace_bytes, const devi
       "CUB's ReduceByKey");
 }
 
-// One thread per row.
-template <typename T>
-__global__ void scale_rows_kernel(int rows, const T* sums, T alpha, T beta, T* y) {
-  const int row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row < rows) y[row] = scale(alpha, sums[row], beta, &y[row]);
-}
-
 }  // namespace spmv

@@ -5,22 +5,14 @@
 
 #include "device/coo.hpp"
 #include "sparse/convert.hpp"
-#include "sparse/load.hpp"
 
 namespace spmv {
 
 template <typename T>
-Coo<T> sorted_triplets(const Matrix<T>& matrix) {
-  return sorted_by_row(triplets_of(matrix));
-}
-
-template <typename T>
-std::vector<Index> rows_without_nonzeros(const Coo<T>& coo) {
-  std::vector<bool> has_nonzeros(coo.rows);
-  for (const Index row : coo.row_indices) has_nonzeros[row] = true;
+std::vector<Index> rows_without_nonzeros(const Csr<T>& csr) {
   std::vector<Index> empty;
-  for (Index row = 0; row < coo.rows; ++row) {
-    if (!has_nonzeros[row]) empty.push_back(row);
+  for (Index row = 0; row < csr.rows; ++row) {
+    if (csr.row_length(row) == 0) empty.push_back(row);
   }
   return empty;
 }
@@ -30,9 +22,8 @@ struct SortedTriplets {
   device::DeviceCoo<T> a;
   device::Buffer<Index> empty_rows;
 
-  explicit SortedTriplets(const Matrix<T>& matrix) : SortedTriplets(sorted_triplets(matrix)) {}
-  explicit SortedTriplets(const Coo<T>& sorted)
-      : a(sorted), empty_rows("empty_rows", rows_without_nonzeros(sorted)) {}
+  explicit SortedTriplets(const Csr<T>& csr)
+      : a(to_coo(csr)), empty_rows("empty_rows", rows_without_nonzeros(csr)) {}
 
   std::size_t bytes() const { return a.bytes() + empty_rows.bytes(); }
 };

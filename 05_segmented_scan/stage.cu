@@ -1,6 +1,6 @@
 // Step 05 for the harness. What calls Thrust and CUB is in thrust.cu and cub.cu.
 #include "device/launch.hpp"
-#include "empty_rows.cuh"
+#include "device/scale.cuh"
 #include "harness/kernel.hpp"
 #include "segscan_block.cuh"
 #include "segscan_shuffle.cuh"
@@ -16,15 +16,15 @@ void multiply_empty_rows(const SortedTriplets<T>& triplets, T alpha, T beta, T* 
                          cudaStream_t stream) {
   const int count = static_cast<int>(triplets.empty_rows.size());
   const int blocks = device::divide_up(count, kThreads);
-  device::launch(empty_rows_kernel<T>, {dim3(blocks), dim3(kThreads), 0, stream}, count,
-                 triplets.empty_rows.data(), alpha, beta, y);
+  device::launch(scale_rows_kernel<T>, {dim3(blocks), dim3(kThreads), 0, stream}, count,
+                 triplets.empty_rows.data(), static_cast<const T*>(nullptr), alpha, beta, y);
 }
 
 template <typename T>
 class SegscanBlock final : public Spmv<T> {
  public:
   explicit SegscanBlock(const Problem<T>& problem)
-      : triplets_(problem.host),
+      : triplets_(problem.host.csr),
         chunks_(device::divide_up(triplets_.a.nnz, kChunk)),
         chunk_begins_("chunk_begins", static_cast<std::size_t>(chunks_) + 1) {}
 
@@ -52,7 +52,7 @@ template <typename T>
 class SegscanShuffle final : public Spmv<T> {
  public:
   explicit SegscanShuffle(const Problem<T>& problem)
-      : triplets_(problem.host),
+      : triplets_(problem.host.csr),
         tiles_(device::divide_up(triplets_.a.nnz, kTile)),
         carries_("carries", tiles_) {}
 

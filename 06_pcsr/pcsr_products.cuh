@@ -16,6 +16,8 @@
 
 #include <cuda_runtime.h>
 
+#include "device/fetch.cuh"
+
 namespace spmv {
 
 // __restrict__ promises that the arrays do not overlap: x may be read through the read-only path,
@@ -34,28 +36,16 @@ __global__ void pcsr_products_kernel(int nnz, const int* __restrict__ column_ind
   // exercise: end
 }
 
-// Element `index` of x through the texture units.
-template <typename T>
-__device__ __forceinline__ T fetch(cudaTextureObject_t x, int index) {
-  if constexpr (sizeof(T) == 4) {
-    return tex1Dfetch<float>(x, index);  // equation 3
-  } else {
-    // Textures have no elements of type double: two ints are fetched, and put together.
-    const int2 halves = tex1Dfetch<int2>(x, index);  // equation 4
-    return __hiloint2double(halves.y, halves.x);
-  }
-}
-
 // As published: the same, but x is read through a texture.
 template <typename T>
 __global__ void pcsr_products_texture_kernel(int nnz, const int* __restrict__ column_indices,
                                              const T* __restrict__ values, cudaTextureObject_t x,
                                              T* __restrict__ middle) {
   // exercise: begin
-  const unsigned threads = blockDim.x * gridDim.x;           // (02)
-  unsigned k = threadIdx.x + blockIdx.x * blockDim.x;        // (01)
-  for (; k < static_cast<unsigned>(nnz); k += threads) {     // (03), (05)
-    middle[k] = values[k] * fetch<T>(x, column_indices[k]);  // (04)
+  const unsigned threads = blockDim.x * gridDim.x;                   // (02)
+  unsigned k = threadIdx.x + blockIdx.x * blockDim.x;                // (01)
+  for (; k < static_cast<unsigned>(nnz); k += threads) {             // (03), (05)
+    middle[k] = values[k] * device::fetch<T>(x, column_indices[k]);  // (04)
   }
   // exercise: end
 }

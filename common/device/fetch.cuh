@@ -5,7 +5,8 @@
 
 namespace spmv::device {
 
-// Element `index` of a LinearTexture<T> (texture.hpp).
+// Element `index` of a LinearTexture<T> (texture.hpp). (He and Gao 2016, equations 3 and 4.)
+// Textures have no elements of type double: two ints are fetched, and put together.
 template <typename T>
 __device__ __forceinline__ T fetch(cudaTextureObject_t texture, int index) {
   if constexpr (sizeof(T) == 4) {

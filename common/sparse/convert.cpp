@@ -88,19 +88,6 @@ Coo<T> to_coo(const Csr<T>& csr) {
 }
 
 template <typename T>
-Coo<T> sorted_by_row(const Coo<T>& coo) {
-  Coo<T> sorted = coo;
-  std::vector<Index> next = counting_offsets(coo.row_indices, coo.rows);
-  for (std::size_t k = 0; k < coo.values.size(); ++k) {
-    const Index target = next[coo.row_indices[k]]++;
-    sorted.row_indices[target] = coo.row_indices[k];
-    sorted.column_indices[target] = coo.column_indices[k];
-    sorted.values[target] = coo.values[k];
-  }
-  return sorted;
-}
-
-template <typename T>
 Coo<T> triplets_of(const Matrix<T>& matrix) {
   // Whether the triplets of an empty matrix were kept does not matter.
   const bool kept = matrix.csr.nnz() > 0 && matrix.coo.nnz() == matrix.csr.nnz();
@@ -113,8 +100,6 @@ template Csr<float> to_csr(const Coo<float>&, Index*);
 template Csr<double> to_csr(const Coo<double>&, Index*);
 template Coo<float> to_coo(const Csr<float>&);
 template Coo<double> to_coo(const Csr<double>&);
-template Coo<float> sorted_by_row(const Coo<float>&);
-template Coo<double> sorted_by_row(const Coo<double>&);
 template Coo<float> triplets_of(const Matrix<float>&);
 template Coo<double> triplets_of(const Matrix<double>&);
 

@@ -21,18 +21,11 @@ Index sum_repeated_columns(Csr<T>& csr);
 template <typename T>
 Coo<T> to_coo(const Csr<T>& csr);
 
-// The triplets of `coo` in the order of their rows; those of one row keep theirs. Nothing is
-// merged. One counting pass and one that moves: O(nnz + rows).
-template <typename T>
-Coo<T> sorted_by_row(const Coo<T>& coo);
-
 extern template Index sum_repeated_columns(Csr<float>&);
 extern template Index sum_repeated_columns(Csr<double>&);
 extern template Csr<float> to_csr(const Coo<float>&, Index*);
 extern template Csr<double> to_csr(const Coo<double>&, Index*);
 extern template Coo<float> to_coo(const Csr<float>&);
 extern template Coo<double> to_coo(const Csr<double>&);
-extern template Coo<float> sorted_by_row(const Coo<float>&);
-extern template Coo<double> sorted_by_row(const Coo<double>&);
 
 }  // namespace spmv

@@ -796,20 +796,5 @@ TEMPLATE_TEST_CASE("COO to CSR and back, against a map", "[convert]", float, dou
     CHECK(again.row_offsets == csr.row_offsets);
     CHECK(again.column_indices == csr.column_indices);
     CHECK(same_bits(again.values, csr.values));
-
-    std::vector<std::size_t> order(nnz);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return coo.row_indices[a] < coo.row_indices[b];
-    });
-    const Coo<TestType> by_row = sorted_by_row(coo);
-    REQUIRE(by_row.rows == rows);
-    REQUIRE(by_row.cols == cols);
-    REQUIRE(by_row.values.size() == nnz);
-    for (entry = 0; entry < nnz; ++entry) {
-      REQUIRE(by_row.row_indices[entry] == coo.row_indices[order[entry]]);
-      REQUIRE(by_row.column_indices[entry] == coo.column_indices[order[entry]]);
-      REQUIRE(same_bits(by_row.values[entry], coo.values[order[entry]]));
-    }
   }
 }
