@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The one-pass product in projects outside of the repository: fetched, installed, and as one header. Compiles
-# with nvcc; runs nothing, since there may be no GPU.
+# The one-pass product in projects outside of the repository: fetched, installed, as one header, and as a Python
+# module. Compiles; runs nothing, since there may be no GPU.
 #   package_test.sh [NVCC]
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -58,6 +58,19 @@ FetchContent_MakeAvailable(spmv)"
   holds 'find_package' project found 'find_package(spmv_one_pass 1 REQUIRED)' -DCMAKE_PREFIX_PATH="$scratch/prefix"
 else
   echo 'skipped: the CMake target of the one-pass product: no cmake'
+fi
+
+# What spmv_one_pass.py asks NVRTC for, compiled without a GPU, beside the one header.
+if python3 -c 'import numpy, cuda.bindings.nvrtc as n; assert not n.nvrtcVersion()[0]' 2>/dev/null; then
+  cp "$here/spmv_one_pass.py" "$scratch/header"
+  holds 'the Python module compiles its kernels' env PYTHONPATH="$scratch/header" python3 -c '
+from spmv_one_pass import kernel
+for T in "float", "double":
+    for name in ("describe_kernel<{}>", "plan_kernel<{}>", "choose_kernel", "spmv::prepare_one_pass_kernel<{}>",
+                 "spmv::pcsr_one_pass_kernel<{}>", *(f"spmv::pcsr_rows_kernel<{1 << w}, {{}}>" for w in range(11))):
+        kernel("90", name.format(T), None)'
+else
+  echo 'skipped: the Python module of the one-pass product: no numpy, cuda-bindings or NVRTC'
 fi
 
 echo "$passed passed, $failed failed"
