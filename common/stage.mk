@@ -6,6 +6,7 @@
 #   make test                                                 its tests
 #   make check [KERNEL=path/to/mine.cuh]                      is it right, safe, and does it ask little of
 #                                                             memory? (coursework/exercise.ini)
+#   make hint [ARGS=exercise]                                 one hint, and the next one when called again
 #   make watch [MATRIX=...] [KERNELS="one another"] [KERNEL=path/to/mine.cuh]
 #                                                             a page on which one watches one or two kernels
 #                                                             run, step by step (watch/README.md)
@@ -49,7 +50,7 @@ $(WATCH): $(common_objects) $(call object,$(MAIN) $(call stage_sources,$(STEP) $
 	$(link)
 endif
 
-.PHONY: run test watch check moment build-test help clean $(COMMANDS)
+.PHONY: run test watch check hint moment build-test help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
 	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(kernel_option) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS) $(if $(filter cpu,$(BACKEND)),$(where)) $(or_quit)
 test: $(TESTS)  ## this step's tests
@@ -62,6 +63,8 @@ check:  ## is it right, safe, and does it ask little of memory?
 	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(if $(KERNEL),--kernel '$(call found,$(KERNEL))') $(ARGS) || { status=$$?; $(MOMENT); (exit $$status); } $(or_quit)
 # Where the program that shows it has been built.
 MOMENT := $(if $(filter cpu,$(BACKEND)),$(if $(wildcard $(SPMV)),$(MAKE) -s moment PWD='$(PWD)' 2>/dev/null,:),:)
+hint:  ## one hint for an exercise; ARGS=its name
+	@python3 $(ROOT)/common/coursework/hint.py $(ROOT)/$(STEP) $(ARGS) $(or_quit)
 moment: $(SPMV)
 	@$(moments)
 build-test: $(TESTS)

@@ -15,9 +15,8 @@ import zlib
 from pathlib import Path
 
 from exercises import ROOT
-from mistakes import GRADED
 
-KERNEL = "csr_vector.cuh"
+GRADED, KERNEL = "03_csr_vector", "csr_vector.cuh"
 FIRST = "  const int row_begin = "
 TOP = "template <int lanes_per_row"
 INCLUDE = "#include <cuda_runtime.h>\n"

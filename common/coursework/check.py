@@ -55,6 +55,7 @@ class Result:
     right: int = 0
     found: list = field(default_factory=list)  # the judge's lines on what was found
     ended: str = ""  # why the kernels did not come to their end
+    looks: str = ""  # what wrong products have in common
     forged: bool = False  # they wrote to the runner's pipe
     missing: str = ""  # why they were not run at all
     details: list = field(default_factory=list)  # of that
@@ -93,7 +94,8 @@ class Result:
         exercise = self.exercise
         if self.forged:
             return 0, 0, 0
-        right = exercise.correct * self.right // self.tried if self.tried else 0
+        # What is wrong on a single matrix is wrong: less than half, in proportion.
+        right = exercise.correct if self.all_right() else exercise.correct * self.right // (2 * max(self.tried, 1))
         if not self.counts() or self.withheld:
             return right, 0, 0
         safe = 0 if self.unsafe() else exercise.safe
@@ -166,6 +168,8 @@ def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S, c
             result.tried += matrices
         elif "counted" in line:
             records[line["counted"], line["matrix"]] = line
+        elif "looks" in line:
+            result.looks = result.looks or line["looks"]
         elif "ended" in line:
             on = f" on '{line['matrix']}'" if line["matrix"] else ""
             result.ended, result.forged = f"{line['ended']}{on}", line["forged"]
@@ -249,6 +253,7 @@ def explain(result):
     elif wrong:
         lines += [f"  WRONG    {wrong['kernel']} on '{wrong['matrix']}' ({wrong['case']})"]
         lines += [indented(wrong["what"])] if wrong["kind"] != "error" else []
+        lines += [f"    It looks like this: {result.looks}."] if result.looks else []
         if wrong.get("drawing"):
             lines += ["    The smallest matrix found on which it is wrong:", indented(wrong["drawing"], 6)]
     else:

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 #include "sparse/convert.hpp"
 
@@ -85,6 +87,115 @@ std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
     text += fmt::format("   and {} more wrong rows\n", all_wrong - shown);
   }
   return text;
+}
+
+std::vector<std::string> diagnose(const WrongProduct& p) {
+  const Csr<double> a = to_csr(p.matrix);
+  const auto product = [&](Index k) { return a.values[k] * p.x[a.column_indices[k]]; };
+  const auto sum = [&](Index begin, Index end) {
+    double total = 0;
+    for (Index k = begin; k < end; ++k) total += product(k);
+    return total;
+  };
+  const auto begin = [&](Index row) { return a.row_offsets[row]; };
+  const auto end = [&](Index row) { return a.row_offsets[row + 1]; };
+  const auto before = [&](Index row) { return p.y0.empty() ? 0.0 : p.beta * p.y0[row]; };
+  // Whether y came out as if the sum of the row's products were this.
+  const auto as_if = [&](Index row, double of_row) {
+    return std::abs(p.got[row] - (p.alpha * of_row + before(row))) <= 4 * p.bound[row];
+  };
+  const auto whole = [&](Index row) { return sum(begin(row), end(row)); };
+  const auto some_product = [&](Index row, const auto& fits) {
+    for (Index k = begin(row); k < end(row); ++k) {
+      if (fits(product(k))) return true;
+    }
+    return false;
+  };
+  const auto some_beginning = [&](Index row, const auto& fits) {
+    double first = 0;
+    for (Index k = begin(row); k + 1 < end(row); ++k) {
+      first += product(k);
+      if (fits(first)) return true;
+    }
+    return false;
+  };
+  const std::pair<const char*, std::function<bool(Index)>> looks[] = {
+      {"y is NaN: not written, or read although beta is 0, or computed from what is not "
+       "initialised",
+       [&](Index row) { return std::isnan(p.got[row]); }},
+      {"rows are not written: y is as it was before",
+       [&](Index row) { return p.y0.empty() ? std::isnan(p.got[row]) : p.got[row] == p.y0[row]; }},
+      {"beta y is missing",
+       [&](Index row) { return !p.y0.empty() && as_if(row, whole(row) - before(row) / p.alpha); }},
+      {"alpha is missing",
+       [&](Index row) { return p.alpha != 1 && as_if(row, whole(row) / p.alpha); }},
+      {"the products of the rows are missing, or became 0 in an int",
+       [&](Index row) { return as_if(row, 0); }},
+      {"the last nonzero of each row is missing",
+       [&](Index row) {
+         return begin(row) < end(row) && as_if(row, sum(begin(row), end(row) - 1));
+       }},
+      {"the first nonzero of each row is missing",
+       [&](Index row) {
+         return begin(row) < end(row) && as_if(row, sum(begin(row) + 1, end(row)));
+       }},
+      {"the first nonzero of the next row is added, too",
+       [&](Index row) { return end(row) < a.nnz() && as_if(row, sum(begin(row), end(row) + 1)); }},
+      {"one product alone has arrived in y: the others are lost, as where threads write to the "
+       "same "
+       "element, or add to it without an atomic operation",
+       [&](Index row) { return some_product(row, [&](double one) { return as_if(row, one); }); }},
+      {"one product of each row is missing: an addition is lost, as where threads add to the same "
+       "element without an atomic operation",
+       [&](Index row) {
+         return some_product(row, [&](double one) { return as_if(row, whole(row) - one); });
+       }},
+      {"one product of each row is added twice",
+       [&](Index row) {
+         return some_product(row, [&](double one) { return as_if(row, whole(row) + one); });
+       }},
+      {"only every n-th product of a row has arrived: those of some lanes are missing",
+       [&](Index row) {
+         for (Index lanes = 2; lanes <= 32; lanes *= 2) {
+           std::vector<double> of_lane(lanes);
+           for (Index k = begin(row); k < end(row); ++k)
+             of_lane[(k - begin(row)) % lanes] += product(k);
+           for (const double part : of_lane) {
+             if (as_if(row, part) || as_if(row, whole(row) - part)) return true;
+           }
+         }
+         return false;
+       }},
+      {"the first products of rows are missing, as where a carry is lost",
+       [&](Index row) {
+         return some_beginning(row, [&](double first) { return as_if(row, whole(row) - first); });
+       }},
+      {"the last products of rows are missing",
+       [&](Index row) {
+         return some_beginning(row, [&](double first) { return as_if(row, first); });
+       }},
+      {"whole numbers: a sum is kept in an int",
+       [&](Index row) { return p.y0.empty() && p.got[row] == std::round(p.got[row]); }},
+      {"right to seven digits: something is kept in a float",
+       [&](Index row) {
+         return !p.single && std::abs(p.got[row] - p.expected[row]) <= p.bound[row] * (1 << 29);
+       }},
+      {"sums of other rows are added, too, or in their place",
+       [&](Index row) {
+         for (const Index other : {row - 1, row + 1}) {
+           if (other < 0 || other >= a.rows) continue;
+           if (as_if(row, whole(other)) || as_if(row, whole(row) + whole(other))) return true;
+         }
+         return false;
+       }},
+  };
+  std::vector<std::string> fitting;
+  for (const auto& [text, fits] : looks) {
+    bool all = true;
+    for (Index row = 0; row < a.rows && all; ++row) all = !p.wrong[row] || fits(row);
+    if (all) fitting.push_back(text);
+  }
+  return fitting;
 }
 
 }  // namespace spmv::coursework

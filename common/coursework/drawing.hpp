@@ -16,4 +16,19 @@ std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
                  const std::vector<double>& y0, const std::vector<double>& expected,
                  const std::vector<double>& got, const std::vector<bool>& wrong);
 
+// What a product that came out wrong looks like, if all wrong rows do: that beta y is missing, say,
+// or the last nonzero of each row. Sentences, the most particular first.
+struct WrongProduct {
+  const Coo<double>& matrix;
+  const std::vector<double>& x;
+  const std::vector<double>& y0;  // empty: beta is 0
+  double alpha, beta;
+  const std::vector<double>& expected;
+  const std::vector<double>& bound;  // of the error, by row
+  const std::vector<double>& got;
+  const std::vector<bool>& wrong;  // by row
+  bool single;                     // precision
+};
+std::vector<std::string> diagnose(const WrongProduct& product);
+
 }  // namespace spmv::coursework

@@ -177,6 +177,12 @@ def taken_out(text, name="the text"):
     return [line for part in split(text, name)[1::2] for line in part]
 
 
+def hints_of(text):
+    """(what is said at a hole, [its hints]): a hint begins with its number."""
+    what, *hints = re.split(r"^\d+\. ", text, flags=re.MULTILINE)
+    return what.strip(), [" ".join(hint.split()) for hint in hints]
+
+
 def with_holes(text, exercise, hints, name="the text"):
     """The text with a TODO in place of what is taken out. `hints`: an iterator over the holes' hints."""
     parts = split(text, name)
@@ -188,7 +194,8 @@ def with_holes(text, exercise, hints, name="the text"):
             hint = next(hints)
         except StopIteration:
             raise ExerciseError(f"{name}: more holes than hints in [{exercise}]") from None
-        comment = [f"{TODO} {exercise}): write this.", *hint.splitlines()]
+        what, _ = hints_of(hint)
+        comment = [f"{TODO} {exercise}): write this. (make hint)", *what.splitlines()]
         lines += [f"{'':{indent}}// {line}".rstrip() for line in comment]
         lines += kept
     return "".join(line + "\n" for line in lines)

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import kit
 from check import NotJudged, Result, explain, explain_flags, judge, not_run, points_line, read_build
-from exercises import ROOT, TODO, ExerciseError, given_files, read_step, sources_of
+from exercises import ROOT, TODO, ExerciseError, given_files, read_step, sources_of, without_marks
 from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
@@ -112,10 +112,10 @@ class Grader:
         try:
             files = read_submission(path, self.step)
         except Unreadable as error:
-            return Grade(student, f"cannot be read: {error}")
+            return Grade(student, f"not graded: it cannot be read: {error}", graded=False)
         if not files:
             names = ", ".join(name for exercise in self.step.exercises for name in exercise.files)
-            return Grade(student, f"none of the exercises' files is in it: {names}")
+            return Grade(student, f"not graded: none of the exercises' files is in it: {names}", graded=False)
         with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as scratch:
             return self.build_and_run(student, files, Path(scratch), is_last)
 
@@ -258,32 +258,43 @@ def print_table(grades, step):
         print(f"{printable(grade.student, width):<{width}}  {total:>6}  {cells}  {printable(remark_on(grade), 100)}")
 
 
+SIMILAR = 0.8  # share of a file that stands in another: more is reported
+
+
 def report_similar(found, grader, output):
-    """Whose files are alike, if copydetect is installed: OUTPUT/similar.html, which it writes."""
-    if not shutil.which("copydetect"):
-        return "not looked for: pairs of similar submissions (pip install copydetect)"
+    """Whose files are alike, or like the step's own, by copydetect (similar.py): OUTPUT/similar.html, and lines."""
     with tempfile.TemporaryDirectory(prefix="similar-") as scratch:
-        taken, places = set(), Path(scratch)
-        for student, path in found:
+        taken, places, students = set(), Path(scratch), {}
+
+        def put(kind, name, text):
+            place = (places / kind / name).with_suffix(".cpp")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+
+        for student, paths in found:
             try:
-                files = read_submission(path, grader.step)
+                files = read_submission(paths, grader.step)
             except (Unreadable, OSError):
                 continue
+            students[file_name(student, taken)] = student
             for name, data in files.items():
-                place = places / "submissions" / file_name(student, taken) / Path(name).with_suffix(".cpp").name
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(data)
+                put(f"submissions/{list(students)[-1]}", name, data.decode("utf-8", "replace"))
         for name, text in grader.sources.items():
             if name.startswith("given/"):
-                place = (places / name).with_suffix(".cpp")
-                place.parent.mkdir(exist_ok=True)
-                place.write_text(text, encoding="utf-8")
+                put("given", name, text)
+                own = (ROOT / grader.step.directory / name.removeprefix("given/")).read_text(encoding="utf-8")
+                put("reference", name.removeprefix("given/"), without_marks(own))
         done = subprocess.run(
-            ["copydetect", "-t", str(places / "submissions"), "-b", str(places / "given"), "-e", "cpp", "-s",
-             "-O", str((output / "similar.html").resolve()), "-a"], capture_output=True, text=True)  # fmt: skip
-    if done.returncode != 0:
-        return f"copydetect failed: {printable((done.stderr.strip().splitlines() or ['without a word'])[-1])}"
-    return f"{output}/similar.html: pairs of submissions that are alike, by copydetect"
+            [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt", ROOT / "common/coursework/similar.py",
+             places, (output / "similar.html").resolve(), str(SIMILAR)], capture_output=True, text=True)  # fmt: skip
+        if done.returncode != 0:
+            return f"not looked for: similar submissions ({printable((done.stderr.strip().splitlines() or ['copydetect failed'])[-1])})"
+        lines = [f"{output}/similar.html: files that are alike, by copydetect"]
+        for share, one, other in json.loads(done.stdout.splitlines()[-1]):
+            who, name = one.split("/", 1)
+            other = "the step's own" if other.startswith("reference/") else students[other.split("/")[0]] + "'s"
+            lines.append(f"  {printable(students[who], 60)}: {share:.0%} of {Path(name).stem} is {other}")
+    return "\n".join(lines[:100])
 
 
 # --- The kit --------------------------------------------------------------------------------------
@@ -351,7 +362,7 @@ def main():
         step = read_step(ROOT / options.step.strip("/"))
         if not options.submissions.is_dir():
             raise ExerciseError(f"{options.submissions} is no directory of submissions")
-        found, passed_over = submissions_in(options.submissions)
+        found, passed_over = submissions_in(options.submissions, step)
         if not found:
             raise ExerciseError(f"{options.submissions} holds no directory, no tarball and no zip file")
         sandbox = Sandbox(options.trusted)
@@ -369,7 +380,7 @@ def main():
     print_table(grades, step)
     if passed_over:
         print(f"\npassed over, no directory, tarball or zip file: {printable(', '.join(passed_over), 500)}")
-    print(f"\n{output}/grades.csv, and a page for each student beside it; {similar}")
+    print(f"\n{output}/grades.csv, and a page for each student beside it\n{similar}")
     failed = [grade.student for grade in grades if not grade.graded]
     if failed:
         sys.exit(f"error: not graded: {printable(', '.join(failed), 500)}")

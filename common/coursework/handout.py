@@ -20,7 +20,7 @@ COMMON = [
     "build.mk", "stage.mk", "setup.sh", "precompiled.hpp", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
     "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/precompiled_tests.hpp", "tests/kernel_*",
     "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/build.py",
-    "coursework/check.py", "coursework/exercises.py", "coursework/kit.py", "coursework/mine.py",
+    "coursework/check.py", "coursework/exercises.py", "coursework/hint.py", "coursework/kit.py", "coursework/mine.py",
     "coursework/flags.py",
     "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
     "watch/README.md",
@@ -34,9 +34,10 @@ MAKEFILE = """\
 #   make test    the step's tests
 #   make run     the kernels on three matrices, or on MATRIX=...
 #   make watch   a page on which one watches them run, step by step, on a small matrix
-.PHONY: check test run watch help clean
+#   make hint    the next hint for the first exercise that is not written yet, or for ARGS=exercise
+.PHONY: check test run watch hint help clean
 .DEFAULT_GOAL := check
-check test run watch help clean:
+check test run watch hint help clean:
 \t@$(MAKE) --no-print-directory -C {step} $@
 """
 
@@ -61,6 +62,9 @@ IDIOMS = [
     "for (int distance = 16; distance > 0; distance /= 2) {",
     "sum += __shfl_down_sync(0xffffffffu, sum, distance);",
 ]
+
+
+PICTURE = re.compile(r"!\[([^]]*)\]\(([^)]*)\)")
 
 
 # --- What goes in ---------------------------------------------------------------------------------
@@ -94,18 +98,20 @@ def files_of(step):
     files[f"{step.directory}/exercise.ini"] = ini
     files["Makefile"] = MAKEFILE.format(title=step.title, step=step.directory)
     files["README.md"] = assignment(step, files)
+    files.update((picture, None) for _, picture in PICTURE.findall(files["README.md"]))
     return files
 
 
 def section(step, page, heading):
-    """What is under "## HEADING" of a page of the step, without the kernels and pictures that it shows,
-    links to files, and what update_readmes.py reads."""
+    """What is under "## HEADING" of a page of the step, without the kernels that it shows, links to files, and what
+    update_readmes.py reads. Pictures are named by their place in the repository, and in the handout."""
     text = (ROOT / step.directory / page).read_text(encoding="utf-8")
     text = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
     text = re.sub(r"^<!-- code: .*?<!-- end -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^<!-- .*? -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"!\[[^]]*\]\([^)]*\)\n*", "", text)
-    return re.sub(r"\[([^]]+)\]\((?!http)[^)]+\)", r"\1", text).strip()
+    here = (ROOT / step.directory / page).parent
+    text = PICTURE.sub(lambda m: f"![{m[1]}]({(here / m[2]).resolve().relative_to(ROOT)})", text)
+    return re.sub(r"(?<!!)\[([^]]+)\]\((?!http)[^)]+\)", r"\1", text).strip()
 
 
 def assignment(step, files):
@@ -119,7 +125,7 @@ def assignment(step, files):
     for number, exercise in enumerate(step.exercises, 1):
         names = ", ".join(f"`{step.directory}/{name}`" for name in exercise.files)
         lines += [f"### Exercise {number}, {exercise.level}: {exercise.name}", "", exercise.task, ""]
-        lines += [f"In {names}, where it says `TODO`; hints stand there.", ""]
+        lines += [f"In {names}, where it says `TODO`. `make hint ARGS={exercise.name}` gives one hint at a time.", ""]
     lines += [
         "The comment at the top of each file says what a thread, a warp and a block own, and is the",
         "contract. Change nothing else: what you hand in are these files alone. Write them as you like. What",
@@ -134,6 +140,7 @@ def assignment(step, files):
         "    make run                    the kernels on three matrices, with what they ask of memory",
         "    make run MATRIX=dense:9x5   on a matrix of your choice (or a file.mtx)",
         "    make test                   more matrices, in every precision and order",
+        "    make hint                   one hint, and the next one when called again",
         "    make watch                  writes a page that shows a run step by step; open it in a browser", "",
         "A wrong result is shown on the smallest matrix found on which it is wrong; once `make run` or `make",
         "watch` has compiled the whole program (two minutes), `make check` also names the access at which the",

@@ -16,6 +16,7 @@
 //       "order" (right in one order of blocks, warps and lanes, wrong in another), or "error"
 //       (memory, races, lanes that never arrive), which is no matter of "right" if the product is
 //       right when races are overlooked. The first that is not right comes with "drawing".
+//   {"looks": "beta y is missing"}               all wrong products of the kernel do
 //   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
 //    "traffic": [...], "lines": [...]}           for each target on which the kernel is right
 //   {"ended": "...", "matrix": "5 x 0", "forged": false}    the runner did, there: how; "forged":
@@ -51,6 +52,10 @@ using Json = nlohmann::ordered_json;
 
 // Formats that pad are tried where they store no more than so many entries for each nonzero.
 constexpr double kPaddingLimit = 10;
+// Wrong products of a kernel that are compared with known mistakes.
+constexpr int kMostLooks = 12;
+// Larger matrices are multiplied with in one order only.
+constexpr Index kMostRowsInOrders = 10'000;
 // Times that a kernel is run to make a failing matrix smaller.
 constexpr int kShrinkAttempts = 400;
 
@@ -131,6 +136,7 @@ struct Outcome {
   enum class Kind { kRight, kRefused, kWrong, kFailed } kind = Kind::kRight;
   std::string what;
   std::string drawing;
+  std::vector<std::string> looks;  // of y, if it is wrong (diagnose())
   Reply reply;
   bool right() const { return kind == Kind::kRight; }
 };
@@ -153,12 +159,15 @@ class Judge {
   void check(const std::string& kernel, const std::vector<test::NamedMatrix>& matrices) {
     say({{"kernel", kernel}, {"matrices", matrices.size()}});
     drawn_ = false;
+    looked_ = 0;
+    looks_.clear();
     for (std::size_t m = 0; m < matrices.size(); ++m) {
       trying_ = matrices[m].name;
       Json line{{"matrix", matrices[m].name}};
       line.update(check_matrix(kernel, matrices[m].triplets, m));
       say(line);
     }
+    if (!looks_.empty()) say({{"looks", looks_.front()}});
   }
 
   // Counts in double precision, in an order in which the product is right.
@@ -252,26 +261,41 @@ class Judge {
       if (!verdict.ok) {
         outcome.kind = Outcome::Kind::kWrong;
         outcome.what = verdict.describe();
-        if (wants_drawing_) outcome.drawing = drawing(problems, v, {y.begin(), y.end()});
+        if (wants_drawing_) {
+          outcome.drawing = drawing(problems, v, {y.begin(), y.end()});
+          outcome.looks = looks(problems, v, c, {y.begin(), y.end()});
+        }
       }
     }
     return outcome;
   }
 
-  static std::string drawing(const Problems& problems, const Problems::Vectors& v,
-                             const std::vector<double>& y) {
+  static std::vector<bool> wrong_rows(const Problems::Vectors& v, const std::vector<double>& y) {
     std::vector<bool> wrong(y.size());
     for (std::size_t row = 0; row < y.size(); ++row) {
       wrong[row] = !(std::abs(y[row] - v.reference.y[row]) <= v.reference.bound[row]);
     }
-    return draw(problems.triplets(), v.x_values, v.y0_values, v.reference.y, y, wrong);
+    return wrong;
+  }
+
+  static std::string drawing(const Problems& problems, const Problems::Vectors& v,
+                             const std::vector<double>& y) {
+    return draw(problems.triplets(), v.x_values, v.y0_values, v.reference.y, y, wrong_rows(v, y));
+  }
+
+  static std::vector<std::string> looks(const Problems& problems, const Problems::Vectors& v,
+                                        const Case& c, const std::vector<double>& y) {
+    return diagnose({problems.triplets(), v.x_values, v.y0_values,
+                     Problems::alpha<double>(c.scaled), Problems::beta<double>(c.scaled),
+                     v.reference.y, v.reference.bound, y, wrong_rows(v, y), c.single});
   }
 
   Json check_matrix(const std::string& kernel, const Coo<double>& triplets, std::size_t number) {
     Problems problems(triplets);
     send_matrix(triplets);
+    const int orders = triplets.rows > kMostRowsInOrders ? 1 : options_.orders;
     // Each order in each precision, with alpha and beta in one of the two, turn and turn about.
-    for (int order = 0; order < options_.orders; ++order) {
+    for (int order = 0; order < orders; ++order) {
       const bool scaled = (number + static_cast<std::size_t>(order)) % 2 != 0;
       for (Case c : {Case{false, scaled, order}, Case{true, !scaled, order}}) {
         c.again = order == 0;
@@ -315,10 +339,23 @@ class Judge {
               {"what", found.what}};
     // In one precision or with one alpha a kernel may be right in some order, and not in another.
     if (!failed && !right && right_in_some_order(kernel, problems, c)) line["kind"] = "order";
+    if (!right && !failed) look_at(kernel, problems, c);
     if (!right && !failed && !std::exchange(drawn_, true)) {
       line["drawing"] = drawing_of(kernel, problems.triplets(), c);
     }
     return line;
+  }
+
+  // Keeps of what wrong products look like what this one does, too.
+  void look_at(const std::string& kernel, Problems& problems, const Case& c) {
+    if (looked_ == kMostLooks) return;
+    wants_drawing_ = true;
+    const std::vector<std::string> found = multiply(kernel, problems, c, kTolerant).looks;
+    wants_drawing_ = false;
+    if (looked_++ == 0) looks_ = found;
+    std::erase_if(looks_, [&](const std::string& look) {
+      return std::find(found.begin(), found.end(), look) == found.end();
+    });
   }
 
   // Whether the product of the case is right in one of the orders, races overlooked.
@@ -369,7 +406,25 @@ class Judge {
   RunnerProcess runner_;
   std::string trying_;
   bool drawn_ = false, wants_drawing_ = false;
+  std::vector<std::string> looks_;  // of all wrong products of the kernel that were looked at
+  int looked_ = 0;
 };
+
+// Its rows and its nonzeros are more than 16 bits count.
+test::NamedMatrix many_rows() {
+  constexpr Index kRows = 33'000;
+  Coo<double> triplets;
+  triplets.rows = triplets.cols = kRows;
+  for (Index row = 0; row < kRows; ++row) {
+    for (const Index column : {row - 1, row}) {
+      if (column < 0) continue;
+      triplets.row_indices.push_back(row);
+      triplets.column_indices.push_back(column);
+      triplets.values.push_back(1.0 / (1 + (row + column) % 7));
+    }
+  }
+  return {"33000 x 33000, two diagonals", std::move(triplets)};
+}
 
 // Those with nonzeros first, small ones before large ones: the first failure is easy to look at.
 std::vector<test::NamedMatrix> matrices_of(const Options& options) {
@@ -387,6 +442,7 @@ std::vector<test::NamedMatrix> matrices_of(const Options& options) {
   };
   std::stable_sort(matrices.begin(), matrices.end(),
                    [&](const auto& a, const auto& b) { return size(a) < size(b); });
+  matrices.push_back(many_rows());
   return matrices;
 }
 
@@ -407,12 +463,15 @@ Options read_options(std::istream& in) {
 int run() {
   std::signal(SIGPIPE, SIG_IGN);
   const Options options = read_options(std::cin);
-  const std::vector<test::NamedMatrix> matrices = matrices_of(options);
+  std::vector<test::NamedMatrix> matrices = matrices_of(options);
   std::string trying;
   try {
     Judge judge(options);
     try {
-      for (const std::string& kernel : options.kernels) judge.check(kernel, matrices);
+      for (const std::string& kernel : options.kernels) {
+        judge.check(kernel, matrices);
+        if (&kernel == &options.kernels.front()) matrices.pop_back();  // once is enough
+      }
       for (const auto& [kernel, matrix] : options.targets) judge.count(kernel, matrix);
     } catch (const RunnerEnded& how) {
       say({{"ended", how.what()}, {"matrix", judge.trying()}, {"forged", how.is_forged}});

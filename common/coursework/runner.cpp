@@ -108,6 +108,8 @@ void configure(const Product& product) {
   settings.workers = 1;  // one order of a race, and so one result, on every machine
   settings.check_races = settings.check_uninitialised = product.checked;
   settings.constant_program = true;
+  // Small, so that the blocks of a kernel whose threads fetch their work compete for it.
+  settings.multiprocessors = product.counted ? simt::Settings{}.multiprocessors : 4;
 }
 
 void add(Count& to, const simt::AccessCounts& counts) {

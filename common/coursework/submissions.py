@@ -1,19 +1,27 @@
 """What students handed in, as it was downloaded: a directory with something for each of them.
 
 Nothing is unpacked to disk and no link is followed; of each submission the files of the step's
-exercises are taken, by their names, and nothing else. All that is read is limited.
+exercises are taken, by their names, and nothing else. Each is read in a process of its own, with limits on
+time and memory: submissions.py STEP PATH... prints {"files": {NAME: BASE64}} or {"unreadable": WHY}.
 """
 
+import base64
 import io
+import json
 import os
 import re
 import stat
+import subprocess
+import sys
 import tarfile
 import unicodedata
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 
+from exercises import ROOT, read_step
+
+READING = ["prlimit", "--cpu=5", f"--as={300 << 20}", "--"]  # seconds of a processor, bytes
 LARGEST_FILE = 1 << 20  # of an exercise
 LARGEST_ARCHIVE = 64 << 20
 MOST_READ = 256 << 20  # of an archive, unpacked
@@ -30,14 +38,20 @@ class Unreadable(Exception):
 
 
 def original_name(name):
-    """A file's name without what systems add to it: csr_vector-1.cuh (Canvas), csr_vector (2).cuh
-    (browsers), student_12345_67890_csr_vector.cuh (Canvas)."""
-    match = re.fullmatch(r"(.*?)(?:[-_ ]?\(\d+\)|-\d+)?(\.\w+)", name)
+    """A file's name without what systems and people add to it: csr_vector-1.cuh (Canvas), csr_vector (2).cuh
+    (browsers), csr_vector 2.cuh, csr_vector copy.cuh, Copy of csr_vector.cuh, csr_vector.cuh.txt."""
+    name = re.sub(r"^Copy of |\.txt$", "", name)
+    match = re.fullmatch(r"(.*?)(?:[-_ ]?\(\d+\)|-\d+|(?: copy)?(?: \d+)?)?(\.\w+)", name)
     return match[1] + match[2] if match else name
 
 
+def parts_of(path):
+    """The parts of a path, which Windows may have written."""
+    return PurePosixPath(path.replace("\\", "/")).parts
+
+
 def is_named(path, name):
-    base, name = original_name(PurePosixPath(path).name), PurePosixPath(name).name
+    base, name = original_name(parts_of(path)[-1]), PurePosixPath(name).name
     return base == name or re.fullmatch(r"[\w.-]*?_\d+_\d+_" + re.escape(name), base) is not None
 
 
@@ -48,7 +62,7 @@ def best(paths, step, name):
     place = PurePosixPath(step.directory, name)
 
     def rank(path):
-        parts = PurePosixPath(path).parts
+        parts = parts_of(path)
         return (parts[-1] != place.name, len(parts) < 2 or parts[-2] != place.parent.name, len(parts), path)
 
     return min(found, key=rank, default=None)
@@ -187,13 +201,16 @@ BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError
           RuntimeError, OverflowError, MemoryError)  # fmt: skip
 
 
-def read_submission(path, step):
-    """{name: bytes} of the exercises' files that are there. Unreadable if it cannot be read."""
+def read_here(paths, step):
+    """{name: bytes} of the exercises' files that are there, in this process. Unreadable if they cannot be read."""
     names = [name for exercise in step.exercises for name in exercise.files]
     try:
-        if stat.S_ISDIR(os.lstat(path).st_mode):
-            return from_directory(path, step, names)
-        return from_archive(path, step, names)
+        if len(paths) > 1 or stat.S_ISREG(os.lstat(paths[0]).st_mode) and not ARCHIVE.search(paths[0]):  # loose files
+            found = {name: best(paths, step, name) for name in names}
+            return {name: read_regular(path, LARGEST_FILE) for name, path in found.items() if path}
+        if stat.S_ISDIR(os.lstat(paths[0]).st_mode):
+            return from_directory(paths[0], step, names)
+        return from_archive(paths[0], step, names)
     except Unreadable:
         raise
     except OSError as error:
@@ -202,6 +219,19 @@ def read_submission(path, step):
         raise Unreadable(f"it is damaged: {first_line(str(error)) or type(error).__name__}") from None
     except Exception as error:  # lzma and others have their own
         raise Unreadable(f"it is damaged: {type(error).__name__}") from None
+
+
+def read_submission(paths, step):
+    """The same in a process of its own."""
+    command = [*READING, sys.executable, __file__, step.directory, *map(os.fspath, paths)]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise Unreadable("reading it takes more than 5 s or 300 MiB") from None
+    if "unreadable" in answer:
+        raise Unreadable(answer["unreadable"])
+    return {name: base64.b64decode(data) for name, data in answer["files"].items()}
 
 
 # --- Submissions of all -----------------------------------------------------------------------------
@@ -244,19 +274,39 @@ def file_name(student, taken):
     return name
 
 
-def submissions_in(directory):
-    """([(student, path)], sorted; the names of what is passed over, since it is none)."""
-    found, passed_over = [], []
+def submissions_in(directory, step):
+    """([(student, paths)], sorted; the names of what is passed over, since it is none). Several paths: loose files,
+    of the student that a system's prefix names, or of the one whose directory it is."""
+    names = [name for exercise in step.exercises for name in exercise.files]
+    found, loose, passed_over = [], {}, []
     with os.scandir(directory) as entries:
         entries = sorted(entries, key=lambda entry: os.fsencode(entry.name))
     for entry in entries:
-        if entry.name.startswith((".", "__MACOSX")):
+        if entry.name.startswith("__MACOSX") or entry.name == ".git":
             continue
         if entry.is_dir(follow_symlinks=False) or ARCHIVE.search(entry.name) and entry.is_file(follow_symlinks=False):
-            found.append((printable(student_of(entry.name)), entry.path))
-        else:
+            found.append((printable(student_of(entry.name)), [entry.path]))
+        elif entry.is_file(follow_symlinks=False) and any(is_named(entry.name, name) for name in names):
+            student = student_of(entry.name) if re.match(r"[a-z]+_(?:LATE_)?\d+_\d+_", entry.name) else Path(directory).resolve().name
+            loose.setdefault(printable(student), []).append(entry.path)
+        elif not entry.name.startswith("."):
             passed_over.append(printable(entry.name))
+    found += loose.items()
     counts = {}
     for student, _ in found:
         counts[student] = counts.get(student, 0) + 1
-    return [(s if counts[s] == 1 else printable(os.path.basename(path)), path) for s, path in found], passed_over
+    unique = [(s if counts[s] == 1 else printable(os.path.basename(paths[0])), paths) for s, paths in found]
+    return unique, passed_over
+
+
+def main():
+    try:
+        files = read_here(sys.argv[2:], read_step(ROOT / sys.argv[1]))
+        answer = {"files": {name: base64.b64encode(data).decode() for name, data in files.items()}}
+    except Unreadable as why:
+        answer = {"unreadable": str(why)}
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
