@@ -126,20 +126,7 @@ class SellSpmv final : public Spmv<T> {
   }
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
-    switch (a_.warps) {
-      case 1:
-        return multiply_with<1>(alpha, x, beta, y, stream);
-      case 2:
-        return multiply_with<2>(alpha, x, beta, y, stream);
-      case 4:
-        return multiply_with<4>(alpha, x, beta, y, stream);
-      case 8:
-        return multiply_with<8>(alpha, x, beta, y, stream);
-      case 16:
-        return multiply_with<16>(alpha, x, beta, y, stream);
-      default:
-        return multiply_with<32>(alpha, x, beta, y, stream);
-    }
+    multiply_with<1>(alpha, x, beta, y, stream);
   }
   std::size_t matrix_bytes() const override { return a_.bytes(); }
   std::string choice() const override {
@@ -155,6 +142,9 @@ class SellSpmv final : public Spmv<T> {
  private:
   template <int warps>
   void multiply_with(T alpha, const T* x, T beta, T* y, cudaStream_t stream) {
+    if constexpr (warps < 32) {
+      if (warps < a_.warps) return multiply_with<2 * warps>(alpha, x, beta, y, stream);
+    }
     const dim3 block(kSlice, warps, slices_per_block(warps));
     const dim3 grid(device::divide_up(static_cast<unsigned>(a_.rows), kSlice * block.z));
     a_.with_columns([&](auto columns) {

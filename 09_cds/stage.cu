@@ -66,26 +66,11 @@ class Cds final : public Spmv<T> {
 
   template <typename X>
   static auto choose(Index block) {
-    switch (block) {
-      case 1:
-        return cds_kernel<1, T, X>;
-      case 2:
-        return cds_kernel<2, T, X>;
-      case 3:
-        return cds_kernel<3, T, X>;
-      case 4:
-        return cds_kernel<4, T, X>;
-      case 5:
-        return cds_kernel<5, T, X>;
-      case 6:
-        return cds_kernel<6, T, X>;
-      case 7:
-        return cds_kernel<7, T, X>;
-      case 8:
-        return cds_kernel<8, T, X>;
-      default:
-        return cds_kernel<0, T, X>;
-    }
+    static constexpr decltype(&cds_kernel<0, T, X>) kKernels[] = {
+        cds_kernel<0, T, X>, cds_kernel<1, T, X>, cds_kernel<2, T, X>,
+        cds_kernel<3, T, X>, cds_kernel<4, T, X>, cds_kernel<5, T, X>,
+        cds_kernel<6, T, X>, cds_kernel<7, T, X>, cds_kernel<8, T, X>};
+    return kKernels[block <= 8 ? block : 0];
   }
 
   device::Textures<T> textures_;
