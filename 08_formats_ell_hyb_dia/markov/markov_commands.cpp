@@ -48,7 +48,10 @@ class Workload {
  public:
   Workload(const std::string& name, const ChainOptions& own, const CommandArguments& arguments,
            const std::string& spec)
-      : name_(name), own_(own), arguments_(arguments), rates_(load(spec, arguments)) {
+      : name_(name),
+        own_(own),
+        arguments_(arguments),
+        rates_(load_matrix<T>(spec, arguments.load)) {
     options_.tolerance = own.tolerance > 0 ? own.tolerance : sizeof(T) == 4 ? 1e-5 : 1e-10;
     options_.max_steps = own.max_steps;
     options_.check_every = own.check_every;
@@ -90,12 +93,6 @@ class Workload {
   }
 
  private:
-  static Matrix<T> load(const std::string& spec, const CommandArguments& arguments) {
-    LoadOptions options = arguments.load;
-    options.keep_coo = false;
-    return load_matrix<T>(spec, options);
-  }
-
   bool is_stationary() const { return name_ == "stationary"; }
   double mean() const { return own_.time * uniformized_.rate; }
 

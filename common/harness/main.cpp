@@ -78,7 +78,6 @@ struct Options {
 
 LoadOptions load_options(const Options& options) {
   LoadOptions load;
-  load.keep_coo = true;
   load.memory_limit_bytes = options.memory_limit;
   if (options.complex_part == "real") load.complex_part = ComplexPart::kReal;
   if (options.complex_part == "magnitude") load.complex_part = ComplexPart::kMagnitude;
@@ -108,7 +107,10 @@ std::vector<const Kernel*> chosen_kernels(const Options& options) {
 template <typename T>
 MatrixReport run_matrix(const std::string& spec, const Options& options, Progress& progress) {
   progress.show("loading " + spec);
-  const Matrix<T> matrix = load_matrix<T>(spec, load_options(options));
+  LoadOptions load = load_options(options);
+  for (const Kernel* kernel : chosen_kernels(options))
+    load.keep_coo |= kernel->info.format == "COO";
+  const Matrix<T> matrix = load_matrix<T>(spec, load);
   print_notes(matrix.source.name, matrix.duplicates, matrix.explicit_zeros, matrix.non_finite);
   Task<T> task(matrix.csr, options.run);
   // So far nothing used the GPU, on which another process may be measuring.

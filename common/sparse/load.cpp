@@ -100,7 +100,6 @@ Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
     const std::string& generator = matrix.source.detail;
     matrix.csr = options.memory_limit_bytes ? generate<T>(generator, options.memory_limit_bytes)
                                             : generate<T>(generator);
-    if (options.keep_coo) matrix.coo = to_coo(matrix.csr);
     return matrix;
   }
   matrix.coo = read_matrix_market<T>(matrix.source.detail, options).coo;

@@ -42,8 +42,7 @@ struct LoadOptions {
 };
 
 // A matrix as read: `csr` is sorted, duplicates summed. `coo`, empty unless LoadOptions::keep_coo,
-// holds the triplets in the order of the file (expanded if the file stores one triangle), or
-// row-major for a generated matrix.
+// holds the triplets of a file in its order (expanded if the file stores one triangle).
 template <typename T>
 struct Matrix {
   Coo<T> coo;

@@ -99,9 +99,7 @@ std::unique_ptr<RowSource<T>> open_rows(const std::string& spec, const LoadOptio
     auto generator = std::make_unique<Generator<T>>(std::move(source));
     if (streamed || generator->by_rows()) return generator;
   }
-  LoadOptions without_coo = options;
-  without_coo.keep_coo = false;
-  return std::make_unique<Whole<T>>(load_matrix<T>(spec, without_coo));
+  return std::make_unique<Whole<T>>(load_matrix<T>(spec, options));
 }
 
 template <typename T>
