@@ -20,11 +20,10 @@ inline constexpr int kWide = -1;                 // in the place of a base
 
 // The columns of a SlicedEll. Of slice s, whose columns begin at slice_begins[s]:
 struct Columns16 {
-  const int* wide_slices;  // [s]: 1 if it is wide, else 0; null if none is
-  const int* bases;        // per column of the slice: the least of its 32 columns, or kWide
-  const unsigned short*
-      low;  // distance from the base, or kNoDistance; in a wide slice the low half
-  const unsigned short* high;  // in a wide slice the high half; null if none is
+  const int* wide_slices;      // [s]: 1 if it is wide, else 0; null if none is
+  const int* bases;            // per column of the slice: the least of its 32 columns, or kWide
+  const unsigned short* low;   // distance from the base, or kNoDistance; if wide, the low half
+  const unsigned short* high;  // the high half, if wide; null if no slice is
 
   __host__ __device__ int operator[](std::size_t place) const {
     const unsigned value = low[place];
