@@ -381,7 +381,6 @@ void PersistentMachine<T>::describe(int p, OnGpu& mine) {
   view.product.row_offsets = view.row_offsets;
   view.product.column_indices = view.column_indices;
   view.product.values = view.values;
-  view.product.beta = 0;
   view.product.partial_sums = mine.partial_sums.data();
   view.product.unstarted = mine.unstarted.data();
   view.boundary_warps = known_[p].boundary_warps;

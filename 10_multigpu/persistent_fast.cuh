@@ -208,19 +208,22 @@ class PersistentBlock {
   PersistentShared<most_threads>& shared_;
 };
 
-// x and y of one step; see PlainVectors in agent.cuh.
+// x and y of one step; see PlainVectors in vectors.cuh.
 template <typename T>
 struct PersistentVectors {
   const PersistentPart<T>& part;
   const T* x;
+  T* y;
   T alpha;
   int step;
   double squares = 0;
 
   __device__ __forceinline__ T element(int column) { return x[column]; }
 
-  // Stores the entry in the ghost entries of the neighbours that need it.
-  __device__ __forceinline__ void stored(int row, T entry) {
+  // Stores the entry, here and in the ghost entries of the neighbours that need it.
+  __device__ __forceinline__ void store(int row, T sum) {
+    const T entry = alpha * sum;
+    y[row] = entry;
     squares += static_cast<double>(entry) * static_cast<double>(entry);
     if (row >= part.boundary_rows) return;
     for (int r = 0; r < part.runs && part.run[r].begin <= row; ++r) {
@@ -245,9 +248,9 @@ __global__ void __launch_bounds__(kPersistentSharesThreads, 1)
   const PersistentBlock<T, kPersistentSharesThreads> frame(here, part, block, shared_of_block);
 
   for (int k = 0; k < steps; ++k) {
-    PersistentVectors<T> vectors{part, part.x[k % 2], static_cast<T>(here.factor), k};
-    OnePassArguments<T> a = part.product;
-    a.y = part.x[(k + 1) % 2];
+    PersistentVectors<T> vectors{part, part.x[k % 2], part.x[(k + 1) % 2],
+                                 static_cast<T>(here.factor), k};
+    const OnePassArguments<T>& a = part.product;
     bool has_begun = false;
     for (int tile = block * warps + warp; tile < a.tile_count; tile += here.blocks * warps) {
       OnePassAgent<T, PersistentVectors<T>> agent(a, shared, tile, vectors);
@@ -280,8 +283,8 @@ __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
   const PersistentBlock<T, kPersistentRowsThreads> frame(here, part, block, shared);
 
   for (int step = 0; step < steps; ++step) {
-    PersistentVectors<T> vectors{part, part.x[step % 2], static_cast<T>(here.factor), step};
-    T* y = part.x[(step + 1) % 2];
+    PersistentVectors<T> vectors{part, part.x[step % 2], part.x[(step + 1) % 2],
+                                 static_cast<T>(here.factor), step};
     int column[kRowsItemsPerThread];
     T value[kRowsItemsPerThread];
     int k = 0, end = 0, next_k = 0, next_end = 0;  // of the lane's row, and of the one after it
@@ -324,10 +327,7 @@ __global__ void __launch_bounds__(kPersistentRowsThreads, 1)
       for (int distance = 1; distance < lanes; distance *= 2) {
         sum += __shfl_xor_sync(0xffffffffu, sum, distance);
       }
-      if (lane == 0 && row < part.rows) {
-        y[row] = vectors.alpha * sum;
-        vectors.stored(row, vectors.alpha * sum);
-      }
+      if (lane == 0 && row < part.rows) vectors.store(row, sum);
       if (first < part.boundary_rows && first + groups >= part.boundary_rows) {
         frame.boundary_done(step);
       }

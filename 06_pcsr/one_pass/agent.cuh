@@ -25,6 +25,7 @@
 #include "cut_rows.cuh"
 #include "overlap.cuh"
 #include "tiles.cuh"
+#include "vectors.cuh"
 
 namespace spmv {
 
@@ -50,18 +51,15 @@ struct OnePassPolicy {
 
 // --- Arguments ----------------------------------------------------------------------------------
 
-template <typename T>
+// T: of sums and vectors; Value: of the matrix in memory.
+template <typename T, typename Value = T>
 struct OnePassArguments {
   int tile_count;
   unsigned tile_items;  // rows and nonzeros per tile
   const Tile* tiles;
   const int* row_offsets;
   const int* column_indices;
-  const T* values;
-  T alpha;
-  const T* x;
-  T beta;
-  T* y;
+  const Value* values;
   PartialSum<T>* partial_sums;
   unsigned* unstarted;
 };
@@ -86,18 +84,6 @@ struct alignas(16) Pack {
   T value[16 / sizeof(T)];
 };
 
-// --- Vectors ------------------------------------------------------------------------------------
-
-// How an element of x is loaded, and what is done with an element of y beside storing it. Step 10
-// has vectors of its own, which are in the memory of several GPUs.
-template <typename T>
-struct PlainVectors {
-  const T* x;
-  T alpha;
-  __device__ __forceinline__ T element(int column) { return x[column]; }
-  __device__ __forceinline__ void stored(int, T) {}
-};
-
 // --- The warp agent -----------------------------------------------------------------------------
 
 // One warp and its tile. All lanes of the warp call every method. The order of the phases is that
@@ -113,7 +99,7 @@ struct PlainVectors {
 //   carry_           the sum so far of row row_ over the iterations before; over all lanes together
 //                    if carry_spread_, else in lane 0
 //   shared.row_ends  all 0
-template <typename T, typename Vectors = PlainVectors<T>>
+template <typename T, typename Vectors = PlainVectors<T>, typename Value = T>
 class OnePassAgent {
  public:
   using Policy = OnePassPolicy<T>;
@@ -123,7 +109,7 @@ class OnePassAgent {
   static constexpr int kNoEnd = 0x7fffffff;  // sentinel: the row ends in a later tile
 
   // Reads the tile's borders. `tile` must be warp-uniform and less than arguments.tile_count.
-  __device__ __forceinline__ OnePassAgent(const OnePassArguments<T>& arguments,
+  __device__ __forceinline__ OnePassAgent(const OnePassArguments<T, Value>& arguments,
                                           OnePassShared<T>& shared, int tile, Vectors& vectors)
       : a_(arguments), shared_(shared), vectors_(vectors), tile_(tile), lane_(threadIdx.x % 32) {
     const Tile border = a_.tiles[tile + lane_ % 2];  // its begin, and its end
@@ -143,7 +129,7 @@ class OnePassAgent {
 
   // All there is to do for an empty tile.
   __device__ __forceinline__ void write_empty_rows() {
-    for (int r = rows_.first + lane_; r < rows_.end; r += 32) write(r, T{0});
+    for (int r = rows_.first + lane_; r < rows_.end; r += 32) vectors_.store(r, T{0});
   }
 
   // Loads the columns and values of the tile's first iteration.
@@ -171,7 +157,7 @@ class OnePassAgent {
     // exercise: begin
 #pragma unroll
     for (int j = 0; j < kItemsPerThread; ++j)
-      product_[j] = value_[j] * vectors_.element(column_[j]);
+      product_[j] = static_cast<T>(value_[j]) * vectors_.element(column_[j]);
     if (iteration_begin_ + lane_ < nnz_begin_) product_[0] = 0;
     if (left < kIterationItems) {
 #pragma unroll
@@ -278,7 +264,7 @@ class OnePassAgent {
     // exercise: end
   }
 
-  // Writes y of the rows_done_ rows that end in this iteration (of the head of the tile its partial
+  // Stores the rows_done_ rows that end in this iteration (of the head of the tile its partial
   // sum), one row per lane, and goes on to the rows after them.
   __device__ __forceinline__ void write_rows() {
     if (lane_ < Policy::kEndWords) shared_.row_ends[lane_] = 0;
@@ -320,8 +306,8 @@ class OnePassAgent {
       if (!(started_last >> side & 1)) continue;
       const int first = __shfl_sync(kAll, cut_row_.first, side);
       const int last = __shfl_sync(kAll, cut_row_.last, side);
-      finish_cut_row(side == 0 ? rows_.first : rows_.end, first, last, vectors_.alpha, a_.beta,
-                     a_.y, a_.partial_sums, a_.unstarted, vectors_);
+      finish_cut_row(side == 0 ? rows_.first : rows_.end, first, last, a_.partial_sums,
+                     a_.unstarted, vectors_);
     }
     // exercise: end
   }
@@ -332,7 +318,7 @@ class OnePassAgent {
   __device__ __forceinline__ void load_items(int from) {
     if (nnz_end_ - from >= kIterationItems) {
       const int* own_columns = a_.column_indices + from + lane_;
-      const T* own_values = a_.values + from + lane_;
+      const Value* own_values = a_.values + from + lane_;
 #pragma unroll
       for (int j = 0; j < kItemsPerThread; ++j) {
         column_[j] = __ldcs(&own_columns[32 * j]);
@@ -347,12 +333,6 @@ class OnePassAgent {
         value_[j] = __ldcs(&a_.values[k]);
       }
     }
-  }
-
-  __device__ __forceinline__ void write(int row, T sum) {
-    const T element = scaled_sum(vectors_.alpha, sum, a_.beta, &a_.y[row]);
-    a_.y[row] = element;
-    vectors_.stored(row, element);
   }
 
   __device__ __forceinline__ int end_of(int row) const {
@@ -376,13 +356,13 @@ class OnePassAgent {
     const T sum =
         begin < end ? shared_.products[OnePassShared<T>::place(end - 1 - iteration_begin_)] : T{0};
     if (begin >= nnz_begin_) {
-      write(row_ + q, sum);
+      vectors_.store(row_ + q, sum);
     } else {
       publish(a_.partial_sums[2LL * tile_], sum);
     }
   }
 
-  const OnePassArguments<T>& a_;
+  const OnePassArguments<T, Value>& a_;
   OnePassShared<T>& shared_;
   Vectors& vectors_;
   const int tile_;
@@ -395,7 +375,7 @@ class OnePassAgent {
   int iteration_begin_, iteration_end_ = 0;
   bool last_iteration_ = false;
   int column_[kItemsPerThread];
-  T value_[kItemsPerThread];
+  Value value_[kItemsPerThread];
   T product_[kItemsPerThread];
   int row_, begin_ = 0, end_[2] = {};
   int rows_done_ = 0, next_begin_ = 0, next_end_[2] = {};  // between mark_row_ends and write_rows
@@ -433,23 +413,23 @@ __device__ __forceinline__ void multiply_tile(Agent& agent) {
 
 // Any number of warps per block up to Policy::kThreads / 32, one tile per warp, and one
 // OnePassShared per warp of dynamic shared memory.
-template <typename T>
+template <typename T, typename Value = T, typename Epilogue = Scaled<T>>
 __global__ void __launch_bounds__(OnePassPolicy<T>::kThreads, OnePassPolicy<T>::kBlocks)
-    pcsr_one_pass_kernel(const __grid_constant__ OnePassArguments<T> a) {
+    pcsr_one_pass_kernel(const __grid_constant__ OnePassArguments<T, Value> a,
+                         const __grid_constant__ PlainVectors<T, Epilogue> vectors) {
   extern __shared__ __align__(16) unsigned char one_pass_shared[];
   const int warp_of_block = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
   const int tile = blockIdx.x * (blockDim.x / 32) + warp_of_block;
   if (tile >= a.tile_count) return;
-  PlainVectors<T> vectors{a.x, a.alpha};
-  OnePassAgent<T> agent(a, reinterpret_cast<OnePassShared<T>*>(one_pass_shared)[warp_of_block],
-                        tile, vectors);
+  OnePassAgent<T, const PlainVectors<T, Epilogue>, Value> agent(
+      a, reinterpret_cast<OnePassShared<T>*>(one_pass_shared)[warp_of_block], tile, vectors);
 
   // The matrix, which no kernel just before this one writes.
   if (!agent.is_empty()) {
     agent.load_first_items();
     agent.load_row_ends();
   }
-  wait_for_previous_kernel();  // x, y and the partial sums from here on
+  wait_for_previous_kernel();  // x, y, z and the partial sums from here on
   multiply_tile(agent);
 }
 

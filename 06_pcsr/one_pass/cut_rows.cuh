@@ -27,12 +27,6 @@
 
 namespace spmv {
 
-// alpha sum + beta y. y is not read if beta is 0: it may hold NaN, and 0 NaN is NaN.
-template <typename T>
-__device__ __forceinline__ T scaled_sum(T alpha, T sum, T beta, const T* y) {
-  return beta == T{0} ? alpha * sum : alpha * sum + beta * *y;
-}
-
 // The sum over the lanes of a warp, in lane 0.
 template <typename T>
 __device__ __forceinline__ T sum_of_warp(T value) {
@@ -126,12 +120,11 @@ __device__ __forceinline__ TilesOfRow tiles_of_cut_row(unsigned tile_items, cons
           tile_of(row_offsets[row + 1] - 1, row, tile_items)};
 }
 
-// Adds up the partial sums of one cut row, in tiles `first` to `last`, and writes its element of
-// y; called by all lanes of the warp that started last, after it has published its own. Each lane
-// polls up to 8 partial sums at a time, so that a row of 256 tiles costs one round trip to the L2
-// cache.
+// Adds up the partial sums of one cut row, in tiles `first` to `last`, and stores its sum; called
+// by all lanes of the warp that started last, after it has published its own. Each lane polls up to
+// 8 partial sums at a time, so that a row of 256 tiles costs one round trip to the L2 cache.
 template <typename T, typename Vectors>
-__device__ __forceinline__ void finish_cut_row(int row, int first, int last, T alpha, T beta, T* y,
+__device__ __forceinline__ void finish_cut_row(int row, int first, int last,
                                                PartialSum<T>* partial_sums, unsigned* unstarted,
                                                Vectors& vectors) {
   const int lane = threadIdx.x % 32;
@@ -164,9 +157,7 @@ __device__ __forceinline__ void finish_cut_row(int row, int first, int last, T a
   }
   total = sum_of_warp(total);
   if (lane == 0) {
-    const T element = scaled_sum(alpha, total, beta, &y[row]);
-    y[row] = element;
-    vectors.stored(row, element);
+    vectors.store(row, total);
     unstarted[first] = last - first + 1;
   }
 }

@@ -6,6 +6,7 @@
 //   plan.create({rows, cols, nnz, row_offsets, column_indices});
 //   plan.prepare(stream);                                      // looks at the rows, once
 //   plan.multiply(alpha, values, x, beta, y, stream);          // as often as needed
+//   plan.multiply(values, x, y, z, epilogue, stream);          // z = epilogue(row, A x, y)
 //
 // Every function returns a cudaError_t, also of launches; cudaSuccess if all is well.
 //
@@ -22,6 +23,7 @@
 #include "agent.cuh"
 #include "rows.cuh"
 #include "tiles.cuh"
+#include "vectors.cuh"
 
 namespace spmv {
 
@@ -46,7 +48,7 @@ inline constexpr int kOnePassLeastItems = 192;      // three quarters of an iter
 // iteration leave room for one iteration to be enough; and what is stored per tile must not exceed
 // 2% of the matrix. Fewer tiles make smaller blocks, not fewer of them, so that every
 // multiprocessor has some.
-template <typename T>
+template <typename T, typename Value = T>
 __host__ __device__ constexpr OnePassShape one_pass_shape(int rows, int cols, int nnz,
                                                           int resident_blocks, long long l2_bytes) {
   constexpr int kWarps = OnePassPolicy<T>::kThreads / 32;
@@ -55,7 +57,8 @@ __host__ __device__ constexpr OnePassShape one_pass_shape(int rows, int cols, in
   if (positions == 0) return {kOnePassLeastItems, 0, 1, 0};
   const auto divide_up = [](long long a, long long b) { return (a + b - 1) / b; };
   const auto larger = [](long long a, long long b) { return a > b ? a : b; };
-  const long long matrix_bytes = 4LL * (rows + 1LL) + nnz * static_cast<long long>(4 + sizeof(T));
+  const long long matrix_bytes =
+      4LL * (rows + 1LL) + nnz * static_cast<long long>(4 + sizeof(Value));
   const long long most = cols * static_cast<long long>(sizeof(T)) <= l2_bytes
                              ? kOnePassMostItems
                              : kOnePassMostItemsFarX;
@@ -215,7 +218,10 @@ struct OnePassOptions {
 // events; products that are to run at the same time need a plan each. The values may change from
 // product to product, the pattern may not (after a change of the pattern with the same sizes, call
 // prepare() again).
-template <typename T>
+//
+// T: of the sums and vectors, float or double. Value: of the matrix's values, T or, for less to
+// read, float where T is double.
+template <typename T, typename Value = T>
 class OnePassPlan {
  public:
   OnePassPlan() = default;
@@ -312,24 +318,31 @@ class OnePassPlan {
   // y = alpha A x + beta y on `stream`: launches one kernel, allocates nothing and waits for
   // nothing; may be captured in a CUDA graph. values: nnz elements; x: cols; y: rows, not read if
   // beta is 0; y may not overlap x. Two products of the same data give the same bits.
-  cudaError_t multiply(T alpha, const T* values, const T* x, T beta, T* y,
+  cudaError_t multiply(T alpha, const Value* values, const T* x, T beta, T* y,
+                       cudaStream_t stream) const {
+    return multiply(values, x, beta == T{0} ? nullptr : y, y, Scaled<T>{alpha, beta}, stream);
+  }
+
+  // The same for z[row] = epilogue(row, (A x)[row], y[row]); see vectors.cuh. y, z: rows elements;
+  // z may be y; neither may overlap x. Without y (null) the epilogue gets 0 for its element.
+  template <typename Epilogue>
+  cudaError_t multiply(const Value* values, const T* x, const T* y, T* z, const Epilogue& epilogue,
                        cudaStream_t stream) const {
     if (shape_.tile_count == 0) return cudaSuccess;
-    if (rows_width_ >= 0) return multiply_rows(alpha, values, x, beta, y, stream);
-    const OnePassArguments<T> arguments{shape_.tile_count,
-                                        shape_.tile_items,
-                                        tiles_,
-                                        matrix_.row_offsets,
-                                        matrix_.column_indices,
-                                        values,
-                                        alpha,
-                                        x,
-                                        beta,
-                                        y,
-                                        partial_sums_,
-                                        unstarted_};
-    return launch(pcsr_one_pass_kernel<T>, shape_.blocks, 32 * shape_.warps_per_block,
-                  shared_bytes(), stream, overlaps(), arguments);
+    const PlainVectors<T, Epilogue> vectors{x, y, z, epilogue};
+    if (rows_width_ >= 0) return multiply_rows(values, vectors, stream);
+    const auto kernel = pcsr_one_pass_kernel<T, Value, Epilogue>;
+    if (const cudaError_t error = set_carveout(kernel); error != cudaSuccess) return error;
+    const OnePassArguments<T, Value> arguments{shape_.tile_count,
+                                               shape_.tile_items,
+                                               tiles_,
+                                               matrix_.row_offsets,
+                                               matrix_.column_indices,
+                                               values,
+                                               partial_sums_,
+                                               unstarted_};
+    return launch(kernel, shape_.blocks, 32 * shape_.warps_per_block, shared_bytes(), stream,
+                  overlaps(), arguments, vectors);
   }
 
   // Switches the overlap of later products on or off (OnePassOptions::overlap).
@@ -349,6 +362,8 @@ class OnePassPlan {
     std::swap(read_once_, other.read_once_);
     std::swap(rows_may_suit_, other.rows_may_suit_);
     std::swap(rows_width_, other.rows_width_);
+    std::swap(carveout_, other.carveout_);
+    std::swap(has_carveout_, other.has_carveout_);
     std::swap(overlap_supported_, other.overlap_supported_);
     std::swap(owned_, other.owned_);
     std::swap(statistics_, other.statistics_);
@@ -393,23 +408,19 @@ class OnePassPlan {
     read(&shared_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
     read(&reserved_bytes, cudaDevAttrReservedSharedMemoryPerBlock);
     if (error == cudaSuccess) {
-      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, pcsr_one_pass_kernel<T>,
+      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, pcsr_one_pass_kernel<T, Value>,
                                                             Policy::kThreads, kBlockBytes);
     }
     if (error != cudaSuccess) return error;
     if (blocks > Policy::kBlocks) blocks = Policy::kBlocks;
     if (blocks < 1) blocks = 1;
-    // Shared memory and L1 cache are one memory: what the blocks do not need is left to the cache,
-    // for x.
     const std::size_t wanted = Policy::kBlocks * (kBlockBytes + reserved_bytes);
     const std::size_t percent = (100 * wanted + shared_bytes - 1) / shared_bytes;
-    error = cudaFuncSetAttribute(pcsr_one_pass_kernel<T>,
-                                 cudaFuncAttributePreferredSharedMemoryCarveout,
-                                 static_cast<int>(percent < 100 ? percent : 100));
-    shape_ = one_pass_shape<T>(matrix_.rows, matrix_.cols, matrix_.nnz, blocks * multiprocessors,
-                               l2_bytes);
+    carveout_ = static_cast<int>(percent < 100 ? percent : 100);
+    shape_ = one_pass_shape<T, Value>(matrix_.rows, matrix_.cols, matrix_.nnz,
+                                      blocks * multiprocessors, l2_bytes);
     const long long bytes =
-        4LL * matrix_.rows + matrix_.nnz * static_cast<long long>(4 + sizeof(T));
+        4LL * matrix_.rows + matrix_.nnz * static_cast<long long>(4 + sizeof(Value));
     const long long vector_bytes =
         (1LL * matrix_.rows + matrix_.cols) * static_cast<long long>(sizeof(T));
     fits_l2_ = fits_cache(bytes, l2_bytes);
@@ -420,18 +431,31 @@ class OnePassPlan {
     return error;
   }
 
-  cudaError_t multiply_rows(T alpha, const T* values, const T* x, T beta, T* y,
+  // Shared memory and L1 cache are one memory: what the blocks do not need is left to the cache,
+  // for x. An attribute of the kernel, which another plan has not set to another value.
+  template <typename Kernel>
+  cudaError_t set_carveout(Kernel kernel) const {
+    const auto address = reinterpret_cast<const void*>(kernel);
+    if (address == has_carveout_) return cudaSuccess;
+    has_carveout_ = address;
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, carveout_);
+  }
+
+  template <typename Epilogue>
+  cudaError_t multiply_rows(const Value* values, const PlainVectors<T, Epilogue>& vectors,
                             cudaStream_t stream) const {
-    static constexpr decltype(&pcsr_rows_kernel<1, T>) kKernels[kRowsWidths] = {
-        pcsr_rows_kernel<1, T>,   pcsr_rows_kernel<2, T>,   pcsr_rows_kernel<4, T>,
-        pcsr_rows_kernel<8, T>,   pcsr_rows_kernel<16, T>,  pcsr_rows_kernel<32, T>,
-        pcsr_rows_kernel<64, T>,  pcsr_rows_kernel<128, T>, pcsr_rows_kernel<256, T>,
-        pcsr_rows_kernel<512, T>, pcsr_rows_kernel<1024, T>};
+    static constexpr decltype(&pcsr_rows_kernel<1, T, Value, Epilogue>) kKernels[kRowsWidths] = {
+        pcsr_rows_kernel<1, T, Value, Epilogue>,   pcsr_rows_kernel<2, T, Value, Epilogue>,
+        pcsr_rows_kernel<4, T, Value, Epilogue>,   pcsr_rows_kernel<8, T, Value, Epilogue>,
+        pcsr_rows_kernel<16, T, Value, Epilogue>,  pcsr_rows_kernel<32, T, Value, Epilogue>,
+        pcsr_rows_kernel<64, T, Value, Epilogue>,  pcsr_rows_kernel<128, T, Value, Epilogue>,
+        pcsr_rows_kernel<256, T, Value, Epilogue>, pcsr_rows_kernel<512, T, Value, Epilogue>,
+        pcsr_rows_kernel<1024, T, Value, Epilogue>};
     const long long threads = static_cast<long long>(matrix_.rows) << rows_width_;
     const int per_block = rows_threads(1 << rows_width_);
     return launch(kKernels[rows_width_], static_cast<int>((threads - 1) / per_block + 1), per_block,
                   0, stream, overlaps(), matrix_.rows, read_once_, matrix_.row_offsets,
-                  matrix_.column_indices, values, alpha, x, beta, y);
+                  matrix_.column_indices, values, vectors);
   }
 
   template <typename... Parameters, typename... Arguments>
@@ -457,7 +481,9 @@ class OnePassPlan {
   bool fits_l2_ = false;    // the matrix
   bool read_once_ = false;  // matrix and vectors together do not fit
   bool rows_may_suit_ = false;
-  int rows_width_ = -1;  // binary logarithm of the lanes per row; -1: tiles
+  int rows_width_ = -1;                         // binary logarithm of the lanes per row; -1: tiles
+  int carveout_ = 0;                            // per cent of the L1 cache that are shared memory
+  mutable const void* has_carveout_ = nullptr;  // the kernel for which it was set
   bool overlap_supported_ = false;
   void* owned_ = nullptr;  // device memory, if the caller gave none; in it or in the caller's:
   PartialSum<T>* partial_sums_ = nullptr;

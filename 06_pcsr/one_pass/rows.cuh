@@ -21,8 +21,8 @@
 #include <cuda_runtime.h>
 #endif
 
-#include "cut_rows.cuh"
 #include "overlap.cuh"
+#include "vectors.cuh"
 
 namespace spmv {
 
@@ -36,11 +36,11 @@ __host__ __device__ constexpr int rows_threads(int lanes) {
 
 // A lane's columns and values of one iteration: nonzeros k + lanes j, j = 0, ...,
 // kRowsItemsPerThread - 1, as far as they are before `end`.
-template <int lanes, typename T>
+template <int lanes, typename Value>
 __device__ __forceinline__ void load_items(bool read_once, const int* __restrict__ column_indices,
-                                           const T* __restrict__ values, int k, int end,
+                                           const Value* __restrict__ values, int k, int end,
                                            int (&column)[kRowsItemsPerThread],
-                                           T (&value)[kRowsItemsPerThread]) {
+                                           Value (&value)[kRowsItemsPerThread]) {
   const auto load_by = [&](const auto& read) {
 #pragma unroll
     for (int j = 0; j < kRowsItemsPerThread; ++j) {
@@ -57,11 +57,11 @@ __device__ __forceinline__ void load_items(bool read_once, const int* __restrict
   }
 }
 
-template <int lanes, typename T>
+template <int lanes, typename T, typename Value = T, typename Epilogue = Scaled<T>>
 __global__ void __launch_bounds__(rows_threads(lanes))
     pcsr_rows_kernel(int rows, bool read_once, const int* __restrict__ row_offsets,
-                     const int* __restrict__ column_indices, const T* __restrict__ values, T alpha,
-                     const T* x, T beta, T* y) {
+                     const int* __restrict__ column_indices, const Value* __restrict__ values,
+                     const __grid_constant__ PlainVectors<T, Epilogue> vectors) {
   constexpr unsigned kThreads = rows_threads(lanes);
   static_assert(lanes > 0 && kThreads % lanes == 0, "a row is added up within a block");
   const int row = static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / lanes);
@@ -73,16 +73,17 @@ __global__ void __launch_bounds__(rows_threads(lanes))
     end = row_offsets[row + 1];
   }
   int column[kRowsItemsPerThread];
-  T value[kRowsItemsPerThread];
+  Value value[kRowsItemsPerThread];
   load_items<lanes>(read_once, column_indices, values, k, end, column, value);
-  wait_for_previous_kernel();  // x and y from here on
+  wait_for_previous_kernel();  // x, y and z from here on
 
   T sum = 0;
   while (true) {
     T product[kRowsItemsPerThread];
 #pragma unroll
     for (int j = 0; j < kRowsItemsPerThread; ++j) {
-      product[j] = k + lanes * j < end ? value[j] * x[column[j]] : T{0};
+      product[j] =
+          k + lanes * j < end ? static_cast<T>(value[j]) * vectors.element(column[j]) : T{0};
     }
 #pragma unroll
     for (int j = 0; j < kRowsItemsPerThread; ++j) sum += product[j];
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(rows_threads(lanes))
       for (int w = 1; w < lanes / 32; ++w) sum += sum_of_warp_in_block[warp + w];
     }
   }
-  if (lane == 0 && row < rows) y[row] = scaled_sum(alpha, sum, beta, &y[row]);
+  if (lane == 0 && row < rows) vectors.store(row, sum);
 }
 
 // Rows that a warp has with 2^width lanes per row; 1 where a row has the whole warp, or several.

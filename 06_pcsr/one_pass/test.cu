@@ -20,11 +20,11 @@ namespace spmv {
 // The first `phases` phases of the one-pass agent on the first iteration of tile 0, by one warp;
 // then what is in its shared memory.
 template <typename T>
-__global__ void one_pass_phases_kernel(const __grid_constant__ OnePassArguments<T> a, int phases,
+__global__ void one_pass_phases_kernel(const __grid_constant__ OnePassArguments<T> a,
+                                       const __grid_constant__ PlainVectors<T> vectors, int phases,
                                        T* products, unsigned* row_ends) {
   __shared__ OnePassShared<T> phases_shared;
-  PlainVectors<T> vectors{a.x, a.alpha};
-  OnePassAgent<T> agent(a, phases_shared, 0, vectors);
+  OnePassAgent<T, const PlainVectors<T>> agent(a, phases_shared, 0, vectors);
   agent.load_first_items();
   agent.load_row_ends();
   agent.start();
@@ -44,11 +44,12 @@ __global__ void one_pass_phases_kernel(const __grid_constant__ OnePassArguments<
 
 // pcsr_one_pass_kernel with the wait for the previous kernel too late: after x has been read.
 template <typename T>
-__global__ void late_wait_kernel(const __grid_constant__ OnePassArguments<T> a) {
+__global__ void late_wait_kernel(const __grid_constant__ OnePassArguments<T> a,
+                                 const __grid_constant__ PlainVectors<T> vectors) {
   __shared__ OnePassShared<T> late_wait_shared;
   if (static_cast<int>(blockIdx.x) >= a.tile_count) return;
-  PlainVectors<T> vectors{a.x, a.alpha};
-  OnePassAgent<T> agent(a, late_wait_shared, static_cast<int>(blockIdx.x), vectors);
+  OnePassAgent<T, const PlainVectors<T>> agent(a, late_wait_shared, static_cast<int>(blockIdx.x),
+                                               vectors);
   agent.load_first_items();
   agent.load_row_ends();
   agent.start();
@@ -149,19 +150,18 @@ struct OnePassInput {
         y0(test_vector<T>(host.rows, 2)),
         y("y", y0) {}
 
-  OnePassArguments<T> arguments(T alpha, T beta) {
+  OnePassArguments<T> arguments() {
     return {tiles.count,
             tile_items,
             tiles.tiles.data(),
             a.row_offsets.data(),
             a.column_indices.data(),
             a.values.data(),
-            alpha,
-            x.data(),
-            beta,
-            y.data(),
             tiles.partial_sums.data(),
             tiles.unstarted.data()};
+  }
+  PlainVectors<T> vectors(T alpha, T beta) {
+    return {x.data(), beta == T{0} ? nullptr : y.data(), y.data(), {alpha, beta}};
   }
   void check_y(T alpha, T beta) {
     const Verdict verdict = verify(y.download(), make_reference(host, alpha, x_host, beta, y0));
@@ -189,7 +189,7 @@ void check_one_pass(const Lengths& lengths, unsigned tile_items, int overhang) {
     device::launch(pcsr_one_pass_kernel<T>,
                    {dim3(device::divide_up(input.tiles.count, kWarps)), dim3(32 * kWarps),
                     kWarps * sizeof(OnePassShared<T>)},
-                   input.arguments(T{3}, beta));
+                   input.arguments(), input.vectors(T{3}, beta));
     input.check_y(T{3}, beta);
   }
 }
@@ -217,8 +217,8 @@ void check_phases(const Lengths& lengths) {
   Buffer<T> products("products", kIterationItems);
   Buffer<unsigned> row_ends("row_ends", kIterationItems / 32);
   const auto run = [&](int phases) {
-    device::launch(one_pass_phases_kernel<T>, {dim3(1), dim3(32)}, input.arguments(T{3}, T{2}),
-                   phases, products.data(), row_ends.data());
+    device::launch(one_pass_phases_kernel<T>, {dim3(1), dim3(32)}, input.arguments(),
+                   input.vectors(T{3}, T{2}), phases, products.data(), row_ends.data());
   };
   CAPTURE(lengths.size());
   run(1);  // multiply, store_products
@@ -337,8 +337,7 @@ void check_rows(const Lengths& lengths) {
                    {dim3(device::divide_up(input.a.rows * lanes, rows_threads(lanes))),
                     dim3(rows_threads(lanes))},
                    input.a.rows, beta == T{0}, input.a.row_offsets.data(),
-                   input.a.column_indices.data(), input.a.values.data(), T{3}, input.x.data(), beta,
-                   input.y.data());
+                   input.a.column_indices.data(), input.a.values.data(), input.vectors(T{3}, beta));
     input.check_y(T{3}, beta);
   }
 }
@@ -356,6 +355,86 @@ TEST_CASE("one pass: rows multiplied by any number of lanes", "[06]") {
     check_rows<512, float>(lengths);
     check_rows<1024, double>(lengths);
   }
+}
+
+// A step of Jacobi's method, which also counts its calls.
+struct Jacobi {
+  const double* b;
+  double diagonal;
+  unsigned* calls;  // per row
+  __device__ double operator()(int row, double sum, double old) const {
+    atomicAdd(&calls[row], 1u);
+    return old + (b[row] - sum) / diagonal;
+  }
+};
+
+// z and y, which may be the same, for a matrix whose values are in memory as `Value`.
+template <typename Value>
+void check_epilogue(const Lengths& lengths, OnePassPath path, bool in_place) {
+  const Csr<Value> host = csr_of<Value>(lengths);
+  const device::DeviceCsr<Value> a(host);
+  const std::vector<double> x = test_vector<double>(host.cols, 1);
+  const std::vector<double> y = test_vector<double>(host.rows, 2);
+  const std::vector<double> b = test_vector<double>(host.rows, 3);
+  const Buffer<double> x_device("x", x);
+  const Buffer<double> b_device("b", b);
+  Buffer<double> y_device("y", y);
+  Buffer<double> z_device("z", std::vector<double>(host.rows, -7.0));
+  Buffer<unsigned> calls("calls", std::vector<unsigned>(host.rows));
+  OnePassPlan<double, Value> plan;
+  REQUIRE(plan.create({a.rows, a.cols, a.nnz, a.row_offsets.data(), a.column_indices.data()},
+                      {.path = path}) == cudaSuccess);
+  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  CHECK((plan.lanes_per_row() > 0) == (path == OnePassPath::kAutomatic));
+  const Buffer<double>& z = in_place ? y_device : z_device;
+  REQUIRE(plan.multiply(a.values.data(), x_device.data(), y_device.data(),
+                        in_place ? y_device.data() : z_device.data(),
+                        Jacobi{b_device.data(), 4, calls.data()}, nullptr) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
+  const std::vector<double> got = z.download();
+  CHECK(calls.download() == std::vector<unsigned>(host.rows, 1));
+  if (!in_place) CHECK(y_device.download() == y);
+  int wrong = 0;
+  for (Index row = 0; row < host.rows; ++row) {
+    double sum = 0;
+    double bound = 1;
+    for (Index k = host.row_offsets[row]; k < host.row_offsets[row + 1]; ++k) {
+      const double product = static_cast<double>(host.values[k]) * x[host.column_indices[k]];
+      sum += product;
+      bound += std::abs(product);
+    }
+    // Of double precision, also where the values are not.
+    wrong += !(std::abs(got[row] - (y[row] + (b[row] - sum) / 4)) <= 1e-14 * bound);
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("one pass: an epilogue is called once per row, with its sum and old element", "[06]") {
+  const Lengths mixed = joined(random_lengths(300, 30, 5), {3000, 0, 0});
+  for (const bool in_place : {false, true}) {
+    CAPTURE(in_place);
+    check_epilogue<double>(mixed, OnePassPath::kTiles, in_place);
+    check_epilogue<double>(Lengths(300, 40), OnePassPath::kAutomatic, in_place);
+    check_epilogue<float>(mixed, OnePassPath::kTiles, in_place);
+    check_epilogue<float>(Lengths(300, 40), OnePassPath::kAutomatic, in_place);
+  }
+}
+
+struct AddRow {
+  __device__ double operator()(int row, double sum, double old) const { return row + sum + old; }
+};
+
+TEST_CASE("one pass: without y an epilogue gets 0, and without rows it is not called", "[06]") {
+  const Buffer<int> offsets("row_offsets", std::vector<int>{0, 0, 0});
+  Buffer<double> z("z", std::vector<double>{-1, -1});
+  OnePassPlan<double> plan;
+  REQUIRE(plan.create({2, 5, 0, offsets.data(), nullptr}) == cudaSuccess);
+  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  CHECK(plan.multiply(nullptr, nullptr, nullptr, z.data(), AddRow{}, nullptr) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
+  CHECK(z.download() == std::vector<double>{0, 1});
+  CHECK(OnePassPlan<double>().multiply(nullptr, nullptr, nullptr, nullptr, AddRow{}, nullptr) ==
+        cudaSuccess);
 }
 
 // The lanes per row that a plan chooses; 0: tiles.
@@ -535,14 +614,10 @@ TEST_CASE("one pass: overlapped products wait for x; a wait that is too late is 
                                                    a.row_offsets.data(),
                                                    a.column_indices.data(),
                                                    a.values.data(),
-                                                   1,
-                                                   x,
-                                                   0,
-                                                   y,
                                                    tiles.partial_sums.data(),
                                                    tiles.unstarted.data()};
           device::launch(late_wait_kernel<double>, {dim3(tiles.count), dim3(32), 0, stream, true},
-                         arguments);
+                         arguments, PlainVectors<double>{x, nullptr, y, {1, 0}});
         }) < 6);
   if (simt::is_instrumented()) {
     CHECK(simt::take_report().find("before it waits by cudaGrid") != std::string::npos);
