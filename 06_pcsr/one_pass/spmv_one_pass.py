@@ -30,7 +30,7 @@ __global__ void describe_kernel(int* out) {
   using Policy = OnePassPolicy<T>;
   const int values[] = {int(sizeof(Tile)), int(sizeof(PartialSum<T>)), int(sizeof(OnePassShared<T>)),
                         int(sizeof(OnePassShared<double>)), int(sizeof(OnePassArguments<T>)),
-                        int(sizeof(RowsStatistics)), Policy::kThreads, Policy::kBlocks, kPrepareThreads,
+                        int(sizeof(PlainVectors<T>)), int(sizeof(RowsStatistics)), Policy::kThreads, Policy::kBlocks, kPrepareThreads,
                         kStatisticsBlocks};
   for (int value : values) *out++ = value;
 }
@@ -150,8 +150,6 @@ class OnePass:
         if self.dtype not in ("float32", "float64"):
             raise ValueError(f"values of {self.dtype}: float32 and float64 are supported")
         self.type = "float" if self.dtype == "float32" else "double"
-        number = ctypes.c_float if self.dtype == "float32" else ctypes.c_double
-        self.number = number
         rows, cols = map(ctypes.c_int, self.shape)
         nnz = ctypes.c_int(len(self.values))
         if max(*self.shape, len(self.values)) >= 2**31 or self.shape[0] + len(self.values) >= 2**32 - 2**16:
@@ -166,7 +164,8 @@ class OnePass:
         at, empty, numbers = self.library.at, self.library.empty, self.library.numbers
         self.out = out = empty(16, "int32")
         launch(self.get(f"describe_kernel<{self.type}>"), 1, 1, stream, at(out))
-        tile, partial_sum, shared, largest, arguments, statistics, threads, most_blocks, prepare, most = numbers(out)[:10].tolist()
+        described = numbers(out)[:11].tolist()
+        tile, partial_sum, shared, largest, arguments, vectors, statistics, threads, most_blocks, prepare, most = described
 
         product = self.get(f"spmv::pcsr_one_pass_kernel<{self.type}>")
         block_bytes = threads // 32 * largest
@@ -183,6 +182,15 @@ class OnePass:
         self.lanes_per_row = 0
         if not self.tiles:
             return
+        fields = numpy.dtype([("tile_count", "i4"), ("tile_items", "u4"), *(
+            (name, "u8") for name in ("tiles", "row_offsets", "column_indices", "values", "partial_sums", "unstarted"))], align=True)
+        of_vectors = numpy.dtype(
+            [("x", "u8"), ("y", "u8"), ("z", "u8"), ("alpha", self.dtype), ("beta", self.dtype)], align=True)  # fmt: skip
+        if (fields.itemsize, of_vectors.itemsize) != (arguments, vectors):
+            raise RuntimeError("OnePassArguments or PlainVectors has other members than spmv_one_pass.py knows")
+
+        def scaled(alpha, x, beta, y):
+            return numpy.array([(x, y if beta else 0, y, alpha, beta)], of_vectors)
 
         # The first blocks find tiles, the others look at rows.
         self.tile_borders, self.partial_sums, self.unstarted = (
@@ -205,20 +213,15 @@ class OnePass:
 
             def multiply(alpha, x, beta, y, stream):
                 launch(rows_kernel, blocks, per_block, stream, rows, ctypes.c_bool(read_once), at(self.row_offsets),
-                       at(self.column_indices), at(self.values), number(alpha), x, number(beta), y)  # fmt: skip
+                       at(self.column_indices), at(self.values), scaled(alpha, x, beta, y))  # fmt: skip
         else:
-            fields = numpy.dtype(
-                [("tile_count", "i4"), ("tile_items", "u4"), ("tiles", "u8"), ("row_offsets", "u8"),
-                 ("column_indices", "u8"), ("values", "u8"), ("alpha", self.dtype), ("x", "u8"),
-                 ("beta", self.dtype), ("y", "u8"), ("partial_sums", "u8"), ("unstarted", "u8")], align=True)  # fmt: skip
-            if fields.itemsize != arguments:
-                raise RuntimeError("OnePassArguments of one_pass.cuh has other members than spmv_one_pass.py knows")
             shared_bytes = warps * shared if warps < 8 else block_bytes
 
             def multiply(alpha, x, beta, y, stream):
                 values = (self.tiles, tile_items, at(self.tile_borders), at(self.row_offsets), at(self.column_indices),
-                          at(self.values), alpha, x, beta, y, at(self.partial_sums), at(self.unstarted))  # fmt: skip
-                launch(product, blocks, 32 * warps, stream, numpy.array([values], fields), shared_bytes=shared_bytes)
+                          at(self.values), at(self.partial_sums), at(self.unstarted))  # fmt: skip
+                launch(product, blocks, 32 * warps, stream, numpy.array([values], fields), scaled(alpha, x, beta, y),
+                       shared_bytes=shared_bytes)  # fmt: skip
 
         self.multiply = multiply
 
