@@ -23,7 +23,9 @@ namespace spmv {
 
 inline constexpr unsigned kSlice = 32;
 inline constexpr unsigned kSortWindow = 256;  // so that a place in it fits a byte
-inline constexpr int kColumnsInFlight = 8;    // per thread
+// Per thread. Of 4 and 8, 8 is 2 to 5% faster with columns of 16 bits (27-point grid of 140^3,
+// H200, f32 and f64); with 32 bits there is no difference.
+inline constexpr int kColumnsInFlight = 8;
 
 // The row in slot `slot`. Without `places` the rows are not permuted.
 __host__ __device__ __forceinline__ unsigned row_of_slot(unsigned slot,
