@@ -431,8 +431,8 @@ class OnePassPlan {
     return error;
   }
 
-  // Shared memory and L1 cache are one memory: what the blocks do not need is left to the cache, for
-  // x. The attribute is the kernel's, so the first product with an epilogue sets it.
+  // Shared memory and L1 cache are one memory: what the blocks do not need is left to the cache,
+  // for x. The attribute is the kernel's, so the first product with an epilogue sets it.
   template <typename Kernel>
   cudaError_t set_carveout(Kernel kernel) const {
     const auto address = reinterpret_cast<const void*>(kernel);
