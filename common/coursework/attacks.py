@@ -116,6 +116,7 @@ KERNELS = {
     "attribute_by_halves": lambda: (in_kernel("", top=f"L_ L_ gnu::no_sanitize_thread R_ R_ {UNSEEN}", include="#define L_ [\n#define R_ ]\n"), FLAGGED),
     "stack_jumped": lambda: (in_kernel("far_away(row);", top="""template <typename A> __device__ A many(A a, A b, A c, A d, A e, A f, A g, A h) { return a > 0 ? many(a - 1, b, c, d, e, f, g, h) + h : g; }
 template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; volatile A got = many(A{1}, n, n, n, n, n, n, n); near[got & 1] = 1; return got; }"""), "128 KiB of stack"),
+    "stack_overwritten": lambda: (in_kernel("long near = 0; long* volatile somewhere = &near; long* p = somewhere; for (int i = 0; i < 24; ++i) p[i] = 0;"), "stack frame"),
     # Accesses that are not observed.
     "unobserved_function": lambda: (at_top('__device__ __attribute__((no_sanitize("thread"))) inline int unseen(const int* p) { return *p; }'), FLAGGED),
     "bit_field": lambda: (at_top("struct Unseen { unsigned long long a : 61; };"), FLAGGED),

@@ -254,6 +254,9 @@ def explain(result):
         lines += [f"  WRONG    {wrong['kernel']} on '{wrong['matrix']}' ({wrong['case']})"]
         lines += [indented(wrong["what"])] if wrong["kind"] != "error" else []
         lines += [f"    It looks like this: {result.looks}."] if result.looks else []
+        if wrong["kind"] == "error" and "race: " in wrong["what"]:
+            lines.append("    Threads use the same element without order, and one writes: a GPU loses updates. Where each reads, adds and\n"
+                         "    stores, use an atomic operation.")  # fmt: skip
         if wrong.get("drawing"):
             lines += ["    The smallest matrix found on which it is wrong:", indented(wrong["drawing"], 6)]
     else:

@@ -54,7 +54,7 @@ using Json = nlohmann::ordered_json;
 constexpr double kPaddingLimit = 10;
 // Wrong products of a kernel that are compared with known mistakes.
 constexpr int kMostLooks = 12;
-// Larger matrices are multiplied with in one order only.
+// Larger matrices are multiplied with once only.
 constexpr Index kMostRowsInOrders = 10'000;
 // Times that a kernel is run to make a failing matrix smaller.
 constexpr int kShrinkAttempts = 400;
@@ -293,12 +293,16 @@ class Judge {
   Json check_matrix(const std::string& kernel, const Coo<double>& triplets, std::size_t number) {
     Problems problems(triplets);
     send_matrix(triplets);
-    const int orders = triplets.rows > kMostRowsInOrders ? 1 : options_.orders;
+    if (triplets.rows > kMostRowsInOrders) {
+      const Outcome outcome = multiply(kernel, problems, {}, kChecked);
+      if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
+      return outcome.right() ? Json{{"right", true}} : look_into(kernel, problems, {}, outcome);
+    }
     // Each order in each precision, with alpha and beta in one of the two, turn and turn about.
-    for (int order = 0; order < orders; ++order) {
+    for (int order = 0; order < options_.orders; ++order) {
       const bool scaled = (number + static_cast<std::size_t>(order)) % 2 != 0;
       for (Case c : {Case{false, scaled, order}, Case{true, !scaled, order}}) {
-        c.again = order == 0;
+        c.again = order == 0 && number % 4 == 0;  // (takes twice the time)
         Outcome outcome = multiply(kernel, problems, c, kChecked);
         if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
         if (!outcome.right() && c.again) {
@@ -330,7 +334,10 @@ class Judge {
   Json look_into(const std::string& kernel, Problems& problems, const Case& c,
                  const Outcome& found) {
     const bool failed = found.kind == Outcome::Kind::kFailed;
-    const bool right = right_in_some_order(kernel, problems, c, failed);
+    // What threads race for in global memory a GPU loses: no order of lanes makes that right.
+    const bool races = failed && found.what.find("race: ") != std::string::npos &&
+                       found.what.find("shared '") == std::string::npos;
+    const bool right = !races && right_in_some_order(kernel, problems, c, failed);
     Json line{{"right", right},
               {"kind", failed  ? "error"
                        : right ? "order"

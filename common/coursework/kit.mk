@@ -40,11 +40,11 @@ $(KIT)/prelude.hpp: $(ROOT)/common/coursework/prelude.hpp
 	@mkdir -p $(@D) && cp $< $@
 
 prelude := $(KIT)/prelude.hpp
-# With g++: accesses outside of a local or shared array call simt, too; and a stack that grows touches each of its pages,
-# so that it does not go past its end unseen.
+# With g++: accesses outside of a local or shared array call simt, too; a stack that grows touches each of its pages, so
+# that it does not go past its end unseen; and who writes over its frame's end does not return.
 ifeq ($(BACKEND)$(findstring clang,$(CXX)),cpu)
   prelude += $(KIT)/prelude.hpp.gch
-  bounds := -fsanitize=object-size -fstack-clash-protection
+  bounds := -fsanitize=object-size -fstack-clash-protection -fstack-protector-all
 endif
 $(KIT)/prelude.hpp.gch: $(KIT)/prelude.hpp $(ROOT)/common/coursework/kit.mk
 	@echo '  compile common/coursework/prelude.hpp' >&2

@@ -28,6 +28,8 @@ std::string describe(int status) {
     case SIGSEGV:
       return "it ended with signal 11: memory that is not there, or more than 128 KiB of stack in "
              "a thread";
+    case SIGABRT:
+      return "it ended with signal 6: it wrote past the objects of a function's stack frame";
     case SIGKILL:
       throw RunnerFailed("it was killed from outside");
     default:
