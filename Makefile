@@ -6,6 +6,7 @@ endif
 
 include 10_multigpu/mpi/mpi.mk
 include 10_multigpu/mutants.mk
+include 10_multigpu/minimal.mk
 
 PRECISION ?= f64
 SPMV := $(OUT)/spmv
@@ -55,7 +56,7 @@ run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every k
 # The steps' tests, which carry their numbers as tags, run beside all others ([.] are hidden tests,
 # which other tests call): that takes two thirds of the time on two cores.
 STEP_TAGS := $(foreach s,$(STEPS),[$(firstword $(subst _, ,$(s)))])
-test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
+test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
 	@$(TESTS) '$(subst $() ,$(comma),$(STEP_TAGS))' >$(OUT)/steps.log 2>&1 & steps=$$!; \
 	  trap "kill $$steps; exit 130" INT TERM; status=0; \
 	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' || status=1; \
@@ -64,6 +65,7 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## al
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
 	  bash 06_pcsr/one_pass/example/test.sh $(EXAMPLE) || status=1; \
 	  bash 06_pcsr/one_pass/package_test.sh '$(NVCC)' || status=1; \
+	  bash 10_multigpu/minimal_test.sh $(MINIMAL) || status=1; \
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
 

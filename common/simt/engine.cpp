@@ -130,7 +130,12 @@ unsigned shuffle_source(const CollectiveRequest& request, unsigned id) {
 }
 
 Settings& settings() {
-  static Settings instance;
+  static Settings instance = [] {
+    Settings from_environment;
+    const char* const devices = std::getenv("SIMT_DEVICES");
+    if (devices) from_environment.devices = std::clamp(std::atoi(devices), 1, 64);
+    return from_environment;
+  }();
   return instance;
 }
 
