@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# GPUs without peer access are a refusal, not a failure. minimal.cu on 1 to 4 emulated GPUs, or on the GPUs of this machine:  minimal_test.sh MINIMAL
+# minimal.cu on 1 to 4 emulated GPUs, or on the GPUs of this machine:  minimal_test.sh MINIMAL
+# GPUs without peer access are a refusal, not a failure.
 failed=0
 for gpus in 1 2 3 4; do
   for rows in 1 3 300; do

@@ -131,7 +131,7 @@ unsigned shuffle_source(const CollectiveRequest& request, unsigned id) {
 
 Settings& settings() {
   static Settings instance = [] {
-    Settings from_environment;
+    Settings from_environment;  // for a program without options, such as 10_multigpu/minimal.cu
     const char* const devices = std::getenv("SIMT_DEVICES");
     if (devices) from_environment.devices = std::clamp(std::atoi(devices), 1, 64);
     return from_environment;
