@@ -259,6 +259,7 @@ def print_table(grades, step):
 
 
 SIMILAR = 0.8  # share of a file that stands in another: more is reported
+MOST_SIMILAR = 10  # files that are listed on the screen
 
 
 def report_similar(found, grader, output):
@@ -289,12 +290,16 @@ def report_similar(found, grader, output):
              places, (output / "similar.html").resolve(), str(SIMILAR)], capture_output=True, text=True)  # fmt: skip
         if done.returncode != 0:
             return f"not looked for: similar submissions ({printable((done.stderr.strip().splitlines() or ['copydetect failed'])[-1])})"
-        lines = [f"{output}/similar.html: files that are alike, by copydetect"]
+        most = {}  # of each file: the one that is most like it
         for share, one, other in json.loads(done.stdout.splitlines()[-1]):
+            most[one] = max(most.get(one, (0, "")), (share, other))
+        lines = []
+        for one, (share, other) in sorted(most.items()):
             who, name = one.split("/", 1)
             other = "the step's own" if other.startswith("reference/") else students[other.split("/")[0]] + "'s"
             lines.append(f"  {printable(students[who], 60)}: {share:.0%} of {Path(name).stem} is {other}")
-    return "\n".join(lines[:100])
+    more = [f"  ... and {len(lines) - MOST_SIMILAR} more"] if len(lines) > MOST_SIMILAR else []
+    return "\n".join([f"{output}/similar.html: files that are alike, by copydetect", *lines[:MOST_SIMILAR], *more])
 
 
 # --- The kit --------------------------------------------------------------------------------------

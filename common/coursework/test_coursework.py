@@ -545,14 +545,15 @@ class Submissions(unittest.TestCase):
         """A copy with other names is, and the repository's own kernel; what was handed out is not."""
         place = self.directory / "submissions"
         own = attacks.right().replace("row_begin", "first")
-        for student, text in (("ann", own), ("bob", own.replace("row_end", "last")),
+        another = (ROOT / "06_pcsr/csr_adaptive.cuh").read_text()
+        for student, text in (("ann", own), ("bob", another), ("dan", another.replace("sum", "total")),
                               ("cy", exercises.given_files(self.step, ROOT / GRADED)[f"given/{attacks.KERNEL}"])):  # fmt: skip
             (place / student).mkdir(parents=True)
             (place / student / attacks.KERNEL).write_text(text)
         grader = grade.Grader(self.step, KIT, None, Sandbox(trusted=True), 7)
         said = grade.report_similar(submissions_in(place, self.step)[0], grader, self.directory)
         self.assertRegex(said, r"ann: \d+% of csr_vector is the step's own")
-        self.assertRegex(said, r"ann: \d+% of csr_vector is bob's|bob: \d+% of csr_vector is ann's")
+        self.assertRegex(said, r"bob: \d+% of csr_vector is dan's|dan: \d+% of csr_vector is bob's")
         self.assertNotIn("cy:", said)
         self.assertTrue((self.directory / "similar.html").exists())
 
