@@ -8,9 +8,7 @@ if it could not be told.
 """
 
 import json
-import os
 import re
-import resource
 import subprocess
 import sys
 from dataclasses import dataclass, field

@@ -38,7 +38,6 @@ def of(file, *rows):
 
 
 RACE, OUTSIDE = "race: ", r"(reads|writes|updates) ('\w+'\[|\d+ bytes)"
-Y = "y[row] = scale(alpha, sum, beta, &y[row]);"
 SERIAL = """if (blockIdx.x * blockDim.x + threadIdx.x == 0) {
     for (int r = 0; r < rows; ++r) {
       T all = 0;
