@@ -28,7 +28,7 @@ EXAMPLE := $(OUT)/conjugate_gradients
 $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/conjugate_gradients.cu)
 	$(link)
 
-.PHONY: help run test watch data mkl cusparse info list build build-programs readmes clean format check-format fuzz bench-reader \
+.PHONY: help run test try watch data mkl cusparse info list build build-programs readmes clean format check-format fuzz bench-reader \
   counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
   test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands
 
@@ -68,6 +68,9 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_M
 	  bash 10_multigpu/minimal_test.sh $(MINIMAL) || status=1; \
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
+
+try:  ## both commands, and run, test and check of every step, a line each: with a GPU, with two, without
+	@bash common/tests/try.sh
 
 # FIND=worst: it opens at the worst request (common/watch/README.md).
 watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by step

@@ -78,7 +78,7 @@ OUT := $(OUT)$(subst $() ,,$(patsubst %,-%,$(filter-out g++,$(notdir $(CXX)))))
 # setup.sh installs what is missing and says where it is (EXTRA_INCLUDES, EXTRA_LIBRARIES,
 # TEST_LIBRARIES, THRUST_INCLUDES, MKL_LIBRARIES, NCCL_LIBRARIES, MPI_LIBRARIES) and whether there is an Eigen, an
 # NCCL, an fmt to link (EXTRA_DEFINES), a Thrust and an MPI (HAVE_THRUST, HAVE_MPI).
-NEEDS_NOTHING := help hint clean mkl cusparse check handout grade test-coursework format check-format figures report site test-site notebook test-notebook test-plots
+NEEDS_NOTHING := help hint clean try mkl cusparse check handout grade test-coursework format check-format figures report site test-site notebook test-notebook test-plots
 ifneq ($(filter-out $(NEEDS_NOTHING),$(or $(MAKECMDGOALS),help)),)
   # What was built names its sources by their full paths: in a directory that was moved, copied or
   # unpacked it would not notice that they change, and goes.
@@ -125,6 +125,8 @@ ifeq ($(BACKEND),cpu)
     # of the source, by which simt tells where lanes wait for each other.
     DEVICE_FLAGS += -O1 -fsanitize=thread -DSIMT_OBSERVED_COPIES
     DEVICE_FLAGS += -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset
+    # Ubuntu's g++ defines this macro, with which the C library renames the same functions.
+    DEVICE_FLAGS += -U_FORTIFY_SOURCE
     ifeq ($(findstring clang,$(CXX)),)
       DEVICE_FLAGS += -fsanitize-coverage=trace-pc -fno-reorder-blocks
       DEVICE_FLAGS += --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1
@@ -140,7 +142,8 @@ ifeq ($(BACKEND),cpu)
 else
   DEFINES += -DSPMV_CUDA
   CUDA_HOME := $(abspath $(dir $(NVCC))/..)
-  INCLUDES += -isystem $(CUDA_HOME)/include
+  # Before .deps/, whose Thrust and CUB are those of the CPU backend; CUDA 13 keeps its own in cccl/.
+  INCLUDES := -I$(ROOT)/common -isystem $(CUDA_HOME)/include/cccl -isystem $(CUDA_HOME)/include $(EXTRA_INCLUDES)
   CUDA_ARCHS ?= native
   NVCC_FLAGS := -std=c++20 $(filter -O%,$(CXXFLAGS)) -lineinfo -ccbin $(CXX) --expt-relaxed-constexpr $(DEFINES) \
     $(INCLUDES) -Xcompiler "-Wall -Wextra -Wshadow $(OPENMP)" -MMD -MP \
