@@ -264,11 +264,12 @@ def still_to_do(job, store, devices):
         counts = counts_of(keys, devices)
         ways = [(count, partition, exchange) for count in counts[-1:] for partition in keys.get("partition", ["nonzeros"])
                 for exchange in keys["exchange"]]
-        there = {key[4:] for key in done if key[:3] == (program, name, job.precision)}
-        failed = (program, name, job.precision, "*", None, None, ",".join(keys["exchange"])) in done
-        return None if failed or not counts or set(ways) <= there else job
-    kernels = [k for k in job.kernels if (program, name, job.precision, k, None, None, None) not in done]
-    if not kernels or (program, name, job.precision, "*", None, None, None) in done:
+        exchanges = ",".join(keys["exchange"])
+    else:
+        ways, exchanges = [(None, None, None)], None
+    thing = program, name, job.precision
+    kernels = [k for k in job.kernels if any((*thing, k, *way) not in done for way in ways)]
+    if not kernels or (*thing, "*", None, None, exchanges) in done:
         return None
     return Job(job.group, keys, job.matrix, job.precision, kernels)
 
@@ -286,13 +287,13 @@ def plan(arguments, machine, store):
     for name, keys in groups:
         if patterns:
             keys = {**keys, "kernels": patterns}
-        takes_kernels = "gpus" not in keys and keys.get("tool") != "info"
+        takes_kernels = keys.get("tool") != "info"
         kernels = kernels_of(keys, machine.kernels) if takes_kernels else []
         precisions = words(arguments.precisions) or keys.get("precisions") or (["f64"] if "gpus" in keys else ["f64", "f32"])
         if keys.get("tool") == "info":
             precisions = [""]
         ways = [(keys, kernels)] if kernels or not takes_kernels else []
-        if patterns and machine.has_gpu and takes_kernels and "tool" not in keys and not keys.get("on_host"):
+        if patterns and machine.has_gpu and takes_kernels and not {"tool", "gpus", "on_host"} & set(keys):
             # Kernels of the host that were asked for by name: alone.
             on_host = {**keys, "on_host": True}
             ways += [(on_host, named)] if (named := kernels_of(on_host, machine.kernels)) else []

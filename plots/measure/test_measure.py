@@ -111,6 +111,16 @@ about = "step 10"
 backend = "cuda"
 program = "multigpu"
 matrices = ["cant"]
+kernels = ["csr_scalar"]
+gpus = [1, 2, 4]
+exchange = ["none", "packed"]
+records = "multigpu.jsonl"
+[set.published]
+about = "step 10, another kernel"
+backend = "cuda"
+program = "multigpu"
+matrices = ["cant"]
+kernels = ["ell"]
 gpus = [1, 2, 4]
 exchange = ["none", "packed"]
 records = "multigpu.jsonl"
@@ -243,6 +253,17 @@ class Bench(unittest.TestCase):
         self.assertEqual(ways, [(1, "none"), (1, "packed"), (2, "none"), (2, "packed")])
         self.assertEqual(self.bench("multigpu", devices=2)[2], [])
         self.assertEqual(len(self.bench("multigpu", devices=4)[2]), 3)  # on four it has not been measured
+
+    def test_programs_of_several_gpus_measure_the_kernels_of_their_set(self):
+        self.bench("multigpu", devices=2)
+        status, said, noted = self.bench("published", devices=2)  # the same matrix and ways, another kernel
+        self.assertEqual(status, 0, said)
+        self.assertEqual(self.asked(noted), [("cant", "f64", "ell")])
+        kernels = [r["kernel"] for r in records_in(self.root / "Some__GPU" / "multigpu.jsonl")]
+        self.assertEqual(sorted(kernels), ["csr_scalar"] * 4 + ["ell"] * 4)
+        self.assertEqual(self.bench("published", devices=2)[2], [])
+        _, _, noted = self.bench("multigpu", "--kernels", "csr_scalar,ell", "--fresh", devices=2)
+        self.assertEqual(self.asked(noted), [("cant", "f64", "csr_scalar,ell")])
 
     def test_kernels_of_the_host_that_are_named_run_alone(self):
         _, _, noted = self.bench("--matrices", "cant", "--precisions", "f64", "--kernels", "ell,eigen*")
@@ -378,6 +399,7 @@ class Declared(unittest.TestCase):
             with self.subTest(name):
                 self.assertLessEqual(set(keys), known)
                 self.assertTrue(keys["about"])
+                self.assertTrue("gpus" not in keys or "kernels" in keys)
                 for group, of in measure.groups_of(name):
                     if group != "comparison":
                         self.assertTrue(measure.matrices_of(of))
