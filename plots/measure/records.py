@@ -100,7 +100,7 @@ def rows_of(table):
 
 def read_records(device, results=None, program=""):
     """The rows of results/DEVICE. Raises RecordError when it has no records."""
-    directory = Path(results or RESULTS) / device
+    directory = directory_of(device, results)
     if not (files := files_in(directory)):
         raise RecordError(f"no records in {directory}; `make bench` makes them")
     return rows_of(frame(files, program))
@@ -110,6 +110,16 @@ def device_names(results=None):
     """The devices that there are records of times for."""
     directories = sorted(Path(results or RESULTS).glob("*/"))
     return [d.name for d in directories if d.name != COUNTERS and any(d.glob("*.jsonl"))]
+
+
+def directory_of(device, results=None):
+    """The directory of a device's records: of that name, else the one whose name begins with these words (NVIDIA_H100
+    finds NVIDIA_H100_80GB_HBM3). Raises RecordError where several do."""
+    names = device_names(results)
+    found = [device] if device in names else [name for name in names if name.startswith(device + "_")]
+    if len(found) > 1:
+        raise RecordError(f"{device} may be {' or '.join(found)}; name one of them")
+    return Path(results or RESULTS) / (found[0] if found else device)
 
 
 def on_gpu(record):
@@ -195,13 +205,15 @@ class Data:
 
     def __init__(self, device, results=None):
         results = Path(results or RESULTS)
-        self.directory = device
-        self.frame = frame(files_in(results / device))
+        directory = directory_of(device, results)
+        files = files_in(directory)
+        self.directory = directory.name
+        self.frame = frame(files)
         self.times = {identity(row): row for row in rows_of(self.frame)}
         self.counters = {identity(row): row for row in rows_of(frame(files_in(results / COUNTERS)))}
-        self.multigpu = rows_of(frame(files_in(results / device), "multigpu"))
+        self.multigpu = rows_of(frame(files, "multigpu"))
         self.shapes = current_looks(results / "matrices.jsonl")
-        self.refused = {identity(line) for file in files_in(results / device) for line in current_outcomes(file)}
+        self.refused = {identity(line) for file in files for line in current_outcomes(file)}
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them
         self.by_matrix = {}  # (name, precision, on a GPU) -> records
         for (matrix, precision, _), record in self.times.items():
