@@ -162,11 +162,6 @@ COLUMNS = {
     "gb_per_s": ("GB/s of compulsory bytes, warm", bandwidth, True),
     "of_floor": ("percent of the row-free baseline's speed, warm", lambda r: 100 * floor_share(r), True),
     "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
-    "setup_products": (
-        "products that take as long as setup and preprocess",
-        lambda r: (r["setup_ms"] + r["preprocess_ms"]) / milliseconds(r),
-        False,
-    ),
     # Of records of an iteration, with program=.
     "total_ms": ("milliseconds of all steps", lambda r: r["total_ms"], False),
     "step_us": ("microseconds per step", lambda r: 1e3 * r["total_ms"] / r["steps"], False),

@@ -147,7 +147,7 @@ function drawAnswer() {
     from = [`${candidates.length} kernels measured on ${$("m").value}, ${precision()}, ${state()}, ${device()}.`];
   }
   const total = each => each.setup + products * each.ms;
-  const order = candidates.slice().sort((a, b) => total(a) - total(b)), base = order.find(each => each.kernel === BASE);
+  const order = candidates.slice().sort((a, b) => total(a) - total(b));
   if (!order.length) {
     $("answer").textContent = problem || `Nothing is measured: ${precision()}, ${state()}, ${device()}, and the filters for kernel and step.`;
     $("reason").textContent = "";
@@ -161,10 +161,9 @@ function drawAnswer() {
   const ranges = stretches(candidates);
   $("reason").textContent = reasonFor(order, products, near) + (ranges.length > 1 ? " By number of products: " + ranges.map(({from, to, candidate}) =>
     `${candidate.kernel} ${to === Infinity ? `from ${whole(from)} on` : from === to ? `for ${whole(from)}` : `for ${whole(from)} to ${whole(to)}`}`).join(", ") + "." : "");
-  fill($("choice"), ["kernel", "us each", typed ? "range" : "quartiles", "setup", "all", "break-even"], order.slice(0, 6).map(each => [
-    each.kernel, digits(1e3 * each.ms), `${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`, duration(each.setup), duration(total(each)),
-    !base || each === base ? "—" : whole(breakEven(each, base))]));
-  note.replaceChildren(...from, ` Setup: conversion from CSR on the device, and analysis, without opening cuSPARSE. Break-even: products from which it is ahead of cuSPARSE's CSR (${BASE}, no setup).`);
+  fill($("choice"), ["kernel", "us each", typed ? "range" : "quartiles", "setup", "all"], order.slice(0, 6).map(each => [
+    each.kernel, digits(1e3 * each.ms), `${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`, duration(each.setup), duration(total(each))]));
+  note.replaceChildren(...from, ` Setup: conversion from CSR on the device, and analysis, without opening cuSPARSE, while other processes prepared the next matrices, which can lengthen it.`);
   return candidates;
 }
 

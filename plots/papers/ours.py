@@ -1,10 +1,10 @@
-"""Figures that no paper has: roofline, ladder, coalescing, speed-up over cuSPARSE, break-even."""
+"""Figures that no paper has: roofline, ladder, coalescing, speed-up over cuSPARSE."""
 
 import math
 from statistics import geometric_mean
 
 import style
-from records import floor_share, gflops, milliseconds, number, on_gpu, published, short, starred
+from records import floor_share, gflops, milliseconds, number, published, short, starred
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
@@ -279,64 +279,5 @@ def speedup_table(data):
                  ["matrix", "group", f"{FIXED}: f32", "f64", "the best of all: f32", "f64"], rows, ["Warm."], words=2)
 
 
-# Milliseconds: no conversion from CSR to COO takes that long; opening cuSPARSE, which was once part of a
-# process's first setup, did.
-OPENING = 50
-
-
-def break_even(data, gaps):
-    """After how many products a kernel's setup and preprocess are won back against CSR that needs none."""
-    base = "cusparse_csr_alg1"
-    found, never, kernels, opened = {}, {}, {}, 0
-    for record in data.times.values():
-        if record["precision"] != "f64" or not on_gpu(record) or not compared(record):
-            continue
-        rival = data.times.get((record["matrix"], "f64", base))
-        if rival is None or record["kernel"] == base:
-            continue
-        name = record["kernel"]
-        kernels[name] = record["step"]
-        gain = milliseconds(rival) - milliseconds(record)
-        cost = record["setup_ms"] + record["preprocess_ms"]
-        if gain > 0:
-            found.setdefault(name, []).append(max(cost / gain, 0.1))
-            opened += name.startswith(("cusparse_csr", "cusparse_coo")) and record["setup_ms"] > OPENING
-        else:
-            never[name] = never.get(name, 0) + 1
-    if not kernels:
-        gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
-        return None
-    order = sorted(kernels, key=lambda k: (kernels[k] or 99))
-    figure = style.new_figure(10, 1.5 + 0.2 * len(order), "Break-even: products after which setup and preprocess "
-                              f"pay off, {data.device}, f64, warm")
-    axes = figure.subplots()
-    most = max((max(v) for v in found.values()), default=1)
-    for y, name in enumerate(order):
-        values = sorted(found.get(name, []))
-        colour = COLOURS[kernels[name]]
-        if values:
-            quarter = len(values) // 4
-            axes.plot([values[0], values[-1]], [y, y], color=colour, linewidth=1, alpha=0.6)
-            axes.plot([values[quarter], values[-1 - quarter]], [y, y], color=colour, linewidth=6, solid_capstyle="butt")
-            axes.plot([values[len(values) // 2]], [y], "|", color=style.BLACK, markersize=11, markeredgewidth=1.6)
-        axes.text(most * 2.2, y, f"{len(values)} of {len(values) + never.get(name, 0)}", va="center", fontsize=7)
-    axes.text(most * 2.2, -1, "pays off on", va="center", fontsize=7)
-    axes.set(xscale="log", xlabel=f"products (0.1 and less: at once), against {base}, which needs no setup")
-    axes.set_xlim(0.07, most * 1.8)
-    axes.set_yticks(range(len(order)))
-    axes.set_yticklabels(order)
-    axes.set_ylim(len(order) - 0.3, -1.6)
-    axes.grid(True, axis="x")
-    axes.grid(False, axis="y")
-    gaps.remark("Of the matrices on which the kernel is the faster one: the thin line is their range, the thick one the middle "
-                "half, the black mark the median. Setup "
-                "is the conversion from CSR that is already on the device to the kernel's format; what converts nothing "
-                "has 10 to 20 us of it all the same. Colours: steps as in the ladder.")
-    if opened:
-        gaps.remark(f"{opened} measurements of cuSPARSE's CSR and COO were its first product in their process, and their setup "
-                    "opened the library.")
-    return figure
-
-
-FIGURES = {"roofline": roofline, "ladder": ladder, "coalescing": coalescing, "speedup": speedup, "break_even": break_even}
+FIGURES = {"roofline": roofline, "ladder": ladder, "coalescing": coalescing, "speedup": speedup}
 TABLES = {"speedup": speedup_table}
