@@ -31,7 +31,6 @@ import flags
 import grade
 import handout
 import honest
-import kit
 import submissions
 from exercises import ROOT, TODO, Exercise, Target, read_step
 import mistakes

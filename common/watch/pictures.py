@@ -193,7 +193,7 @@ def shuffle_tree(trace, title):
     rounds = rounds[: width.bit_length() - 1]
     picture = Picture(title, f"{len(rounds)} rounds of __shfl_down_sync in the first warp of {trace['kernel']['name']}: in each, every lane takes "
                       "the sum of a lane above it and adds it. " + " ".join(
-                          f"Round {i}: distance {max(s - l for l, s in zip(lanes, sources))}."
+                          f"Round {i}: distance {max(source - lane for lane, source in zip(lanes, sources))}."
                           for i, (lanes, sources) in enumerate(rounds, 1)) + f" Lanes {', '.join(map(str, writers))} write the sums.")  # fmt: skip
     left, pitch = 100, (WIDTH - 120) / 32
     x = [left + (lane + 0.5) * pitch for lane in range(32)]
@@ -208,7 +208,7 @@ def shuffle_tree(trace, title):
         top, bottom = y + i * step, y + (i + 1) * step
         names.append(f"round{i}")
         picture.begin(names[-1])
-        picture.text(10, top + step / 2 + 4, f"distance {max(s - l for l, s in zip(lanes, sources))}")
+        picture.text(10, top + step / 2 + 4, f"distance {max(source - lane for lane, source in zip(lanes, sources))}")
         for lane, source in zip(lanes, sources):
             counts = lane in needed[i + 1]
             if source != lane:
@@ -420,7 +420,7 @@ def tiles(trace, title):
     picture.text(x((offsets[longest] + offsets[longest + 1]) / 2), y(longest) - 14,
                  f"row {longest}: {offsets[longest + 1] - offsets[longest]} nonzeros, cut into {len(inside) + 1} tiles", "ink small", "middle")  # fmt: skip
     bottom = top + tall
-    picture.text(10, bottom + 22, f"A tile per warp, in its colour: as many rows and nonzeros together as every other, whatever the lengths of the rows.", "soft small")
+    picture.text(10, bottom + 22, "A tile per warp, in its colour: as many rows and nonzeros together as every other, whatever the lengths of the rows.", "soft small")
     picture.text(10, bottom + 37, "Ticks are borders of tiles. Where one lies inside a row, the warps exchange partial sums of that row.", "soft small")
     return picture
 
@@ -661,7 +661,6 @@ def steps(events, flags, title):
             down = row_of[target] > row_of[source]
             picture.line(x(time), row_of[source] + (18 if down else 0), x(then), row_of[target] + (0 if down else 18), class_="frame", stroke_width=0.8)
             picture.add("circle", cx=float(x(then)), cy=float(row_of[target] + (0 if down else 18)), r=2.2, class_="ink")
-        many = len({wait[2:] for wait in waits})
         described.append(f"By {what}, {name}: {len(waits)} waits for {'an event of another stream' if what == 'events' else 'a flag of the neighbour'}, "
                          f"{len(trace['launches'])} launches.")  # fmt: skip
         y += 6

@@ -657,7 +657,7 @@ def work(jobs, runner, lanes, limit):
                 except queue.Empty:
                     return
                 one(job, lane)
-        except Exception as error:  # noqa: BLE001: the main thread raises it
+        except Exception as error:  # the main thread raises it
             errors.append(error)
             runner.children.stop()
 
