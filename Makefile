@@ -30,10 +30,10 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/con
 
 .PHONY: help run test try watch data mkl cusparse info list build build-programs readmes clean format check-format fuzz bench-reader \
   counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
-  test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands
+  test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands compile_commands lint
 
 help:  ## this list
-	@awk -F ':.*##  *' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*##  *' '/^[a-z0-9_-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo '  MATRIX=path.mtx.gz | stencil2d:1000x1000 | scircuit   PRECISION=f32 | f64'
 	@echo "  ARGS=\"--kernel 'csr_*' --json out.jsonl\"               BACKEND=cpu | cuda"
@@ -112,6 +112,13 @@ build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## c
 
 build-programs: $(SPMV) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))
 
+# What clang++ would be told on the CPU backend: tools that read the file do not know all of g++'s options, nor nvcc's.
+compile_commands:  ## build/compile_commands.json, for clangd, clang-tidy and editors
+	@mkdir -p $(ROOT)/build
+	@$(MAKE) -n V=1 BACKEND=cpu CXX=clang++ COUNTING=1 OPENMP=-fopenmp OUT=$(ROOT)/build/nothing build >$(ROOT)/build/commands.txt
+	@{ echo '['; sed -nE 's/[\\"]/\\&/g; s#^.* -c ([^ ]+[.](cpp|cu)) -o .*$$#{"directory": "$(ROOT)", "file": "\1", "command": "&"},#p' \
+	  $(ROOT)/build/commands.txt | sed '$$s/,$$//'; echo ']'; } >$(ROOT)/build/compile_commands.json
+
 readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check: only compare)
 	@plots/python.sh common/pages/update_readmes.py $(ARGS)
 
@@ -187,6 +194,18 @@ FORMATTED := $(shell find . \( -path ./build -o -path ./handouts -o -path './.*'
   -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name 'cuda_runtime.h' \) -print)
 format:  ## format all sources
 	@clang-format -i $(FORMATTED)
-check-format:  ## fail if a source is not formatted, a page too long, or a link dead
+# The versions of the formatter and of the linter: .pre-commit-config.yaml.
+pinned = $(shell sed -nE 's/.*\[($(1)==[0-9.]+)\].*/\1/p' .pre-commit-config.yaml)
+BASE ?= origin/main
+check-format:  ## fail if a source is not formatted, a page too long, or a link dead; warn of long subjects since BASE
 	@python3 common/pages/check_pages.py
+	@git log --format='%h %s' '$(BASE)..HEAD' 2>/dev/null | awk '{ hash = $$1; sub(/^[^ ]+ /, "") } length > 72 { \
+	  print "warning: the subject of commit " hash " has " length " characters, more than 72" }'
+	@clang-format --version | grep -q ' $(basename $(basename $(subst clang-format==,,$(call pinned,clang-format))))[.]' || \
+	  echo 'warning: another version than $(call pinned,clang-format), which the sources are formatted with'
 	@clang-format --dry-run -Werror $(FORMATTED)
+
+lint:  ## ruff reads the Python and node the JavaScript, where they are installed
+	@if command -v ruff >/dev/null; then ruff check --quiet; else echo 'skipped: no ruff (pip install $(call pinned,ruff))'; fi
+	@if command -v node >/dev/null; then printf '%s\n' common/*/*.js plots/*/*.js | xargs -n 1 node --check; \
+	  else echo 'skipped: no node to check JavaScript'; fi

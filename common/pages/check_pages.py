@@ -40,7 +40,7 @@ def pages(root):
     """Every Markdown file and exercise.ini, without what was built, downloaded or unpacked."""
     for path in sorted([*root.rglob("*.md"), *root.rglob("exercise.ini")]):
         parts = path.relative_to(root).parts
-        if not any(part.startswith(".") or part in ("build", "handouts", "data") for part in parts):
+        if not any(part.startswith(".") and part != ".github" or part in ("build", "handouts", "data") for part in parts):
             yield path
 
 

@@ -32,7 +32,8 @@ RECIPE = re.compile(r"^(?=    mkdir 11_two_sums)(?:    .*\n)+", re.MULTILINE)
 # Commands that are not run here: a pattern of the whole command, and what runs them or stands for them.
 ELSEWHERE = {
     r".*(\.\.\.|[A-Z]=directory|\bFILE\b|\bRECORDS\b).*": "names no file: a form, not a command",
-    r"make( -C \S+)? test|make test-\S+|make report|make check-format": "CI",
+    r"make( -C \S+)? test( SANITIZE=1)?|make test-\S+|make report|make check-format.*": "CI",
+    r"make try|make format": "runs all of this again, or changes the sources",
     r"make run|make readmes.*": "make readmes ARGS=--check",
     r"make .*BACKEND=cuda.*": "needs a GPU",
     r"make bench.*|make counting-cost": "needs a GPU or hours; plots/measure/test_measure.py tests the driver",
@@ -81,7 +82,7 @@ def placeholders(scratch):
 def prepared(command, names, targets):
     for name, file in names.items():
         command = re.sub(name, str(file), command)
-    goal = re.match(r"make ([a-z][a-z0-9-]*)", command)
+    goal = re.match(r"make ([a-z][a-z0-9_-]*)", command)
     if goal and goal[1] not in targets:
         command = command.replace("make", f"make -C {STEP}", 1)
     return re.sub(r"^spmv ", f"{ROOT}/build/cpu/spmv ", command)
@@ -126,7 +127,7 @@ def main():
     arguments = parser.parse_args()
     texts = {page: page.read_text(encoding="utf-8") for page in pages(ROOT) if page.suffix == ".md"}
     shown = {" ".join(command.split()) for text in texts.values() for command in OUTPUT.findall(text)}
-    targets = set(re.findall(r"^([a-z-]+[a-z0-9]*):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z_-]+[a-z0-9]*):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     done, failed = {}, 0
     with tempfile.TemporaryDirectory() as scratch:
         names = placeholders(Path(scratch))
