@@ -18,7 +18,7 @@ class Records {
 
   // Begins a measurement: the caller adds what it measured to the object returned, which is valid
   // until the next call. `program` names a step's own program (command.hpp); it is empty for plain
-  // `spmv`. `kernel` may be one that is not registered ("floor").
+  // `spmv`. `kernel` may be one that is not registered ("baseline").
   nlohmann::ordered_json& add(const std::string& program, const KernelInfo& kernel,
                               const std::string& choice, const MatrixSource& source, Index rows,
                               Index cols, long long nnz, const std::string& precision);

@@ -44,12 +44,14 @@ std::string processor_name() {
   return "unknown processor";
 }
 
-// To the millisecond: the id of a run begins with when it began, so ids sort by age.
-std::string time_now() {
+// When a run began, to the millisecond, so that ids sort by age; then the process, since several
+// may begin within one.
+std::string run_id() {
   using std::chrono::milliseconds;
   const auto now = std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
   const long long count = now.time_since_epoch().count();
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(count / 1000), count % 1000);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z-{:07}", fmt::gmtime(count / 1000), count % 1000,
+                     getpid());
 }
 
 [[maybe_unused]] std::string version(int number) {
@@ -295,7 +297,7 @@ Environment describe_environment(int argc, char** argv) {
   // SPMV_RUN and SPMV_COMMAND: of a program that starts several processes and makes one run of
   // them.
   const char* run = std::getenv("SPMV_RUN");
-  e.run = run ? run : time_now();
+  e.run = run ? run : run_id();
   if (const char* command = std::getenv("SPMV_COMMAND")) {
     e.command = command;
     return e;
@@ -485,7 +487,7 @@ void append_records(const std::string& path, const MatrixReport& report,
   }
   if (report.baseline) {  // as a kernel, since it is measured as one
     KernelInfo info;
-    info.name = "floor";
+    info.name = "baseline";
     info.format = "CSR";
     ordered_json& line = add(info, "");
     line["warm_ms"] = to_json(report.baseline->warm);

@@ -49,7 +49,7 @@ from pathlib import Path
 
 import claims
 from record_format import write_whole
-from records import ROOT, Data, RecordError, bandwidth, floor_share, gflops, milliseconds, number
+from records import ROOT, Data, RecordError, bandwidth, baseline_share, gflops, milliseconds, number
 from records import published, read_records, short
 from tables import Table
 
@@ -153,14 +153,14 @@ def quote_code(arguments):
 
 # --- Tables from records --------------------------------------------------------------------------
 
-# name -> (what it is, value of a record, whether more is better). The row-free baseline is a record, too, named floor.
+# name -> (what it is, value of a record, whether more is better). The row-free baseline is a record, too, named baseline.
 COLUMNS = {
     "gflops": ("GFLOP/s, warm", gflops, True),
     "gflops_cold": ("GFLOP/s, cold", lambda r: gflops(r, "cold"), True),
     "warm_us": ("microseconds, warm", lambda r: 1e3 * milliseconds(r), False),
     "cold_us": ("microseconds, cold", lambda r: 1e3 * milliseconds(r, "cold"), False),
     "gb_per_s": ("GB/s of compulsory bytes, warm", bandwidth, True),
-    "of_floor": ("percent of the row-free baseline's speed, warm", lambda r: 100 * floor_share(r), True),
+    "of_baseline": ("percent of the row-free baseline's speed, warm", lambda r: 100 * baseline_share(r), True),
     "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
     # Of records of an iteration, with program=.
     "total_ms": ("milliseconds of all steps", lambda r: r["total_ms"], False),
@@ -244,10 +244,10 @@ def make_table(arguments, results=None):
         """The value and a note on it, of the record that the column `kernel` shows."""
         mine = [r for r in records if r["matrix"] == matrix]
         if kernel == "baseline":
-            beside = [r for r in mine if "floor_warm_ms" in r and r["format"] == "CSR"]
+            beside = [r for r in mine if "baseline_warm_ms" in r and r["format"] == "CSR"]
             if not beside:
                 return None, ""
-            baseline = dict(beside[-1], **{f"{state}_ms": beside[-1][f"floor_{state}_ms"] for state in ("warm", "cold")})
+            baseline = dict(beside[-1], **{f"{state}_ms": beside[-1][f"baseline_{state}_ms"] for state in ("warm", "cold")})
             return value(baseline), ""
         fit = [r for r in mine if matches(r["kernel"], kernel)]
         if not fit:

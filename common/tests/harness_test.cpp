@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -311,6 +312,17 @@ TEST_CASE("quartiles", "[harness]") {
   CHECK(q.samples == 5);
   CHECK(quartiles({7}).median == 7);
   CHECK(quartiles({}).samples == 0);
+}
+
+TEST_CASE("the id of a run is when it began and its process", "[harness]") {
+  unsetenv("SPMV_RUN");
+  std::string program = "spmv";
+  char* argv[] = {program.data(), nullptr};
+  const std::string id = describe_environment(1, argv).run;
+  const std::string example = "2026-01-02T03:04:05.678Z-0000001";
+  CHECK(id.size() == example.size());
+  CHECK(id.ends_with(fmt::format("Z-{:07}", getpid())));
+  CHECK(id > example);
 }
 
 TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]") {

@@ -25,7 +25,7 @@ def speedups(times, kernel, state):
     theirs = "warm" if state == "overlapped" else state
     rivals = times[times.kernel.str.startswith(RIVALS)].groupby("matrix")[column(theirs)].min()
     own = times[times.kernel == kernel].set_index("matrix")
-    own = own.assign(speedup=rivals / own[column(state)], share=own[column(f"floor_{theirs}")] / own[column(state)])
+    own = own.assign(speedup=rivals / own[column(state)], share=own[column(f"baseline_{theirs}")] / own[column(state)])
     return own[["nnz", "speedup", "share"]].dropna(subset=["speedup"])
 
 

@@ -698,8 +698,9 @@ def names_in(text):
 
 
 def run_id():
+    """As the program makes them: when the run began, and the process."""
     now = datetime.datetime.now(datetime.timezone.utc)
-    return f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03}Z"
+    return f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03}Z-{os.getpid():07}"
 
 
 def arguments_of(argv):

@@ -42,11 +42,9 @@ def parsed(text, name):
             found = json.loads(line)
         except ValueError as error:
             raise RecordError(f"{name}, line {number}: no JSON: {error}") from None
-        if isinstance(found.get("matrix"), dict) and "kernel" in found:
-            raise RecordError(f"{name}, line {number}: a record of the format before 2026-11-22; "
-                              "`python3 plots/measure/convert_records.py FILE` converts the file")
-        if description_of(found) is None and outcome_of(found) is None and found.get("verified") is not True:
-            raise RecordError(f"{name}, line {number}: a record that is not verified")
+        of_a_run = found.get("verified") is True and "run" in found
+        if description_of(found) is None and outcome_of(found) is None and not of_a_run:
+            raise RecordError(f"{name}, line {number}: a record that is not verified, or of no run")
         yield found
 
 
@@ -72,20 +70,20 @@ def key_of(kind, description):
 
 def join(lines):
     """One flat dictionary per measurement, in their order, from parsed lines: its own fields, those of its
-    run, matrix and kernel, and what follows from them. The floor becomes fields of the others.
+    run, matrix and kernel, and what follows from them. The baseline becomes fields of the others.
 
     Lines of other kinds are skipped. Raises RecordError where a description is missing or contradicted.
     """
     described = {kind: {} for kind in DESCRIPTIONS}
-    measurements, floors = [], {}
+    measurements, baselines = [], {}
     for line in lines:
         if kind := description_of(line):
             description = line[kind]
             known = described[kind].setdefault(key_of(kind, description), description)
             if known != description:
                 raise RecordError(f"{kind} {key_of(kind, description)} is described in two ways")
-        elif line.get("kernel") == "floor":
-            floors[line["run"], line["matrix"], line["precision"]] = line
+        elif line.get("kernel") == "baseline":
+            baselines[line["run"], line["matrix"], line["precision"]] = line
         elif "run" in line and "verified" in line:
             measurements.append(line)
     for line in measurements:
@@ -95,10 +93,10 @@ def join(lines):
             kernel = described["kernel"][line["run"], line["kernel"]]
         except KeyError as missing:
             raise RecordError(f"no description of {missing.args[0]}") from None
-        yield joined(line, run, matrix, kernel, floors.get((line["run"], line["matrix"], line["precision"])))
+        yield joined(line, run, matrix, kernel, baselines.get((line["run"], line["matrix"], line["precision"])))
 
 
-def joined(line, run, matrix, kernel, floor):
+def joined(line, run, matrix, kernel, baseline):
     on_host = kernel.get("host", False)
     record = {"program": "", **{k: v for k, v in run.items() if k != "id"}, "time": run["id"][:19] + "Z", "choice": ""}
     if on_host:
@@ -109,9 +107,9 @@ def joined(line, run, matrix, kernel, floor):
     record.update({k: v for k, v in kernel.items() if k not in ("run", "name", "host")}, host=on_host)
     record.update(line)
     add_times(record, "", line)
-    if floor:
-        add_times(record, "floor_", floor)
-        record["copy_gb_per_s"] = floor["copy_gb_per_s"]
+    if baseline:
+        add_times(record, "baseline_", baseline)
+        record["copy_gb_per_s"] = baseline["copy_gb_per_s"]
     if not record["program"] and "compulsory_bytes" in record:
         # The papers count x once per nonzero.
         record["paper_bytes"] = record["compulsory_bytes"] + BYTES[record["precision"]] * (record["nnz"] - record["cols"])
@@ -200,7 +198,7 @@ def tidied(lines, is_current=lambda matrix: True):
     """Parsed lines without what newer runs superseded, what nothing refers to, and what was measured on a matrix
     whose description is not current: descriptions first, then measurements, a newer one in the place of the older
     one, so that a diff shows what was measured again."""
-    newest, floors, described = {}, {}, {kind: {} for kind in DESCRIPTIONS}
+    newest, baselines, described = {}, {}, {kind: {} for kind in DESCRIPTIONS}
     lines = list(lines)
     stale = {key_of("matrix", line["matrix"]) for line in lines
              if description_of(line) == "matrix" and not is_current(line["matrix"])}
@@ -209,8 +207,8 @@ def tidied(lines, is_current=lambda matrix: True):
             continue
         if kind := description_of(line):
             described[kind].setdefault(key_of(kind, line[kind]), line)
-        elif line["kernel"] == "floor":
-            floors[line["run"], line["matrix"], line["precision"]] = line
+        elif line["kernel"] == "baseline":
+            baselines[line["run"], line["matrix"], line["precision"]] = line
         else:
             key = thing_of(line), "verified" in line
             if newest.get(key, line)["run"] <= line["run"]:
@@ -221,8 +219,8 @@ def tidied(lines, is_current=lambda matrix: True):
             continue  # it was refused once
         kept.append(line)
         key = line["run"], line["matrix"], line["precision"]
-        if "verified" in line and key not in measured and key in floors:
-            kept.append(floors[key])
+        if "verified" in line and key not in measured and key in baselines:
+            kept.append(baselines[key])
         measured.add(key)
     used = {"run": {line["run"] for line in kept}, "matrix": {(line["run"], line["matrix"]) for line in kept},
             "kernel": {(line["run"], line["kernel"]) for line in kept}}

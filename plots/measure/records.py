@@ -138,8 +138,8 @@ def gflops(record, state="warm", quartile="median"):
     return 2e-6 * record["nnz"] / milliseconds(record, state, quartile)
 
 
-def floor_share(record, state="warm"):
-    return milliseconds(record, f"floor_{state}") / milliseconds(record, state)
+def baseline_share(record, state="warm"):
+    return milliseconds(record, f"baseline_{state}") / milliseconds(record, state)
 
 
 def bandwidth(record, count="compulsory_bytes", state="warm", quartile="median"):

@@ -16,7 +16,7 @@ def quartiles(median, lower=1.0, upper=1.0):
 
 
 def record(kernel, matrix, warm, **changes):
-    """A flat record; lines_of() knows what of it belongs to run, matrix and kernel. `floor`: that measurement's
+    """A flat record; lines_of() knows what of it belongs to run, matrix and kernel. `baseline`: that measurement's
     own fields, or None."""
     result = {
         "run": RUN_ID, "matrix": matrix, "precision": "f64", "kernel": kernel, "verified": True,
@@ -24,7 +24,7 @@ def record(kernel, matrix, warm, **changes):
         "source": "file", "rows": 1000, "cols": 1000, "nnz": 5000, "step": 2, "format": "CSR",
         "compulsory_bytes": 80000, "setup_ms": 1.0, "preprocess_ms": 0.5,
         "warm_ms": quartiles(warm), "cold_ms": quartiles(2 * warm, 0.5, 0.5),
-        "floor": {"warm_ms": quartiles(warm / 2), "cold_ms": quartiles(warm), "copy_gb_per_s": 4000},
+        "baseline": {"warm_ms": quartiles(warm / 2), "cold_ms": quartiles(warm), "copy_gb_per_s": 4000},
     }
     result.update(changes)
     if result["source"] == "stand-in":
@@ -45,10 +45,10 @@ def lines_of(records):
         add({"run": {"id": run, **{k: record[k] for k in RUN if k in record}}})
         add({"matrix": {"run": run, "name": matrix, **{k: record[k] for k in MATRIX if k in record}}})
         add({"kernel": {"run": run, "name": kernel, **{k: record[k] for k in KERNEL if k in record}}})
-        add({k: v for k, v in record.items() if k not in (*RUN, *MATRIX, *KERNEL, "floor")})
-        if "floor" in record:
-            add({"run": run, "matrix": matrix, "precision": record["precision"], "kernel": "floor", "verified": True,
-                 **record["floor"]})
+        add({k: v for k, v in record.items() if k not in (*RUN, *MATRIX, *KERNEL, "baseline")})
+        if "baseline" in record:
+            add({"run": run, "matrix": matrix, "precision": record["precision"], "kernel": "baseline", "verified": True,
+                 **record["baseline"]})
     return [json.dumps(line) for line in lines]
 
 

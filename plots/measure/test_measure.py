@@ -353,6 +353,9 @@ class Bench(unittest.TestCase):
                          [{"csr_scalar": 3.2}, None])
         self.assertEqual(len((self.root / "matrices.jsonl").read_text().splitlines()), 2)
 
+    def test_the_id_of_a_run_begins_with_its_time_and_ends_with_its_process(self):
+        self.assertRegex(measure.run_id(), rf"^\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z-{os.getpid():07}$")
+
     def test_sketch(self):
         picture = {"lines": 200, "columns": 3, "cells": [[0, 0, 1], [3, 0, 8], [199, 2, 81]]}
         lines = measure.sketch(picture)
@@ -373,7 +376,7 @@ class Bench(unittest.TestCase):
         (self.root / "Some__GPU" / "bench.jsonl").write_text('{"kernel":"k","matrix":{"name":"m"},"verified":true}\n')
         status, said, _ = self.bench()
         self.assertEqual(status, 2)
-        self.assertIn("convert_records.py", said)
+        self.assertIn("line 1: a record that is not verified, or of no run", said)
 
 
 def contents(path):

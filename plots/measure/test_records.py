@@ -8,17 +8,10 @@ import unittest
 from pathlib import Path
 
 import calibrate
-import convert_records
 import record_format
-from record_format import RecordError, join, records_in
-from records import ROOT, current_looks, current_outcomes, files_in, frame, is_current_matrix, rows_of, stand_ins
+from record_format import RecordError, description_of, join, parsed, records_in
+from records import RESULTS, ROOT, current_looks, current_outcomes, device_names, files_in, frame, is_current_matrix, rows_of, stand_ins
 from sample_records import lines_of, quartiles, record, write
-
-# Two lines of the format before 2026-11-22: a kernel of the GPU and one of the host.
-OLD = """\
-{"kernel":"csr_openmp","step":1,"format":"CSR","choice":"","verified":true,"matrix":{"name":"g:3,x=1","source":"generated","detail":"g","rows":3,"cols":4,"nnz":9},"precision":"f64","backend":"cuda","device":"A CPU","compiler":"g++","commit":"abc","command":"spmv -m g:3,x=1 -p f64 -k *","time":"2026-01-02T03:04:05Z","alpha":1.0,"beta":0.0,"seed":1,"compulsory_bytes":100.0,"paper_bytes":140.0,"setup_ms":0.5,"preprocess_ms":0.25,"warm_ms":{"lower":1.0,"median":2.0,"upper":3.0,"samples":7},"gflops":1.5,"copy_gb_per_s":4000.125,"floor_warm_ms":{"lower":0.1,"median":0.123456789,"upper":0.2,"samples":25},"floor_cold_ms":{"lower":0.3,"median":0.4,"upper":0.5,"samples":25},"difference":{"rows":0,"max_ulps":0,"max_of_bound":0.0}}
-{"kernel":"csr_vector","step":3,"format":"CSR","choice":"4 lanes per row","verified":true,"matrix":{"name":"h","source":"file","detail":"h.mtx","rows":3,"cols":3,"nnz":9},"precision":"f32","backend":"cuda","device":"A GPU","driver":"1","cuda":"13.0","cusparse":"12","compiler":"g++","commit":"abc","command":"spmv -m h -p f32 -k *","time":"2026-01-02T03:04:06Z","alpha":1.0,"beta":0.0,"seed":1,"compulsory_bytes":100.0,"paper_bytes":124.0,"setup_ms":0.5,"preprocess_ms":0.25,"warm_ms":{"lower":1.0,"median":2.0,"upper":3.0,"samples":25},"cold_ms":{"lower":2.0,"median":4.0,"upper":6.0,"samples":25},"gflops":9.0,"copy_gb_per_s":4000.125,"floor_warm_ms":{"lower":0.1,"median":1.0,"upper":0.2,"samples":25},"floor_cold_ms":{"lower":0.3,"median":0.4,"upper":0.5,"samples":25},"difference":{"rows":2,"max_ulps":3,"max_of_bound":0.5}}
-"""
 
 
 class Scratch(unittest.TestCase):
@@ -37,17 +30,17 @@ class Scratch(unittest.TestCase):
 class Joining(Scratch):
     def test_a_measurement_gets_what_belongs_to_it(self):
         write(self.file, [record("k", "m", 0.5, choice="4 lanes", processor="A CPU"),
-                          record("host", "m", 3, host=True, processor="A CPU", cold_ms=None, floor=None)])
+                          record("host", "m", 3, host=True, processor="A CPU", cold_ms=None, baseline=None)])
         k, host = records_in(self.file)
         self.assertEqual((k["device"], k["commit"], k["rows"], k["step"], k["choice"]), ("Some GPU", "abc", 1000, 2, "4 lanes"))
-        self.assertEqual((k["warm_ms"], k["cold_lower_ms"], k["floor_warm_ms"], k["copy_gb_per_s"]), (0.5, 0.5, 0.25, 4000))
+        self.assertEqual((k["warm_ms"], k["cold_lower_ms"], k["baseline_warm_ms"], k["copy_gb_per_s"]), (0.5, 0.5, 0.25, 4000))
         self.assertEqual(k["paper_bytes"], 80000 + 8 * (5000 - 1000))
         self.assertEqual((k["time"], k["program"]), ("2026-01-01T00:00:00Z", ""))
         self.assertEqual((host["device"], host["choice"], "cuda" in host, "cold_ms" in host), ("A CPU", "", False, False))
 
     def test_step_10(self):
         write(self.file, [record("k", "m", 1, program="multigpu", gpus=2, step_ms={"loop": quartiles(4), "graph": quartiles(2)},
-                                 parts=[{"busy_ms": 1}, {"busy_ms": 3}], one_gpu_step_ms=3.0, floor=None)])
+                                 parts=[{"busy_ms": 1}, {"busy_ms": 3}], one_gpu_step_ms=3.0, baseline=None)])
         row, = records_in(self.file)
         self.assertEqual((row["best_step_ms"], row["busy_deviation_ms"], row["efficiency"]), (2, 1, 0.75))
 
@@ -57,10 +50,21 @@ class Joining(Scratch):
         self.refuse("\n".join(lines).replace('"verified": true', '"verified": 1', 1), "line 4: .*not verified")
         self.refuse("\n".join(lines[1:]), "no description of 2026")
         self.refuse("\n".join([*lines, lines[1].replace("5000", "5001")]), "m.* is described in two ways")
-        self.refuse(OLD, "line 1: .*convert_records.py")
+        self.refuse('{"kernel":"k","matrix":{"name":"m"},"verified":true}', "line 1: .*of no run")
 
     def test_other_lines_are_skipped(self):
         self.assertEqual(list(join([{"kernel": "k", "wrong": "row 3"}])), [])
+
+
+class Committed(unittest.TestCase):
+    def test_the_page_names_every_version_that_measured(self):
+        page = (ROOT / "plots" / "README.md").read_text(encoding="utf-8")
+        runs = [line["run"] for device in device_names() for file in files_in(RESULTS / device)
+                for line in parsed(file.read_text(encoding="utf-8"), file.name) if description_of(line) == "run"]
+        self.assertGreater(len({run["cusparse"] for run in runs if "cusparse" in run}), 1)
+        for run in runs:
+            if run["backend"] == "cuda":
+                self.assertIn(",".join(f"{name}:{run[name]}" for name in ("device", "driver", "cuda", "cusparse")), page)
 
 
 class Frames(Scratch):
@@ -87,7 +91,7 @@ class Frames(Scratch):
         lines = lines_of([record("k", "m", 1)])
         record_format.append(self.file, lines)
         record_format.append(self.file, lines)
-        self.assertEqual(len(self.file.read_text().splitlines()), len(lines) + 2)  # measurement and floor
+        self.assertEqual(len(self.file.read_text().splitlines()), len(lines) + 2)  # measurement and baseline
 
 
 class StandIns(Scratch):
@@ -143,40 +147,14 @@ class Tidying(Scratch):
         rows = rows_of(frame([self.file]))
         self.assertEqual([(r["kernel"], r["matrix"], r["warm_ms"]) for r in rows],
                          [("k", "m", 9), ("l", "m", 2), ("k", "n", 3), ("ell", "n", 4)])
-        # Both runs still have measurements of m, and so both floors.
-        self.assertEqual([r["floor_warm_ms"] for r in rows], [4.5, 1, 1.5, 2])
+        # Both runs still have measurements of m, and so both baselines.
+        self.assertEqual([r["baseline_warm_ms"] for r in rows], [4.5, 1, 1.5, 2])
         self.assertEqual(record_format.outcomes_in(self.file), [])  # no longer refused
         # With all of it measured again, nothing of the older run is left.
         record_format.append(self.file, lines_of([record("l", "m", 2, run=newer), record("k", "n", 3, run=newer)]))
         record_format.tidy(self.file)
         self.assertNotIn(older, self.file.read_text())
         self.assertIn(older, text)
-
-
-class Conversion(Scratch):
-    def test_old_records(self):
-        self.file.write_text(OLD)
-        done = subprocess.run([sys.executable, ROOT / "plots/measure/convert_records.py", self.file], capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        runs = [json.loads(line) for line in self.file.read_text().splitlines() if line.startswith('{"run":{')]
-        self.assertEqual(len(runs), 1)
-        self.assertEqual(runs[0]["run"]["command"], "spmv -m {matrix} -p {precision} -k *")
-        host, gpu = records_in(self.file)
-        self.assertEqual((host["device"], gpu["device"], gpu["cuda"], host["matrix"]), ("A CPU", "A GPU", "13.0", "g:3,x=1"))
-        self.assertEqual((host["paper_bytes"], gpu["paper_bytes"]), (140, 124))
-        self.assertEqual((host["floor_warm_ms"], gpu["floor_cold_ms"], gpu["cold_upper_ms"]), (0.1234568, 0.4, 6))
-        self.assertEqual(("difference" in host, gpu["difference"]["rows"]), (False, 2))
-        # Converted again, it stays as it is.
-        before = self.file.read_text()
-        self.assertEqual(convert_records.converted(self.file), before.splitlines())
-
-    def test_appended_to_other_records(self):
-        old, new = self.root / "old.jsonl", self.root / "new.jsonl"
-        old.write_text(OLD)
-        write(new, [record("k", "m", 1)])
-        subprocess.run([sys.executable, ROOT / "plots/measure/convert_records.py", old, "--append-to", new], check=True)
-        self.assertEqual([r["kernel"] for r in records_in(new)], ["k", "csr_openmp", "csr_vector"])
-        self.assertEqual(old.read_text(), OLD)
 
 
 class Written(unittest.TestCase):

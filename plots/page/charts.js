@@ -91,19 +91,19 @@ function drawScatter(holder, points, names, selected, kinds, select) {
 
 // A line per kernel: median and quartiles. `rows` of {kernel, lower, ms, upper, ours, tip, extras}: numbers beside it, of the
 // columns `heads`.
-function drawTimes(holder, rows, floor, heads) {
+function drawTimes(holder, rows, baseline, heads) {
   if (!haveCharts) return noChart(holder);
   const each = 17, [svg, width] = canvas(holder, 44 + each * rows.length, `Times of ${rows.length} kernels in microseconds, the fastest first`, "group");
   const box = {left: 158, right: width - 56 - 50 * heads.length, top: 24, bottom: 24 + each * rows.length};
-  const x = logScale(padded([...rows.flatMap(row => [row.lower, row.upper]), ...(floor ? [floor] : [])].map(ms => 1e3 * ms)), [box.left, box.right]);
+  const x = logScale(padded([...rows.flatMap(row => [row.lower, row.upper]), ...(baseline ? [baseline] : [])].map(ms => 1e3 * ms)), [box.left, box.right]);
   svg.append("g").attr("class", "axis").attr("aria-hidden", "true").attr("transform", `translate(0 ${box.bottom})`)
     .call(d3.axisBottom(x).tickValues(logTicks(x, (box.right - box.left) / 45)).tickFormat(value => `${+value.toPrecision(3)}`).tickSize(box.top - box.bottom).tickPadding(5));
   const head = (at, text) => svg.append("text").attr("class", "name").attr("aria-hidden", "true").attr("x", at).attr("y", 12).attr("text-anchor", "end").text(text);
   head(box.right + 54, "us");
   heads.forEach((name, column) => head(box.right + 54 + 50 * (column + 1), name));
-  if (floor) {
-    svg.append("path").attr("class", "equal").attr("d", `M${x(1e3 * floor)} ${box.top}V${box.bottom}`);
-    svg.append("text").attr("class", "name").attr("x", x(1e3 * floor)).attr("y", 12).attr("text-anchor", "start").text("baseline");
+  if (baseline) {
+    svg.append("path").attr("class", "equal").attr("d", `M${x(1e3 * baseline)} ${box.top}V${box.bottom}`);
+    svg.append("text").attr("class", "name").attr("x", x(1e3 * baseline)).attr("y", 12).attr("text-anchor", "start").text("baseline");
   }
   const lines = svg.append("g").selectAll("g").data(rows).enter().append("g").attr("class", row => `line ${row.ours ? "ours" : "peer"}`)
     .attr("transform", (_, at) => `translate(0 ${box.top + each * (at + 0.5)})`);

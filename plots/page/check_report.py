@@ -178,7 +178,7 @@ class Check:
         before = self.js("data.rows.length")
         for name, text, wanted in (
                 ("text.jsonl", "hello\n", "text.jsonl, line 1: not JSON"), ("list.jsonl", "[1]\n", "line 1: not an object"), ("empty.jsonl", "", "no measurements"),
-                ("old.jsonl", '{"kernel":"k","matrix":{"name":"m"},"verified":true}\n', "convert_records.py"),
+                ("old.jsonl", '{"kernel":"k","matrix":{"name":"m"},"verified":true}\n', "line 1: not a verified"),
                 ("unverified.jsonl", records(verified=False), "line 4: not a verified"), ("cut.jsonl", records().split("\n", 1)[1], "does not describe its run"),
                 ("times.jsonl", records(warm_ms=3), "line 4: warm_ms"), ("cpu.jsonl", records(warm_ms=None, traffic=[]), "of the CPU backend")):
             told = self.js(f"dropped('{name}', {json.dumps(text)})")

@@ -241,13 +241,13 @@ function drawMatrix() {
     for (const id of ["times-caption", "roofline-caption", "even-note"]) $(id).textContent = "";
     return;
   }
-  const floor = rows[0][`floor_${state()}_ms`];
+  const baseline = rows[0][`baseline_${state()}_ms`];
   $("times-caption").textContent = `Microseconds per product, median and quartiles; ${where}. Filled: ours, hollow: cuSPARSE and others.`
-    + (floor ? " Baseline: streams values and column indices and gathers x, without row logic." : "")
+    + (baseline ? " Baseline: streams values and column indices and gathers x, without row logic." : "")
     + " Copy: bytes that a copy moves in the time, per byte needed." + (moved ? " Moved: bytes in the sectors that warps request, per byte needed, before any cache, f64, counted on the CPU backend." : "");
   const inCopy = row => 1e6 * row.copy_gb_per_s * row[column] / row.compulsory_bytes;
   drawTimes($("times"), rows.map(row => ({kernel: row.kernel, lower: row[`${state()}_lower_ms`], ms: row[column], upper: row[`${state()}_upper_ms`],
-    ours: row.step > 0, tip: tipOf(row), extras: [digits(inCopy(row)), ...(moved ? [moved[row.kernel]?.toFixed(2) ?? "—"] : [])]})), floor, moved ? ["copy", "moved"] : ["copy"]);
+    ours: row.step > 0, tip: tipOf(row), extras: [digits(inCopy(row)), ...(moved ? [moved[row.kernel]?.toFixed(2) ?? "—"] : [])]})), baseline, moved ? ["copy", "moved"] : ["copy"]);
   const copy = Math.max(...rows.map(row => row.copy_gb_per_s ?? 0)), known = rows.filter(row => row.compulsory_bytes > 0);
   $("roofline-caption").textContent = copy ? "Roofline: operations per byte that a product needs in the kernel's format. Above the line: the matrix is in the cache." : "";
   if (copy && known.length) {

@@ -29,7 +29,7 @@ async function unpacked(text) {
 // What `spmv --json FILE` wrote, as rows. Adds its runs, kernels and matrices to `of`. Returns the rows and what was
 // left out; throws an Error with file, line and remedy. The format: plots/measure/record_format.py.
 function readRecords(text, file, of) {
-  const described = {run: new Map(), matrix: new Map(), kernel: new Map()}, found = [], floors = new Map();
+  const described = {run: new Map(), matrix: new Map(), kernel: new Map()}, found = [], baselines = new Map();
   const left = {"of another program or of several GPUs": 0, "refused or failed": 0, "of the CPU backend, which counts and does not time": 0,
                 "of stand-ins that are made in another way now": 0};
   const remedy = "A file of records is what `spmv --json FILE` writes, a JSON object per line.";
@@ -43,14 +43,12 @@ function readRecords(text, file, of) {
     if (kind in described && record[kind] !== null && typeof record[kind] === "object") {
       const it = record[kind];
       described[kind].set(kind === "run" ? it.id : `${it.run} ${it.name}`, it);
-    } else if (record.matrix !== null && typeof record.matrix === "object") {
-      throw new Error(`${place}a record of the format before 2026-11-22. \`python3 plots/measure/convert_records.py FILE\` converts the file.`);
     } else if ("refused" in record || "failed" in record) {
       ++left["refused or failed"];
     } else if (record.verified !== true || !record.run || !record.matrix || !record.kernel) {
       throw new Error(`${place}not a verified measurement. ${remedy}`);
-    } else if (record.kernel === "floor") {
-      floors.set(`${record.run} ${record.matrix} ${record.precision}`, record);
+    } else if (record.kernel === "baseline") {
+      baselines.set(`${record.run} ${record.matrix} ${record.precision}`, record);
     } else {
       found.push([record, place]);
     }
@@ -77,14 +75,14 @@ function readRecords(text, file, of) {
       [quartiles[`${state}_lower_ms`], quartiles[`${state}_ms`], quartiles[`${state}_upper_ms`]] = times;
     }
     const device = `${kernel.host ? run.processor ?? run.device : run.device} (${file})`;
-    const floor = floors.get(`${record.run} ${record.matrix} ${record.precision}`), key = record.run + device;
+    const baseline = baselines.get(`${record.run} ${record.matrix} ${record.precision}`), key = record.run + device;
     of.runs[key] = {...run, device};
     of.kernels[record.kernel] ??= {step: kernel.step, format: kernel.format};
     of.matrices[record.matrix] ??= {kind: "other", detail: matrix.detail ?? ""};
     rows.push(completed({...quartiles, device, source: matrix.source, matrix: record.matrix, precision: record.precision,
       kernel: record.kernel, choice: record.choice ?? "", run: key, rows: matrix.rows, cols: matrix.cols, nnz: matrix.nnz,
       setup_ms: record.setup_ms ?? 0, preprocess_ms: record.preprocess_ms ?? 0, compulsory_bytes: record.compulsory_bytes,
-      floor_warm_ms: floor?.warm_ms?.[1], floor_cold_ms: floor?.cold_ms?.[1], copy_gb_per_s: floor?.copy_gb_per_s}, of));
+      baseline_warm_ms: baseline?.warm_ms?.[1], baseline_cold_ms: baseline?.cold_ms?.[1], copy_gb_per_s: baseline?.copy_gb_per_s}, of));
   }
   const without = Object.entries(left).filter(([, count]) => count).map(([what, count]) => `${count} ${what}`);
   if (!rows.length) throw new Error(`${file}: nothing to show here: ${without.join(", ")}. The page shows times of single products: make run BACKEND=cuda ARGS="--json FILE".`);

@@ -29,7 +29,7 @@ SCRIPTS = ["records.js", "choose.js", "charts.js", "page.js"]
 QUARTILES = [f"{state}{quartile}_ms" for state in ("warm", "cold", "overlapped") for quartile in ("_lower", "", "_upper")]
 # Fields of a row: words, and numbers.
 WORDS = ["device", "source", "matrix", "precision", "kernel", "choice", "run"]
-NUMBERS = ["rows", "cols", "nnz", *QUARTILES, "setup_ms", "preprocess_ms", "compulsory_bytes", "floor_warm_ms", "floor_cold_ms",
+NUMBERS = ["rows", "cols", "nnz", *QUARTILES, "setup_ms", "preprocess_ms", "compulsory_bytes", "baseline_warm_ms", "baseline_cold_ms",
            "copy_gb_per_s"]
 RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
 LOOKS = ["min_row", "max_row", "mean_row", "stddev_row", "empty_rows", "diagonals", "bandwidth", "row_lengths", "sketch", "moved"]

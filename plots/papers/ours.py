@@ -4,7 +4,7 @@ import math
 from statistics import geometric_mean
 
 import style
-from records import floor_share, gflops, milliseconds, number, published, short, starred
+from records import baseline_share, gflops, milliseconds, number, published, short, starred
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
@@ -101,16 +101,16 @@ def ladder(data, gaps):
     every = list(figure.subplots(lines, columns, squeeze=False).flat)
     for axes, (kind, name) in zip(every, found.items()):
         best = by_step(data, name, "f64")
-        floor = next((gflops(r) / floor_share(r) for r in best.values() if r["format"] == "CSR"), None)
+        baseline = next((gflops(r) / baseline_share(r) for r in best.values() if r["format"] == "CSR"), None)
         for x, (step, record) in enumerate(best.items()):
             low, high = gflops(record, "warm", "upper"), gflops(record, "warm", "lower")
             axes.bar(x, gflops(record), 0.75, color=COLOURS[step],
                      yerr=[[max(gflops(record) - low, 0)], [max(high - gflops(record), 0)]],
                      error_kw={"elinewidth": 0.7})
-            axes.text(x, 1.01 * gflops(record), f"{100 * floor_share(record):.0f}%", ha="center", va="bottom", fontsize=7,
+            axes.text(x, 1.01 * gflops(record), f"{100 * baseline_share(record):.0f}%", ha="center", va="bottom", fontsize=7,
                       zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})
-        if floor:
-            axes.axhline(floor, color=style.BLACK, linewidth=0.8, linestyle="--")
+        if baseline:
+            axes.axhline(baseline, color=style.BLACK, linewidth=0.8, linestyle="--")
         axes.set_xticks(range(len(best)))
         axes.set_xticklabels([STEPS[s][:2] if s else "cu" for s in best])
         axes.set_title(f"{kind}: {starred(short(name), data.source(name))}")

@@ -45,7 +45,7 @@ def timed(kernel, matrix, precision, nnz, **changes):
 
 def on_host(kernel, matrix, precision):
     return record(kernel, matrix, 0.5, step=1, precision=precision, processor="Some CPU", host=True, cold_ms=None,
-                  floor=None, source="stand-in" if matrix == "cant" else "file")
+                  baseline=None, source="stand-in" if matrix == "cant" else "file")
 
 
 def counted(kernel, matrix):
@@ -55,14 +55,14 @@ def counted(kernel, matrix):
                for array, access, sectors in (("values", "load", 1250), ("x", "load", 2500),
                                               ("v", "store", 125), ("v", "load", 125), ("y", "store", 250))]
     return record(kernel, matrix, 1, step=step, format=form, device="Some CPU", cuda=None, cold_ms=None, warm_ms=None,
-                  floor=None, traffic=traffic)
+                  baseline=None, traffic=traffic)
 
 
 def on_several(matrix, gpus, partition, exchange, milliseconds, kernel="pcsr"):
     """As step 10 writes it."""
     return record(kernel, matrix, 1, step=10, norm=None if exchange == "none" else "first", program="multigpu", gpus=gpus, partition=partition,
                   exchange=exchange, steps=100, step_ms={"loop": quartiles(milliseconds)}, one_gpu_step_ms=1.0,
-                  parts=[{"busy_ms": 0.1}, {"busy_ms": 0.12}], warm_ms=None, cold_ms=None, floor=None,
+                  parts=[{"busy_ms": 0.1}, {"busy_ms": 0.12}], warm_ms=None, cold_ms=None, baseline=None,
                   source="stand-in" if matrix == "F1" else "generated")
 
 
