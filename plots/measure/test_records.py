@@ -57,6 +57,11 @@ class Joining(Scratch):
 
 
 class Committed(unittest.TestCase):
+    def test_all_files_of_records_can_be_read(self):
+        for file in (ROOT / "plots/results").glob("*/**/*.jsonl"):
+            with self.subTest(file.name):
+                self.assertTrue(list(records_in(file)))
+
     def test_the_page_names_every_version_that_measured(self):
         page = (ROOT / "plots" / "README.md").read_text(encoding="utf-8")
         runs = [line["run"] for device in device_names() for file in files_in(RESULTS / device)
@@ -190,13 +195,6 @@ class Written(unittest.TestCase):
         self.file.mkdir()
         with self.assertRaisesRegex(SystemExit, "error: .*records.jsonl: Is a directory"):
             record_format.write_whole(self.file, "text")
-
-
-class Committed(unittest.TestCase):
-    def test_all_files_of_records_can_be_read(self):
-        for file in (ROOT / "plots/results").glob("*/**/*.jsonl"):
-            with self.subTest(file.name):
-                self.assertTrue(list(records_in(file)))
 
 
 if __name__ == "__main__":
