@@ -2,6 +2,7 @@
 #
 #   make run [MATRIX=...] [PRECISION=f32|f64] [ARGS="..."]   build the step, run and verify it
 #   make run PROFILE=1 [...]                                  and what each line asks of memory
+#   make run ALL=1                                            on a GPU: every column of the table
 #   make run KERNEL=path/to/mine.cuh [the same]               my version of a kernel beside the step's
 #   make test                                                 its tests
 #   make check [KERNEL=path/to/mine.cuh]                      is it right, safe, and does it ask little of
@@ -52,7 +53,7 @@ endif
 
 .PHONY: run test watch check hint moment build-test help clean $(COMMANDS)
 run $(COMMANDS): $(SPMV)  ## build, run and verify this step
-	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(kernel_option) $(if $(filter 1,$(PROFILE)),--profile) $(ARGS) $(if $(filter cpu,$(BACKEND)),$(where)) $(or_quit)
+	@$(SPMV) $(filter $(COMMANDS),$(if $(RUN),$(@:run=$(RUN)),$@)) $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --precision $(PRECISION) $(kernel_option) $(if $(filter 1,$(PROFILE)),--profile) $(if $(filter 1,$(ALL)),--wide) $(ARGS) $(if $(filter cpu,$(BACKEND)),$(where)) $(or_quit)
 test: $(TESTS)  ## this step's tests
 	@OMP_WAIT_POLICY=passive $(TESTS)$(if $(after_test), && $(after_test))
 watch: $(WATCH)  ## a page on which one watches kernels run

@@ -63,6 +63,7 @@ struct Options {
   double trace_limit_mb = 64;
   unsigned workers = 0;
   bool ladder = false;
+  bool wide = false;
   bool list = false;
   bool environment = false;
   bool catalogue = false;
@@ -186,7 +187,8 @@ int run(Options& options, const Environment& environment) {
                                                    : run_matrix<double>(spec, options, progress));
     }
     const MatrixReport& report = reports.back();
-    options.ladder ? print_ladder(std::cout, report, kGpu) : print_report(std::cout, report, kGpu);
+    options.ladder ? print_ladder(std::cout, report, kGpu)
+                   : print_report(std::cout, report, kGpu, options.wide);
     check_output();  // before records are written of what was not printed
     if (!options.json.empty()) append_records(options.json, report, environment);
     for (const Record& record : report.records) {
@@ -251,6 +253,8 @@ int main_program(int argc, char** argv) {
   app.add_flag("--ladder", options.ladder,
                "one kernel per step, on the first matrix, as bars; with --kernel those; nothing "
                "beside --profile");
+  app.add_flag("--wide", options.wide,
+               "on a GPU: setup, preprocess, quartiles, GB/s and break-even in the table, too");
   app.add_option("--memory-limit", options.memory_limit,
                  "most memory that a matrix may take, such as 500M or 8G; 0: a quarter of what is "
                  "available")

@@ -168,49 +168,70 @@ double best_vendor_time(const MatrixReport& report) {
   return best;
 }
 
-void print_gpu_table(std::ostream& out, const MatrixReport& report) {
-  const double copy = report.copy_gb_per_s;
-  const double vendor = best_vendor_time(report);
-  out << fmt::format("Copy bandwidth of the device: {:.0f} GB/s.", copy);
+// A column of a GPU's table; `wide` ones are shown on request, since the others fill a screen.
+struct Column {
+  const char* header;
+  bool wide;
+  std::string text;
+};
+
+std::vector<Column> gpu_columns(const Record& record, const MatrixReport& report, double vendor) {
+  const Quartiles& warm = *record.warm;
+  const double bandwidth = record.compulsory_bytes / warm.median / 1e6;
+  const bool host = record.kernel.runs_on == RunsOn::kHost;
+  const bool compared = !host && std::isfinite(vendor);
+  const double gain = vendor - warm.median;
+  const double cost = record.setup_ms + record.preprocess_ms;
+  return {
+      {"setup ms", true, number(record.setup_ms)},
+      {"prep ms", true, number(record.preprocess_ms)},
+      {"warm us", false, number(1e3 * warm.median)},
+      {"quartiles", true, fmt::format("{}-{}", number(1e3 * warm.lower), number(1e3 * warm.upper))},
+      {"cold us", false, record.cold ? number(1e3 * record.cold->median) : ""},
+      {"overlapped us", false, record.overlapped ? number(1e3 * record.overlapped->median) : ""},
+      {"GFLOP/s", false, number(gflops(record, warm.median))},
+      {"GB/s", true, number(bandwidth)},
+      {"of copy", false, host ? "" : percent(bandwidth, report.copy_gb_per_s)},
+      {"of baseline", false,
+       host || !report.baseline ? "" : percent(report.baseline->warm.median, warm.median)},
+      {"x cuSPARSE", false, compared ? ratio(vendor, warm.median) : ""},
+      {"pays off", true, compared && gain > 0 ? fmt::format("{:.0f}", std::ceil(cost / gain)) : ""},
+  };
+}
+
+void print_gpu_table(std::ostream& out, const MatrixReport& report, bool wide) {
+  out << fmt::format("Copy bandwidth of the device: {:.0f} GB/s.", report.copy_gb_per_s);
   if (report.baseline) {
     out << fmt::format(" Row-free baseline, warm: {} us; cold: {} us.",
                        number(1e3 * report.baseline->warm.median),
                        number(1e3 * report.baseline->cold.median));
   }
   out << "\nWarm: inputs in the L2 as far as they fit, products back to back; cold: L2 flushed; "
-         "overlapped: as\nwarm, but each product starts while the one before it ends (kernels that "
-         "can). "
-         "GB/s: compulsory bytes, warm.\nPays off: products after which setup and preprocess are "
-         "won back against the best "
-         "cuSPARSE CSR.\n";
-  Table table({"step", "kernel", "setup ms", "prep ms", "warm us", "quartiles", "cold us",
-               "overlapped us", "GFLOP/s", "GB/s", "of copy", "of baseline", "x cuSPARSE",
-               "pays off"});
+         "overlapped:\nas warm, but each product starts while the one before it ends (kernels that "
+         "can). of copy:\ncompulsory bytes per second, warm, as a share of the copy bandwidth.\n";
+  if (wide) {
+    out << "GB/s: compulsory bytes, warm. Pays off: products after which setup and preprocess are "
+           "won back\nagainst the best cuSPARSE CSR.\n";
+  }
+  const double vendor = best_vendor_time(report);
+  std::vector<std::string> headers{"step", "kernel"};
+  Record empty;
+  empty.warm.emplace();
+  for (const Column& column : gpu_columns(empty, report, vendor)) {
+    if (wide || !column.wide) headers.emplace_back(column.header);
+  }
+  Table table(headers);
   for (const Record& record : report.records) {
-    std::vector<std::string> row{step_name(record.kernel), label(record)};
+    std::vector<std::string> row{step_name(record.kernel),
+                                 wide ? label(record) : record.kernel.name};
     if (!record.verified) {
       row.push_back(status(record));
     } else if (record.warm) {
-      const Quartiles& warm = *record.warm;
-      const double bandwidth = record.compulsory_bytes / warm.median / 1e6;
-      const bool host = record.kernel.runs_on == RunsOn::kHost;
-      const double gain = vendor - warm.median;
-      const double cost = record.setup_ms + record.preprocess_ms;
-      row.insert(
-          row.end(),
-          {number(record.setup_ms), number(record.preprocess_ms), number(1e3 * warm.median),
-           fmt::format("{}-{}", number(1e3 * warm.lower), number(1e3 * warm.upper)),
-           record.cold ? number(1e3 * record.cold->median) : "",
-           record.overlapped ? number(1e3 * record.overlapped->median) : "",
-           number(gflops(record, warm.median)), number(bandwidth),
-           host ? "" : percent(bandwidth, copy),
-           host || !report.baseline ? "" : percent(report.baseline->warm.median, warm.median),
-           host || !std::isfinite(vendor) ? "" : ratio(vendor, warm.median),
-           host || !std::isfinite(vendor) || !(gain > 0)
-               ? ""
-               : fmt::format("{:.0f}", std::ceil(cost / gain))});
+      for (Column& column : gpu_columns(record, report, vendor)) {
+        if (wide || !column.wide) row.push_back(std::move(column.text));
+      }
     }
-    row.resize(14);
+    row.resize(headers.size());
     table.add(std::move(row));
   }
   table.print(out, 2);
@@ -224,6 +245,25 @@ void print_matrix(std::ostream& out, const MatrixReport& report) {
     out << "  a stand-in, generated as " << report.source.detail
         << ", since the file is not here\n";
   }
+}
+
+// What kernels chose for the matrix (lanes per row, widths).
+void print_choices(std::ostream& out, const MatrixReport& report) {
+  constexpr std::size_t kWidth = 100;
+  std::string line = "Chosen for this matrix:";
+  bool any = false;
+  for (const Record& record : report.records) {
+    if (record.choice.empty()) continue;
+    const std::string words = fmt::format(" {}: {}", record.kernel.name, record.choice);
+    if (any) line += ";";
+    if (line.size() + words.size() > kWidth) {
+      out << line << "\n";
+      line = " ";
+    }
+    line += words;
+    any = true;
+  }
+  if (any) out << line << ".\n";
 }
 
 void print_failures(std::ostream& out, const MatrixReport& report) {
@@ -326,10 +366,11 @@ void print_environment(std::ostream& out, const Environment& e) {
 
 // --- Screen -------------------------------------------------------------------------------------
 
-void print_report(std::ostream& out, const MatrixReport& report, bool gpu) {
+void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool wide) {
   print_matrix(out, report);
   if (gpu) {
-    print_gpu_table(out, report);
+    print_gpu_table(out, report, wide);
+    if (!wide) print_choices(out, report);
   } else {
     out << kCpuLegend;
     print_cpu_table(out, report);
@@ -387,21 +428,7 @@ void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu) {
                     "that a product needs\n(A and x read once, y written once), before caches: "
                     "1.00 is the least. It is no ranking by speed:\nwhere rows are short, a GPU's "
                     "L1 cache serves most repeated requests (02_csr_scalar/README.md).\n"));
-  constexpr std::size_t kWidth = 100;
-  std::string line = "Chosen for this matrix:";
-  bool any = false;
-  for (const Record& record : report.records) {
-    if (record.choice.empty()) continue;
-    const std::string words = fmt::format(" {}: {}", record.kernel.name, record.choice);
-    if (any) line += ";";
-    if (line.size() + words.size() > kWidth) {
-      out << line << "\n";
-      line = " ";
-    }
-    line += words;
-    any = true;
-  }
-  if (any) out << line << ".\n";
+  print_choices(out, report);
   print_failures(out, report);
 }
 

@@ -41,8 +41,9 @@ struct MatrixReport {
   std::optional<Baseline> baseline;  // GPU
 };
 
-// One table per matrix, one line per kernel.
-void print_report(std::ostream& out, const MatrixReport& report, bool gpu);
+// One table per matrix, one line per kernel; on a GPU of at most 110 columns, unless it is `wide`:
+// then with setup, preprocess, quartiles, GB/s and break-even, too.
+void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool wide = false);
 
 // A screen for a first look: a bar per kernel, on a GPU of its share of the copy bandwidth, on the
 // CPU backend of bytes moved per byte needed; and what went wrong, if anything did.

@@ -176,6 +176,45 @@ TEST_CASE("a kernel that gives other bits the second time is found out", "[harne
   }
 }
 
+TEST_CASE("a GPU's table fits on a screen, and shows the rest on request", "[harness]") {
+  Record record;
+  record.kernel.step = 6;
+  record.kernel.name = "pcsr_one_pass";
+  record.choice = "tiles of 12345 with carries";
+  record.verified = true;
+  record.flops = 39984000;
+  record.compulsory_bytes = 319904004;
+  record.setup_ms = 0.552;
+  record.preprocess_ms = 0.031;
+  record.warm = record.cold = record.overlapped =
+      Quartiles{.lower = 0.0852, .median = 0.0854, .upper = 0.0855};
+  Record vendor = record;
+  vendor.kernel.step = 0;
+  vendor.kernel.format = "CSR";
+  vendor.kernel.name = "cusparse_spmvop_default";
+  vendor.choice.clear();
+  vendor.warm->median = 0.131;
+  MatrixReport report;
+  report.source.name = "stencil2d:2000x2000";
+  report.records = {record, vendor};
+  report.copy_gb_per_s = 4216;
+  report.baseline = Baseline{.warm = *record.warm, .cold = *record.cold};
+  const auto screen = [&](bool wide) {
+    std::ostringstream out;
+    print_report(out, report, true, wide);
+    return out.str();
+  };
+
+  std::istringstream lines(screen(false));
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 110);
+  CHECK(screen(false).find("1.53") != std::string::npos);  // times as fast as cuSPARSE
+  CHECK(screen(false).find("pays off") == std::string::npos);
+  for (const char* column : {"setup ms", "prep ms", "quartiles", "GB/s", "pays off"}) {
+    CHECK(screen(true).find(column) != std::string::npos);
+  }
+  CHECK(screen(true).find("3746") != std::string::npos);  // GB/s
+}
+
 TEST_CASE("the worst row is named with its length and both values", "[harness]") {
   const Matrix<double> a = matrix_of<double>("random:200x150,nnz_per_row=9");
   const Record record = run_spoiled(a, [](auto& y) {
