@@ -165,8 +165,7 @@ COMMON_SOURCES := $(filter-out %/fuzz_% %_benchmark.cpp,\
   $(wildcard $(ROOT)/common/sparse/*.cpp $(foreach d,harness device,$(ROOT)/common/$(d)/*.cpp $(ROOT)/common/$(d)/*.cu)\
     $(if $(filter cpu,$(BACKEND)),$(ROOT)/common/simt/*.cpp)\
     $(ROOT)/common/peers/*.cpp $(if $(filter cuda,$(BACKEND)),$(ROOT)/common/peers/*.cu)))
-TEST_SOURCES := $(filter-out $(if $(filter cuda,$(BACKEND)),$(wildcard $(ROOT)/common/tests/simt_*.cu)),\
-  $(wildcard $(ROOT)/common/tests/*_test.cpp $(ROOT)/common/tests/*_test.cu))
+TEST_SOURCES := $(wildcard $(ROOT)/common/tests/*_test.cpp $(if $(filter cpu,$(BACKEND)),$(ROOT)/common/simt/tests/*_test.cu))
 MAIN := $(ROOT)/common/harness/main.cpp
 TEST_MAIN := $(ROOT)/common/tests/main.cpp \
   $(addprefix $(ROOT)/common/tests/kernel_,suite.cpp matrices.cpp)
@@ -187,7 +186,7 @@ common_objects := $(call object,$(filter-out $(MAIN),$(COMMON_SOURCES)))
 # All of Catch2 in one file: its own speed does not matter, nor is it what the sanitizers are for.
 $(OUT)/common/tests/main.cpp.o: private CXXFLAGS := -O0
 # At -O1: the host's tests, and what reads the command line or JSON, whose speed is that of the compiler alone.
-test_objects := $(call object,$(ROOT)/common/tests/kernel_suite.cpp $(filter $(ROOT)/common/tests/%,$(TEST_SOURCES)) \
+test_objects := $(call object,$(ROOT)/common/tests/kernel_suite.cpp $(filter %_test.cpp %_test.cu,$(TEST_SOURCES)) \
   $(call step_test_sources,$(STEPS)))
 light_objects := $(filter %.cpp.o,$(test_objects)) $(call object,$(shell grep -lE \
   '^#include (<(CLI|nlohmann)/|"harness/(command|options|profile|records)[.])' \

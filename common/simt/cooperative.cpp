@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "simt/cuda_atomic.hpp"
+#include "simt/random.hpp"
 #include "simt/recorder.hpp"
-#include "sparse/rng.hpp"
 
 namespace simt {
 namespace {
@@ -119,7 +119,7 @@ std::string Gang::name_of(unsigned number) const {
 }
 
 std::uint64_t Gang::draw() {
-  return spmv::mix64(settings().seed * spmv::kGoldenGamma + ++draws_);
+  return mix64(settings().seed * kGoldenGamma + ++draws_);
 }
 
 unsigned Gang::next_after(unsigned seat) {

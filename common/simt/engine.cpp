@@ -22,8 +22,8 @@
 #include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
 #include "simt/overlap.hpp"
+#include "simt/random.hpp"
 #include "simt/recorder.hpp"
-#include "sparse/rng.hpp"
 
 #ifdef SIMT_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
@@ -60,7 +60,7 @@ constexpr unsigned kIdleRounds = 1000;
 constexpr unsigned kMaxDraws = 5;
 
 std::uint64_t mix(std::uint64_t x) {
-  return spmv::mix64(x + spmv::kGoldenGamma);
+  return mix64(x + kGoldenGamma);
 }
 
 template <typename T>

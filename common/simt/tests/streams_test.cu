@@ -2,8 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "device/devices.hpp"
-#include "tests/simt_test.hpp"
+#include "simt/tests/testing.hpp"
 
 namespace simt_test {
 
@@ -226,7 +225,7 @@ TEST_CASE("overlap: accesses that do not wait for the previous kernel are races"
   CHECK(contains(written, "race: writes 4 bytes, "));
   CHECK(contains(written, " bytes into 'to', which block ("));
   CHECK(contains(written, " of the next kernel, early_store_kernel<"));
-  CHECK(contains(written, " writes at simt_streams_test.cu:"));
+  CHECK(contains(written, " writes at streams_test.cu:"));
   CHECK(contains(written, " before it waits by cudaGridDependencySynchronize()"));
   // A kernel that waits never is early as a whole.
   CHECK(contains(reports(right, early_store_kernel<Wait::kNever>, own, to), "which block ("));

@@ -2,14 +2,14 @@
 // and the next kernel runs as if nothing had been.
 #include <initializer_list>
 
-#include "tests/simt_test.hpp"
+#include "simt/tests/testing.hpp"
 
 namespace simt_test {
 
 // The line that is `below` lines below this one.
 #define LINE(name, below) constexpr int name = __LINE__ + (below)
 std::string place(int line) {
-  return " at simt_failure_test.cu:" + std::to_string(line) + ",";
+  return " at failure_test.cu:" + std::to_string(line) + ",";
 }
 
 __global__ void sum_kernel(const float* in, float* out) {
@@ -253,7 +253,7 @@ TEST_CASE("accesses at misaligned addresses are reported", "[simt]") {
   under_every_schedule([&] {
     check_report(failure_of(load_as_kernel<float4, float>, {1, 1}, x.data(), 1, y.data()),
                  {"misaligned address (cudaErrorMisalignedAddress)", "kernel load_as_kernel<",
-                  " at simt_failure_test.cu:", "block (0,0,0), thread (0,0,0): ",
+                  " at failure_test.cu:", "block (0,0,0), thread (0,0,0): ",
                   "misaligned address: reads 16 bytes at a multiple of 4, where one of 16 is "
                   "needed; the address is 4 bytes into 'x', which has 256"});
     CHECK(failure_of(load_as_kernel<float4, float>, {1, 1}, x.data(), 4, y.data()).empty());
@@ -371,7 +371,7 @@ TEST_CASE("lanes that wait for lanes that do not come are reported", "[simt]") {
                   "kernel missing_lane_kernel, block (0,0,0): deadlock: thread (0,0,0) "
                   "waits at __syncwarp with mask 0xffffffff" +
                       place(kMissingLine),
-                  "but thread (16,0,0) waits at __syncthreads at simt_failure_test.cu:"});
+                  "but thread (16,0,0) waits at __syncthreads at failure_test.cu:"});
     check_report(failure_of(barrier_against_shuffle_kernel, {1, 64}, floats.data()),
                  {"deadlock", "thread (1,0,0) waits at __shfl_sync with mask 0xffffffff",
                   "but thread (0,0,0) waits at __syncthreads"});
@@ -539,7 +539,7 @@ TEST_CASE("races on shared memory are reported", "[simt]") {
     for (const Order order : {Order::kNothing, Order::kShuffle}) {
       const std::string report = failure_of(exchange_kernel, {1, 64}, order, 1, out.data());
       check_report(report, {"kernel exchange_kernel at ", "race: ", "into shared 'cells'",
-                            ", with no __sync", "simt_failure_test.cu:"});
+                            ", with no __sync", "failure_test.cu:"});
     }
     CHECK(failure_of(exchange_kernel, {1, 64}, Order::kSyncThreads, 1, out.data()).empty());
     CHECK(failure_of(exchange_kernel, {1, 64}, Order::kNothing, 0, out.data()).empty());
@@ -702,7 +702,7 @@ TEST_CASE("undefined shuffles on which a kernel depends are reported", "[simt]")
           "block (0,0,0), thread (16,0,0): the result of __shfl_down_sync is used, and undefined: "
           "lane 16 reads from lane 20, which ";
       const std::string returned = what + "has returned";
-      check_report(report(above_kernel<Use::kAdd>, 20, ~0u), {"simt_failure_test.cu:", returned});
+      check_report(report(above_kernel<Use::kAdd>, 20, ~0u), {"failure_test.cu:", returned});
       check_report(report(above_kernel<Use::kGreater>, 20, ~0u), {returned});
       check_report(report(above_kernel<Use::kCompare>, 20, ~0u), {returned});
       check_report(report(above_kernel<Use::kIndex>, 20, ~0u), {returned});
@@ -730,7 +730,7 @@ TEST_CASE("a loop that polls memory that is never written is reported", "[simt]"
   Buffer<int> flag("flag", std::vector<int>(1));
   check_report(failure_of(spin_kernel, {1, 64}, flag.data()),
                {"deadlock", "thread (0,0,0) waits at __syncthreads",
-                "but thread (3,0,0) polls memory at simt_failure_test.cu:"});
+                "but thread (3,0,0) polls memory at failure_test.cu:"});
 }
 
 __global__ void fail_in_one_block_kernel(int bad, int* out) {
@@ -811,7 +811,7 @@ TEST_CASE("a stack that overflows is reported, or ends the process", "[simt]") {
     under_every_schedule([&] {
       CHECK(failure_of(recursive_kernel, {1, 64}, 20, out.data()).empty());
       check_report(failure_of(recursive_kernel, {1, 64}, 1000, out.data()),
-                   {"kernel recursive_kernel at simt_failure_test.cu:", "block (0,0,0), thread (",
+                   {"kernel recursive_kernel at failure_test.cu:", "block (0,0,0), thread (",
                     "needs more than 128 KiB of stack"});
     });
     return;

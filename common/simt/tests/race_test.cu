@@ -2,7 +2,7 @@
 // of workers or the schedule; no right kernel is reported.
 #include <functional>
 
-#include "tests/simt_test.hpp"
+#include "simt/tests/testing.hpp"
 
 namespace simt_test {
 namespace {
@@ -40,7 +40,7 @@ void check_race(void (*kernel)(Parameters...), const std::string& text, int word
   CAPTURE(report);
   CHECK(contains(report, "race: "));
   CHECK(contains(report, text));
-  CHECK(contains(report, " at simt_race_test.cu:"));
+  CHECK(contains(report, " at race_test.cu:"));
 }
 
 template <typename... Parameters>
@@ -132,7 +132,7 @@ TEST_CASE("the report of a race on global memory names both threads and both lin
     WARN("skipped: only the instrumented build (COUNT=1) finds races");
     return;
   }
-  const std::string place = " at simt_race_test.cu:" + std::to_string(kPlainUpdateLine);
+  const std::string place = " at race_test.cu:" + std::to_string(kPlainUpdateLine);
   const std::string report = verdict_of([] {
     Buffer<int> data = zeros("data", kAll);
     return failure_of(plain_update_kernel, {kBlocks, kThreads}, data.data(), nullptr);

@@ -1,4 +1,5 @@
-// What the tests of the CPU backend share.
+// What the tests of simt share, and all that they use from outside of it: launches and buffers as the steps
+// have them, and Catch2.
 #pragma once
 
 #include <sys/wait.h>
@@ -11,9 +12,11 @@
 #include <vector>
 
 #include "device/buffer.hpp"
+#include "device/devices.hpp"
 #include "device/launch.hpp"
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
+#include "simt/random.hpp"
 #include "tests/catch.hpp"
 
 namespace simt_test {
@@ -99,16 +102,11 @@ inline std::string output_of_test(const std::string& tag) {
   return output;
 }
 
-// Numbers that are the same in every run (splitmix64).
+// Numbers that are the same in every run.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t x = state_ += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-  }
+  std::uint64_t next() { return simt::mix64(state_ += simt::kGoldenGamma); }
   unsigned below(unsigned n) { return static_cast<unsigned>(next() % n); }
   unsigned bits() { return static_cast<unsigned>(next()); }
 

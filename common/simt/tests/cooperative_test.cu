@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "device/devices.hpp"
-#include "tests/simt_test.hpp"
+#include "simt/tests/testing.hpp"
 
 namespace {
 
@@ -276,7 +275,7 @@ TEST_CASE("cooperative: a deadlock names device, block, line and flag", "[simt]"
     CHECK(contains(report, "deadlock: no block can go on before another one does"));
     CHECK(contains(report, "device 1, block (1,0,0), thread (0,0,0) polls memory"));
     CHECK(contains(report, "0 bytes into 'flag', where it finds 0"));
-    CHECK(contains(report, "simt_cooperative_test.cu:"));
+    CHECK(contains(report, "cooperative_test.cu:"));
   }
   simt::set_quiet_reports(false);
 }
@@ -379,7 +378,7 @@ TEST_CASE("cooperative: races between blocks and between devices", "[simt]") {
     const std::string behind =
         report_of(unsynchronized_sum_kernel, false, values.data(), sums.data());
     INFO(behind);
-    CHECK(contains(behind, "kernel unsynchronized_sum_kernel at simt_cooperative_test.cu:"));
+    CHECK(contains(behind, "kernel unsynchronized_sum_kernel at cooperative_test.cu:"));
     CHECK(contains(behind, "race: "));
     CHECK(contains(behind, " bytes into 'values', which thread ("));
     CHECK(contains(behind, " of block ("));

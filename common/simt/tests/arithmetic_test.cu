@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tests/simt_test.hpp"
+#include "simt/tests/testing.hpp"
 
 namespace simt_test {
 namespace {

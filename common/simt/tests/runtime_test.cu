@@ -7,7 +7,7 @@
 #include <limits>
 #include <thread>
 
-#include "tests/simt_test.hpp"
+#include "simt/tests/testing.hpp"
 
 namespace simt_test {
 

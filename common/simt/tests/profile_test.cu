@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "simt/shared_memory.hpp"
-#include "tests/simt_test.hpp"
+#include "simt/tests/testing.hpp"
 
 namespace simt_test {
 
@@ -618,7 +618,7 @@ TEST_CASE("profiles hold what happens between start and stop", "[simt]") {
   CHECK(counts(one, "in", Access::kLoad).requests == 2);
   for (const auto& [key, value] : one.accesses) {
     CHECK(contains(simt::kernel_name(key.kernel), "strided_kernel<float>"));
-    CHECK(contains(simt::source_line(key.pc), "simt_profile_test.cu:"));
+    CHECK(contains(simt::source_line(key.pc), "profile_test.cu:"));
     CHECK(key.space == Space::kGlobal);
   }
 }

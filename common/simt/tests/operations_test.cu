@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "tests/simt_test.hpp"
+#include "simt/tests/testing.hpp"
 
 namespace simt_test {
 
