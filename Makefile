@@ -203,6 +203,7 @@ check-format:  ## fail if a source is not formatted, a page too long, or a link 
 	  print "warning: the subject of commit " hash " has " length " characters, more than 72" }'
 	@clang-format --version | grep -q ' $(basename $(basename $(subst clang-format==,,$(call pinned,clang-format))))[.]' || \
 	  echo 'warning: another version than $(call pinned,clang-format), which the sources are formatted with'
+	@! grep -rn '^#include "' common/simt --exclude-dir=tests | grep -v '"simt/'  # it stands alone
 	@clang-format --dry-run -Werror $(FORMATTED)
 
 lint:  ## ruff reads the Python and node the JavaScript, where they are installed

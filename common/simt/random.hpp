@@ -5,8 +5,8 @@
 
 namespace simt {
 
-// splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): mix64(state), where the
-// state grows by kGoldenGamma from one number to the next.
+// splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014):
+// mix64(state), where the state grows by kGoldenGamma from one number to the next.
 inline constexpr std::uint64_t kGoldenGamma = 0x9E3779B97F4A7C15u;
 
 constexpr std::uint64_t mix64(std::uint64_t state) {

@@ -262,7 +262,9 @@ std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs) {
     FILE* const pipe = popen((command + " 2>/dev/null").c_str(), "r");
     if (!pipe) break;
     // For each address a line with it, then lines from the innermost function outwards. The
-    // kernel's own is the first outside of simt.
+    // kernel's own is the first outside of simt (whose tests have a folder of their own).
+    static const std::string_view own_file = __FILE__;
+    static const std::string_view own_folder = own_file.substr(0, own_file.find_last_of('/'));
     SourceLine* found = nullptr;
     char buffer[4096];
     for (std::size_t i = first; std::fgets(buffer, sizeof buffer, pipe);) {
@@ -270,7 +272,7 @@ std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs) {
       if (text.starts_with("0x") && i < end) {
         found = &known[unknown[i++]];
       } else if (found && found->file.empty() && !text.starts_with("??") &&
-                 text.find("/simt/") == text.npos) {
+                 text.substr(0, text.find_last_of('/')) != own_folder) {
         const std::size_t colon = text.find_last_of(':');
         found->file = text.substr(0, colon);
         found->line = static_cast<unsigned>(std::strtoul(text.c_str() + colon + 1, nullptr, 10));

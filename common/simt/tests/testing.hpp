@@ -1,5 +1,5 @@
-// What the tests of simt share, and all that they use from outside of it: launches and buffers as the steps
-// have them, and Catch2.
+// What the tests of simt share, and all that they use from outside of it: launches and buffers as
+// the steps have them, and Catch2.
 #pragma once
 
 #include <sys/wait.h>
