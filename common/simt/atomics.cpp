@@ -5,7 +5,6 @@
 
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
-#include "simt/half.hpp"
 #include "simt/internal.hpp"
 
 namespace simt {
@@ -81,8 +80,6 @@ SIMT_OPERATION(float, atomic_add, a + b)
 SIMT_OPERATION(double, atomic_add, a + b)
 SIMT_OPERATION(float, atomic_exchange, ((void)a, b))
 SIMT_OPERATION(double, atomic_exchange, ((void)a, b))
-SIMT_OPERATION(std::uint16_t, atomic_add_half,
-               half_bits(static_cast<double>(half_value(a)) + half_value(b)))
 SIMT_OPERATION(unsigned, atomic_increment, a >= b ? 0u : a + 1)
 SIMT_OPERATION(unsigned, atomic_decrement, a == 0 || a > b ? b : a - 1)
 

@@ -1,7 +1,5 @@
-// CUDA on the CPU: vector types, integer and bit functions, rounding, half precision, copies of
-// memory in kernels, __trap.
-#include <cuda_fp16.h>
-
+// CUDA on the CPU: vector types, integer and bit functions, rounding, copies of memory in kernels,
+// __trap.
 #include <cassert>
 #include <cmath>
 #include <cstring>
@@ -102,58 +100,6 @@ TEST_CASE("arithmetic rounds as it is asked to", "[simt]") {
   CHECK(__float2uint_rz(-5.0f) == 0);
   CHECK(__ull2float_ru((1ull << 63) + 1) > std::ldexp(1.0f, 63));
   CHECK(__ll2float_rz(-((1ll << 40) + 1)) == -std::ldexp(1.0f, 40));
-}
-
-TEST_CASE("half precision", "[simt]") {
-  // Every number is its own conversion; what lies between two goes to the nearest, or the even one.
-  for (unsigned bits = 0; bits < 0x7c00; ++bits) {
-    const __half low = __ushort_as_half(static_cast<unsigned short>(bits));
-    if (__half_as_ushort(__float2half(__half2float(low))) != bits) FAIL(bits);
-    const double next = bits == 0x7bff
-                            ? 65536
-                            : __half2float(__ushort_as_half(static_cast<unsigned short>(bits + 1)));
-    const double middle = (static_cast<double>(__half2float(low)) + next) / 2;
-    const auto rounded = [](double x) { return __half_as_ushort(__double2half(x)); };
-    if (rounded(middle) != (bits & 1 ? bits + 1 : bits)) FAIL(bits);
-    if (rounded(std::nextafter(middle, 0.0)) != bits) FAIL(bits);
-    if (rounded(-std::nextafter(middle, 1e9)) != (0x8000 | (bits + 1))) FAIL(bits);
-  }
-  CHECK(__hisnan(__float2half(NAN)));
-  CHECK(__hisinf(__float2half(-1e9f)) == -1);
-  Random random(7);
-  const auto draw = [&] {
-    return __ushort_as_half(
-        static_cast<unsigned short>(random.below(0x7800) | random.below(2) << 15));
-  };
-  for (int i = 0; i < 2000; ++i) {
-    const __half a = draw(), b = draw(), c = draw();
-    const double x = __half2float(a), y = __half2float(b), z = __half2float(c);
-    CHECK(__half_as_ushort(a + b) == __half_as_ushort(__double2half(x + y)));
-    CHECK(__half_as_ushort(a * b) == __half_as_ushort(__double2half(x * y)));
-    CHECK((a < b) == (x < y));
-    const __half fused = __hfma(a, b, c);
-    const long double exact =
-        static_cast<long double>(x) * y + z;  // 64 bits; near enough to decide
-    const long double error = std::fabs(static_cast<long double>(__half2float(fused)) - exact);
-    for (const int step : {-1, 1}) {
-      const __half other = __ushort_as_half(static_cast<unsigned short>(fused.bits + step));
-      if (__hisinf(fused) || __hisinf(other) || __hisnan(other)) continue;
-      CHECK(error <=
-            std::fabs(static_cast<long double>(__half2float(other)) - exact) * (1 + 1e-15L));
-    }
-  }
-  const half2 v = __hfma2(__floats2half2_rn(1, 2), __float2half2_rn(3), make_half2(1.0f, 1.0f));
-  CHECK((__low2float(v) == 4 && __high2float(v) == 7));
-}
-
-__global__ void half_sum_kernel(__half* sum) {
-  atomicAdd(sum, __float2half(0.5f));
-}
-
-TEST_CASE("atomicAdd of half precision", "[simt]") {
-  Buffer<unsigned short> sum("sum", std::vector<unsigned short>(1));
-  launch(half_sum_kernel, {4, 64}, reinterpret_cast<__half*>(sum.data()));
-  CHECK(__half2float(__ushort_as_half(sum.download()[0])) == 128);
 }
 
 __global__ void copy_bytes_kernel(const int* from, int* to, int bytes) {

@@ -1,4 +1,0 @@
-// Half precision on the CPU.
-#pragma once
-
-#include "simt/half.hpp"
