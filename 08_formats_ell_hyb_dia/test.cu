@@ -398,7 +398,7 @@ TEMPLATE_TEST_CASE("step 08: 16 bits of a column where 32 of them are near", "[0
   }
 }
 
-#ifndef SPMV_CUDA
+#ifdef SIMT_INSTRUMENTED
 TEST_CASE("step 08: fewer bytes of columns are requested", "[08]") {
   const Matrix<double> matrix = matrix_of(generate<double>("stencil2d:64x64"));
   const device::DeviceCsr<double> csr(matrix.csr);
