@@ -679,7 +679,8 @@ def work(jobs, runner, lanes, limit):
     except BaseException:
         runner.children.stop()
         for thread in threads:
-            thread.join()
+            if thread.ident is not None:  # an interrupt may come before a thread has started
+                thread.join()
         raise
     finally:
         progress.close()
