@@ -253,6 +253,7 @@ bool conflict(const WordAccess& a, const WordAccess& b) {
 
 Moment Observer::now(const Lane& lane) const {
   Moment moment;
+  moment.serial = races_->next_moment();
   moment.block = block_number_;
   moment.phase = phase_;
   moment.epoch = epoch_;
@@ -292,6 +293,7 @@ bool Observer::is_known(const Moment& moment, const Lane& lane) {
     if (told->fence->covers(moment) && has(lane, told->reading)) return true;
   }
   for (auto reading = readings().rbegin(); reading != readings().rend(); ++reading) {
+    if (reading->at.serial < moment.serial) break;  // nobody knew before it happened
     if (!has(lane, *reading)) continue;
     const Moment& at = reading->at;
     const std::uint64_t visit = races_->next_visit();
@@ -309,6 +311,7 @@ bool Observer::is_known(const Moment& moment, const Lane& lane) {
         }
         clock->visitors.push_back(visitor);
         const Release& release = *clock->release;
+        if (release.serial < moment.serial) break;
         const bool own_block = release.block == reader.block;
         if ((clock->block_only || reader.block_only) && !own_block) continue;
         for (const Fence& fence : own_block ? release.fences : release.wide_fences) {

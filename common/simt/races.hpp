@@ -58,6 +58,7 @@ enum class Strength : std::uint8_t {
 // A point in the execution of a thread. `phase` counts the barriers of its grid, `epoch` those of
 // its block, `time` the __syncwarp of its warp, `step` what the thread itself did.
 struct Moment {
+  std::uint64_t serial = 0;  // among all moments of the launch: one thread of the host makes them
   std::uint64_t block = 0;
   std::uint32_t phase = 0, epoch = 0, time = 0, step = 0;
   std::uint16_t grid = 0;  // of co-resident ones
@@ -99,6 +100,7 @@ struct Known {
 };
 // What one finds out by reading a word that was written after a fence.
 struct Release {
+  std::uint64_t serial = 0;  // of no moment before it
   std::uint64_t block = 0;
   std::vector<Fence> fences, wide_fences;
   std::vector<Known> known, widely_known;  // by reading, before those fences
@@ -201,7 +203,10 @@ class GlobalRaces {
   // and word.
   using Load = std::tuple<std::uint64_t, unsigned, std::uintptr_t>;
   std::map<Load, std::string> unchecked;
-  Release& add_release() { return releases_.emplace_back(); }
+  Release& add_release() {
+    return releases_.emplace_back(Release{next_moment(), 0, {}, {}, {}, {}});
+  }
+  std::uint64_t next_moment() { return ++moments_; }
   const Clock* add_clock(const Release* release, const Clock* before, bool block_only);
   std::uint64_t next_visit() { return ++visits_; }
 
@@ -213,7 +218,7 @@ class GlobalRaces {
   std::deque<Release> releases_;
   std::deque<Clock> clocks_;
   std::unordered_map<std::uintptr_t, const Clock*> published_;
-  std::uint64_t visits_ = 0;
+  std::uint64_t visits_ = 0, moments_ = 0;
 };
 
 }  // namespace simt
