@@ -293,7 +293,7 @@ bool Observer::is_known(const Moment& moment, const Lane& lane) {
     if (told->fence->covers(moment) && has(lane, told->reading)) return true;
   }
   for (auto reading = readings().rbegin(); reading != readings().rend(); ++reading) {
-    if (reading->at.serial < moment.serial) break;  // nobody knew before it happened
+    if (reading->at.serial < moment.serial) break;  // made before the access
     if (!has(lane, *reading)) continue;
     const Moment& at = reading->at;
     const std::uint64_t visit = races_->next_visit();

@@ -42,7 +42,7 @@ TEST_CASE("peers: oneMKL is there, or the error says how to have it", "[peers]")
   CHECK(error_for("csr_sequential,mkl_csr").find("`make mkl` fetches it") != std::string::npos);
 }
 
-TEST_CASE("peers: who asks for SpMVOp without it learns how to have it", "[peers]") {
+TEST_CASE("peers: asking for a missing SpMVOp tells how to install it", "[peers]") {
   for (const std::string pattern : {"cusparse_spmvop_alg1", "cusparse_spmvop*"}) {
     CHECK(error_for(pattern).find("'" + pattern + "'") != std::string::npos);
     CHECK(error_for(pattern).find("`make cusparse` fetches it") != std::string::npos);
