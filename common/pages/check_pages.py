@@ -9,6 +9,10 @@ Limits hold for the main text of a page: everything a reader sees before opening
 are not seen. A word is what stands between spaces and has a letter or a digit in it. Appendices
 (NOTES.md) may be as long as they need to be.
 
+A number with a unit of measurement stands within the markers of sentences.py, which say where it comes from: a query,
+or <!-- constant: why -->. Free are code, generated blocks, numbers of three digits that stand in an output of the same page, and a page
+that says <!-- numbers: why none of them has a marker -->.
+
 Links are checked in every Markdown file and exercise.ini: a relative target must exist, and so must the
 heading that an anchor names.
 """
@@ -34,6 +38,17 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
+
+# A number or several of one unit. "times" and "x" count where they compare, not where they count ("32 times").
+UNIT = r"(?:µs|μs|us|ms|ns|microseconds?|milliseconds?|nanoseconds?|[TGM]B/s|[TG]?FLOP/s)\b|\s?%|\s?percent\b"
+COMPARES = r"\btimes\s+(?:as\s+(?:fast|slow|long)|(?:the\s+)?(?:speed|time|best)\b|faster|slower|longer)|(?<=\d)x\b"
+FIGURE = r"\d[\d.,]*(?<![.,])"
+MEASURE = re.compile(
+    rf"(?<![\w.^*-])({FIGURE}(?:,?\s+(?:and|or|to)\s+{FIGURE})*)(?:\s*(?:{UNIT})|\s*(?:{COMPARES})|(?<=\.\d)\d*\s+times\b)")
+BOUND = re.compile(r"<!-- (?:=|constant:) .*?<!--/-->", re.DOTALL)
+BLOCK = re.compile(r"^<!-- (output|code|table|claims)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
+EXEMPT = re.compile(r"^<!-- numbers: .+? -->$", re.DOTALL | re.MULTILINE)
+WRITTEN_BY_SCRIPTS = ("plots/CALIBRATION.md", "plots/figures/TABLES.md")
 
 
 def pages(root):
@@ -96,10 +111,28 @@ def link_faults(path, text):
             yield number, f"{file or 'this page'} has no heading #{anchor}"
 
 
+def unbound_numbers(text):
+    """(line, number with its unit) of each that nothing keeps up to date."""
+    if EXEMPT.search(text):
+        return
+    printed = {figure.replace(",", "") for block in BLOCK.finditer(text) if block[1] == "output"
+               for figure in re.findall(FIGURE, block[0]) if sum(map(str.isdigit, figure)) > 2}
+    seen = text
+    for pattern in (BLOCK, FENCE, BOUND, COMMENT, re.compile(r"^    .*$", re.MULTILINE), re.compile(r"`[^`\n]*`")):
+        seen = pattern.sub(blank, seen)
+    for match in MEASURE.finditer(seen):
+        figures = {figure.replace(",", "") for figure in re.findall(FIGURE, match[1])}
+        if not figures <= printed | {"0", "100"}:
+            yield seen.count("\n", 0, match.start()) + 1, " ".join(match[0].split())
+
+
 def faults(path, root):
     """What is wrong with a page, a text per fault."""
     text = path.read_text(encoding="utf-8")
     name = path.relative_to(root)
+    if path.suffix == ".md" and str(name) not in WRITTEN_BY_SCRIPTS:
+        for number, figure in unbound_numbers(text):
+            yield f"{name}:{number}: '{figure}' has no marker that says where it comes from; common/pages/sentences.py tells how"
     for number, fault in link_faults(path, text):
         yield f"{name}:{number}: {fault}"
     most_words, most_lines = limits_of(path, root)

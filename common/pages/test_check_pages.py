@@ -51,6 +51,26 @@ class Pages(unittest.TestCase):
         faults = self.faults(page, **{"01_step__b.md": "# X\n# [X](y)\n```\n# in code\n```\n"})
         self.assertEqual(faults, ["01_step/README.md:3: this page has no heading #that"])
 
+    def unbound(self, text):
+        return [figure for _, figure in c.unbound_numbers(text)]
+
+    def test_numbers_with_a_unit_need_a_marker(self):
+        for text in ("5 µs", "0.5 ms", "12 GB/s", "3%", "1.2 times as fast", "1.2 times", "twice, 3 times the speed", "1.8x",
+                     "1.0\nto 1.5 us", "4,000 GFLOP/s", "by up to 15 percent", "about 12% more"):
+            self.assertEqual(len(self.unbound(f"it is {text} here")), 1, text)
+        self.assertEqual(self.unbound("a\nfrom 1 to 2 times as long"), ["1 to 2 times as long"])
+        self.assertIn("01_step/README.md:2: '5 ms' has no marker", self.faults("a\n5 ms\n")[0])
+
+    def test_what_is_no_measured_number(self):
+        for text in ("32 times as many", "0 times an infinite x", "called 22,500 times", "a grid of 32x32", "100%", "f64",
+                     "`took 5 ms`", "    took 5 ms", "```text\n5 ms\n```", "12 bytes", "<!-- constant: data sheet -->144 GB/s<!--/-->",
+                     "<!-- = a/b matrices=m -->1.8<!--/--> times as fast", "sm_90x", "<!-- numbers: history -->\n5 ms"):
+            self.assertEqual(self.unbound(text), [], text)
+
+    def test_numbers_that_an_output_of_the_page_prints(self):
+        output = "<!-- output: x -->\n```text\n12.5 ms 7 ms\n```\n<!-- end -->\n"
+        self.assertEqual(self.unbound(output + "12.5 ms, 7 ms, 12.6 ms"), ["7 ms", "12.6 ms"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -2,9 +2,13 @@
 
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
+import sentences
 import update_readmes as u
+from page_tables import head_of
+from records import read_records
 from sample_records import record, write
 
 
@@ -29,7 +33,7 @@ class Tables(unittest.TestCase):
         self.assertIn("GFLOP/s, warm; f64; [Some GPU](/plots/README.md#devices-and-versions).", text)
 
     def test_best_of_a_format_is_called_so(self):
-        heads = [u.head_of(f"best:{pattern}") for pattern in ("cusparse*", "cusparse_c*", "cusparse_csr_*", "csr_*")]
+        heads = [head_of(f"best:{pattern}") for pattern in ("cusparse*", "cusparse_c*", "cusparse_csr_*", "csr_*")]
         self.assertEqual(heads, ["best cuSPARSE", "best cuSPARSE", "best cuSPARSE CSR", "best of csr_*"])
 
     def test_times_less_is_better(self):
@@ -160,6 +164,61 @@ class Masks(unittest.TestCase):
         self.assertEqual(u.masked(verified + "all 9 results."), u.masked(verified + "all 10 results."))
         self.assertNotEqual(u.masked(verified + "all 9 results."), u.masked(verified + "8 of 9 results; WRONG: 1."))
         self.assertNotEqual(u.masked("46 passed, 0 failed"), u.masked("46 passed, 1 failed"))
+
+
+class Sentences(unittest.TestCase):
+    RECORDS = [
+        record("a", "m", 0.01), record("b", "m", 0.02), record("best_a", "m", 0.0125),
+        record("a", "n,x=1", 0.01), record("b", "n,x=1", 0.08),
+    ]
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        write(Path(directory.name) / "GPU" / "a.jsonl", self.RECORDS)
+        records = read_records("GPU", Path(directory.name))
+        patch = unittest.mock.patch.object(sentences, "records_of", lambda *_: records)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_values_ratios_and_what_is_taken_of_several(self):
+        self.assertEqual(sentences.answer("a matrices=m"), "10.0")
+        self.assertEqual(sentences.answer("a matrices=m column=gflops digits=1"), "1")
+        self.assertEqual(sentences.answer("a/b matrices=m"), "2.00")
+        self.assertEqual(sentences.answer("a/b matrices=m column=gflops digits=2"), "2.0")
+        self.assertEqual(sentences.answer("a/b matrices=m,n take=mean"), "4.00")
+        self.assertEqual(sentences.answer("a/b matrices=m,n;x=1 take=range digits=2"), "2.0 to 8.0")
+        self.assertEqual(sentences.answer("b|best_a/a matrices=m as=less"), "20")
+        self.assertEqual(sentences.answer("a|b matrices=m take=most per=4"), "5.00")
+        with self.assertRaisesRegex(u.BlockError, "2 values; say take="):
+            sentences.answer("a matrices=m,n")
+
+    def test_matrices_of_the_nearest_table(self):
+        table = "device=GPU matrices=m,n kernels=a precision=f64 column=gflops"
+        self.assertEqual(sentences.answer("a/b in=below take=least", "", [], [table]), "2.00")
+        with self.assertRaisesRegex(u.BlockError, "no table above"):
+            sentences.answer("a/b in=above", "", [], [table])
+
+    def test_printed_and_published(self):
+        page = "<!-- output: x -->\n```text\nell 1.72x of 1,024\n```\n<!-- end -->\nell 9.99x\n"
+        self.assertEqual(sentences.answer(r"printed /ell.*of\s([\d,]+)/ digits=4", page), "1024")
+        self.assertEqual(sentences.answer(r"printed /ell\s([\d.]+)x/ as=more", page), "72")
+        with self.assertRaisesRegex(u.BlockError, "no generated block has"):
+            sentences.answer("printed /9.99/", page)
+        self.assertEqual(sentences.answer("published table=he_gao_2016_speedups value=speedup rival=CSR-scalar precision=f32"), "4.24")
+
+    def test_refusals(self):
+        for query, why in (("a", "needs matrices="), ("a matrices=m colour=red", "unknown: colour"), ("c matrices=m", "no record of c"),
+                           ("a matrices=m,n take=sum", "take=sum"), ("a/b matrices=m as=half", "as=half"), ("a m", "no KEY=VALUE: m")):
+            with self.assertRaisesRegex(u.BlockError, why):
+                sentences.answer(query)
+
+    def test_filled_in_place(self):
+        text, changed, failed = u.update("It is <!-- = a/b\nmatrices=m digits=2 -->3<!--/--> times as fast.\n")
+        self.assertEqual(text, "It is <!-- = a/b\nmatrices=m digits=2 -->2.0<!--/--> times as fast.\n")
+        self.assertIn("3 becomes 2.0", changed[0])
+        self.assertEqual(failed, [])
+        self.assertEqual(len(u.update("<!-- = nothing -->3<!--/-->")[2]), 1)
 
 
 class Blocks(unittest.TestCase):

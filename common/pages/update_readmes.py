@@ -31,37 +31,30 @@ A block begins with one of these markers on a line of its own and ends with <!--
     <!-- claims: device=NVIDIA_H200 -->
         The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py).
 
+A number within a sentence stands between markers of its own: sentences.py.
+
 Times differ from run to run and from machine to machine, and so does the processor's name. What is
 written is what was printed, but two outputs that differ only in such things count as the same (see
 masked()), and the block keeps its text.
 """
 
 import argparse
-import fnmatch
-import functools
-import math
 import os
 import re
-import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import claims
+from page_tables import VERSIONS, BlockError, make_table
 from record_format import write_whole
-from records import ROOT, Data, RecordError, bandwidth, baseline_share, gflops, milliseconds, number
-from records import published, read_records, short
-from tables import Table
+from records import ROOT, Data, RecordError
+from sentences import fill_numbers
 
 BLOCK = re.compile(
     r"^<!-- (output|code|table|claims)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
 )
 END = "<!-- end -->"
-VERSIONS = "/plots/README.md#devices-and-versions"
-
-
-class BlockError(Exception):
-    """A block that cannot be filled; the text says why."""
 
 
 # --- Output of a command --------------------------------------------------------------------------
@@ -151,161 +144,6 @@ def quote_code(arguments):
     return f"```cpp\n{body}\n```\n"
 
 
-# --- Tables from records --------------------------------------------------------------------------
-
-# name -> (what it is, value of a record, whether more is better). The row-free baseline is a record, too, named baseline.
-COLUMNS = {
-    "gflops": ("GFLOP/s, warm", gflops, True),
-    "gflops_cold": ("GFLOP/s, cold", lambda r: gflops(r, "cold"), True),
-    "warm_us": ("microseconds, warm", lambda r: 1e3 * milliseconds(r), False),
-    "cold_us": ("microseconds, cold", lambda r: 1e3 * milliseconds(r, "cold"), False),
-    "gb_per_s": ("GB/s of compulsory bytes, warm", bandwidth, True),
-    "of_baseline": ("percent of the row-free baseline's speed, warm", lambda r: 100 * baseline_share(r), True),
-    "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
-    # Of records of an iteration, with program=.
-    "total_ms": ("milliseconds of all steps", lambda r: r["total_ms"], False),
-    "step_us": ("microseconds per step", lambda r: 1e3 * r["total_ms"] / r["steps"], False),
-}
-
-
-def break_even(record, rival):
-    """Products after which a kernel is ahead of a rival, both with their setup; None if never."""
-    if not rival or milliseconds(rival) <= milliseconds(record):
-        return None
-    setup, rivals = (r["setup_ms"] + r["preprocess_ms"] for r in (record, rival))
-    return max(math.ceil((setup - rivals) / (milliseconds(rival) - milliseconds(record))), 1)
-
-
-def find_matrix(records, name):
-    """The full name of the one matrix that is called `name`, or `name` up to its first comma."""
-    names = {r["matrix"] for r in records}
-    found = {name} & names or {full for full in names if short(full) == name}
-    if len(found) != 1:
-        raise BlockError(f"{len(found)} matrices called {name} in the records, not one")
-    return found.pop()
-
-
-def published_speedups(name, precision, kernels):
-    """A row of plots/published/NAME.csv's speedups, one for each of `kernels` where there is one."""
-    rows = published(name).where(precision=precision)
-    given = {row["kernel"]: row["speedup"] for row in rows}
-    return ["the paper", "", *(given.get(kernel, "") for kernel in kernels)]
-
-
-def best_of(kernel):
-    """The patterns of best:PATTERN|... or best(HEAD):PATTERN|..., else None."""
-    best = re.fullmatch(r"best(?:\(.*?\))?:(.*)", kernel)
-    return best and best[1].split("|")
-
-
-def matches(name, kernel):
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in best_of(kernel) or [kernel])
-
-
-def head_of(kernel):
-    """What stands above a kernel's column: of cuSPARSE's best its format, if the pattern has one."""
-    named = re.match(r"best\((.*?)\):", kernel)
-    if named:
-        return named[1].replace("_", " ")
-    best = re.fullmatch(r"best:cusparse(?:_(csr|coo|sell|bsr))?.*", kernel)
-    if best:
-        return "best cuSPARSE" + (f" {best[1].upper()}" if best[1] else "")
-    return "row-free baseline" if kernel == "baseline" else kernel.replace("best:", "best of ")
-
-
-records_of = functools.lru_cache(read_records)  # a README has many tables of one device
-
-
-def make_table(arguments, results=None):
-    """A Markdown table and the line that says what it shows."""
-    wanted = dict(word.split("=", 1) for word in arguments.split())
-    unknown = set(wanted) - {"device", "kernels", "matrices", "precision", "column"}
-    unknown -= {"speedup_of", "published", "program", "pays_off_against"}
-    if unknown:
-        raise BlockError(f"unknown: {', '.join(sorted(unknown))}")
-    try:
-        kernels, matrices = wanted["kernels"].split(","), wanted["matrices"].split(",")
-        # A comma within a name is written as a semicolon.
-        matrices = [name.replace(";", ",") for name in matrices]
-        precision, column = wanted["precision"], wanted["column"]
-        everything = records_of(wanted["device"], results, wanted.get("program", ""))
-    except KeyError as missing:
-        raise BlockError(f"a table needs {missing.args[0]}=") from None
-    if column not in COLUMNS:
-        raise BlockError(f"no column {column}; there are {', '.join(COLUMNS)}")
-    title, value, more_is_better = COLUMNS[column]
-    fast = wanted.get("speedup_of")
-    rival = wanted.get("pays_off_against")
-    if rival:
-        title, more_is_better = f"Products after which setup pays off against {rival}", False
-    records = [r for r in everything if r["precision"] == precision]
-
-    def cell(matrix, kernel):
-        """The value and a note on it, of the record that the column `kernel` shows."""
-        mine = [r for r in records if r["matrix"] == matrix]
-        if kernel == "baseline":
-            beside = [r for r in mine if "baseline_warm_ms" in r and r["format"] == "CSR"]
-            if not beside:
-                return None, ""
-            baseline = dict(beside[-1], **{f"{state}_ms": beside[-1][f"baseline_{state}_ms"] for state in ("warm", "cold")})
-            return value(baseline), ""
-        fit = [r for r in mine if matches(r["kernel"], kernel)]
-        if not fit:
-            return None, ""
-        best = (max if more_is_better else min)(fit, key=value)
-        if rival:
-            return break_even(best, next((r for r in mine if r["kernel"] == rival), None)), ""
-        if best_of(kernel):
-            return value(best), best["kernel"].removeprefix("cusparse_")
-        return value(best), re.sub(" (a|per) row$", "", best["choice"])
-
-    full_names = {find_matrix(records, name) for name in matrices}
-    asked = kernels + ([fast] if fast else [])
-    shown = [r for r in records if r["matrix"] in full_names and any(matches(r["kernel"], k) for k in asked)]
-    heads = ["matrix", "nonzeros per row", *(head_of(kernel) for kernel in kernels)]
-    rows = []
-    ratios = {kernel: [] for kernel in kernels}
-    for name in matrices:
-        full = find_matrix(records, name)
-        matrix = next(r for r in records if r["matrix"] == full)
-        cells = [cell(full, kernel) for kernel in kernels]
-        if fast:
-            own = cell(full, fast)[0]
-            cells = [(own and figure and (own / figure if more_is_better else figure / own), "")
-                     for figure, _ in cells]
-            for kernel, (ratio, _) in zip(kernels, cells):
-                ratios[kernel] += [ratio] if ratio else []
-        # Bold: the best of the kernels named one by one.
-        ours = [c[0] for c, k in zip(cells, kernels) if c[0] is not None and ":" not in k and k != "baseline"]
-        best = (max if more_is_better else min)(ours) if len(ours) > 1 and not fast and not rival else None
-        texts = []
-        for (figure, note), kernel in zip(cells, kernels):
-            text = "—" if figure is None else str(figure) if rival else number(figure)
-            if figure is not None and figure == best and ":" not in kernel and kernel != "baseline":
-                text = f"**{text}**"
-            texts.append(f"{text} ({note})" if note else text)
-        star = "" if matrix["source"] != "stand-in" else " (stand-in)"
-        rows.append([name + star, f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}", *texts])
-
-    if fast:
-        title = f"How many times as fast as the others {fast} is: {title}"
-        means = [number(statistics.geometric_mean(r)) if r else "—" for r in ratios.values()]
-        rows.append(["geometric mean", "", *means])
-    if "published" in wanted:
-        rows.append(published_speedups(wanted["published"], precision, kernels))
-
-    def all_of(field):
-        return ", ".join(sorted({r[field] for r in shown if field in r}))
-
-    # Drivers and versions are below the fold; update() makes the link relative to the page.
-    caption = f"{title}; {precision}; [{all_of('device')}]({VERSIONS})."
-    if column == "gb_per_s":
-        caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
-    if any(not best_of(k) and k != "baseline" for k in kernels) and len(kernels) > 1 and not fast and not rival:
-        caption += " Bold: the best of the kernels here."
-    return f"{caption}\n\n{Table(title, heads, rows).markdown()}".replace("|  |", "| |")
-
-
 def make_claims(arguments, results=None):
     match = re.fullmatch(r"device=(\S+)", arguments)
     if not match:
@@ -359,7 +197,8 @@ def update(text, fill_block=fill, to_root=""):
         changed.append(marker.strip())
         return marker + new + END
 
-    return BLOCK.sub(replace, text), changed, failed
+    text = BLOCK.sub(replace, text)
+    return fill_numbers(text, changed, failed), changed, failed
 
 
 def main():
