@@ -108,7 +108,7 @@ def section(step, page, heading):
     text = (ROOT / step.directory / page).read_text(encoding="utf-8")
     text = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
     text = re.sub(r"^<!-- code: .*?<!-- end -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
-    text = re.sub(r"^<!-- .*? -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^<!--((?!-->).)*-->\n|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL)
     here = (ROOT / step.directory / page).parent
     text = PICTURE.sub(lambda m: f"![{m[1]}]({(here / m[2]).resolve().relative_to(ROOT)})", text)
     return re.sub(r"(?<!!)\[([^]]+)\]\((?!http)[^)]+\)", r"\1", text).strip()

@@ -26,7 +26,7 @@ import statistics
 from page_tables import COLUMNS, BlockError, find_matrix, matches, records_of
 from records import ROOT, RESULTS, RecordError, frame, number, published, rows_of
 
-NUMBER = re.compile(r"<!-- = (.*?) -->(.*?)<!--/-->", re.DOTALL)
+NUMBER = re.compile(r"(?<!`)<!-- = (.*?) -->(.*?)<!--/-->", re.DOTALL)
 TABLE = re.compile(r"^<!-- table: *(.*?) *-->$", re.DOTALL | re.MULTILINE)
 GENERATED = re.compile(r"^<!-- (?:output|table|claims)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 OWN_KEYS = {"take", "digits", "times", "per", "as", "in"}
