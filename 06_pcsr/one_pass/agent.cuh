@@ -78,10 +78,10 @@ struct OnePassShared {
   }
 };
 
-// 16 bytes, which a lane reads from shared memory at once.
-template <typename T>
-struct alignas(16) Pack {
-  T value[16 / sizeof(T)];
+// 16 bytes or fewer, which a lane reads at once.
+template <typename T, int count = 16 / sizeof(T)>
+struct alignas(count * sizeof(T)) Pack {
+  T value[count];
 };
 
 // --- The warp agent -----------------------------------------------------------------------------
@@ -112,14 +112,10 @@ class OnePassAgent {
   __device__ __forceinline__ OnePassAgent(const OnePassArguments<T, Value>& arguments,
                                           OnePassShared<T>& shared, int tile, Vectors& vectors)
       : a_(arguments), shared_(shared), vectors_(vectors), tile_(tile), lane_(threadIdx.x % 32) {
-    const Tile border = a_.tiles[tile + lane_ % 2];  // its begin, and its end
-    // Broadcasting makes values warp-uniform, so that the compiler emits no reconvergence code for
-    // branches that depend on them.
-    const int first = __shfl_sync(kAll, border.row, 0);
-    const int end = __shfl_sync(kAll, border.row, 1);
-    nnz_begin_ = __shfl_sync(kAll, border.nnz_begin, 0);
-    nnz_end_ = __shfl_sync(kAll, border.nnz_begin, 1);
-    rows_ = TileRows{first & ~kCutRow, end & ~kCutRow, first < 0, end < 0};
+    const TileBorders borders = read_borders(a_.tiles, tile);
+    nnz_begin_ = borders.nnz_begin;
+    nnz_end_ = borders.nnz_end;
+    rows_ = borders.rows;
     row_ = rows_.first;
     iteration_begin_ = nnz_begin_ & ~7;  // begins with a whole sector
   }
@@ -306,8 +302,9 @@ class OnePassAgent {
       if (!(started_last >> side & 1)) continue;
       const int first = __shfl_sync(kAll, cut_row_.first, side);
       const int last = __shfl_sync(kAll, cut_row_.last, side);
-      finish_cut_row(side == 0 ? rows_.first : rows_.end, first, last, a_.partial_sums,
-                     a_.unstarted, vectors_);
+      const int row = side == 0 ? rows_.first : rows_.end;
+      finish_cut_row<1>(first, last, a_.partial_sums, a_.unstarted,
+                        [&](T total) { vectors_.store(row, total); });
     }
     // exercise: end
   }

@@ -98,6 +98,23 @@ struct TileRows {
   __device__ __forceinline__ bool is_piece() const { return head_cut && first == end; }
 };
 
+// Where a tile begins and ends.
+struct TileBorders {
+  TileRows rows;
+  int nnz_begin, nnz_end;
+};
+
+// Reads them, for a warp-uniform `tile`. Broadcasting makes values warp-uniform, so that the
+// compiler emits no reconvergence code for branches that depend on them.
+__device__ __forceinline__ TileBorders read_borders(const Tile* tiles, int tile) {
+  const Tile border = tiles[tile + threadIdx.x % 2];  // its begin, and its end
+  const int first = __shfl_sync(0xffffffffu, border.row, 0);
+  const int end = __shfl_sync(0xffffffffu, border.row, 1);
+  const int nnz_begin = __shfl_sync(0xffffffffu, border.nnz_begin, 0);
+  const int nnz_end = __shfl_sync(0xffffffffu, border.nnz_begin, 1);
+  return {TileRows{first & ~kCutRow, end & ~kCutRow, first < 0, end < 0}, nnz_begin, nnz_end};
+}
+
 // The tiles in which a cut row lies; `first` is also its element of `unstarted`.
 struct TilesOfRow {
   int first = -1;  // there is none
@@ -120,46 +137,48 @@ __device__ __forceinline__ TilesOfRow tiles_of_cut_row(unsigned tile_items, cons
           tile_of(row_offsets[row + 1] - 1, row, tile_items)};
 }
 
-// Adds up the partial sums of one cut row, in tiles `first` to `last`, and stores its sum; called
-// by all lanes of the warp that started last, after it has published its own. Each lane polls up to
-// 8 partial sums at a time, so that a row of 256 tiles costs one round trip to the L2 cache.
-template <typename T, typename Vectors>
-__device__ __forceinline__ void finish_cut_row(int row, int first, int last,
-                                               PartialSum<T>* partial_sums, unsigned* unstarted,
-                                               Vectors& vectors) {
+// Adds up the partial sums of one cut row, in tiles `first` to `last`, and hands the sum to
+// store(sum); called by all lanes of the warp that started last, after it has published its own.
+// Each lane polls up to 8 partial sums at a time, so that a row of 256 tiles costs one round trip
+// to the L2 cache. With several vectors (1, 2, 4 or 8) a tile has a partial sum for each, side by
+// side, every lane adds up those of vector lane % kVectors, and the first kVectors lanes store.
+template <int kVectors, typename T, typename Store>
+__device__ __forceinline__ void finish_cut_row(int first, int last, PartialSum<T>* partial_sums,
+                                               unsigned* unstarted, const Store& store) {
   const int lane = threadIdx.x % 32;
   T total = 0;
-  constexpr int kPolled = 8;  // per lane, at a time
-  for (int s = first + lane; s <= last; s += 32 * kPolled) {
+  constexpr int kPolled = 8;             // per lane, at a time
+  constexpr int kTiles = 32 / kVectors;  // that the lanes look at, at a time
+  for (int s = first + lane / kVectors; s <= last; s += kTiles * kPolled) {
     // The row is the tail of its first tile and the head of the others.
     const auto partial_sum = [&](int j) -> PartialSum<T>& {
-      const int tile = s + 32 * j;
-      return partial_sums[2LL * tile + (tile == first)];
+      const int tile = s + kTiles * j;
+      return partial_sums[(2LL * tile + (tile == first)) * kVectors + lane % kVectors];
     };
     PartialSum<T> read[kPolled] = {};
     while (true) {
 #pragma unroll
       for (int j = 0; j < kPolled; ++j) {
-        if (s + 32 * j <= last && !is_valid(read[j])) poll(read[j], partial_sum(j));
+        if (s + kTiles * j <= last && !is_valid(read[j])) poll(read[j], partial_sum(j));
       }
       bool all = true;
 #pragma unroll
-      for (int j = 0; j < kPolled; ++j) all &= s + 32 * j > last || is_valid(read[j]);
+      for (int j = 0; j < kPolled; ++j) all &= s + kTiles * j > last || is_valid(read[j]);
       if (all) break;
       __threadfence_block();  // polls again; cheaper than a sleep
     }
 #pragma unroll
     for (int j = 0; j < kPolled; ++j) {
-      if (s + 32 * j > last) continue;
+      if (s + kTiles * j > last) continue;
       total += value_of(read[j]);
       partial_sum(j) = PartialSum<T>{};  // for the next product
     }
   }
-  total = sum_of_warp(total);
-  if (lane == 0) {
-    vectors.store(row, total);
-    unstarted[first] = last - first + 1;
+  for (int distance = 16; distance >= kVectors; distance /= 2) {
+    total += __shfl_down_sync(0xffffffffu, total, distance);
   }
+  if (lane < kVectors) store(total);
+  if (lane == 0) unstarted[first] = last - first + 1;
 }
 
 }  // namespace spmv

@@ -7,6 +7,7 @@
 //   plan.prepare(stream);                                      // looks at the rows, once
 //   plan.multiply(alpha, values, x, beta, y, stream);          // as often as needed
 //   plan.multiply(values, x, y, z, epilogue, stream);          // z = epilogue(row, A x, y)
+//   plan.multiply_several(8, alpha, values, x, beta, y, stream);  // 8 vectors at once, row-major
 //
 // Every function returns a cudaError_t, also of launches; cudaSuccess if all is well.
 //
@@ -22,6 +23,7 @@
 
 #include "agent.cuh"
 #include "rows.cuh"
+#include "several.cuh"
 #include "tiles.cuh"
 #include "vectors.cuh"
 
@@ -209,6 +211,8 @@ struct OnePassOptions {
   // indices or row offsets. (Kernels before that one may, and so may copies and memsets.)
   bool overlap = false;
   OnePassPath path = OnePassPath::kAutomatic;
+  // The most vectors that multiply_several() will get: 1 (none), 2, 4 or 8.
+  int most_vectors = 1;
 };
 
 // What multiply() does for one matrix. Movable, not copyable.
@@ -236,13 +240,15 @@ class OnePassPlan {
   // Reads nothing of the matrix; waits for the default stream.
   // `workspace` is aligned to 16 bytes (as cudaMalloc's memory is) and stays the caller's.
   // Errors: cudaErrorInvalidValue for negative sizes, sizes beyond the limits, null pointers of
-  // arrays that are not empty, or a misaligned workspace; those of the CUDA runtime.
+  // arrays that are not empty, a misaligned workspace, or another number of vectors; those of the
+  // CUDA runtime.
   cudaError_t create(const CsrPattern& matrix, const OnePassOptions& options = {},
                      void* workspace = nullptr) {
     const long long positions = 1LL * matrix.rows + matrix.nnz;
     if (matrix.rows < 0 || matrix.cols < 0 || matrix.nnz < 0 || positions >= 0xffff0000ll ||
         (matrix.rows > 0 && !matrix.row_offsets) || (matrix.nnz > 0 && !matrix.column_indices) ||
-        reinterpret_cast<std::size_t>(workspace) % 16 != 0) {
+        reinterpret_cast<std::size_t>(workspace) % 16 != 0 ||
+        !(options.most_vectors == 1 || is_several(options.most_vectors))) {
       return cudaErrorInvalidValue;
     }
     OnePassPlan fresh;
@@ -262,7 +268,7 @@ class OnePassPlan {
     const std::size_t tiles = fresh.shape_.tile_count;
     char* next = static_cast<char*>(workspace);
     fresh.partial_sums_ = reinterpret_cast<PartialSum<T>*>(next);
-    next += 2 * tiles * sizeof(PartialSum<T>);
+    next += fresh.partial_sum_count() * sizeof(PartialSum<T>);
     fresh.tiles_ = reinterpret_cast<Tile*>(next);
     next += (tiles + 1) * sizeof(Tile);
     fresh.unstarted_ = reinterpret_cast<unsigned*>(next);
@@ -273,10 +279,12 @@ class OnePassPlan {
   }
 
   // Bytes of workspace that create() takes for this matrix on the current device: at most 2% of the
-  // matrix, and 32 KB.
-  static cudaError_t workspace_bytes(const CsrPattern& matrix, std::size_t* bytes) {
+  // matrix, and 32 KB; more for several vectors.
+  static cudaError_t workspace_bytes(const CsrPattern& matrix, std::size_t* bytes,
+                                     const OnePassOptions& options = {}) {
     OnePassPlan plan;
     plan.matrix_ = matrix;
+    plan.options_ = options;
     const cudaError_t error = plan.set_shape();
     *bytes = plan.workspace_bytes();
     return error;
@@ -284,7 +292,7 @@ class OnePassPlan {
   std::size_t workspace_bytes() const {
     const std::size_t tiles = shape_.tile_count;
     if (tiles == 0) return 0;
-    return 2 * tiles * sizeof(PartialSum<T>) + (tiles + 1) * sizeof(Tile) +
+    return partial_sum_count() * sizeof(PartialSum<T>) + (tiles + 1) * sizeof(Tile) +
            tiles * sizeof(unsigned) + most_statistics_blocks() * sizeof(RowsStatistics);
   }
 
@@ -333,16 +341,24 @@ class OnePassPlan {
     if (rows_width_ >= 0) return multiply_rows(values, vectors, stream);
     const auto kernel = pcsr_one_pass_kernel<T, Value, Epilogue>;
     if (const cudaError_t error = set_carveout(kernel); error != cudaSuccess) return error;
-    const OnePassArguments<T, Value> arguments{shape_.tile_count,
-                                               shape_.tile_items,
-                                               tiles_,
-                                               matrix_.row_offsets,
-                                               matrix_.column_indices,
-                                               values,
-                                               partial_sums_,
-                                               unstarted_};
     return launch(kernel, shape_.blocks, 32 * shape_.warps_per_block, shared_bytes(), stream,
-                  overlaps(), arguments, vectors);
+                  overlaps(), arguments(values), vectors);
+  }
+
+  // Y = alpha A X + beta Y with `vectors` vectors: 2, 4 or 8, and at most
+  // OnePassOptions::most_vectors. x: cols times `vectors` elements; y: rows times `vectors`; both
+  // row-major (X[row * vectors + v]) and aligned to 16 bytes. Never overlaps; in all else as
+  // multiply(). Error: cudaErrorInvalidValue for another number of vectors or misaligned ones.
+  cudaError_t multiply_several(int vectors, T alpha, const Value* values, const T* x, T beta, T* y,
+                               cudaStream_t stream) const {
+    const auto misaligned = [](const T* p) { return reinterpret_cast<std::size_t>(p) % 16 != 0; };
+    if (!is_several(vectors) || vectors > options_.most_vectors || misaligned(x) || misaligned(y)) {
+      return cudaErrorInvalidValue;
+    }
+    const SeveralVectors<T> all{x, y, alpha, beta};
+    if (vectors == 2) return launch_several<2>(values, all, stream);
+    if (vectors == 4) return launch_several<4>(values, all, stream);
+    return launch_several<8>(values, all, stream);
   }
 
   // Switches the overlap of later products on or off (OnePassOptions::overlap).
@@ -456,6 +472,35 @@ class OnePassPlan {
     return launch(kKernels[rows_width_], static_cast<int>((threads - 1) / per_block + 1), per_block,
                   0, stream, overlaps(), matrix_.rows, read_once_, matrix_.row_offsets,
                   matrix_.column_indices, values, vectors);
+  }
+
+  static bool is_several(int vectors) { return vectors == 2 || vectors == 4 || vectors == 8; }
+
+  // Two per tile: for the rows in which it begins and ends.
+  std::size_t partial_sum_count() const {
+    return std::size_t{2} * shape_.tile_count * options_.most_vectors;
+  }
+
+  template <int kVectors>
+  cudaError_t launch_several(const Value* values, const SeveralVectors<T>& vectors,
+                             cudaStream_t stream) const {
+    if (shape_.tile_count == 0) return cudaSuccess;
+    constexpr int kMostWarps = SeveralPolicy<T, kVectors>::kThreads / 32;
+    const int warps = shape_.warps_per_block < kMostWarps ? shape_.warps_per_block : kMostWarps;
+    return launch(pcsr_several_kernel<T, kVectors, Value>, (shape_.tile_count - 1) / warps + 1,
+                  32 * warps, warps * sizeof(SeveralShared<T, kVectors>), stream, false,
+                  arguments(values), vectors);
+  }
+
+  OnePassArguments<T, Value> arguments(const Value* values) const {
+    return {shape_.tile_count,
+            shape_.tile_items,
+            tiles_,
+            matrix_.row_offsets,
+            matrix_.column_indices,
+            values,
+            partial_sums_,
+            unstarted_};
   }
 
   template <typename... Parameters, typename... Arguments>

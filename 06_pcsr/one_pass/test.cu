@@ -421,6 +421,81 @@ TEST_CASE("one pass: an epilogue is called once per row, with its sum and old el
   }
 }
 
+// Y = alpha A X + beta Y for `vectors` vectors, twice, from a Y that may hold NaN where beta is 0.
+template <typename T, typename Value = T>
+void check_several(const Lengths& lengths, int vectors, T alpha, T beta) {
+  CAPTURE(lengths.size(), vectors, beta, sizeof(T), sizeof(Value));
+  const Csr<Value> host = csr_of<Value>(lengths);
+  const device::DeviceCsr<Value> a(host);
+  const std::vector<T> x = test_vector<T>(1LL * host.cols * vectors, 1);
+  std::vector<T> y0 = test_vector<T>(1LL * host.rows * vectors, 2);
+  if (beta == T{0}) y0.assign(y0.size(), std::numeric_limits<T>::quiet_NaN());
+  const Buffer<T> x_device("x", x);
+  OnePassPlan<T, Value> plan;
+  REQUIRE(plan.create({a.rows, a.cols, a.nnz, a.row_offsets.data(), a.column_indices.data()},
+                      {.most_vectors = 8}) == cudaSuccess);
+  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  std::vector<T> first;
+  for (int product = 0; product < 2; ++product) {
+    Buffer<T> y_device("y", y0);
+    REQUIRE(plan.multiply_several(vectors, alpha, a.values.data(), x_device.data(), beta,
+                                  y_device.data(), nullptr) == cudaSuccess);
+    REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
+    const std::vector<T> got = y_device.download();
+    if (product == 1) CHECK(got == first);
+    first = got;
+  }
+  int wrong = 0;
+  for (Index row = 0; row < host.rows; ++row) {
+    for (int v = 0; v < vectors; ++v) {
+      const std::size_t at = 1LL * row * vectors + v;
+      double sum = 0;
+      double bound = 0;
+      for (Index k = host.row_offsets[row]; k < host.row_offsets[row + 1]; ++k) {
+        const double product =
+            static_cast<double>(host.values[k]) * x[1LL * host.column_indices[k] * vectors + v];
+        sum += product;
+        bound += std::abs(product);
+      }
+      const double old = beta == T{0} ? 0 : static_cast<double>(beta) * y0[at];
+      const double factor = (lengths[row] + 8) * std::numeric_limits<T>::epsilon();
+      wrong += !(std::abs(first[at] - (alpha * sum + old)) <=
+                 factor * (std::abs(alpha) * bound + std::abs(old)));
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("one pass: several vectors, whole and cut rows", "[06]") {
+  const Lengths mixed =
+      joined(joined(random_lengths(300, 30, 5), {3000, 0, 0, 255, 256, 257, 1}), Lengths(40, 0));
+  for (const int vectors : {2, 4, 8}) {
+    check_several<double>(mixed, vectors, 3, 2);
+    check_several<float>(mixed, vectors, 3, 0);
+    check_several<double, float>(random_lengths(70, 300, 3), vectors, 1, 0);
+    check_several<double>({0, 9000}, vectors, 1, 0);  // a row in many tiles, and no others
+    check_several<float>(Lengths(5, 0), vectors, 1, 3);
+  }
+}
+
+TEST_CASE("one pass: several vectors, other numbers and misaligned ones are refused", "[06]") {
+  const Buffer<int> offsets("row_offsets", std::vector<int>{0, 0, 0});
+  Buffer<double> y("y", std::vector<double>(17));
+  OnePassPlan<double> plan;
+  const CsrPattern empty{2, 5, 0, offsets.data(), nullptr};
+  CHECK(plan.create(empty, {.most_vectors = 3}) == cudaErrorInvalidValue);
+  REQUIRE(plan.create(empty, {.most_vectors = 4}) == cudaSuccess);
+  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  const auto multiply = [&](int vectors, double* to) {
+    return plan.multiply_several(vectors, 1, nullptr, nullptr, 0, to, nullptr);
+  };
+  CHECK(multiply(4, y.data()) == cudaSuccess);
+  CHECK(multiply(4, y.data() + 1) == cudaErrorInvalidValue);
+  for (const int vectors : {-1, 0, 1, 3, 8}) {
+    CHECK(multiply(vectors, y.data()) == cudaErrorInvalidValue);
+  }
+}
+
 struct AddRow {
   __device__ double operator()(int row, double sum, double old) const { return row + sum + old; }
 };
