@@ -29,7 +29,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/con
 	$(link)
 
 .PHONY: help run test try watch data mkl cusparse info list build build-programs readmes clean format check-format fuzz bench-reader \
-  counting-cost bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
+  counting-cost learn hint test-learn bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
   test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands compile_commands lint
 
 help:  ## this list
@@ -68,6 +68,19 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_M
 	  bash 10_multigpu/minimal_test.sh $(MINIMAL) || status=1; \
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
+
+# EXERCISE: another one than the next, by the beginning of its name. ONCE=1: once, without waiting for changes.
+LEARN = command -v python3 >/dev/null || { echo 'error: make $@ needs Python 3.9 or later (apt-get install python3)' >&2; exit 2; }; \
+  python3 common/primer/learn.py
+learn:  ## the next puzzle or exercise: write it in your editor, see at each save what is wrong (EXERCISE=, ONCE=1)
+	@{ $(LEARN) $(if $(filter 1,$(ONCE)),--once) $(ARGS) $(EXERCISE); } $(or_quit)
+
+hint:  ## one hint for it, and the next one when called again
+	@{ $(LEARN) --hint $(EXERCISE); } $(or_quit)
+
+test-learn:  ## test the puzzles, their solutions and make learn (LEARN=full: also what is said of mistakes)
+	@$(MAKE) -C common/primer BACKEND=cpu runner
+	@python3 -m unittest discover -s common/primer/tests
 
 try:  ## both commands, and run, test and check of every step, a line each: with a GPU, with two, without
 	@bash common/tests/try.sh

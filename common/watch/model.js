@@ -495,7 +495,7 @@ class Run {
       "x": format(at("xSectors"), at("xRequests")),
       "stores": format(at("storeSectors"), at("storeRequests")),
       "lanes": format(at("lanes"), at("requests")),
-      "moved / needed": (moved / this.trace.compulsory_bytes).toFixed(2),
+      "moved / needed": this.trace.compulsory_bytes ? (moved / this.trace.compulsory_bytes).toFixed(2) : "-",
       "requests": String(at("requests")),
       ...this.parts.length && {"link kB": number((at("linkSectors") * SECTOR + at("linkBytes")) / 1e3)},
     };

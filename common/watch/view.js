@@ -645,6 +645,8 @@ class Pane {
 
   drawMatrix() {
     const {run, m} = this, {rows, columns, nonzeros, row_offsets: offsets} = run.matrix;
+    this.matrixCard.hidden = !rows;  // a puzzle has no matrix (common/primer)
+    if (!rows) return;
     const available = this.picture.parentNode.clientWidth - 20, now = this.nonzerosNow();
     let done = 0;
     for (let k = 0; k < nonzeros; ++k) done += run.doneAt[k] <= m;
@@ -995,7 +997,7 @@ function start() {
   $("panes").className = runs.length > 1 ? "two" : "one";
   $("panes").append(...panes.map(pane => pane.box));
   const {matrix, precision, schedule} = data.traces[0];
-  $("about").textContent = `${matrix.name}: ${matrix.rows} × ${matrix.columns}, ${plural(matrix.nonzeros, "nonzero")}, ${precision}` +
+  $("about").textContent = !matrix.rows ? matrix.name : `${matrix.name}: ${matrix.rows} × ${matrix.columns}, ${plural(matrix.nonzeros, "nonzero")}, ${precision}` +
     (schedule === "forward" ? "" : `, ${schedule} schedule`);
   for (const [kind, text] of Object.entries(KINDS)) {
     const count = runs.reduce((sum, run) => sum + run.kinds[kind].length, 0);

@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""Shows one exercise after the other, and runs it each time its file is saved: make learn
+
+    learn.py [--once] [--list] [--hint] [--watch] [EXERCISE]
+
+First come the puzzles of this directory, then the exercises of the steps. The next one that is not solved is
+shown, or EXERCISE, by the beginning of its name. What you write is in handouts/, which git ignores, and so is
+the progress. --once runs it once (also without a terminal); its exit status is 0 if it is solved, 1 if not, 2 if
+that could not be told. --hint gives one hint, and the next one when called again.
+"""
+
+import argparse
+import configparser
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+import webbrowser
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(ROOT / "common/coursework"), str(ROOT / "common/watch")]
+
+import traces  # noqa: E402
+import watch  # noqa: E402
+from check import tidy  # noqa: E402
+from exercises import hints_of, read_step  # noqa: E402
+
+HANDOUTS = Path(os.environ.get("SPMV_HANDOUTS") or ROOT / "handouts")
+PUZZLES = HERE / "puzzles"
+BUILT = ROOT / "build/cpu/primer"
+POLL_S = 0.3
+SOLVED, NOT_SOLVED, UNKNOWN = 0, 1, 2
+KEYS = "Enter runs it again; h, w, n or q and Enter: hint, watch, next exercise, quit"
+
+
+class LearnError(Exception):
+    """What keeps an exercise from being run, and is not its reader's fault; the text says what to do."""
+
+
+def shown(path):
+    """A path as one types it."""
+    path = Path(path)
+    return str(path.relative_to(ROOT)) if ROOT in path.parents else str(path)
+
+
+def make(*words, capture=False):
+    """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(["make", "--no-print-directory", *words, "BACKEND=cpu"], env=environment, cwd=ROOT, text=True,
+                          stdout=subprocess.PIPE if capture else None, stderr=subprocess.STDOUT if capture else None)  # fmt: skip
+    return done.returncode, done.stdout or ""
+
+
+# --- Exercises ------------------------------------------------------------------------------------
+
+
+class Puzzle:
+    """A file of puzzles/, of which the reader gets a copy."""
+
+    def __init__(self, name, section):
+        self.name, self.after = name, section["after"]
+        self.title = f"puzzle {int(name[:2])}, {section['title']}"
+        self.hints = hints_of(section["hints"])[1]
+        self.file = HANDOUTS / "puzzles" / f"{name}.cu"
+        self.files = [self.file]
+        self.solution = f"{shown(HERE / 'tests/solutions.md')}, under {name}"
+        self.program = BUILT / name
+
+    def prepare(self):
+        if not self.file.exists():
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(PUZZLES / self.file.name, self.file)
+
+    def describe(self):
+        return f"Write it in {shown(self.file)}, which says what is to be done."
+
+    def build(self):
+        if not (BUILT / "puzzle.a").exists():
+            print("The emulator is compiled first, which takes a minute, once.", flush=True)
+            if make("-C", str(HERE), "runner")[0]:
+                raise LearnError("the emulator could not be compiled; make run says what this machine lacks")
+        return make("-C", str(HERE), "puzzle", f"SOURCE={self.file}", capture=True)
+
+    def check(self):
+        """(SOLVED, NOT_SOLVED or UNKNOWN, what to print)."""
+        status, output = self.build()
+        if status:
+            lines = [line for line in output.replace(f"{ROOT}/", "").splitlines() if not line.startswith(("make", "  compile", "  link"))]
+            return NOT_SOLVED, "  It does not compile:\n" + "\n".join(f"    {line}" for line in lines[:12])
+        try:
+            done = subprocess.run([str(self.program)], capture_output=True, text=True, timeout=20)
+        except subprocess.TimeoutExpired:
+            return NOT_SOLVED, "  WRONG   it does not come to its end: a loop that some thread never leaves"
+        if done.returncode < 0:
+            return NOT_SOLVED, f"  UNSAFE  the process died of signal {-done.returncode}, as after a write outside of a local array"
+        if done.returncode == UNKNOWN:
+            raise LearnError(done.stderr.strip())
+        text = re.sub(r"(?<=UNSAFE  ).*", lambda match: tidy(match[0]), done.stdout.rstrip())
+        if done.returncode == NOT_SOLVED:
+            for number, line in enumerate(self.file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+                if "TODO" in line:
+                    text += f"\n\n  The TODO is in line {number} of {shown(self.file)}."
+        return done.returncode, text
+
+    def watch(self):
+        """The path of the page on which one steps through the run."""
+        status, output = self.build()
+        if status:
+            raise LearnError("it does not compile yet")
+        trace, page = BUILT / f"{self.name}.jsonl", ROOT / f"build/watch/{self.name}.html"
+        done = subprocess.run([str(self.program), "--trace", str(trace)], capture_output=True, text=True, timeout=20)
+        if done.returncode:
+            raise LearnError(done.stderr.strip() or "it could not be recorded")
+        page.parent.mkdir(parents=True, exist_ok=True)
+        found = traces.read(trace)
+        reported = any(event[0] == "failure" for event in found[0]["events"])  # the page opens there
+        page.write_text(watch.page(found, [], "" if reported else "store"), encoding="utf-8")
+        return page
+
+
+class StepExercise:
+    """An exercise of a step, in the step's handout."""
+
+    def __init__(self, step, exercise, after):
+        self.name, self.step, self.after = exercise.name, step.directory, after
+        self.title = f"step {step.directory[:2]}, {step.title}: {exercise.name} ({exercise.level})"
+        self.hints = [hint for hole in exercise.hints for hint in hints_of(hole)[1]]
+        self.directory = HANDOUTS / self.step
+        self.files = [self.directory / self.step / name for name in exercise.files]
+        self.solution = " and ".join(f"{self.step}/{name}" for name in exercise.files)
+
+    def prepare(self):
+        if not self.directory.exists():
+            status, output = make("handout", f"STEP={self.step}", f"OUTPUT={HANDOUTS}", capture=True)
+            if status:
+                raise LearnError(output.strip())
+
+    def describe(self):
+        return (f"Read {self.step}/README.md, and for the task {shown(self.directory / 'README.md')}.\n"
+                f"Write it in {' and '.join(map(shown, self.files))}.")  # fmt: skip
+
+    def check(self):
+        status, output = make("-C", str(self.directory), "check", f"ARGS={self.name}", capture=True)
+        text = re.sub(r"^(make|Exercise |Next: |All is |\d+ of \d+ points).*\n?", "", output, flags=re.MULTILINE).rstrip()
+        if status and not re.search(r"^  (MISSING|WRONG|UNSAFE|MISSED) ", output, re.MULTILINE):
+            raise LearnError(text or "make check has failed")
+        return (NOT_SOLVED if status else SOLVED), text
+
+    def watch(self):
+        status, output = make("-C", str(self.directory), "watch", capture=True)
+        page = re.search(r"Open in a browser: (.*)", output)
+        if not page:
+            raise LearnError(output.strip()[-500:])
+        return Path(page[1])
+
+
+def exercises():
+    """All of them, in order."""
+    puzzles = configparser.ConfigParser(interpolation=None)
+    puzzles.read(HERE / "puzzles.ini", encoding="utf-8")
+    found = [Puzzle(name, puzzles[name]) for name in puzzles.sections()]
+    guide = (ROOT / "common/coursework/README.md").read_text(encoding="utf-8")
+    after = {name: text for names, text in re.findall(r"^\| \d\d \| (`.*?) \| (.*?) \|", guide, re.MULTILINE)
+             for name in re.findall(r"`(\w+)`", names)}  # fmt: skip
+    for path in sorted(ROOT.glob("[0-9][0-9]_*/exercise.ini")):
+        step = read_step(path.parent)
+        found += [StepExercise(step, exercise, after.get(exercise.name, "")) for exercise in step.exercises]
+    return found
+
+
+class Progress:
+    """What is solved, and how many hints were shown."""
+
+    def __init__(self):
+        self.file = HANDOUTS / "progress.json"
+        try:
+            kept = json.loads(self.file.read_text(encoding="utf-8"))
+            self.solved, self.hints = list(kept["solved"]), dict(kept["hints"])
+        except FileNotFoundError:
+            self.solved, self.hints = [], {}
+        except (ValueError, KeyError, TypeError):
+            raise LearnError(f"{shown(self.file)} cannot be read; delete it to begin anew: what you wrote stays") from None
+
+    def save(self):
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(json.dumps({"solved": self.solved, "hints": self.hints}, indent=1) + "\n", encoding="utf-8")
+
+    def next_of(self, every, after=None):
+        """The first that is not solved, from behind `after` on; or None."""
+        names = [exercise.name for exercise in every]
+        start = names.index(after.name) + 1 if after else 0
+        return next((exercise for exercise in every[start:] + every[:start] if exercise.name not in self.solved), None)
+
+
+# --- What is said ---------------------------------------------------------------------------------
+
+
+def say(text=""):
+    print(text, flush=True)
+
+
+def introduce(exercise, every, progress):
+    say(f"\n=== {len(progress.solved)} of {len(every)} solved. Now {exercise.title}")
+    exercise.prepare()
+    say(exercise.describe())
+
+
+def run(exercise, progress):
+    """Runs it, says what came out, and keeps it. Returns SOLVED or NOT_SOLVED."""
+    say()
+    status, text = exercise.check()
+    say(text)
+    if status == SOLVED:
+        say(f"\nSolved. You can now {exercise.after}" if exercise.after else "\nSolved.")
+        if exercise.name not in progress.solved:
+            progress.solved.append(exercise.name)
+            progress.save()
+    return status
+
+
+def hint(exercise, progress):
+    number = progress.hints.get(exercise.name, 0)
+    if number < len(exercise.hints):
+        say(f"Hint {number + 1} of {len(exercise.hints)} for {exercise.name}: {exercise.hints[number]}")
+        progress.hints[exercise.name] = number + 1
+        progress.save()
+    else:
+        say(f"That were all {number} hints for {exercise.name}. A solution: {exercise.solution}")
+
+
+def open_page(exercise):
+    page = exercise.watch()
+    say(f"Open in a browser: {page}")
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(page.as_uri())
+
+
+def times(exercise):
+    return [file.stat().st_mtime_ns if file.exists() else 0 for file in exercise.files]
+
+
+def wait(exercise, before):
+    """What to do next: a letter that was typed, or "" to run it, since its file was saved."""
+    while times(exercise) == before:
+        if select.select([sys.stdin], [], [], POLL_S)[0]:
+            line = sys.stdin.readline()
+            return line.strip()[:1].lower() if line else "q"
+    time.sleep(0.05)  # an editor may still be writing
+    return ""
+
+
+def session(exercise, every, progress):
+    """Until all are solved, or the reader has had enough."""
+    while exercise:
+        introduce(exercise, every, progress)
+        before = times(exercise)
+        status = run(exercise, progress)
+        while status != SOLVED:
+            say(f"\n(It runs again when you save the file. {KEYS}.)")
+            key = wait(exercise, before)
+            if key == "q":
+                return
+            if key == "n":
+                break
+            if key == "h":
+                hint(exercise, progress)
+            elif key == "w":
+                try:
+                    open_page(exercise)
+                except LearnError as error:
+                    say(f"  {error}")
+            else:
+                before = times(exercise)
+                status = run(exercise, progress)
+        exercise = progress.next_of(every, exercise)
+    say(f"\nAll {len(every)} are solved. README.md says what there is beyond: your matrices, a GPU, the papers' figures.")
+
+
+def choose(every, progress, name):
+    if not name:
+        return progress.next_of(every)
+    found = [exercise for exercise in every if exercise.name == name] or [exercise for exercise in every if exercise.name.startswith(name)]
+    if len(found) != 1:
+        raise LearnError(f"{'several exercises begin' if found else 'no exercise begins'} with '{name}'; "
+                         f"there are {', '.join(exercise.name for exercise in every)}")  # fmt: skip
+    return found[0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--once", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--hint", action="store_true")
+    parser.add_argument("--watch", action="store_true")
+    parser.add_argument("exercise", nargs="?", default="")
+    arguments = parser.parse_args()
+    try:
+        every, progress = exercises(), Progress()
+        if arguments.list:
+            for exercise in every:
+                say(f"{'solved' if exercise.name in progress.solved else '      '}  {exercise.name:20} {exercise.title}")
+            return SOLVED
+        exercise = choose(every, progress, arguments.exercise)
+        if not exercise:
+            say(f"All {len(every)} are solved.")
+        elif arguments.hint:
+            hint(exercise, progress)
+        elif arguments.watch:
+            exercise.prepare()
+            open_page(exercise)
+        elif arguments.once or not sys.stdin.isatty():
+            introduce(exercise, every, progress)
+            status = run(exercise, progress)
+            say("\nNext: make learn" if status == SOLVED else "\nNext: change the file, then make learn again; make hint gives a hint.")
+            return status
+        else:
+            session(exercise, every, progress)
+    except LearnError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return UNKNOWN
+    except KeyboardInterrupt:
+        say()
+    return SOLVED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

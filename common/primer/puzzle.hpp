@@ -1,0 +1,60 @@
+// What a puzzle needs: arrays, a launch, the expected result, goals. puzzle.cpp is the rest of the
+// program, which runs the puzzle of one file (puzzles/NN_name.cu).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "device/launch.hpp"
+
+namespace primer {
+
+using spmv::device::launch;
+
+// Elements of device memory, and what the host has put there. A kernel gets the pointer to them.
+template <typename T>
+class Array {
+ public:
+  Array(const std::string& name, const std::vector<T>& host);
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+  ~Array() { cudaFree(device_); }
+
+  operator T*() const { return device_; }
+  operator const T*() const { return device_; }
+  const T& at(std::size_t i) const { return host_.at(i); }  // as before the launch
+  std::size_t size() const { return host_.size(); }
+  const std::string& name() const { return name_; }
+  std::vector<T> download() const;
+
+ private:
+  std::string name_;
+  std::vector<T> host_;
+  T* device_ = nullptr;
+};
+extern template class Array<float>;
+extern template class Array<int>;
+
+// cudaMalloc, and cudaMemcpy of whole numbers from -8 to 8, none of them 0, of which sums are exact
+// in a float.
+Array<float> input(const std::string& name, int count);
+// cudaMalloc, and cudaMemcpy of NaN, which shows in the result where nothing is written.
+Array<float> output(const std::string& name, int count);
+
+// The puzzle is solved if the array holds `expected` after the launch.
+void expect(const Array<float>& array, const std::vector<float>& expected);
+void expect(const Array<int>& array, const std::vector<int>& expected);
+
+// A goal: `counter` ("requests", "sectors per request", "lanes per request" or "passes per
+// request") of all accesses ("load", "store" or "atomic") to the array, or __shared__ variable, of
+// that name. `reason` is what a reader is told who misses it.
+void at_most(double limit, const std::string& counter, const std::string& access,
+             const std::string& array, const std::string& reason);
+
+}  // namespace primer
+
+// Defined in the puzzle's file: allocates, launches, and says what is expected.
+void puzzle();

@@ -1,0 +1,156 @@
+"""Tests of the puzzles and of learn.py: make test-learn (LEARN=full: every mistake of solutions.md, too)."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PRIMER = HERE.parent
+ROOT = PRIMER.parents[1]
+sys.path.insert(0, str(PRIMER))
+
+import learn  # noqa: E402
+
+NAMES = sorted(path.stem for path in (PRIMER / "puzzles").glob("*.cu"))
+# What learn.py says of a puzzle as it is given.
+UNSOLVED = {
+    "01_map": "out[0] was never written",
+    "02_guard": "block (3,0,0), thread (4,0,0): reads 'in'[100] of 100",
+    "03_two_dimensions": "out[0] was never written",
+    "04_neighbours": "out[0] was never written",
+    "05_shared_memory": "out[0] is 0;",
+    "06_shuffles": "out[0] was never written",
+    "07_histogram": "bins[0] is 0;",
+    "08_prefix_sum": "out[0] was never written",
+    "09_transposition": "stores to out: 32 sectors per request; the goal is at most 4",
+    "10_row_per_warp": "y[0] was never written",
+}
+
+
+def bodies():
+    """{puzzle: ([a body that solves it], [(what is said of a mistake, the body)])} of solutions.md."""
+    found = {}
+    for section in re.split(r"^## ", (HERE / "solutions.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        blocks = re.findall(r"(?:^Mistake: `([^`\n]*)`\n\n)?^```cpp\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+        found[section.split("\n")[0]] = blocks
+    return found
+
+
+def with_body(name, body):
+    """The puzzle's text with another body of its kernel."""
+    text = (PRIMER / f"puzzles/{name}.cu").read_text(encoding="utf-8")
+    return re.sub(r"(?ms)^(__global__ .*?\{\n).*?^\}", lambda match: f"{match[1]}{body}}}", text, count=1)
+
+
+class Built(learn.Puzzle):
+    """A variant of a puzzle, which is compiled already."""
+
+    def __init__(self, file):
+        self.file, self.program = file, learn.BUILT / file.stem
+
+    def build(self):
+        return 0, ""
+
+
+class Puzzles(unittest.TestCase):
+    """Every puzzle as it is given, solved, and with mistakes; one call of make compiles all of them."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.directory = Path(scratch.name)
+
+    def variants(self):
+        """(puzzle, its text, the exit status, what is said)."""
+        full = os.environ.get("LEARN") == "full"
+        for name, blocks in bodies().items():
+            yield name, (PRIMER / f"puzzles/{name}.cu").read_text(encoding="utf-8"), learn.NOT_SOLVED, UNSOLVED[name]
+            for said, body in blocks if full else blocks[:1]:
+                yield name, with_body(name, body), learn.NOT_SOLVED if said else learn.SOLVED, said or "  right "
+
+    def test_each_says_what_is_wrong_and_can_be_solved(self):
+        self.assertEqual(list(bodies()), NAMES)
+        files = []
+        for number, (name, text, status, said) in enumerate(self.variants()):
+            file = self.directory / f"{name}-{number}.cu"
+            file.write_text(text, encoding="utf-8")
+            files.append((file, text, status, said))
+        sources = " ".join(str(file) for file, *_ in files)
+        failed, output = learn.make("-C", str(PRIMER), f"-j{os.cpu_count()}", "puzzle", f"SOURCE={sources}", capture=True)
+        self.assertFalse(failed, output)
+        for file, text, status, said in files:
+            with self.subTest(file.stem):
+                got, output = Built(file).check()
+                self.assertEqual(got, status, output)
+                self.assertIn(said, output)
+                self.assertEqual("TODO is in line" in output, "TODO" in text)
+
+    def test_each_has_three_hints_and_says_what_it_is_for(self):
+        puzzles = [exercise for exercise in learn.exercises() if isinstance(exercise, learn.Puzzle)]
+        self.assertEqual([puzzle.name for puzzle in puzzles], NAMES)
+        for puzzle in puzzles:
+            self.assertEqual(len(puzzle.hints), 3, puzzle.name)
+            self.assertTrue(puzzle.after.endswith("."), puzzle.name)
+
+
+class Learn(unittest.TestCase):
+    """learn.py as a program, with handouts of its own."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.handouts = Path(scratch.name)
+
+    def learn(self, *words, typed=""):
+        done = subprocess.run([sys.executable, str(PRIMER / "learn.py"), *words], capture_output=True, text=True, input=typed,
+                              env={**os.environ, "SPMV_HANDOUTS": str(self.handouts)})  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    def test_the_way_through_a_puzzle(self):
+        status, output = self.learn()  # without a terminal: once
+        self.assertEqual(status, 1, output)
+        self.assertIn("Now puzzle 1", output)
+        file = self.handouts / "puzzles/01_map.cu"
+        self.assertIn("TODO", file.read_text())
+        for number in (1, 2, 3):
+            self.assertIn(f"Hint {number} of 3 for 01_map", self.learn("--hint")[1])
+        self.assertIn("A solution: common/primer/tests/solutions.md", self.learn("--hint")[1])
+
+        file.write_text(file.read_text().replace("// TODO", "out[i] = 2 * in[i]  //"))
+        status, output = self.learn("--once")
+        self.assertEqual(status, 1, output)
+        self.assertIn("It does not compile", output)
+        self.assertRegex(output, r"01_map.cu:\d+:\d+: .*error: expected")
+        file.write_text(file.read_text().replace("in[i]  //", "in[i];  //"))
+        status, output = self.learn("--once")
+        self.assertEqual(status, 0, output)
+        self.assertIn("Solved. You can now write a kernel", output)
+        self.assertRegex(self.learn("--list")[1], r"(?m)^solved  01_map .*\n {8}02_guard ")
+        status, output = self.learn("--watch", "01")
+        self.assertEqual(status, 0, output)
+        page = Path(re.search(r"Open in a browser: (.*)", output)[1])
+        self.assertIn("map_kernel", page.read_text(encoding="utf-8"))
+
+    def test_an_exercise_of_a_step_comes_from_its_handout(self):
+        status, output = self.learn("--hint", "csr_sc")
+        self.assertEqual(status, 0, output)
+        self.assertIn("Hint 1 of 4 for csr_scalar", output)
+        exercise = next(e for e in learn.exercises() if e.name == "csr_scalar")
+        self.assertIn("map rows to threads", exercise.after)
+
+    def test_refusals(self):
+        status, output = self.learn("--once", "no_such")
+        self.assertEqual(status, 2, output)
+        self.assertIn("no exercise begins with 'no_such'; there are 01_map,", output)
+        (self.handouts / "progress.json").write_text("[")
+        status, output = self.learn("--once")
+        self.assertEqual(status, 2, output)
+        self.assertIn("progress.json cannot be read; delete it", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
