@@ -145,7 +145,8 @@ else
   # Before .deps/, whose Thrust and CUB are those of the CPU backend; CUDA 13 keeps its own in cccl/.
   INCLUDES := -I$(ROOT)/common -isystem $(CUDA_HOME)/include/cccl -isystem $(CUDA_HOME)/include $(EXTRA_INCLUDES)
   CUDA_ARCHS ?= native
-  NVCC_FLAGS := -std=c++20 $(filter -O%,$(CXXFLAGS)) -lineinfo -ccbin $(CXX) --expt-relaxed-constexpr $(DEFINES) \
+  # Not compressed, so that the program can hash its own machine code (harness/machine_code.hpp).
+  NVCC_FLAGS := -std=c++20 $(filter -O%,$(CXXFLAGS)) -lineinfo --no-compress -ccbin $(CXX) --expt-relaxed-constexpr $(DEFINES) \
     $(INCLUDES) -Xcompiler "-Wall -Wextra -Wshadow $(OPENMP)" -MMD -MP \
     $(if $(filter native,$(CUDA_ARCHS)),-arch=native,\
       $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)))
@@ -153,7 +154,10 @@ else
   NEW_CUSPARSE := $(wildcard $(ROOT)/.deps/cusparse)
 $(OUT)/common/peers/cusparse.cu.o: private NVCC_FLAGS += $(NEW_CUSPARSE:%=-I%/include)
   LIBRARIES += $(NEW_CUSPARSE:%=-L%/lib) -L$(CUDA_HOME)/lib64 -lcusparse -lcudart
-  LINK = $(CXX) $(OPENMP) $(NEW_CUSPARSE:%=-Wl,-rpath,%/lib) -Wl,-rpath,$(CUDA_HOME)/lib64
+  # Its launches go through functions that can note them.
+  LOGGED := cudaLaunchKernelExC cudaLaunchKernel __cudaLaunchKernel
+  LINK = $(CXX) $(OPENMP) $(NEW_CUSPARSE:%=-Wl,-rpath,%/lib) -Wl,-rpath,$(CUDA_HOME)/lib64 \
+    $(if $(filter %/machine_code.cpp.o,$^),$(LOGGED:%=-Wl,--wrap=%))
 endif
 
 # Tests start many small parallel loops. Threads that spin after each would keep the cores busy.

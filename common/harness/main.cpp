@@ -66,6 +66,7 @@ struct Options {
   bool wide = false;
   bool list = false;
   bool environment = false;
+  int machine_code = 0;
   bool catalogue = false;
   bool verify_only = false;
   double padding_limit = 3;
@@ -285,6 +286,11 @@ int main_program(int argc, char** argv) {
   }
   app.add_flag("-l,--list", options.list, "list the kernels and the papers they come from");
   app.add_flag("--environment", options.environment, "say what machine and software this is");
+  if (kGpu) {
+    app.add_option("--machine-code", options.machine_code,
+                   "list the CUDA functions for a compute capability (90 for 9.0), with a hash of "
+                   "each one's instructions, in JSON");
+  }
   app.add_flag("--catalogue", options.catalogue, "list the papers' matrices, tab-separated");
   CLI::App* info_command = app.add_subcommand("info", "describe a matrix");
   info_command->fallthrough();
@@ -318,6 +324,10 @@ int main_program(int argc, char** argv) {
     } else {
       print_list();
     }
+    return 0;
+  }
+  if (options.machine_code) {
+    std::cout << machine_code_as_json(options.machine_code) << '\n';
     return 0;
   }
   if (options.catalogue) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "harness/machine_code.hpp"
 #include "harness/output.hpp"
 
 namespace spmv {
@@ -54,7 +55,7 @@ ordered_json software_of(const Environment& e) {
 
 }  // namespace
 
-Records::Records(const Environment& environment) : run_(environment.run) {
+Records::Records(const Environment& environment) : run_(environment.run), arch_(environment.arch) {
   ordered_json run{{"id", run_}};
   run.update(software_of(environment));
   run["command"] = environment.command;
@@ -89,6 +90,24 @@ ordered_json& Records::add(const std::string& program, const KernelInfo& kernel,
   if (!choice.empty()) line["choice"] = choice;
   line["verified"] = true;
   return measurements_.emplace_back(std::move(line));
+}
+
+void Records::add_code(const std::set<std::string>& functions) {
+  ordered_json& line = measurements_.back();
+  if (functions.empty()) {
+    line["code"] = "library";
+    return;
+  }
+  ordered_json described = ordered_json::object();
+  for (const std::string& function : functions) {
+    const auto code = own_machine_code(arch_).find(function);
+    if (code == own_machine_code(arch_).end()) return;
+    described[function] = code->second;
+  }
+  const std::string name = hash_of(described.dump());
+  descriptions_.push_back(
+      {{"code", {{"run", run_}, {"name", name}, {"arch", arch_}, {"functions", described}}}});
+  line["code"] = name;
 }
 
 void Records::add_outcome(const KernelInfo& kernel, const MatrixSource& source,
@@ -136,10 +155,15 @@ std::string kernels_as_json() {
   return list.dump(1);
 }
 
+std::string machine_code_as_json(int arch) {
+  return ordered_json(own_machine_code(arch)).dump(1);
+}
+
 std::string environment_as_json(const Environment& environment) {
   ordered_json json = software_of(environment);
   json["reason"] = environment.reason;
   json["devices"] = environment.devices;
+  if (environment.arch) json["arch"] = environment.arch;
   return json.dump(1);
 }
 

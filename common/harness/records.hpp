@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ class Records {
                               const std::string& choice, const MatrixSource& source, Index rows,
                               Index cols, long long nnz, const std::string& precision);
 
+  // Names the machine code of the last measurement, by the functions that it launched
+  // (machine_code.hpp); "library" if they are none. Of a function that is not in the program
+  // nothing is said.
+  void add_code(const std::set<std::string>& functions);
+
   // Notes that a kernel refused a matrix, or was wrong: no measurement, but a reason.
   // `outcome`: "refused" or "failed".
   void add_outcome(const KernelInfo& kernel, const MatrixSource& source,
@@ -36,6 +42,7 @@ class Records {
 
  private:
   std::string run_;
+  int arch_;
   std::vector<nlohmann::ordered_json> descriptions_, measurements_;
 };
 
@@ -44,6 +51,10 @@ nlohmann::ordered_json to_json(const Quartiles& quartiles);
 
 // As `spmv --list --json` prints them: an array of objects.
 std::string kernels_as_json();
+
+// As `spmv --machine-code ARCH` prints it: {function: hash} of this program, for a compute
+// capability.
+std::string machine_code_as_json(int arch);
 
 // As `spmv --environment --json` prints it: the run's description, but for id and command, with the
 // reason for this backend and the number of devices.

@@ -306,6 +306,7 @@ Environment describe_environment(int argc, char** argv) {
   cudaDeviceProp properties;
   device::check(cudaGetDeviceProperties(&properties, device), "device properties");
   e.device = properties.name;
+  e.arch = 10 * properties.major + properties.minor;
   device::check(cudaGetDeviceCount(&e.devices), "device count");
   int number = 0;
   device::check(cudaDriverGetVersion(&number), "driver version");
@@ -501,6 +502,9 @@ void append_records(const std::string& path, const MatrixReport& report,
     line["compulsory_bytes"] = record.compulsory_bytes;
     line["setup_ms"] = record.setup_ms;
     line["preprocess_ms"] = record.preprocess_ms;
+    if (record.functions && record.kernel.runs_on == RunsOn::kDevice) {
+      records.add_code(*record.functions);
+    }
     if (record.warm) line["warm_ms"] = to_json(*record.warm);
     if (record.cold) line["cold_ms"] = to_json(*record.cold);
     if (record.overlapped) line["overlapped_ms"] = to_json(*record.overlapped);

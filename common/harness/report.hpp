@@ -24,6 +24,7 @@ struct Environment {
   std::string
       run;  // the id that its records refer to; of two runs the later one has the greater id
   int devices = 1;
+  int arch = 0;  // compute capability of the GPU: 90 for 9.0
 };
 Environment describe_environment(int argc, char** argv);
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/machine_code.hpp"
+
 #ifndef SPMV_CUDA
 #include "harness/trace.hpp"
 #include "simt/engine.hpp"
@@ -195,7 +197,11 @@ Record Bench<T>::run(const Kernel& kernel) const {
       first = multiply_traced(*spmv, record);
     }
 #endif
-    if (record.trace.empty()) first = multiply(*spmv, kernel.info.runs_on);
+    if (record.trace.empty()) {
+      const LaunchLog log;
+      first = multiply(*spmv, kernel.info.runs_on);
+      if (!kMeasuresOneProduct) record.functions = log.functions();
+    }
     if (!judge(verify(first, reference_)) || !options_.measure) return record;
     // The product is poisoned before it is measured, too, and what the measured launches left is
     // verified.

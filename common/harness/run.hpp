@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct Record {
   bool verified = false;
   std::string failure;      // why it is not, or why the kernel refused the matrix
   bool unsuitable = false;  // the kernel refused the matrix: neither right nor wrong
+
+  // GPU: what the first product launched (machine_code.hpp); empty if only libraries launched.
+  std::optional<std::set<std::string>> functions;
 
   double setup_ms = 0;
   double preprocess_ms = 0;

@@ -382,7 +382,7 @@ class Runner:
         self.arguments, self.machine, self.store, self.run_id = arguments, machine, store, run
         self.children, self.scratch = Children(), None
         self.environment = {"SPMV_RUN": run, "SPMV_COMMAND": command}
-        self.described = {"id": run, **{k: v for k, v in machine.environment.items() if k not in ("reason", "devices")},
+        self.described = {"id": run, **{k: v for k, v in machine.environment.items() if k not in ("reason", "devices", "arch")},
                           "command": command}
         self.cores = len(os.sched_getaffinity(0))
 

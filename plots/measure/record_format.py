@@ -3,7 +3,8 @@
     {"run": {"id": R, "device": ..., "commit": ..., "command": ...}}     once per run
     {"matrix": {"run": R, "name": M, "source": ..., "rows": ..., ...}}   once per run and matrix
     {"kernel": {"run": R, "name": K, "step": ..., "format": ...}}        once per run and kernel
-    {"run": R, "matrix": M, "precision": P, "kernel": K, "verified": true, ...}   a measurement
+    {"code": {"run": R, "name": C, "arch": ..., "functions": {name: hash}}}   machine code that was launched
+    {"run": R, "matrix": M, "precision": P, "kernel": K, "verified": true, "code": C, ...}   a measurement
     {"run": R, "matrix": M, "precision": P, "kernel": K, "refused": WHY}          none, or "failed": WHY
 
 A measurement holds nothing that follows from other lines: join() puts together what belongs to it.
@@ -26,7 +27,8 @@ IDENTITY = ("matrix", "precision", "kernel", "alpha", "beta", "gpus", "ranks", "
             "norm")
 STATES = ("warm", "cold", "overlapped")
 OUTCOMES = ("refused", "failed")
-DESCRIPTIONS = ("run", "matrix", "kernel")
+DESCRIPTIONS = ("run", "matrix", "kernel", "code")
+LIBRARY = "library"  # the code of a kernel that launches nothing of its own
 BYTES = {"f32": 4, "f64": 8}
 
 
@@ -91,6 +93,9 @@ def join(lines):
             run = described["run"][line["run"]]
             matrix = described["matrix"][line["run"], line["matrix"]]
             kernel = described["kernel"][line["run"], line["kernel"]]
+            code = line.get("code")
+            if code not in (None, LIBRARY):
+                line = {**line, "code": described["code"][line["run"], code]}
         except KeyError as missing:
             raise RecordError(f"no description of {missing.args[0]}") from None
         yield joined(line, run, matrix, kernel, baselines.get((line["run"], line["matrix"], line["precision"])))
@@ -223,7 +228,8 @@ def tidied(lines, is_current=lambda matrix: True):
             kept.append(baselines[key])
         measured.add(key)
     used = {"run": {line["run"] for line in kept}, "matrix": {(line["run"], line["matrix"]) for line in kept},
-            "kernel": {(line["run"], line["kernel"]) for line in kept}}
+            "kernel": {(line["run"], line["kernel"]) for line in kept},
+            "code": {(line["run"], line.get("code")) for line in kept}}
     return [line for kind in DESCRIPTIONS for key, line in sorted(described[kind].items()) if key in used[kind]] + kept
 
 
