@@ -199,7 +199,7 @@ LIGHT_CXXFLAGS := $(patsubst -O2,-O1,$(CXXFLAGS))
 $(light_objects): private CXXFLAGS := $(LIGHT_CXXFLAGS)
 
 # What is compiled, of how much: counted by `make -n` when the first is.
-BUILD_OPTIONS = $(foreach v,BACKEND COUNT SANITIZE CUDA_ARCHS CXX CXXFLAGS NVCC KERNEL,$(if $(filter command,$(origin $v)),$v='$($v)'))
+BUILD_OPTIONS = $(foreach v,BACKEND COUNT SANITIZE CUDA_ARCHS CXX CXXFLAGS NVCC KERNEL SOURCE,$(if $(filter command,$(origin $v)),$v='$($v)'))
 to_compile = $(eval to_compile := $$(shell $(MAKE) -n COUNTING=1 PWD="$(PWD)" $(BUILD_OPTIONS) $(MAKECMDGOALS) 2>/dev/null | grep -c "&& echo '  compile "))$(to_compile)
 progress = $(if $(COUNTING),,$(eval compiled += x)$(words $(compiled))/$(to_compile) )
 

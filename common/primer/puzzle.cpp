@@ -1,6 +1,6 @@
 // Runs the puzzle that it is linked with, and says what is wrong:
 //
-//   PUZZLE [--trace FILE]
+//   PUZZLE [--trace FILE | NUMBER]
 //
 // Exit status: 0 solved, 1 not solved, 2 it could not be told. FILE gets the trace of the run, for
 // common/watch.
@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -31,6 +32,7 @@ struct Goal {
 };
 std::vector<Goal> goals;
 std::string wrong;  // what expect() has found
+int given = 0;      // the number on the command line
 
 std::string shown(float value) {
   return std::isnan(value) ? "NaN" : fmt::format("{:g}", value);
@@ -249,6 +251,10 @@ void expect(const Array<int>& array, const std::vector<int>& expected) {
   compare(array, expected);
 }
 
+int argument(int otherwise) {
+  return given ? given : otherwise;
+}
+
 void at_most(double limit, const std::string& counter, const std::string& access,
              const std::string& array, const std::string& reason) {
   goals.push_back({limit, counter, access, array, reason});
@@ -264,6 +270,10 @@ int main(int count, char** words) {
       const std::string program = words[0];
       write_trace(program.substr(program.rfind('/') + 1), words[2]);
       return 0;
+    }
+    if (count == 2) {
+      given = std::atoi(words[1]);
+      if (given < 1 || given > 1024) throw std::runtime_error("give a number from 1 to 1024");
     }
     return solve();
   } catch (const spmv::device::DeviceError& error) {

@@ -54,6 +54,9 @@ void expect(const Array<int>& array, const std::vector<int>& expected);
 void at_most(double limit, const std::string& counter, const std::string& access,
              const std::string& array, const std::string& reason);
 
+// The number that the program was called with, from 1 to 1024, or `otherwise`.
+int argument(int otherwise);
+
 }  // namespace primer
 
 // Defined in the puzzle's file: allocates, launches, and says what is expected.

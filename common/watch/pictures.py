@@ -10,6 +10,7 @@ the same file.
 
 import argparse
 import json
+import math
 import re
 import subprocess
 import sys
@@ -139,6 +140,29 @@ def lanes_row(picture, x, y, pitch, active, label=True):
         picture.text(x - 8, y + 10, "lanes 0 to 31", "soft small", "end")
 
 
+def request_over_sectors(picture, left, y, room, first, last, request):
+    """The lanes of a request, as `accesses` gives it, above bytes `first` to `last` of its array."""
+    lanes, addresses, counts, _, size = request
+    scale, pitch = room / (last - first), (WIDTH - 110) / 32
+    lanes_row(picture, left, y, pitch, set(lanes), label=False)
+    top, bottom = y + 12, y + 46
+    touched = set(traces.units(traces.union(addresses, size), traces.SECTOR))
+    for sector in range(first // 32, last // 32):
+        x = left + (sector * 32 - first) * scale
+        if sector in touched:
+            picture.rect(x, bottom, 32 * scale, 16, class_="drag")
+    for lane, address in zip(lanes, addresses):
+        x = left + (address - first) * scale
+        picture.line(left + lane * pitch + pitch / 2 - 1, top, x + size * scale / 2, bottom, stroke=colour(lane), stroke_width=1, opacity=".8")
+        picture.rect(x, bottom, size * scale, 16, fill=colour(lane))
+    for sector in range(first // 32, last // 32):
+        x = left + (sector * 32 - first) * scale
+        picture.rect(x, bottom, 32 * scale, 16, class_="frame" if sector in touched else "edge",
+                     stroke_width="1" if sector in touched else ".6")  # fmt: skip
+    picture.text(left, bottom + 31, f"{plural(len(lanes), 'lane')} · {plural(counts['sectors'], 'sector')} touched, "
+                 f"{counts['ideal_sectors']} would do · {round(100 * counts['bytes_used'] / counts['sectors'] / 32)}% of the bytes used", "soft")  # fmt: skip
+
+
 def lanes_over_sectors(trace, title, turns=3, array="values"):
     """Lanes above the sectors of an array that their requests touch, turn after turn."""
     requests = accesses(trace, array)[:turns]
@@ -149,32 +173,14 @@ def lanes_over_sectors(trace, title, turns=3, array="values"):
     first = min(min(r[1]) for r in requests) // 128 * 128
     last = -(-max(max(r[1]) + r[4] for r in requests) // 128) * 128
     left, room = 96, WIDTH - 110
-    scale = room / (last - first)
     picture.text(10, 20, title, "ink title")
     y = 34
     names = []
-    for turn, (lanes, addresses, counts, _, size) in enumerate(requests, 1):
+    for turn in range(1, len(requests) + 1):
         names.append(f"turn{turn}")
         picture.begin(names[-1])
         picture.text(10, y + 10, f"turn {turn}", "ink")
-        pitch = room / 32
-        lanes_row(picture, left, y, pitch, set(lanes), label=False)
-        top, bottom = y + 12, y + 46
-        touched = set(traces.units(traces.union(addresses, size), traces.SECTOR))
-        for sector in range(first // 32, last // 32):
-            x = left + (sector * 32 - first) * scale
-            if sector in touched:
-                picture.rect(x, bottom, 32 * scale, 16, class_="drag")
-        for lane, address in zip(lanes, addresses):
-            x = left + (address - first) * scale
-            picture.line(left + lane * pitch + pitch / 2 - 1, top, x + size * scale / 2, bottom, stroke=colour(lane), stroke_width=1, opacity=".8")
-            picture.rect(x, bottom, size * scale, 16, fill=colour(lane))
-        for sector in range(first // 32, last // 32):
-            x = left + (sector * 32 - first) * scale
-            picture.rect(x, bottom, 32 * scale, 16, class_="frame" if sector in touched else "edge",
-                         stroke_width="1" if sector in touched else ".6")  # fmt: skip
-        picture.text(left, bottom + 31, f"{plural(len(lanes), 'lane')} · {plural(counts['sectors'], 'sector')} touched, "
-                     f"{counts['ideal_sectors']} would do · {round(100 * counts['bytes_used'] / counts['sectors'] / 32)}% of the bytes used", "soft")  # fmt: skip
+        request_over_sectors(picture, left, y, room, first, last, requests[turn - 1])
         picture.end()
         y += 92
     picture.text(10, y + 4, f"{array}: a frame is a sector of 32 bytes; coloured: used, by the lane of that colour; hatched: fetched, "
@@ -743,6 +749,149 @@ def sparsity(program, files, title="Where the nonzeros of these matrices are"):
     return picture
 
 
+# --- The primer -----------------------------------------------------------------------------------
+
+
+def launch_of_threads(trace, title):
+    """Blocks, warps and lanes of a launch; a thread that stores nothing is grey."""
+    threads, blocks = trace["launches"][0]["block"][0], trace["launches"][0]["grid"][0]
+    warps, gap, left = threads // 32, 26, 62
+    pitch = (WIDTH - left - 12 - gap * (blocks - 1)) / blocks / 32
+    picture = Picture(title, "")
+    picture.text(10, 20, title, "ink title")
+    told, rows = [], 0
+    for block in range(blocks):
+        x0, first = left + block * (32 * pitch + gap), rows
+        for warp in range(warps):
+            y = 62 + warp * 20
+            stores = accesses(trace, "y", "store", block=block, warp=warp)
+            active = set(stores[0][0]) if stores else set()
+            rows += len(active)
+            if block == 0:
+                picture.text(left - 8, y + 11, f"warp {warp}", "soft small", "end")
+            for lane in range(32):
+                picture.rect(x0 + lane * pitch, y, pitch - 1, 14, rx=1.5, fill=colour(lane) if lane in active else None,
+                             class_=None if lane in active else "quiet")  # fmt: skip
+        picture.text(x0, 44, f"block {block}", "ink")
+        picture.text(x0, 57, "lane 0", "soft small")
+        picture.text(x0 + 32 * pitch, 57, "lane 31", "soft small", "end")
+        told.append(f"block {block}: rows {first} to {rows - 1}")
+        picture.text(x0 + 52, 44, f"rows {first} to {rows - 1}", "soft small")
+    y = 62 + warps * 20 + 14
+    picture.text(10, y, f"A square is a thread, a line of 32 squares a warp. {trace['kernel']['name']} on {trace['matrix']['name']}, {rows} rows: "
+                 f"{blocks} blocks of {threads} threads. Grey: threads past the last row, which return.", "soft small")  # fmt: skip
+    picture.description = f"{blocks} blocks of {warps} warps of 32 lanes: {'; '.join(told)}. {blocks * threads - rows} threads have no row."
+    return picture
+
+
+def three_requests(trace, title):
+    """Requests of one warp to three arrays, on one scale."""
+    chosen = [(accesses(trace, "row_offsets")[0], "row_offsets[row], a load: neighbouring lanes, neighbouring elements of 4 bytes"),
+              (accesses(trace, "y", "store")[0], "y[row], a store: the same with elements of 8 bytes"),
+              (accesses(trace, "values")[0], "values[k], a load: each lane is in a row of its own, 3 to 5 elements of 8 bytes from its neighbour's")]  # fmt: skip
+    picture = Picture(title, "")
+    picture.text(10, 20, title, "ink title")
+    left, room = 96, WIDTH - 110
+    widest = max(-(-(max(r[1]) + r[4] - min(r[1]) // 128 * 128) // 128) * 128 for r, _ in chosen)
+    y, told = 34, []
+    for request, text in chosen:
+        first = min(request[1]) // 128 * 128
+        span = -(-(max(request[1]) + request[4] - first) // 128) * 128
+        picture.text(left, y + 10, text, "ink")
+        request_over_sectors(picture, left, y + 18, room * span / widest, first, first + span, request)
+        for line in range(span // 128 + 1):
+            x = left + line * 128 * room / widest
+            picture.line(x, y + 60, x, y + 84, class_="frame", stroke_width="2")
+        told.append(f"{text}: {plural(request[2]['sectors'], 'sector')} touched, {request[2]['ideal_sectors']} would do.")
+        y += 112
+    picture.text(10, y + 2, "A frame is a sector of 32 bytes, the longer strokes bound a line of 128. Coloured: bytes used, by the lane of that colour; "
+                 "hatched: fetched, not used.", "soft small")  # fmt: skip
+    picture.description = " ".join(told)
+    return picture
+
+
+ANSWER = 24  # times as long as it takes to start a request: of this picture, not of a GPU
+
+
+def hidden_latency(trace, title):
+    """The first requests of 1, 4 and 8 warps, of which each waits for the answer before its next, and one starts at a time."""
+    hues = {"row_offsets": colour(3), "column_indices": colour(16), "values": colour(10), "x": colour(25), "y": colour(31)}
+    left, room, units = 96, WIDTH - 110, 132
+    scale = room / units
+    picture = Picture(title, "")
+    picture.text(10, 20, title, "ink title")
+    y, told = 36, []
+    for count in (1, 4, 8):
+        ready, busy, started = [0] * count, 0, 0
+        todo = [[trace["arrays"][i["array"]]["name"] for _, kind, i, *_ in of_warp(trace, warp=warp) if kind in traces.ACCESSES] for warp in range(count)]
+        while any(todo):
+            warp = min((w for w in range(count) if todo[w]), key=lambda w: (ready[w], w))
+            begin = max(busy, ready[warp])
+            if begin + ANSWER > units:
+                break
+            busy, ready[warp], started = begin + 1, begin + ANSWER, started + 1
+            top = y + warp * 12
+            picture.rect(left + begin * scale, top, ANSWER * scale - 1, 9, class_="quiet")
+            picture.rect(left + begin * scale, top, scale, 9, fill=hues[todo[warp].pop(0)])
+        picture.text(left - 8, y + 9, plural(count, "warp"), "ink", "end")
+        told.append(f"{plural(count, 'warp')}: {started} requests answered")
+        y += count * 12 + 4
+        picture.text(left, y + 8, f"{plural(started, 'request')} answered in this time", "soft small")
+        y += 24
+    for i, (name, hue) in enumerate(hues.items()):
+        picture.rect(left + i * 130, y - 2, 10, 10, fill=hue)
+        picture.text(left + i * 130 + 15, y + 7, name, "soft small")
+    picture.text(10, y + 26, f"Requests of {trace['kernel']['name']} on {trace['matrix']['name']}, in the order of its trace. Coloured: a request starts; grey: its warp waits. "
+                 f"Times are a model: an answer takes {ANSWER} times", "soft small")  # fmt: skip
+    picture.text(10, y + 41, "as long as starting a request, and each warp waits for it before it goes on. A GPU waits for hundreds of cycles, and holds up to 64 warps "
+                 "per multiprocessor.", "soft small")  # fmt: skip
+    picture.description = f"A timeline: {'; '.join(told)} in the same time."
+    return picture
+
+
+H200_GB_PER_S, H200_GFLOPS = 4800, 34_000  # NVIDIA's data sheet: memory; double precision without tensor cores
+
+
+def roofline(scalar, vector, title):
+    """Where the bytes that a product needs, and those that kernels ask for, put SpMV under the roofline of an H200."""
+    left, top, right, bottom = 90, 44, WIDTH - 20, 330
+    low, high, least, most = -6, 6, 3, 17  # powers of two: operations per byte, GFLOP/s
+    x = lambda intensity: left + (math.log2(intensity) - low) / (high - low) * (right - left)  # noqa: E731
+    y = lambda gflops: bottom - (math.log2(gflops) - least) / (most - least) * (bottom - top)  # noqa: E731
+    picture = Picture(title, "")
+    picture.text(10, 20, title, "ink title")
+    for power in range(low, high + 1):
+        picture.line(x(2.0**power), top, x(2.0**power), bottom, class_="soft-line", stroke_width="0.5")
+        picture.text(x(2.0**power), bottom + 15, f"{2**power}" if power >= 0 else f"1/{2**-power}", "soft small", "middle")
+    for power in range(4, 17, 2):
+        picture.line(left, y(2.0**power), right, y(2.0**power), class_="soft-line", stroke_width="0.5")
+        picture.text(left - 6, y(2.0**power) + 4, f"{2**power:,}", "soft small", "end")
+    ridge = H200_GFLOPS / H200_GB_PER_S
+    picture.line(x(2.0**low), y(H200_GB_PER_S * 2.0**low), x(ridge), y(H200_GFLOPS), class_="frame", stroke_width="2")
+    picture.line(x(ridge), y(H200_GFLOPS), right, y(H200_GFLOPS), class_="frame", stroke_width="2")
+    picture.text(x(1), y(H200_GB_PER_S) - 12, f"memory: {H200_GB_PER_S:,} GB/s", "ink small", "end")
+    picture.text(right, y(H200_GFLOPS) - 8, f"arithmetic: {H200_GFLOPS:,} GFLOP/s", "ink small", "end")
+    nonzeros = scalar["matrix"]["nonzeros"]
+    moved = lambda trace: traces.SECTOR * sum(c["sectors"] for (_, space, _), c in traces.traffic(trace).items() if space == "global")  # noqa: E731
+    told = []
+    for number_, (bytes_, name, hue) in enumerate([(scalar["compulsory_bytes"], "the bytes that the product needs", colour(16)),
+                                       (moved(vector), f"all that {vector['kernel']['name']} asks for", colour(25)),
+                                       (moved(scalar), f"all that {scalar['kernel']['name']} asks for", colour(31))]):  # fmt: skip
+        intensity = 2 * nonzeros / bytes_
+        gflops = intensity * H200_GB_PER_S
+        picture.line(x(intensity), y(gflops), x(intensity), bottom, stroke=hue, stroke_width="2")
+        picture.add("circle", cx=float(x(intensity)), cy=float(y(gflops)), r=5, fill=hue)
+        picture.add("circle", cx=float(x(0.45)), cy=float(bottom - 74 + 22 * number_ - 4), r=5, fill=hue)
+        picture.text(x(0.5), bottom - 74 + 22 * number_, f"{name}: {intensity:.3f} operations per byte, at most {gflops:.0f} GFLOP/s", "ink small")
+        told.append(f"{name}: {intensity:.3f} operations per byte")
+    picture.text(left, bottom + 32, "operations per byte (arithmetic intensity)", "soft small")
+    picture.text(10, top - 8, "GFLOP/s", "soft small")
+    picture.text(10, bottom + 52, f"{scalar['matrix']['name']}, double precision: 2 operations for each of {nonzeros} nonzeros. Lines: what an H200's memory and arithmetic allow.", "soft small")
+    picture.text(10, bottom + 67, "Points: bytes that warps ask for, from traces, before any cache; where a cache answers, more is possible.", "soft small")
+    picture.description = f"The roofline of an H200, and products of a sparse matrix far left of its ridge: {'; '.join(told)}."
+    return picture
+
+
 # --- All of them ----------------------------------------------------------------------------------
 
 
@@ -755,6 +904,11 @@ SPARSITY = "sparsity"
 def pictures():
     """{name: (the kernels and matrices that are traced, how they are drawn)}."""
     return {
+        "primer_launch": ([("stencil2d:24x24", "csr_scalar")], lambda t: launch_of_threads(t, "A launch: grid, blocks, warps, lanes")),
+        "primer_sectors": ([(STENCIL, "csr_scalar")], lambda t: three_requests(t, "Three requests of a warp, and the sectors that they touch")),
+        "primer_latency": ([(STENCIL, "csr_scalar")], lambda t: hidden_latency(t, "While one warp waits, others make their requests")),
+        "primer_roofline": ([(STENCIL, "csr_scalar"), (STENCIL, "csr_vector_4")],
+                            lambda *t: roofline(*t, "The roofline: what memory and arithmetic allow")),
         "02_lanes": ([(STENCIL, "csr_scalar")], lambda t: lanes_over_sectors(t, "csr_scalar: each lane walks a row of its own")),
         "03_lanes": ([(STENCIL, "csr_vector_4")], lambda t: lanes_over_sectors(t, "csr_vector_4: four neighbouring lanes share a row", 2)),
         "03_shuffle_tree": ([("fem:20,block=3", "csr_vector_8")], lambda t: shuffle_tree(t, "csr_vector_8: eight partial sums become one in three rounds")),

@@ -50,7 +50,7 @@ class Pictures(unittest.TestCase):
 
     def test_lessons_show_them_with_alternative_texts(self):
         shown = set()
-        for readme in ROOT.glob("[0-9][0-9]_*/**/*.md"):
+        for readme in [*ROOT.glob("[0-9][0-9]_*/**/*.md"), *ROOT.glob("common/primer/*.md")]:
             for text, name in re.findall(r"!\[(.*?)\]\((?:\.\./)+plots/figures/lessons/(\w+)\.svg\)", readme.read_text(encoding="utf-8")):
                 self.assertGreater(len(text), 20)
                 shown.add(name)

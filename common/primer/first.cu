@@ -1,0 +1,41 @@
+// The whole of a small CUDA program: sum[i] = a[i] + b[i]. An argument i asks who computes sum[i].
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "device/launch.hpp"
+
+using spmv::device::check;
+using spmv::device::launch;
+
+// Every thread of the grid executes this function, on the device.
+__global__ void add_kernel(int n, const float* a, const float* b, float* sum, int asked) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  sum[i] = a[i] + b[i];
+  if (i == asked) std::printf("sum[%d]: thread %d of block %d\n", i, threadIdx.x, blockIdx.x);
+}
+
+// The program begins here, on the host.
+int main(int count, char** words) {
+  const int n = 1000;
+  const std::vector<float> a(n, 1), b(n, 2);
+  std::vector<float> sum(n);
+
+  float *device_a, *device_b, *device_sum;
+  check(cudaMalloc(&device_a, n * sizeof(float)), "a");
+  check(cudaMalloc(&device_b, n * sizeof(float)), "b");
+  check(cudaMalloc(&device_sum, n * sizeof(float)), "sum");
+  check(cudaMemcpy(device_a, a.data(), n * sizeof(float), cudaMemcpyHostToDevice), "a");
+  check(cudaMemcpy(device_b, b.data(), n * sizeof(float), cudaMemcpyHostToDevice), "b");
+
+  launch(add_kernel, {4, 256}, n, device_a, device_b, device_sum, count > 1 ? atoi(words[1]) : 0);
+
+  check(cudaMemcpy(sum.data(), device_sum, n * sizeof(float), cudaMemcpyDeviceToHost), "sum");
+  std::printf("sum[%d] is %g\n", n - 1, sum[n - 1]);
+  cudaFree(device_a);
+  cudaFree(device_b);
+  cudaFree(device_sum);
+}
