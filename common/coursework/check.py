@@ -296,13 +296,20 @@ def place_of_todo(directory, exercise):
 # --- make check -----------------------------------------------------------------------------------
 
 
-def lay_out(step, directory, course, mine=None):
+def lay_out(step, directory, course, own=None):
     """Writes what is compiled to the directory `course`: the step's sources, and the exercises' files
-    as they are handed out; `mine`: {name: text} of a file that takes another's place."""
-    for name, text in {**sources_of(step, directory), **given_files(step, directory), **(mine or {})}.items():
+    as they are handed out; `own`: {name: text or bytes} of files that take others' places."""
+    for name, text in {**sources_of(step, directory), **given_files(step, directory), **(own or {})}.items():
         path = course / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
+
+
+def build_command(step, home, place, course, out, backend):
+    """The words, besides Python's, that compile what was laid out in `course`, with the kit `place` (build.py)."""
+    request = {"course": str(course), "step": step.directory, "out": str(out), "backend": backend, "kit": str(place),
+               "files": [name for exercise in step.exercises for name in exercise.files]}  # fmt: skip
+    return [home / "common/coursework/build.py", json.dumps(request)]
 
 
 def explain_flags(flags):
@@ -315,11 +322,8 @@ def build(step, directory, home, place, backend, mine):
     work = ROOT / "build" / "check" / step.directory
     subprocess.run(["rm", "-rf", str(work)], check=True)
     lay_out(step, directory, work / "course", mine)
-    request = {"course": str(work / "course"), "step": step.directory, "out": str(work), "backend": backend, "kit": str(place),
-               "files": [name for exercise in step.exercises for name in exercise.files]}  # fmt: skip
-    program = home / "common/coursework/build.py"
-    done = subprocess.run([sys.executable, str(program), json.dumps(request)], capture_output=True, text=True,
-                          errors="replace")  # fmt: skip
+    command = [sys.executable, *build_command(step, home, place, work / "course", work, backend)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     flags, broken, built = read_build(done.stdout or done.stderr)
     return flags, broken, work / "objects/runner" if built else None
 

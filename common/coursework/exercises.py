@@ -272,7 +272,7 @@ def per_nonzero(field_name, factor=1):
     )
 
 
-# What a target may ask of the rows of a record's "traffic" that are about its array.
+# What a target may ask of the rows of a record's "lines" that are about its array.
 COUNTERS = {
     "sectors per request": ratio("sectors", "requests"),
     "lanes per request": ratio("lanes", "requests"),
@@ -286,24 +286,18 @@ COUNTERS = {
 def counter(target, record):
     """The target's value in a record, or None where the kernel did nothing of the kind."""
     space = "shared" if target.counter == "bank passes per request" else "global"
-    rows = [
-        row
-        for row in record["traffic"]
-        if row["space"] == space
-        and row["access"] == target.access
-        and (not target.array or row["array"] == target.array)
-    ]
-    return COUNTERS[target.counter](rows, record)
+    return COUNTERS[target.counter]([row for row in rows_of(target, record) if row["space"] == space], record)
+
+
+def rows_of(target, record):
+    """The lines of a record that do what the target is about."""
+    return [row for row in record["lines"] if row["access"] == target.access and target.array in ("", row["array"])]
 
 
 def worst_line(target, record):
-    """'file:line' of what asks for most that it need not have, if the record knows lines."""
-    rows = [
-        row
-        for row in record.get("lines", [])
-        if row["access"] == target.access and (not target.array or row["array"] == target.array)
-    ]
+    """'file:line' of what asks for most that it need not have."""
+    rows = rows_of(target, record)
     if not rows:
         return None
-    row = max(rows, key=lambda row: row.get("sectors", 0) - row.get("ideal_sectors", 0))
+    row = max(rows, key=lambda row: row["sectors"] - row["ideal_sectors"])
     return f"{Path(row['file']).name}:{row['line']}"

@@ -27,8 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import kit
-from check import NotJudged, Result, explain, explain_flags, judge, not_run, points_line, read_build
-from exercises import ROOT, TODO, ExerciseError, given_files, read_step, sources_of, without_marks
+from check import NotJudged, Result, build_command, explain, explain_flags, judge, lay_out, not_run, points_line, read_build
+from exercises import ROOT, TODO, ExerciseError, given_files, read_step, without_marks
 from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
@@ -66,7 +66,7 @@ class Grader:
         """copy: of the kit, that the sandbox's user may read, or None where there is no sandbox."""
         self.step, self.kit, self.copy, self.sandbox = step, kit, copy, sandbox
         self.seed, self.limits, self.strict = seed, limits, strict
-        self.sources = {**sources_of(step, ROOT / step.directory), **given_files(step, ROOT / step.directory)}
+        self.given = given_files(step, ROOT / step.directory)
 
     # --- Places
 
@@ -77,22 +77,25 @@ class Grader:
         return [(self.copy / "common", ROOT / "common", False), (self.copy / "build", ROOT / "build", False),
                 *((path, path, False) for path in visible()), *more]  # fmt: skip
 
-    def lay_out(self, files, scratch):
-        """The step as it was handed out, with a student's files in it."""
-        given = {n.removeprefix("given/"): t for n, t in self.sources.items() if n.startswith("given/")}
-        course = scratch / "course"
-        for name, text in self.sources.items():
-            path = course / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            own = name.removeprefix(f"{self.step.directory}/")
-            if own in files:
-                path.write_bytes(files[own])
-            else:
-                path.write_text(given.get(own, text), encoding="utf-8")
-        (scratch / "out").mkdir()
+    def build(self, files, scratch):
+        """Compiles the step as it was handed out, with a student's files in it, in scratch/out: (flags, broken, whether
+        there is a runner), or None if that takes too much."""
+        course, out = scratch / "course", scratch / "out"
+        own = {**{name.removeprefix("given/"): text for name, text in self.given.items()}, **files}
+        lay_out(self.step, ROOT / self.step.directory, course, {f"{self.step.directory}/{name}": text for name, text in own.items()})
+        out.mkdir()
         scratch.chmod(0o755)
         self.sandbox.own(course)
-        self.sandbox.own(scratch / "out")
+        self.sandbox.own(out)
+        status, text, errors = self.sandbox.run(
+            [python(), *build_command(self.step, ROOT, self.kit, course, out, BACKEND)],
+            self.mounts((course, course, False), (out, out, True)), build_limits(self.limits))  # fmt: skip
+        if status is None or status in (-24, -9):
+            return None
+        if status != 0:
+            last = (errors.strip().splitlines() or [""])[-1]
+            raise NotJudged(f"the build ended with status {status}: {last}")
+        return read_build(text)
 
     # --- One submission
 
@@ -120,19 +123,10 @@ class Grader:
             return self.build_and_run(student, files, Path(scratch), is_last)
 
     def build_and_run(self, student, files, scratch, is_last):
-        self.lay_out(files, scratch)
-        course, out = scratch / "course", scratch / "out"
-        request = {"course": str(course), "step": self.step.directory, "out": str(out), "backend": BACKEND, "kit": str(self.kit),
-                   "files": [name for exercise in self.step.exercises for name in exercise.files]}  # fmt: skip
-        status, text, errors = self.sandbox.run(
-            [python(), ROOT / "common/coursework/build.py", json.dumps(request)],
-            self.mounts((course, course, False), (out, out, True)), build_limits(self.limits))  # fmt: skip
-        if status is None or status in (-24, -9):
+        built = self.build(files, scratch)
+        if built is None:
             return Grade(student, "compiling it took too long, or too much memory")
-        if status != 0:
-            last = (errors.strip().splitlines() or [""])[-1]
-            raise NotJudged(f"the build ended with status {status}: {last}")
-        flags, broken, _ = read_build(text)
+        (flags, broken, _), out = built, scratch / "out"
         grade = Grade(student, flags=flags)
         runner = self.sandbox.command([out / "objects/runner"], self.mounts((out, out, False)), self.limits)
         for exercise in self.step.exercises:
@@ -280,11 +274,10 @@ def report_similar(found, grader, output):
             students[file_name(student, taken)] = student
             for name, data in files.items():
                 put(f"submissions/{list(students)[-1]}", name, data.decode("utf-8", "replace"))
-        for name, text in grader.sources.items():
-            if name.startswith("given/"):
-                put("given", name, text)
-                own = (ROOT / grader.step.directory / name.removeprefix("given/")).read_text(encoding="utf-8")
-                put("reference", name.removeprefix("given/"), without_marks(own))
+        for name, text in grader.given.items():
+            put("given", name, text)
+            own = (ROOT / grader.step.directory / name.removeprefix("given/")).read_text(encoding="utf-8")
+            put("reference", name.removeprefix("given/"), without_marks(own))
         done = subprocess.run(
             [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt", ROOT / "common/coursework/similar.py",
              places, (output / "similar.html").resolve(), str(SIMILAR)], capture_output=True, text=True)  # fmt: skip
@@ -333,15 +326,8 @@ def prepare(step, sandbox, copy):
     here, and not in a grade. Returns the kit."""
     _, place = kit.obtain(BACKEND)
     with tempfile.TemporaryDirectory(prefix="grade-") as scratch:
-        scratch = Path(scratch)
-        trusted = Grader(step, place, None, Sandbox(trusted=True), 0)
-        trusted.lay_out({}, scratch)
-        request = {"course": str(scratch / "course"), "step": step.directory, "out": str(scratch / "out"),
-                   "backend": BACKEND, "kit": str(place), "files": [n for e in step.exercises for n in e.files]}  # fmt: skip
-        words = [python(), str(ROOT / "common/coursework/build.py"), json.dumps(request)]
-        done = subprocess.run(words, capture_output=True, text=True)
-        _, _, built = read_build(done.stdout or done.stderr)
-        if not built:
+        built = Grader(step, place, None, Sandbox(trusted=True), 0).build({}, Path(scratch))
+        if not built or not built[2]:
             raise NotJudged("the step does not compile as it is handed out")
     if not sandbox.trusted:
         copy_kit(place, copy)

@@ -18,7 +18,7 @@
 //       right when races are overlooked. The first that is not right comes with "drawing".
 //   {"looks": "beta y is missing"}               all wrong products of the kernel do
 //   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
-//    "traffic": [...], "lines": [...]}           for each target on which the kernel is right
+//    "lines": [...]}                             for each target on which the kernel is right
 //   {"ended": "...", "matrix": "5 x 0", "forged": false}    the runner did, there: how; "forged":
 //   what came through
 //       its pipe was no answer
@@ -181,8 +181,7 @@ class Judge {
       if (!outcome.right()) continue;
       Json line{{"counted", kernel}, {"matrix", name}, {"nnz", triplets.nnz()}};
       line["steps"] = outcome.reply.steps;
-      line["traffic"] = to_json(outcome.reply.counts);
-      line["lines"] = to_json(outcome.reply.lines);
+      line["lines"] = to_json(outcome.reply.counts);
       say(line);
       return;
     }

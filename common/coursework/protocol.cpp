@@ -125,7 +125,6 @@ std::string write_reply(const Reply& reply) {
   if (reply.answer == Answer::kDone) {
     out.text(reply.y);
     write_counts(out, reply.counts);
-    write_counts(out, reply.lines);
     out.number(reply.steps);
   } else {
     out.text(std::string_view(reply.text).substr(0, kMostText));
@@ -141,7 +140,6 @@ Reply read_reply(std::string_view frame, std::size_t y_bytes) {
     reply.y = in.text();
     if (reply.y.size() != y_bytes) throw ProtocolError("y has another size");
     reply.counts = read_counts(in);
-    reply.lines = read_counts(in);
     reply.steps = read_counter(in);
   } else if (reply.answer == Answer::kRefused || reply.answer == Answer::kFailed) {
     const std::string_view text = in.text();
@@ -155,7 +153,7 @@ Reply read_reply(std::string_view frame, std::size_t y_bytes) {
 }
 
 std::size_t most_reply_bytes(std::size_t y_bytes) {
-  return y_bytes + 2 * kMostCounts * (4 * (kMostName + 4) + 6 * 8 + 4) + 64;
+  return y_bytes + kMostCounts * (4 * (kMostName + 4) + 6 * 8 + 4) + 64;
 }
 
 std::string printable(std::string_view text, std::size_t most) {

@@ -111,7 +111,7 @@ std::optional<std::string> receive_frame(int file, std::size_t limit,
 // --- What the judge takes from the runner
 // ---------------------------------------------------------
 
-// What a kernel asked of one array in one way; `file` and `line` only where lines are counted.
+// What a line of a kernel asked of one array in one way.
 struct Count {
   std::string array, space, access, file;
   unsigned line = 0;
@@ -122,8 +122,7 @@ struct Count {
 struct Reply {
   Answer answer = Answer::kFailed;
   std::string y;              // kDone: the elements' bytes
-  std::vector<Count> counts;  // kDone, if counters were asked for: by array
-  std::vector<Count> lines;   // and by line
+  std::vector<Count> counts;  // kDone, if counters were asked for
   std::uint64_t steps = 0;    // and the requests of the busiest warp, over all launches
   std::string text;           // kRefused, kFailed: why; printable
 };

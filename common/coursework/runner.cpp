@@ -112,45 +112,35 @@ void configure(const Product& product) {
   settings.multiprocessors = product.counted ? simt::Settings{}.multiprocessors : 4;
 }
 
-void add(Count& to, const simt::AccessCounts& counts) {
-  to.requests += counts.requests;
-  to.lanes += counts.lanes;
-  to.sectors += counts.sectors;
-  to.ideal_sectors += counts.ideal_sectors;
-  to.addresses += counts.addresses;
-  to.bank_passes += counts.passes;
-}
-
 void fill_counts(Reply& reply, const simt::Profile& profile) {
   std::vector<const void*> pcs;
   for (const auto& [key, counts] : profile.accesses) pcs.push_back(key.pc);
   const std::vector<simt::SourceLine> sources = simt::find_sources(pcs);
-  std::map<std::tuple<std::string, simt::Space, simt::Access>, Count> arrays;
   std::map<std::tuple<std::string, simt::Space, simt::Access, std::string, unsigned>, Count> lines;
   auto source = sources.begin();
   for (const auto& [key, counts] : profile.accesses) {
     const simt::SourceLine& place = *source++;
     if (key.space == simt::Space::kNone) continue;
     const std::string file = place.file.substr(place.file.find_last_of('/') + 1);
-    Count& array = arrays[{key.array, key.space, key.access}];
     Count& line = lines[{key.array, key.space, key.access, file, place.line}];
-    for (Count* count : {&array, &line}) {
-      count->array = key.array;
-      count->space = simt::to_string(key.space);
-      count->access = simt::to_string(key.access);
-      add(*count, counts);
-    }
+    line.array = key.array;
+    line.space = simt::to_string(key.space);
+    line.access = simt::to_string(key.access);
     line.file = file;
     line.line = place.line;
+    line.requests += counts.requests;
+    line.lanes += counts.lanes;
+    line.sectors += counts.sectors;
+    line.ideal_sectors += counts.ideal_sectors;
+    line.addresses += counts.addresses;
+    line.bank_passes += counts.passes;
   }
-  const auto take = [](auto& from, std::vector<Count>& to) {
-    for (auto& [key, count] : from) {
-      if (to.size() < kMostCounts) to.push_back(std::move(count));
-    }
-  };
+  if (lines.size() > kMostCounts) {
+    throw device::DeviceError("it accesses memory in more lines than are counted: " +
+                              std::to_string(kMostCounts));
+  }
   for (const auto& [kernel, counts] : profile.kernels) reply.steps += counts.warps.most;
-  take(arrays, reply.counts);
-  take(lines, reply.lines);
+  for (auto& [key, count] : lines) reply.counts.push_back(std::move(count));
 }
 #endif
 

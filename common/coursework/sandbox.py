@@ -8,11 +8,10 @@ given to write. It has process and user ids of its own, so that its limits are n
 import os
 import platform
 import re
-import select
 import shutil
 import signal
 import subprocess
-import time
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,41 +102,19 @@ class Sandbox:
     def run(self, command, mounts=(), limits=Limits()):
         """Runs `command`; returns (status, stdout, stderr), each text cut. Status is None where the
         time was up, and - N where signal N ended it."""
-        process = subprocess.Popen(self.command(command, mounts, limits), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, start_new_session=True, cwd="/")  # fmt: skip
-        try:
-            return self._drain(process, limits)
-        finally:
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            process = subprocess.Popen(self.command(command, mounts, limits), stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=errors, start_new_session=True, cwd="/")  # fmt: skip
             try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.wait()
-
-    @staticmethod
-    def _drain(process, limits):
-        """Waits for the end, or for the limits, and keeps the beginning of what is printed."""
-        kept = {process.stdout: b"", process.stderr: b""}
-        total, left = 0, list(kept)
-        end = time.monotonic() + limits.wall_seconds()
-        while left and time.monotonic() < end and total <= limits.output:
-            ready, _, _ = select.select(left, [], [], min(0.2, max(end - time.monotonic(), 0)))
-            for pipe in ready:
-                data = os.read(pipe.fileno(), 65536)
-                if not data:
-                    left.remove(pipe)
-                total += len(data)
-                kept[pipe] += data[: max(MOST_OUTPUT - len(kept[pipe]), 0)]
-            if not ready and process.poll() is not None:
-                break  # something else holds the pipes
-        texts = [data.decode("utf-8", "replace") for data in kept.values()]
-        for pipe in kept:
-            pipe.close()
-        if total > limits.output:
-            return -signal.SIGXFSZ, *texts
-        try:
-            status = process.wait(timeout=max(end - time.monotonic(), 0.01))
-        except subprocess.TimeoutExpired:
-            return None, *texts
+                status = process.wait(limits.wall_seconds())
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                process.wait()
+            texts = [(file.seek(0), file.read(MOST_OUTPUT).decode("utf-8", "replace"))[1] for file in (output, errors)]
         # bwrap and shells say 128 + N where signal N ended the command.
-        return 128 - status if status > 128 else status, *texts
+        return 128 - status if status and status > 128 else status, *texts

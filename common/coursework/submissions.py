@@ -16,7 +16,6 @@ import sys
 import tarfile
 import unicodedata
 import zipfile
-import zlib
 from pathlib import Path, PurePosixPath
 
 from exercises import ROOT, read_step
@@ -24,9 +23,7 @@ from exercises import ROOT, read_step
 READING = ["prlimit", "--cpu=5", f"--as={300 << 20}", "--"]  # seconds of a processor, bytes
 LARGEST_FILE = 1 << 20  # of an exercise
 LARGEST_ARCHIVE = 64 << 20
-MOST_READ = 256 << 20  # of an archive, unpacked
-MOST_MEMBERS = 20_000
-DEEPEST = 12
+TOO_MUCH = "reading it takes more than 5 s or 300 MiB"
 ARCHIVE = re.compile(r"\.(tar|tar\.(gz|bz2|xz)|tgz|tbz2|txz|zip)$", re.IGNORECASE)
 
 
@@ -70,21 +67,11 @@ def best(paths, step, name):
 
 def walk(top):
     """(path relative to `top`, stat) of regular files below it."""
-    seen, queue = 0, [("", 0)]
-    while queue:
-        below, depth = queue.pop()
-        with os.scandir(os.path.join(top, below)) as entries:
-            for entry in entries:
-                seen += 1
-                if seen > MOST_MEMBERS:
-                    raise Unreadable(f"it has more than {MOST_MEMBERS} files")
-                if entry.is_symlink():
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    if depth < DEEPEST:
-                        queue.append((os.path.join(below, entry.name), depth + 1))
-                elif entry.is_file(follow_symlinks=False):
-                    yield os.path.join(below, entry.name), entry.stat(follow_symlinks=False)
+    for place, _, names in os.walk(top):
+        for path in (os.path.join(place, name) for name in names):
+            info = os.lstat(path)
+            if stat.S_ISREG(info.st_mode):
+                yield os.path.relpath(path, top), info
 
 
 def read_regular(path, most):
@@ -100,105 +87,34 @@ def read_regular(path, most):
 
 
 def from_directory(top, step, names):
-    files, archives, paths = {}, [], []
-    for path, info in walk(top):
-        paths.append(path)
-        if ARCHIVE.search(path):
-            archives.append((path, info))
-    for name in names:
-        found = best(paths, step, name)
-        if found:
-            files[name] = read_regular(os.path.join(top, found), LARGEST_FILE)
+    infos = dict(walk(top))
+    found = {name: best(infos, step, name) for name in names}
+    files = {name: read_regular(os.path.join(top, path), LARGEST_FILE) for name, path in found.items() if path}
     if not files:  # a directory around an archive, as Moodle makes it; the last that was uploaded
-        for path, _ in sorted(archives, key=lambda a: (a[1].st_mtime, a[0]), reverse=True)[:5]:
-            found = from_archive(os.path.join(top, path), step, names)
-            if found:
-                return found
+        for path in sorted(filter(ARCHIVE.search, infos), key=lambda path: (infos[path].st_mtime, path), reverse=True)[:5]:
+            files = files or from_archive(os.path.join(top, path), step, names)
     return files
 
 
-class Limited(io.RawIOBase):
-    """A file that ends in an error after so many bytes."""
-
-    def __init__(self, file, most):
-        self.file, self.left = file, most
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        data = self.file.read(min(len(buffer), 1 << 16))
-        self.left -= len(data)
-        if self.left < 0:
-            raise Unreadable(f"unpacked it is larger than {MOST_READ >> 20} MiB")
-        buffer[: len(data)] = data
-        return len(data)
+def from_tarball(data, is_wanted):
+    """{path: bytes} of the members that could be an exercise's file, in one pass over it."""
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r|*") as tar:
+        return {m.name: tar.extractfile(m).read() for m in tar if m.isreg() and is_wanted(m.name) and m.size <= LARGEST_FILE}
 
 
-def open_stream(data):
-    """The bytes of a tarball, whatever it is compressed with."""
-    import bz2
-    import gzip
-    import lzma
-
-    raw = io.BytesIO(data)
-    if data[:2] == b"\x1f\x8b":
-        raw = gzip.GzipFile(fileobj=raw)
-    elif data[:3] == b"BZh":
-        raw = bz2.BZ2File(raw)
-    elif data[:6] == b"\xfd7zXZ\x00":
-        raw = lzma.LZMAFile(raw)
-    return io.BufferedReader(Limited(raw, MOST_READ))
-
-
-def from_tarball(data, step, names):
-    """One pass over it: the members that could be an exercise's file are kept."""
-    kept, seen = {}, 0
-    with tarfile.open(fileobj=open_stream(data), mode="r|") as tar:
-        for member in tar:
-            seen += 1
-            if seen > MOST_MEMBERS:
-                raise Unreadable(f"it has more than {MOST_MEMBERS} files")
-            if member.isreg() and any(is_named(member.name, name) for name in names) and len(kept) < 1000:
-                if member.size > LARGEST_FILE:
-                    continue
-                kept[member.name] = tar.extractfile(member).read()
-    return kept
-
-
-def from_zip(data, step, names):
-    kept = {}
+def from_zip(data, is_wanted):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = archive.infolist()
-        if len(members) > MOST_MEMBERS:
-            raise Unreadable(f"it has more than {MOST_MEMBERS} files")
-        for member in members:
-            mode = member.external_attr >> 16
-            if member.is_dir() or stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-                continue
-            if any(is_named(member.filename, name) for name in names) and len(kept) < 1000:
-                if member.file_size > LARGEST_FILE:
-                    continue
-                with archive.open(member) as file:
-                    content = file.read(LARGEST_FILE + 1)
-                if len(content) <= LARGEST_FILE:
-                    kept[member.filename] = content
-    return kept
+        kinds = ((member, stat.S_IFMT(member.external_attr >> 16)) for member in archive.infolist() if not member.is_dir())
+        return {m.filename: archive.read(m) for m, kind in kinds
+                if kind in (0, stat.S_IFREG) and is_wanted(m.filename) and m.file_size <= LARGEST_FILE}  # fmt: skip
 
 
 def from_archive(path, step, names):
     data = read_regular(path, LARGEST_ARCHIVE)
-    kept = from_zip(data, step, names) if data[:2] == b"PK" else from_tarball(data, step, names)
-    files = {}
-    for name in names:
-        found = best(kept, step, name)
-        if found:
-            files[name] = kept[found]
-    return files
-
-
-BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, NotImplementedError,
-          RuntimeError, OverflowError, MemoryError)  # fmt: skip
+    read = from_zip if data[:2] == b"PK" else from_tarball
+    kept = read(data, lambda path: any(is_named(path, name) for name in names))
+    found = {name: best(kept, step, name) for name in names}
+    return {name: kept[path] for name, path in found.items() if path}
 
 
 def read_here(paths, step):
@@ -215,10 +131,10 @@ def read_here(paths, step):
         raise
     except OSError as error:
         raise Unreadable(error.strerror or "it is damaged") from None
-    except BROKEN as error:
+    except MemoryError:
+        raise Unreadable(TOO_MUCH) from None
+    except Exception as error:  # zlib, lzma and others have their own
         raise Unreadable(f"it is damaged: {first_line(str(error)) or type(error).__name__}") from None
-    except Exception as error:  # lzma and others have their own
-        raise Unreadable(f"it is damaged: {type(error).__name__}") from None
 
 
 def read_submission(paths, step):
@@ -228,7 +144,7 @@ def read_submission(paths, step):
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        raise Unreadable("reading it takes more than 5 s or 300 MiB") from None
+        raise Unreadable(TOO_MUCH) from None
     if "unreadable" in answer:
         raise Unreadable(answer["unreadable"])
     return {name: base64.b64decode(data) for name, data in answer["files"].items()}

@@ -125,16 +125,12 @@ class Exercises(unittest.TestCase):
                     read_step(directory)
 
     def test_counters(self):
-        rows = [
-            {"array": "values", "space": "global", "access": "load", "requests": 4, "lanes": 64,
-             "sectors": 20, "addresses": 32, "bank_passes": 0},
-            {"array": "values", "space": "shared", "access": "load", "requests": 2, "lanes": 64,
-             "sectors": 0, "addresses": 64, "bank_passes": 6},
-        ]  # fmt: skip
-        record = {"traffic": rows, "nnz": 128, "lines": [
-            {"file": "a/k.cuh", "line": 7, "array": "values", "access": "load", "sectors": 9, "ideal_sectors": 8},
-            {"file": "a/k.cuh", "line": 8, "array": "values", "access": "load", "sectors": 11, "ideal_sectors": 2},
-        ]}  # fmt: skip
+        def row(line, space, requests, lanes, sectors, ideal_sectors, addresses, bank_passes):
+            return {"file": "a/k.cuh", "line": line, "array": "values", "access": "load", "space": space, "requests": requests, "lanes": lanes,
+                    "sectors": sectors, "ideal_sectors": ideal_sectors, "addresses": addresses, "bank_passes": bank_passes}  # fmt: skip
+
+        record = {"nnz": 128, "lines": [row(7, "global", 2, 32, 9, 8, 16, 0), row(8, "global", 2, 32, 11, 2, 16, 0),
+                                        row(9, "shared", 2, 64, 0, 0, 64, 6)]}  # fmt: skip
 
         def value(name, array="values"):
             return exercises.counter(
@@ -588,17 +584,11 @@ class Submissions(unittest.TestCase):
             self.assertEqual(read_submission(paths, self.step)["csr_vector.cuh"], b"kernel", student)
 
     def test_archives_that_take_too_much_to_read(self):
-        """A path of 200 MB in a pax header, a zip with very many names: said, within seconds, in another process."""
+        """A path of 200 MB in a pax header: said, within seconds, by another process."""
         path = self.directory / "long.tar.gz"
         with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT, compresslevel=1) as tar:
             tar.addfile(tarfile.TarInfo("a" * (200 << 20)))
-        with self.assertRaises(Unreadable):
-            read_submission([path], self.step)
-        path = self.directory / "many.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            for number in range(30_000):
-                archive.writestr(str(number), "")
-        with self.assertRaisesRegex(Unreadable, "more than 20000 files"):
+        with self.assertRaisesRegex(Unreadable, submissions.TOO_MUCH):
             read_submission([path], self.step)
 
     def test_points(self):
