@@ -6,8 +6,8 @@
 // has a product adds it to that element of y, with an atomic addition, since others may be adding
 // to the same element. (Emmanuel and Vorobyev, section 3.)
 //
-//   thread   owns kShare nonzeros, 32 apart
-//   warp     owns 32 kShare neighbouring ones, and reads 32 neighbours at a time
+//   thread   owns kItemsPerThread nonzeros, 32 apart
+//   warp     owns 32 kItemsPerThread neighbouring ones, and reads 32 neighbours at a time
 //   block    nothing of its own
 //
 // What to look at: all of the matrix is read coalesced, whatever its rows look like; but there are
@@ -19,7 +19,7 @@
 
 namespace spmv {
 
-inline constexpr unsigned kShare = 8;  // nonzeros of a thread
+inline constexpr unsigned kItemsPerThread = 8;  // nonzeros of a thread
 
 // y += alpha A x. (Unsigned, since the last threads count past 2^31 when nnz is just below.)
 template <typename T>
@@ -27,8 +27,8 @@ __global__ void atomic_coo_kernel(unsigned nnz, const int* row_indices, const in
                                   const T* values, T alpha, const T* x, T* y) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   // exercise: begin
-  unsigned k = thread / 32 * 32 * kShare + thread % 32;
-  for (unsigned i = 0; i < kShare && k < nnz; ++i, k += 32) {
+  unsigned k = thread / 32 * 32 * kItemsPerThread + thread % 32;
+  for (unsigned i = 0; i < kItemsPerThread && k < nnz; ++i, k += 32) {
     atomicAdd(&y[row_indices[k]], alpha * (values[k] * x[column_indices[k]]));
   }
   // exercise: end

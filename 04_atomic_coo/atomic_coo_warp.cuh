@@ -4,8 +4,8 @@
 // Lanes of one row stand side by side then. They find each other (__match_any_sync), add up their
 // products in a tree of shuffles, and the first of them adds the sum to y.
 //
-//   thread   owns kShare nonzeros, 32 apart
-//   warp     owns 32 kShare neighbouring ones; one atomic per row in every 32
+//   thread   owns kItemsPerThread nonzeros, 32 apart
+//   warp     owns 32 kItemsPerThread neighbouring ones; one atomic per row in every 32
 //   block    nothing of its own
 #pragma once
 
@@ -22,10 +22,10 @@ __global__ void atomic_coo_warp_kernel(unsigned nnz, const int* row_indices,
                                        const T* x, T* y) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned lane = thread % 32;
-  const unsigned warp_begin = thread / 32 * 32 * kShare;
+  const unsigned warp_begin = thread / 32 * 32 * kItemsPerThread;
   // exercise: begin
   // All lanes stay in the loop, since all must be there to shuffle.
-  for (unsigned i = 0; i < kShare && warp_begin + 32 * i < nnz; ++i) {
+  for (unsigned i = 0; i < kItemsPerThread && warp_begin + 32 * i < nnz; ++i) {
     const unsigned k = warp_begin + 32 * i + lane;
     const int row = k < nnz ? row_indices[k] : -1;
     T sum = k < nnz ? values[k] * x[column_indices[k]] : T{0};

@@ -26,7 +26,7 @@ class AtomicSpmv : public Spmv<T> {
                    {dim3(device::divide_up(a_.rows, kThreads)), dim3(kThreads), 0, stream}, a_.rows,
                    static_cast<const int*>(nullptr), static_cast<const T*>(nullptr), alpha, beta,
                    y);
-    const int threads = device::divide_up(a_.nnz, static_cast<Index>(kShare));
+    const int threads = device::divide_up(a_.nnz, static_cast<Index>(kItemsPerThread));
     device::launch(kernel_, {dim3(device::divide_up(threads, kThreads)), dim3(kThreads), 0, stream},
                    static_cast<unsigned>(a_.nnz), a_.row_indices.data(), a_.column_indices.data(),
                    a_.values.data(), alpha, x, y);
@@ -64,7 +64,7 @@ class AtomicCoo final : public AtomicSpmv<T> {
 // runs differ by one in length when what is left for it does not divide by 32.
 template <typename T>
 Coo<T> dealt_out(const Coo<T>& sorted) {
-  constexpr Index kOfWarp = 32 * static_cast<Index>(kShare);
+  constexpr Index kOfWarp = 32 * static_cast<Index>(kItemsPerThread);
   Coo<T> dealt = sorted;
   for (Index begin = 0; begin < sorted.nnz();) {
     const Index count = std::min(kOfWarp, sorted.nnz() - begin);

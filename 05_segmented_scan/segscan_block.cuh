@@ -7,10 +7,10 @@
 //
 //   thread   owns every kBlockThreads-th nonzero of its chunk, writes y for a row that ends there
 //   block    owns a chunk of whole rows, about kChunk nonzeros: goes through it kBlockThreads at a
-//            time, and carries what a row that goes on has so far into the next turn
+//            time, and carries what a row that goes on has so far into the next iteration
 //
 // The paper leaves open what happens to a row that is longer than a block. Here its block takes as
-// many turns as it needs, and the blocks whose chunks lie within the row have nothing to do.
+// many iterations as it needs, and the blocks whose chunks lie within the row have nothing to do.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -43,22 +43,24 @@ static __global__ void move_chunks_kernel(int nnz, int chunks, const int* row_in
   chunk_begins[chunk] = begin;
 }
 
-// Positions are unsigned: with 2^31 - 1 nonzeros the last turn looks beyond what an int can hold.
+// Positions are unsigned: with 2^31 - 1 nonzeros the last iteration looks beyond what an int can
+// hold.
 template <typename T>
 __global__ void segscan_block_kernel(const int* chunk_begins, const int* row_indices,
                                      const int* column_indices, const T* values, T alpha,
                                      const T* x, T beta, T* y) {
   __shared__ int rows[kBlockThreads];
   __shared__ T sums[kBlockThreads];
-  __shared__ T carry;  // of the row that goes on from the turn before; 0 if none does
+  __shared__ T carry;  // of the row that goes on from the iteration before; 0 if none does
   const unsigned thread = threadIdx.x;
   const unsigned chunk_end = chunk_begins[blockIdx.x + 1];
   if (thread == 0) carry = 0;
   __syncthreads();  // the compiler may let every thread read it, and only then choose
 
   // exercise: begin
-  for (unsigned turn = chunk_begins[blockIdx.x]; turn < chunk_end; turn += kBlockThreads) {
-    const unsigned k = turn + thread;
+  for (unsigned iteration_begin = chunk_begins[blockIdx.x]; iteration_begin < chunk_end;
+       iteration_begin += kBlockThreads) {
+    const unsigned k = iteration_begin + thread;
     const int row = k < chunk_end ? row_indices[k] : -1;
     T sum = k < chunk_end ? values[k] * x[column_indices[k]] : T{0};
     if (thread == 0) sum += carry;

@@ -7,8 +7,8 @@
 // to block through an array. There are no atomics: every sum is added up in an order that nnz alone
 // decides, so the bits of y are the same in every run.
 //
-//   thread   owns every 32nd nonzero of its warp's share
-//   warp     owns kWarpShare neighbouring nonzeros; writes y for rows that begin and end there
+//   thread   owns every 32nd nonzero of its warp's tile
+//   warp     owns kWarpTile neighbouring nonzeros; writes y for rows that begin and end there
 //   block    owns kTile neighbouring nonzeros; writes y for rows that end there
 #pragma once
 
@@ -19,9 +19,9 @@
 namespace spmv {
 
 inline constexpr int kWarps = 8;
-inline constexpr int kTurns = 8;
-inline constexpr int kWarpShare = 32 * kTurns;
-inline constexpr int kTile = kWarps * kWarpShare;
+inline constexpr int kIterations = 8;
+inline constexpr int kWarpTile = 32 * kIterations;
+inline constexpr int kTile = kWarps * kWarpTile;
 
 // Writes y for every row that has nonzeros: what the block has of it in which the row ends.
 // carries[block]: what the block has of the row that is still open where its tile ends.
@@ -30,22 +30,22 @@ __global__ void segscan_shuffle_kernel(unsigned nnz, const int* row_indices,
                                        const int* column_indices, const T* values, T alpha,
                                        const T* x, T beta, T* y, T* carries) {
   constexpr unsigned kAll = 0xffffffffu;
-  __shared__ int open_rows[kWarps];  // the row that was open where the warp's share begins, or -1
-  __shared__ int some_row_ends[kWarps];  // whether any row ends in the share
-  __shared__ T heads[kWarps];            // if one does: what the share has of the open row
+  __shared__ int open_rows[kWarps];  // the row that was open where the warp's tile begins, or -1
+  __shared__ int some_row_ends[kWarps];  // whether any row ends in the warp's tile
+  __shared__ T heads[kWarps];            // if one does: what the tile has of the open row
   __shared__ T tails[kWarps];            // what it has of the row that is open where it ends
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  const unsigned begin = blockIdx.x * kTile + warp * kWarpShare;
-  const unsigned end = begin + kWarpShare;
+  const unsigned begin = blockIdx.x * kTile + warp * kWarpTile;
+  const unsigned end = begin + kWarpTile;
 
-  // All loads come first, so that they are under way together.
-  int rows[kTurns];
-  T products[kTurns];
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const unsigned k = begin + 32 * turn + lane;
-    rows[turn] = k < nnz ? row_indices[k] : -1;
-    products[turn] = k < nnz ? values[k] * x[column_indices[k]] : T{0};
+  // All loads come first, so that they are in flight together.
+  int rows[kIterations];
+  T products[kIterations];
+  for (int iteration = 0; iteration < kIterations; ++iteration) {
+    const unsigned k = begin + 32 * iteration + lane;
+    rows[iteration] = k < nnz ? row_indices[k] : -1;
+    products[iteration] = k < nnz ? values[k] * x[column_indices[k]] : T{0};
   }
   const int row_before = 0 < begin && begin < nnz ? row_indices[begin - 1] : -1;
   const int row_after = end < nnz ? row_indices[end] : -1;
@@ -53,10 +53,10 @@ __global__ void segscan_shuffle_kernel(unsigned nnz, const int* row_indices,
   const int open_row = first_row == row_before ? first_row : -1;
 
   // exercise: begin
-  T carry = 0;  // of the row that goes on from the turn before; 0 if none does
-  for (int turn = 0; turn < kTurns; ++turn) {
-    const int row = rows[turn];
-    T sum = lane == 0 ? products[turn] + carry : products[turn];
+  T carry = 0;  // of the row that goes on from the iteration before; 0 if none does
+  for (int iteration = 0; iteration < kIterations; ++iteration) {
+    const int row = rows[iteration];
+    T sum = lane == 0 ? products[iteration] + carry : products[iteration];
 
     // The lanes of a row are neighbours; `first_lane` is where those of this lane's row begin.
     const int lower_row = __shfl_up_sync(kAll, row, 1);
@@ -68,8 +68,9 @@ __global__ void segscan_shuffle_kernel(unsigned nnz, const int* row_indices,
     }
 
     int next_row = __shfl_down_sync(kAll, row, 1);
-    const int next_turn = turn + 1 < kTurns ? __shfl_sync(kAll, rows[turn + 1], 0) : row_after;
-    if (lane == 31) next_row = next_turn;
+    const int first_row_after =
+        iteration + 1 < kIterations ? __shfl_sync(kAll, rows[iteration + 1], 0) : row_after;
+    if (lane == 31) next_row = first_row_after;
     const bool row_ends = row >= 0 && next_row != row;
     if (row_ends && row == open_row) {
       heads[warp] = sum;
@@ -86,7 +87,7 @@ __global__ void segscan_shuffle_kernel(unsigned nnz, const int* row_indices,
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    T open_sum = 0;  // of the row that is open where the next warp's share begins
+    T open_sum = 0;  // of the row that is open where the next warp's tile begins
     for (int w = 0; w < kWarps; ++w) {
       if (!some_row_ends[w]) {
         open_sum += tails[w];
@@ -101,8 +102,8 @@ __global__ void segscan_shuffle_kernel(unsigned nnz, const int* row_indices,
   // exercise: end
 }
 
-// Adds to y what the tiles before the one in which a row ends have of it. A warp a tile; the warp
-// of the first tile that ends within a row adds up the carries of all tiles that do.
+// Adds to y what the tiles before the one in which a row ends have of it. One warp per tile; the
+// warp of the first tile that ends within a row adds up the carries of all tiles that do.
 template <typename T>
 __global__ void add_carries_kernel(int nnz, int tiles, const int* row_indices, const T* carries,
                                    T alpha, T* y) {

@@ -132,7 +132,7 @@ TEST_CASE("step 05: chunks are moved to where rows begin", "[05]") {
 
 TEMPLATE_TEST_CASE("step 05: a row over many blocks", "[05]", float, double) {
   // More tiles than a warp has lanes, so that the warp that adds up the carries takes several
-  // turns.
+  // iterations.
   for (const Index length : {32 * kTile, 40 * kTile + 77}) {
     for (const Index before : {0, 1, kTile - 1}) {
       std::vector<Index> lengths(20, 0);

@@ -157,7 +157,7 @@ bool register_all() {
   add_kernel({.step = 7,
               .name = "lightspmv_counters",
               .format = "CSR",
-              .idea = "sixteen counters, several turns of a warp per ticket",
+              .idea = "sixteen counters, several iterations of a warp per ticket",
               .source = "after " + poster},
              [](const auto& problem) { return make<LightSpmvCounters>(problem, false); });
   return add_kernel({.step = 7,

@@ -106,7 +106,7 @@ TEST_CASE("step 07: lanes by rows and device", "[07]") {
   CHECK(lanes_for_device(1000000, 16000000, kThreads) == 4);
   CHECK(lanes_for_device(1000000, 127999999, kThreads) == 16);
   CHECK(lanes_for_device(1000000, 128000000, kThreads) == 32);
-  // Rows few enough for eight turns: up to a lane for each nonzero.
+  // Rows few enough for eight iterations: up to a lane for each nonzero.
   CHECK(lanes_for_device(32000, 32000 * 10, kThreads) == 8);
   CHECK(lanes_for_device(32001, 32001 * 10, kThreads) == 4);
   CHECK(lanes_for_device(100, 100 * 8, kThreads) == 8);

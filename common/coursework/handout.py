@@ -103,11 +103,13 @@ def files_of(step):
 
 
 def section(step, page, heading):
-    """What is under "## HEADING" of a page of the step, without the kernels that it shows, links to files, and what
-    update_readmes.py reads. Pictures are named by their place in the repository, and in the handout."""
+    """What is under "## HEADING" of a page of the step, without the kernels that it shows, the advice to write them
+    first, links to files, and what update_readmes.py reads. Pictures are named by their place in the repository, and in the handout."""
     text = (ROOT / step.directory / page).read_text(encoding="utf-8")
     text = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
     text = re.sub(r"^<!-- code: .*?<!-- end -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^<details><summary>.*</summary>\s*</details>\n\n?", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^Write it before you read on.*?\n\n", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^<!--((?!-->).)*-->\n|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL)
     here = (ROOT / step.directory / page).parent
     text = PICTURE.sub(lambda m: f"![{m[1]}]({(here / m[2]).resolve().relative_to(ROOT)})", text)
