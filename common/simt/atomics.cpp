@@ -47,17 +47,17 @@ Strength strength_of(Scope scope, Strength wide) {
 }  // namespace
 
 // Out of line, so that the return address is the kernel's.
-#define SIMT_OPERATION(T, name, expression)                                            \
-  T name(T* address, T b, Scope scope) noexcept {                                      \
-    return update(                                                                     \
-        address, strength_of(scope, Strength::kPlain),                                 \
-        [b](T a) { return static_cast<T>(expression); }, __builtin_return_address(0)); \
+#define SIMT_OPERATION(T, name, expression)                              \
+  T name(T* address, T b, Scope scope) noexcept {                        \
+    return update(                                                       \
+        address, strength_of(scope, Strength::kPlain),                   \
+        [b](T a) { return static_cast<T>(expression); }, SIMT_CALLER()); \
   }
-#define SIMT_COMPARE_EXCHANGE(T)                                                     \
-  T atomic_compare_exchange(T* address, T compare, T value, Scope scope) noexcept {  \
-    return update(                                                                   \
-        address, strength_of(scope, Strength::kCompare),                             \
-        [=](T a) { return a == compare ? value : a; }, __builtin_return_address(0)); \
+#define SIMT_COMPARE_EXCHANGE(T)                                                    \
+  T atomic_compare_exchange(T* address, T compare, T value, Scope scope) noexcept { \
+    return update(                                                                  \
+        address, strength_of(scope, Strength::kCompare),                            \
+        [=](T a) { return a == compare ? value : a; }, SIMT_CALLER());              \
   }
 #define SIMT_INTEGER_ATOMICS(T)                    \
   SIMT_OPERATION(T, atomic_exchange, ((void)a, b)) \

@@ -293,7 +293,7 @@ std::uint64_t load(const void* address, unsigned size) {
 
 std::uint64_t atomic_load(const void* address, unsigned size, bool acquire) noexcept {
   Lane& lane = *current_lane;
-  const void* const pc = __builtin_return_address(0);
+  const void* const pc = SIMT_CALLER();
   const bool in_gang = lane.block->gang() != nullptr;
   // A lane that polls lets others run before it looks again.
   if (in_gang && lane.polled == address && lane.seen == load(address, size)) {
@@ -318,7 +318,7 @@ void atomic_store(void* address, std::uint64_t value, unsigned size, bool releas
   Lane& lane = *current_lane;
   const auto place = reinterpret_cast<std::uintptr_t>(address);
   if (release) lane.block->observer().fence(lane, scope);
-  announce(lane, place, size, Access::kStore, __builtin_return_address(0));
+  announce(lane, place, size, Access::kStore, SIMT_CALLER());
   if (Recorder* const recorder = active_recorder()) recorder->finish_store(value);
   Gang* const gang = lane.block->gang();
   if (gang && release) {
@@ -341,7 +341,7 @@ void atomic_store(void* address, std::uint64_t value, unsigned size, bool releas
 void grid_sync() noexcept {
   Lane& lane = *current_lane;
   Block& block = *lane.block;
-  const void* const pc = __builtin_return_address(0);
+  const void* const pc = SIMT_CALLER();
   lane.pc = pc;
   Gang* const gang = block.gang();
   if (!gang) {

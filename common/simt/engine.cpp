@@ -44,14 +44,6 @@ constinit thread_local dim3 grid_dimensions asm("gridDim"){};
 
 namespace {
 
-// fcontext is Boost.Context's lowest layer. A CUDA thread is nothing but a call that may be set
-// aside for ever (when another one fails), so the layers above it, which own and unwind, have
-// nothing to do here.
-using boost::context::detail::fcontext_t;
-using boost::context::detail::jump_fcontext;
-using boost::context::detail::make_fcontext;
-using boost::context::detail::transfer_t;
-
 // A guard is a mapping of its own, of which Linux allows 65530: enough for every stack unless many
 // cores run blocks of 1024 threads.
 constexpr int kMaxGuards = 16384;
@@ -202,10 +194,9 @@ void Block::free_stacks() {
   munmap(stacks_, stack_count_ * kStackBytes);
 }
 
-void Block::fiber_main(transfer_t transfer) {
-  Fiber& fiber = *static_cast<Fiber*>(transfer.data);
-  Block& block = *fiber.block;
-  block.scheduler_ = transfer.fctx;
+void Block::fiber_main() {
+  Fiber& fiber = *current_lane->fiber;
+  Block& block = *current_lane->block;
   fiber.stack_switch.arrive(&block.scheduler_switch_);
   // A lane that returns hands its stack to the next one that has not started: a kernel whose lanes
   // never wait runs on one stack without a switch.
@@ -221,7 +212,7 @@ void Block::fiber_main(transfer_t transfer) {
   }
   block.idle_.push_back(&fiber);
   fiber.stack_switch.leave_for(block.scheduler_switch_, true);
-  jump_fcontext(block.scheduler_, nullptr);
+  fiber.context.switch_to(block.scheduler_);
 }
 
 void Block::enter(Lane& lane) {
@@ -235,14 +226,13 @@ void Block::resume(Lane& lane) {
   if (!lane.fiber) {
     lane.fiber = idle_.back();
     idle_.pop_back();
-    lane.fiber->context =
-        make_fcontext(lane.fiber->stack + kStackBytes, kStackBytes - kGuardBytes, fiber_main);
+    lane.fiber->context.prepare<fiber_main>(lane.fiber->stack);
     lane.fiber->stack_switch.fake_stack = nullptr;
   }
   Fiber& fiber = *lane.fiber;
   enter(lane);
   scheduler_switch_.leave_for(fiber.stack_switch);
-  fiber.context = jump_fcontext(fiber.context, &fiber).fctx;
+  scheduler_.switch_to(fiber.context);
   scheduler_switch_.arrive();
   current_lane = nullptr;
   current_trail = nullptr;
@@ -252,7 +242,7 @@ void Block::suspend(Lane& lane) {
   settle(lane);
   Fiber& fiber = *lane.fiber;
   fiber.stack_switch.leave_for(scheduler_switch_);
-  scheduler_ = jump_fcontext(scheduler_, nullptr).fctx;
+  fiber.context.switch_to(scheduler_);
   fiber.stack_switch.arrive();
 }
 
@@ -279,7 +269,6 @@ void Block::start_grid(GridState& state) {
   idle_.clear();
   for (std::size_t i = fibers_.size(); i < count; ++i) {
     auto fiber = std::make_unique<Fiber>();
-    fiber->block = this;
     fiber->stack = stacks_ + i * kStackBytes;
     fiber->stack_switch = {nullptr, fiber->stack, kStackBytes};
     // An overflow is a fault, not a corruption.
@@ -331,7 +320,7 @@ void Block::order_lanes(std::uint64_t block_number) {
   for (Warp& warp : warps_) set_order(warp.order, warp.lanes, schedule, seed + warp.first_lane);
 }
 
-void Block::run(std::uint64_t block_number) {
+void Block::run_lanes(std::uint64_t block_number) {
   const dim3 dim = grid().grid;
   index_ = {static_cast<unsigned>(block_number % dim.x),
             static_cast<unsigned>(block_number / dim.x % dim.y),
@@ -873,31 +862,31 @@ void Block::settle_store() {
 std::uint64_t collective(Collective kind, unsigned mask, std::uint64_t value, int operand,
                          int width) noexcept {
   Lane& lane = *current_lane;
-  lane.pc = __builtin_return_address(0);
+  lane.pc = SIMT_CALLER();
   return lane.block->collective(lane, {kind, mask, value, operand, width});
 }
 
 int barrier(Barrier kind, int predicate) noexcept {
   Lane& lane = *current_lane;
-  lane.pc = __builtin_return_address(0);
+  lane.pc = SIMT_CALLER();
   return lane.block->barrier(lane, kind, predicate);
 }
 
 void yield() noexcept {
   Lane& lane = *current_lane;
-  lane.pc = __builtin_return_address(0);
+  lane.pc = SIMT_CALLER();
   lane.block->yield(lane);
 }
 
 void wait_for_previous_grid() noexcept {
   Lane& lane = *current_lane;
-  lane.pc = __builtin_return_address(0);
+  lane.pc = SIMT_CALLER();
   lane.block->wait_for_previous_grid(lane);
 }
 
 void trap() noexcept {
   Lane& lane = *current_lane;
-  lane.block->fail(lane, "__trap()", __builtin_return_address(0));
+  lane.block->fail(lane, "__trap()", SIMT_CALLER());
 }
 
 long long nanoseconds() noexcept {
@@ -907,7 +896,7 @@ long long nanoseconds() noexcept {
 
 void fence(Scope scope) noexcept {
   Lane& lane = *current_lane;
-  lane.pc = __builtin_return_address(0);
+  lane.pc = SIMT_CALLER();
   Block::settle(lane);
   lane.block->observer().fence(lane, scope);
   if (Gang* const gang = lane.block->gang()) gang->order(lane, scope);
@@ -1250,8 +1239,7 @@ extern "C" void __assert_fail(const char* condition, const char* file, unsigned 
                               const char* function) noexcept {
   if (simt::Lane* const lane = simt::current_lane) {
     const simt::Unobserved unobserved;
-    lane->block->fail(*lane, "assertion '" + std::string(condition) + "' failed",
-                      __builtin_return_address(0));
+    lane->block->fail(*lane, "assertion '" + std::string(condition) + "' failed", SIMT_CALLER());
   }
   std::fprintf(stderr, "%s:%u: %s: assertion '%s' failed\n", file, line, function, condition);
   std::abort();

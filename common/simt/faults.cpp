@@ -1,3 +1,4 @@
+#ifndef __EMSCRIPTEN__
 // Signals of the processor, in the instrumented build. Those that a kernel raises become reports;
 // where the host touched device memory, the process ends and says so.
 #include <signal.h>
@@ -109,3 +110,4 @@ void watch_faults_of_thread() {
 }
 
 }  // namespace simt
+#endif

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "simt/context.hpp"
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
 #include "simt/races.hpp"
@@ -183,13 +183,10 @@ struct StackSwitch {
 };
 
 inline constexpr unsigned kPollsBeforeLook = 4;
-inline constexpr std::size_t kStackBytes = 128 * 1024;  // of address space, not of memory
-inline constexpr std::size_t kGuardBytes = 4096;        // of those, the lowest
 
 struct Fiber {
   std::byte* stack = nullptr;  // lowest address
-  boost::context::detail::fcontext_t context = nullptr;
-  Block* block = nullptr;
+  Context context;
   StackSwitch stack_switch;
 };
 
@@ -567,7 +564,9 @@ class Block {
   // For a block that runs before the previous grid has completed; before start_grid().
   void start_early(EarlyBlocks* early) { early_ = early; }
   void start_grid(GridState& grid);
-  void run(std::uint64_t block_number);
+  void run(std::uint64_t block_number) {
+    run_with_contexts(scheduler_, [&] { run_lanes(block_number); });
+  }
   void end_grid();
 
   // By the running lane.
@@ -622,8 +621,9 @@ class Block {
   }
 
  private:
-  static void fiber_main(boost::context::detail::transfer_t transfer);
+  static void fiber_main();
   void free_stacks();
+  void run_lanes(std::uint64_t block_number);
   void order_lanes(std::uint64_t block_number);
   bool run_warp(Warp& warp);
   void enter(Lane& lane);
@@ -671,7 +671,7 @@ class Block {
   std::size_t stack_count_ = 0;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
-  boost::context::detail::fcontext_t scheduler_ = nullptr;
+  Context scheduler_;
   StackSwitch scheduler_switch_;
   Observer observer_;
 };

@@ -26,11 +26,16 @@ namespace simt {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
+#ifndef __EMSCRIPTEN__
 // Allocations lie far apart, so that a wrong index hardly ever finds another one, and none where
 // one was before, so that a pointer to freed memory never does: 64 TiB are enough for 260,000 of
 // them.
 constexpr std::uintptr_t kFirstAddress = 0x2000'0000'0000, kEndAddress = 0x6000'0000'0000;
 constexpr std::size_t kGapBytes = std::size_t{256} << 20;
+#else
+constexpr std::uintptr_t kFirstAddress = 0;
+constexpr std::size_t kGapBytes = std::size_t{64} << 10;
+#endif
 
 struct Heap {
   std::shared_mutex mutex;
@@ -52,6 +57,21 @@ std::size_t physical_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * kPageBytes;
 }
 
+#ifdef __EMSCRIPTEN__
+// Memory has no protection there.
+void set_open(Allocation& allocation, bool open) {
+  allocation.open = open;
+}
+
+void* map_pages(std::size_t bytes) {
+  void* const pages = std::aligned_alloc(kPageBytes, bytes + kGapBytes);
+  return pages ? pages : MAP_FAILED;
+}
+
+void unmap_pages(void* pages, std::size_t) {
+  std::free(pages);
+}
+#else
 void set_open(Allocation& allocation, bool open) {
   mprotect(reinterpret_cast<void*>(allocation.begin), allocation.mapped_bytes,
            open ? PROT_READ | PROT_WRITE : PROT_NONE);
@@ -75,6 +95,11 @@ void* map_pages(std::size_t bytes, int file = -1) {
   }
   return map(0, 0);
 }
+
+void unmap_pages(void* pages, std::size_t bytes) {
+  munmap(pages, bytes);
+}
+#endif
 
 void add_allocation(Allocation allocation) {
   if (is_instrumented()) {
@@ -100,7 +125,7 @@ cudaError_t remove_allocation(void* pointer, bool imported) {
 #ifdef SIMT_ADDRESS_SANITIZER
   __asan_unpoison_memory_region(pointer, allocation.mapped_bytes);
 #endif
-  munmap(pointer, allocation.mapped_bytes);
+  unmap_pages(pointer, allocation.mapped_bytes);
   if (allocation.file >= 0) close(allocation.file);
   allocation.file = -1;
   allocation.written = nullptr;
@@ -515,6 +540,15 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 
 // --- Memory of other processes ------------------------------------------------------------------
 
+#ifdef __EMSCRIPTEN__
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*) {
+  return simt::set_error(cudaErrorNotSupported);
+}
+
+cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned) {
+  return simt::set_error(cudaErrorNotSupported);
+}
+#else
 namespace {
 
 // What a handle holds. The memory is a file without a name, which another process finds among the
@@ -618,6 +652,7 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
   *pointer = mapped;
   return cudaSuccess;
 }
+#endif
 
 cudaError_t cudaIpcCloseMemHandle(void* pointer) {
   return simt::remove_allocation(pointer, true);
@@ -690,7 +725,7 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
 
 void simt::texture_fetch(unsigned long long texture, int index, void* element,
                          std::size_t size) noexcept {
-  const void* const pc = __builtin_return_address(0);
+  const void* const pc = SIMT_CALLER();
   Lane& lane = *current_lane;
   // Textures are made and destroyed by the host, never while a kernel runs.
   if (texture == 0 || texture > textures.size() || !textures[texture - 1].alive) {

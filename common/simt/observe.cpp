@@ -585,7 +585,7 @@ void __tsan_init() {}
 // At the start of each basic block.
 void __sanitizer_cov_trace_pc() {
   if (simt::current_trail) {
-    simt::current_trail->push_back({simt::place_of(__builtin_return_address(0)), 0, 0});
+    simt::current_trail->push_back({simt::place_of(SIMT_CALLER()), 0, 0});
   }
 }
 void __tsan_func_entry(void*) {}
@@ -605,13 +605,13 @@ struct simt_access_outside {
 void __ubsan_handle_type_mismatch_v1(const simt_access_outside* access, const void*) {
   simt::Lane* const lane = simt::current_lane;
   if (!lane) return;
-  lane->block->observer().reject_outside(*lane, access->is_store == 1, __builtin_return_address(0));
+  lane->block->observer().reject_outside(*lane, access->is_store == 1, SIMT_CALLER());
 }
 #endif
 
-#define SIMT_OBSERVE(name, how, bytes, what, strength)                                        \
-  void __tsan_##name##bytes(void* p) {                                                        \
-    how(simt::Access::what, p, bytes, __builtin_return_address(0), simt::Strength::strength); \
+#define SIMT_OBSERVE(name, how, bytes, what, strength)                          \
+  void __tsan_##name##bytes(void* p) {                                          \
+    how(simt::Access::what, p, bytes, SIMT_CALLER(), simt::Strength::strength); \
   }
 #define SIMT_OBSERVE_SIZE(bytes)                                                \
   SIMT_OBSERVE(read, observe, bytes, kLoad, kPlain)                             \
@@ -628,28 +628,28 @@ SIMT_OBSERVE_SIZE(4)
 SIMT_OBSERVE_SIZE(8)
 SIMT_OBSERVE_SIZE(16)
 void __tsan_read_range(void* p, std::size_t size) {
-  observe_range(simt::Access::kLoad, p, size, __builtin_return_address(0));
+  observe_range(simt::Access::kLoad, p, size, SIMT_CALLER());
 }
 void __tsan_write_range(void* p, std::size_t size) {
-  observe_range(simt::Access::kStore, p, size, __builtin_return_address(0));
+  observe_range(simt::Access::kStore, p, size, SIMT_CALLER());
 }
 
 // Later clangs call __tsan_memcpy and the like where others announce a range or copy in silence;
 // what kernels' sources call memcpy is simt_memcpy, see builtins.hpp. (One call loads and stores:
 // as instructions these two need addresses of their own, both within the call.)
-#define SIMT_OBSERVED_COPY(prefix, name)                                   \
-  void* prefix##name(void* to, const void* from, std::size_t size) {       \
-    const auto pc = static_cast<const char*>(__builtin_return_address(0)); \
-    observe_range(simt::Access::kLoad, from, size, pc - 1);                \
-    observe_range(simt::Access::kStore, to, size, pc);                     \
-    return std::name(to, from, size);                                      \
+#define SIMT_OBSERVED_COPY(prefix, name)                             \
+  void* prefix##name(void* to, const void* from, std::size_t size) { \
+    const auto pc = static_cast<const char*>(SIMT_CALLER());         \
+    observe_range(simt::Access::kLoad, from, size, pc - 1);          \
+    observe_range(simt::Access::kStore, to, size, pc);               \
+    return std::name(to, from, size);                                \
   }
-#define SIMT_OBSERVED_COPIES_OF(prefix)                                         \
-  SIMT_OBSERVED_COPY(prefix, memcpy)                                            \
-  SIMT_OBSERVED_COPY(prefix, memmove)                                           \
-  void* prefix##memset(void* to, int value, std::size_t size) {                 \
-    observe_range(simt::Access::kStore, to, size, __builtin_return_address(0)); \
-    return std::memset(to, value, size);                                        \
+#define SIMT_OBSERVED_COPIES_OF(prefix)                           \
+  SIMT_OBSERVED_COPY(prefix, memcpy)                              \
+  SIMT_OBSERVED_COPY(prefix, memmove)                             \
+  void* prefix##memset(void* to, int value, std::size_t size) {   \
+    observe_range(simt::Access::kStore, to, size, SIMT_CALLER()); \
+    return std::memset(to, value, size);                          \
   }
 SIMT_OBSERVED_COPIES_OF(__tsan_)
 SIMT_OBSERVED_COPIES_OF(simt_)

@@ -21,8 +21,8 @@ constexpr std::string_view kMagic = "%%matrixmarket";  // in either case
 std::string_view next_word(std::string_view& line) {
   const auto* const begin = std::find_if_not(line.begin(), line.end(), is_blank);
   const auto* const end = std::find_if(begin, line.end(), is_blank);
-  const std::string_view word(begin, end);
-  line = {end, line.end()};
+  const std::string_view word(begin, static_cast<std::size_t>(end - begin));
+  line.remove_prefix(static_cast<std::size_t>(end - line.begin()));
   return word;
 }
 

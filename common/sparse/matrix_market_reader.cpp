@@ -431,8 +431,11 @@ class BodyReader {
 
   // Reports the fault of `chunk`, all chunks before which have been accounted for.
   [[noreturn]] void fail_at(const Chunk& chunk) {
-    const std::string_view before(chunk.text.begin(), chunk.fault->where);
-    const std::string_view behind(chunk.fault->where, text_.end());
+    const char* const where = chunk.fault->where;
+    const std::string_view before(chunk.text.data(),
+                                  static_cast<std::size_t>(where - chunk.text.data()));
+    const std::string_view behind(where,
+                                  static_cast<std::size_t>(text_.data() + text_.size() - where));
     const auto line_ends = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
     std::string what = chunk.fault->what;
     if (what.empty()) {
