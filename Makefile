@@ -28,7 +28,7 @@ EXAMPLE := $(OUT)/conjugate_gradients
 $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/conjugate_gradients.cu)
 	$(link)
 
-.PHONY: help run test try watch data mkl cusparse info list build build-programs readmes clean format check-format fuzz bench-reader \
+.PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz bench-reader \
   counting-cost learn hint test-learn bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
   test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands compile_commands lint
 
@@ -139,6 +139,9 @@ readmes: build  ## fill the READMEs' outputs, excerpts and tables (ARGS=--check:
 bench: $(SPMV)  ## measure kernels on the papers' matrices into plots/results/ (SET=quick|full, LIMIT=seconds)
 	@$(MEASURE) $(or $(SET),quick) --spmv $(SPMV) --matrices '$(or $(MATRICES),$(MATRIX))' \
 	  --kernels '$(KERNELS)' --precisions '$(PRECISIONS)' $(if $(LIMIT),--limit $(LIMIT)) $(ARGS)
+
+evidence: $(SPMV)  ## which records are stale or missing, and what measures them (BACKEND=cuda: notes this build's code first)
+	@$(MEASURE:%measure.py=%evidence.py) --spmv $(SPMV) $(if $(filter cuda,$(BACKEND)),--update) $(ARGS)
 
 calibrate: $(SPMV)  ## compare stand-ins with the real matrices in FILES=directory; writes plots/CALIBRATION.md
 	@python3 plots/measure/calibrate.py --spmv $(SPMV) --files '$(or $(FILES),$(call refuse,which matrices? FILES=directory of .mtx or .mtx.gz files))' $(ARGS)

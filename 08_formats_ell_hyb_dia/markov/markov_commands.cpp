@@ -38,6 +38,7 @@ struct Outcome {
   MarkovRun<T> run;
   MarkovVerdict verdict;
   std::string unsuitable;
+  std::optional<std::set<std::string>> functions;  // of its product (Record)
   double step_bytes = 0;  // the product's: P' and x read once, the new x written once
 
   bool good() const { return unsuitable.empty() && verdict.failure.empty(); }
@@ -113,6 +114,7 @@ class Workload {
         return outcome;
       }
       outcome.step_bytes = product.compulsory_bytes;
+      outcome.functions = product.functions;
       if (is_stationary()) {
         outcome.run = stationary(kernel, problem, options_);
         outcome.verdict = judge_stationary(outcome.run, rates_, uniformized_, options_);
@@ -231,6 +233,7 @@ class Workload {
       nlohmann::ordered_json& line =
           records.add(name_, o.kernel, o.run.choice, rates_.source, rates_.csr.rows,
                       rates_.csr.cols, rates_.csr.nnz(), arguments_.precision);
+      if (o.functions && o.kernel.runs_on == RunsOn::kDevice) records.add_code(*o.functions);
       line["tolerance"] = options_.tolerance;
       if (!is_stationary()) {
         line["chain_time"] = own_.time;

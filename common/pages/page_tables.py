@@ -6,7 +6,8 @@ import math
 import re
 import statistics
 
-from records import bandwidth, baseline_share, gflops, milliseconds, number, published, read_records, short
+from records import OTHER_CODE, bandwidth, baseline_share, code_note, code_state, gflops, milliseconds, number, published, read_records
+from records import short
 from tables import Table
 
 VERSIONS = "/plots/README.md#devices-and-versions"
@@ -104,7 +105,7 @@ def make_table(arguments, results=None):
     records = [r for r in everything if r["precision"] == precision]
 
     def cell(matrix, kernel):
-        """The value and a note on it, of the record that the column `kernel` shows."""
+        """The value and a note on it, of the record that the column `kernel` shows, which is added to `displayed`."""
         mine = [r for r in records if r["matrix"] == matrix]
         if kernel == "baseline":
             beside = [r for r in mine if "baseline_warm_ms" in r and r["format"] == "CSR"]
@@ -116,12 +117,13 @@ def make_table(arguments, results=None):
         if not fit:
             return None, ""
         best = (max if more_is_better else min)(fit, key=value)
+        displayed.append(best)
         if rival:
             return break_even(best, next((r for r in mine if r["kernel"] == rival), None)), ""
-        if best_of(kernel):
-            return value(best), best["kernel"].removeprefix("cusparse_")
-        return value(best), re.sub(" (a|per) row$", "", best["choice"])
+        note = best["kernel"].removeprefix("cusparse_") if best_of(kernel) else re.sub(" (a|per) row$", "", best["choice"])
+        return value(best), (note + (" †" if code_state(best) == OTHER_CODE else "")).strip()
 
+    displayed = []
     full_names = {find_matrix(records, name) for name in matrices}
     asked = kernels + ([fast] if fast else [])
     shown = [r for r in records if r["matrix"] in full_names and any(matches(r["kernel"], k) for k in asked)]
@@ -166,4 +168,5 @@ def make_table(arguments, results=None):
         caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
     if any(not best_of(k) and k != "baseline" for k in kernels) and len(kernels) > 1 and not fast and not rival:
         caption += " Bold: the best of the kernels here."
-    return f"{caption}\n\n{Table(title, heads, rows).markdown()}".replace("|  |", "| |")
+    notes = [f"† {note}" for note in code_note(displayed)]
+    return f"{caption}\n\n{Table(title, heads, rows, notes).markdown()}".replace("|  |", "| |")

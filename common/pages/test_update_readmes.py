@@ -5,6 +5,7 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
+import records
 import sentences
 import update_readmes as u
 from page_tables import head_of
@@ -111,6 +112,13 @@ class Tables(unittest.TestCase):
         text = self.table([stand_in], "kernels=a matrices=m column=gflops")
         self.assertIn("| m (stand-in) |", text)
 
+    def test_what_has_other_machine_code_is_marked_and_not_what_is_unknown(self):
+        shown = [record("same", "m", 1, functions={"f": "1"}), record("changed", "m", 1, functions={"f": "3"}), record("old", "m", 1)]
+        with unittest.mock.patch.object(records, "todays_code", lambda: {90: {"f": "1"}}):
+            text = self.table(shown, "kernels=same,changed,old matrices=m column=warm_us")
+        self.assertIn("| **1000** | **1000** (†) | **1000** |", text)
+        self.assertIn("† Measured with other machine code than today's build has: changed;", text)
+
     def test_refusals(self):
         good = "kernels=a matrices=m column=gflops"
         for bad in ({"verified": False}, {"verified": "true"}):
@@ -176,8 +184,8 @@ class Sentences(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         write(Path(directory.name) / "GPU" / "a.jsonl", self.RECORDS)
-        records = read_records("GPU", Path(directory.name))
-        patch = unittest.mock.patch.object(sentences, "records_of", lambda *_: records)
+        found = read_records("GPU", Path(directory.name))
+        patch = unittest.mock.patch.object(sentences, "records_of", lambda *_: found)
         patch.start()
         self.addCleanup(patch.stop)
 

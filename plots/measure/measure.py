@@ -14,7 +14,7 @@ queue. What must run alone does, at the end: kernels of the host, programs of st
 
 One call is one run, whose id all its records have. What has a record already, or was refused, is left
 out, so that an interrupted run goes on where it stopped; --fresh measures again, and --since ID goes on with
-that. Without a GPU the records hold the counters of the CPU backend, of small matrices.
+that; --stale measures what was measured with other machine code than today's build has (evidence.py). Without a GPU the records hold the counters of the CPU backend, of small matrices.
 
 Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@measured": all that
 records name but files; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
@@ -44,7 +44,7 @@ from pathlib import Path
 
 import prove_counters
 from record_format import RecordError, append, description_of, join, outcome_of, parsed, records_in, tidy, write_whole
-from records import COUNTERS, RESULTS, ROOT, current_looks, current_outcomes, current_records, device_names, files_in, fits, is_current_matrix, published
+from records import COUNTERS, RESULTS, ROOT, code_state, current_looks, current_outcomes, current_records, device_names, files_in, fits, is_current_matrix, published
 
 try:
     import tomllib
@@ -220,19 +220,21 @@ def output_of(command):
 class Store:
     """Records of one device: what is there, and where new ones go."""
 
-    def __init__(self, device, results, since, has_gpu):
-        self.directory, self.since, self.has_gpu = results / device, since, has_gpu
+    def __init__(self, device, results, since, has_gpu, stale=False):
+        self.directory, self.since, self.has_gpu, self.stale = results / device, since, has_gpu, stale
         self.lock = threading.Lock()
         self.places = dict.fromkeys((RESULTS / device, self.directory))
         self.done, self.touched = {}, set()
 
     def done_in(self, file):
-        """What a file of records has: keys of measurements and of refusals since `since`."""
+        """What a file of records has: keys of measurements and of refusals since `since`; if `stale` counts as missing, only
+        those with today's machine code."""
         if file not in self.done:
             found = set()
             for path in (place / file for place in self.places):
                 if path.exists():
-                    found |= {key_of(r) for r in [*current_records(path), *current_outcomes(path)] if r["run"] >= self.since}
+                    found |= {key_of(r) for r in [*current_records(path), *current_outcomes(path)] if r["run"] >= self.since
+                              and not (self.stale and "verified" in r and code_state(r))}
             self.done[file] = found
         return self.done[file]
 
@@ -717,6 +719,7 @@ def arguments_of(argv):
     parser.add_argument("--results", type=Path, default=RESULTS, help="where DEVICE/ is")
     parser.add_argument("--device", help="a directory other than that of this machine's device")
     parser.add_argument("--fresh", action="store_true", help="measure again what has records")
+    parser.add_argument("--stale", action="store_true", help="also what was measured with other machine code than today's")
     parser.add_argument("--since", default="", metavar="ID", help="only records of this run or later count as done")
     parser.add_argument("--uncounted", help="for counting_cost: the program built with COUNT=0")
     parser.add_argument("--list", action="store_true", help="say what would be measured, and end")
@@ -744,7 +747,7 @@ def run(arguments):
         raise RecordError(f"{arguments.spmv} is not there; `make build` makes it")
     machine, run = Machine(arguments.spmv), run_id()
     device = arguments.device or machine.directory()
-    store = Store(device, arguments.results, run if arguments.fresh else arguments.since, machine.has_gpu)
+    store = Store(device, arguments.results, run if arguments.fresh else arguments.since, machine.has_gpu, arguments.stale)
     jobs = plan(arguments, machine, store)
     print(f"{len(jobs)} matrices and precisions to measure on {device}" + ("" if jobs else ": all have records"), flush=True)
     if arguments.list:

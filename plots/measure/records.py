@@ -12,7 +12,7 @@ import functools
 import json
 from pathlib import Path
 
-from record_format import RecordError, column, description_of, outcome_of, parsed, records_in, thing_of
+from record_format import LIBRARY, RecordError, column, description_of, outcome_of, parsed, records_in, thing_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "plots" / "results"
@@ -32,6 +32,39 @@ def stand_ins():
     """{matrix: specification} of the catalogue's stand-ins as they are made now; `spmv stand-in` wrote the file."""
     lines = (ROOT / "plots" / "measure" / "stand_ins.tsv").read_text(encoding="utf-8").splitlines()
     return dict(line.split("\t") for line in lines)
+
+
+@functools.lru_cache
+def todays_code(file=ROOT / "plots" / "measure" / "machine_code.tsv"):
+    """{compute capability: {CUDA function: hash of its instructions}} of today's build; `make evidence` writes the file."""
+    code = {}
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else []:
+        if not line.startswith("#"):
+            arch, function, hashed = line.split("\t")
+            code.setdefault(int(arch), {})[function] = hashed
+    return code
+
+
+OTHER_CODE, UNKNOWN_CODE = "other", "unknown"
+
+
+def code_state(record):
+    """Whether a joined record was measured with OTHER_CODE than today's build has, or with what is UNKNOWN_CODE; None: with
+    the same, or with none of ours (kernels of the host and of cuSPARSE)."""
+    code = record.get("code")
+    if record.get("host") or record.get("backend") == "cpu" or code == LIBRARY or record["kernel"].startswith("cusparse_"):
+        return None
+    if not code:
+        return UNKNOWN_CODE
+    today = todays_code().get(code["arch"], {})
+    return None if all(today.get(function) == hashed for function, hashed in code["functions"].items()) else OTHER_CODE
+
+
+def code_note(records):
+    """A sentence on those of `records` that were measured with other code, or nothing."""
+    kernels = sorted({r["kernel"] for r in records if code_state(r) == OTHER_CODE})
+    return [f"Measured with other machine code than today's build has: {', '.join(kernels)}; `make evidence` tells how to "
+            "measure again."] if kernels else []
 
 
 def is_current(record, known):

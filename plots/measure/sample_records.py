@@ -16,8 +16,8 @@ def quartiles(median, lower=1.0, upper=1.0):
 
 
 def record(kernel, matrix, warm, **changes):
-    """A flat record; lines_of() knows what of it belongs to run, matrix and kernel. `baseline`: that measurement's
-    own fields, or None."""
+    """A flat record; lines_of() knows what of it belongs to run, matrix, kernel and code. `baseline`: that measurement's
+    own fields, or None. `functions`: the machine code, {function: hash}."""
     result = {
         "run": RUN_ID, "matrix": matrix, "precision": "f64", "kernel": kernel, "verified": True,
         "device": "Some GPU", "driver": "1", "cuda": "13.0", "cusparse": "12.6", "commit": "abc", "command": "spmv",
@@ -45,7 +45,10 @@ def lines_of(records):
         add({"run": {"id": run, **{k: record[k] for k in RUN if k in record}}})
         add({"matrix": {"run": run, "name": matrix, **{k: record[k] for k in MATRIX if k in record}}})
         add({"kernel": {"run": run, "name": kernel, **{k: record[k] for k in KERNEL if k in record}}})
-        add({k: v for k, v in record.items() if k not in (*RUN, *MATRIX, *KERNEL, "baseline")})
+        if "functions" in record:
+            record = {**record, "code": "-".join(record["functions"].values())}
+            add({"code": {"run": run, "name": record["code"], "arch": 90, "functions": record["functions"]}})
+        add({k: v for k, v in record.items() if k not in (*RUN, *MATRIX, *KERNEL, "baseline", "functions")})
         if "baseline" in record:
             add({"run": run, "matrix": matrix, "precision": record["precision"], "kernel": "baseline", "verified": True,
                  **record["baseline"]})

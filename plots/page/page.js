@@ -88,7 +88,7 @@ function command(row) {
 function tipOf(row, at = state()) {
   return `${row.kernel} on ${row.matrix}${row.source === "stand-in" ? " (stand-in)" : ""}, ${row.precision}, ${row.device}\n`
     + `${duration(row[`${at}_ms`])} ${at} (quartiles ${duration(row[`${at}_lower_ms`])} to ${duration(row[`${at}_upper_ms`])}), ${digits(gflops(row, at))} GFLOP/s\n`
-    + `setup ${duration(setup(row))}${opens(row) ? ` (and ${duration(row.setup_ms)} to open cuSPARSE)` : ""}${row.choice ? `; chose ${row.choice}` : ""}; commit ${row.commit || "unknown"}\nAgain: ${command(row)}`;
+    + `setup ${duration(setup(row))}${opens(row) ? ` (and ${duration(row.setup_ms)} to open cuSPARSE)` : ""}${row.choice ? `; chose ${row.choice}` : ""}; commit ${row.commit || "unknown"}${row.code === "other" ? ", whose machine code is not today's" : ""}\nAgain: ${command(row)}`;
 }
 function showTip(text, box) {
   const tip = $("tip");

@@ -7,6 +7,7 @@
 
 import argparse
 import base64
+import collections
 import gzip
 import json
 import re
@@ -21,14 +22,14 @@ import ours
 import style
 from kinds import KINDS, kind_of
 from record_format import write_whole
-from records import ROOT, Data, device_names, on_gpu, stand_ins
+from records import OTHER_CODE, ROOT, UNKNOWN_CODE, Data, code_state, device_names, on_gpu, stand_ins
 from tables import Table, cell
 
 HERE = Path(__file__).parent
 SCRIPTS = ["records.js", "choose.js", "charts.js", "page.js"]
 QUARTILES = [f"{state}{quartile}_ms" for state in ("warm", "cold", "overlapped") for quartile in ("_lower", "", "_upper")]
 # Fields of a row: words, and numbers.
-WORDS = ["device", "source", "matrix", "precision", "kernel", "choice", "run"]
+WORDS = ["device", "source", "matrix", "precision", "kernel", "choice", "code", "run"]
 NUMBERS = ["rows", "cols", "nnz", *QUARTILES, "setup_ms", "preprocess_ms", "compulsory_bytes", "baseline_warm_ms", "baseline_cold_ms",
            "copy_gb_per_s"]
 RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
@@ -76,7 +77,7 @@ def measurements(every):
         for name, record in data.matrices.items():
             papers = {"papers": True} if ours.group_of(data, name) == ours.GROUPS[2] else {}
             matrices[name] = {"kind": kind_of(record), "detail": record.get("detail", ""), **papers, **looks(data, record)}
-    rows = [{**row, "run": row["run"] + row["device"]} for row in rows]
+    rows = [{**row, "run": row["run"] + row["device"], "code": code_state(row) or ""} for row in rows]
     named = [column(name, rows) for name in [*WORDS, *NUMBERS]]
     return {"columns": named, "matrices": matrices, "kernels": kernels, "runs": runs, "kinds": KINDS, "steps": ours.STEPS,
             "stand_ins": stand_ins()}
@@ -111,9 +112,16 @@ def machine(data):
     host = sorted({r["device"] for r in data.times.values() if not on_gpu(r)})
     rows = [["device", all_of("device")], ["host", ", ".join(host) or "—"], ["driver", all_of("driver")], ["CUDA", all_of("cuda")],
             ["cuSPARSE", all_of("cusparse")], ["compiler", all_of("compiler")], ["commits", all_of("commit")],
-            ["measured", f"{days[0]} to {days[-1]}" if days else "—"], ["bandwidth of a copy, GB/s", cell(copy)],
+            ["machine code", code_of(records)], ["measured", f"{days[0]} to {days[-1]}" if days else "—"], ["bandwidth of a copy, GB/s", cell(copy)],
             ["measurements", f"{len(records):,}"]]
     return Table("Machine", ["property", "value"], rows, words=2)
+
+
+def code_of(records):
+    """How many records have the machine code of today's build."""
+    counts = collections.Counter(code_state(record) for record in records)
+    return ", ".join(f"{counts[state]:,} {words}" for state, words in ((None, "of today's build or of cuSPARSE"), (OTHER_CODE, "of another build"),
+                     (UNKNOWN_CODE, "measured before records named it")) if counts[state]) or "—"
 
 
 def judged(every):

@@ -12,7 +12,7 @@ import godwin
 import he_gao
 import lightspmv
 from multigpu import efficiencies, percent
-from records import bandwidth, gflops, milliseconds, number, published
+from records import bandwidth, code_note, gflops, milliseconds, number, published
 from tables import Table
 
 NOT_YET = "not measured yet"
@@ -312,5 +312,6 @@ def claims_table(*devices):
     return Table("Do the claims hold?",
                  ["paper", "claim", "there", *(f"here: {data.device}" for data in devices), "why it moved"], rows,
                  ["Warm times; averages are arithmetic means, as the papers' are. PCSR's speed-ups are of 15 of "
-                  "the 26 matrices of its table 2 there; the paper does not say which. CDS: the paper's kernel, cds_texture."],
+                  "the 26 matrices of its table 2 there; the paper does not say which. CDS: the paper's kernel, cds_texture.",
+                  *(note for data in devices for note in code_note(data.times.values()))],
                  words=4 + len(devices))

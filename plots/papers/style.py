@@ -5,7 +5,7 @@ import re
 from html import escape
 
 from record_format import write_whole
-from records import STAND_IN
+from records import STAND_IN, code_note
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -39,7 +39,7 @@ class Gaps:
     """What a figure would show and has no record of; ends as a note below it."""
 
     def __init__(self, data):
-        self.data, self.asked, self.remarks = data, {}, []
+        self.data, self.asked, self.remarks, self.found = data, {}, [], []
 
     def find(self, series, matrix, precision, patterns, gpu=True):
         """The fastest record, noted as missing where there is none."""
@@ -47,6 +47,7 @@ class Gaps:
         refused = record is None and self.data.is_refused(matrix, precision, patterns)
         state = "refused" if refused else "missing" if record is None else "there"
         self.asked.setdefault((series, ",".join(patterns)), {})[matrix, precision] = state
+        self.found += [record] if record else []
         return record
 
     def remark(self, text):
@@ -54,7 +55,7 @@ class Gaps:
             self.remarks.append(text)
 
     def notes(self):
-        lines = list(self.remarks)
+        lines = [*self.remarks, *code_note(self.found)]
         everything = {matrix for of in self.asked.values() for matrix, _ in of}
         shown = {matrix for of in self.asked.values() for (matrix, _), state in of.items() if state == "there"}
         if any(self.data.source(matrix) == "stand-in" for matrix in shown):

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Which records were measured with the machine code of today's build, what is missing, and the commands that measure it.
+
+    make evidence                                 of each device in plots/results/
+    make evidence BACKEND=cuda CUDA_ARCHS=90      first writes machine_code.tsv: after a change of a kernel; needs nvcc and no GPU
+    plots/python.sh plots/measure/evidence.py [DEVICE ...] [--summary]     of these devices; only a line per device
+
+A record names the CUDA functions that its kernel launched and a hash of their instructions (common/harness/machine_code.hpp).
+machine_code.tsv has those of today's build. Records that were made before they named their code are counted as unknown.
+Exit status 1: something is to be measured.
+"""
+
+import argparse
+import collections
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import measure
+from record_format import RecordError, write_whole
+from records import OTHER_CODE, RESULTS, ROOT, UNKNOWN_CODE, code_state, current_records, device_names, directory_of, files_in
+from records import todays_code
+
+CODE = ROOT / "plots" / "measure" / "machine_code.tsv"
+ARCHS = [90]  # compute capabilities of the devices in plots/results/
+
+
+class Planned:
+    """What measure.plan() asks of a machine, of a device that is not here: with the kernels of a program that is, and with
+    those of cuSPARSE that records know."""
+
+    has_gpu = True
+    environment = {"backend": "cuda"}
+
+    def __init__(self, program, records):
+        self.kernels = json.loads(measure.output_of([str(program), "--list", "--json"]))
+        known = {kernel["name"] for kernel in self.kernels}
+        for record in records:
+            if record["kernel"].startswith("cusparse_") and record["kernel"] not in known:
+                known.add(record["kernel"])
+                self.kernels.append({"name": record["kernel"], "step": 0, "format": record["format"], "host": False})
+        self.devices = max((int(record.get("gpus", 1)) for record in records), default=1)
+
+
+def update(program):
+    """Writes the machine code of a program for GPUs. Needs no GPU."""
+    version = re.search(r"release ([\d.]+)", measure.output_of(["nvcc", "--version"]))
+    lines = [f"# compute capability, CUDA function, hash of its instructions; nvcc {version[1] if version else '?'}; make evidence"]
+    for arch in ARCHS:
+        functions = json.loads(measure.output_of([str(program), "--machine-code", str(arch)]))
+        lines += [f"{arch}\t{function}\t{hashed}" for function, hashed in sorted(functions.items())]
+    write_whole(CODE, "\n".join(lines) + "\n")
+    todays_code.cache_clear()
+
+
+def records_of(device):
+    return [record for file in files_in(directory_of(device)) for record in current_records(file)]
+
+
+def summary(device, records):
+    """A line: how many records have which state."""
+    counts = collections.Counter(code_state(record) for record in records)
+    ours = counts[None], counts[OTHER_CODE], counts[UNKNOWN_CODE]
+    return (f"{device}: {len(records):,} records; {ours[0]:,} of today's machine code or none of ours, {ours[1]:,} of other code, "
+            f"{ours[2]:,} unknown")
+
+
+def to_measure(device, records, program):
+    """{set: (kernels, jobs)} of what is missing or not of today's code."""
+    machine, found = Planned(program, records), {}
+    sets = [name for name, keys in measure.declared()["set"].items()
+            if "sets" not in keys and keys.get("backend") == "cuda" and "tool" not in keys]
+    for name in sets:
+        arguments = measure.arguments_of([name, "--stale"])
+        store = measure.Store(directory_of(device).name, RESULTS, "", True, True)
+        if jobs := measure.plan(arguments, machine, store):
+            found[name] = sorted({kernel for job in jobs for kernel in job.kernels}), jobs
+    return found
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("devices", nargs="*", help="directories of plots/results; default: all")
+    parser.add_argument("--summary", action="store_true", help="a line per device, and nothing is a failure")
+    parser.add_argument("--update", action="store_true", help="first write machine_code.tsv; --spmv is a program for GPUs")
+    parser.add_argument("--spmv", type=Path, default=ROOT / "build" / "cpu" / "spmv", help="names the kernels")
+    arguments = parser.parse_args(argv)
+    todo = False
+    try:
+        if arguments.update:
+            update(arguments.spmv)
+        for device in arguments.devices or device_names():
+            records = records_of(device)
+            print(summary(device, records))
+            if arguments.summary:
+                continue
+            stale = collections.Counter(r["kernel"] for r in records if code_state(r) == OTHER_CODE)
+            for kernel, count in stale.most_common():
+                print(f"  other code: {kernel}, {count}")
+            for name, (kernels, jobs) in to_measure(device, records, arguments.spmv).items():
+                todo = True
+                print(f"  make bench SET={name} ARGS=--stale    # {len(jobs)} processes, {len(kernels)} kernels: "
+                      f"{', '.join(kernels[:4])}{', ...' if len(kernels) > 4 else ''}")
+    except (RecordError, OSError, subprocess.SubprocessError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 1 if todo else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""plots/python.sh plots/run_tests.py test_evidence"""
+
+import contextlib
+import io
+import tempfile
+import unittest
+import unittest.mock
+from pathlib import Path
+
+import evidence
+import measure
+import records
+from record_format import RecordError, parsed, records_in, tidied
+from records import OTHER_CODE, UNKNOWN_CODE, code_note, code_state
+from sample_records import record, write
+
+TODAY = {90: {"f": "1", "g": "2"}}
+
+
+class Evidence(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = Path(scratch.name)
+        self.file = self.root / "Some_GPU" / "bench.jsonl"
+        for module, name, value in ((records, "todays_code", lambda: TODAY), (evidence, "RESULTS", self.root), (measure, "RESULTS", self.root)):
+            patch = unittest.mock.patch.object(module, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        write(self.file, [record("same", "m", 1, functions={"f": "1", "g": "2"}), record("changed", "m", 1, functions={"f": "1", "g": "3"}),
+                          record("gone", "m", 1, functions={"h": "1"}), record("library", "m", 1, code="library"), record("old", "m", 1),
+                          record("cusparse_x", "m", 1), record("on_host", "m", 1, host=True)])
+
+    def test_states(self):
+        states = {r["kernel"]: code_state(r) for r in records_in(self.file)}
+        self.assertEqual(states, {"same": None, "changed": OTHER_CODE, "gone": OTHER_CODE, "library": None, "old": UNKNOWN_CODE,
+                                  "cusparse_x": None, "on_host": None})
+
+    def test_a_note_names_the_kernels(self):
+        found = {r["kernel"]: r for r in records_in(self.file)}
+        self.assertIn("today's build has: changed, gone;", code_note(found.values())[0])
+        self.assertEqual(code_note([found["same"], found["old"]]), [])
+
+    def test_a_code_that_is_not_described_is_an_error(self):
+        write(self.file, [record("k", "m", 1, code="abc")])
+        with self.assertRaisesRegex(RecordError, "no description of"):
+            list(records_in(self.file))
+
+    def test_tidying_keeps_the_descriptions_of_what_it_keeps(self):
+        text = self.file.read_text()
+        write(self.file, [record("changed", "m", 1, functions={"f": "1", "g": "2"}, run="2026-02-01T00:00:00.000Z")])
+        kept = tidied(parsed(text + self.file.read_text(), "a"))
+        self.assertEqual(sorted(line["code"]["name"] for line in kept if "code" in line and isinstance(line["code"], dict)), ["1", "1-2", "1-2"])
+
+    def test_stale_ones_count_as_missing(self):
+        for stale, done in ((False, {"same", "changed", "gone", "library", "old", "cusparse_x", "on_host"}),
+                            (True, {"same", "library", "cusparse_x", "on_host"})):
+            store = measure.Store("Some_GPU", self.root, "", True, stale)
+            self.assertEqual({kernel for _, _, _, kernel, *_ in store.done_in("bench.jsonl")}, done)
+
+    def test_a_line_per_device(self):
+        self.assertEqual(evidence.summary("D", list(records_in(self.file))), "D: 7 records; 4 of today's machine code or none of ours, "
+                         "2 of other code, 1 unknown")
+
+    def test_the_commands(self):
+        declared = {"set": {"a": {"backend": "cuda", "matrices": ["m"], "precisions": ["f64"], "records": "bench.jsonl"}},
+                    "nonzeros": {}, "tables": {}, "lists": {}}
+        kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": false}]'
+        out = io.StringIO()
+        with unittest.mock.patch.object(measure, "declared", lambda: declared), \
+                unittest.mock.patch.object(measure, "output_of", lambda command: kernels), \
+                unittest.mock.patch.object(evidence, "directory_of", lambda device: self.root / device), contextlib.redirect_stdout(out):
+            self.assertEqual(evidence.main(["Some_GPU"]), 1)
+        self.assertIn("other code: changed, 1", out.getvalue())
+        self.assertIn("make bench SET=a ARGS=--stale    # 1 processes, 1 kernels: changed", out.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
