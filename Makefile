@@ -28,7 +28,7 @@ EXAMPLE := $(OUT)/conjugate_gradients
 $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/conjugate_gradients.cu)
 	$(link)
 
-.PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz bench-reader \
+.PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
   counting-cost learn hint test-learn bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
   test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands compile_commands lint
 
@@ -115,11 +115,6 @@ counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting, 
 	@$(MAKE) BACKEND=cpu COUNT=0 $(ROOT)/build/cpu-uncounted/spmv
 	@$(MEASURE) counting_cost --spmv $(ROOT)/build/cpu/spmv --uncounted $(ROOT)/build/cpu-uncounted/spmv $(ARGS)
 
-READER := $(OUT)/read_benchmark
-$(READER): $(call object,$(ROOT)/common/tests/read_benchmark.cpp $(wildcard $(ROOT)/common/sparse/*.cpp))
-	$(link)
-bench-reader: $(READER)  ## how fast files are read, beside SciPy
-	@python3 common/tests/read_benchmark.py $(READER) $(MATRIX)
 
 build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
 

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "sparse/memory.hpp"
 #include "sparse/row_source.hpp"
 
 namespace spmv::multigpu {
@@ -27,8 +26,8 @@ Csr<T> take_rows(const Csr<T>& a, const std::vector<Index>& rows, Index cols,
   for (Index i = 0; i < count; ++i) {
     taken.row_offsets[i + 1] = taken.row_offsets[i] + a.row_length(rows[i]);
   }
-  resize_large(taken.column_indices, taken.row_offsets[count]);
-  resize_large(taken.values, taken.row_offsets[count]);
+  taken.column_indices.resize(taken.row_offsets[count]);
+  taken.values.resize(taken.row_offsets[count]);
 #pragma omp parallel for schedule(static) if (taken.row_offsets[count] > 100000)
   for (Index i = 0; i < count; ++i) {
     Index to = taken.row_offsets[i];

@@ -165,7 +165,7 @@ test: export OMP_WAIT_POLICY := passive
 
 # --- Sources --------------------------------------------------------------------------------------
 
-COMMON_SOURCES := $(filter-out %/fuzz_% %_benchmark.cpp,\
+COMMON_SOURCES := $(filter-out %/fuzz_%,\
   $(wildcard $(ROOT)/common/sparse/*.cpp $(foreach d,harness device,$(ROOT)/common/$(d)/*.cpp $(ROOT)/common/$(d)/*.cu)\
     $(if $(filter cpu,$(BACKEND)),$(ROOT)/common/simt/*.cpp)\
     $(ROOT)/common/peers/*.cpp $(if $(filter cuda,$(BACKEND)),$(ROOT)/common/peers/*.cu)))

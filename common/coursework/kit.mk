@@ -10,8 +10,8 @@ KIT := $(OUT)/kit
 in_common = $(wildcard $(addprefix $(ROOT)/common/,$(1)))
 
 # Matrices are generated here; what reads, writes and describes files is left out.
-generators := $(filter-out $(call in_common,$(addprefix sparse/,bsr.cpp catalogue.cpp input_file.cpp load.cpp \
-  matrix_market_*.cpp row_source.cpp statistics.cpp)),$(call in_common,sparse/*.cpp))
+generators := $(filter-out $(call in_common,$(addprefix sparse/,bsr.cpp catalogue.cpp load.cpp \
+  matrix_market_*.cpp row_source.cpp statistics.cpp text_file.cpp)),$(call in_common,sparse/*.cpp))
 judge_sources := $(generators) $(call in_common,harness/verify.cpp tests/kernel_matrices.cpp \
   $(addprefix coursework/,judge.cpp runner_process.cpp protocol.cpp drawing.cpp shrink.cpp))
 runner_sources := $(call in_common,sparse/convert.cpp device/error.cpp harness/kernel.cpp \

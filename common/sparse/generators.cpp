@@ -262,7 +262,7 @@ Pattern make_rows(const Specification& spec, long long first, long long end, boo
                           with_commas(kMaxNonzeros)));
   }
   all.row_offsets.resize(static_cast<std::size_t>(rows) + 1);
-  resize_large(all.column_indices, before.back());
+  all.column_indices.resize(before.back());
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
   for (int k = 0; k < threads; ++k) {
     const Pattern& piece = pieces[k];
@@ -289,7 +289,7 @@ Csr<T> with_values(Pattern pattern, const Specification& spec, long long nonzero
     csr.values.assign(pattern.values.begin(), pattern.values.end());
     return csr;
   }
-  resize_large(csr.values, csr.column_indices.size());
+  csr.values.resize(csr.column_indices.size());
   constexpr long long kTurn = 1 << 16;
   const auto count = static_cast<long long>(csr.values.size());
 #pragma omp parallel for schedule(static) if (count > 4 * kTurn)

@@ -102,7 +102,7 @@ Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
                                             : generate<T>(generator);
     return matrix;
   }
-  matrix.coo = read_matrix_market<T>(matrix.source.detail, options).coo;
+  matrix.coo = read_matrix_market<T>(matrix.source.detail, options);
   matrix.csr = to_csr(matrix.coo, &matrix.duplicates);
   for (const T value : matrix.coo.values) {
     matrix.explicit_zeros += value == T{0};

@@ -32,7 +32,6 @@ struct LoadOptions {
   // Whether Matrix::coo is kept. Off, since it takes more memory than the CSR matrix that nearly
   // everyone wants; to_coo(csr) gives row-major triplets.
   bool keep_coo = false;
-  unsigned threads = 0;  // 0: as many as the machine has
   // A matrix that would need more is refused before anything is allocated for it. 0:
   // default_memory_limit(), and nothing for a file whose rows or columns are nearly all empty.
   std::size_t memory_limit_bytes = 0;

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "sparse/input_file.hpp"
 #include "sparse/parse_number.hpp"
 #include "sparse/text.hpp"
+#include "sparse/text_file.hpp"
 
 namespace spmv {
 namespace {
@@ -83,9 +83,7 @@ void read_banner(std::string_view line, const std::string& name, const LoadOptio
   layout.has_value = field != "pattern";
   layout.is_mirrored = symmetry != "general";
   layout.is_skew = symmetry == "skew-symmetric";
-  layout.header.format = format;
-  layout.header.field = field;
-  layout.header.symmetry = symmetry;
+  layout.symmetry = symmetry;
 
   if (!layout.has_value && layout.is_array) {
     fail("an array file cannot be pattern, it has no positions; use coordinate");
@@ -145,20 +143,20 @@ std::size_t Layout::most_entries(std::size_t bytes) const {
 
 std::string Layout::announced() const {
   std::string result = "the size line announces ";
-  if (is_array) result += fmt::format("{} x {}, which is ", header.rows, header.cols);
-  return result + plural(stored_entries(), "entry", "entries");
+  if (is_array) result += fmt::format("{} x {}, which is ", rows, cols);
+  return result + plural(stored_entries, "entry", "entries");
 }
 
 std::size_t least_nonzeros(const Layout& layout) {
-  const std::size_t stored = layout.stored_entries();
-  const auto on_diagonal = static_cast<std::size_t>(layout.is_skew ? 0 : layout.header.rows);
+  const std::size_t stored = layout.stored_entries;
+  const auto on_diagonal = static_cast<std::size_t>(layout.is_skew ? 0 : layout.rows);
   return stored + (layout.is_mirrored && stored > on_diagonal ? stored - on_diagonal : 0);
 }
 
 void check_nonzeros(const std::string& name, const Layout& layout, std::size_t nonzeros) {
   if (nonzeros <= static_cast<std::size_t>(kMaxNonzeros)) return;
   std::string what = layout.announced();
-  if (nonzeros != layout.stored_entries()) {
+  if (nonzeros != layout.stored_entries) {
     what += fmt::format(" and so a matrix of {} nonzeros", nonzeros);
   }
   fail_in_file(name, layout.size_line,
@@ -184,64 +182,46 @@ void check_beginning(std::string_view head, const std::string& name) {
   }
 }
 
-// Whether a line of `text` behind the first is neither blank nor a comment.
-bool has_size_line(std::string_view text) {
-  while (true) {
-    text.remove_prefix(std::min(text.find('\n'), text.size()));
-    if (text.empty()) return false;
-    text.remove_prefix(1);
-    std::string_view line = text.substr(0, text.find('\n'));
-    const std::string_view word = next_word(line);
-    if (!word.empty() && word.front() != '%') return true;
-  }
-}
-
 }  // namespace
 
-Layout read_header(TextInPieces& pieces, std::string_view& text, const LoadOptions& options) {
-  const std::string& name = pieces.name();
-  check_beginning(pieces.head(), name);
-  text = pieces.next();
-  if (text.empty()) fail_in_file(name, "the file is empty; fetch it again");
-  // From the line end before what was not looked at yet: once over the text, however short the
-  // pieces.
-  for (std::size_t had = 0; text.size() > had && !has_size_line(text.substr(had - (had > 0)));) {
-    had = text.size();
-    if (had > kHeaderBytes) {
+Layout read_header(TextFile& file, std::string_view& text, const LoadOptions& options) {
+  const std::string& name = file.name();
+  check_beginning(file.head(), name);
+  Layout layout;
+  std::size_t header_bytes = 0;
+  // False: there are no more.
+  const auto next_line = [&](std::string_view& line) {
+    if (text.empty()) text = file.next();
+    if (text.empty()) return false;
+    line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    header_bytes += line.size() + 1;
+    ++layout.size_line;
+    return true;
+  };
+  std::string_view line;
+  if (!next_line(line)) fail_in_file(name, "the file is empty; fetch it again");
+  read_banner(line, name, options, layout);
+
+  std::string_view word;
+  do {
+    if (header_bytes > kHeaderBytes) {
       fail_in_file(name, fmt::format("no size line follows within {}; check the file",
                                      byte_count(kHeaderBytes)));
     }
-    text = pieces.extend();
-  }
-  Layout layout;
-  const std::size_t text_size = text.size();
-  std::size_t line_number = 0;
-  const auto next_line = [&] {
-    const std::string_view first = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(first.size() + 1, text.size()));
-    ++line_number;
-    return first;
-  };
-  read_banner(next_line(), name, options, layout);
-
-  std::string_view line;
-  std::string_view word;
-  do {
-    if (text.empty()) {
-      fail_in_file(name, line_number,
+    if (!next_line(line)) {
+      fail_in_file(name, layout.size_line,
                    fmt::format("the file ends before the size line; add ROWS COLUMNS{}",
                                layout.is_array ? "" : " ENTRIES after the banner"));
     }
-    line = next_line();
     word = next_word(line);
   } while (word.empty() || word.front() == '%');
-  layout.size_line = line_number;
 
-  MatrixMarketHeader& header = layout.header;
-  header.rows = read_size(word, "number of rows", name, layout);
-  header.cols = read_size(next_word(line), "number of columns", name, layout);
+  layout.rows = read_size(word, "number of rows", name, layout);
+  layout.cols = read_size(next_word(line), "number of columns", name, layout);
   if (!layout.is_array) {
-    header.stored_entries = read_size(next_word(line), "number of entries", name, layout);
+    const Index entries = read_size(next_word(line), "number of entries", name, layout);
+    layout.stored_entries = static_cast<std::size_t>(entries);
   }
   if (const std::string_view extra = next_word(line); !extra.empty()) {
     fail_in_file(name, layout.size_line,
@@ -249,16 +229,16 @@ Layout read_header(TextInPieces& pieces, std::string_view& text, const LoadOptio
                              in_quotes(extra), layout.is_array ? "" : " ENTRIES"));
   }
 
-  if (layout.is_mirrored && header.rows != header.cols) {
+  if (layout.is_mirrored && layout.rows != layout.cols) {
     fail_in_file(
         name, layout.size_line,
         fmt::format("a {} matrix must be square, and this one is {} x {}; correct the size line, "
                     "or say general in the banner",
-                    header.symmetry, header.rows, header.cols));
+                    layout.symmetry, layout.rows, layout.cols));
   }
   if (layout.is_array) {
-    const long long rows = header.rows;
-    header.stored_entries = !layout.is_mirrored ? rows * header.cols
+    const auto rows = static_cast<std::size_t>(layout.rows);
+    layout.stored_entries = !layout.is_mirrored ? rows * static_cast<std::size_t>(layout.cols)
                             : layout.is_skew    ? (rows * rows - rows) / 2
                                                 : (rows * rows + rows) / 2;
   }
@@ -266,10 +246,9 @@ Layout read_header(TextInPieces& pieces, std::string_view& text, const LoadOptio
 
   // (A body that is short by a few entries is read all the same, which tells more.)
   constexpr std::size_t kFew = 1024;
-  const std::size_t header_size = text_size - text.size();
   const std::size_t room =
-      layout.most_entries(pieces.longest() - std::min(pieces.longest(), header_size));
-  if (layout.stored_entries() > kFew && layout.stored_entries() - kFew > room) {
+      layout.most_entries(file.longest() - std::min(file.longest(), header_bytes));
+  if (layout.stored_entries > kFew && layout.stored_entries - kFew > room) {
     fail_in_file(name, layout.size_line,
                  fmt::format("{}, but the file is so short that it holds {} at the most; correct "
                              "the size line, or fetch the file again if it is cut short",

@@ -5,15 +5,17 @@
 #include <string>
 #include <string_view>
 
-#include "sparse/input_file.hpp"
 #include "sparse/load.hpp"
-#include "sparse/matrix_market.hpp"
+#include "sparse/text_file.hpp"
 
 namespace spmv {
 
-// What the body must look like.
+// What a file says of itself, and what its body must look like.
 struct Layout {
-  MatrixMarketHeader header;
+  std::string symmetry;  // general | symmetric | skew-symmetric | hermitian
+  Index rows = 0;
+  Index cols = 0;
+  std::size_t stored_entries = 0;
   bool is_array = false;
   bool is_integer = false;
   bool is_complex = false;
@@ -21,8 +23,6 @@ struct Layout {
   bool is_mirrored = false;  // only one triangle is stored
   bool is_skew = false;
   std::size_t size_line = 0;  // its number; the body begins behind it
-
-  std::size_t stored_entries() const { return static_cast<std::size_t>(header.stored_entries); }
 
   // What a line of the body holds.
   const char* entry_words() const;
@@ -34,8 +34,9 @@ struct Layout {
 
 // Reads the banner, the comments behind it and the size line. Throws InputError when they are not
 // as they should be, announce more than 32-bit indices can count, or more than the file is long
-// enough to hold. `text` becomes the first lines of the body.
-Layout read_header(TextInPieces& pieces, std::string_view& text, const LoadOptions& options);
+// enough to hold. `text` becomes the first lines of the body, or nothing if the piece of
+// the file ends before them.
+Layout read_header(TextFile& file, std::string_view& text, const LoadOptions& options);
 
 // Throws InputError when `nonzeros`, to which the file expands, are too many for 32-bit indices.
 void check_nonzeros(const std::string& name, const Layout& layout, std::size_t nonzeros);

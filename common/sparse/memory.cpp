@@ -1,10 +1,6 @@
 #include "sparse/memory.hpp"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cmath>
-#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -36,17 +32,6 @@ std::string more_than_limit(double needed, double limit) {
       "needs {} of memory, more than the limit of {}; use a smaller matrix, or give --memory-limit "
       "{:.0f}M if this machine has as much",
       byte_count(needed), byte_count(limit), std::ceil(needed / (1 << 20)));
-}
-
-void prefer_large_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
-#ifdef MADV_HUGEPAGE
-  constexpr std::size_t kWorthwhile = std::size_t{1} << 22;
-  if (bytes < kWorthwhile) return;
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t to_page = (page - reinterpret_cast<std::uintptr_t>(begin) % page) % page;
-  // A wish: where it is not granted, nothing is lost.
-  ::madvise(static_cast<char*>(begin) + to_page, bytes - to_page, MADV_HUGEPAGE);
-#endif
 }
 
 }  // namespace spmv

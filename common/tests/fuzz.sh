@@ -46,8 +46,8 @@ sources_of() {
   echo "tests/fuzz_$1"
   case $1 in
     reply) echo coursework/protocol ;;
-    *) for name in convert fem generators graph grid input_file kkt lattice matrix_market_header \
-         matrix_market_reader memory mesh powerlaw rmat row_lengths simple specification stand_in wlan; do
+    *) for name in convert fem generators graph grid kkt lattice matrix_market_header \
+         matrix_market_reader memory mesh powerlaw rmat row_lengths simple specification stand_in text_file wlan; do
          echo sparse/$name
        done ;;
   esac

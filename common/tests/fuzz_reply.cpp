@@ -6,23 +6,14 @@
 // it is written and read again.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "coursework/protocol.hpp"
+#include "tests/fuzz.hpp"
 
 namespace {
 
 using namespace spmv::coursework;
-
-#define REQUIRE(condition) require(condition, #condition, __LINE__)
-
-void require(bool holds, const char* condition, int line) {
-  if (holds) return;
-  std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, line, condition);
-  std::abort();
-}
 
 void require_printable(const std::string& text, std::size_t most) {
   REQUIRE(text.size() <= most);

@@ -4,26 +4,17 @@
 // must be refused in one short line.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "sparse/generators.hpp"
+#include "tests/fuzz.hpp"
 
 namespace {
 
 using spmv::Csr;
 using spmv::Index;
 using spmv::InputError;
-
-#define REQUIRE(condition) require(condition, #condition, __LINE__)
-
-void require(bool holds, const char* condition, int line) {
-  if (holds) return;
-  std::fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, line, condition);
-  std::abort();
-}
 
 void require_one_line(const std::string& message) {
   REQUIRE(!message.empty() && message.size() < 2000);

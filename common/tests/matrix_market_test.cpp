@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -23,10 +24,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "sparse/convert.hpp"
-#include "sparse/input_file.hpp"
+#include "sparse/text_file.hpp"
 #include "tests/catch.hpp"
-#include "tests/gzip.hpp"
+#include "tests/matrix_text.hpp"
 
 namespace {
 
@@ -36,11 +39,9 @@ using spmv::Csr;
 using spmv::Index;
 using spmv::InputError;
 using spmv::LoadOptions;
-using spmv::MatrixMarketFile;
-using spmv::parse_matrix_market;
 using spmv::read_matrix_market;
-using spmv::write_matrix_market;
 using spmv::test::gzip;
+using spmv::test::parse;
 
 namespace fs = std::filesystem;
 
@@ -69,11 +70,6 @@ class ScratchDirectory {
 
 void write_bytes(const fs::path& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
-}
-
-std::string read_bytes(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 struct Entry {
@@ -107,9 +103,8 @@ template <typename T>
 void check_entries_as(const std::string& text, Index rows, Index cols,
                       const std::vector<Entry>& entries, LoadOptions options) {
   for (const std::size_t chunk_bytes : {0, 1, 7, 30}) {
-    options.threads = 1;
     options.chunk_bytes = chunk_bytes;
-    const Coo<T> coo = parse_matrix_market<T>(text, "text", options).coo;
+    const Coo<T> coo = parse<T>(text, options);
     CHECK(coo.rows == rows);
     CHECK(coo.cols == cols);
     REQUIRE(coo.values.size() == entries.size());
@@ -136,7 +131,7 @@ void check_entries(const std::string& text, Index rows, Index cols,
 template <typename T = double>
 std::string message_of(std::string_view text, const LoadOptions& options = {}) {
   try {
-    parse_matrix_market<T>(text, "FILE", options);
+    parse<T>(text, options);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -153,26 +148,6 @@ LoadOptions with_complex(ComplexPart part) {
   LoadOptions options;
   options.complex_part = part;
   return options;
-}
-
-template <typename T>
-Coo<T> random_coo(std::mt19937_64& random, Index rows, Index cols, std::size_t nnz) {
-  Coo<T> coo;
-  coo.rows = rows;
-  coo.cols = cols;
-  std::uniform_int_distribution<Index> row(0, std::max(rows - 1, 0));
-  std::uniform_int_distribution<Index> col(0, std::max(cols - 1, 0));
-  for (std::size_t k = 0; k < nnz; ++k) {
-    coo.row_indices.push_back(row(random));
-    coo.column_indices.push_back(col(random));
-    // Any bit pattern: subnormal, huge, of either sign. Of NaNs only the sign survives as text.
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    T value = std::bit_cast<T>(static_cast<Bits>(random()));
-    if (std::isnan(value)) value = std::copysign(std::numeric_limits<T>::quiet_NaN(), value);
-    if (k % 3 == 0) value = static_cast<T>(static_cast<double>(random() % 2000) / 100 - 10);
-    coo.values.push_back(value);
-  }
-  return coo;
 }
 
 }  // namespace
@@ -303,36 +278,23 @@ TEST_CASE("values in every notation", "[matrix_market]") {
   check_entries(kRealGeneral + "1 1 3\n1 1 nan\n1 1 NaN\n1 1 -nan\n", 1, 1,
                 {{1, 1, not_a_number}, {1, 1, not_a_number}, {1, 1, not_a_number}});
   // Beyond float, within double; and the smallest double.
-  const Coo<float> narrow =
-      parse_matrix_market<float>(kRealGeneral + "1 1 3\n1 1 -1e39\n1 1 1e-50\n1 1 1e-45", "").coo;
+  const Coo<float> narrow = parse<float>(kRealGeneral + "1 1 3\n1 1 -1e39\n1 1 1e-50\n1 1 1e-45");
   CHECK(same_bits(narrow.values, {-std::numeric_limits<float>::infinity(), 0.0f,
                                   std::numeric_limits<float>::denorm_min()}));
-  const Coo<double> tiny =
-      parse_matrix_market<double>(kRealGeneral + "1 1 1\n1 1 4.9e-324", "").coo;
+  const Coo<double> tiny = parse<double>(kRealGeneral + "1 1 1\n1 1 4.9e-324");
   CHECK(tiny.values[0] == std::numeric_limits<double>::denorm_min());
 }
 
 TEST_CASE("values are rounded once, to the nearest", "[matrix_market]") {
   // Against the C library, which is slow and right.
   std::mt19937_64 random(7);
-  std::vector<std::string> numbers = {"9007199254740993",
-                                      "9007199254740992",
-                                      "0.1",
-                                      "1e22",
-                                      "1e23",
-                                      "123456e-22",
-                                      "8388609.5",
-                                      "16777217",
-                                      "16777219",
-                                      "33554434.0000000001",
-                                      "1.00000005960464477539",
-                                      "1.000000059604644775390625",
-                                      "1e-22",
-                                      "1.000000059604644775390626",
-                                      "1.000000178813934326171875",
-                                      "3.4028235677973366e38",
-                                      "179769313486231580793e289",
-                                      "0.000000000000000000000000000000000000011754942"};
+  std::istringstream known(
+      "9007199254740993 9007199254740992 0.1 1e22 1e23 123456e-22 8388609.5 16777217 "
+      "16777219 33554434.0000000001 1.00000005960464477539 1.000000059604644775390625 "
+      "1e-22 1.000000059604644775390626 1.000000178813934326171875 "
+      "3.4028235677973366e38 179769313486231580793e289 "
+      "0.000000000000000000000000000000000000011754942 ");
+  std::vector<std::string> numbers(std::istream_iterator<std::string>(known), {});
   for (int k = 0; k < 20000; ++k) {
     std::string digits = std::to_string(random() >> (random() % 64));
     if (random() % 2) digits.insert(random() % (digits.size() + 1), ".");
@@ -349,8 +311,8 @@ TEST_CASE("values are rounded once, to the nearest", "[matrix_market]") {
   }
   std::string text = kRealGeneral + "1 1 " + std::to_string(numbers.size()) + "\n";
   for (const std::string& number : numbers) text += "1 1 " + number + "\n";
-  const std::vector<double> doubles = parse_matrix_market<double>(text, "text").coo.values;
-  const std::vector<float> floats = parse_matrix_market<float>(text, "text").coo.values;
+  const std::vector<double> doubles = parse<double>(text).values;
+  const std::vector<float> floats = parse<float>(text).values;
   REQUIRE(doubles.size() == numbers.size());
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     CAPTURE(numbers[k]);
@@ -362,21 +324,6 @@ TEST_CASE("values are rounded once, to the nearest", "[matrix_market]") {
 TEST_CASE("entries keep the order of the file, duplicates and zeros", "[matrix_market]") {
   check_entries(kRealGeneral + "3 3 5\n3 3 1\n1 1 2\n3 3 0\n2 1 0\n1 1 -2\n", 3, 3,
                 {{3, 3, 1}, {1, 1, 2}, {3, 3, 0}, {2, 1, 0}, {1, 1, -2}});
-}
-
-TEST_CASE("the header is reported", "[matrix_market]") {
-  const auto header =
-      parse_matrix_market<double>(
-          banner("Coordinate", "INTEGER", "Symmetric") + "3 3 2\n1 1 1\n2 1 1", "text")
-          .header;
-  CHECK(header.format == "coordinate");
-  CHECK(header.field == "integer");
-  CHECK(header.symmetry == "symmetric");
-  CHECK(header.rows == 3);
-  CHECK(header.cols == 3);
-  CHECK(header.stored_entries == 2);
-  CHECK(parse_matrix_market<float>(banner("array", "double", "skew-symmetric") + "3 3\n1\n2\n3", "")
-            .header.stored_entries == 3);
 }
 
 TEST_CASE("gzip is recognised by its content", "[matrix_market]") {
@@ -391,43 +338,32 @@ TEST_CASE("gzip is recognised by its content", "[matrix_market]") {
 
   write_bytes(scratch / "compressed.mtx", gzip(head + rest));
   write_bytes(scratch / "plain.mtx.gz", head + rest);
-  const Coo<double> expected = parse_matrix_market<double>(head + rest, "").coo;
-  CHECK(identical(read_matrix_market<double>(scratch / "compressed.mtx").coo, expected));
-  CHECK(identical(read_matrix_market<double>(scratch / "plain.mtx.gz").coo, expected));
+  const Coo<double> expected = parse<double>(head + rest);
+  CHECK(identical(read_matrix_market<double>(scratch / "compressed.mtx"), expected));
+  CHECK(identical(read_matrix_market<double>(scratch / "plain.mtx.gz"), expected));
 }
 
-TEST_CASE("any number of threads and pieces gives the same matrix", "[matrix_market]") {
+TEST_CASE("any cut into chunks gives the same matrix", "[matrix_market]") {
   std::mt19937_64 random(11);
-  const ScratchDirectory scratch;
   for (const bool symmetric : {false, true}) {
     const Index size = 70001;
     const std::size_t stored = 150000;
-    std::ostringstream text;
-    text << banner("coordinate", "real", symmetric ? "symmetric" : "general") << size << " " << size
-         << " " << stored << "\n";
-    std::uniform_real_distribution<double> value(-1, 1);
-    text.precision(17);
+    std::string text = banner("coordinate", "real", symmetric ? "symmetric" : "general") +
+                       fmt::format("{} {} {}\n", size, size, stored);
     for (std::size_t k = 0; k < stored; ++k) {
       Index row = static_cast<Index>(random() % size) + 1;
       Index col = static_cast<Index>(random() % size) + 1;
       if (symmetric && row < col) std::swap(row, col);
-      if (k % 5000 == 0) text << "% a comment\n\n";
-      text << row << " " << col << " " << value(random) << "\n";
+      if (k % 5000 == 0) text += "% a comment\n\n";
+      text += fmt::format("{} {} {}\n", row, col, static_cast<double>(random()) / 1e19);
     }
-    write_bytes(scratch / "large.mtx", text.str());
-    const auto read = [&](unsigned threads, std::size_t chunk_bytes) {
-      LoadOptions options;
-      options.threads = threads;
-      options.chunk_bytes = chunk_bytes;
-      return read_matrix_market<double>(scratch / "large.mtx", options).coo;
-    };
-    const Coo<double> one = read(1, 0);
+    LoadOptions options;
+    const Coo<double> one = parse<double>(text, options);
     CHECK(one.values.size() >= stored);
-    for (const unsigned threads : {0u, 1u, 2u, 3u, 8u}) {
-      for (const std::size_t chunk_bytes : {0, 1000, 65536, 1 << 30}) {
-        CAPTURE(symmetric, threads, chunk_bytes);
-        CHECK(identical(read(threads, chunk_bytes), one));
-      }
+    for (const std::size_t chunk_bytes : {1000, 65536, 1 << 28}) {
+      CAPTURE(symmetric, chunk_bytes);
+      options.chunk_bytes = chunk_bytes;
+      CHECK(identical(parse<double>(text, options), one));
     }
   }
 }
@@ -437,15 +373,12 @@ TEST_CASE("the first fault is reported, whichever thread finds it", "[matrix_mar
   for (int k = 0; k < 30000; ++k) {
     text += k == 20000 || k == 20001 || k == 29999 ? "1 101 1\n" : "1 1 1\n";
   }
-  for (const unsigned threads : {1u, 2u, 7u}) {
-    for (const std::size_t chunk_bytes : {0, 100, 5000}) {
-      LoadOptions options;
-      options.threads = threads;
-      options.chunk_bytes = chunk_bytes;
-      CHECK(message_of(text, options) ==
-            "FILE:20003: column index 101 is beyond the 100 columns of the size line; correct the "
-            "one or the other");
-    }
+  for (const std::size_t chunk_bytes : {0, 100, 5000}) {
+    LoadOptions options;
+    options.chunk_bytes = chunk_bytes;
+    CHECK(message_of(text, options) ==
+          "FILE:20003: column index 101 is beyond the 100 columns of the size line; correct the "
+          "one or the other");
   }
 }
 
@@ -526,55 +459,26 @@ TEST_CASE("a text in pieces", "[matrix_market]") {
   for (const bool open_end : {false, true}) {
     if (open_end) text += "the end";
     for (const bool compressed : {false, true}) {
-      const std::string content = compressed ? gzip(text) : text;
-      write_bytes(scratch / "text", content);
+      write_bytes(scratch / "text", compressed ? gzip(text) : text);
       for (const std::size_t piece_bytes : {1, 64, 100, 1000, 1 << 20}) {
         CAPTURE(open_end, compressed, piece_bytes);
-        const auto check = [&](spmv::TextInPieces& pieces) {
-          CHECK((text + "\n").starts_with(pieces.head()));
-          CHECK(pieces.longest() >= text.size());
-          std::string joined(pieces.next());
-          CHECK(pieces.extend().starts_with(joined));
-          joined = pieces.extend();
-          std::size_t longest = 0;
-          for (std::string_view some = pieces.next(); !some.empty(); some = pieces.next()) {
-            CHECK(some.ends_with('\n'));
-            longest = std::max(longest, some.size());
-            joined += some;
-          }
-          CHECK(longest <= std::max<std::size_t>(piece_bytes, 64) + 202);
-          CHECK(joined == text + (open_end ? "\n" : ""));
-          CHECK(pieces.open_end() == open_end);
-          CHECK(pieces.next().empty());
-        };
-        spmv::TextInPieces of_file(scratch / "text", piece_bytes);
-        check(of_file);
-        spmv::TextInPieces of_memory(content, "FILE", piece_bytes);
-        check(of_memory);
+        spmv::TextFile file(scratch / "text", piece_bytes);
+        CHECK((text + "\n").starts_with(file.head()));
+        CHECK(file.longest() >= text.size());
+        std::string joined;
+        std::size_t longest = 0;
+        for (std::string_view some = file.next(); !some.empty(); some = file.next()) {
+          CHECK(some.ends_with('\n'));
+          longest = std::max(longest, some.size());
+          joined += some;
+        }
+        CHECK(longest <= std::max<std::size_t>(2 * piece_bytes, 128) + 202);
+        CHECK(joined == text + (open_end ? "\n" : ""));
+        CHECK(file.open_end() == open_end);
+        CHECK(file.next().empty());
       }
     }
   }
-}
-
-TEST_CASE("a file that becomes shorter while it is read", "[matrix_market]") {
-  const ScratchDirectory scratch;
-  const fs::path path = scratch / "text";
-  std::string text;
-  for (int line = 0; line < 100000; ++line) text += "a line that will be cut off\n";
-  write_bytes(path, text);
-  spmv::TextInPieces pieces(path, 1000);
-  CHECK(!pieces.next().empty());
-  fs::resize_file(path, text.size() / 2);
-  std::string message;
-  try {
-    while (!pieces.next().empty()) {
-    }
-  } catch (const InputError& error) {
-    message = error.what();
-  }
-  CHECK(message == path.string() +
-                       ": became shorter while it was read, from 2.7 MiB to 1.3 MiB; give it again "
-                       "when it is complete");
 }
 
 TEST_CASE("what cannot be opened as a file", "[matrix_market]") {
@@ -615,7 +519,7 @@ TEST_CASE("a pipe is read like a file", "[matrix_market]") {
   const fs::path pipe = scratch / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   std::thread writer([&] { write_bytes(pipe, gzip(kRealGeneral + "2 2 1\n2 1 4.5\n")); });
-  const Coo<double> coo = read_matrix_market<double>(pipe).coo;
+  const Coo<double> coo = read_matrix_market<double>(pipe);
   writer.join();
   REQUIRE(coo.values.size() == 1);
   CHECK(coo.values[0] == 4.5);
@@ -641,24 +545,18 @@ TEST_CASE("malformed files are refused with one line that helps", "[matrix_marke
     LoadOptions options;
     options.memory_limit_bytes = 16 << 20;
     if (name.starts_with("real_part_")) options.complex_part = ComplexPart::kReal;
-    for (const auto& [threads, chunk_bytes] :
-         {std::pair<unsigned, std::size_t>{1, 0}, {0, 0}, {1, 1}, {2, 9}, {32, 0}}) {
-      options.threads = threads;
+    const auto message = [&]<typename T>(T) -> std::string {
+      try {
+        read_matrix_market<T>(corpus / name, options);
+      } catch (const InputError& error) {
+        return error.what();
+      }
+      return "no error";
+    };
+    for (const std::size_t chunk_bytes : {0, 1, 9}) {
       options.chunk_bytes = chunk_bytes;
-      std::string what = "no error";
-      try {
-        read_matrix_market<double>(corpus / name, options);
-      } catch (const InputError& error) {
-        what = error.what();
-      }
-      CHECK(what == expected);
-      what = "no error";
-      try {
-        read_matrix_market<float>(corpus / name, options);
-      } catch (const InputError& error) {
-        what = error.what();
-      }
-      CHECK(what == expected);
+      CHECK(message(double{}) == expected);
+      CHECK(message(float{}) == expected);
     }
   }
   CHECK(listed.size() >= 60);
@@ -668,76 +566,6 @@ TEST_CASE("malformed files are refused with one line that helps", "[matrix_marke
     CAPTURE(name);
     CHECK(listed.count(name) == 1);
   }
-}
-
-TEMPLATE_TEST_CASE("what is written reads back with the same bits", "[matrix_market]", float,
-                   double) {
-  std::mt19937_64 random(3);
-  const ScratchDirectory scratch;
-  for (int k = 0; k < 60; ++k) {
-    const Index rows = static_cast<Index>(random() % 40 + 1);
-    const Index cols = static_cast<Index>(random() % 40 + 1);
-    const Coo<TestType> coo = random_coo<TestType>(random, rows, cols, random() % 300);
-    const fs::path path = scratch / (k % 2 ? "matrix.mtx" : "matrix.mtx.gz");
-    write_matrix_market(path, coo, k % 3 ? "" : "first line\nsecond line\n\nfourth line");
-    CHECK(identical(read_matrix_market<TestType>(path).coo, coo));
-  }
-  // Long enough for several buffers.
-  const Coo<TestType> large = random_coo<TestType>(random, 1000000, 2000000000, 100000);
-  LoadOptions many_columns;
-  many_columns.memory_limit_bytes = std::size_t{1} << 40;
-  for (const char* name : {"large.mtx", "large.mtx.gz"}) {
-    write_matrix_market(scratch / name, large);
-    CHECK(identical(read_matrix_market<TestType>(scratch / name, many_columns).coo, large));
-  }
-  const Coo<TestType> empty;
-  write_matrix_market(scratch / "empty.mtx", empty);
-  CHECK(identical(read_matrix_market<TestType>(scratch / "empty.mtx").coo, empty));
-}
-
-TEST_CASE("the text that is written", "[matrix_market]") {
-  const ScratchDirectory scratch;
-  Coo<double> coo;
-  coo.rows = 2;
-  coo.cols = 3;
-  coo.row_indices = {1, 0};
-  coo.column_indices = {2, 0};
-  coo.values = {0.1, -3};
-  write_matrix_market(scratch / "matrix.mtx", coo, "made by a test");
-  const std::string expected = kRealGeneral + "% made by a test\n2 3 2\n2 3 0.1\n1 1 -3\n";
-  CHECK(read_bytes(scratch / "matrix.mtx") == expected);
-  write_matrix_market(scratch / "matrix.mtx.gz", coo, "made by a test");
-  CHECK(read_bytes(scratch / "matrix.mtx.gz").starts_with("\x1f\x8b"));
-}
-
-TEST_CASE("a write that fails leaves the old file and nothing else", "[matrix_market]") {
-  const ScratchDirectory scratch;
-  const fs::path path = scratch / "matrix.mtx";
-  Coo<double> coo;
-  coo.rows = coo.cols = 1;
-  coo.row_indices = {0};
-  coo.column_indices = {0};
-  coo.values = {1};
-  write_matrix_market(path, coo);
-  const std::string before = read_bytes(path);
-
-  coo.column_indices = {1};  // outside
-  CHECK_THROWS_AS(write_matrix_market(path, coo), std::runtime_error);
-  coo.column_indices = {};
-  CHECK_THROWS_AS(write_matrix_market(path, coo), std::runtime_error);
-  coo.column_indices = {0};
-  CHECK_THROWS_AS(write_matrix_market(scratch / "none" / "matrix.mtx", coo), std::runtime_error);
-  fs::create_directory(scratch / "directory.mtx");
-  CHECK_THROWS_AS(write_matrix_market(scratch / "directory.mtx", coo), std::runtime_error);
-  CHECK_THROWS_AS(write_matrix_market(scratch / "directory.mtx" / "none" / "x.gz", coo),
-                  std::runtime_error);
-
-  CHECK(read_bytes(path) == before);
-  std::set<std::string> left;
-  for (const auto& file : fs::directory_iterator(scratch.path())) {
-    left.insert(file.path().filename().string());
-  }
-  CHECK(left == std::set<std::string>{"directory.mtx", "matrix.mtx"});
 }
 
 TEMPLATE_TEST_CASE("COO to CSR and back, against a map", "[convert]", float, double) {
