@@ -37,16 +37,17 @@ function stretches(candidates) {
 function candidatesOf(rows, state) {
   return rows.filter(row => row[`${state}_ms`] > 0).map(row => ({kernel: row.kernel, format: row.format, step: row.step, ms: row[`${state}_ms`],
     lower: row[`${state}_lower_ms`], upper: row[`${state}_upper_ms`], setup: setup(row), bytes: row.compulsory_bytes / row.nnz,
-    copy: row.copy_gb_per_s, share: 1e-6 * row.compulsory_bytes / row[`${state}_ms`] / row.copy_gb_per_s, measured: 1}));
+    copy: row.copy_gb_per_s, share: 1e-6 * row.compulsory_bytes / row[`${state}_ms`] / row.copy_gb_per_s}));
 }
 
-// How far a matrix is from the one that is asked for: differences of logarithms, and 1 for another kind.
+// How far a matrix is from the one that is asked for: differences of logarithms, and 1 for another kind. The weights, and how
+// many neighbours, are those of a few dozen tried that did best in leaveOneOut() on an H200.
+const WEIGHTS = {nnz: 10, mean: 6, skew: 2, diagonals: 0.5}, NEIGHBOURS = 4, OF_A_FILE = 2;
 function distance(asked, known) {
   let sum = 0;
-  for (const [name, weight] of [["nnz", 3], ["rows", 0.5], ["mean", 2], ["skew", 1.5], ["diagonals", 0.25]]) {
+  for (const [name, weight] of Object.entries(WEIGHTS)) {
     if (!(asked[name] > 0)) continue;
-    if (!(known[name] > 0)) { sum += weight; continue; }
-    sum += weight * Math.log2(asked[name] / known[name]) ** 2 / 9;
+    sum += weight * (known[name] > 0 ? Math.log2(asked[name] / known[name]) ** 2 / 9 : 1);
   }
   return Math.sqrt(sum) + (asked.kind && asked.kind !== known.kind ? 1 : 0);
 }
@@ -70,38 +71,71 @@ function weightedMedian(of) {
   return order.find(([, weight]) => (sum += weight) >= half)[0];
 }
 
-// The nearest matrices of `rows` (one device and precision) that have most kernels, and what each kernel would take: weighted
-// medians of time and setup per nonzero, times the nonzeros asked for. On a matrix that it refuses, or on which it was not
-// measured, a kernel counts as slower than any.
-function fromNearest(asked, rows, matrices, state, most = 5) {
+// The matrices of `rows` (one device and precision) with their properties and {kernel: candidate}; those that have been
+// measured with few kernels only are left out.
+function knownMatrices(rows, matrices, state) {
   const of = new Map();
   for (const row of rows) {
-    if (!(row[`${state}_ms`] > 0)) continue;
+    if (!(row[`${state}_ms`] > 0) || row.host) continue;
     if (!of.has(row.matrix)) of.set(row.matrix, []);
     of.get(row.matrix).push(row);
   }
-  const enough = Math.min(20, Math.max(0, ...[...of.values()].map(each => each.length)) / 2);
-  const near = [...of].filter(([, each]) => each.length >= enough).map(([name, each]) => {
-    const {nnz, rows: lines} = each[0], looks = matrices[name] ?? {}, mean = nnz / Math.max(lines, 1);
-    const known = {nnz, rows: lines, mean, skew: looks.max_row / mean, diagonals: looks.diagonals, kind: looks.kind};
-    const away = distance(asked, known);
-    return {name, nnz, kind: looks.kind, distance: away, weight: 1 / (0.1 + away), candidates: new Map(candidatesOf(each, state).map(one => [one.kernel, one]))};
-  }).sort((a, b) => a.distance - b.distance).slice(0, most);
-  const candidates = [];
-  for (const kernel of new Set(near.flatMap(each => [...each.candidates.keys()]))) {
-    const on = near.filter(each => each.candidates.has(kernel)).map(each => ({...each.candidates.get(kernel), nnz: each.nnz}));
-    const median = value => weightedMedian(near.map(each => [each.candidates.has(kernel) ? value(each.candidates.get(kernel), each.nnz) : Infinity, each.weight]));
-    const ms = median((one, nnz) => one.ms / nnz) * asked.nnz;
-    if (ms === Infinity) continue;
-    candidates.push({kernel, format: on[0].format, step: on[0].step, ms, measured: on.length, copy: on[0].copy,
-      lower: Math.min(...on.map(one => one.lower / one.nnz)) * asked.nnz, upper: Math.max(...on.map(one => one.upper / one.nnz)) * asked.nnz,
-      setup: median((one, nnz) => one.setup / nnz) * asked.nnz, bytes: median(one => one.bytes), share: median(one => one.share)});
-  }
-  return {near, candidates};
+  const enough = Math.min(38, Math.max(0, ...[...of.values()].map(each => each.length)) / 2);
+  return [...of].filter(([, each]) => each.length >= enough).map(([name, each]) => {
+    const {nnz, rows: lines, source} = each[0], looks = matrices[name] ?? {}, mean = nnz / Math.max(lines, 1);
+    return {name, nnz, source, rows: lines, mean, skew: looks.max_row / mean, diagonals: looks.diagonals, kind: looks.kind,
+            candidates: new Map(candidatesOf(each, state).map(one => [one.kernel, one]))};
+  });
 }
 
-// Why the first of `order` (by time in all) is the answer, in sentences.
-function reasonFor(order, products, near = 1) {
+// The nearest of the known matrices. Real files weigh more than generated ones.
+function nearestOf(asked, known) {
+  return known.map(each => ({...each, distance: distance(asked, each)})).sort((a, b) => a.distance - b.distance).slice(0, NEIGHBOURS)
+    .map(each => ({...each, weight: (each.source === "file" ? OF_A_FILE : 1) / (0.05 + each.distance)}));
+}
+
+// What each kernel would cost, the least expected regret first. The regret on a matrix is how much longer a kernel takes for so
+// many products, its setup included, than the kernel that is the fastest there; expected: the mean over the neighbours by their
+// weights; worst: the greatest. A kernel that refused one of them, or was not measured there, is none to choose. Times per
+// nonzero are weighted medians, for the nonzeros that are asked for.
+function advice(asked, near, products) {
+  const total = one => one.setup + products * one.ms;
+  const best = near.map(each => Math.min(...[...each.candidates.values()].map(total)));
+  const found = [], weights = near.reduce((sum, each) => sum + each.weight, 0);
+  for (const kernel of near[0]?.candidates.keys() ?? []) {
+    const on = near.map(each => each.candidates.get(kernel));
+    if (!on.every(one => one)) continue;
+    const regrets = on.map((one, at) => total(one) / best[at] - 1), worst = Math.max(...regrets);
+    const median = value => weightedMedian(on.map((one, at) => [value(one, near[at].nnz), near[at].weight]));
+    found.push({...on[0], expected: regrets.reduce((sum, regret, at) => sum + near[at].weight * regret, 0) / weights, worst,
+      worst_on: near[regrets.indexOf(worst)].name, ms: median((one, nnz) => one.ms / nnz) * asked.nnz, setup: median((one, nnz) => one.setup / nnz) * asked.nnz,
+      lower: Math.min(...on.map((one, at) => one.lower / near[at].nnz)) * asked.nnz, upper: Math.max(...on.map((one, at) => one.upper / near[at].nnz)) * asked.nnz,
+      bytes: median(one => one.bytes), share: median(one => one.share)});
+  }
+  return found.sort((a, b) => a.expected - b.expected || a.ms - b.ms);
+}
+
+// How good the advice is: for each known matrix what it would have been had that matrix not been measured, and the regret of
+// following it there; of a kernel that refuses the matrix, null. {products: [regrets]}
+function leaveOneOut(known, counts) {
+  const regrets = Object.fromEntries(counts.map(count => [count, []]));
+  for (const left of known) {
+    const near = nearestOf(left, known.filter(each => each !== left));
+    for (const products of counts) {
+      const chosen = left.candidates.get(advice(left, near, products)[0]?.kernel), total = one => one.setup + products * one.ms;
+      regrets[products].push(chosen ? total(chosen) / Math.min(...[...left.candidates.values()].map(total)) - 1 : null);
+    }
+  }
+  return regrets;
+}
+// The regret that a part of all does not exceed; a refusal is greater than any.
+function quantile(regrets, part) {
+  const order = regrets.map(regret => regret ?? Infinity).sort((a, b) => a - b);
+  return order[Math.min(order.length - 1, Math.floor(part * order.length))];
+}
+
+// Why the first of `order` is the answer, in sentences.
+function reasonFor(order, products) {
   const best = order[0], fastest = order.reduce((a, b) => b.ms < a.ms ? b : a), csr = order.find(each => each.kernel === BASE);
   const sentences = [];
   if (fastest === best) {
@@ -118,6 +152,6 @@ function reasonFor(order, products, near = 1) {
     if (csr && csr !== best && Math.abs(csr.bytes - best.bytes) > 0.05) bytes += ` (CSR: ${csr.bytes.toFixed(1)})`;
     sentences.push(`${bytes}, and does so at ${Math.round(100 * best.share)}% of the bandwidth of a copy${best.share > 1 ? ": the matrix fits in the cache" : ""}.`);
   }
-  if (best.measured < near) sentences.push(`It was measured on ${best.measured} of the ${near}; on the others it was refused or not measured.`);
+  if (best.worst >= 0) sentences.push(`On the neighbours it takes ${percent(best.expected)} longer than the fastest kernel of each; at worst ${percent(best.worst)}, on ${best.worst_on}.`);
   return sentences.join(" ");
 }

@@ -18,6 +18,7 @@ const whole = value => value === Infinity ? "never" : value.toLocaleString("en")
 function duration(ms) {
   return ms >= 1000 ? `${digits(ms / 1000)} s` : ms >= 1 ? `${digits(ms)} ms` : `${digits(1000 * ms)} us`;
 }
+const percent = part => part === Infinity ? "refused" : `${digits(100 * part)}%`;
 const gflops = (row, state, quartile = "") => 2e-6 * row.nnz / row[`${state}${quartile}_ms`];
 
 // --- What is asked, and the address ---------------------------------------------------------------------
@@ -126,7 +127,7 @@ function drawAnswer() {
   const rows = data.rows.filter(row => row.device === device() && row.precision === precision() && fits(row));
   $("typed").hidden = !typed;
   $("type").hidden = typed;
-  let candidates = [], from = [], problem = "", near = 1;
+  let candidates = [], from = [], problem = "";
   nearest = "";
   if (typed) {
     const number = name => $(`typed_${name}`).value === "" ? NaN : +$(`typed_${name}`).value;
@@ -134,20 +135,20 @@ function drawAnswer() {
                             diagonals: number("diagonals"), kind: $("typed_kind").value});
     if (typeof asked === "string") problem = asked;
     else {
-      const known = fromNearest(asked, rows.filter(filter(["source", "kind", "q"])), data.matrices, state());
-      candidates = known.candidates;
-      near = known.near.length;
-      nearest = known.near[0]?.name ?? "";
-      from = [`Estimated from the nearest matrices, ${precision()}, ${state()}, ${device()}: `, ...known.near.flatMap((each, at) =>
-        [at ? ", " : "", link(each.name), ` (${each.kind}, ${digits(each.nnz / 1e6)} M nonzeros)`]),
-        `, by nonzeros, mean row, longest over mean row, rows, diagonals and kind. Times and setups: weighted medians per nonzero; range: of all of them.`];
+      const near = nearestOf(asked, knownMatrices(rows.filter(filter(["source", "kind", "q"])), data.matrices, state()));
+      candidates = advice(asked, near, products);
+      nearest = near[0]?.name ?? "";
+      from = [`The least expected regret on the nearest matrices, ${precision()}, ${state()}, ${device()}: `, ...near.flatMap((each, at) =>
+        [at ? ", " : "", link(each.name), ` (${each.kind}, ${each.source === "file" ? "real file" : each.source}, ${digits(each.nnz / 1e6)} M nonzeros)`]),
+        `, by nonzeros, mean row, longest over mean row, diagonals and kind; real files weigh more. Regret: how much longer than the fastest kernel there.`
+        + ` Kernels that refused one of them, or were not measured there, are left out. Times and setups: weighted medians per nonzero.`];
     }
   } else {
     candidates = candidatesOf(rows.filter(row => row.matrix === $("m").value), state());
     from = [`${candidates.length} kernels measured on ${$("m").value}, ${precision()}, ${state()}, ${device()}.`];
   }
   const total = each => each.setup + products * each.ms;
-  const order = candidates.slice().sort((a, b) => total(a) - total(b));
+  const order = typed ? candidates : candidates.slice().sort((a, b) => total(a) - total(b));
   if (!order.length) {
     $("answer").textContent = problem || `Nothing is measured: ${precision()}, ${state()}, ${device()}, and the filters for kernel and step.`;
     $("reason").textContent = "";
@@ -159,12 +160,27 @@ function drawAnswer() {
   $("answer").replaceChildren(element("strong", {textContent: best.kernel}), ` (${best.step ? `step ${String(best.step).padStart(2, "0")}, ` : ""}${best.format}): `
     + `${products_text} in ${duration(total(best))}`);
   const ranges = stretches(candidates);
-  $("reason").textContent = reasonFor(order, products, near) + (ranges.length > 1 ? " By number of products: " + ranges.map(({from, to, candidate}) =>
+  $("reason").textContent = reasonFor(order, products) + (!typed && ranges.length > 1 ? " By number of products: " + ranges.map(({from, to, candidate}) =>
     `${candidate.kernel} ${to === Infinity ? `from ${whole(from)} on` : from === to ? `for ${whole(from)}` : `for ${whole(from)} to ${whole(to)}`}`).join(", ") + "." : "");
-  fill($("choice"), ["kernel", "us each", typed ? "range" : "quartiles", "setup", "all"], order.slice(0, 6).map(each => [
-    each.kernel, digits(1e3 * each.ms), `${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`, duration(each.setup), duration(total(each))]));
+  fill($("choice"), ["kernel", "us each", ...(typed ? ["regret", "worst"] : ["quartiles"]), "setup", "all"], order.slice(0, 6).map(each => [
+    each.kernel, digits(1e3 * each.ms), ...(typed ? [percent(each.expected), percent(each.worst)] : [`${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`]),
+    duration(each.setup), duration(total(each))]));
   note.replaceChildren(...from, ` Setup: conversion from CSR on the device, and analysis, without opening cuSPARSE, while other processes prepared the next matrices, which can lengthen it.`);
   return candidates;
+}
+
+// How good the advice for typed properties is, on this device: drawn when a reader asks.
+const COUNTS = [1, 10, 100, 1000, 10000];
+function drawRegret() {
+  const of = Object.fromEntries(["f64", "f32"].map(each => [each, leaveOneOut(knownMatrices(
+    data.rows.filter(row => row.device === device() && row.precision === each), data.matrices, state()), COUNTS)]));
+  const all = each => COUNTS.flatMap(count => of[each][count]), both = [...all("f64"), ...all("f32")];
+  const cells = regrets => regrets.length ? [percent(quantile(regrets, 0.5)), percent(quantile(regrets, 0.95))] : ["—", "—"];
+  fill($("regret"), ["products", "f64 median", "f64 95%", "f32 median", "f32 95%"], [...COUNTS.map(count => [whole(count), ...cells(of.f64[count]), ...cells(of.f32[count])]),
+    ["all", ...cells(all("f64")), ...cells(all("f32"))]]);
+  const refused = both.filter(regret => regret === null).length, [middle, most] = cells(both);
+  $("regret-note").textContent = both.length ? `${device()}, ${state()}: of ${whole(both.length)} answers, for each matrix from the others, the median is ${middle} `
+    + `slower than the best kernel, 95% are at most ${most} slower; ${refused} named a kernel that refuses the matrix. Distances were chosen by these numbers.` : `No records of ${device()}.`;
 }
 
 // --- How do two compare -----------------------------------------------------------------------------------
@@ -196,16 +212,21 @@ function drawCompared() {
             tip: `${tipOf(other)}\n\n${tipOf(row)}`, a: row, b: other};
   });
   points.sort((p, q) => q.ratio - p.ratio);
-  if (!points.length) {
-    $("compared").textContent = `No matrix was measured with both (${state()}), with these filters.`;
+  if (a === b || !points.length) {
+    const without = [[across, "a"], [up, "b"]].filter(([found]) => !found.size).map(([, name]) => $(`${name}_device`).value || device());
+    $("compared").textContent = a === b ? `Both sides are ${a}: choose another kernel, precision or device for one.`
+      : without.length ? `No records (${state()}) of what is asked for on ${[...new Set(without)].join(" and ")}, with these filters.`
+      : `No matrix was measured with both (${state()}), with these filters.`;
     $("scatter").replaceChildren();
     $("pairs").replaceChildren();
     return;
   }
-  const ahead = points.filter(point => point.ratio > 1).length;
+  const at = quartile => `${state()}_${quartile}_ms`;
+  const ties = points.filter(({a, b}) => a[at("lower")] <= b[at("upper")] && b[at("lower")] <= a[at("upper")]);
+  const ahead = points.filter(point => point.ratio > 1 && !ties.includes(point)).length;
   const mean = Math.exp(points.reduce((sum, point) => sum + Math.log(point.ratio), 0) / points.length);
   $("compared").replaceChildren(element("strong", {textContent: b}), ` is faster than `, element("strong", {textContent: a}),
-    ` on ${ahead} of ${points.length} matrices; ${digits(mean)} times as fast (geometric mean).`);
+    ` on ${ahead} of ${points.length} matrices${ties.length ? `, ${ties.length} are ties (the spreads overlap)` : ""}; ${digits(mean)} times as fast (geometric mean).`);
   drawScatter($("scatter"), points, [`GFLOP/s: ${a}`, `GFLOP/s: ${b}`], $("m").value, data.kinds, point => select(point.matrix));
   $("pairs").replaceChildren(
     element("thead", {}, element("tr", {}, ...["matrix", "kind", "across", "up", "up / across"].map((head, at) =>
@@ -423,6 +444,7 @@ function chosen(inTable) {
   drawRows(inTable);
 }
 function drawQuestions() {
+  if ($("good").open) drawRegret();
   remember();
   hideTip();
   drawAnswer();
@@ -475,6 +497,7 @@ function start() {
   for (const form of document.forms) form.addEventListener("submit", event => event.preventDefault());
   $("window").addEventListener("scroll", () => drawRows());
   $("window").addEventListener("keydown", move);
+  $("good").addEventListener("toggle", () => { if ($("good").open) drawRegret(); });
   $("csv").addEventListener("click", () => save("measurements.csv", "text/csv", csv()));
   $("json").addEventListener("click", () => save("measurements.json", "application/json", json()));
   addEventListener("hashchange", () => { if (location.hash.includes("=")) { restore(); changed(); } });
