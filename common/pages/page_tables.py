@@ -119,7 +119,9 @@ def make_table(arguments, results=None):
         best = (max if more_is_better else min)(fit, key=value)
         displayed.append(best)
         if rival:
-            return break_even(best, next((r for r in mine if r["kernel"] == rival), None)), ""
+            other = next((r for r in mine if r["kernel"] == rival), None)
+            displayed.extend([other] if other else [])
+            return break_even(best, other), ""
         note = best["kernel"].removeprefix("cusparse_") if best_of(kernel) else re.sub(" (a|per) row$", "", best["choice"])
         return value(best), (note + (" †" if code_state(best) == OTHER_CODE else "")).strip()
 
@@ -152,6 +154,12 @@ def make_table(arguments, results=None):
         star = "" if matrix["source"] != "stand-in" else " (stand-in)"
         rows.append([name + star, f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}", *texts])
 
+    # Setup takes longer while other processes prepare matrices.
+    beside = [r for r in displayed if not r.get("alone")] if rival or column == "setup_ms" else []
+    again = "`make bench` with `ARGS='--alone --fresh'` measures it alone"
+    if rival and beside:
+        return f"Products after which setup pays off against {rival}: withdrawn, since setup was measured while other processes " \
+            f"prepared matrices; {again}.\n"
     if fast:
         title = f"How many times as fast as the others {fast} is: {title}"
         means = [number(statistics.geometric_mean(r)) if r else "—" for r in ratios.values()]
@@ -169,4 +177,6 @@ def make_table(arguments, results=None):
     if any(not best_of(k) and k != "baseline" for k in kernels) and len(kernels) > 1 and not fast and not rival:
         caption += " Bold: the best of the kernels here."
     notes = [f"† {note}" for note in code_note(displayed)]
+    if beside:
+        notes.append(f"Measured while other processes prepared matrices, which can lengthen it; {again}.")
     return f"{caption}\n\n{Table(title, heads, rows, notes).markdown()}".replace("|  |", "| |")

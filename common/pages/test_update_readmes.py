@@ -51,12 +51,17 @@ class Tables(unittest.TestCase):
 
     def test_when_setup_pays_off(self):
         records = [
-            dict(record(kernel, "m", ms), setup_ms=setup, preprocess_ms=0)
+            dict(record(kernel, "m", ms), setup_ms=setup, preprocess_ms=0, alone=True)
             for kernel, ms, setup in (("slow", 0.02, 0.5), ("fast", 0.01, 0.625), ("cheap", 0.01, 0), ("slower", 0.03, 0))
         ]
         text = self.table(records, "kernels=fast,cheap,slower matrices=m column=warm_us pays_off_against=slow")
         self.assertIn("Products after which setup pays off against slow; f64", text)
         self.assertIn("| m | 5.0 | 13 | 1 | — |", text)
+        del records[1]["alone"]
+        text = self.table(records, "kernels=fast,cheap,slower matrices=m column=warm_us pays_off_against=slow")
+        self.assertIn("withdrawn, since setup was measured while", text)
+        self.assertIn("which can lengthen it", self.table(records, "kernels=slow,fast matrices=m column=setup_ms"))
+        self.assertNotIn("which can lengthen it", self.table(records, "kernels=slow,cheap matrices=m column=setup_ms"))
 
     def test_the_newest_record_wins(self):
         text = self.table(

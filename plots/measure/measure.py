@@ -20,7 +20,8 @@ Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@lis
 records name but files; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
 "step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `precisions`, `options`, `program` (a step's own), `gpus`, `partition`, `exchange` and
 `drive` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`: `pictures` (matrices whose whole picture is kept)
-and `counted` (nonzeros up to which `kernels` are counted).
+and `counted` (nonzeros up to which `kernels` are counted). `processes`, of a set or of all: that many measure each matrix
+and precision, and a record has the median of their medians, between the least and the greatest.
 """
 
 import argparse
@@ -43,7 +44,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import prove_counters
-from record_format import RecordError, append, description_of, join, outcome_of, parsed, records_in, tidy, write_whole
+from record_format import RecordError, append, combined, description_of, join, outcome_of, parsed, records_in, tidy, write_whole
 from records import COUNTERS, RESULTS, ROOT, code_state, current_looks, current_outcomes, current_records, device_names, files_in, fits, is_current_matrix, published
 
 try:
@@ -388,13 +389,17 @@ class Runner:
                           "command": command}
         self.cores = len(os.sched_getaffinity(0))
 
+    def processes(self, job):
+        """How many measure the same, one after the other: a time differs more between processes than within one."""
+        return self.arguments.processes or job.keys.get("processes", declared().get("processes", 1)) if self.machine.has_gpu else 1
+
     def job(self, job, lane):
         """Does a job; a line on what came of it. `lane`: the GPU, or None for all of the machine."""
         if "tool" in job.keys:
             return TOOLS[job.keys["tool"]](job, self)
         environment, extra, turn = dict(self.environment), [], None
         if lane is not None:
-            lanes = self.machine.devices if self.machine.has_gpu else 1
+            lanes = self.machine.devices if self.machine.has_gpu and not self.arguments.alone else 1
             # A core is left to the process that launches; threads that wait for others do not spin.
             environment["OMP_NUM_THREADS"] = str(max(1, (self.cores // lanes - 1) // self.arguments.depth))
             environment["OMP_WAIT_POLICY"] = "passive"
@@ -403,12 +408,20 @@ class Runner:
             if self.machine.has_gpu:
                 environment["CUDA_VISIBLE_DEVICES"] = visible_devices(self.machine.devices)[lane]
         file = self.scratch / f"{threading.get_ident()}.jsonl"
-        file.unlink(missing_ok=True)
         command = [*job.command(self.machine.spmv, self.machine.devices), *extra, "--json", str(file)]
-        _, why = self.children.run(command, self.arguments.timeout, turn, **environment)
-        if self.children.stopped:
-            return "stopped"
-        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        found = []
+        for _ in range(self.processes(job)):
+            file.unlink(missing_ok=True)
+            _, why = self.children.run(command, self.arguments.timeout, turn, **environment)
+            if self.children.stopped:
+                return "stopped"
+            found.append(list(parsed(file.read_text(encoding="utf-8"), file.name)) if file.exists() else [])
+            if why is not None:
+                break
+        of_all = found[0] if len(found) == 1 else combined(found)
+        if self.arguments.alone or job.alone():
+            of_all = [{**line, "alone": True} if "setup_ms" in line else line for line in of_all]
+        lines = [json.dumps(line, separators=(",", ":"), ensure_ascii=False) for line in of_all]
         if why is not None:
             outcome = {"run": self.run_id, "program": job.keys.get("program", ""), "matrix": matrix_name(job.matrix),
                        "precision": job.precision, "kernel": "*", "exchange": ",".join(job.keys.get("exchange", [])) or None,
@@ -716,6 +729,8 @@ def arguments_of(argv):
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds for all")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for a matrix and precision")
     parser.add_argument("--depth", type=int, default=DEPTH, help="processes per GPU")
+    parser.add_argument("--processes", type=int, default=0, help="per matrix and precision, in place of what the sets say")
+    parser.add_argument("--alone", action="store_true", help="prepare nothing while something is measured, so that setup is measured alone")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where DEVICE/ is")
     parser.add_argument("--device", help="a directory other than that of this machine's device")
     parser.add_argument("--fresh", action="store_true", help="measure again what has records")
@@ -760,7 +775,9 @@ def run(arguments):
         runner.scratch = Path(scratch)
         # The CPU backend uses all cores itself.
         lanes = machine.devices if machine.has_gpu else 1
-        if not machine.has_gpu:
+        if arguments.alone:
+            lanes = 1
+        if arguments.alone or not machine.has_gpu:
             arguments.depth = 1
         try:
             failed, left = work(jobs, runner, lanes, arguments.limit)

@@ -14,6 +14,7 @@ Standard library only, since `make check` reads records too.
 import contextlib
 import json
 import os
+import statistics
 from pathlib import Path
 
 
@@ -124,7 +125,8 @@ def joined(line, run, matrix, kernel, baseline):
 
 
 def add_times(record, prefix, line):
-    """Quartiles, [lower, median, upper, samples] in a line, as fields of their own."""
+    """[lower, median, upper, samples] in a line, as fields of their own: quartiles or, of several processes, the least and the
+    greatest of their medians."""
     for state in STATES:
         if f"{state}_ms" in line:
             lower, median, upper, samples = line[f"{state}_ms"]
@@ -144,6 +146,37 @@ def add_multigpu(record):
         record["busy_deviation_ms"] = (sum((time - mean) ** 2 for time in busy) / len(busy)) ** 0.5
     if "one_gpu_step_ms" in record:
         record["efficiency"] = record["one_gpu_step_ms"] / (record["gpus"] * record["best_step_ms"])
+
+
+def combined(processes):
+    """The lines of several processes that measured the same things, as one: of each time [least, median, greatest] of the
+    processes' medians with the number of all samples, and `processes`, how many there were; of what is one number, the
+    median. What one of them refused or found wrong has no measurement."""
+    described, found = {}, {}
+    for line in (line for lines in processes for line in lines):
+        if kind := description_of(line):
+            described.setdefault((kind, key_of(kind, line[kind])), line)
+        else:
+            found.setdefault(thing_of(line), []).append(line)
+    return [*described.values(), *(combined_line(lines) for lines in found.values())]
+
+
+def combined_line(lines):
+    if outcome := next((line for line in lines if outcome_of(line)), None):
+        return outcome
+    line = dict(lines[0], processes=len(lines))
+    for name in line.keys() & {column(state) for state in STATES}:
+        line[name] = spread([each[name] for each in lines])
+    if "step_ms" in line:
+        line["step_ms"] = {drive: spread([each["step_ms"][drive] for each in lines]) for drive in line["step_ms"]}
+    for name in line.keys() & {"setup_ms", "preprocess_ms", "total_ms", "one_gpu_step_ms", "copy_gb_per_s"}:
+        line[name] = statistics.median(each[name] for each in lines)
+    return line
+
+
+def spread(times):
+    medians = [median for _, median, *_ in times]
+    return [min(medians), statistics.median(medians), max(medians), sum(samples for *_, samples in times)]
 
 
 def records_in(file):

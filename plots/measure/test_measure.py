@@ -235,6 +235,22 @@ class Bench(unittest.TestCase):
         # The second was prepared before the first had ended.
         self.assertEqual(events[:events.index("ends")].count("prepares"), 3)
 
+    def test_several_processes_are_one_record(self):
+        status, said, noted = self.bench("--matrices", "a,m_2.1K", "--precisions", "f64", "--processes", "3", "--alone", seconds=0.05)
+        self.assertEqual(status, 0, said)
+        self.assertEqual([words[0] for words in noted], ["prepares", "measures", "ends"] * 6)  # nothing beside another
+        found = list(records_in(self.root / "Some__GPU" / "bench.jsonl"))
+        self.assertEqual([(r["matrix"], r["kernel"], r["processes"]) for r in found],
+                         [("a", "csr_scalar", 3), ("a", "ell", 3), ("m_2.1K", "csr_scalar", 3)])
+        self.assertIn("1 refused", said)
+        text = (self.root / "sets.toml").read_text()
+        (self.root / "sets.toml").write_text("processes = 2\n" + text)
+        measure.declared.cache_clear()
+        self.assertEqual(len(self.asked(self.bench("--matrices", "b", "--precisions", "f64")[2])), 2)
+        self.assertEqual(len(self.asked(self.bench("counts", backend="cpu")[2])), 1)  # counts are the same each time
+        _, said, noted = self.bench("--matrices", "m_14K", "--precisions", "f64")
+        self.assertEqual(len(self.asked(noted)), 1, "a process that fails is not repeated")
+
     def test_each_gpu_has_its_own_queue(self):
         _, _, noted = self.bench("--matrices", "a,b,c,d,e,f", "--precisions", "f64", devices=2, seconds=0.3)
         self.assertEqual({words[4] for words in noted}, {"0", "1"})

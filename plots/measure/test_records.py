@@ -44,6 +44,22 @@ class Joining(Scratch):
         row, = records_in(self.file)
         self.assertEqual((row["best_step_ms"], row["busy_deviation_ms"], row["efficiency"]), (2, 1, 0.75))
 
+    def test_several_processes(self):
+        def process(ms, setup, **more):
+            line = record("k", "m", ms, setup_ms=setup, **more)
+            return list(parsed("\n".join(lines_of([line, record("l", "m", 1, baseline=None, step_ms={"loop": quartiles(2 * ms)})])), "a"))
+
+        lines = record_format.combined([process(3, 0.5), process(2, 9.5), process(7, 0.75)])
+        self.file.write_text("\n".join(map(json.dumps, lines)))
+        k, other = records_in(self.file)
+        self.assertEqual((k["warm_lower_ms"], k["warm_ms"], k["warm_upper_ms"], k["warm_samples"]), (2, 3, 7, 75))
+        self.assertEqual((k["setup_ms"], k["processes"], k["baseline_warm_ms"]), (0.75, 3, 1.5))
+        self.assertEqual(other["step_ms"], {"loop": [4, 6, 14, 75]})
+        self.assertEqual(sum(description_of(line) is not None for line in lines), 4)  # each once
+        refused = {"run": "2026-01-01T00:00:00.000Z", "matrix": "m", "precision": "f64", "kernel": "k", "failed": "row 3 is wrong"}
+        lines = record_format.combined([process(3, 1), [refused]])
+        self.assertEqual([line.get("failed") for line in lines if line.get("kernel") == "k"], ["row 3 is wrong"])
+
     def test_refusals(self):
         lines = lines_of([record("k", "m", 1)])
         self.refuse("{", "line 1: no JSON")
