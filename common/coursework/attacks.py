@@ -69,59 +69,31 @@ def hidden(read):
     return text.replace(TOP, f"{ONE}\n{TOP}", 1)
 
 
-UNSEEN = "__device__ inline int unseen(const int* p) { return *p; }"
-
 # What meets them: a flag, the compiler, or the result.
 FLAGGED, BROKEN, WRONG, UNREADABLE = "look at it: csr_vector.cuh:|does not compile", "does not compile", "wrong on|did not end|ended", "cannot be read|none of"
+SYSTEM_CALL = "a system call that no kernel makes"
 OUTSIDE = "reads outside of the local or shared array"
 
 # name: (text of csr_vector.cuh, what the remark says)
 KERNELS = {
-    # System calls, in every disguise.
+    # System calls.
     "assembly": lambda: (in_kernel('asm volatile("syscall");'), FLAGGED),
-    "assembly_spliced": lambda: (in_kernel('as\\\nm volatile("syscall");'), FLAGGED),
-    "assembly_pasted": lambda: (in_kernel('A_B("syscall");', include="#define A_B as##m\n"), FLAGGED),
-    "assembly_macro": lambda: (in_kernel('A_B("syscall");', include="#define A_B asm\n"), FLAGGED),
-    "assembly_digraph": lambda: (in_kernel("", include='%:define A_B asm\n'), FLAGGED),
-    "assembly_universal": lambda: (in_kernel('\\u0061sm("syscall");'), FLAGGED),
-    "assembly_at_file": lambda: (at_end('asm(".globl main");'), FLAGGED),
     "exit": lambda: (in_kernel("exit(0);", include="#include <cstdlib>\n"), FLAGGED),
-    "exit_in_std": lambda: (in_kernel("std::exit(0);"), FLAGGED),
-    "trap": lambda: (in_kernel("__builtin_trap();"), FLAGGED),
-    "fork": lambda: (in_kernel("while (true) fork();", include="#include <unistd.h>\n"), FLAGGED),
-    "kill": lambda: (in_kernel("kill(-1, 9);", include="#include <csignal>\n"), FLAGGED),
+    "fork": lambda: (in_kernel("while (true) fork();", include="#include <unistd.h>\n"), SYSTEM_CALL),
+    "kill": lambda: (in_kernel("kill(-1, 9);", include="#include <csignal>\n"), SYSTEM_CALL),
     "fopen": lambda: (in_kernel('FILE* f = fopen("/tmp/canary", "w"); fclose(f);'), FLAGGED),
-    "socket": lambda: (in_kernel("socket(2, 1, 0);", include="#include <sys/socket.h>\n"), FLAGGED),
+    "socket": lambda: (in_kernel("socket(2, 1, 0);", include="#include <sys/socket.h>\n"), SYSTEM_CALL),
     # Calls that no name shows.
     "function_pointer_in_template": lambda: (in_kernel("call_at(+[] {}, 0x401000);", top="template <typename F> __device__ void call_at(F, long a) { std::bit_cast<F>(a)(); }"), FLAGGED),
     # Into the program around the kernel.
-    "specialisation": lambda: (wrong_with("template <> int device::divide_up(int, int) { return 0; }"), FLAGGED),
-    "weak_attribute": lambda: (wrong_with('__device__ __attribute__((weak)) int own_weak() { return 1; }'), FLAGGED),
-    "constructor_attribute": lambda: (at_top("__attribute__((constructor)) static void before_main() {}"), FLAGGED),
     "overload_of_stage": lambda: (wrong_with("inline int lanes_for(int) { return 2; }"), FLAGGED),
-    "other_namespace": lambda: (at_end("namespace simt { inline int g; }"), FLAGGED),
     "main": lambda: (at_end("int main() { return 0; }"), FLAGGED),
-    "operator_new": lambda: (at_end("void* operator new(unsigned long n) { return nullptr; }"), FLAGGED),
-    "simt_settings": lambda: (in_kernel("simt::settings().check_races = false;"), FLAGGED),
-    "simt_runtime": lambda: (in_kernel("cudaMemset(y, 0, 8);"), FLAGGED),
-    "macro_over_keyword": lambda: (at_include("#define const"), FLAGGED),
-    "pragma_operator": lambda: (in_kernel('_Pragma("GCC push_options")'), FLAGGED),
-    "line_marker": lambda: (at_include('# 1 "stage.cu"'), FLAGGED),
-    "include_password": lambda: (at_include('#include "/etc/passwd"'), FLAGGED),
-    "include_solution": lambda: (f'#include "{ROOT}/{GRADED}/{KERNEL}"\n', FLAGGED),
-    "instantiation": lambda: (at_top("template int device::divide_up<int>(int, int);"), FLAGGED),
-    "operator_comma": lambda: (at_top("template <typename A, typename B> __device__ void operator,(A&&, B&&) {}"), FLAGGED),
-    # Attributes that no two brackets show, and stacks that end in another thread's.
-    "attribute_digraph": lambda: (at_top(f"<:<:gnu::no_sanitize_thread:>:> {UNSEEN}"), FLAGGED),
-    "attribute_by_halves": lambda: (in_kernel("", top=f"L_ L_ gnu::no_sanitize_thread R_ R_ {UNSEEN}", include="#define L_ [\n#define R_ ]\n"), FLAGGED),
+    # Stacks that end in another thread's.
     "stack_jumped": lambda: (in_kernel("far_away(row);", top="""template <typename A> __device__ A many(A a, A b, A c, A d, A e, A f, A g, A h) { return a > 0 ? many(a - 1, b, c, d, e, f, g, h) + h : g; }
 template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; volatile A got = many(A{1}, n, n, n, n, n, n, n); near[got & 1] = 1; return got; }"""), "128 KiB of stack"),
     "stack_overwritten": lambda: (in_kernel("long near = 0; long* volatile somewhere = &near; long* p = somewhere; for (int i = 0; i < 24; ++i) p[i] = 0;"), "stack frame"),
+    "return_address": lambda: (in_kernel("volatile long near = 0; volatile long* volatile there = &near; volatile long* p = there; for (int i = 0; i < 64; ++i) if (p[i] >> 40 == 0x55) p[i] = p[i];"), "return address"),
     # Accesses that are not observed.
-    "unobserved_function": lambda: (at_top('__device__ __attribute__((no_sanitize("thread"))) inline int unseen(const int* p) { return *p; }'), FLAGGED),
-    "bit_field": lambda: (at_top("struct Unseen { unsigned long long a : 61; };"), FLAGGED),
-    "builtin_copy": lambda: (in_kernel("__builtin_memcpy(y, x, rows);"), FLAGGED),
-    "atomic_builtin": lambda: (in_kernel("__atomic_store_n((int*)y, 1, 0);"), FLAGGED),
     "remembered": lambda: (in_kernel("static T last; last = 1;"), "writes|race"),
     # An allocation is open to accesses once one was observed; these are not.
     "through_argument": lambda: (hidden("value_of(*(const One<T>*)(values + k), 0)"), FLAGGED),
@@ -135,8 +107,6 @@ template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; 
     "through_printf_raw": lambda: (in_kernel('printf(R"(%hhn)", (char*)y);'), "ended"),
     "another_block": lambda: (in_kernel("auto& who = row < 0 ? threadIdx : blockIdx; ((uint3&)who).x = 0;"), "threadIdx, blockIdx"),
     "remembered_by_macro": lambda: (in_kernel("constexpr DECLARE_TWO(); ++second;", include="#define DECLARE_TWO() int first = 0; static int second = 0\n"), "writes|updates|race"),
-    # Bytes.
-    "right_to_left": lambda: (in_kernel("int \u202ea = 0;"), FLAGGED),
     "empty": lambda: ("", f"not handed in|{BROKEN}"),
     # What takes the compiler, or the program, for ever.
     "template_bomb": lambda: (at_top("template <int n> struct Bomb { static constexpr int value = Bomb<n - 1>::value + Bomb<n - 2>::value; };").replace(FIRST, f"  constexpr int bomb = Bomb<100000>::value;\n{FIRST}"), f"{BROKEN}|{FLAGGED}|took too long"),

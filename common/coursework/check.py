@@ -54,7 +54,7 @@ class Result:
     found: list = field(default_factory=list)  # the judge's lines on what was found
     ended: str = ""  # why the kernels did not come to their end
     looks: str = ""  # what wrong products have in common
-    forged: bool = False  # they wrote to the runner's pipe
+    forged: bool = False  # they wrote to the runner's pipe, or made a system call that no kernel makes
     missing: str = ""  # why they were not run at all
     details: list = field(default_factory=list)  # of that
     targets: list = field(default_factory=list)  # Measured

@@ -20,8 +20,8 @@
 //   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
 //    "lines": [...]}                             for each target on which the kernel is right
 //   {"ended": "...", "matrix": "5 x 0", "forged": false}    the runner did, there: how; "forged":
-//   what came through
-//       its pipe was no answer
+//   what
+//       came through its pipe was no answer, or it made a system call that no kernel makes
 //   {"failure": "..."}                           not the kernel's fault: to be tried again
 //   {"finished": true}                           last
 #include <fmt/format.h>

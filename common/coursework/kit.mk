@@ -15,7 +15,7 @@ generators := $(filter-out $(call in_common,$(addprefix sparse/,bsr.cpp catalogu
 judge_sources := $(generators) $(call in_common,harness/verify.cpp tests/kernel_matrices.cpp \
   $(addprefix coursework/,judge.cpp runner_process.cpp protocol.cpp drawing.cpp shrink.cpp))
 runner_sources := $(call in_common,sparse/convert.cpp device/error.cpp harness/kernel.cpp \
-  $(if $(filter cpu,$(BACKEND)),simt/*.cpp) coursework/runner.cpp coursework/protocol.cpp)
+  $(if $(filter cpu,$(BACKEND)),simt/*.cpp coursework/filter.cpp coursework/frames.cpp) coursework/runner.cpp coursework/protocol.cpp)
 
 ifeq ($(KIT_CXXFLAGS),)
   judge_objects := $(call object,$(judge_sources))
@@ -41,10 +41,13 @@ $(KIT)/prelude.hpp: $(ROOT)/common/coursework/prelude.hpp
 
 prelude := $(KIT)/prelude.hpp
 # With g++: accesses outside of a local or shared array call simt, too; a stack that grows touches each of its pages, so
-# that it does not go past its end unseen; and who writes over its frame's end does not return.
+# that it does not go past its end unseen; who writes over its frame's end does not return, and the places of return
+# addresses are known (frames.cpp, between the announcements of stores and simt).
 ifeq ($(BACKEND)$(findstring clang,$(CXX)),cpu)
   prelude += $(KIT)/prelude.hpp.gch
-  bounds := -fsanitize=object-size -fstack-clash-protection -fstack-protector-all
+  bounds := -fsanitize=object-size -fstack-clash-protection -fstack-protector-all -fno-omit-frame-pointer
+  stores := $(foreach kind,write unaligned_write volatile_write unaligned_volatile_write,$(addprefix __tsan_$(kind),1 2 4 8 16)) \
+    __tsan_write_range simt_memcpy simt_memmove simt_memset
 endif
 $(KIT)/prelude.hpp.gch: $(KIT)/prelude.hpp $(ROOT)/common/coursework/kit.mk
 	@echo '  compile common/coursework/prelude.hpp' >&2
@@ -61,6 +64,7 @@ $(shell mkdir -p $(TO))
 kernels := $(patsubst $(SOURCES)/%,$(TO)/%.o,$(sources))
 runner: $(TO)/runner
 $(TO)/runner: LIBRARIES := $(KIT)/runner.a $(LIBRARIES)
+$(TO)/runner: LINK_FLAGS += $(addprefix -Wl$(comma)--wrap=,$(stores))
 $(TO)/runner: $(kernels)
 	$(link)
 ifeq ($(BACKEND),cpu)

@@ -13,12 +13,17 @@ namespace {
 
 constexpr std::chrono::seconds kToStart{60};
 
-// What is said of a process that ended so. Shells and bubblewrap exit with 128 + N when signal N
+// The signal that ended a process, or 0. Shells and bubblewrap exit with 128 + N when signal N
 // ended what they ran.
+int signal_of(int status) {
+  return WIFSIGNALED(status)         ? WTERMSIG(status)
+         : WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128
+                                     : 0;
+}
+
+// What is said of a process that ended so.
 std::string describe(int status) {
-  const int signal = WIFSIGNALED(status)         ? WTERMSIG(status)
-                     : WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128
-                                                 : 0;
+  const int signal = signal_of(status);
   switch (signal) {
     case 0:
       return "the program ended before the tests were over, with status " +
@@ -29,7 +34,10 @@ std::string describe(int status) {
       return "it ended with signal 11: memory that is not there, or more than 128 KiB of stack in "
              "a thread";
     case SIGABRT:
-      return "it ended with signal 6: it wrote past the objects of a function's stack frame";
+      return "it ended with signal 6: it wrote past the objects of a function's stack frame, or to "
+             "a return address";
+    case SIGSYS:
+      return "it made a system call that no kernel makes, as an attack would";
     case SIGKILL:
       throw RunnerFailed("it was killed from outside");
     default:
@@ -103,7 +111,7 @@ void RunnerProcess::ended(bool timed_out) {
       kill(-process_, SIGKILL);  // what it left
       process_ = -1;
       stop();
-      throw RunnerEnded(describe(status));
+      throw RunnerEnded(describe(status), signal_of(status) == SIGSYS);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

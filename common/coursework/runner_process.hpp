@@ -18,7 +18,8 @@ class RunnerEnded : public std::runtime_error {
  public:
   explicit RunnerEnded(const std::string& how, bool forged = false)
       : std::runtime_error(how), is_forged(forged) {}
-  bool is_forged;  // what arrived is no answer: something else than the runner wrote to its pipe
+  bool is_forged;  // it was attacked: something else wrote to its pipe, or made a forbidden system
+                   // call
 };
 
 // It never began to work, or something other than the kernel and its limits ended it: no fault of

@@ -259,6 +259,10 @@ FLAGS = {
     "int lanes_for(int a) { return a; }": "lanes_for", "simt::settings();": "simt", "cudaMemset(y, 0, 1);": "cudaMemset",
     "// \u202e": "direction", "struct A { int a : 3; };": "bit-field", "device::launch(f);": "device::launch",
     '#include "../x.cuh"': "include", "#line 3": "line", "void* operator new(size_t n);": "operator new",
+    "#define A_B asm": "asm", "\\u0061sm();": "u0061", "__attribute__((constructor)) void f() {}": "constructor", '_Pragma("GCC push_options")': "_Pragma",
+    '# 1 "stage.cu"': "line", "template int device::divide_up<int>(int, int);": "device::divide_up", "void operator,(int, A);": "operator ,",
+    "<:<:gnu::no_sanitize_thread:>:> int f();": "gnu", "L_ L_ gnu::weak R_ R_ int f();": "gnu", "__atomic_store_n((int*)y, 1, 0);": "__atomic_store_n",
+    "#define const": "const", "namespace simt { inline int g; }": "namespace simt",
     "// asm": "", '"asm"': "", "'a'": "", "R\"x(asm)x\"": "", "#if 0\nasm\n#endif": "", "[[maybe_unused]] int a;": "", "#pragma unroll": "",
     "template <> struct Mine<int> {};": "", "int load(int a) { return a; }": "", "__attribute__((aligned(8))) int a;": "",
     "a ? b : 3;": "", "switch (a) { case b: 3; }": "", "__shfl_sync(1u, a, 0);": "", "#include <unistd.h>": "", "1'000'000": "",
@@ -266,28 +270,16 @@ FLAGS = {
 
 
 class Flags(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
+    def test_what_is_flagged(self):
         with tempfile.TemporaryDirectory() as scratch:
             check.lay_out(read_step(ROOT / GRADED), ROOT / GRADED, Path(scratch))
-            cls.around = flags.Around(Path(scratch), GRADED, attacks.KERNEL)
-
-    def test_what_is_flagged(self):
+            around = flags.Around(Path(scratch), GRADED, attacks.KERNEL)
         for line, word in FLAGS.items():
             with self.subTest(line):
-                found = flags.flags_of(f"/*\n# asm\n*/\n\n{line}\n", self.around)
+                found = flags.flags_of(f"/*\n# asm\n*/\n\n{line}\n", around)
                 self.assertEqual({flag.line for flag in found}, {5} if word else set())
                 if word:
                     self.assertIn(word, "".join(flag.describe("a.cuh") for flag in found))
-
-    def test_attacks_are_flagged_by_their_text(self):
-        """Those that are not graded for every change: but for some that no text shows, or that do not compile."""
-        unseen = {"exit_in_std", "fork", "kill", "fopen", "socket", "main", "through_argument", "type_bomb", "macro_bomb"}
-        for name, kernel in attacks.KERNELS.items():
-            text, remark = kernel()
-            if remark == attacks.FLAGGED and name not in ATTACKS_IN_CI:
-                with self.subTest(name):
-                    self.assertEqual(bool(flags.flags_of(text, self.around)), name not in unseen)
 
     def test_functions_that_take_objects_by_value(self):
         for name, takes in (
@@ -674,23 +666,23 @@ class NotGraded(unittest.TestCase):
 
 
 class SamePoints(unittest.TestCase):
-    def test_a_race_gets_the_same_points_in_every_run(self):
-        """`y[row] += sum` in place of atomicAdd: 2 runs, one alone and one beside another; in COURSEWORK=full
-        10, at most 4 at once."""
+    """In every run, one alone and one beside another; in COURSEWORK=full 10, at most 4 at once."""
+
+    def results(self, edit):
+        """Of atomic_coo with its atomic addition edited: a Result for each run."""
         step = read_step(ROOT / "04_atomic_coo")
         exercise = next(e for e in step.exercises if e.name == "atomic_coo")
+        name = f"{step.directory}/{exercise.files[0]}"
+        text, changes = re.subn(r"atomicAdd\(&y\[(.*)\], (.*)\);", edit, (ROOT / name).read_text())
+        self.assertGreater(changes, 0)
         with tempfile.TemporaryDirectory() as scratch:
-            scratch = Path(scratch)
-            course, out = scratch / "course", scratch / "out"
-            check.lay_out(step, ROOT / step.directory, course)
+            course, out = Path(scratch) / "course", Path(scratch) / "out"
+            check.lay_out(step, ROOT / step.directory, course, {name: text})
             out.mkdir()
-            path = course / step.directory / exercise.files[0]
-            text, changes = re.subn(r"atomicAdd\(&y\[(.*)\], (.*)\);", r"y[\1] += \2;", path.read_text())
-            self.assertGreater(changes, 0)
-            path.write_text(text)
             answer = build.Build({"course": course, "step": step.directory, "out": out, "backend": "cpu", "kit": KIT,
                                   "files": exercise.files}).run()  # fmt: skip
             self.assertTrue(answer["built"], answer)
+
             def run(_):
                 return check.judge(step, exercise, KIT / "judge", [out / "objects/runner"], seed=7)
 
@@ -698,17 +690,25 @@ class SamePoints(unittest.TestCase):
             for at_once in [1, 2, 3, 4] if FULL else [2]:
                 with ThreadPoolExecutor(at_once) as pool:
                     results += pool.map(run, range(at_once))
-        self.assertIn("race", results[0].unsafe())
         for result in results:
             self.assertEqual(result.points(), results[0].points())
             self.assertEqual(check.explain(result), check.explain(results[0]))
+        return results[0]
+
+    def test_of_a_race(self):
+        self.assertIn("race", self.results(r"y[\1] += \2;").unsafe())
+
+    def test_of_a_product_that_depends_on_an_address(self):
+        """It has the same address in every run."""
+        result = self.results(r"T near = \2; T* volatile there = &near; atomicAdd(&y[\1], near + ((long)there >> 12));")
+        self.assertEqual(result.wrong()["kind"], "result")
 
 
 # --- Mistakes, graded -----------------------------------------------------------------------------
 
 # What is graded for every change, one of each kind; COURSEWORK=full grades all.
 IN_CI = ["one nonzero too many (<=)", "__syncwarp() is missing in the loop", "pairs are loaded from any address", "one lane adds up the row"]
-ATTACKS_IN_CI = ["exit", "function_pointer_in_template", "stack_jumped", "stack_overwritten", "remembered", "through_result",
+ATTACKS_IN_CI = ["exit", "fork", "socket", "function_pointer_in_template", "stack_jumped", "stack_overwritten", "return_address", "remembered", "through_result",
                  "through_array_cast", "through_union", "divides_by_zero", "another_block", "template_bomb", "long_error",
                  "for_ever", "always_42"]  # fmt: skip
 

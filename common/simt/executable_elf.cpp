@@ -2,7 +2,10 @@
 #include "simt/executable.hpp"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <spawn.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +16,8 @@
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "simt/shared_memory.hpp"
 
@@ -105,6 +110,39 @@ std::uintptr_t executable_address() {
   return load_address();
 }
 
+namespace {
+
+// addr2line, one process for as long as the program runs: it answers each address that it reads.
+// Null where there is none. (Started by the first to ask: a sandbox may forbid processes later.)
+FILE* addr2line() {
+  static FILE* answers = nullptr;
+  static pid_t owner = 0;
+  if (std::exchange(owner, getpid()) == getpid()) return answers;
+  answers = nullptr;  // of the process that forked this one
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return nullptr;
+  std::string program = "/proc/" + std::to_string(owner) + "/exe";
+  char* const words[] = {const_cast<char*>("addr2line"), const_cast<char*>("-aie"), program.data(),
+                         nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const bool started = posix_spawnp(&child, words[0], &actions, nullptr, words, environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (started) {
+    answers = fdopen(ends[0], "r");
+  } else {
+    close(ends[0]);
+  }
+  return answers;
+}
+
+}  // namespace
+
 std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs) {
   static std::mutex mutex;
   static std::map<const void*, SourceLine> known;
@@ -113,28 +151,34 @@ std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs) {
   for (const void* const pc : pcs) {
     if (known.try_emplace(pc).second) unknown.push_back(pc);
   }
-  constexpr std::size_t kAtOnce = 1000;
+  constexpr std::size_t kAtOnce = 100;  // answers to more could fill the socket
   for (std::size_t first = 0; first < unknown.size(); first += kAtOnce) {
     const std::size_t end = std::min(first + kAtOnce, unknown.size());
-    std::string command = "addr2line -a -i -e /proc/" + std::to_string(getpid()) + "/exe";
+    FILE* const answers = addr2line();
+    if (!answers) break;
+    std::string question;
     for (std::size_t i = first; i < end; ++i) {
       // The call ends before the address it returns to, hence - 1.
       char address[32];
-      std::snprintf(address, sizeof address, " 0x%zx",
+      std::snprintf(address, sizeof address, "0x%zx\n",
                     reinterpret_cast<std::uintptr_t>(unknown[i]) - load_address() - 1);
-      command += address;
+      question += address;
     }
-    FILE* const pipe = popen((command + " 2>/dev/null").c_str(), "r");
-    if (!pipe) break;
+    question += "0\n";  // where nothing is: behind it, no more comes
+    if (send(fileno(answers), question.data(), question.size(), MSG_NOSIGNAL) < 0) break;
     // For each address a line with it, then lines from the innermost function outwards. The
     // kernel's own is the first outside of simt (whose tests have a folder of their own).
     static const std::string_view own_file = __FILE__;
     static const std::string_view own_folder = own_file.substr(0, own_file.find_last_of('/'));
     SourceLine* found = nullptr;
     char buffer[4096];
-    for (std::size_t i = first; std::fgets(buffer, sizeof buffer, pipe);) {
+    for (std::size_t i = first; std::fgets(buffer, sizeof buffer, answers);) {
       const std::string text(buffer, std::strcspn(buffer, "\n"));
-      if (text.starts_with("0x") && i < end) {
+      if (text.starts_with("0x")) {
+        if (i == end) {
+          std::ignore = std::fgets(buffer, sizeof buffer, answers);
+          break;
+        }
         found = &known[unknown[i++]];
       } else if (found && found->file.empty() && !text.starts_with("??") &&
                  text.substr(0, text.find_last_of('/')) != own_folder) {
@@ -143,7 +187,6 @@ std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs) {
         found->line = static_cast<unsigned>(std::strtoul(text.c_str() + colon + 1, nullptr, 10));
       }
     }
-    pclose(pipe);
   }
   std::vector<SourceLine> lines;
   for (const void* const pc : pcs) lines.push_back(known[pc]);
