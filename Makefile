@@ -29,7 +29,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/con
 	$(link)
 
 .PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
-  counting-cost learn hint test-learn bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
+  counting-cost learn hint test-learn slides questions test-questions bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
   test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands compile_commands lint
 
 help:  ## this list
@@ -182,6 +182,24 @@ test-plots:  ## test the scripts that measure, draw and write tables
 # For instructors: common/coursework/README.md.
 handout:  ## what students get of STEP, in handouts/ or OUTPUT: the kernels' bodies taken out
 	@python3 common/coursework/handout.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' $(if $(OUTPUT),'$(OUTPUT)') $(or_quit)
+
+# Two HTML files per lecture: the slides, and the same with the speaker's notes. (A browser's print makes a PDF of either.)
+slides:  ## render the five lectures of common/coursework/slides_*.md into build/slides (needs pandoc)
+	@command -v pandoc >/dev/null || { echo 'error: make slides needs pandoc (apt-get install pandoc)' >&2; exit 2; } $(or_quit)
+	@mkdir -p build/slides && { echo '<style>'; cat common/coursework/slides.css; echo '</style>'; } >build/slides/style.html
+	@for file in common/coursework/slides_*.md; do name=$$(basename $$file .md); \
+	  pandoc -t dzslides -s --self-contained -H build/slides/style.html --resource-path=common/coursework $$file -o build/slides/$$name.html && \
+	  pandoc -t html5 -s --self-contained --resource-path=common/coursework $$file -o build/slides/$${name}_notes.html && \
+	  echo "build/slides/$$name.html, and with notes $${name}_notes.html" || exit 1; done $(or_quit)
+
+questions: $(SPMV)  ## 60 questions for Moodle (GIFT) and Canvas (QTI) into build/questions, answers by SEED
+	@$(MAKE) -C common/primer runner
+	@python3 common/coursework/questions.py --seed $(or $(SEED),1) $(ARGS) $(or_quit)
+
+test-questions: $(SPMV)  ## run the commands that prove their answers (QUESTIONS=full: those that compile code, too)
+	@$(MAKE) -C common/primer runner
+	@python3 -m unittest discover -q -s common/coursework -p test_questions.py
+	@python3 common/coursework/questions.py --check $(if $(filter full,$(QUESTIONS)),,--quick) --seed $(or $(SEED),1)
 
 grade:  ## grade the students' kernels of STEP in the directory SUBMISSIONS (SEED=n, OUTPUT, TRUSTED=1, STRICT=1)
 	@python3 common/coursework/grade.py '$(or $(STEP),$(call refuse,which step? For example STEP=03_csr_vector))' '$(or $(SUBMISSIONS),$(call refuse,which submissions? SUBMISSIONS=directory))' \

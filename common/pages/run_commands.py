@@ -43,6 +43,7 @@ ELSEWHERE = {
     r"make mkl|make cusparse": "downloads 250 MB",
     r"make data.*": "needs a network; common/tests/data_test.sh runs it with a server of its own",
     r"make (learn|hint)\b.*": "CI: common/primer/tests",
+    r"make (questions|slides)\b.*": "CI",
     r"make watch( TRACE=.*)?|make check": "CI: common/watch and common/coursework, every step",
     r"make COUNT=0|make info": "a part of a command",
     r"python3 common/coursework/mistakes.py.*|make grade.*": "CI: common/coursework",

@@ -15,7 +15,11 @@ __global__ void add_kernel(int n, const float* a, const float* b, float* sum, in
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   sum[i] = a[i] + b[i];
-  if (i == asked) std::printf("sum[%d]: thread %d of block %d\n", i, threadIdx.x, blockIdx.x);
+  if (i == asked) {
+    const int thread = threadIdx.x;
+    std::printf("sum[%d]: thread %d of block %d, which is lane %d of warp %d\n", i, thread,
+                blockIdx.x, thread % 32, thread / 32);
+  }
 }
 
 // The program begins here, on the host.

@@ -13,7 +13,10 @@ PRIMER = HERE.parent
 ROOT = PRIMER.parents[1]
 sys.path.insert(0, str(PRIMER))
 
+sys.path.insert(0, str(HERE))
+
 import learn  # noqa: E402
+from bodies import Variant, bodies, with_body  # noqa: E402
 
 NAMES = sorted(path.stem for path in (PRIMER / "puzzles").glob("*.cu"))
 # What learn.py says of a puzzle as it is given.
@@ -31,26 +34,8 @@ UNSOLVED = {
 }
 
 
-def bodies():
-    """{puzzle: ([a body that solves it], [(what is said of a mistake, the body)])} of solutions.md."""
-    found = {}
-    for section in re.split(r"^## ", (HERE / "solutions.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        blocks = re.findall(r"(?:^Mistake: `([^`\n]*)`\n\n)?^```cpp\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
-        found[section.split("\n")[0]] = blocks
-    return found
-
-
-def with_body(name, body):
-    """The puzzle's text with another body of its kernel."""
-    text = (PRIMER / f"puzzles/{name}.cu").read_text(encoding="utf-8")
-    return re.sub(r"(?ms)^(__global__ .*?\{\n).*?^\}", lambda match: f"{match[1]}{body}}}", text, count=1)
-
-
-class Built(learn.Puzzle):
-    """A variant of a puzzle, which is compiled already."""
-
-    def __init__(self, file):
-        self.file, self.program = file, learn.BUILT / file.stem
+class Built(Variant):
+    """One that is compiled already."""
 
     def build(self):
         return 0, ""

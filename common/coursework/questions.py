@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Questions for quizzes and exams, with answers that commands prove: make questions [SEED=n]
+
+    questions.py [--seed N] [--output DIRECTORY]   writes questions.gift (Moodle), questions_qti.zip (Canvas) and answers.md
+    questions.py --check [--quick] [--only TEXT]   only runs the commands: exit 1 if one does not prove its answer
+
+questions.ini holds the questions, with parameters; a seed chooses their values, so that last year's answers do not
+help. Each answer is taken from what its command prints, and must agree with the formula that stands beside it.
+"""
+
+import argparse
+import configparser
+import hashlib
+import itertools
+import math
+import re
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "common/primer"), str(ROOT / "common/primer/tests")]
+
+from bodies import bodies  # noqa: E402
+
+OWN = ("topic", "text", "command", "answer", "is", "options", "body", "why", "times", "tolerance")
+FUNCTIONS = {"ceil": math.ceil, "gcd": math.gcd, "log2": math.log2, "min": min, "len": len, "range": range}
+
+
+class QuestionError(Exception):
+    """A question that is not well-formed, or whose command does not prove its answer; the text names it."""
+
+
+@dataclass
+class Question:
+    name: str
+    topic: str
+    text: str
+    code: str
+    command: str
+    why: str
+    tolerance: float = 0  # in per cent
+    number: float | None = None
+    options: list = field(default_factory=list)  # (text, whether it is right)
+
+    def answer(self):
+        return next(text for text, right in self.options if right) if self.options else shown(self.number)
+
+
+def shown(number):
+    return f"{number:.6g}" if abs(number - round(number)) > 1e-9 else str(round(number))
+
+
+def chosen(name, parameters, seed):
+    """A value for each parameter: another seed, another combination. Seed 1 takes the first of all."""
+    combinations = list(itertools.product(*parameters.values()))
+    digest = int.from_bytes(hashlib.sha256(f"{name} {seed}".encode()).digest()[:8], "big")
+    return dict(zip(parameters, combinations[digest % len(combinations) if seed != 1 else 0]))
+
+
+def evaluate(formula, values):
+    """A formula of questions.ini, which is this repository's own."""
+    return eval(formula, {"__builtins__": {}, **FUNCTIONS, **values})  # noqa: S307
+
+
+def run(command, known={}):  # noqa: B006
+    """What a command prints; the same one is run once."""
+    if command not in known:
+        done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=120)
+        known[command] = done.stdout + done.stderr
+    return known[command]
+
+
+def read():
+    """The sections of questions.ini, and what all of them may name."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(ROOT / "common/coursework/questions.ini", encoding="utf-8")
+    return parser, dict(parser.defaults())
+
+
+def make(parser, common, name, seed):
+    """A question, with its answer from what its command prints. Raises QuestionError."""
+    section = {key: value for key, value in parser[name].items() if key not in common}
+    parameters = {key: [int(word) for word in value.split(",")] for key, value in section.items() if key not in OWN}
+    values = chosen(name, parameters, seed)
+    code = ""
+    if "body" in section:
+        puzzle, number = section["body"].split()
+        code = bodies()[puzzle][int(number)][1].rstrip()
+    values_and_common = {**common, **values, "code": ""}
+
+    def filled(key):
+        return re.sub(r"\{(\w+)\}", lambda match: str(values_and_common.get(match[1], match[0])), section.get(key, "")).strip()
+
+    question = Question(name, section["topic"], filled("text").replace("\\n", ""), code, filled("command"), filled("why"))
+    output = run(question.command)
+    problem = f"{name}, seed {seed}: {question.command}\n{output[-1500:]}\n"
+    if "options" in section:
+        pairs = [line.rsplit(" :: ", 1) for line in section["options"].strip().splitlines()]
+        question.options = [(text.strip(), re.search(pattern.strip(), output) is not None) for text, pattern in pairs]
+        question.options.sort(key=lambda option: hashlib.sha256(f"{seed} {option[0]}".encode()).digest())
+        if sum(right for _, right in question.options) != 1:
+            raise QuestionError(f"{problem}{[text for text, right in question.options if right]} are right")
+        return question
+    found = re.search(filled("answer"), output)
+    if not found:
+        raise QuestionError(f"{problem}no {filled('answer')}")
+    numbers = [float(group) for group in found.groups()]
+    question.tolerance = float(section.get("tolerance", 0))
+    question.number = numbers[0] / (numbers[1] if len(numbers) == 2 else 1) * evaluate(section.get("times", "1"), values)
+    if "is" in section:
+        expected = evaluate(section["is"], values)
+        if abs(question.number - expected) > max(1e-9, question.tolerance / 100 * abs(expected)):
+            raise QuestionError(f"{problem}it prints {question.number}, the formula says {expected}")
+    return question
+
+
+# --- Formats --------------------------------------------------------------------------------------
+
+
+def html(question):
+    code = f"<pre>{escape(question.code)}</pre>" if question.code else ""
+    return f"<p>{escape(question.text)}</p>{code}"
+
+
+def spread(question):
+    return question.tolerance / 100 * abs(question.number)
+
+
+def gift(questions):
+    """Moodle's format: https://docs.moodle.org/en/GIFT_format"""
+
+    def plain(text):
+        return re.sub(r"([\\~=#{}:])", r"\\\1", text).replace("\n", "\\n")
+
+    parts = []
+    for topic, group in itertools.groupby(questions, key=lambda question: question.topic):
+        parts.append(f"$CATEGORY: SpMV on GPUs/{topic}\n")
+        for q in group:
+            if q.options:
+                answers = "\n".join(f"  {'=' if right else '~'}{plain(text)}" for text, right in q.options)
+            else:
+                answers = f"  #{shown(q.number)}:{spread(q):.6g}"
+            parts.append(f"::{q.name}::[html]{plain(html(q))} {{\n{answers}\n  ####{plain(escape(q.why))}\n}}\n")
+    return "\n".join(parts)
+
+
+QTI_ITEM = """\
+<item ident="{name}" title="{name}"><itemmetadata><qtimetadata><qtimetadatafield><fieldlabel>question_type</fieldlabel>
+<fieldentry>{kind}</fieldentry></qtimetadatafield></qtimetadata></itemmetadata>
+<presentation><material><mattext texttype="text/html">{text}</mattext></material>{response}</presentation>
+<resprocessing><outcomes><decvar maxvalue="100" minvalue="0" varname="SCORE" vartype="Decimal"/></outcomes>
+<respcondition continue="No"><conditionvar>{condition}</conditionvar><setvar action="Set" varname="SCORE">100</setvar>
+</respcondition></resprocessing>
+<itemfeedback ident="general_fb"><flow_mat><material><mattext texttype="text/html">{why}</mattext></material></flow_mat></itemfeedback></item>
+"""
+
+
+def qti(questions):
+    """QTI 1.2, as Canvas imports it: {file of the zip: text}."""
+    items = []
+    for q in questions:
+        if q.options:
+            labels = "".join(f'<response_label ident="{i}"><material><mattext texttype="text/html">{escape(escape(text))}</mattext></material></response_label>'
+                             for i, (text, _) in enumerate(q.options))  # fmt: skip
+            response = f'<response_lid ident="response1" rcardinality="Single"><render_choice shuffle="Yes">{labels}</render_choice></response_lid>'
+            right = next(i for i, (_, right) in enumerate(q.options) if right)
+            kind, condition = "multiple_choice_question", f'<varequal respident="response1">{right}</varequal>'
+        else:
+            response = '<response_str ident="response1" rcardinality="Single"><render_fib fibtype="Decimal"><response_label ident="answer1"/></render_fib></response_str>'
+            kind, least, most = "numerical_question", q.number - spread(q), q.number + spread(q)
+            condition = f'<vargte respident="response1">{least:.9g}</vargte><varlte respident="response1">{most:.9g}</varlte>'
+        items.append(QTI_ITEM.format(name=q.name, kind=kind, text=escape(html(q)), response=response, condition=condition, why=escape(escape(q.why))))
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    return {
+        "imsmanifest.xml": head + '<manifest identifier="spmv" xmlns="http://www.imsglobal.org/xsd/imscp_v1p1"><organizations/><resources>'
+        '<resource identifier="questions" type="imsqti_xmlv1p2"><file href="questions.xml"/></resource></resources></manifest>\n',
+        "questions.xml": head + '<questestinterop xmlns="http://www.imsglobal.org/xsd/ims_qtiasiv1p2"><assessment ident="spmv" title="SpMV on GPUs">'
+        f'<section ident="root_section">\n{"".join(items)}</section></assessment></questestinterop>\n',
+    }  # fmt: skip
+
+
+def key(questions, seed):
+    """The answers, for the instructor."""
+    lines = [f"# Answers, seed {seed}", ""]
+    for q in questions:
+        code = f"\n```cpp\n{q.code}\n```\n" if q.code else ""
+        lines += [f"## {q.name}", "", q.text, code, f"**{q.answer()}**{f' (within {q.tolerance:g}%)' if q.tolerance else ''} {q.why}", "", f"    {q.command}", ""]
+    return "\n".join(lines)
+
+
+def write(questions, seed, directory):
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "questions.gift").write_text(gift(questions), encoding="utf-8")
+    (directory / "answers.md").write_text(key(questions, seed), encoding="utf-8")
+    with zipfile.ZipFile(directory / "questions_qti.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in qti(questions).items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", type=Path, default=ROOT / "build/questions")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--only", default="", help="only questions whose names contain this text")
+    parser.add_argument("--quick", action="store_true", help="without those that show code, which is compiled")
+    arguments = parser.parse_args()
+    sections, common = read()
+    questions, failed = [], 0
+    for name in sections.sections():
+        if arguments.only not in name or arguments.quick and "body" in sections[name]:
+            continue
+        try:
+            questions.append(make(sections, common, name, arguments.seed))
+        except (QuestionError, subprocess.TimeoutExpired, KeyError, ValueError) as error:
+            print(f"FAILED {error!r}" if isinstance(error, (KeyError, ValueError)) else f"FAILED {error}", file=sys.stderr)
+            failed += 1
+    print(f"{len(questions)} passed, {failed} failed")
+    if not failed and not arguments.check:
+        write(questions, arguments.seed, arguments.output)
+        print(f"{arguments.output}: questions.gift for Moodle, questions_qti.zip for Canvas, answers.md for you")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

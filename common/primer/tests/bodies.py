@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""What the emulator says of a body in solutions.md: bodies.py PUZZLE NUMBER   (0: the solution; 1, 2, ...: mistakes)"""
+
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import learn  # noqa: E402
+
+
+def bodies():
+    """{puzzle: [(what is said of it, or "" of the solution, the body)]}."""
+    found = {}
+    for section in re.split(r"^## ", (HERE / "solutions.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        found[section.split("\n")[0]] = re.findall(r"(?:^Mistake: `([^`\n]*)`\n\n)?^```cpp\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    return found
+
+
+def with_body(name, body):
+    """The puzzle's text with another body of its kernel."""
+    text = (learn.PUZZLES / f"{name}.cu").read_text(encoding="utf-8")
+    return re.sub(r"(?ms)^(__global__ .*?\{\n).*?^\}", lambda match: f"{match[1]}{body}}}", text, count=1)
+
+
+class Variant(learn.Puzzle):
+    """A file with a puzzle, of any place."""
+
+    def __init__(self, file):
+        self.file, self.program = file, learn.BUILT / file.stem
+
+
+def main():
+    name, number = sys.argv[1], int(sys.argv[2])
+    file = learn.ROOT / f"build/bodies/{name}-{number}.cu"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = with_body(name, bodies()[name][number][1])
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        file.write_text(text, encoding="utf-8")
+    try:
+        print(Variant(file).check()[1])
+    except learn.LearnError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()
