@@ -174,22 +174,27 @@ def build(program, output):
     pages = Pages(ROOT, source)
     for pattern in ("README.md", "[0-9][0-9]_*/**/*.md", "common/**/*.md", "plots/*.md", "plots/figures/*.md"):
         for file in sorted(ROOT.glob(pattern)):
-            pages.add(str(file.relative_to(ROOT)))
-    hidden = "common/coursework/answers.md"  # of the exercises: for who looks for it, not for the search
-    pages.pages[hidden] = "---\nsearch:\n  exclude: true\n---\n" + pages.pages[hidden]
+            if not file.name.startswith("slides_"):  # pandoc's; make slides
+                pages.add(str(file.relative_to(ROOT)))
+    hidden = ["common/coursework/answers.md", "common/primer/tests/solutions.md"]  # for who looks for them, not for the search
+    for path in hidden:
+        pages.pages[path] = "---\nsearch:\n  exclude: true\n---\n" + pages.pages[path]
     write_runs(program, pages)
     pages.write("results/index.md", results(pages))
     pages.write("api/one_pass.md", api_page(ROOT / "06_pcsr/one_pass/one_pass.cuh"))
     pages.write_all()
     shutil.copyfile(HERE / "site.css", source / "site.css")
-    others = [path for path in pages.pages if re.match(r"(common|plots)/", path) and path != hidden]
+    others = [path for path in pages.pages if re.match(r"(common|plots)/", path) and path not in hidden]
+    primer = [path for path in others if path.startswith("common/primer/")]
+    primer.sort(key=lambda path: not path.endswith("README.md"))
     navigation = [
         {"Overview": "README.md"},
+        {"The primer": primer},
         {"The ten steps": lessons(pages.pages)},
         {"Runs, step by step": "watch/index.md"},
         {"Results": ["results/index.md", *(path for path in others if path.startswith("plots/"))]},
         {"API": ["api/one_pass.md"]},
-        {"Behind the steps": [path for path in others if path.startswith("common/")]},
+        {"Behind the steps": [path for path in others if path.startswith("common/") and path not in primer]},
     ]
     # JSON is YAML, too.
     settings = {"INHERIT": str(HERE / "mkdocs.yml"), "docs_dir": str(source), "site_dir": str(output), "nav": navigation,
