@@ -125,7 +125,12 @@ def make_table(arguments, results=None):
         note = best["kernel"].removeprefix("cusparse_") if best_of(kernel) else re.sub(" (a|per) row$", "", best["choice"])
         return value(best), (note + (" †" if code_state(best) == OTHER_CODE else "")).strip()
 
-    displayed = []
+    def spread(matrix, kernel):
+        """The least and the greatest of a kernel's processes, or None."""
+        found = next((r for r in records if (r["matrix"], r["kernel"]) == (matrix, kernel) and "processes" in r), None)
+        return found and "warm_ms" in found and (found["warm_lower_ms"], found["warm_upper_ms"])
+
+    displayed, ties = [], False
     full_names = {find_matrix(records, name) for name in matrices}
     asked = kernels + ([fast] if fast else [])
     shown = [r for r in records if r["matrix"] in full_names and any(matches(r["kernel"], k) for k in asked)]
@@ -142,13 +147,19 @@ def make_table(arguments, results=None):
                      for figure, _ in cells]
             for kernel, (ratio, _) in zip(kernels, cells):
                 ratios[kernel] += [ratio] if ratio else []
-        # Bold: the best of the kernels named one by one.
-        ours = [c[0] for c, k in zip(cells, kernels) if c[0] is not None and ":" not in k and k != "baseline"]
-        best = (max if more_is_better else min)(ours) if len(ours) > 1 and not fast and not rival else None
+        # Bold: the best of the kernels named one by one, and those whose spread reaches its.
+        ours = {k: c[0] for c, k in zip(cells, kernels) if c[0] is not None and ":" not in k and k != "baseline"}
+        bold = []
+        if len(ours) > 1 and not fast and not rival:
+            best = (max if more_is_better else min)(ours.values())
+            bold = [k for k, figure in ours.items() if figure == best]
+            reach = spread(full, bold[0]) if "warm" in title else None
+            tied = [k for k in ours if k not in bold and reach and (own := spread(full, k)) and own[0] <= reach[1]]
+            bold, ties = bold + tied, ties or bool(tied)
         texts = []
         for (figure, note), kernel in zip(cells, kernels):
             text = "—" if figure is None else str(figure) if rival else number(figure)
-            if figure is not None and figure == best and ":" not in kernel and kernel != "baseline":
+            if kernel in bold:
                 text = f"**{text}**"
             texts.append(f"{text} ({note})" if note else text)
         star = "" if matrix["source"] != "stand-in" else " (stand-in)"
@@ -175,7 +186,7 @@ def make_table(arguments, results=None):
     if column == "gb_per_s":
         caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
     if any(not best_of(k) and k != "baseline" for k in kernels) and len(kernels) > 1 and not fast and not rival:
-        caption += " Bold: the best of the kernels here."
+        caption += " Bold: the best of the kernels here" + (", and ties: their processes' spreads overlap." if ties else ".")
     notes = [f"† {note}" for note in code_note(displayed)]
     if beside:
         notes.append(f"Measured while other processes prepared matrices, which can lengthen it; {again}.")

@@ -117,6 +117,13 @@ class Tables(unittest.TestCase):
         text = self.table([stand_in], "kernels=a matrices=m column=gflops")
         self.assertIn("| m (stand-in) |", text)
 
+    def test_a_difference_within_the_spread_is_a_tie(self):
+        times = {"a": [1, 2, 3, 75], "b": [2.5, 2.6, 2.7, 75], "c": [4, 4, 4, 75]}
+        found = [dict(record(kernel, "m", 1), warm_ms=ms, processes=3) for kernel, ms in times.items()]
+        text = self.table(found, "kernels=a,b,c matrices=m column=warm_us")
+        self.assertIn("| **2000** | **2600** | 4000 |", text)
+        self.assertIn("Bold: the best of the kernels here, and ties: their processes' spreads overlap.", text)
+
     def test_what_has_other_machine_code_is_marked_and_not_what_is_unknown(self):
         shown = [record("same", "m", 1, functions={"f": "1"}), record("changed", "m", 1, functions={"f": "3"}), record("old", "m", 1)]
         with unittest.mock.patch.object(records, "todays_code", lambda: {90: {"f": "1"}}):
