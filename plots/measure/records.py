@@ -236,10 +236,11 @@ def identity(record):
 class Data:
     """What there is to draw: times of one device, counters of the CPU backend, looks of matrices."""
 
-    def __init__(self, device, results=None):
+    def __init__(self, device, results=None, files=None):
+        """`files`: records of the device, in place of those of results/DEVICE."""
         results = Path(results or RESULTS)
         directory = directory_of(device, results)
-        files = files_in(directory)
+        files = files or files_in(directory)
         self.directory = directory.name
         self.frame = frame(files)
         self.times = {identity(row): row for row in rows_of(self.frame)}

@@ -27,33 +27,12 @@ MOST_BYTES, MOST_ELEMENTS = 3e6, 20_000
 HELPERS = """
 window.type = (name, value) => { $(name).value = value; $(name).dispatchEvent(new Event("input")); };
 window.names = id => [...$(id).options].map(option => option.value);
-window.dropped = async (name, text) => {
-  const transfer = new DataTransfer(), event = new DragEvent("drop", {dataTransfer: transfer, bubbles: true, cancelable: true});
-  transfer.items.add(new File([text], name));
-  $("message").replaceChildren();
-  document.body.dispatchEvent(event);
-  while (!$("message").textContent) await new Promise(done => setTimeout(done, 10));
-  return $("message").textContent;
-};
 window.fastest = products => {  // of the matrix that is chosen, by trying all
   const column = state() + "_ms", total = row => setup(row) + products * row[column];
   return Math.min(...data.rows.filter(row => row.matrix === $("m").value && row.device === device() && row.precision === precision()
     && row[column] > 0).map(total));
 };
 """
-
-
-def records(**changes):
-    """The lines of a file of records as a reader would have it."""
-    run = "2030-01-01T00:00:00.000Z"
-    times = {"setup_ms": 0.5, "preprocess_ms": 0, "compulsory_bytes": 100_000, "warm_ms": [0.019, 0.02, 0.021, 25], "cold_ms": [0.03, 0.031, 0.032, 25]}
-    lines = [
-        {"run": {"id": run, "backend": "cuda", "device": "My GPU", "commit": "abc", "command": "spmv"}},
-        {"matrix": {"run": run, "name": "G3_circuit", "source": "file", "detail": "G3_circuit.mtx.gz", "rows": 1585478, "cols": 1585478, "nnz": 7660826}},
-        {"kernel": {"run": run, "name": "pcsr_one_pass", "step": 6, "format": "CSR"}},
-        {"run": run, "matrix": "G3_circuit", "precision": "f64", "kernel": "pcsr_one_pass", "verified": True, **times, **changes},
-    ]
-    return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 class Check:
@@ -159,6 +138,9 @@ class Check:
             times = [self.js(f"data.rows.find(row => row.matrix === {json.dumps(matrix)} && row.kernel === '{kernel}' && row.device === device() && row.precision === precision()).warm_ms")
                      for kernel in kernels]
             self.equal(ratio, self.js(f"digits({times[0] / times[1]})"), f"the ratio on {matrix}")
+            if self.js("haveCharts"):
+                self.equal(self.js("""['scatter', 'times'].map(id => { const file = new DOMParser().parseFromString(svgOf(id), 'image/svg+xml');
+                  return [file.documentElement.tagName, file.querySelectorAll('style, .mark, .line').length > 2]; })"""), [["svg", True]] * 2, "charts as SVG")
         self.js(f"type('a_kernel', '{kernels[1]}')")
         self.expect("choose another" in self.js("$('compared').textContent"), "a kernel is compared with itself")
         self.open()
@@ -188,30 +170,6 @@ class Check:
         self.equal(self.js("[location.hash, shown.length, shown[0].kernel, $('answer').textContent]"), before, "what the address brings back")
         self.open(hash="#precision=f64&source=nonsense")
         self.expect("nonsense" in self.js("$('message').textContent"), "an address that cannot be is not named")
-        self.open()
-
-    def own_records(self):
-        before = self.js("data.rows.length")
-        for name, text, wanted in (
-                ("text.jsonl", "hello\n", "text.jsonl, line 1: not JSON"), ("list.jsonl", "[1]\n", "line 1: not an object"), ("empty.jsonl", "", "no measurements"),
-                ("old.jsonl", '{"kernel":"k","matrix":{"name":"m"},"verified":true}\n', "line 1: not a verified"),
-                ("unverified.jsonl", records(verified=False), "line 4: not a verified"), ("cut.jsonl", records().split("\n", 1)[1], "does not describe its run"),
-                ("times.jsonl", records(warm_ms=3), "line 4: warm_ms"), ("cpu.jsonl", records(warm_ms=None, traffic=[]), "of the CPU backend")):
-            told = self.js(f"dropped('{name}', {json.dumps(text)})")
-            self.expect(wanted in told, f"{name}: {told!r} does not say {wanted!r}")
-        self.equal(self.js("data.rows.length"), before, "rows after files that are not records")
-        told = self.js(f"dropped('mine.jsonl', {json.dumps(records())})")
-        self.expect("1 measurements of My GPU (mine.jsonl)" in told, f"own records: {told!r}")
-        self.expect(self.js("names('device').includes('My GPU (mine.jsonl)') && names('b_device').includes('My GPU (mine.jsonl)')"), "an own device cannot be chosen")
-        # 0.02 ms against the one measurement of that kernel here.
-        here = self.js("data.rows.find(row => row.device === data.first && row.matrix === 'G3_circuit' && row.kernel === 'pcsr_one_pass' && row.precision === 'f64')?.warm_ms")
-        if here:
-            compared = self.js("$('compared').textContent")
-            self.expect(f"on {int(here > 0.02)} of 1" in compared and self.js(f"digits({here} / 0.02)") in compared and "My GPU" in compared, f"an own device is compared: {compared}")
-        self.js("type('device', 'My GPU (mine.jsonl)')")
-        self.equal(self.js("[shown.length, shown[0]?.warm_ms]"), [1, 0.02], "an own measurement")
-        self.js(f"dropped('mine.jsonl', {json.dumps(records())})")
-        self.equal(self.js("data.rows.length"), before + 1, "rows after the same file twice")
         self.open()
 
     def keyboard(self):
@@ -301,7 +259,7 @@ def check(path, picture=None):
             checks.the_file()
             checks.claims()
             if checks.js("data.rows.length"):
-                for each in (checks.which_kernel, checks.regret, checks.compare, checks.filters, checks.own_records, checks.keyboard):
+                for each in (checks.which_kernel, checks.regret, checks.compare, checks.filters, checks.keyboard):
                     each()
             for each in (checks.narrow_and_printed, checks.without_d3, checks.accessible):
                 each()

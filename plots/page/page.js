@@ -363,51 +363,19 @@ function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// --- Records of one's own ---------------------------------------------------------------------------------
+// A chart as a file of its own, with the page's styles.
+function svgOf(id) {
+  const svg = $(id).querySelector("svg").cloneNode(true), style = document.createElementNS("http://www.w3.org/2000/svg", "style");
+  style.textContent = document.querySelector("style").textContent;
+  svg.prepend(style);
+  return new XMLSerializer().serializeToString(svg);
+}
 
 function say(text, wrong = false) {
   const close = element("button", {type: "button", textContent: "Close"});
   close.addEventListener("click", () => $("message").replaceChildren());
   $("message").replaceChildren(element("p", {className: wrong ? "wrong" : ""}, text), close);
 }
-// Adds the rows of files of records, all of a file or nothing.
-function add(files) {
-  const told = [], added = [];
-  let wrong = false;
-  for (const [name, text] of files) {
-    try {
-      const {rows, without} = readRecords(text, name, data);
-      const devices = new Set(rows.map(row => row.device));
-      data.rows = [...data.rows.filter(row => !devices.has(row.device)), ...rows];
-      added.push(...rows);
-      told.push(`${name}: ${whole(rows.length)} measurements of ${[...devices].join(", ")}${without.length ? `; left out: ${without.join(", ")}` : ""}.`);
-    } catch (error) {
-      wrong = true;
-      told.push(error.message);
-    }
-  }
-  offer();
-  if (added.length) compareDevices(added);
-  changed();
-  say(told.join("\n") + (wrong ? "" : " It is compared below. Nothing was sent anywhere."), wrong);
-}
-// By pcsr_one_pass, or else by the kernel that the rows of another device and those here have on most matrices.
-function compareDevices(added) {
-  const here = new Set(data.rows.filter(row => row.device === data.first).map(row => `${row.kernel} ${row.matrix} ${row.precision}`)), shared = new Map();
-  for (const row of added) {
-    if (here.has(`${row.kernel} ${row.matrix} ${row.precision}`)) shared.set(row.kernel, (shared.get(row.kernel) ?? 0) + 1);
-  }
-  const kernel = shared.has("pcsr_one_pass") ? "pcsr_one_pass" : [...shared].sort((a, b) => b[1] - a[1])[0]?.[0] ?? added[0].kernel;
-  for (const [side, on] of [["a", data.first], ["b", added[0].device]]) {
-    $(`${side}_kernel`).value = kernel;
-    $(`${side}_device`).value = on;
-    $(`${side}_precision`).value = added[0].precision;
-  }
-}
-async function opened(list) {
-  add(await Promise.all([...list].map(async file => [file.name, await file.text()])));
-}
-
 // --- Start ------------------------------------------------------------------------------------------------
 
 function options(id, words, all) {
@@ -484,21 +452,16 @@ function start() {
     chosen();
     $("typed_nnz").focus();
   });
-  $("add").addEventListener("click", () => $("file").click());
-  $("file").addEventListener("change", () => { opened($("file").files); $("file").value = ""; });
-  addEventListener("dragover", event => { event.preventDefault(); document.body.classList.add("dropping"); });
-  addEventListener("dragleave", event => { if (!event.relatedTarget) document.body.classList.remove("dropping"); });
-  addEventListener("drop", event => {
-    event.preventDefault();
-    document.body.classList.remove("dropping");
-    if (event.dataTransfer.files.length) opened(event.dataTransfer.files);
-  });
   addEventListener("keydown", event => { if (event.key === "Escape") hideTip(); });
   for (const form of document.forms) form.addEventListener("submit", event => event.preventDefault());
   $("window").addEventListener("scroll", () => drawRows());
   $("window").addEventListener("keydown", move);
   $("good").addEventListener("toggle", () => { if ($("good").open) drawRegret(); });
   $("csv").addEventListener("click", () => save("measurements.csv", "text/csv", csv()));
+  for (const button of document.querySelectorAll("button[data-charts]")) {
+    button.addEventListener("click", () => button.dataset.charts.split(" ").filter(id => $(id).querySelector("svg"))
+      .forEach(id => save(`${id}.svg`, "image/svg+xml", svgOf(id))));
+  }
   $("json").addEventListener("click", () => save("measurements.json", "application/json", json()));
   addEventListener("hashchange", () => { if (location.hash.includes("=")) { restore(); changed(); } });
   let width = innerWidth;

@@ -2,6 +2,7 @@
 """The results page: one HTML file with all measurements, figures and tables, which needs no network.
 
     make report                               of the records of all devices in plots/results/
+    make report ARGS="--records mine.jsonl"   and of what `spmv --json mine.jsonl` measured
     make report ARGS="--device MY_GPU --out report.html"      figures and claims of MY_GPU's records
 """
 
@@ -21,8 +22,8 @@ import libraries
 import ours
 import style
 from kinds import KINDS, kind_of
-from record_format import write_whole
-from records import OTHER_CODE, ROOT, UNKNOWN_CODE, Data, code_state, device_names, on_gpu, stand_ins
+from record_format import RecordError, write_whole
+from records import OTHER_CODE, ROOT, UNKNOWN_CODE, Data, code_state, device_names, on_gpu
 from tables import Table, cell
 
 HERE = Path(__file__).parent
@@ -79,8 +80,7 @@ def measurements(every):
             matrices[name] = {"kind": kind_of(record), "detail": record.get("detail", ""), **papers, **looks(data, record)}
     rows = [{**row, "run": row["run"] + row["device"], "code": code_state(row) or ""} for row in rows]
     named = [column(name, rows) for name in [*WORDS, *NUMBERS]]
-    return {"columns": named, "matrices": matrices, "kernels": kernels, "runs": runs, "kinds": KINDS, "steps": ours.STEPS,
-            "stand_ins": stand_ins()}
+    return {"columns": named, "matrices": matrices, "kernels": kernels, "runs": runs, "kinds": KINDS, "steps": ours.STEPS}
 
 
 def packed(payload):
@@ -220,14 +220,30 @@ def page(data, others=()):
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
+def own(file, results=None):
+    """The measurements of a file of records, of a device with the file's name beside its own."""
+    data = Data(file.stem, results, [file])
+    if not any("warm_ms" in row for row in data.times.values()):
+        raise RecordError(f"{file}: no times of products: make run BACKEND=cuda ARGS='--json FILE' writes them")
+    for row in data.times.values():
+        row["device"] += f" ({file.name})"
+    return data
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", help="a directory of plots/results, whose figures and claims the page shows")
+    parser.add_argument("--records", type=Path, nargs="*", default=[], metavar="FILE", help="your own records, beside these")
     parser.add_argument("--results", type=Path)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "report.html")
     arguments = parser.parse_args(argv)
     device = arguments.device or figures.default_device(arguments.results)
     others = [Data(name, arguments.results) for name in device_names(arguments.results) if name != device]
+    try:
+        others += [own(file, arguments.results) for file in arguments.records]
+    except (RecordError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     text = page(Data(device, arguments.results), others)
     write_whole(arguments.out, text)
     print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB; open it in a browser: xdg-open {arguments.out}\n"

@@ -336,6 +336,17 @@ class Report(Case):
         self.assertEqual(verdicts["the best of COO, CSR, ELL and HYB"], claims.FELL)
         self.assertEqual({row[3][0][1:] for row in report.judged([self.sets["none"]])}, {("not measured yet", "")})
 
+    def test_records_of_one_s_own(self):
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory) / "mine.jsonl"
+            write(file, [record("csr_scalar", "m", 1)])
+            data = report.own(file)
+            self.assertEqual([row["device"] for row in data.times.values()], ["Some GPU (mine.jsonl)"])
+            self.assertIn("Some GPU (mine.jsonl)", report.measurements([self.sets["small"], data])["columns"][0]["words"])
+            write(file, [record("csr_scalar", "m", 1, warm_ms=None, cold_ms=None, baseline=None)])
+            with self.assertRaisesRegex(record_format.RecordError, "no times of products"):
+                report.own(file)
+
     def test_page(self):
         with mock.patch.object(libraries, "find", lambda library: None), contextlib.redirect_stderr(io.StringIO()) as said:
             page = report.page(self.sets["small"])
