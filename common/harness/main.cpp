@@ -164,11 +164,17 @@ void set_up_backend([[maybe_unused]] const Options& options) {
   if (!options.trace.empty() && !simt::is_instrumented()) {
     throw InputError("--trace: this program does not count; build it with COUNT=1, as make does");
   }
+  if (options.run.schedule == "lockstep" && !simt::is_instrumented()) {
+    throw InputError(
+        "--schedule lockstep: this program does not see accesses to memory; build it with COUNT=1, "
+        "as make does");
+  }
   simt::set_quiet_reports(true);  // they are part of the errors that are printed in the end
   simt::settings().workers = options.workers;
   if (options.run.schedule == "reverse") simt::settings().schedule = simt::Schedule::kReverse;
   if (options.run.schedule == "turns") simt::settings().schedule = simt::Schedule::kTurns;
   if (options.run.schedule == "random") simt::settings().schedule = simt::Schedule::kRandom;
+  if (options.run.schedule == "lockstep") simt::settings().schedule = simt::Schedule::kLockstep;
   simt::settings().seed = options.run.seed;
 #endif
 }
@@ -236,7 +242,7 @@ int main_program(int argc, char** argv) {
                  "names or patterns, with commas: 'csr_*,eigen_csr'");
   app.add_option("--alpha", options.run.alpha, "factor of A x");
   app.add_option("--beta", options.run.beta, "factor of y");
-  app.add_option("--seed", options.run.seed, "of x and of the random schedule");
+  app.add_option("--seed", options.run.seed, "of x and of the schedules random and lockstep");
   app.add_option("--padding-limit", options.padding_limit,
                  "most entries that a padded format may store for each nonzero")
       ->check(above_zero());
@@ -266,10 +272,12 @@ int main_program(int argc, char** argv) {
                  "show what each source line asks of memory, and the first requests of a warp");
     app.add_option("--gpu", options.run.gpu, "whose caches --profile models")
         ->check(CLI::IsMember(gpu_names()));
-    app.add_option("--schedule", options.run.schedule,
-                   "order of blocks, warps and lanes: forward, reverse, random, or turns: forward, "
-                   "but warps of a block take turns at warp operations")
-        ->check(CLI::IsMember({"forward", "reverse", "random", "turns"}));
+    app.add_option(
+           "--schedule", options.run.schedule,
+           "order of blocks, warps and lanes: forward, reverse, random; turns: forward, but "
+           "warps of a block take turns at warp operations; lockstep: forward, but lanes "
+           "of a warp advance together from one access to memory to the next")
+        ->check(CLI::IsMember({"forward", "reverse", "random", "turns", "lockstep"}));
     app.add_option("--trace", options.trace,
                    "record the first product of each kernel in this file (JSON Lines)");
     app.add_option("--trace-limit", options.trace_limit_mb, "most MB of events for each kernel")

@@ -314,10 +314,13 @@ void Block::end_grid() {
 }
 
 void Block::order_lanes(std::uint64_t block_number) {
-  const std::uint64_t seed = mix(settings().seed ^ mix(block_number));
+  const std::uint64_t seed = mix(state_->seed ^ mix(block_number));
   const Schedule schedule = state_->schedule;
   set_order(warp_order_.data(), warp_order_.size(), schedule, seed);
-  for (Warp& warp : warps_) set_order(warp.order, warp.lanes, schedule, seed + warp.first_lane);
+  for (Warp& warp : warps_) {
+    warp.seed = seed + warp.first_lane;
+    set_order(warp.order, warp.lanes, schedule, warp.seed);
+  }
 }
 
 void Block::run_lanes(std::uint64_t block_number) {
@@ -424,7 +427,9 @@ bool Block::run_warp(Warp& warp) {
       resume(lane);
       if (state_->failed()) return true;
     }
-  } while (meet(warp) && state_->schedule != Schedule::kTurns && !std::exchange(warp.drew, false));
+  } while (
+      release_accesses(&lanes_[warp.first_lane], warp) ||
+      (meet(warp) && state_->schedule != Schedule::kTurns && !std::exchange(warp.drew, false)));
   if (ran && observer_.counting()) observer_.line_up(warp.first_lane / kWarpSize);
   return ran;
 }
@@ -435,6 +440,26 @@ void Block::finish(Lane& lane) {
   warps_[lane.warp].live &= ~(1u << lane.id);
   --live_;
   ++events_;
+}
+
+// Schedule::kLockstep, once no other lane of the warp can go on: of those that are about to access
+// memory, the ones at the first place in the program do, in an order of their own. False if there
+// are none.
+bool Block::release_accesses(Lane* lanes, Warp& warp) {
+  const void* first = nullptr;
+  for (const Lane* lane = lanes; lane < lanes + warp.lanes; ++lane) {
+    if (lane->state != Lane::State::kAtAccess) continue;
+    if (!first || std::less<>{}(lane->pc, first)) first = lane->pc;
+  }
+  if (!first) return false;
+  for (Lane* lane = lanes; lane < lanes + warp.lanes; ++lane) {
+    if (lane->state == Lane::State::kAtAccess && lane->pc == first) {
+      lane->state = Lane::State::kReady;
+    }
+  }
+  warp.seed = mix(warp.seed);
+  shuffle_order(warp.order, warp.lanes, warp.seed);
+  return true;
 }
 
 // --- Meeting ------------------------------------------------------------------------------------
@@ -672,6 +697,12 @@ void Block::yield(Lane& lane) {
   lane.state = Lane::State::kYielded;
   lane.polls = 0;
   ++yielded_;
+  suspend(lane);
+}
+
+void Block::wait_for_access(Lane& lane, const void* pc) {
+  lane.pc = pc;
+  lane.state = Lane::State::kAtAccess;
   suspend(lane);
 }
 
@@ -983,6 +1014,7 @@ std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule sch
   switch (schedule) {
     case Schedule::kForward:
     case Schedule::kTurns:
+    case Schedule::kLockstep:
       return i;
     case Schedule::kReverse:
       return count - 1 - i;
@@ -1032,7 +1064,7 @@ Ending look_for_races(const Run& run, unsigned workers, GlobalRaces& races,
   const Schedule schedule = settings().schedule;
   const auto attempt = [&](Schedule order, unsigned on, bool again) {
     races.one_worker = on == 1;
-    return run({order, &races, &shuffles, again}, on);
+    return run({order, settings().seed, &races, &shuffles, again}, on);
   };
   const auto run_again = [&](RaceMode mode, Schedule order, unsigned on) {
     Ending ending;
@@ -1060,20 +1092,29 @@ Ending look_for_races(const Run& run, unsigned workers, GlobalRaces& races,
     for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
       ending = run_again(RaceMode::kOrder, order, 1);
       if (!has_failed(ending) && !races.unchecked.empty()) {
-        ending = {Outcome::kFailed, races.unchecked.begin()->second};
+        const auto& [load, report] = *races.unchecked.begin();
+        ending = {Outcome::kFailed, report};
+        races.raced = std::get<2>(load);
       }
       if (has_failed(ending) || !races.relied_on_order) break;
     }
   }
   if (!has_failed(ending) && !has_failed(first)) return ending;
   if (has_failed(ending) && ending.outcome != Outcome::kAbandoned) {
-    if (has_failed(first) || was_in_order) return ending;
-    const Ending in_order = run_again(RaceMode::kFilter, Schedule::kForward, 1);
-    return has_failed(in_order) ? in_order : ending;
+    if (!has_failed(first) && !was_in_order) {
+      const Ending in_order = run_again(RaceMode::kFilter, Schedule::kForward, 1);
+      if (has_failed(in_order)) return in_order;
+    }
+    if (!races.raced) return ending;
+    // (With a seed of its own: the report depends on no setting.)
+    races.restore(RaceMode::kExplain);
+    run({Schedule::kLockstep, 1, &races, &shuffles, true}, 1);
+    ending.failure += races.lost_update;
+    return ending;
   }
   // Either it cannot end in order, or it fails only as the settings say.
   const auto run_unchecked = [&](unsigned on) {
-    return run({schedule, nullptr, nullptr, true}, on);
+    return run({schedule, settings().seed, nullptr, nullptr, true}, on);
   };
   races.restore(RaceMode::kOrder);
   if (!has_failed(first)) return run_unchecked(workers);
@@ -1088,7 +1129,9 @@ Ending look_for_races(const Run& run, unsigned workers, GlobalRaces& races,
 // their blocks learn of each other: every access is compared with those before it at once.
 Ending look_for_races_of_residents(const Run& run, GlobalRaces& races,
                                    UndefinedShuffles& shuffles) {
-  Attempt attempt{settings().schedule, &races, &shuffles, false};
+  Attempt attempt;
+  attempt.races = &races;
+  attempt.shuffles = &shuffles;
   races.mode = RaceMode::kOrder;
   Ending ending = run(attempt, 1);
   if (ending.outcome != Outcome::kDone && active_recorder()) return ending;
@@ -1110,7 +1153,8 @@ Ending vary_shuffles(const Run& run, unsigned workers, GlobalRaces& races,
                      UndefinedShuffles& shuffles, Ending ending) {
   const auto run_once = [&] {
     races.restore(RaceMode::kOverlook);
-    const Ending its_ending = run({Schedule::kForward, &races, &shuffles, true}, 1);
+    const Ending its_ending =
+        run({Schedule::kForward, settings().seed, &races, &shuffles, true}, 1);
     return std::pair(its_ending, races.written_memory());
   };
   shuffles.collecting = true;
@@ -1135,7 +1179,7 @@ Ending vary_shuffles(const Run& run, unsigned workers, GlobalRaces& races,
   }
   if (ending.outcome == Outcome::kDone && usual.first.outcome == Outcome::kAbandoned) {
     races.restore(RaceMode::kOverlook);
-    run({settings().schedule, nullptr, nullptr, true}, workers);
+    run({settings().schedule, settings().seed, nullptr, nullptr, true}, workers);
   }
   return ending;
 }

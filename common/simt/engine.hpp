@@ -21,13 +21,16 @@ namespace simt {
 inline constexpr unsigned kWarpSize = 32;
 
 // kTurns is kForward, but the warps of a block take turns at their warp operations; where requests
-// are counted, each takes a turn.
-enum class Schedule { kForward, kReverse, kRandom, kTurns };
+// are counted, each takes a turn. kLockstep is kForward, but the lanes of a warp advance together
+// from one access to memory to the next, as on a GPU: all that stand at the first place in the
+// program make their access, in an order drawn from the seed, before any goes on. So all lanes load
+// before one stores, and an update that is not atomic is lost. (Instrumented build; else kForward.)
+enum class Schedule { kForward, kReverse, kRandom, kTurns, kLockstep };
 
 // Settings of the CPU backend. Not to be changed while a kernel runs.
 struct Settings {
   Schedule schedule = Schedule::kForward;  // of blocks in the grid, warps in the block and lanes
-  std::uint64_t seed = 1;                  // for Schedule::kRandom
+  std::uint64_t seed = 1;                  // for kRandom and kLockstep
   unsigned workers = 0;       // threads of the host; 0: one per core. While profiling: profile.hpp
   int devices = 1;            // what cudaGetDeviceCount says
   bool peer_access = true;    // between any two of them

@@ -208,6 +208,7 @@ struct alignas(64) Lane {
     kUnstarted,
     kReady,
     kRunning,
+    kAtAccess,  // Schedule::kLockstep: about to make one
     kAtCollective,
     kAtBarrier,
     kAtPreviousGrid,
@@ -249,6 +250,7 @@ struct Warp {
   std::uint8_t order[kWarpSize] = {};
   unsigned lanes = 0;
   std::uint64_t busy = 0;  // Schedule::kTurns: turns that its last requests take
+  std::uint64_t seed = 0;  // Schedule::kLockstep: of the order of its lanes
 };
 
 extern constinit thread_local Lane* current_lane;
@@ -374,9 +376,10 @@ class Observer {
     // access fits. (An address just below null is in none.)
     std::uintptr_t begin = 0;
     std::size_t room = 0;
-    std::uintptr_t last = 0;   // address that it last touched
-    Tally* tally = nullptr;    // of that array; null if it is not one to count
-    Tally* tallies = nullptr;  // of all arrays that it has touched
+    std::uintptr_t last = 0;                  // address that it last touched;
+    std::uintptr_t* last_of_lanes = nullptr;  // Schedule::kLockstep: each lane of the warp
+    Tally* tally = nullptr;                   // of that array; null if it is not one to count
+    Tally* tallies = nullptr;                 // of all arrays that it has touched
   };
   // Which accesses of lane a lane b knows to be over: those at times before known[b][a].
   struct Warp {
@@ -388,6 +391,7 @@ class Observer {
     const auto key = reinterpret_cast<std::uintptr_t>(pc);
     return (key ^ key >> 6) & (table_.size() - 1);
   }
+  bool is_of_lane(const Lane& lane, std::uintptr_t address) const;
   Instruction& find_instruction(const void* pc, unsigned size, Access access,
                                 Strength strength = Strength::kPlain);
   void grow();
@@ -416,6 +420,7 @@ class Observer {
   bool is_over(const Moment& moment, const Lane& lane) const;
   bool is_known(const Moment& moment, const Lane& lane);
   const Release* release(const Lane& lane);
+  void look_for_lost_update(const Lane& lane, const Tally& tally, std::uintptr_t address);
   std::string describe_race(const Lane& lane, const Tally& tally, std::uintptr_t address,
                             const WordAccess& other) const;
   static std::string verb(Access access);
@@ -427,6 +432,7 @@ class Observer {
   bool counting_ = false, check_uninitialised_ = false, check_races_ = false;
   std::vector<Instruction> table_;  // by hash of pc; its size is a power of two
   std::size_t instructions_ = 0;
+  std::deque<std::array<std::uintptr_t, kWarpSize>> last_of_lanes_;
   std::deque<Tally> tallies_;
   std::deque<std::string> operations_;  // names of meetings
 
@@ -434,7 +440,7 @@ class Observer {
   std::vector<std::vector<SharedWord>> words_;  // of each shared variable
   std::uint32_t epoch_ = 0, block_ = 0;
   GlobalRaces* races_ = nullptr;
-  bool ordering_ = false;
+  bool ordering_ = false, explaining_ = false, lockstep_ = false;
   std::uint64_t block_number_ = 0;
   std::uint32_t first_epoch_ = 0, phase_ = 0;
   ResidentGrid* resident_ = nullptr;  // if the grid is one
@@ -453,6 +459,17 @@ class Observer {
   std::vector<Reading>& readings() { return resident_ ? resident_->readings : readings_; }
   std::vector<std::vector<Word>> ordered_words_;                // of each shared variable
   std::unordered_map<std::uintptr_t, const Clock*> published_;  // shared memory
+
+  // Of words, by address: the last store by a warp of the running block, and the lanes of the warp
+  // that have loaded the word, since then and at all. While a race is explained.
+  struct Update {
+    const void* pc = nullptr;  // null: none
+    std::uint32_t epoch = 0, time = 0;
+    std::uint32_t seen_by = 0, read_by = 0;
+    std::uint16_t warp = 0;
+    std::uint8_t lane = 0;
+  };
+  std::unordered_map<std::uintptr_t, Update> updates_;
 
   // The last access to 16 bytes that was aligned to 8: see check_alignment().
   struct HalfAligned {
@@ -505,7 +522,8 @@ class UndefinedShuffles {
 // One of the times that a launch runs.
 struct Attempt {
   Schedule schedule = settings().schedule;
-  GlobalRaces* races = nullptr;  // null: they, and undefined shuffles, are not looked for
+  std::uint64_t seed = settings().seed;  // of the order of warps and lanes
+  GlobalRaces* races = nullptr;          // null: they, and undefined shuffles, are not looked for
   UndefinedShuffles* shuffles = nullptr;
   bool is_replay = false;  // the launch has run before, and been counted
 };
@@ -548,6 +566,8 @@ class GridState : public Attempt {
 
 // In a report.
 std::string to_text(uint3 v);
+// What is in memory, of a type that is guessed from the bits; see trace.cpp.
+std::string value_text(std::uintptr_t address, unsigned size);
 // Of block `number` of a grid of these sizes, in a report.
 std::string name_of_block(std::uint64_t number, dim3 grid);
 // Makes a failed kernel's report known; see take_report().
@@ -574,6 +594,8 @@ class Block {
   int barrier(Lane& lane, Barrier kind, int predicate);
   void yield(Lane& lane);
   void wait_for_previous_grid(Lane& lane);
+  // `lane` makes the access at `pc` when its warp has come there; Schedule::kLockstep.
+  void wait_for_access(Lane& lane, const void* pc);
   // `lane` has looked at memory and found nothing new. Lets others run now and then: it may wait
   // for one of them. An access that does find something, or that stores, clears Lane::polls.
   void polled(Lane& lane, const void* pc) {
@@ -632,6 +654,7 @@ class Block {
   void finish(Lane& lane);
   Lane* next_unstarted(Warp& warp);
   bool meet(Warp& warp);
+  static bool release_accesses(Lane* lanes, Warp& warp);
   bool pass_previous_grid();
   const Lane* awaited(const Lane& lane) const;
   void complete(Warp& warp, unsigned mask);

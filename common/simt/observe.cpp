@@ -55,10 +55,13 @@ void Observer::start(const GridState& state, const std::vector<SharedVariable>& 
   resident_ = state.resident;
   phase_ = 0;
   ordering_ = races_ && races_->mode == RaceMode::kOrder;
+  explaining_ = races_ && races_->mode == RaceMode::kExplain;
+  lockstep_ = state.schedule == Schedule::kLockstep;
   check_uninitialised_ = settings().check_uninitialised;
   check_races_ = races_ && races_->mode == RaceMode::kFilter;
   table_.assign(std::max<std::size_t>(table_.size(), 256), {});
   instructions_ = 0;
+  last_of_lanes_.clear();
   half_aligned_ = {};
   tallies_.clear();
   operations_.clear();
@@ -84,6 +87,7 @@ void Observer::start_block(std::uint64_t number, std::uint64_t id) {
   block_number_ = id;
   is_first_block_ = number == 0;
   if (is_first_block_) kernel_.launches = 1;
+  updates_.clear();
   if (ordering_) {
     fences_.assign(lane_work_.size(), {});
     fenced_ = false;
@@ -121,6 +125,7 @@ Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size,
     instruction.size = size;
     instruction.access = access;
     instruction.strength = strength;
+    if (lockstep_) instruction.last_of_lanes = last_of_lanes_.emplace_back().data();
     return instruction;
   }
 }
@@ -138,6 +143,7 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
                       Strength strength, const void* pc) {
   if (!is_instrumented()) return;
   Block::settle(lane);
+  if (lockstep_ && !is_of_lane(lane, address)) lane.block->wait_for_access(lane, pc);
   if (address & (size - 1)) check_alignment(lane, size, access, pc, address);
   Instruction& guess = table_[slot_of(pc)];
   Instruction& instruction =
@@ -164,12 +170,13 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
     if (recorder_) recorder_->access(lane, address, size, access);
   }
   // (A lane that polls may be set aside here: before it is said what it reads.)
-  if (access == Access::kLoad && address == instruction.last) {
+  std::uintptr_t& last = lockstep_ ? instruction.last_of_lanes[lane.id] : instruction.last;
+  if (access == Access::kLoad && address == last) {
     lane.block->polled(lane, pc);
   } else if (access != Access::kAtomic) {
     if (access == Access::kStore) lane.block->changed();
     lane.polls = 0;
-    instruction.last = address;
+    last = address;
   }
   if (tally->words) {
     check_shared(lane, *tally, address);
@@ -184,6 +191,13 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
     lane.block->gang()->forward(lane.block->seat(), address, size);
   }
   check_global(lane, *tally, address);
+}
+
+// Whether no other lane has a use for `address`: on the lane's stack, or constant.
+bool Observer::is_of_lane(const Lane& lane, std::uintptr_t address) const {
+  return address - reinterpret_cast<std::uintptr_t>(lane.fiber->stack) < kStackBytes ||
+         address - reinterpret_cast<std::uintptr_t>(grid_->arguments) < grid_->argument_bytes ||
+         is_builtin_variable(address);
 }
 
 void Observer::meet(Lane& lane, Access access, const char* name, const void* pc) {
@@ -221,6 +235,7 @@ void Observer::check_global(Lane& lane, const Tally& tally, std::uintptr_t addre
 void Observer::check_order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   if (early_) check_overlap(lane, tally, address);
   if (!tally.region) return;
+  if (explaining_) look_for_lost_update(lane, tally, address);
   if (ordering_) {
     order(lane, tally, address);
   } else if (check_races_) {
@@ -290,6 +305,7 @@ void Observer::check_shared(Lane& lane, const Tally& tally, std::uintptr_t addre
     }
   }
   if (ordering_) order(lane, tally, address);
+  if (explaining_) look_for_lost_update(lane, tally, address);
 }
 
 // The lanes of earlier accesses in this epoch that `lane` cannot know to be over; not itself.

@@ -463,6 +463,7 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
         const Unobserved unobserved;
         const bool then = a.kind == Kind::kRead && updates(kind);
         if (!then && !(kind == Kind::kRead && updates(a.kind))) {
+          races_->raced = address;
           lane.block->fail(lane, describe_race(lane, tally, address, a));
         }
         const Moment& load = then ? a.at : access.at;
@@ -501,6 +502,40 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
         : kind == Kind::kStrongRead ? word.strong_reads
                                     : word.writes,
         access);
+  }
+}
+
+// While lanes run in lockstep: a lane stores to a word that another one of its warp has stored to,
+// and has not seen what that stored.
+void Observer::look_for_lost_update(const Lane& lane, const Tally& tally, std::uintptr_t address) {
+  if (races_->raced - tally.begin >= tally.end - tally.begin) return;
+  if (!races_->lost_update.empty()) return;
+  const Unobserved unobserved;
+  const std::uint32_t bit = 1u << lane.id;
+  Update& update = updates_[address];
+  const bool same_warp = update.warp == lane.warp && update.epoch == epoch_;
+  if (!same_warp) update = {};
+  if (tally.access == Access::kStore && update.pc && !(update.seen_by & bit) &&
+      update.lane != lane.id && update.time >= warps_[lane.warp].known[lane.id][update.lane]) {
+    const auto at = [](const void* pc) {
+      const std::string line = source_line(pc);
+      return line.empty() ? line : " at " + line;
+    };
+    races_->lost_update =
+        "; with the lanes of the warp in lockstep, thread " + to_text(lane.thread) +
+        (update.read_by & bit ? ", which read the old value before," : "") + " overwrites" +
+        at(tally.pc) + " the value " + value_text(address, tally.size) + " that " +
+        lane.block->name_of_thread(lane.warp * kWarpSize + update.lane) + " stored" +
+        at(update.pc) + ": it is lost";
+    return;
+  }
+  if (tally.access != Access::kLoad) {
+    update = {tally.pc, epoch_, warps_[lane.warp].time, bit, update.read_by, lane.warp, lane.id};
+  } else {
+    update.epoch = epoch_;
+    update.warp = lane.warp;
+    update.seen_by |= bit;
+    update.read_by |= bit;
   }
 }
 

@@ -19,6 +19,9 @@
 // ordered with those before them at their address. Where only atomics kept two accesses apart, one
 // more run, in reverse, shows whether it was luck.
 //
+// A race that is reported is explained: the launch runs once more, with its lanes in lockstep, and
+// the first update in the array that another lane of the warp overwrites is told.
+//
 // As in CUDA's own examples, a plain load of a word that is also updated by atomics is no race if
 // the thread then checks what it read with atomicCAS.
 #pragma once
@@ -45,7 +48,8 @@ namespace simt {
 class WrittenBytes;
 
 // kOverlook: blocks run in order, as with kOrder, and what they write is remembered, no more.
-enum class RaceMode : std::uint8_t { kFilter, kOrder, kOverlook };
+// kExplain: so, too, and an update of the array with a race that is lost is looked for.
+enum class RaceMode : std::uint8_t { kFilter, kOrder, kOverlook, kExplain };
 
 // What an access is when it meets one of another thread.
 enum class Strength : std::uint8_t {
@@ -178,6 +182,8 @@ class GlobalRaces {
   // not.
   std::atomic<bool> must_begin_again{false};
   bool relied_on_order = false;  // of atomic operations, see above
+  std::uintptr_t raced = 0;      // kOrder: the word of the race that is reported
+  std::string lost_update;       // kExplain: of its array; for the report
   // Whether blocks may have learnt of each other: by an atomic or volatile access to global memory.
   std::atomic<bool> communicates{false};
 

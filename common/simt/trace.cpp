@@ -33,6 +33,15 @@ std::string number(Integer bits) {
   return fmt::format("\"{:#x}\"", static_cast<std::make_unsigned_t<Integer>>(bits));
 }
 
+template <typename Integer, typename Float>
+std::string number_at(std::uintptr_t address) {
+  Integer bits;
+  std::memcpy(&bits, reinterpret_cast<const void*>(address), sizeof bits);
+  std::string text = number<Integer, Float>(bits);
+  std::erase(text, '"');
+  return text == "~" ? "-1" : text;
+}
+
 bool is_shuffle(Collective kind) {
   return kind == Collective::kShuffle || kind == Collective::kShuffleUp ||
          kind == Collective::kShuffleDown || kind == Collective::kShuffleXor;
@@ -41,6 +50,14 @@ bool is_shuffle(Collective kind) {
 }  // namespace
 
 constinit thread_local cudaStream_t OnStream::current = nullptr;
+
+std::string value_text(std::uintptr_t address, unsigned size) {
+  if (size < 4) return std::to_string(*reinterpret_cast<const unsigned char*>(address));
+  if (size == 4) return number_at<std::int32_t, float>(address);
+  if (size == 8) return number_at<std::int64_t, double>(address);
+  return number_at<std::int64_t, double>(address) + " and " +
+         number_at<std::int64_t, double>(address + 8);
+}
 
 Recorder* active_recorder() {
   return recorder.get();

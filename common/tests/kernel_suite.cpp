@@ -15,6 +15,7 @@
 
 #ifndef SPMV_CUDA
 #include "simt/engine.hpp"
+#include "simt/profile.hpp"
 #endif
 
 namespace spmv::test {
@@ -79,7 +80,8 @@ constexpr bool kSanitized = false;
 #endif
 
 // A matrix meets each schedule in each precision, with alpha and beta in one of the two, turn and
-// turn about: over two schedules, all four products.
+// turn about: over two schedules, all four products. (Without instrumentation kLockstep is
+// kForward.)
 void check_kernels_of_step(int step, double padding_limit) {
   std::vector<const Kernel*> chosen;
   for (const Kernel& kernel : kernels()) {
@@ -103,11 +105,12 @@ void check_kernels_of_step(int step, double padding_limit) {
 #else
   const simt::Settings before = simt::settings();
   constexpr simt::Schedule kSchedules[] = {simt::Schedule::kForward, simt::Schedule::kReverse,
-                                           simt::Schedule::kRandom};
+                                           simt::Schedule::kRandom, simt::Schedule::kLockstep};
+  const std::size_t schedules = simt::is_instrumented() ? 4 : 3;
   for (std::size_t m = 0; m < adversarial.size(); ++m) {
     Subject<float> single(adversarial[m], padding_limit);
     Subject<double> twice(adversarial[m], padding_limit);
-    for (std::size_t s = kSanitized ? 2 : 0; s < 3; ++s) {
+    for (std::size_t s = kSanitized ? 2 : 0; s < schedules; ++s) {
       simt::settings().schedule = kSchedules[s];
       check(single, twice, (m + s) % 2);
     }
@@ -116,7 +119,7 @@ void check_kernels_of_step(int step, double padding_limit) {
   for (std::size_t m = 0; m < random.size(); ++m) {
     Subject<float> single(random[m], padding_limit);
     Subject<double> twice(random[m], padding_limit);
-    simt::settings().schedule = kSchedules[m % 3];
+    simt::settings().schedule = kSchedules[m % schedules];
     check(single, twice, m % 2);
   }
   simt::settings() = before;

@@ -17,7 +17,7 @@ import traces
 import watch
 
 MATRICES = ("stencil2d:4x3", "dense:2x70", "powerlaw:40x40,nnz=120", "stencil2d:16x16")
-SCHEDULES = ("forward", "reverse", "random")
+SCHEDULES = ("forward", "reverse", "random", "lockstep")
 WORST_ON = "stencil2d:16x16"
 
 

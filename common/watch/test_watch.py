@@ -19,7 +19,7 @@ import record_format  # noqa: E402
 BROKEN = Path(os.environ.get("WATCH_BROKEN", ROOT / "build/cpu/broken/spmv"))
 SPMV = Path(os.environ.get("WATCH_SPMV", ROOT / "build/cpu/spmv"))
 FULL = os.environ.get("WATCH") == "full"
-SCHEDULES = ("forward", "reverse", "random") if FULL else ("random",)
+SCHEDULES = ("forward", "reverse", "random", "lockstep") if FULL else ("random",)
 GPUS = (2, 3, 8) if FULL else (3,)
 WAYS = ["parts", "packed", "stores", "persistent-simple", "persistent"]
 COUNTED = ("requests", "lanes", "bytes_used", "sectors", "ideal_sectors", "bank_passes", "addresses", "lines",

@@ -44,7 +44,8 @@ void under_every_schedule(Check&& check) {
   const std::pair<simt::Schedule, std::uint64_t> schedules[] = {{simt::Schedule::kForward, 1},
                                                                 {simt::Schedule::kReverse, 1},
                                                                 {simt::Schedule::kRandom, 1},
-                                                                {simt::Schedule::kRandom, 2}};
+                                                                {simt::Schedule::kRandom, 2},
+                                                                {simt::Schedule::kLockstep, 3}};
   for (const auto& [schedule, seed] : schedules) {
     simt::settings().schedule = schedule;
     simt::settings().seed = seed;

@@ -1,0 +1,278 @@
+// Schedule::kLockstep: lanes of a warp make each access together, so that updates which are not
+// atomic are lost, and nothing else changes.
+#include <set>
+
+#include "simt/tests/testing.hpp"
+
+namespace simt_test {
+namespace {
+
+__device__ int lane_id() {
+  return static_cast<int>(threadIdx.x % 32);
+}
+
+// y after a launch of `threads` threads under a schedule, races unlooked for.
+template <typename... Parameters>
+std::vector<double> run_unchecked(void (*kernel)(Parameters...), simt::Schedule schedule,
+                                  std::uint64_t seed = 1, unsigned threads = 32) {
+  const ScopedSettings restore;
+  simt::settings().schedule = schedule;
+  simt::settings().seed = seed;
+  simt::settings().check_races = false;
+  Buffer<double> y("y", std::vector<double>(128));
+  launch(kernel, {1, threads}, y.data());
+  return y.download();
+}
+
+template <typename... Parameters>
+std::vector<double> in_lockstep(void (*kernel)(Parameters...), std::uint64_t seed = 1,
+                                unsigned threads = 32) {
+  return run_unchecked(kernel, simt::Schedule::kLockstep, seed, threads);
+}
+
+#define NEEDS_INSTRUMENTED_BUILD                                                    \
+  if (!simt::is_instrumented()) {                                                   \
+    WARN("skipped: only the instrumented build (COUNT=1) sees accesses to memory"); \
+    return;                                                                         \
+  }
+
+// --- Lost updates -------------------------------------------------------------------------------
+
+__global__ void plain_add_kernel(double* y) {
+  y[0] += lane_id() + 1;
+}
+__global__ void atomic_add_kernel(double* y) {
+  atomicAdd(&y[0], lane_id() + 1.0);
+}
+__global__ void volatile_add_kernel(double* y) {
+  volatile double* const cell = y;
+  *cell = *cell + (lane_id() + 1);
+}
+__global__ void vector_add_kernel(double* y) {
+  double2* const pair = reinterpret_cast<double2*>(y);
+  const double2 old = *pair;
+  *pair = make_double2(old.x + 1, old.y + 1);
+}
+template <bool kAtomic>
+__global__ void shared_add_kernel(double* y) {
+  __shared__ double sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  if (kAtomic) {
+    atomicAdd(&sum, lane_id() + 1.0);
+  } else {
+    sum += lane_id() + 1;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) y[0] = sum;
+}
+
+TEST_CASE("in lockstep, of updates that are not atomic one is left", "[simt][lockstep]") {
+  NEEDS_INSTRUMENTED_BUILD
+  constexpr double kAll = 32 * 33 / 2;
+  const auto one_lane_s = [](double sum) { return sum >= 1 && sum <= 32; };
+  CHECK(run_unchecked(plain_add_kernel, simt::Schedule::kForward)[0] == kAll);
+  CHECK(one_lane_s(in_lockstep(plain_add_kernel)[0]));
+  CHECK(one_lane_s(in_lockstep(volatile_add_kernel)[0]));
+  CHECK(one_lane_s(in_lockstep(shared_add_kernel<false>)[0]));
+  const std::vector<double> pair = in_lockstep(vector_add_kernel);
+  CHECK(pair[0] == 1);
+  CHECK(pair[1] == 1);
+  CHECK(in_lockstep(atomic_add_kernel)[0] == kAll);
+  CHECK(in_lockstep(shared_add_kernel<true>)[0] == kAll);
+}
+
+TEST_CASE("the order of stores in lockstep follows from the seed", "[simt][lockstep]") {
+  NEEDS_INSTRUMENTED_BUILD
+  std::set<double> last;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const double sum = in_lockstep(plain_add_kernel, seed)[0];
+    CHECK(sum == in_lockstep(plain_add_kernel, seed)[0]);
+    last.insert(sum);
+  }
+  CHECK(last.size() > 5);
+}
+
+#define LINE(name, below) constexpr int name = __LINE__ + (below)
+
+LINE(kStoreLine, 2);
+__global__ void store_kernel(double* y) {
+  y[1] = lane_id() * 0.5;
+}
+
+// What launching says, which must be the same under all schedules.
+template <typename... Parameters>
+std::string race_of(void (*kernel)(Parameters...)) {
+  std::set<std::string> reports;
+  const auto add = [&] {
+    Buffer<double> y("y", std::vector<double>(128));
+    reports.insert(failure_of(kernel, {1, 64}, y.data()));
+  };
+  under_every_schedule(add);
+  const ScopedSettings restore;
+  simt::settings().schedule = simt::Schedule::kLockstep;
+  for (simt::settings().seed = 1; simt::settings().seed < 4; ++simt::settings().seed) add();
+  REQUIRE(reports.size() == 1);
+  return *reports.begin();
+}
+
+TEST_CASE("the report of a race tells a lost update", "[simt][lockstep]") {
+  NEEDS_INSTRUMENTED_BUILD
+  const std::string added = race_of(plain_add_kernel);
+  CAPTURE(added);
+  CHECK(contains(added, "race: reads 8 bytes, 0 bytes into 'y', which thread (0,0,0) wrote"));
+  CHECK(contains(added, "; with the lanes of the warp in lockstep, thread ("));
+  CHECK(contains(added, ", which read the old value before, overwrites at lockstep_test.cu:"));
+  CHECK(contains(added, ": it is lost"));
+
+  const std::string place = " at lockstep_test.cu:" + std::to_string(kStoreLine);
+  const std::string stored = race_of(store_kernel);
+  CAPTURE(stored);
+  CHECK(contains(stored, "race: writes 8 bytes, 8 bytes into 'y', which thread (0,0,0) wrote"));
+  CHECK(contains(stored, ",0,0) overwrites" + place + " the value "));
+  // The value is the one that the thread which is named stored: half of its number.
+  const auto number_after = [&](const std::string& text) {
+    const std::size_t at = stored.find(text);
+    REQUIRE(at != std::string::npos);
+    return std::stod(stored.substr(at + text.size()));
+  };
+  CHECK(2 * number_after(" the value ") == number_after(" that thread ("));
+
+  CHECK(contains(race_of(shared_add_kernel<false>), "that thread ("));
+  CHECK(contains(race_of(volatile_add_kernel), "that thread ("));
+  CHECK(race_of(atomic_add_kernel).empty());
+  CHECK(race_of(shared_add_kernel<true>).empty());
+}
+
+// --- Lanes that part ----------------------------------------------------------------------------
+
+__global__ void branches_kernel(double* y) {
+  if (lane_id() % 2) {
+    y[0] += 1;
+  } else {
+    y[1] += 1;
+  }
+  // All are together again.
+  y[2] += 1;
+}
+// Lane i makes i + 1 iterations.
+__global__ void trip_counts_kernel(double* y) {
+  for (int i = 0; i <= lane_id(); ++i) {
+    y[0] += 1;
+    y[32 + lane_id()] += 1;
+  }
+  y[1] += 1;
+}
+__global__ void early_return_kernel(double* y) {
+  if (lane_id() >= 16) return;
+  y[0] += 1;
+  if (lane_id() >= 8) return;
+  atomicAdd(&y[1], 1.0);
+}
+
+TEST_CASE("in lockstep, lanes in branches and loops advance with those at their place",
+          "[simt][lockstep]") {
+  NEEDS_INSTRUMENTED_BUILD
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const std::vector<double> branches = in_lockstep(branches_kernel, seed);
+    for (int i = 0; i < 3; ++i) CHECK(branches[i] == 1);
+    const std::vector<double> loops = in_lockstep(trip_counts_kernel, seed);
+    CHECK(loops[0] == 32);
+    CHECK(loops[1] == 1);
+    for (int i = 0; i < 32; ++i) CHECK(loops[32 + i] == i + 1);
+    const std::vector<double> returned = in_lockstep(early_return_kernel, seed);
+    CHECK(returned[0] == 1);
+    CHECK(returned[1] == 8);
+  }
+}
+
+// --- Lanes that meet ----------------------------------------------------------------------------
+
+// The sum over a warp, twice: through shared memory with __syncwarp, and by shuffles in two groups
+// with masks of their own.
+__global__ void sums_kernel(double* y) {
+  __shared__ double cells[64];
+  double* const mine = cells + threadIdx.x / 32 * 32;
+  mine[lane_id()] = lane_id() + 1;
+  __syncwarp();
+  for (int d = 16; d > 0; d /= 2) {
+    if (lane_id() < d) mine[lane_id()] += mine[lane_id() + d];
+    __syncwarp();
+  }
+  if (lane_id() == 0) y[threadIdx.x / 32] = mine[0];
+  double sum = mine[0] / 32 + lane_id();
+  const unsigned half = lane_id() < 16 ? 0xffffu : 0xffff0000u;
+  if (lane_id() < 16) {
+    for (int d = 8; d > 0; d /= 2) sum += __shfl_down_sync(half, sum, d, 16);
+  } else {
+    y[64 + threadIdx.x] = 0;
+    for (int d = 8; d > 0; d /= 2) sum += __shfl_down_sync(half, sum, d, 16);
+  }
+  __syncthreads();
+  if (lane_id() % 16 == 0) y[2 + threadIdx.x / 16] = sum;
+}
+
+// Lanes wait for each other: the one that has the lock goes on though others stand before it.
+__global__ void lock_kernel(double* y) {
+  __shared__ int lock;
+  if (threadIdx.x == 0) lock = 0;
+  __syncthreads();
+  for (bool done = false; !done;) {
+    if (atomicCAS(&lock, 0, 1) == 0) {
+      __threadfence_block();
+      y[0] = y[0] + 1;
+      __threadfence_block();
+      atomicExch(&lock, 0);
+      done = true;
+    }
+  }
+}
+
+// Every lane reads the same words, again and again: none waits for another.
+__global__ void broadcast_kernel(double* y) {
+  double sum = 0;
+  for (int i = 0; i < 2000; ++i) sum += y[i % 2] + 1;
+  y[2 + threadIdx.x] = sum;
+}
+
+template <typename... Parameters>
+void check_same(void (*kernel)(Parameters...), double first) {
+  const std::vector<double> expected = run_unchecked(kernel, simt::Schedule::kForward, 1, 64);
+  CHECK(expected[0] == first);
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) CHECK(in_lockstep(kernel, seed, 64) == expected);
+}
+
+TEST_CASE("in lockstep, right kernels do what they do otherwise", "[simt][lockstep]") {
+  check_same(sums_kernel, 32 * 33 / 2);
+  check_same(lock_kernel, 64);
+  check_same(broadcast_kernel, 0);
+}
+
+TEST_CASE("in lockstep, the same requests are counted", "[simt][lockstep]") {
+  NEEDS_INSTRUMENTED_BUILD
+  const auto profile_of = [](auto kernel, simt::Schedule schedule) {
+    const ScopedSettings restore;
+    simt::settings().schedule = schedule;
+    Buffer<double> y("y", std::vector<double>(128));
+    simt::start_profile(&simt::kGpus[0]);
+    launch(kernel, {1, 64}, y.data());
+    return simt::stop_profile();
+  };
+  for (const auto kernel : {sums_kernel, broadcast_kernel}) {
+    const simt::Profile forward = profile_of(kernel, simt::Schedule::kForward);
+    const simt::Profile lockstep = profile_of(kernel, simt::Schedule::kLockstep);
+    REQUIRE(forward.accesses.size() > 1);
+    REQUIRE(forward.accesses.size() == lockstep.accesses.size());
+    for (const auto& [key, counts] : forward.accesses) {
+      const simt::AccessCounts& other = lockstep.accesses.at(key);
+      CHECK(counts.requests == other.requests);
+      CHECK(counts.lanes == other.lanes);
+      CHECK(counts.sectors == other.sectors);
+      CHECK(counts.passes == other.passes);
+      CHECK(counts.dram_sectors == other.dram_sectors);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace simt_test
