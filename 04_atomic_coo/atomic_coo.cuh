@@ -1,7 +1,7 @@
 // Step 04: every thread takes as many nonzeros as every other, and adds each product to y by
 // itself.
 //
-// In steps 02 and 03 work is dealt out by rows, so that a long row keeps its threads busy long
+// In steps 02 and 03 work is distributed by rows, so that a long row keeps its threads busy long
 // after all others are done. Triplets need no rows: each says where its product belongs. Whoever
 // has a product adds it to that element of y, with an atomic addition, since others may be adding
 // to the same element. (Emmanuel and Vorobyev, section 3.)

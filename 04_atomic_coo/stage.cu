@@ -65,20 +65,20 @@ class AtomicCoo final : public AtomicSpmv<T> {
 template <typename T>
 Coo<T> dealt_out(const Coo<T>& sorted) {
   constexpr Index kOfWarp = 32 * static_cast<Index>(kItemsPerThread);
-  Coo<T> dealt = sorted;
+  Coo<T> interleaved = sorted;
   for (Index begin = 0; begin < sorted.nnz();) {
     const Index count = std::min(kOfWarp, sorted.nnz() - begin);
     Index from = begin;
     for (Index lane = 0; lane < 32; ++lane) {
       for (Index k = lane; k < count; k += 32, ++from) {
-        dealt.row_indices[begin + k] = sorted.row_indices[from];
-        dealt.column_indices[begin + k] = sorted.column_indices[from];
-        dealt.values[begin + k] = sorted.values[from];
+        interleaved.row_indices[begin + k] = sorted.row_indices[from];
+        interleaved.column_indices[begin + k] = sorted.column_indices[from];
+        interleaved.values[begin + k] = sorted.values[from];
       }
     }
     begin += count;
   }
-  return dealt;
+  return interleaved;
 }
 
 template <typename T>

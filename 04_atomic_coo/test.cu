@@ -152,7 +152,8 @@ TEST_CASE("step 04: atomics and the lanes that share an address, counted by hand
   }
 }
 
-TEST_CASE("step 04: runs dealt out to lanes are read coalesced, runs in a row are not", "[04]") {
+TEST_CASE("step 04: runs interleaved over lanes are read coalesced, runs in a row are not",
+          "[04]") {
   if (!simt::is_instrumented()) {
     WARN("skipped: only the instrumented build (COUNT=1) counts");
     return;

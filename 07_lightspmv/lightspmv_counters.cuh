@@ -66,10 +66,10 @@ __global__ void __launch_bounds__(kCountersThreads)
   // last fetch fails, so the number of tickets per counter is known, and atomicInc can wrap to 0
   // with the last of them: the counter is ready for the next product.
   const unsigned id = blockIdx.x % kCounters;
-  const unsigned dealt = chunks > warps ? chunks - warps : 0;
-  const unsigned with_chunk = (dealt + kCounters - 1 - id) / kCounters;
-  const unsigned in_vain = (gridDim.x + kCounters - 1 - id) / kCounters * (blockDim.x / 32);
-  const unsigned last_ticket = with_chunk + in_vain - 1;
+  const unsigned by_counters = chunks > warps ? chunks - warps : 0;
+  const unsigned succeeding = (by_counters + kCounters - 1 - id) / kCounters;
+  const unsigned failing = (gridDim.x + kCounters - 1 - id) / kCounters * (blockDim.x / 32);
+  const unsigned last_ticket = succeeding + failing - 1;
 
   // exercise: begin
   unsigned chunk = warp;

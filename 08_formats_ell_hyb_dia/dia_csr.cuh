@@ -25,7 +25,7 @@
 namespace spmv {
 
 inline constexpr unsigned kRestRows = 32;
-inline constexpr int kTogether = 5;  // diagonals
+inline constexpr int kDiagonalsInFlight = 5;
 
 // End: an integer of 1, 2 or 4 bytes; Distance: of 2 or 4. group_begins is null if no row has a
 // rest.
@@ -40,10 +40,10 @@ __global__ void dia_csr_kernel(unsigned rows, unsigned cols, int diagonals, std:
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= rows) return;
   // exercise: begin
-  T value[kTogether], x_value[kTogether];  // whose loads are under way together
+  T value[kDiagonalsInFlight], x_value[kDiagonalsInFlight];  // whose loads are in flight together
   const auto load = [&](int first) {
 #pragma unroll
-    for (int i = 0; i < kTogether; ++i) {
+    for (int i = 0; i < kDiagonalsInFlight; ++i) {
       const unsigned column = first + i < diagonals ? row + offsets[first + i] : cols;
       value[i] = x_value[i] = 0;
       if (column < cols) {
@@ -61,8 +61,8 @@ __global__ void dia_csr_kernel(unsigned rows, unsigned cols, int diagonals, std:
   T sum = 0;
   for (int first = 0;;) {
 #pragma unroll
-    for (int i = 0; i < kTogether; ++i) sum += value[i] * x_value[i];
-    first += kTogether;
+    for (int i = 0; i < kDiagonalsInFlight; ++i) sum += value[i] * x_value[i];
+    first += kDiagonalsInFlight;
     if (first >= diagonals) break;
     load(first);
   }

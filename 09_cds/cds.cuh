@@ -62,18 +62,18 @@ __global__ void __launch_bounds__(kCdsThreads, 4)
   // At least eight loads are in flight per thread before the first value is used: with one, a
   // multiprocessor has too few bytes in flight to saturate the memory.
   constexpr unsigned kColumns = fixed_block ? fixed_block : 8;
-  constexpr unsigned kTogether = (8 + kColumns - 1) / kColumns;
+  constexpr unsigned kDiagonalsInFlight = (8 + kColumns - 1) / kColumns;
   const unsigned block = fixed_block ? fixed_block : any_block;
   const unsigned block_row = row / block;
   const T* value = values + blockIdx.x * pitch + threadIdx.x;
   T sum = 0;
   // exercise: begin
-  for (int first = 0; first < offsets.count; first += kTogether) {
+  for (int first = 0; first < offsets.count; first += kDiagonalsInFlight) {
     for (unsigned column = 0; column < block; column += kColumns) {
-      T a[kTogether][kColumns] = {};
-      T factor[kTogether][kColumns] = {};
+      T a[kDiagonalsInFlight][kColumns] = {};
+      T factor[kDiagonalsInFlight][kColumns] = {};
 #pragma unroll
-      for (unsigned d = 0; d < kTogether; ++d) {
+      for (unsigned d = 0; d < kDiagonalsInFlight; ++d) {
         // Left of the first column it is negative: as an unsigned number, past the last one.
         const unsigned block_column = block_row + static_cast<unsigned>(offsets.at[first + d]);
         const bool inside = block_column < block_columns;
@@ -86,12 +86,12 @@ __global__ void __launch_bounds__(kCdsThreads, 4)
         }
       }
 #pragma unroll
-      for (unsigned d = 0; d < kTogether; ++d) {
+      for (unsigned d = 0; d < kDiagonalsInFlight; ++d) {
 #pragma unroll
         for (unsigned c = 0; c < kColumns; ++c) sum += a[d][c] * factor[d][c];
       }
     }
-    value += kTogether * block * stride;
+    value += kDiagonalsInFlight * block * stride;
   }
   // exercise: end
   y[row] = scale(alpha, sum, beta, &y[row]);

@@ -153,12 +153,12 @@ MISTAKES = {
         ("an offset is taken for a column", "right", f"expected|{OUTSIDE}", "row + offsets[d]", "offsets[d]"),
     ) + of("dia_csr.cuh",
         ("the rest of a row is forgotten", "right", "expected", "if (begin < end) {", "if (false) {"),
-        ("the last diagonals are lost", "right", "expected", "if (first >= diagonals) break;", "if (first + kTogether > diagonals) break;"),
+        ("the last diagonals are lost", "right", "expected", "if (first >= diagonals) break;", "if (first + kDiagonalsInFlight > diagonals) break;"),
     ),
     "09_cds": of("cds.cuh",
         ("blocks outside of the matrix", "safe", OUTSIDE, "const bool inside = block_column < block_columns;", "const bool inside = true;"),
         ("the block's column is taken for an element's", "right", "expected", "x[block_column * block + column + c]", "x[block_column + column + c]"),
-        ("values do not move on", "right", "expected", "value += kTogether * block * stride;", "value += stride;"),
+        ("values do not move on", "right", "expected", "value += kDiagonalsInFlight * block * stride;", "value += stride;"),
     ),
 }  # fmt: skip
 

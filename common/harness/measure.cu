@@ -120,22 +120,22 @@ void verify_baseline(const Csr<T>& a, const std::vector<T>& x, const BaselineRun
   // What each thread must have summed, as the rows of a reference.
   const int threads = run.threads;
   const int groups = a.nnz() / 4;
-  Csr<T> dealt;
-  dealt.rows = threads;
-  dealt.cols = a.cols;
-  dealt.row_offsets.assign(1, 0);
+  Csr<T> by_thread;
+  by_thread.rows = threads;
+  by_thread.cols = a.cols;
+  by_thread.row_offsets.assign(1, 0);
   for (int thread = 0; thread < threads; ++thread) {
     const auto deal = [&](Index k) {
-      dealt.column_indices.push_back(a.column_indices[k]);
-      dealt.values.push_back(a.values[k]);
+      by_thread.column_indices.push_back(a.column_indices[k]);
+      by_thread.values.push_back(a.values[k]);
     };
     for (int group = thread; group < groups; group += threads) {
       for (int i = 0; i < 4; ++i) deal(4 * group + i);
     }
     if (thread < a.nnz() % 4) deal(4 * groups + thread);
-    dealt.row_offsets.push_back(dealt.nnz());
+    by_thread.row_offsets.push_back(by_thread.nnz());
   }
-  const Reference sums = make_reference(dealt, T{1}, x, T{0}, {});
+  const Reference sums = make_reference(by_thread, T{1}, x, T{0}, {});
   Reference expected;
   for (Index row = 0; row < a.rows; ++row) {
     expected.y.push_back(sums.y[row % threads]);

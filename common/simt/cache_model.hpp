@@ -4,8 +4,8 @@
 //   - one L1 a multiprocessor and one L2 for all, fully associative, least recently used out first,
 //     in sectors of 32 bytes; empty before the first launch, the L1 empty at each;
 //   - as many blocks at a time as fit on the GPU (threads, blocks and shared memory decide;
-//     registers, which only a GPU's compiler knows, do not), dealt out to the multiprocessors in
-//     turn; their warps make their requests in turn, one each;
+//     registers, which only a GPU's compiler knows, do not), distributed over the multiprocessors
+//     in turn; their warps make their requests in turn, one each;
 //   - loads look in the L1, then in the L2; stores and atomics go to the L2, which writes back what
 //     it drops, and in the end all that it holds.
 // What it has not: time, order between blocks other than the above, sets, write masks, compression,

@@ -115,7 +115,7 @@ void check_kernels_of_step(int step, double padding_limit) {
       check(single, twice, (m + s) % 2);
     }
   }
-  // The random matrices are dealt out to the schedules.
+  // The random matrices are distributed over the schedules.
   for (std::size_t m = 0; m < random.size(); ++m) {
     Subject<float> single(random[m], padding_limit);
     Subject<double> twice(random[m], padding_limit);
