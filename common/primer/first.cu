@@ -24,6 +24,7 @@ __global__ void add_kernel(int n, const float* a, const float* b, float* sum, in
 
 // The program begins here, on the host.
 int main(int count, char** words) {
+  const int asked = count > 1 ? std::atoi(words[1]) : 0;
   const int n = 1000;
   const std::vector<float> a(n, 1), b(n, 2);
   std::vector<float> sum(n);
@@ -35,7 +36,7 @@ int main(int count, char** words) {
   check(cudaMemcpy(device_a, a.data(), n * sizeof(float), cudaMemcpyHostToDevice), "a");
   check(cudaMemcpy(device_b, b.data(), n * sizeof(float), cudaMemcpyHostToDevice), "b");
 
-  launch(add_kernel, {4, 256}, n, device_a, device_b, device_sum, count > 1 ? atoi(words[1]) : 0);
+  launch(add_kernel, {4, 256}, n, device_a, device_b, device_sum, asked);
 
   check(cudaMemcpy(sum.data(), device_sum, n * sizeof(float), cudaMemcpyDeviceToHost), "sum");
   std::printf("sum[%d] is %g\n", n - 1, sum[n - 1]);

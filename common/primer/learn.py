@@ -142,8 +142,8 @@ class StepExercise:
                 raise LearnError(output.strip())
 
     def describe(self):
-        return (f"Read {self.step}/README.md, and for the task {shown(self.directory / 'README.md')}.\n"
-                f"Write it in {' and '.join(map(shown, self.files))}.")  # fmt: skip
+        return (f"The task is in {shown(self.directory / 'README.md')}. Write it in {' and '.join(map(shown, self.files))}.\n"
+                f"The lesson, {self.step}/README.md, shows the kernel: read it afterwards.")  # fmt: skip
 
     def check(self):
         status, output = make("-C", str(self.directory), "check", f"ARGS={self.name}", capture=True)
