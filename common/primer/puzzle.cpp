@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -34,44 +33,7 @@ std::vector<Goal> goals;
 std::string wrong;  // what expect() has found
 int given = 0;      // the number on the command line
 
-std::string shown(float value) {
-  return std::isnan(value) ? "NaN" : fmt::format("{:g}", value);
-}
-std::string shown(int value) {
-  return fmt::format("{}", value);
-}
-bool same(float a, float b) {
-  return a == b;
-}
-bool same(int a, int b) {
-  return a == b;
-}
-bool is_unwritten(float value) {
-  return std::isnan(value);
-}
-bool is_unwritten(int) {
-  return false;
-}
-
-template <typename T>
-void compare(const Array<T>& array, const std::vector<T>& expected) {
-  const std::vector<T> got = array.download();
-  if (got.size() != expected.size()) throw std::logic_error("expect: sizes differ");
-  std::size_t first = got.size(), count = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (same(got[i], expected[i])) continue;
-    ++count;
-    if (i < first) first = i;
-  }
-  if (count == 0 || !wrong.empty()) return;
-  const std::string what = is_unwritten(got[first]) ? "was never written, or was computed from NaN"
-                                                    : "is " + shown(got[first]);
-  wrong = fmt::format("{}[{}] {}; {} is expected. {} of {} elements are wrong, this is the first.",
-                      array.name(), first, what, shown(expected[first]), count, got.size());
-}
-
-// --- Goals
-// ----------------------------------------------------------------------------------------
+// --- Goals ---------------------------------------------------------------------------------------
 
 struct Row {
   std::string array, access, space;
@@ -101,7 +63,6 @@ double touched(const Row& row) {
 double value_of(const Goal& goal, const Row& row) {
   const auto requests = static_cast<double>(row.counts.requests);
   if (goal.counter == "requests") return requests;
-  if (goal.counter == "lanes per request") return static_cast<double>(row.counts.lanes) / requests;
   if (goal.counter == (row.space == "shared" ? "passes per request" : "sectors per request")) {
     return touched(row) / requests;
   }
@@ -146,8 +107,7 @@ bool goals_are_met(const std::vector<Row>& rows) {
   return met;
 }
 
-// --- Runs
-// -----------------------------------------------------------------------------------------
+// --- Runs ----------------------------------------------------------------------------------------
 
 // One run; what was wrong with its result.
 std::string run(simt::Schedule schedule, std::uint64_t seed) {
@@ -244,12 +204,27 @@ Array<float> output(const std::string& name, int count) {
                                    std::numeric_limits<float>::quiet_NaN())};
 }
 
-void expect(const Array<float>& array, const std::vector<float>& expected) {
-  compare(array, expected);
+template <typename T>
+void expect(const Array<T>& array, const std::vector<T>& expected) {
+  const std::vector<T> got = array.download();
+  if (got.size() != expected.size()) throw std::logic_error("expect: sizes differ");
+  std::size_t first = got.size(), count = 0;
+  for (std::size_t i = got.size(); i-- > 0;) {
+    if (got[i] == expected[i]) continue;
+    ++count;
+    first = i;
+  }
+  if (count == 0 || !wrong.empty()) return;
+  const bool is_nan = got[first] != got[first];
+  wrong =
+      fmt::format("{}[{}] {}; {:g} is expected. {} of {} elements are wrong, this is the first.",
+                  array.name(), first,
+                  is_nan ? "was never written, or was computed from NaN"
+                         : fmt::format("is {:g}", static_cast<double>(got[first])),
+                  static_cast<double>(expected[first]), count, got.size());
 }
-void expect(const Array<int>& array, const std::vector<int>& expected) {
-  compare(array, expected);
-}
+template void expect(const Array<float>&, const std::vector<float>&);
+template void expect(const Array<int>&, const std::vector<int>&);
 
 int argument(int otherwise) {
   return given ? given : otherwise;

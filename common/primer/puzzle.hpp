@@ -45,12 +45,12 @@ Array<float> input(const std::string& name, int count);
 Array<float> output(const std::string& name, int count);
 
 // The puzzle is solved if the array holds `expected` after the launch.
-void expect(const Array<float>& array, const std::vector<float>& expected);
-void expect(const Array<int>& array, const std::vector<int>& expected);
+template <typename T>
+void expect(const Array<T>& array, const std::vector<T>& expected);
 
-// A goal: `counter` ("requests", "sectors per request", "lanes per request" or "passes per
-// request") of all accesses ("load", "store" or "atomic") to the array, or __shared__ variable, of
-// that name. `reason` is what a reader is told who misses it.
+// A goal: `counter` ("requests", "sectors per request" or "passes per request") of all accesses
+// ("load", "store" or "atomic") to the array, or __shared__ variable, of that name. `reason` is
+// what a reader is told who misses it.
 void at_most(double limit, const std::string& counter, const std::string& access,
              const std::string& array, const std::string& reason);
 
