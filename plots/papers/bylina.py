@@ -31,9 +31,11 @@ def on(kernel):
     return "CPU, CSR" if kernel == "cpu" else kernel.upper()
 
 
-def picture(number, table, keep, title, numbers=False):
-    """GFLOP/s of the formats: above from the paper's times, below ours, both precisions. `numbers`: as in
-    style.bars(), where bars are too low to compare."""
+GPU_OF = {False: GPU, True: "Tesla's host"}
+
+
+def picture(number, table, keep, title):
+    """GFLOP/s of the formats: ours in both precisions, and beside them those of the paper's times."""
 
     def draw(data, gaps):
         sizes = {row["matrix"]: int(row["nonzeros"])
@@ -42,26 +44,23 @@ def picture(number, table, keep, title, numbers=False):
         names = [row["matrix"] for row in rows]
         kernels = ["cpu", *FORMATS]
         measured = any(data.fastest(m, p, FORMATS[k]) for m in names for p in ("f32", "f64") for k in FORMATS)
-        figure = style.new_figure(11.5, 8.6 if measured else 3.6, f"{PAPER}, figure {number}: {title}")
-        axes = figure.subplots(3 if measured else 1, 1, squeeze=False)[:, 0]
-        style.bars(axes[0], names, [(on(k), [2e-9 * PRODUCTS * sizes[row["matrix"]] / float(row[k]) for row in rows])
-                                    for k in kernels], COLOURS, numbers=numbers)
-        axes[0].set_title(f"{GPU}, single precision (drawn from the times of table {table}; double precision is lost)")
-        for row, precision in enumerate(("f32", "f64"), 1):
+        names = sorted(names, key=lambda m: (data.source(m) == "stand-in", sizes[m]))
+        theirs = {row["matrix"]: row for row in rows}
+        figure = style.new_figure(11.5, 7.6, f"{PAPER}, figure {number}: {title}")
+        for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
             series = []
             for kernel in kernels:
-                records = [gaps.find(on(kernel), m, precision, patterns_of(kernel, data), kernel != "cpu")
-                           for m in names]
-                series.append((on(kernel), *([r and gflops(r, "warm", q) for r in records]
-                                             for q in ("median", "upper", "lower")),
-                               [r and "cold_ms" in r and gflops(r, "cold") or None for r in records]))
-            if measured:
-                style.bars(axes[row], [data.label(m) for m in names], series, COLOURS, numbers=numbers)
-                axes[row].set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision")
-        for each in axes:
-            each.set_ylabel("GFLOP/s")
-            each.set_title(each.get_title(), pad=16)
-            style.legend_above(each)
+                records = [gaps.find(on(kernel), m, precision, patterns_of(kernel, data), kernel != "cpu") for m in names]
+                series.append((on(kernel), *([r and gflops(r, "warm", q) for r in records] for q in ("median", "upper", "lower"))))
+            if precision == "f32":
+                series += [(f"{GPU_OF[kernel == 'cpu']}: {on(kernel)}", [2e-9 * PRODUCTS * sizes[m] / float(theirs[m][kernel]) for m in names])
+                           for kernel in kernels]
+            style.dots(axes, [data.label(m) for m in names], series, {i for i, m in enumerate(names) if data.source(m) == "stand-in"},
+                       COLOURS * 2)
+            axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision"
+                           + (f"; {GPU} and its CPU from the times of table {table}" if precision == "f32" else f"; of the {GPU} it is lost"), pad=30)
+            axes.set_ylabel("GFLOP/s")
+            style.legend_above(axes, 6)
         said = [f"{w['value']} GFLOP/s ({w['words']})" for w in published("bylina_2011_text").where(
             figure=str(number), what="max_gflops", precision="f64")]
         if said:
@@ -69,7 +68,7 @@ def picture(number, table, keep, title, numbers=False):
         gaps.remark(f"The paper does not say of how many products its times are; {PRODUCTS} fit its text.")
         gaps.remark(remark(data))
         if measured:
-            gaps.remark("Warm: inputs in the L2 as far as they fit. Bars: medians, lines: quartiles, diamonds: cold.")
+            gaps.remark("Warm: inputs in the L2 as far as they fit. Marks: medians, lines: their spread.")
         return figure
 
     draw.__doc__ = f"GFLOP/s of COO, CSR, ELL and HYB on {title}."
@@ -132,7 +131,7 @@ def speedups_table(number):
 
 FIGURES = {
     "bylina_2011_figure10": picture(10, 4, lambda nnz: True, "the first set of matrices"),
-    "bylina_2011_figure11": picture(11, 6, lambda nnz: nnz <= 200_000, "small Markov matrices", numbers=True),
+    "bylina_2011_figure11": picture(11, 6, lambda nnz: nnz <= 200_000, "small Markov matrices"),
     "bylina_2011_figure12": picture(12, 6, lambda nnz: nnz > 200_000, "bigger Markov matrices"),
 }
 TABLES = {**{f"bylina_2011_table{n}": sizes_table(n) for n in (2, 3)},

@@ -23,7 +23,7 @@ ALGORITHMS = {**RIVALS, **PCSR, "PCSR in one pass (ours)": ["pcsr_one_pass"]}
 COLOURS = [style.GREY, style.SKY, style.GREEN, style.PURPLE, style.ORANGE, style.BLUE, style.VERMILLION]
 REMARK = ("CSRMV: the fastest of cuSPARSE's CSR kernels; HYBMV: kernel hyb of step 08, since cuSPARSE"
           " has no HYB any more; PCSR: kernel pcsr_texture, as published.")
-WARM = "Warm: inputs in the L2 as far as they fit. Bars: medians, lines: quartiles, diamonds: cold."
+WARM = "Warm: inputs in the L2 as far as they fit. Marks: medians, lines: their spread."
 
 
 def matrices():
@@ -40,14 +40,13 @@ def measured(data, gaps, names):
     return found
 
 
-def eight(data, names):
-    """Eight of them, files first, else spread over the sizes: as many as can be told apart. A table has all."""
-    names = sorted(names, key=lambda m: data.matrices.get(m, {}).get("nnz", 0))
-    chosen = [m for m in names if data.source(m) == "file"][:8]
-    rest = [m for m in names if m not in chosen]
-    left = 8 - len(chosen)
-    chosen += rest if len(rest) <= left else [rest[k * (len(rest) - 1) // max(left - 1, 1)] for k in range(left)]
-    return [m for m in names if m in chosen]
+def by_size(data, names):
+    """Real files and what the papers generated first, then stand-ins, each from the smallest."""
+    return sorted(names, key=lambda m: (data.source(m) == "stand-in", data.matrices.get(m, {}).get("nnz", 0)))
+
+
+def stand_ins_of(data, names):
+    return {i for i, name in enumerate(names) if data.source(name) == "stand-in"}
 
 
 def speedups(data, precision, names, patterns):
@@ -57,28 +56,18 @@ def speedups(data, precision, names, patterns):
     return [gflops(own) / gflops(rival) for own, rival in both if own and rival]
 
 
-def series_of(data, gaps, names, precision, value):
-    """[(label, values, lower, upper, cold)] of all algorithms; value(record, state, quartile)."""
+def series_of(data, gaps, names, precision, value, state="warm"):
+    """[(label, values, lower, upper)] of all algorithms; value(record, state, quartile)."""
     series = []
     for label, patterns in ALGORITHMS.items():
         records = [gaps.find(label, m, precision, patterns) for m in names]
-        series.append((label, *([r and value(r, state, quartile) for r in records]
-                                for state, quartile in (("warm", "median"), ("warm", "upper"),
-                                                        ("warm", "lower"), ("cold", "median")))))
+        series.append((label, *([r and value(r, state, quartile) for r in records] for quartile in ("median", "upper", "lower"))))
     return series
 
 
-def pcsr_of_table3(axes):
-    """The one column of figure 4 that a table gives: PCSR in double precision."""
-    rows = published("he_gao_2016_table3")
-    style.bars(axes, [row["matrix"] for row in rows],
-               [("PCSR, from the times of table 3",
-                 [2e-6 * int(row["nonzeros"]) / float(row["one_gpu"]) for row in rows])],
-               [style.BLUE], 0.6)
-    axes.set_title(f"{GPU}, double precision (figure 4 itself is lost)")
-    axes.set_ylabel("GFLOP/s")
-    style.legend_above(axes)
-    axes.set_title(axes.get_title(), pad=16)
+def rates_of_table3():
+    """{matrix: GFLOP/s of PCSR in double precision}: the one column of figure 4 that a table gives."""
+    return {row["matrix"]: 2e-6 * int(row["nonzeros"]) / float(row["one_gpu"]) for row in published("he_gao_2016_table3")}
 
 
 def mean_speedups(axes, data, names):
@@ -101,21 +90,23 @@ def figure4(data, gaps):
     """GFLOP/s of six algorithms in both precisions, and PCSR's average speed-ups."""
     gaps.remark(REMARK)
     every = measured(data, gaps, matrices())
-    names = eight(data, every)
-    figure = style.new_figure(11, 9 if names else 4, f"{PAPER}, figure 4: performance of all algorithms")
-    grid = figure.add_gridspec(3 if names else 1, 2)
-    pcsr_of_table3(figure.add_subplot(grid[0, 0]))
-    mean_speedups(figure.add_subplot(grid[0, 1]), data, every)
-    for row, precision in enumerate(("f32", "f64") if names else (), 1):
-        axes = figure.add_subplot(grid[row, :])
-        shown = [(label, median, low, high, cold) for label, median, low, high, cold in
-                 series_of(data, gaps, names, precision, gflops)]
-        style.bars(axes, [data.label(m) for m in names], shown, COLOURS)
+    names, theirs = by_size(data, every), rates_of_table3()
+    names += [m for m in theirs if m not in names]
+    figure = style.new_figure(11, 10.5, f"{PAPER}, figure 4: performance of all algorithms")
+    grid = figure.add_gridspec(3, 1, height_ratios=(0.7, 1, 1))
+    mean_speedups(figure.add_subplot(grid[0]), data, every)
+    for row, precision in enumerate(("f32", "f64"), 1):
+        axes = figure.add_subplot(grid[row])
+        shown = series_of(data, gaps, every and names, precision, gflops) if every else []
+        if precision == "f64":
+            shown = [*shown, (f"{GPU}: PCSR (table 3)", [theirs.get(m) for m in names])]
+        style.dots(axes, [data.label(m) for m in names], shown, stand_ins_of(data, names),
+                   COLOURS + [style.BLACK] if every else [style.BLACK])
         axes.set_ylabel("GFLOP/s")
         axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=16)
-        style.legend_above(axes)
-    if names:
-        gaps.remark(WARM + f" Averages: of {len(every)} matrices, which a table of TABLES.md has; below, {len(names)} of them.")
+        style.legend_above(axes, 9)
+    gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision. " + WARM
+                + f" Averages: of {len(every)} matrices.")
     return figure
 
 
@@ -130,39 +121,25 @@ def figure4_table(data):
 
 
 def figure5(data, gaps):
-    """Effective bandwidth of six algorithms, and what share of the peak the paper reached."""
+    """Bandwidth of six algorithms as a share of the device's, and what share the paper reached."""
     said = published("he_gao_2016_text")
-    names = eight(data, measured(data, gaps, matrices()))
-    figure = style.new_figure(11, 9 if names else 4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
-    grid = figure.add_gridspec(3 if names else 1, 1)
-    axes = figure.add_subplot(grid[0])
-    peaks = [144.0, 144.0]
-    theirs = [said.value(what="max_bandwidth", precision=p) for p in ("f32", "f64")]
-    style.bars(axes, ["single precision", "double precision"],
-               [("peak of the device", peaks), ("greatest of PCSR: more than, and percent of the peak", theirs)],
-               [style.GREY, style.BLUE], 0.5)
-    for x, (value, peak) in enumerate(zip(theirs, peaks)):
-        axes.text(x + 0.125, value / 2, f"{100 * value / peak:.0f}%", ha="center", color="white")
-    axes.set_title(f"{GPU} (figure 5 itself is lost: what the text says of it)", pad=16)
-    axes.set_ylabel("GB/s")
-    style.legend_above(axes)
-    copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=None)
-    for row, precision in enumerate(("f32", "f64") if names else (), 1):
-        axes = figure.add_subplot(grid[row])
-
-        series = series_of(data, gaps, names, precision, lambda record, state, quartile: bandwidth(
-            record, state=state, quartile=quartile))
-        style.bars(axes, [data.label(m) for m in names], series, COLOURS)
-        if copy:
-            axes.axhline(copy, color=style.BLACK, linewidth=0.8, linestyle="--",
-                         label=f"a copy: {copy:.0f} GB/s")
-        axes.set_ylabel("GB/s")
-        axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=16)
-        style.legend_above(axes)
+    names = by_size(data, measured(data, gaps, matrices()))
+    figure = style.new_figure(11, 8.4 if names else 4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
+    for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
+        series = series_of(data, gaps, names, precision, lambda record, state, quartile: 100 * bandwidth(
+            record, state=state, quartile=quartile) / record["copy_gb_per_s"], "cold")
+        if names:
+            style.dots(axes, [data.label(m) for m in names], series, stand_ins_of(data, names), COLOURS)
+        share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
+        axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--",
+                     label=f"{GPU}: greatest of PCSR, {share:.0f}% of its 144 GB/s, more than {most:.0f} GB/s")
+        axes.set_ylabel("% of the bandwidth of a copy")
+        axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=30)
+        style.legend_above(axes, 5)
     if names:
-        gaps.remark("Bytes: the matrix in the kernel's format and x read once, y written once, PCSR's "
-                    "middle array written and read; repeated reads of x are not counted. A matrix that fits in the L2 may "
-                    "exceed a copy. " + REMARK + " " + WARM)
+        gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
+                    "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
+                    "repeated reads of x are not counted. " + REMARK + f" Figure 5 itself is lost: what the text says of the {GPU}.")
     return figure
 
 
@@ -211,32 +188,31 @@ def parallel_figure(number):
 
     def draw(data, gaps):
         rows = published(f"he_gao_2016_table{table}")
-        own = efficiencies(data, gpus, exchange)
-        figure = style.new_figure(11, 6.4 if own else 3.6, f"{PAPER}, figure {number}: parallel efficiency {words}")
-        axes = figure.subplots(2 if own else 1, 1, squeeze=False)[:, 0]
-        style.bars(axes[0], [row["matrix"] for row in rows],
-                   [(f"PCSR-{way}", [float(row[f"efficiency_{way}"]) for row in rows])
-                    for way in ("I", "II")], [style.SKY, style.BLUE])
-        axes[0].set_title(f"{gpus} Tesla C2050, double precision (drawn from table {table})", pad=16)
-        if own:
-            names = labels(own, [row["matrix"] for row in rows])
-            if any(name.endswith("*") for name in names.values()):
-                gaps.remark(STAND_IN)
-            style.bars(axes[1], list(names.values()),
-                       [(f"PCSR-{way}", [percent(own[m, way]) if (m, way) in own else None for m in names])
-                        for way in ("I", "II")], [style.ORANGE, style.VERMILLION])
-            axes[1].set_title(f"{gpus} {data.device}, double precision", pad=16)
-            if missing := [f"PCSR-{way} of {name}" for matrix, name in names.items() for way in ("I", "II")
-                           if (matrix, way) not in own]:
-                gaps.remark(f"Not measured: {', '.join(missing)}.")
-            if any(percent(record) > 100 for record in own.values()):
-                gaps.remark("Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it.")
-        else:
-            gaps.remark(f"Not measured yet on {gpus} {data.device}: step 10's README names the command.")
-        for each in axes:
-            each.axhline(100, color=style.BLACK, linewidth=0.7)
-            each.set_ylabel("time on one / (GPUs x time), %")
-            style.legend_above(each)
+        own, best = (efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True))
+        order = [row["matrix"] for row in rows]
+        names = labels({**best, **own}, order)
+        names.update({matrix: matrix for matrix in order if matrix not in names})
+        figure = style.new_figure(11, 4.4, f"{PAPER}, figure {number}: parallel efficiency {words}")
+        axes = figure.subplots()
+        theirs = {row["matrix"]: row for row in rows}
+        series = [(f"{gpus} Tesla C2050, PCSR-{way} (table {table})", [float(theirs[m][f"efficiency_{way}"]) if m in theirs else None for m in names])
+                  for way in ("I", "II")]
+        series = [(label.replace(f"{gpus} Tesla", "Tesla", 1), values) for label, values in series]
+        for found, label in ((own, "PCSR-{}"), (best, "our fastest, as PCSR-{}")):
+            series += [(f"{data.device}, {label.format(way)}", [percent(found[m, way]) if (m, way) in found else None for m in names])
+                       for way in ("I", "II")]
+        style.dots(axes, list(names.values()), series, {i for i, name in enumerate(names.values()) if name.endswith("*")},
+                   [style.SKY, style.BLUE, style.ORANGE, style.VERMILLION, style.GREEN, style.PURPLE])
+        axes.set_title(f"{gpus} GPUs, double precision", pad=30)
+        if any(name.endswith("*") for name in names.values()):
+            gaps.remark(STAND_IN)
+        if missing := [name for matrix, name in names.items() if matrix in theirs and (matrix, "I") not in own and (matrix, "II") not in own]:
+            gaps.remark(f"Of the paper's kernel on {gpus} {data.device} there is nothing yet on {style.listed(missing, 20)}; `make bench SET=published`.")
+        if any(percent(record) > 100 for record in [*own.values(), *best.values()]):
+            gaps.remark("Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it.")
+        axes.axhline(100, color=style.BLACK, linewidth=0.7)
+        axes.set_ylabel("time on one / (GPUs x time), %")
+        style.legend_above(axes, 4)
         kernels = sorted({record["kernel"] for record in own.values()})
         gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
                     + (f" Ours: kernel {' and '.join(kernels)}." if kernels else ""))

@@ -9,6 +9,7 @@ from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
          6: "06 PCSR", 7: "07 LightSpMV", 8: "08 ELL, HYB, DIA, SELL", 9: "09 CDS", 0: "cuSPARSE"}
+LADDER = {2: "CSR scalar", 3: "CSR vector", 4: "atomic COO", 5: "segm. scan", 6: "PCSR", 7: "LightSpMV", 8: "ELL … SELL", 9: "CDS", 0: "cuSPARSE"}
 COLOURS = {2: style.GREY, 3: style.SKY, 4: style.YELLOW, 5: style.PURPLE, 6: style.BLUE, 7: style.GREEN,
            8: style.ORANGE, 9: style.VERMILLION, 0: style.BLACK}
 # A kind of matrix, and names to look for; the one with most steps measured is shown.
@@ -112,14 +113,14 @@ def ladder(data, gaps):
         if baseline:
             axes.axhline(baseline, color=style.BLACK, linewidth=0.8, linestyle="--")
         axes.set_xticks(range(len(best)))
-        axes.set_xticklabels([STEPS[s][:2] if s else "cu" for s in best])
+        axes.set_xticklabels([LADDER[s] for s in best], rotation=30, ha="right", rotation_mode="anchor")
         axes.set_title(f"{kind}: {starred(short(name), data.source(name))}")
         axes.set_ylabel("GFLOP/s")
         axes.margins(y=0.12)
     for axes in every[len(found):]:
         axes.axis("off")
     steps = sorted({s for name in found.values() for s in by_step(data, name, "f64")} - {0})
-    gaps.remark("Steps: " + ", ".join(STEPS[s] for s in steps) + "; cu: the best of cuSPARSE. Percent: of the "
+    gaps.remark("From step 02 on; cuSPARSE: its best. Percent: of the "
                 "row-free baseline (dashed), which streams values and column indices and gathers x without row logic; "
                 "another format may be faster than that. A step without a bar refuses the matrix or was not measured.")
     missing = [STEPS[s] for s in (8, 9) if s not in steps]

@@ -107,39 +107,50 @@ def finish(figure, notes):
     return figure
 
 
-def bars(axes, groups, series, colours=None, width=0.84, least=5, numbers=False):
-    """Bars in groups. `series`: [(label, values)] or [(label, values, lower, upper, marks)], where
-    None is a bar that is not there, lower and upper are quartiles, and marks are small diamonds. There
-    is room for `least` groups. `numbers`: each bar's value stands above it."""
+def bars(axes, groups, series, colours=None, width=0.84):
+    """Bars in groups. `series`: [(label, values)], where None is a bar that is not there."""
     each = width / len(series)
-    for s, (label, values, *more) in enumerate(series):
-        if all(value is None for value in values):
-            continue  # a note below the figure says so
-        at = [g - width / 2 + (s + 0.5) * each for g in range(len(groups))]
+    for s, (label, values) in enumerate(series):
         there = [i for i, value in enumerate(values) if value is not None]
-        colour = (colours or CYCLE)[s]
-        errors = None
-        if more and more[0]:
-            low, high = more[0], more[1]
-            errors = [[max(values[i] - low[i], 0) for i in there],
-                      [max(high[i] - values[i], 0) for i in there]]
-        drawn = axes.bar([at[i] for i in there], [values[i] for i in there], each * 0.92, label=label,
-                         color=colour, yerr=errors, error_kw={"elinewidth": 0.7, "ecolor": BLACK})
-        if numbers:
-            axes.bar_label(drawn, [f"{values[i]:.2g}" for i in there], padding=1.5, fontsize=8)
-        if len(more) > 2 and more[2]:
-            marks = [i for i in there if more[2][i] is not None]
-            axes.plot([at[i] for i in marks], [more[2][i] for i in marks], "D", markersize=2.4,
-                      color="white", markeredgecolor=BLACK, markeredgewidth=0.5)
-    axes.set_xticks(range(len(groups)))
-    room = 16 * axes.get_subplotspec().get_position(axes.figure).width * axes.figure.get_figwidth()
-    long = max(map(len, groups), default=0) * len(groups) > room
-    axes.set_xticklabels(groups, rotation=35 if long else 0, ha="right" if long else "center",
-                         rotation_mode="anchor")
+        if there:  # else a note below the figure says so
+            axes.bar([i - width / 2 + (s + 0.5) * each for i in there], [values[i] for i in there], each * 0.92, label=label,
+                     color=(colours or CYCLE)[s])
+    axes.set_xticks(range(len(groups)), groups)
     if not axes.containers:
         axes.text(0.5, 0.5, "not measured yet", ha="center", transform=axes.transAxes)
-    margin = max(least - len(groups), 0) / 2  # a few bars do not become walls
-    axes.set_xlim(-0.6 - margin, len(groups) - 0.4 + margin)
+    return axes
+
+
+HOLLOW = "hollow: a stand-in"
+
+
+def dots(axes, groups, series, hollow=(), colours=None):
+    """Groups side by side with a mark per series, on a logarithmic axis: as many as bars have no room for. `series`: [(label,
+    values)] or [(label, values, lower, upper)], None where there is none. Marks of the groups `hollow` are hollow, but those
+    of a series whose label begins with "Tesla": the papers had the files."""
+    for s, (label, values, *more) in enumerate(series):
+        there = [i for i, value in enumerate(values) if value is not None]
+        if not there:
+            continue  # a note below the figure says so
+        colour, mark = (colours or CYCLE)[s], MARKERS[s % len(MARKERS)]
+        at = [i + 0.62 * ((s + 0.5) / len(series) - 0.5) for i in there]
+        if more:
+            errors = [[max(values[i] - more[0][i], 0) for i in there], [max(more[1][i] - values[i], 0) for i in there]]
+            axes.errorbar(at, [values[i] for i in there], errors, fmt="none", elinewidth=0.7, ecolor=colour, label="_")
+        axes.plot(at, [values[i] for i in there], mark, color=colour, markersize=4.5, label=label)
+        empty = [k for k, i in enumerate(there) if i in hollow and not label.startswith("Tesla")]
+        axes.plot([at[k] for k in empty], [values[there[k]] for k in empty], mark, color="white", markersize=3, markeredgewidth=0)
+    if hollow and axes.lines:
+        axes.plot([], [], "o", color="white", markeredgecolor=GREY, markersize=4.5, label=HOLLOW)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+    axes.set_xticks(range(len(groups)), groups, rotation=35, ha="right", rotation_mode="anchor")
+    for border in range(1, len(groups)):
+        axes.axvline(border - 0.5, color="#eeeeee", linewidth=0.6)
+    axes.set_xlim(-0.5, max(len(groups), 5) - 0.5)
+    if not axes.lines:
+        axes.text(0.5, 0.5, "not measured yet", ha="center", transform=axes.transAxes)
     return axes
 
 
