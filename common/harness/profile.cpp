@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -18,8 +17,6 @@
 #endif
 
 namespace spmv {
-
-using nlohmann::ordered_json;
 
 double sectors_a_request(const Traffic& t) {
   return t.requests ? static_cast<double>(t.sectors) / static_cast<double>(t.requests) : NAN;
@@ -329,66 +326,6 @@ void print_profile(std::ostream& out, const Profile& profile) {
       }
       print_requests(out, first);
     }
-  }
-}
-
-// --- As JSON ------------------------------------------------------------------------------------
-
-ordered_json to_json(const Traffic& t) {
-  return {{"array", t.array},
-          {"space", t.space},
-          {"access", t.access},
-          {"requests", t.requests},
-          {"lanes", t.lanes},
-          {"bytes_used", t.bytes_used},
-          {"sectors", t.sectors},
-          {"ideal_sectors", t.ideal_sectors},
-          {"bank_passes", t.bank_passes},
-          {"max_same_address", t.max_same_address},
-          {"addresses", t.addresses},
-          {"lines", t.lines},
-          {"ideal_lines", t.ideal_lines},
-          {"ideal_bank_passes", t.ideal_bank_passes},
-          {"texture_requests", t.texture_requests},
-          {"texture_sectors", t.texture_sectors}};
-}
-
-void add_profile(ordered_json& record, const Profile& profile) {
-  if (profile.empty()) return;
-  const auto with_model = [](const Traffic& traffic) {
-    ordered_json json = to_json(traffic);
-    json["model_l2_sectors"] = traffic.l2_sectors;
-    json["model_dram_sectors"] = traffic.dram_sectors;
-    return json;
-  };
-  record["model_gpu"] = profile.gpu;
-  for (const KernelProfile& k : profile.kernels) {
-    record["kernels"].push_back({{"kernel", k.kernel},
-                                 {"launches", k.launches},
-                                 {"blocks", k.blocks},
-                                 {"warps", k.warps},
-                                 {"threads", k.threads},
-                                 {"barriers", k.barriers},
-                                 {"uneven_lanes", k.unevenness.lanes},
-                                 {"uneven_warps", k.unevenness.warps},
-                                 {"uneven_blocks", k.unevenness.blocks},
-                                 {"model_dram_write_sectors", k.dram_write_sectors}});
-  }
-  for (const LineTraffic& line : profile.lines) {
-    ordered_json json{{"kernel", line.kernel}, {"file", line.file}, {"line", line.line}};
-    json.update(with_model(line.traffic));
-    if (line.traffic.space == "global") json["sectors_a_request"] = sectors_a_request(line.traffic);
-    record["lines"].push_back(std::move(json));
-  }
-  for (const FirstRequest& first : profile.first_requests) {
-    record["first_requests"].push_back({{"kernel", first.kernel},
-                                        {"file", first.file},
-                                        {"line", first.line},
-                                        {"array", first.array},
-                                        {"space", first.space},
-                                        {"access", first.access},
-                                        {"size", first.size},
-                                        {"offsets", first.requests}});
   }
 }
 

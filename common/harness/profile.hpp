@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -36,7 +35,6 @@ struct Traffic {
   std::uint64_t dram_sectors = 0;
 };
 double sectors_a_request(const Traffic& traffic);  // NaN if there were no requests
-nlohmann::ordered_json to_json(const Traffic& traffic);
 
 // The same for one line of the source. `space` may also be "none", with `access` "barrier" or "warp
 // operation" and the operation's name as `array`.
@@ -81,7 +79,5 @@ std::vector<Traffic> traffic_by_array(const simt::Profile& profile);
 Profile make_profile(const simt::Profile& profile, const std::string& gpu);
 
 void print_profile(std::ostream& out, const Profile& profile);
-// Adds "kernels", "lines" and "first_requests" to a record.
-void add_profile(nlohmann::ordered_json& record, const Profile& profile);
 
 }  // namespace spmv

@@ -11,6 +11,8 @@
 
 #include "harness/machine_code.hpp"
 #include "harness/output.hpp"
+#include "sparse/bsr.hpp"
+#include "sparse/statistics.hpp"
 
 namespace spmv {
 namespace {
@@ -141,6 +143,64 @@ ordered_json to_json(const Quartiles& q) {
   return {q.lower, q.median, q.upper, q.samples};
 }
 
+ordered_json to_json(const Traffic& t) {
+  return {{"array", t.array},
+          {"space", t.space},
+          {"access", t.access},
+          {"requests", t.requests},
+          {"lanes", t.lanes},
+          {"bytes_used", t.bytes_used},
+          {"sectors", t.sectors},
+          {"ideal_sectors", t.ideal_sectors},
+          {"bank_passes", t.bank_passes},
+          {"max_same_address", t.max_same_address},
+          {"addresses", t.addresses},
+          {"lines", t.lines},
+          {"ideal_lines", t.ideal_lines},
+          {"ideal_bank_passes", t.ideal_bank_passes},
+          {"texture_requests", t.texture_requests},
+          {"texture_sectors", t.texture_sectors}};
+}
+
+void add_profile(ordered_json& record, const Profile& profile) {
+  if (profile.empty()) return;
+  const auto with_model = [](const Traffic& traffic) {
+    ordered_json json = to_json(traffic);
+    json["model_l2_sectors"] = traffic.l2_sectors;
+    json["model_dram_sectors"] = traffic.dram_sectors;
+    return json;
+  };
+  record["model_gpu"] = profile.gpu;
+  for (const KernelProfile& k : profile.kernels) {
+    record["kernels"].push_back({{"kernel", k.kernel},
+                                 {"launches", k.launches},
+                                 {"blocks", k.blocks},
+                                 {"warps", k.warps},
+                                 {"threads", k.threads},
+                                 {"barriers", k.barriers},
+                                 {"uneven_lanes", k.unevenness.lanes},
+                                 {"uneven_warps", k.unevenness.warps},
+                                 {"uneven_blocks", k.unevenness.blocks},
+                                 {"model_dram_write_sectors", k.dram_write_sectors}});
+  }
+  for (const LineTraffic& line : profile.lines) {
+    ordered_json json{{"kernel", line.kernel}, {"file", line.file}, {"line", line.line}};
+    json.update(with_model(line.traffic));
+    if (line.traffic.space == "global") json["sectors_a_request"] = sectors_a_request(line.traffic);
+    record["lines"].push_back(std::move(json));
+  }
+  for (const FirstRequest& first : profile.first_requests) {
+    record["first_requests"].push_back({{"kernel", first.kernel},
+                                        {"file", first.file},
+                                        {"line", first.line},
+                                        {"array", first.array},
+                                        {"space", first.space},
+                                        {"access", first.access},
+                                        {"size", first.size},
+                                        {"offsets", first.requests}});
+  }
+}
+
 std::string kernels_as_json() {
   ordered_json list = ordered_json::array();
   for (const Kernel& kernel : kernels()) {
@@ -165,6 +225,45 @@ std::string environment_as_json(const Environment& environment) {
   json["devices"] = environment.devices;
   if (environment.arch) json["arch"] = environment.arch;
   return json.dump(1);
+}
+
+std::string info_as_json(const Matrix<double>& matrix) {
+  constexpr Index kCells = 200;
+  const Statistics s = compute_statistics(matrix.csr);
+  const Index lines = std::min(s.rows, kCells), columns = std::min(s.cols, kCells);
+  const std::vector<Index> counts = count_on_grid(matrix.csr, columns, lines);
+  ordered_json cells = ordered_json::array();
+  for (Index line = 0; line < lines; ++line) {
+    for (Index column = 0; column < columns; ++column) {
+      const Index count = counts[line * columns + column];
+      if (count > 0) cells.push_back({line, column, count});
+    }
+  }
+  ordered_json row_lengths = ordered_json::array();
+  for (const LengthBin& bin : row_length_bins(matrix.csr)) {
+    if (bin.rows > 0) row_lengths.push_back({bin.low, bin.high, bin.rows, bin.nnz});
+  }
+  const ordered_json info{{"matrix",
+                           {{"name", matrix.source.name},
+                            {"source", to_string(matrix.source.origin)},
+                            {"detail", matrix.source.detail},
+                            {"rows", s.rows},
+                            {"cols", s.cols},
+                            {"nnz", s.nnz}}},
+                          {"min_row", s.min_row},
+                          {"max_row", s.max_row},
+                          {"min_col", s.min_col},
+                          {"max_col", s.max_col},
+                          {"mean_row", s.mean_row},
+                          {"stddev_row", s.stddev_row},
+                          {"empty_rows", s.empty_rows},
+                          {"bandwidth", s.bandwidth},
+                          {"diagonals", s.diagonals},
+                          {"block", best_block(matrix.csr)},
+                          {"dispersion", s.dispersion},
+                          {"row_lengths", row_lengths},
+                          {"picture", {{"lines", lines}, {"columns", columns}, {"cells", cells}}}};
+  return info.dump();
 }
 
 }  // namespace spmv

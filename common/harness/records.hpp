@@ -49,6 +49,10 @@ class Records {
 // [lower quartile, median, upper quartile, number of samples].
 nlohmann::ordered_json to_json(const Quartiles& quartiles);
 
+nlohmann::ordered_json to_json(const Traffic& traffic);
+// Adds "kernels", "lines" and "first_requests" to a record.
+void add_profile(nlohmann::ordered_json& record, const Profile& profile);
+
 // As `spmv --list --json` prints them: an array of objects.
 std::string kernels_as_json();
 
@@ -59,5 +63,10 @@ std::string machine_code_as_json(int arch);
 // As `spmv --environment --json` prints it: the run's description, but for id and command, with the
 // reason for this backend and the number of devices.
 std::string environment_as_json(const Environment& environment);
+
+// As `spmv info --json` prints it: one line. `row_lengths` lists the histogram's bins that hold
+// rows, as [shortest, longest, rows, nonzeros]; `picture` the cells of a grid of at most 200 x 200
+// that hold nonzeros, as [line, column, nonzeros].
+std::string info_as_json(const Matrix<double>& matrix);
 
 }  // namespace spmv

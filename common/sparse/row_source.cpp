@@ -1,105 +1,54 @@
 #include "sparse/row_source.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "sparse/convert.hpp"
-#include "sparse/generators.hpp"
 #include "sparse/matrix_market.hpp"
 
 namespace spmv {
-namespace {
-
-using Origin = MatrixSource::Origin;
+template <typename T>
+RowSource<T>::RowSource(const std::string& spec, const LoadOptions& options, bool streamed)
+    : source_(find_matrix(spec)),
+      options_(options),
+      is_streamed_file_(streamed && source_.origin == MatrixSource::Origin::kFile) {
+  if (is_streamed_file_) {
+    cols_ = read_matrix_market_rows<T>(source_.detail, 0, 0, options_, &lengths_).cols;
+    rows_ = static_cast<Index>(lengths_.size());
+    return;
+  }
+  if (source_.origin != MatrixSource::Origin::kFile) {
+    generated_.emplace(source_.detail, sizeof(T));
+    rows_ = generated_->rows();
+    cols_ = generated_->cols();
+    if (streamed || generated_->by_rows()) return;
+    generated_.reset();
+  }
+  whole_ = load_matrix<T>(spec, options).csr;
+  rows_ = whole_.rows;
+  cols_ = whole_.cols;
+  for (Index row = 0; row < rows_; ++row) lengths_.push_back(whole_.row_length(row));
+}
 
 template <typename T>
-class Generator final : public RowSource<T> {
- public:
-  explicit Generator(MatrixSource source)
-      : source_(std::move(source)), rows_(source_.detail, sizeof(T)) {}
-  Index rows() const override { return rows_.rows(); }
-  Index cols() const override { return rows_.cols(); }
-  const MatrixSource& source() const override { return source_; }
-  bool by_rows() const { return rows_.by_rows(); }
-  std::vector<Index> lengths(Index first, Index end) const override {
-    // A stretch at a time: the columns are made to be counted, and not kept.
-    const Index stretch = rows_.by_rows() ? 1 << 22 : std::max(end - first, Index{1});
-    std::vector<Index> lengths;
-    for (Index row = first; row < end;) {
-      const Index next = row + std::min(stretch, end - row);
-      const std::vector<Index> some = rows_.lengths(row, next);
-      lengths.insert(lengths.end(), some.begin(), some.end());
-      row = next;
-    }
-    return lengths;
+std::vector<Index> RowSource<T>::lengths(Index first, Index end) const {
+  if (!generated_) return {lengths_.begin() + first, lengths_.begin() + end};
+  // A stretch at a time: the columns are made to be counted, and not kept.
+  const Index stretch = generated_->by_rows() ? 1 << 22 : std::max(end - first, Index{1});
+  std::vector<Index> lengths;
+  for (Index row = first; row < end;) {
+    const Index next = row + std::min(stretch, end - row);
+    const std::vector<Index> some = generated_->lengths(row, next);
+    lengths.insert(lengths.end(), some.begin(), some.end());
+    row = next;
   }
-  Csr<T> read(Index first, Index end, long long nonzeros_before) const override {
-    return rows_.template rows<T>(first, end, nonzeros_before);
-  }
-
- private:
-  MatrixSource source_;
-  GeneratedRows rows_;
-};
+  return lengths;
+}
 
 template <typename T>
-class Whole final : public RowSource<T> {
- public:
-  explicit Whole(Matrix<T> matrix) : matrix_(std::move(matrix)) {}
-  Index rows() const override { return matrix_.csr.rows; }
-  Index cols() const override { return matrix_.csr.cols; }
-  const MatrixSource& source() const override { return matrix_.source; }
-  std::vector<Index> lengths(Index first, Index end) const override {
-    std::vector<Index> lengths;
-    for (Index row = first; row < end; ++row) lengths.push_back(matrix_.csr.row_length(row));
-    return lengths;
-  }
-  Csr<T> read(Index first, Index end, long long) const override {
-    return slice_of(matrix_.csr, first, end);
-  }
-
- private:
-  Matrix<T> matrix_;
-};
-
-template <typename T>
-class File final : public RowSource<T> {
- public:
-  File(MatrixSource source, const LoadOptions& options)
-      : source_(std::move(source)), options_(options) {
-    const Coo<T> nothing = read_matrix_market_rows<T>(source_.detail, 0, 0, options_, &lengths_);
-    cols_ = nothing.cols;
-  }
-  Index rows() const override { return static_cast<Index>(lengths_.size()); }
-  Index cols() const override { return cols_; }
-  const MatrixSource& source() const override { return source_; }
-  std::vector<Index> lengths(Index first, Index end) const override {
-    return {lengths_.begin() + first, lengths_.begin() + end};
-  }
-  Csr<T> read(Index first, Index end, long long) const override {
-    return to_csr(read_matrix_market_rows<T>(source_.detail, first, end, options_));
-  }
-
- private:
-  MatrixSource source_;
-  LoadOptions options_;
-  std::vector<Index> lengths_;  // of all rows
-  Index cols_ = 0;
-};
-
-}  // namespace
-
-template <typename T>
-std::unique_ptr<RowSource<T>> open_rows(const std::string& spec, const LoadOptions& options,
-                                        bool streamed) {
-  MatrixSource source = find_matrix(spec);
-  const bool is_file = source.origin == Origin::kFile;
-  if (is_file && streamed) return std::make_unique<File<T>>(std::move(source), options);
-  if (!is_file) {
-    auto generator = std::make_unique<Generator<T>>(std::move(source));
-    if (streamed || generator->by_rows()) return generator;
-  }
-  return std::make_unique<Whole<T>>(load_matrix<T>(spec, options));
+Csr<T> RowSource<T>::read(Index first, Index end, long long nonzeros_before) const {
+  if (generated_) return generated_->template rows<T>(first, end, nonzeros_before);
+  if (!is_streamed_file_) return slice_of(whole_, first, end);
+  return to_csr(read_matrix_market_rows<T>(source_.detail, first, end, options_));
 }
 
 template <typename T>
@@ -115,8 +64,8 @@ Csr<T> slice_of(const Csr<T>& a, Index first, Index end) {
   return slice;
 }
 
-template std::unique_ptr<RowSource<float>> open_rows(const std::string&, const LoadOptions&, bool);
-template std::unique_ptr<RowSource<double>> open_rows(const std::string&, const LoadOptions&, bool);
+template class RowSource<float>;
+template class RowSource<double>;
 template Csr<float> slice_of(const Csr<float>&, Index, Index);
 template Csr<double> slice_of(const Csr<double>&, Index, Index);
 

@@ -2,42 +2,54 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sparse/generators.hpp"
 #include "sparse/load.hpp"
 
 namespace spmv {
-
-template <typename T>
-class RowSource {
- public:
-  virtual ~RowSource() = default;
-  virtual Index rows() const = 0;
-  virtual Index cols() const = 0;
-  virtual const MatrixSource& source() const = 0;
-  // How many nonzeros each of the rows [first, end) has, before any that coincide are added up.
-  virtual std::vector<Index> lengths(Index first, Index end) const = 0;
-  // The rows [first, end), their columns those of the whole matrix. `nonzeros_before`: in the rows
-  // before `first`, as lengths() counts them.
-  virtual Csr<T> read(Index first, Index end, long long nonzeros_before) const = 0;
-};
 
 // `spec` as in load_matrix(). A generator that works by rows makes those that it is asked for. Any
 // other matrix is held as a whole or, with `streamed`, read from beginning to end by every call,
 // which keeps the rows that it returns.
 template <typename T>
+class RowSource {
+ public:
+  RowSource(const std::string& spec, const LoadOptions& options, bool streamed);
+
+  Index rows() const { return rows_; }
+  Index cols() const { return cols_; }
+  const MatrixSource& source() const { return source_; }
+  // How many nonzeros each of the rows [first, end) has, before any that coincide are added up.
+  std::vector<Index> lengths(Index first, Index end) const;
+  // The rows [first, end), their columns those of the whole matrix. `nonzeros_before`: in the rows
+  // before `first`, as lengths() counts them.
+  Csr<T> read(Index first, Index end, long long nonzeros_before) const;
+
+ private:
+  MatrixSource source_;
+  LoadOptions options_;
+  bool is_streamed_file_;
+  std::optional<GeneratedRows> generated_;
+  Csr<T> whole_;  // where it is neither
+  Index rows_ = 0, cols_ = 0;
+  std::vector<Index> lengths_;  // of all rows, unless they are generated
+};
+
+template <typename T>
 std::unique_ptr<RowSource<T>> open_rows(const std::string& spec, const LoadOptions& options,
-                                        bool streamed);
+                                        bool streamed) {
+  return std::make_unique<RowSource<T>>(spec, options, streamed);
+}
 
 // The rows [first, end) of `a`, their columns those of `a`.
 template <typename T>
 Csr<T> slice_of(const Csr<T>& a, Index first, Index end);
 
-extern template std::unique_ptr<RowSource<float>> open_rows(const std::string&, const LoadOptions&,
-                                                            bool);
-extern template std::unique_ptr<RowSource<double>> open_rows(const std::string&, const LoadOptions&,
-                                                             bool);
+extern template class RowSource<float>;
+extern template class RowSource<double>;
 extern template Csr<float> slice_of(const Csr<float>&, Index, Index);
 extern template Csr<double> slice_of(const Csr<double>&, Index, Index);
 

@@ -9,9 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "sparse/bsr.hpp"
 #include "sparse/catalogue.hpp"
 #include "sparse/text.hpp"
 
@@ -65,8 +63,7 @@ void print_source(std::ostream& out, const MatrixSource& source) {
   out << wrapped(source.detail, "    ") << "\n\n";
 }
 
-template <typename T>
-void print_statistics(std::ostream& out, const Matrix<T>& matrix) {
+void print_statistics(std::ostream& out, const Matrix<double>& matrix) {
   const Statistics s = compute_statistics(matrix.csr);
   const auto line = [&out](const char* what, const std::string& value,
                            const std::string& remark = {}) {
@@ -92,40 +89,7 @@ void print_statistics(std::ostream& out, const Matrix<T>& matrix) {
   if (matrix.non_finite) line("not finite", with_commas(matrix.non_finite), "NaN or infinite");
 }
 
-// Rows whose lengths are from `low` to `high`.
-struct LengthBin {
-  long long low, high;
-  Index rows = 0;
-  Index nnz = 0;
-};
-
-// Rows by length in bins 0, 1, 2, 3-4, 5-8, 9-16 and so on, from the first to the last that has
-// any.
-template <typename T>
-std::vector<LengthBin> row_length_bins(const Csr<T>& csr) {
-  std::vector<LengthBin> bins;
-  for (int b = 0; b < 33; ++b) {
-    if (b < 3) {
-      bins.push_back({b, b});
-    } else {
-      bins.push_back({(1ll << (b - 2)) + 1, 1ll << (b - 1)});
-    }
-  }
-  for (Index row = 0; row < csr.rows; ++row) {
-    const Index length = csr.row_length(row);
-    LengthBin& bin = *std::partition_point(
-        bins.begin(), bins.end(), [length](const LengthBin& b) { return b.high < length; });
-    ++bin.rows;
-    bin.nnz += length;
-  }
-  const auto has_rows = [](const LengthBin& bin) { return bin.rows > 0; };
-  const auto first = std::find_if(bins.begin(), bins.end(), has_rows);
-  const auto last = std::find_if(bins.rbegin(), bins.rend(), has_rows).base();
-  return first < last ? std::vector<LengthBin>(first, last) : std::vector<LengthBin>();
-}
-
-template <typename T>
-void print_histogram(std::ostream& out, const Csr<T>& csr, Charset charset) {
+void print_histogram(std::ostream& out, const Csr<double>& csr, Charset charset) {
   constexpr Index kBarWidth = 30;
   const std::vector<LengthBin> bins = row_length_bins(csr);
   if (bins.empty()) return;
@@ -153,19 +117,6 @@ void print_histogram(std::ostream& out, const Csr<T>& csr, Charset charset) {
   }
 }
 
-// How many nonzeros fall on each dot of a picture of `width` x `height` dots.
-template <typename T>
-std::vector<Index> count_on_grid(const Csr<T>& csr, Index width, Index height) {
-  std::vector<Index> counts(static_cast<std::size_t>(width) * height);
-  for (Index row = 0; row < csr.rows; ++row) {
-    Index* line = counts.data() + static_cast<long long>(row) * height / csr.rows * width;
-    for (Index k = csr.row_offsets[row]; k < csr.row_offsets[row + 1]; ++k) {
-      ++line[static_cast<long long>(csr.column_indices[k]) * width / csr.cols];
-    }
-  }
-  return counts;
-}
-
 // A character cell is about twice as high as wide; braille splits it into 2 x 4 square dots.
 constexpr Index kDotsAcross = 2, kDotsDown = 4;
 
@@ -175,91 +126,117 @@ std::string utf8_braille(unsigned dots) {
           static_cast<char>(0x80 | (code & 0x3F))};
 }
 
-// Where the nonzeros are. Braille dots, half-toned where most of the picture would be black; in
-// ASCII a letter for each cell, the denser the heavier.
-template <typename T>
-void print_picture(std::ostream& out, const Csr<T>& csr, Charset charset) {
-  if (csr.nnz() == 0) return;
-  constexpr Index kLines = 24, kColumns = 72;
-  const bool unicode = charset == Charset::kUnicode;
-  const double aspect = static_cast<double>(csr.cols) / static_cast<double>(csr.rows);
+constexpr Index kLines = 24, kColumns = 72;
 
-  // Small matrices have two characters for a position, others as many dots as keep them in shape.
-  const bool small = csr.rows <= kLines && csr.cols <= kColumns / 2;
+// A picture's size in characters.
+struct PictureSize {
   Index columns, lines;
-  bool to_scale = true;
-  if (small) {
-    columns = 2 * csr.cols - 1;
-    lines = csr.rows;
-  } else {
-    lines = kLines;
-    columns = static_cast<Index>(std::min(2.0 * kLines * aspect, 1e6));
-    if (columns > kColumns) {
-      columns = kColumns;
-      lines = static_cast<Index>(kColumns / 2 / aspect);
-    }
-    to_scale = lines >= 4 && columns >= 8;
-    lines = std::max(lines, std::min(4, (csr.rows + kDotsDown - 1) / kDotsDown));
-    columns = std::max(columns, std::min(8, (csr.cols + kDotsAcross - 1) / kDotsAcross));
-  }
-  const std::string edge = repeated(unicode ? "─" : "-", columns);
-  const char* side = unicode ? "│" : "|";
-  const std::string margin = "    ";
-  out << '\n' << margin << (unicode ? "┌" : "+") << edge << (unicode ? "┐" : "+") << '\n';
+  bool small;  // two characters for a position
+  bool to_scale;
+};
 
-  if (small) {
-    const std::vector<Index> counts = count_on_grid(csr, csr.cols, csr.rows);
-    for (Index row = 0; row < csr.rows; ++row) {
-      out << margin << side;
-      for (Index col = 0; col < csr.cols; ++col) {
-        const bool filled = counts[row * csr.cols + col] > 0;
-        out << (col ? " " : "") << (filled ? (unicode ? "●" : "#") : (unicode ? "·" : "."));
-      }
-      out << side << '\n';
-    }
-  } else {
-    const Index width = std::min(columns * (unicode ? kDotsAcross : 1), csr.cols);
-    const Index height = std::min(lines * (unicode ? kDotsDown : 1), csr.rows);
-    const std::vector<Index> counts = count_on_grid(csr, width, height);
+// Small matrices have two characters for a position, others as many dots as keep them in shape.
+PictureSize picture_size(const Csr<double>& csr) {
+  if (csr.rows <= kLines && csr.cols <= kColumns / 2) {
+    return {2 * csr.cols - 1, csr.rows, true, true};
+  }
+  const double aspect = static_cast<double>(csr.cols) / static_cast<double>(csr.rows);
+  Index lines = kLines;
+  auto columns = static_cast<Index>(std::min(2.0 * kLines * aspect, 1e6));
+  if (columns > kColumns) {
+    columns = kColumns;
+    lines = static_cast<Index>(kColumns / 2 / aspect);
+  }
+  return {std::max(columns, std::min(8, (csr.cols + kDotsAcross - 1) / kDotsAcross)),
+          std::max(lines, std::min(4, (csr.rows + kDotsDown - 1) / kDotsDown)), false,
+          lines >= 4 && columns >= 8};
+}
+
+std::string line_of_positions(const Csr<double>& csr, Index row, bool unicode) {
+  std::vector<bool> filled(static_cast<std::size_t>(csr.cols));
+  for (Index k = csr.row_offsets[row]; k < csr.row_offsets[row + 1]; ++k) {
+    filled[csr.column_indices[k]] = true;
+  }
+  std::string line;
+  for (std::size_t column = 0; column < filled.size(); ++column) {
+    if (column > 0) line += ' ';
+    line += filled[column] ? (unicode ? "●" : "#") : (unicode ? "·" : ".");
+  }
+  return line;
+}
+
+// The nonzeros counted on a grid of dots, one per character or, in braille, eight.
+class Dots {
+ public:
+  Dots(const Csr<double>& csr, const PictureSize& size, bool unicode)
+      : width_(std::min(size.columns * (unicode ? kDotsAcross : 1), csr.cols)),
+        height_(std::min(size.lines * (unicode ? kDotsDown : 1), csr.rows)),
+        counts_(count_on_grid(csr, width_, height_)) {
     const auto filled = static_cast<double>(
-        std::count_if(counts.begin(), counts.end(), [](Index c) { return c > 0; }));
-    const double mean = static_cast<double>(csr.nnz()) / filled;  // of the dots that have any
-    const double fill = filled / static_cast<double>(counts.size());
+        std::count_if(counts_.begin(), counts_.end(), [](Index c) { return c > 0; }));
+    mean_ = static_cast<double>(csr.nnz()) / filled;
+    fill_ = filled / static_cast<double>(counts_.size());
+  }
+
+  std::string braille(Index line, Index column) const {
     // Ordered dither (Bayer, 1973): a dot is lit when its count exceeds a threshold that varies
     // over a 4 x 4 tile, the lower the emptier the picture, so that single diagonals stay whole.
     constexpr int kBayer[4][4] = {{0, 8, 2, 10}, {12, 4, 14, 6}, {3, 11, 1, 9}, {15, 7, 13, 5}};
     constexpr unsigned kDotBits[kDotsDown][kDotsAcross] = {
         {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
-    for (Index line = 0; line < lines; ++line) {
-      out << margin << side;
-      for (Index column = 0; column < columns; ++column) {
-        if (unicode) {
-          unsigned dots = 0;
-          for (Index y = 0; y < kDotsDown; ++y) {
-            for (Index x = 0; x < kDotsAcross; ++x) {
-              const Index dot_y = line * kDotsDown + y, dot_x = column * kDotsAcross + x;
-              const double threshold = 2 * fill * mean * (kBayer[dot_y % 4][dot_x % 4] + 0.5) / 16;
-              const bool inside = dot_y < height && dot_x < width;
-              const Index count = inside ? counts[dot_y * width + dot_x] : 0;
-              if (count > 0 && count >= threshold) dots |= kDotBits[y][x];
-            }
-          }
-          out << (dots ? utf8_braille(dots) : " ");
-        } else {
-          const bool inside = line < height && column < width;
-          const Index count = inside ? counts[line * width + column] : 0;
-          out << (count == 0         ? ' '
-                  : count < mean / 4 ? '.'
-                  : count < mean / 2 ? ':'
-                  : count < 2 * mean ? '+'
-                                     : '#');
-        }
+    unsigned dots = 0;
+    for (Index y = 0; y < kDotsDown; ++y) {
+      for (Index x = 0; x < kDotsAcross; ++x) {
+        const Index dot_y = line * kDotsDown + y, dot_x = column * kDotsAcross + x;
+        const double threshold = 2 * fill_ * mean_ * (kBayer[dot_y % 4][dot_x % 4] + 0.5) / 16;
+        const Index count = at(dot_y, dot_x);
+        if (count > 0 && count >= threshold) dots |= kDotBits[y][x];
       }
-      out << side << '\n';
     }
+    return dots ? utf8_braille(dots) : " ";
+  }
+
+  std::string letter(Index line, Index column) const {
+    const Index count = at(line, column);
+    if (count == 0) return " ";
+    return count < mean_ / 4 ? "." : count < mean_ / 2 ? ":" : count < 2 * mean_ ? "+" : "#";
+  }
+
+ private:
+  Index at(Index y, Index x) const {
+    return y < height_ && x < width_ ? counts_[y * width_ + x] : 0;
+  }
+
+  Index width_, height_;
+  std::vector<Index> counts_;
+  double mean_ = 0;  // of the dots that have any
+  double fill_ = 0;  // part of the dots that have any
+};
+
+// Where the nonzeros are. Braille dots, half-toned where most of the picture would be black; in
+// ASCII a letter for each cell, the denser the heavier.
+void print_picture(std::ostream& out, const Csr<double>& csr, Charset charset) {
+  if (csr.nnz() == 0) return;
+  const bool unicode = charset == Charset::kUnicode;
+  const PictureSize size = picture_size(csr);
+  const Dots dots(csr, size, unicode);
+  const std::string edge = repeated(unicode ? "─" : "-", size.columns);
+  const char* side = unicode ? "│" : "|";
+  const std::string margin = "    ";
+  out << '\n' << margin << (unicode ? "┌" : "+") << edge << (unicode ? "┐" : "+") << '\n';
+  for (Index line = 0; line < size.lines; ++line) {
+    out << margin << side;
+    if (size.small) {
+      out << line_of_positions(csr, line, unicode);
+    } else {
+      for (Index column = 0; column < size.columns; ++column) {
+        out << (unicode ? dots.braille(line, column) : dots.letter(line, column));
+      }
+    }
+    out << side << '\n';
   }
   out << margin << (unicode ? "└" : "+") << edge << (unicode ? "┘" : "+") << '\n';
-  if (!to_scale) out << margin << "not to scale\n";
+  if (!size.to_scale) out << margin << "not to scale\n";
 }
 
 }  // namespace
@@ -306,6 +283,39 @@ Statistics compute_statistics(const Csr<T>& csr) {
   return s;
 }
 
+std::vector<LengthBin> row_length_bins(const Csr<double>& csr) {
+  std::vector<LengthBin> bins;
+  for (int b = 0; b < 33; ++b) {
+    if (b < 3) {
+      bins.push_back({b, b});
+    } else {
+      bins.push_back({(1ll << (b - 2)) + 1, 1ll << (b - 1)});
+    }
+  }
+  for (Index row = 0; row < csr.rows; ++row) {
+    const Index length = csr.row_length(row);
+    LengthBin& bin = *std::partition_point(
+        bins.begin(), bins.end(), [length](const LengthBin& b) { return b.high < length; });
+    ++bin.rows;
+    bin.nnz += length;
+  }
+  const auto has_rows = [](const LengthBin& bin) { return bin.rows > 0; };
+  const auto first = std::find_if(bins.begin(), bins.end(), has_rows);
+  const auto last = std::find_if(bins.rbegin(), bins.rend(), has_rows).base();
+  return first < last ? std::vector<LengthBin>(first, last) : std::vector<LengthBin>();
+}
+
+std::vector<Index> count_on_grid(const Csr<double>& csr, Index width, Index height) {
+  std::vector<Index> counts(static_cast<std::size_t>(width) * height);
+  for (Index row = 0; row < csr.rows; ++row) {
+    Index* line = counts.data() + static_cast<long long>(row) * height / csr.rows * width;
+    for (Index k = csr.row_offsets[row]; k < csr.row_offsets[row + 1]; ++k) {
+      ++line[static_cast<long long>(csr.column_indices[k]) * width / csr.cols];
+    }
+  }
+  return counts;
+}
+
 Charset terminal_charset() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(variable);
@@ -320,60 +330,14 @@ Charset terminal_charset() {
   return Charset::kAscii;
 }
 
-template <typename T>
-void print_info(std::ostream& out, const Matrix<T>& matrix, Charset charset) {
+void print_info(std::ostream& out, const Matrix<double>& matrix, Charset charset) {
   print_source(out, matrix.source);
   print_statistics(out, matrix);
   print_histogram(out, matrix.csr, charset);
   print_picture(out, matrix.csr, charset);
 }
 
-template <typename T>
-void print_info_json(std::ostream& out, const Matrix<T>& matrix) {
-  constexpr Index kCells = 200;
-  const Statistics s = compute_statistics(matrix.csr);
-  const Index lines = std::min(s.rows, kCells), columns = std::min(s.cols, kCells);
-  const std::vector<Index> counts = count_on_grid(matrix.csr, columns, lines);
-  nlohmann::ordered_json cells = nlohmann::ordered_json::array();
-  for (Index line = 0; line < lines; ++line) {
-    for (Index column = 0; column < columns; ++column) {
-      const Index count = counts[line * columns + column];
-      if (count > 0) cells.push_back({line, column, count});
-    }
-  }
-  nlohmann::ordered_json row_lengths = nlohmann::ordered_json::array();
-  for (const LengthBin& bin : row_length_bins(matrix.csr)) {
-    if (bin.rows > 0) row_lengths.push_back({bin.low, bin.high, bin.rows, bin.nnz});
-  }
-  const nlohmann::ordered_json info{
-      {"matrix",
-       {{"name", matrix.source.name},
-        {"source", to_string(matrix.source.origin)},
-        {"detail", matrix.source.detail},
-        {"rows", s.rows},
-        {"cols", s.cols},
-        {"nnz", s.nnz}}},
-      {"min_row", s.min_row},
-      {"max_row", s.max_row},
-      {"min_col", s.min_col},
-      {"max_col", s.max_col},
-      {"mean_row", s.mean_row},
-      {"stddev_row", s.stddev_row},
-      {"empty_rows", s.empty_rows},
-      {"bandwidth", s.bandwidth},
-      {"diagonals", s.diagonals},
-      {"block", best_block(matrix.csr)},
-      {"dispersion", s.dispersion},
-      {"row_lengths", row_lengths},
-      {"picture", {{"lines", lines}, {"columns", columns}, {"cells", cells}}}};
-  out << info.dump() << '\n';
-}
-
 template Statistics compute_statistics(const Csr<float>&);
 template Statistics compute_statistics(const Csr<double>&);
-template void print_info(std::ostream&, const Matrix<float>&, Charset);
-template void print_info(std::ostream&, const Matrix<double>&, Charset);
-template void print_info_json(std::ostream&, const Matrix<float>&);
-template void print_info_json(std::ostream&, const Matrix<double>&);
 
 }  // namespace spmv

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ostream>
+#include <vector>
 
 #include "sparse/load.hpp"
 #include "sparse/matrix.hpp"
@@ -36,20 +37,24 @@ Charset terminal_charset();
 
 // For `spmv info`: statistics, source in words, a histogram of row lengths, a picture of where the
 // nonzeros are. At most 80 columns wide.
-template <typename T>
-void print_info(std::ostream& out, const Matrix<T>& matrix, Charset charset = terminal_charset());
+void print_info(std::ostream& out, const Matrix<double>& matrix,
+                Charset charset = terminal_charset());
 
-// The same for a program: one line of JSON. `row_lengths` lists the histogram's bins that hold
-// rows, as [shortest, longest, rows, nonzeros]; `picture` the cells of a grid of at most 200 x 200
-// that hold nonzeros, as [line, column, nonzeros].
-template <typename T>
-void print_info_json(std::ostream& out, const Matrix<T>& matrix);
+// Rows whose lengths are from `low` to `high`.
+struct LengthBin {
+  long long low, high;
+  Index rows = 0;
+  Index nnz = 0;
+};
+
+// Rows by length in bins 0, 1, 2, 3-4, 5-8, 9-16 and so on, from the first to the last that has
+// any.
+std::vector<LengthBin> row_length_bins(const Csr<double>& csr);
+
+// How many nonzeros fall on each dot of a picture of `width` x `height` dots.
+std::vector<Index> count_on_grid(const Csr<double>& csr, Index width, Index height);
 
 extern template Statistics compute_statistics(const Csr<float>&);
 extern template Statistics compute_statistics(const Csr<double>&);
-extern template void print_info(std::ostream&, const Matrix<float>&, Charset);
-extern template void print_info(std::ostream&, const Matrix<double>&, Charset);
-extern template void print_info_json(std::ostream&, const Matrix<float>&);
-extern template void print_info_json(std::ostream&, const Matrix<double>&);
 
 }  // namespace spmv

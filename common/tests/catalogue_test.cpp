@@ -1,9 +1,6 @@
 #include "sparse/catalogue.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -19,6 +16,7 @@
 #include "sparse/statistics.hpp"
 #include "sparse/text.hpp"
 #include "tests/catch.hpp"
+#include "tests/scratch.hpp"
 
 namespace {
 
@@ -37,45 +35,24 @@ using spmv::MatrixSource;
 using spmv::Statistics;
 
 // An empty data directory, that load_matrix looks into while this lives.
-class DataDirectory {
+class DataDirectory : public spmv::test::ScratchDirectory {
  public:
-  DataDirectory() {
-    std::string pattern = (fs::temp_directory_path() / "catalogue_test.XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-    if (const char* old = std::getenv("SPMV_DATA")) old_ = old;
-    setenv("SPMV_DATA", path_.c_str(), 1);
-  }
-  DataDirectory(const DataDirectory&) = delete;
-  DataDirectory& operator=(const DataDirectory&) = delete;
-  ~DataDirectory() {
-    old_.empty() ? unsetenv("SPMV_DATA") : setenv("SPMV_DATA", old_.c_str(), 1);
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-
   // A 2 x 3 matrix whose one value tells files apart, unless `body` is given.
   fs::path write(const std::string& name, int value, const std::string& body = {}) const {
-    const fs::path path = path_ / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream file(path);
-    file << "%%MatrixMarket matrix coordinate real general\n";
-    file << (body.empty() ? "2 3 1\n2 3 " + std::to_string(value) + "\n" : body);
-    return path;
+    const fs::path file = *this / name;
+    fs::create_directories(file.parent_path());
+    spmv::test::write_bytes(
+        file, "%%MatrixMarket matrix coordinate real general\n" +
+                  (body.empty() ? "2 3 1\n2 3 " + std::to_string(value) + "\n" : body));
+    return file;
   }
 
  private:
-  fs::path path_;
-  std::string old_;
+  spmv::test::EnvironmentVariable variable_{"SPMV_DATA", path().c_str()};
 };
 
 std::string error_of(const std::string& spec) {
-  try {
-    load_matrix<double>(spec);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+  return spmv::test::error_of([&] { load_matrix<double>(spec); });
 }
 
 int count_in(unsigned paper) {

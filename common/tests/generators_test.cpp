@@ -15,6 +15,7 @@
 #include "sparse/stand_in.hpp"
 #include "sparse/statistics.hpp"
 #include "tests/catch.hpp"
+#include "tests/scratch.hpp"
 
 namespace {
 
@@ -85,12 +86,7 @@ bool structure_is_symmetric(const Csr<double>& csr) {
 }
 
 std::string error_of(const std::string& spec, std::uint64_t memory_limit = ~0ull) {
-  try {
-    generate<double>(spec, memory_limit);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+  return spmv::test::error_of([&] { generate<double>(spec, memory_limit); });
 }
 
 // Every generator at a size that is not a multiple of anything, and at the edges of its sizes.

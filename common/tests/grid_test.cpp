@@ -8,6 +8,7 @@
 #include "sparse/generators.hpp"
 #include "sparse/rng.hpp"
 #include "tests/catch.hpp"
+#include "tests/scratch.hpp"
 
 using namespace spmv;
 
@@ -107,13 +108,8 @@ TEST_CASE("structured grids couple what their stencil and boundary say", "[gener
 
 TEST_CASE("a grid's size is checked with the couplings of its boundary", "[generators][grid]") {
   const auto bytes_asked = [](const std::string& spec) {
-    try {
-      generate<double>(spec, 0);
-    } catch (const InputError& error) {
-      const std::string what = error.what();
-      return what.substr(what.find("needs"), what.find(" of memory") - what.find("needs"));
-    }
-    return std::string();
+    const std::string what = test::error_of([&] { generate<double>(spec, 0); });
+    return what.substr(what.find("needs"), what.find(" of memory") - what.find("needs"));
   };
   // 12 bytes per coupling of unknowns, 4 per row and 4 more.
   CHECK(bytes_asked("stencil2d:10000x10,boundary=drop") == "needs 5.9 MiB");

@@ -30,6 +30,7 @@
 #include "sparse/text_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/matrix_text.hpp"
+#include "tests/scratch.hpp"
 
 namespace {
 
@@ -37,40 +38,16 @@ using spmv::ComplexPart;
 using spmv::Coo;
 using spmv::Csr;
 using spmv::Index;
-using spmv::InputError;
 using spmv::LoadOptions;
 using spmv::read_matrix_market;
 using spmv::test::gzip;
 using spmv::test::parse;
+using spmv::test::ScratchDirectory;
+using spmv::test::write_bytes;
 
 namespace fs = std::filesystem;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// A directory that is gone when the test is.
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string pattern = (fs::temp_directory_path() / "matrix_market_test.XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-void write_bytes(const fs::path& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
 
 struct Entry {
   Index row;
@@ -130,12 +107,7 @@ void check_entries(const std::string& text, Index rows, Index cols,
 
 template <typename T = double>
 std::string message_of(std::string_view text, const LoadOptions& options = {}) {
-  try {
-    parse<T>(text, options);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+  return spmv::test::error_of([&] { parse<T>(text, options); });
 }
 
 std::string banner(const char* format, const char* field, const char* symmetry) {
@@ -483,13 +455,8 @@ TEST_CASE("a text in pieces", "[matrix_market]") {
 
 TEST_CASE("what cannot be opened as a file", "[matrix_market]") {
   const ScratchDirectory scratch;
-  const auto message = [](const fs::path& path) -> std::string {
-    try {
-      read_matrix_market<double>(path);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "no error";
+  const auto message = [](const fs::path& path) {
+    return spmv::test::error_of([&] { read_matrix_market<double>(path); });
   };
   const fs::path missing = scratch / "missing.mtx";
   CHECK(message(missing) == missing.string() + ": no such file; check the path");
@@ -545,13 +512,8 @@ TEST_CASE("malformed files are refused with one line that helps", "[matrix_marke
     LoadOptions options;
     options.memory_limit_bytes = 16 << 20;
     if (name.starts_with("real_part_")) options.complex_part = ComplexPart::kReal;
-    const auto message = [&]<typename T>(T) -> std::string {
-      try {
-        read_matrix_market<T>(corpus / name, options);
-      } catch (const InputError& error) {
-        return error.what();
-      }
-      return "no error";
+    const auto message = [&]<typename T>(T) {
+      return spmv::test::error_of([&] { read_matrix_market<T>(corpus / name, options); });
     };
     for (const std::size_t chunk_bytes : {0, 1, 9}) {
       options.chunk_bytes = chunk_bytes;

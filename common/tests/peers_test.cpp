@@ -6,18 +6,14 @@
 #include "sparse/matrix.hpp"
 #include "tests/catch.hpp"
 #include "tests/kernel_suite.hpp"
+#include "tests/scratch.hpp"
 
 using namespace spmv;
 
 namespace {
 
 std::string error_for(const std::string& patterns) {
-  try {
-    find_kernels(patterns);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { find_kernels(patterns); });
 }
 
 }  // namespace

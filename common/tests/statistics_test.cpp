@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "harness/records.hpp"
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
 #include "tests/catch.hpp"
+#include "tests/scratch.hpp"
 
 namespace {
 
@@ -23,33 +25,13 @@ using spmv::load_matrix;
 using spmv::Matrix;
 using spmv::MatrixSource;
 using spmv::Statistics;
+using spmv::test::EnvironmentVariable;
 
-template <typename T>
-std::string info(const Matrix<T>& matrix, Charset charset) {
+std::string info(const Matrix<double>& matrix, Charset charset) {
   std::ostringstream out;
   print_info(out, matrix, charset);
   return out.str();
 }
-
-// Sets an environment variable while it lives, or unsets it for a null value.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) {
-    if (const char* old = std::getenv(name)) {
-      had_value_ = true;
-      old_ = old;
-    }
-    value ? setenv(name, value, 1) : unsetenv(name);
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-  ~Environment() { had_value_ ? setenv(name_, old_.c_str(), 1) : unsetenv(name_); }
-
- private:
-  const char* name_;
-  bool had_value_ = false;
-  std::string old_;
-};
 
 // Characters, not bytes.
 std::size_t display_width(const std::string& line) {
@@ -159,7 +141,6 @@ TEST_CASE("info of a small matrix", "[statistics]") {
     +-----------+
 )";
   CHECK(info(load_matrix<double>("stencil2d:3x2"), Charset::kAscii) == expected);
-  CHECK(info(load_matrix<float>("stencil2d:3x2"), Charset::kAscii) == expected);
 }
 
 TEST_CASE("info says where a matrix comes from and what is odd about it", "[statistics]") {
@@ -194,7 +175,7 @@ TEST_CASE("info fits into 80 columns, whatever the shape", "[statistics]") {
         "rmat:scale=12", "banded:100000", "random:100x3000", "random:3000x100"}) {
     for (const Charset charset : {Charset::kAscii, Charset::kUnicode}) {
       CAPTURE(spec);
-      std::istringstream lines(info(load_matrix<float>(spec), charset));
+      std::istringstream lines(info(load_matrix<double>(spec), charset));
       std::size_t most_lines = 0;
       for (std::string line; std::getline(lines, line); ++most_lines) {
         CAPTURE(line);
@@ -210,26 +191,26 @@ TEST_CASE("info fits into 80 columns, whatever the shape", "[statistics]") {
 }
 
 TEST_CASE("the picture shows where the nonzeros are", "[statistics]") {
-  const std::string diagonal = info(load_matrix<float>("diagonal:960"), Charset::kUnicode);
+  const std::string diagonal = info(load_matrix<double>("diagonal:960"), Charset::kUnicode);
   CHECK(diagonal.find("│⠑⢄                                              │") != std::string::npos);
   CHECK(diagonal.find("│                                              ⠑⢄│") != std::string::npos);
-  CHECK(info(load_matrix<float>("diagonal:2"), Charset::kUnicode).find("│● ·│\n    │· ●│") !=
+  CHECK(info(load_matrix<double>("diagonal:2"), Charset::kUnicode).find("│● ·│\n    │· ●│") !=
         std::string::npos);
-  CHECK(info(load_matrix<float>("random:1000000x3"), Charset::kAscii).find("not to scale") !=
+  CHECK(info(load_matrix<double>("random:1000000x3"), Charset::kAscii).find("not to scale") !=
         std::string::npos);
 }
 
 TEST_CASE("the character set follows the locale", "[statistics]") {
-  const Environment no_all("LC_ALL", nullptr), no_ctype("LC_CTYPE", nullptr);
+  const EnvironmentVariable no_all("LC_ALL", nullptr), no_ctype("LC_CTYPE", nullptr);
   {
-    const Environment lang("LANG", "en_US.UTF-8");
+    const EnvironmentVariable lang("LANG", "en_US.UTF-8");
     CHECK(spmv::terminal_charset() == Charset::kUnicode);
-    const Environment ctype("LC_CTYPE", "C.utf8");
+    const EnvironmentVariable ctype("LC_CTYPE", "C.utf8");
     CHECK(spmv::terminal_charset() == Charset::kUnicode);
-    const Environment all("LC_ALL", "C");  // the first that is set decides
+    const EnvironmentVariable all("LC_ALL", "C");  // the first that is set decides
     CHECK(spmv::terminal_charset() == Charset::kAscii);
   }
-  const Environment lang("LANG", nullptr);
+  const EnvironmentVariable lang("LANG", nullptr);
   CHECK(spmv::terminal_charset() == Charset::kAscii);
 }
 
@@ -257,9 +238,7 @@ TEST_CASE("info in JSON: the histogram's bins that hold rows, and where the nonz
   }
   Matrix<double> matrix;
   matrix.csr = spmv::to_csr(coo);
-  std::ostringstream out;
-  print_info_json(out, matrix);
-  const std::string text = out.str();
+  const std::string text = spmv::info_as_json(matrix);
   CHECK(text.find(R"("row_lengths":[[0,0,1,0],[1,1,1,1],[2,2,1,2],[3,4,1,3],[9,16,1,9]])") !=
         std::string::npos);
   CHECK(text.find(R"("picture":{"lines":5,"columns":9,"cells":[[1,0,1],[2,0,1],[2,1,1])") !=

@@ -12,13 +12,13 @@
 #include "sparse/catalogue.hpp"
 #include "sparse/generators.hpp"
 #include "tests/catch.hpp"
+#include "tests/scratch.hpp"
 
 namespace {
 
 using spmv::Csr;
 using spmv::generate;
 using spmv::Index;
-using spmv::InputError;
 
 // --- The definition, a second time ---------------------------------------------------------------
 
@@ -156,12 +156,7 @@ void check_rates(const Csr<T>& transposed) {
 }
 
 std::string error_of(const std::string& spec, std::uint64_t memory_limit = ~0ull) {
-  try {
-    generate<double>(spec, memory_limit);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+  return spmv::test::error_of([&] { generate<double>(spec, memory_limit); });
 }
 
 }  // namespace
