@@ -1,25 +1,17 @@
 #!/usr/bin/env bash
 # Builds notice what has changed, say how far they are, and end with what the program said: in a step of two files
 # around the real build.mk and stage.mk, which is moved, copied and unpacked elsewhere, with all that was built in it.
-set -u
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 cd "$(dirname "$0")/../.." || exit 1
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
 
 run() { make -C "$1/01_answer" run BACKEND=cpu COUNT=0 CXX="${CXX:-g++}" >"$scratch/log" 2>&1; }
 
-# expect NAME STATUS DIRECTORY: the step there builds, and its program ends with STATUS.
-expect() {
+# ends_with NAME STATUS DIRECTORY: the step there builds, and its program ends with STATUS.
+ends_with() {
   local got=0
-  run "$3" && got=0 || got=1
-  if [ $got = "$2" ] && { [ $got = 0 ] || grep -q 'the answer is wrong' "$scratch/log"; }; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1: ended with $got, expected $2"
-    tail -n 20 "$scratch/log"
-  fi
+  run "$3" || got=1
+  [ $got = "$2" ] && { [ $got = 0 ] || grep -q 'the answer is wrong' "$scratch/log"; }
+  count "$1: ended with $got, expected $2" $?
 }
 
 answer() { echo "inline int answer() { return $2; }" >"$1/01_answer/answer.cuh"; }
@@ -39,49 +31,44 @@ printf '%s\n' '#include <cstdio>' 'int of_step();' 'int main() {' \
   >"$tree/common/harness/main.cpp"
 
 answer "$tree" 42
-expect 'the right one' 0 "$tree"
+ends_with 'the right one' 0 "$tree"
 answer "$tree" 41
-expect 'broken where it was built' 1 "$tree"
+ends_with 'broken where it was built' 1 "$tree"
 answer "$tree" 42
-expect 'mended' 0 "$tree"
+ends_with 'mended' 0 "$tree"
 
 mv "$tree" "$scratch/moved"
 answer "$scratch/moved" 41
-expect 'broken after it was moved' 1 "$scratch/moved"
+ends_with 'broken after it was moved' 1 "$scratch/moved"
 answer "$scratch/moved" 42
-expect 'mended after it was moved' 0 "$scratch/moved"
+ends_with 'mended after it was moved' 0 "$scratch/moved"
 
 cp -a "$scratch/moved" "$scratch/copy"  # with the dates of the files; the original stays
 answer "$scratch/copy" 41
-expect 'broken in a copy' 1 "$scratch/copy"
-expect 'the original of the copy' 0 "$scratch/moved"
+ends_with 'broken in a copy' 1 "$scratch/copy"
+ends_with 'the original of the copy' 0 "$scratch/moved"
 
 mkdir "$scratch/unpacked"
 tar cf - -C "$scratch/moved" . | tar xf - -C "$scratch/unpacked"
 answer "$scratch/unpacked" 41
-expect 'broken where it was unpacked' 1 "$scratch/unpacked"
+ends_with 'broken where it was unpacked' 1 "$scratch/unpacked"
 
 # A file out of an archive over the one that was compiled: its date is that of its packing.
 answer "$scratch/moved" 41
 touch -d '2020-01-01' "$scratch/moved/01_answer/answer.cuh"
 tar cf "$scratch/old.tar" -C "$scratch/moved" 01_answer/answer.cuh
 answer "$scratch/moved" 42
-expect 'before the archive' 0 "$scratch/moved"
+ends_with 'before the archive' 0 "$scratch/moved"
 sleep 1.1  # as fine as some file systems' dates are
 tar xf "$scratch/old.tar" -C "$scratch/moved"
-expect 'broken by a file from an archive, older than what was built' 1 "$scratch/moved"
+ends_with 'broken by a file from an archive, older than what was built' 1 "$scratch/moved"
 
 # ends NAME PATTERN COMMAND...: the command fails, its last line matches, and make says nothing of its own
 # but the directory in which it began.
 ends() {
   "${@:3}" >"$scratch/log" 2>&1
-  if [ $? != 0 ] && tail -n 1 "$scratch/log" | grep -Eq "$2" && ! grep -q '\*\*\*' "$scratch/log"; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1"
-    tail -n 20 "$scratch/log"
-  fi
+  [ $? != 0 ] && tail -n 1 "$scratch/log" | grep -Eq "$2" && ! grep -q '\*\*\*' "$scratch/log"
+  count "$1" $?
 }
 
 fails=(env --default-signal=QUIT make -C "$scratch/moved/01_answer" run BACKEND=cpu COUNT=0 CXX="${CXX:-g++}")
@@ -89,24 +76,18 @@ ends 'a program that fails' '^the answer is wrong$' "${fails[@]}"
 ends 'the same with other jobs' '^the answer is wrong$' "${fails[@]}" -j 3
 ends 'a profile of the CUDA backend' '^error: PROFILE=1: .* BACKEND=cpu PROFILE=1$' "${fails[@]}" PROFILE=1 BACKEND=cuda NVCC=true
 ends 'no such backend' '^error: BACKEND=gpu: give cpu or cuda$' "${fails[@]}" BACKEND=gpu
-(trap '' QUIT && expect 'a failure where make ignores the signal' 1 "$scratch/moved" && exit $failed) || failed=$((failed + 1))
+(trap '' QUIT && ends_with 'a failure where make ignores the signal' 1 "$scratch/moved" && exit $failed) || failed=$((failed + 1))
 rm -rf "$scratch/moved/build/cpu"*
 answer "$scratch/moved" 42
-expect 'a new build' 0 "$scratch/moved"
+ends_with 'a new build' 0 "$scratch/moved"
 mv "$scratch/log" "$scratch/build"
 case ${CXX:-g++} in g++*)
   # -H lists what is read, precompiled headers with a !.
   rm -rf "$scratch/moved/build/cpu"*
   CXXFLAGS='-O2 -g1 -H' run "$scratch/moved"
-  if [ "$(grep -c '^! .*/precompiled.hpp.gch/' "$scratch/log")" = 2 ]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo 'FAILED: the precompiled headers are not used'
-    grep '^[!x] ' "$scratch/log"
-  fi ;;
+  [ "$(grep -c '^! .*/precompiled.hpp.gch/' "$scratch/log")" = 2 ]
+  count 'the precompiled headers are used' $? ;;
 esac
 ends 'its progress' '^  compile 4/4 ' bash -c 'grep "^  compile" "$0" | sort; false' "$scratch/build"
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+summary

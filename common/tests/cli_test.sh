@@ -1,39 +1,8 @@
 #!/usr/bin/env bash
 # The programs as a user meets them: exit status, messages, records.
 #   cli_test.sh SPMV BROKEN_SPMV
-set -u
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 spmv=$1 broken=$2
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
-
-# expect NAME STATUS PATTERN COMMAND...: the command ends with STATUS, and a line of what it prints
-# on either stream matches the extended regular expression PATTERN.
-expect() {
-  local name=$1 status=$2 pattern=$3 got
-  shift 3
-  "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
-  got=$?
-  if [ $got = "$status" ] && cat "$scratch/out" "$scratch/err" | grep -Eq -- "$pattern"; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $name: status $got, expected $status and a line like: $pattern"
-    cat "$scratch/out" "$scratch/err" | head -20
-  fi
-}
-
-# holds NAME COMMAND...: the command succeeds.
-holds() {
-  local name=$1
-  shift
-  if "$@" >/dev/null 2>&1; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $name"
-  fi
-}
 
 # The CPU backend draws what a kernel moves, a GPU what share of the copy bandwidth it reaches.
 case $("$spmv" --environment --json) in
@@ -255,5 +224,4 @@ printf '%%%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 nan\n1 2 0\n
 expect 'oddities are said' 0 'duplicate' "$spmv" -m "$scratch/odd.mtx" -k csr_scalar
 expect 'NaN is said' 0 'NaN' "$spmv" -m "$scratch/odd.mtx" -k csr_scalar
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+summary

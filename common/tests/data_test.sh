@@ -14,24 +14,16 @@ if ! command -v curl > /dev/null; then
 fi
 spmv=$(cd "$(dirname "${1:?usage: data_test.sh SPMV}")" && pwd)/$(basename "$1")
 script=$(cd "$(dirname "$0")/.." && pwd)/data.sh
-work=$(mktemp -d)
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+work=$scratch
 server=
 trap '[ -n "$server" ] && kill "$server" 2> /dev/null; rm -rf "$work"' EXIT
-passed=0
-failed=0
 
 check() { # WHAT COMMAND...
-  local what=$1
-  shift
-  if "$@"; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $case: $what"
-    sed 's/^/  | /' "$work/output"
-  fi
+  "${@:2}"
+  count "$case: $1" $?
 }
-says() { grep -qF -- "$1" "$work/output"; }
+says() { grep -qF -- "$1" "$work/out"; }
 exits_with() { [ "$status" -eq "$1" ]; }
 absent() { [ ! -e "$1" ]; }
 
@@ -69,7 +61,7 @@ SCRIPT
 chmod +x "$work/spmv"
 
 fetch() { # ARGUMENTS...
-  SPMV=$work/spmv SPMV_DATA=$work/data SPMV_DATA_URL=$url bash "$script" "$@" > "$work/output" 2>&1
+  SPMV=$work/spmv SPMV_DATA=$work/data SPMV_DATA_URL=$url bash "$script" "$@" > "$work/out" 2>&1
   status=$?
 }
 begin() {
@@ -228,5 +220,4 @@ else
   echo 'no python3 here: the cases that need a server were left out'
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+summary

@@ -1,30 +1,16 @@
 #!/usr/bin/env bash
 # What setup.sh finds, and what make builds when something is missing. Installs nothing.
 #   setup_test.sh
-set -u
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 unset MAKEFLAGS MAKELEVEL MFLAGS
 compiler=${CXX:-g++}
-passed=0 failed=0
 
-# holds NAME COMMAND...: the command succeeds.
-holds() {
-  if "${@:2}" >/dev/null 2>&1; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $1"
-    head -20 "$scratch/messages" "$scratch/found.mk" 2>/dev/null
-  fi
-}
-
-# set_up STATUS VARIABLE=VALUE...: setup.sh ends with STATUS. What it says is in $scratch/messages,
+# set_up STATUS VARIABLE=VALUE...: setup.sh ends with STATUS. What it says is in $scratch/err,
 # what it found in $scratch/found.mk.
 set_up() {
   rm -f "$scratch/found.mk"
-  env SPMV_DEPS=none "${@:2}" "$root/common/setup.sh" cpu "$scratch/found.mk" 2>"$scratch/messages"
+  env SPMV_DEPS=none "${@:2}" "$root/common/setup.sh" cpu "$scratch/found.mk" 2>"$scratch/err"
   [ $? = "$1" ]
 }
 
@@ -48,15 +34,15 @@ holds 'what is here suffices' set_up 0 "CXX=$compiler"
 
 compiler_without thrust/
 holds 'Thrust is not required' set_up 0 "CXX=$scratch/without"
-holds 'one line tells what is lost' test "$(grep -c 'Thrust is missing: .*segscan_thrust' "$scratch/messages")" = 1
-holds 'and one how to have it' grep -q 'apt-get install libthrust-dev' "$scratch/messages"
+holds 'one line tells what is lost' test "$(grep -c 'Thrust is missing: .*segscan_thrust' "$scratch/err")" = 1
+holds 'and one how to have it' grep -q 'apt-get install libthrust-dev' "$scratch/err"
 holds 'make learns of it' grep -qx 'HAVE_THRUST := ' "$scratch/found.mk"
 holds 'the rest is built without it' test "$(sources BACKEND=cpu HAVE_THRUST=)" = stage.cu
 holds 'and else with it, CUB being for GPUs' test "$(sources BACKEND=cpu HAVE_THRUST=yes)" = 'stage.cu thrust.cu'
 
 compiler_without zlib.h
 holds 'what is required is' set_up 1 "CXX=$scratch/without"
-holds 'and named' grep -q 'zlib is missing' "$scratch/messages"
+holds 'and named' grep -q 'zlib is missing' "$scratch/err"
 holds 'nothing is written then' test ! -e "$scratch/found.mk"
 
 # A toolkit whose Thrust is not for this compiler.
@@ -92,7 +78,7 @@ wheel() {
   cp "$root/common/peers/get.sh" "$scratch/tree/common/peers"
 }
 get() {  # STATUS: get.sh cusparse ends with it
-  env PIP_NO_INDEX=1 "PIP_FIND_LINKS=$scratch/wheels" bash "$scratch/tree/common/peers/get.sh" cusparse 2>"$scratch/messages"
+  env PIP_NO_INDEX=1 "PIP_FIND_LINKS=$scratch/wheels" bash "$scratch/tree/common/peers/get.sh" cusparse 2>"$scratch/err"
   [ $? = "$1" ]
 }
 if python3 -c 'import ensurepip, venv' 2>/dev/null; then
@@ -100,19 +86,18 @@ if python3 -c 'import ensurepip, venv' 2>/dev/null; then
   holds 'make cusparse unpacks a wheel' get 0
   holds 'with what -lcusparse finds, the header and the licence' \
     ls -L "$scratch"/tree/.deps/cusparse/{lib/libcusparse.so,include/cusparse.h,License.txt}
-  holds 'and names its version' grep -q 'cuSPARSE 99.1 is in .deps/cusparse' "$scratch/messages"
+  holds 'and names its version' grep -q 'cuSPARSE 99.1 is in .deps/cusparse' "$scratch/err"
   holds 'once' get 0
-  holds 'which it says' grep -q 'already' "$scratch/messages"
+  holds 'which it says' grep -q 'already' "$scratch/err"
   wheel cu14
   holds 'a wheel of another CUDA is refused' get 1
-  holds 'in one line' test "$(grep -c '^error: cuSPARSE 99.1 is not for CUDA 13' "$scratch/messages")" = 1
+  holds 'in one line' test "$(grep -c '^error: cuSPARSE 99.1 is not for CUDA 13' "$scratch/err")" = 1
   holds 'and nothing of it stays' test ! -e "$scratch/tree/.deps"
   rm "$scratch"/wheels/*
   holds 'without a network it ends' get 1
-  holds 'and says why' grep -q '^error: pip could not fetch cuSPARSE: ' "$scratch/messages"
+  holds 'and says why' grep -q '^error: pip could not fetch cuSPARSE: ' "$scratch/err"
 else
   echo 'skipped: make cusparse from a wheel made here: python3 has no venv'
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+summary
