@@ -8,8 +8,8 @@
 //   warp     owns 32 neighbouring rows, and takes as long as the longest of them
 //   block    nothing of its own
 //
-// What to look at: in each iteration of the loop the 32 lanes of a warp read 32 nonzeros that lie a row
-// apart in memory. Each lane pulls in a sector of 32 bytes for the sake of 4 or 8.
+// What to look at: in each iteration of the loop the 32 lanes of a warp read 32 nonzeros that lie a
+// row apart in memory. Each lane pulls in a sector of 32 bytes for the sake of 4 or 8.
 #pragma once
 
 #include <cuda_runtime.h>
