@@ -8,6 +8,7 @@
 //   plan.multiply(alpha, values, x, beta, y, stream);          // as often as needed
 //   plan.multiply(values, x, y, z, epilogue, stream);          // z = epilogue(row, A x, y)
 //   plan.multiply_several(8, alpha, values, x, beta, y, stream);  // 8 vectors at once, row-major
+//   plan.multiply_transposed(alpha, values, x, beta, y, stream);  // y = alpha A^T x + beta y
 //
 // Every function returns a cudaError_t, also of launches; cudaSuccess if all is well.
 //
@@ -25,6 +26,7 @@
 #include "rows.cuh"
 #include "several.cuh"
 #include "tiles.cuh"
+#include "transposed.cuh"
 #include "vectors.cuh"
 
 namespace spmv {
@@ -361,6 +363,22 @@ class OnePassPlan {
     return launch_several<8>(values, all, stream);
   }
 
+  // y = alpha A^T x + beta y by one atomic per nonzero: y of cols elements, x of rows. Two products
+  // of the same data may differ in the last bits. Launches two kernels and never overlaps; in all
+  // else as multiply(). For many products, a plan of OnePassTranspose's pattern is faster.
+  cudaError_t multiply_transposed(T alpha, const Value* values, const T* x, T beta, T* y,
+                                  cudaStream_t stream) const {
+    cudaError_t error = cudaSuccess;
+    if (matrix_.cols > 0) {
+      error = launch(scale_transposed_kernel<T>, (matrix_.cols - 1) / kTransposedThreads + 1,
+                     kTransposedThreads, 0, stream, false, matrix_.cols, beta, y);
+    }
+    if (error != cudaSuccess || shape_.tile_count == 0) return error;
+    return launch(pcsr_transposed_kernel<T, Value>,
+                  (shape_.tile_count - 1) / (kTransposedThreads / 32) + 1, kTransposedThreads, 0,
+                  stream, false, arguments(values), alpha, x, y);
+  }
+
   // Switches the overlap of later products on or off (OnePassOptions::overlap).
   void overlap(bool on) { options_.overlap = on; }
 
@@ -535,6 +553,101 @@ class OnePassPlan {
   Tile* tiles_ = nullptr;
   unsigned* unstarted_ = nullptr;
   RowsStatistics* statistics_ = nullptr;
+};
+
+// --- The transpose ------------------------------------------------------------------------------
+
+// A^T as a CSR matrix of its own, made on the device, for a plan of its own:
+//
+//   spmv::OnePassTranspose transpose;
+//   transpose.create(pattern, stream);
+//   transpose.gather(values, transposed_values, stream);  // again whenever the values change
+//   plan.create(transpose.pattern());
+//
+// Owns 8 bytes per nonzero and 4 per column of A, and the caller the values. Movable, not copyable.
+class OnePassTranspose {
+ public:
+  OnePassTranspose() = default;
+  OnePassTranspose(OnePassTranspose&& other) noexcept { swap(other); }
+  OnePassTranspose& operator=(OnePassTranspose&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~OnePassTranspose() { cudaFree(owned_); }
+
+  // Builds the pattern of A^T, whose rows have ascending columns. Waits for `stream`. Errors:
+  // cudaErrorInvalidValue as OnePassPlan::create(); those of the CUDA runtime, which leave this as
+  // it was.
+  cudaError_t create(const CsrPattern& a, cudaStream_t stream) {
+    if (a.rows < 0 || a.cols < 0 || a.nnz < 0 ||
+        (a.nnz > 0 && !(a.row_offsets && a.column_indices))) {
+      return cudaErrorInvalidValue;
+    }
+    OnePassTranspose fresh;
+    const std::size_t nnz = a.nnz;
+    const std::size_t offsets = a.cols + std::size_t{1};
+    cudaError_t error = cudaMalloc(&fresh.owned_, (2 * nnz + offsets) * sizeof(int));
+    if (error != cudaSuccess) return error;
+    fresh.from_ = static_cast<int*>(fresh.owned_);
+    int* rows_of = fresh.from_ + nnz;
+    int* row_offsets = rows_of + nnz;
+    fresh.pattern_ = {a.cols, a.rows, a.nnz, row_offsets, rows_of};
+    int* scratch = nullptr;  // nonzeros in any order, and a counter per column
+    error = cudaMalloc(reinterpret_cast<void**>(&scratch), (nnz + offsets) * sizeof(int));
+    if (error != cudaSuccess) return error;
+    int* counts = scratch + nnz;
+    error = cudaMemsetAsync(counts, 0, offsets * sizeof(int), stream);
+    const auto then = [&](auto kernel, int blocks, int threads, auto... arguments) {
+      if (error == cudaSuccess && blocks > 0)
+        error = start(kernel, blocks, threads, stream, arguments...);
+    };
+    const int blocks = blocks_of(a.nnz);
+    then(count_columns_kernel<int>, blocks, kThreads, a.nnz, a.column_indices, counts);
+    then(scan_counts_kernel<int>, 1, 1024, a.cols, counts, row_offsets);
+    then(scatter_columns_kernel<int>, blocks, kThreads, a.nnz, a.column_indices, counts, scratch);
+    then(order_columns_kernel<int>, blocks, kThreads, a.rows, a.nnz, a.row_offsets,
+         a.column_indices, static_cast<const int*>(row_offsets), static_cast<const int*>(scratch),
+         fresh.from_, rows_of);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+    cudaFree(scratch);
+    if (error == cudaSuccess) swap(fresh);
+    return error;
+  }
+
+  // The pattern of A^T, in memory of this object.
+  const CsrPattern& pattern() const { return pattern_; }
+
+  // transposed[i]: the values in the order of pattern(); nnz elements, like values.
+  template <typename Value>
+  cudaError_t gather(const Value* values, Value* transposed, cudaStream_t stream) const {
+    if (pattern_.nnz == 0) return cudaSuccess;
+    return start(gather_values_kernel<Value>, blocks_of(pattern_.nnz), kThreads, stream,
+                 pattern_.nnz, static_cast<const int*>(from_), values, transposed);
+  }
+
+ private:
+  static constexpr int kThreads = 256;
+  static int blocks_of(int nnz) { return nnz / kThreads + (nnz % kThreads != 0); }
+
+  template <typename... Parameters, typename... Arguments>
+  static cudaError_t start(void (*kernel)(Parameters...), int blocks, int threads,
+                           cudaStream_t stream, const Arguments&... arguments) {
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads);
+    config.stream = stream;
+    return cudaLaunchKernelEx(&config, kernel, arguments...);
+  }
+
+  void swap(OnePassTranspose& other) noexcept {
+    std::swap(pattern_, other.pattern_);
+    std::swap(from_, other.from_);
+    std::swap(owned_, other.owned_);
+  }
+
+  CsrPattern pattern_;
+  int* from_ = nullptr;  // the nonzero of A that stands at each place of A^T
+  void* owned_ = nullptr;
 };
 
 #endif  // __CUDACC_RTC__

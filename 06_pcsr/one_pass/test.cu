@@ -496,6 +496,80 @@ TEST_CASE("one pass: several vectors, other numbers and misaligned ones are refu
   }
 }
 
+// y = alpha A^T x + beta y by atomics, and with the transpose that was built.
+template <typename T>
+void check_transposed(const Lengths& lengths, T alpha, T beta) {
+  CAPTURE(lengths.size(), beta, sizeof(T));
+  const Csr<T> host = csr_of<T>(lengths);
+  const device::DeviceCsr<T> a(host);
+  const std::vector<T> x = test_vector<T>(host.rows, 1);
+  std::vector<T> y0 = test_vector<T>(host.cols, 2);
+  if (beta == T{0}) y0.assign(y0.size(), std::numeric_limits<T>::quiet_NaN());
+  std::vector<double> expected(host.cols);
+  std::vector<double> bound(host.cols);
+  std::vector<int> terms(host.cols, 8);
+  for (Index column = 0; column < host.cols; ++column) {
+    expected[column] = beta == T{0} ? 0 : static_cast<double>(beta) * y0[column];
+    bound[column] = std::abs(expected[column]);
+  }
+  for (Index row = 0; row < host.rows; ++row) {
+    for (Index k = host.row_offsets[row]; k < host.row_offsets[row + 1]; ++k) {
+      const double product = static_cast<double>(alpha) * host.values[k] * x[row];
+      expected[host.column_indices[k]] += product;
+      bound[host.column_indices[k]] += std::abs(product);
+      ++terms[host.column_indices[k]];
+    }
+  }
+  const Buffer<T> x_device("x", x);
+  const auto check = [&](const auto& multiply) {
+    Buffer<T> y_device("y", y0);
+    REQUIRE(multiply(y_device.data()) == cudaSuccess);
+    REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
+    const std::vector<T> got = y_device.download();
+    int wrong = 0;
+    for (Index column = 0; column < host.cols; ++column) {
+      wrong += !(std::abs(got[column] - expected[column]) <=
+                 terms[column] * std::numeric_limits<T>::epsilon() * bound[column]);
+    }
+    CHECK(wrong == 0);
+  };
+  const CsrPattern pattern{a.rows, a.cols, a.nnz, a.row_offsets.data(), a.column_indices.data()};
+  OnePassPlan<T> plan;
+  REQUIRE(plan.create(pattern) == cudaSuccess);
+  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  check([&](T* y) {
+    return plan.multiply_transposed(alpha, a.values.data(), x_device.data(), beta, y, nullptr);
+  });
+
+  OnePassTranspose transpose;
+  REQUIRE(transpose.create(pattern, nullptr) == cudaSuccess);
+  Buffer<T> values("transposed values", host.values.size());
+  REQUIRE(transpose.gather(a.values.data(), values.data(), nullptr) == cudaSuccess);
+  REQUIRE(plan.create(transpose.pattern()) == cudaSuccess);
+  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  check(
+      [&](T* y) { return plan.multiply(alpha, values.data(), x_device.data(), beta, y, nullptr); });
+  // Transposed once more, the nonzeros stand where they began: columns of csr_of() ascend.
+  OnePassTranspose back;
+  REQUIRE(back.create(transpose.pattern(), nullptr) == cudaSuccess);
+  Buffer<T> again("values again", host.values.size());
+  REQUIRE(back.gather(values.data(), again.data(), nullptr) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
+  if (host.nnz() > 0) CHECK(again.download() == host.values);
+}
+
+TEST_CASE("one pass: transposed products, by atomics and with the transpose", "[06]") {
+  const Lengths mixed =
+      joined(joined(random_lengths(300, 30, 5), {900, 0, 0, 255, 256, 257, 1}), Lengths(40, 0));
+  check_transposed<double>(mixed, 3, 2);
+  check_transposed<float>(mixed, 3, 0);
+  check_transposed<double>({0, 9000}, 1, 0);
+  check_transposed<float>(Lengths(5, 0), 1, 3);
+  OnePassTranspose transpose;
+  CHECK(transpose.create({-1, 0, 0, nullptr, nullptr}, nullptr) == cudaErrorInvalidValue);
+  CHECK(transpose.create({1, 1, 1, nullptr, nullptr}, nullptr) == cudaErrorInvalidValue);
+}
+
 struct AddRow {
   __device__ double operator()(int row, double sum, double old) const { return row + sum + old; }
 };

@@ -22,7 +22,7 @@ expect 'environment as JSON' 0 '^ "commit": "' "$spmv" --environment --json
 expect 'run' 0 '^02 +csr_scalar' "$spmv" -m stencil2d:20x20 --json "$scratch/good.jsonl"
 # What a kernel refused has a reason in the place of a measurement.
 holds 'every record is verified' test "$(grep -c '"verified":true' "$scratch/good.jsonl")" = \
-  "$(grep -v '"refused":"' "$scratch/good.jsonl" | grep -vc '^{"\(run\|matrix\|kernel\)":{')"
+  "$(grep -v '"refused":"' "$scratch/good.jsonl" | grep -vc '^{"\(run\|matrix\|kernel\|code\)":{')"
 holds 'nothing on stderr when it is no terminal' test ! -s "$scratch/err"
 expect 'a record a kernel' 0 '"kernel":"csr_vector_4"' cat "$scratch/good.jsonl"
 holds 'one run' test "$(grep -c '^{"run":{' "$scratch/good.jsonl")" = 1
