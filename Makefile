@@ -48,7 +48,8 @@ help:  ## this list
 run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every kernel, on three matrices)
 	@$(SPMV) $(if $(MATRIX),--matrix '$(MATRIX)') --precision $(PRECISION) $(kernel_option) \
 	  $(if $(filter 1,$(PROFILE)),--profile,$(if $(filter 1,$(ALL)),--wide,--ladder)) $(ARGS) $(or_quit)
-	@$(if $(filter 1,$(ALL) $(PROFILE)),,echo; echo 'Next: make -C 03_csr_vector run       a step: its lesson is the README.md beside it'; \
+	@$(if $(filter 1,$(ALL) $(PROFILE)),,echo; echo 'Next: make learn                      ten puzzles, then the exercise of each step'; \
+	  echo '      make -C 03_csr_vector run       a step: its lesson is the README.md beside it'; \
 	  echo '      make run ALL=1                  every kernel, on three matrices'; \
 	  echo '      make run MATRIX=file.mtx.gz     your matrix'; \
 	  echo '      make help                       everything else')

@@ -49,11 +49,12 @@ def shown(path):
     return str(path.relative_to(ROOT)) if ROOT in path.parents else str(path)
 
 
-def make(*words, capture=False):
-    """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors."""
+def make(*words, capture=False, errors=subprocess.STDOUT):
+    """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors. errors: where stderr goes
+    if the output is captured; None: to the reader, who sees what is being compiled."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
     done = subprocess.run(["make", "--no-print-directory", *words, "BACKEND=cpu"], env=environment, cwd=ROOT, text=True,
-                          stdout=subprocess.PIPE if capture else None, stderr=subprocess.STDOUT if capture else None)  # fmt: skip
+                          stdout=subprocess.PIPE if capture else None, stderr=errors if capture else None)  # fmt: skip
     return done.returncode, done.stdout or ""
 
 
@@ -146,10 +147,10 @@ class StepExercise:
                 f"The lesson, {self.step}/README.md, shows the kernel: read it afterwards.")  # fmt: skip
 
     def check(self):
-        status, output = make("-C", str(self.directory), "check", f"ARGS={self.name}", capture=True)
+        status, output = make("-C", str(self.directory), "check", f"ARGS={self.name}", capture=True, errors=None)
         text = re.sub(r"^(make|Exercise |Next: |All is |\d+ of \d+ points).*\n?", "", output, flags=re.MULTILINE).rstrip()
         if status and not re.search(r"^  (MISSING|WRONG|UNSAFE|MISSED) ", output, re.MULTILINE):
-            raise LearnError(text or "make check has failed")
+            raise LearnError(text or f"make -C {shown(self.directory)} check has failed")
         return (NOT_SOLVED if status else SOLVED), text
 
     def watch(self):
@@ -217,7 +218,7 @@ def run(exercise, progress):
     status, text = exercise.check()
     say(text)
     if status == SOLVED:
-        say(f"\nSolved. You can now {exercise.after}" if exercise.after else "\nSolved.")
+        say(f"\nSolved. You can now {exercise.after.rstrip('.')}." if exercise.after else "\nSolved.")
         if exercise.name not in progress.solved:
             progress.solved.append(exercise.name)
             progress.save()
