@@ -29,7 +29,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/con
 	$(link)
 
 .PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
-  counting-cost learn hint test-learn slides questions test-questions bench calibrate figures pictures report bench-report site test-site test-plots handout grade \
+  counting-cost learn hint test-learn slides questions test-questions bench calibrate figures pictures report site test-site test-plots handout grade \
   test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands compile_commands lint
 
 help:  ## this list
@@ -161,9 +161,6 @@ site:  ## lessons, results, pages of runs and the one-pass API as a static site,
 
 test-site:  ## test the site's links and the API's page
 	@python3 -m unittest discover -s common/site
-
-bench-report:  ## measure the results page's size, first paint and answers (needs Chromium)
-	@python3 plots/page/bench_report.py $(ROOT)/build/report.html $(ARGS)
 
 notebook:  ## execute common/notebook/spmv.ipynb on the last commit and store what it prints (minutes)
 	@common/python.sh common/notebook/requirements.txt common/notebook/execute.py --write $(or_quit)

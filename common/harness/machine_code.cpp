@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
@@ -134,8 +135,8 @@ const std::map<std::string, std::string>& own_machine_code(int arch) {
 
 namespace {
 
+std::atomic<bool> logging = false;  // else a launch costs nothing more
 std::mutex log_mutex;
-bool logging = false;
 std::set<std::string> launched;
 
 }  // namespace
@@ -146,7 +147,6 @@ LaunchLog::LaunchLog() {
   logging = true;
 }
 LaunchLog::~LaunchLog() {
-  const std::lock_guard lock(log_mutex);
   logging = false;
 }
 std::set<std::string> LaunchLog::functions() const {
@@ -160,8 +160,8 @@ std::set<std::string> LaunchLog::functions() const {
 // The linker leads every launch of this program through these (--wrap in build.mk).
 namespace {
 void note(const void* function) {
-  const std::lock_guard lock(spmv::log_mutex);
   if (!spmv::logging) return;
+  const std::lock_guard lock(spmv::log_mutex);
   const char* name = nullptr;
 #if CUDART_VERSION >= 12030
   if (cudaFuncGetName(&name, function) != cudaSuccess) {

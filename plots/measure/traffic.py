@@ -17,20 +17,12 @@ elements have 8 bytes.
 --needed and --moved print one line per matrix and one column per kernel: the bytes that a product must read
 and write in the kernel's format, A, x and y once each, and those of the sectors that it asks for,
 divided by the nonzeros.
-
-From the records of a run with --profile:
---lines prints a line for each line of the source that touches memory. --model prints what the
-modelled caches let through: bytes that pass the L1, that are read from DRAM and written to it, in
-MB. --pictures DIRECTORY draws, one file per kernel, the lanes of the first warp against the addresses of
-their first requests (KERNEL.png; needs Matplotlib, with which `plots/python.sh plots/measure/traffic.py` runs
-it).
 """
 
 import argparse
 import json
 import signal
 import sys
-from pathlib import Path
 
 from record_format import join
 
@@ -115,78 +107,6 @@ def sector_bytes(record):
     return sum(32 * t["sectors"] for t in record["traffic"] if t["space"] == "global")
 
 
-def print_lines(records):
-    form = "{:<26} {:<32} {:<6} {:>9} {:>6} {:>11} {:>6}"
-    print_title(form.format("line", "array", "access", "requests", "lanes", "per request", "ideal"))
-    for record in records:
-        for t in record["lines"]:
-            if t["space"] == "none":
-                continue
-            n = t["requests"]
-            shared = t["space"] == "shared"
-            asked, ideal = ("bank_passes", "ideal_bank_passes") if shared else ("sectors", "ideal_sectors")
-            place = f"{t['file'].rsplit('/', 1)[-1]}:{t['line']}"
-            array = ("shared " if shared else "") + t["array"].rsplit(":", 1)[-1]
-            print(form.format(place, array, t["access"], n, f"{t['lanes'] / n:.1f}",
-                              f"{t[asked] / n:.2f}", f"{t[ideal] / n:.2f}"))
-
-
-def print_model(records):
-    form = "{:<20} {:<16} {:>9} {:>9} {:>9} {:>9}"
-    print_title(form.format("kernel", "caches of", "asked", "past L1", "DRAM read", "written"))
-    for record in records:
-        def megabytes(name):
-            return f"{sum(t[name] for t in record['lines']) * 32 / 1e6:.3f}"
-
-        written = sum(k["model_dram_write_sectors"] for k in record["kernels"]) * 32 / 1e6
-        print(form.format(record["kernel"], record["model_gpu"], megabytes("sectors"),
-                          megabytes("model_l2_sectors"), megabytes("model_dram_sectors"), f"{written:.3f}"))
-
-
-# --- Pictures -------------------------------------------------------------------------------------
-
-
-def draw(record, directory):
-    """Lanes against addresses, a picture for each array that the kernel loads, stores or adds to."""
-    import style
-
-    firsts = [f for f in record["first_requests"] if f["space"] == "global"]
-    firsts = firsts or record["first_requests"]
-    columns = min(len(firsts), 4)
-    rows = -(-len(firsts) // columns)
-    title = f"{record['kernel']} on {record['matrix'].split(',')[0]}, {record['precision']}: " \
-            "where the lanes of the first warp read and write"
-    figure = style.new_figure(3.1 * columns + 0.4, 2.5 * rows + 0.6, title)
-    for axes, first in zip(figure.subplots(rows, columns, squeeze=False).flat, firsts):
-        size = first["size"]
-        there = [offset for offsets in first["offsets"] for offset in offsets if offset >= 0]
-        low, high = min(there) // 32 * 32, -(-(max(there) + size) // 32) * 32
-        high = max(high, low + 32 * 32)  # as many sectors as a request can take, that pictures compare
-        height = max(size, (high - low) / 64)  # enough to be seen
-        for number, offsets in enumerate(first["offsets"]):
-            lanes = [lane for lane, offset in enumerate(offsets) if offset >= 0]
-            shade = 1 - 0.8 * number / max(len(first["offsets"]), 2)
-            axes.bar(lanes, [height] * len(lanes), 0.9, bottom=[offsets[lane] for lane in lanes],
-                     color=style.CYCLE[number % 8], alpha=shade, linewidth=0)
-        axes.set_ylim(low, high)
-        axes.set_xlim(-0.8, 31.8)
-        if (high - low) // 32 <= 128:  # borders of sectors
-            axes.set_yticks(range(low, high + 1, 32), minor=True)
-            axes.grid(True, which="minor", axis="y", color="#eeeeee", linewidth=0.4)
-        axes.set_xticks([0, 8, 16, 24, 31])
-        axes.ticklabel_format(axis="y", style="plain", useOffset=False)
-        place = f"{first['file'].rsplit('/', 1)[-1]}:{first['line']}"
-        axes.set_title(f"{first['access']} {first['array'].rsplit(':', 1)[-1]}\n{place}", loc="left", fontsize=8)
-        axes.set_xlabel("lane")
-        axes.set_ylabel("byte of the array")
-    for axes in figure.axes[len(firsts):]:
-        axes.axis("off")
-    style.finish(figure, ["One colour per request, blue first, then orange, green, purple, ...; fine lines: borders of "
-                          "sectors of 32 bytes."])
-    directory.mkdir(parents=True, exist_ok=True)
-    style.save_png(figure, directory, record["kernel"])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     choice = parser.add_mutually_exclusive_group()
@@ -194,9 +114,6 @@ def main():
     choice.add_argument("--shared", action="store_true", help="shared memory and its banks")
     choice.add_argument("--needed", action="store_true", help="bytes that a product must move")
     choice.add_argument("--moved", action="store_true", help="bytes that it asks for")
-    choice.add_argument("--lines", action="store_true", help="a line a line of the source; needs --profile")
-    choice.add_argument("--model", action="store_true", help="past the modelled caches; needs --profile")
-    choice.add_argument("--pictures", type=Path, metavar="DIRECTORY", help="lanes against addresses, as PNG")
     arguments = parser.parse_args()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this, too, without a word
     records = list(join(json.loads(line) for line in sys.stdin if line.startswith("{")))
@@ -205,16 +122,7 @@ def main():
     records = [record for record in records if record.get("traffic")]
     if arguments.moved:
         return print_by_matrix(records, sector_bytes)
-    if arguments.lines or arguments.model or arguments.pictures:
-        records = [record for record in records if record.get("lines")]
-        if not records:
-            sys.exit("traffic.py: no records of a run with --profile")
-    if arguments.pictures:
-        for record in records:
-            draw(record, arguments.pictures)
-        return
-    show = (print_bytes if arguments.bytes else print_shared if arguments.shared else
-            print_lines if arguments.lines else print_model if arguments.model else print_requests)
+    show = print_bytes if arguments.bytes else print_shared if arguments.shared else print_requests
     matrices = list(dict.fromkeys(record["matrix"] for record in records))
     for matrix in matrices:
         if len(matrices) > 1:

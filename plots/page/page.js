@@ -469,7 +469,6 @@ function start() {
   restore();
   if (data.rows.length) changed(); else $("answer").textContent = "Nothing is measured yet: make bench measures.";
   document.body.dataset.ready = "yes";
-  performance.mark("usable");  // bench_report.py
 }
 
 // A section's name in the address scrolls to it, and what is asked stays there.
