@@ -21,7 +21,7 @@ from mine import replaced_file
 LIMIT_S = 120  # of a run
 LIMIT_CPU_S = 30  # of the processors' time; a right kernel takes a few seconds
 MOST_LINES = 100_000  # that the judge may write
-ORDERS = 3  # in which blocks, warps and lanes run
+ORDERS = 4  # in which blocks, warps and lanes run; on small matrices, the last: lanes in lockstep
 
 
 class NotJudged(Exception):
@@ -252,6 +252,7 @@ def explain(result):
         lines += [f"  WRONG    {wrong['kernel']} on '{wrong['matrix']}' ({wrong['case']})"]
         lines += [indented(wrong["what"])] if wrong["kind"] != "error" else []
         lines += [f"    It looks like this: {result.looks}."] if result.looks else []
+        lines += [indented(wrong["shown"])] if "shown" in wrong else []
         if wrong["kind"] == "error" and "race: " in wrong["what"]:
             lines.append("    Threads use the same element without order, and one writes: a GPU loses updates. Where each reads, adds and\n"
                          "    stores, use an atomic operation.")  # fmt: skip

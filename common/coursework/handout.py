@@ -152,8 +152,9 @@ def assignment(step, files):
         "What a kernel prints with `printf` shows in `make run`; give it a small matrix.", "",
         "## How it is graded", "",
         "On other matrices of the same kinds, in both precisions, with and without alpha and beta, and",
-        "with blocks, warps and lanes running forward, in reverse and at random. Points for safety and",
-        "targets are given for a kernel that is right on at least half of the matrices.", "",
+        "with blocks, warps and lanes running forward, in reverse and at random, and, on small matrices, with",
+        "the lanes of a warp in lockstep: all load before one stores, as on a GPU. Points for safety and targets",
+        "are given for a kernel that is right on at least half of the matrices.", "",
     ]  # fmt: skip
     for exercise in step.exercises:
         lines += [f"| {exercise.name} | points |", "| :--- | ---: |"]

@@ -6,7 +6,7 @@
 //
 //   {"runner": ["program", "argument"...], "kernels": ["csr_vector"...], "seed": 1, "random": 40,
 //    "matrices": ["stencil2d:20x20"...], "targets": [["csr_vector", "fem:1000,block=3"]...],
-//    "seconds": 120, "orders": 3}
+//    "seconds": 120, "orders": 4}
 //
 // and writes JSON Lines to its standard output:
 //
@@ -15,7 +15,8 @@
 //       "kind", "case" and "what", where something was found: "result" (wrong in every order),
 //       "order" (right in one order of blocks, warps and lanes, wrong in another), or "error"
 //       (memory, races, lanes that never arrive), which is no matter of "right" if the product is
-//       right when races are overlooked. The first that is not right comes with "drawing".
+//       right when races are overlooked ("shown": what is wrong in lockstep). The first that is not
+//       right comes with "drawing".
 //   {"looks": "beta y is missing"}               all wrong products of the kernel do
 //   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
 //    "lines": [...]}                             for each target on which the kernel is right
@@ -56,6 +57,10 @@ constexpr double kPaddingLimit = 10;
 constexpr int kMostLooks = 12;
 // Larger matrices are multiplied with once only.
 constexpr Index kMostRowsInOrders = 10'000;
+// Lanes that advance access by access switch at each of them.
+constexpr int kLockstep = 3;
+constexpr Index kMostRowsInLockstep = 300;
+constexpr int kMostNonzerosInLockstep = 3000;
 // Times that a kernel is run to make a failing matrix smaller.
 constexpr int kShrinkAttempts = 400;
 
@@ -67,12 +72,13 @@ void say(const Json& line) {
 struct Case {
   bool single = false;  // precision
   bool scaled = false;  // y = 0.75 A x - 0.5 y; else y = A x
-  int order = 0;        // 0 forward, 1 reverse, 2 random
+  int order = 0;        // 0 forward, 1 reverse, 2 random, 3 in lockstep
   bool again = false;   // the second of two products in a row
 
   std::string describe() const {
     constexpr const char* kOrders[] = {"", ", blocks, warps and lanes in reverse order",
-                                       ", blocks, warps and lanes in random order"};
+                                       ", blocks, warps and lanes in random order",
+                                       ", the lanes of a warp in lockstep"};
     return fmt::format("{}, {}{}{}", single ? "f32" : "f64",
                        scaled ? "y = 0.75 A x - 0.5 y" : "y = A x", kOrders[order],
                        again ? ", the second of two products in a row" : "");
@@ -147,7 +153,7 @@ struct Options {
   std::uint64_t seed = 1;
   int random = 40;
   double seconds = 120;
-  int orders = 3;
+  int orders = 4;
 };
 
 // The kernels of one runner.
@@ -176,7 +182,7 @@ class Judge {
     const Coo<double> triplets = to_coo(generate<double>(name));
     Problems problems(triplets);
     send_matrix(triplets);
-    for (int order = 0; order < options_.orders; ++order) {
+    for (int order = 0; order < std::min(options_.orders, kLockstep); ++order) {
       const Outcome outcome = multiply(kernel, problems, {false, false, order}, kTolerant, true);
       if (!outcome.right()) continue;
       Json line{{"counted", kernel}, {"matrix", name}, {"nnz", triplets.nnz()}};
@@ -298,7 +304,7 @@ class Judge {
       return outcome.right() ? Json{{"right", true}} : look_into(kernel, problems, {}, outcome);
     }
     // Each order in each precision, with alpha and beta in one of the two, turn and turn about.
-    for (int order = 0; order < options_.orders; ++order) {
+    for (int order = 0; order < orders(triplets); ++order) {
       const bool scaled = (number + static_cast<std::size_t>(order)) % 2 != 0;
       for (Case c : {Case{false, scaled, order}, Case{true, !scaled, order}}) {
         // (Twice the time: for some small ones, and those on which blocks compete for work.)
@@ -319,6 +325,13 @@ class Judge {
     return {{"right", true}};
   }
 
+  // In which a product with the matrix is made.
+  int orders(const Coo<double>& triplets) const {
+    const bool small =
+        triplets.rows <= kMostRowsInLockstep && triplets.nnz() <= kMostNonzerosInLockstep;
+    return small ? options_.orders : std::min(options_.orders, kLockstep);
+  }
+
   static Json overwritten(const Case& c, const Outcome& found) {
     return {{"right", false},
             {"kind", "result"},
@@ -334,16 +347,27 @@ class Judge {
   Json look_into(const std::string& kernel, Problems& problems, const Case& c,
                  const Outcome& found) {
     const bool failed = found.kind == Outcome::Kind::kFailed;
-    // What threads race for in global memory a GPU loses: no order of lanes makes that right.
-    const bool races = failed && found.what.find("race: ") != std::string::npos &&
-                       found.what.find("shared '") == std::string::npos;
-    const bool right = !races && right_in_some_order(kernel, problems, c, failed);
+    // A product for which threads race in global memory is wrong, whatever came out; one for which
+    // they race in shared memory, where it is wrong in lockstep, as on a GPU.
+    const bool races = failed && found.what.find("race: ") != std::string::npos;
+    bool lost = races && found.what.find("shared '") == std::string::npos;
+    std::string shown;
+    if (races && orders(problems.triplets()) > kLockstep) {
+      const Case together{c.single, c.scaled, kLockstep};
+      const Outcome outcome = multiply(kernel, problems, together, kTolerant);
+      if (outcome.kind == Outcome::Kind::kWrong) {
+        lost = true;
+        shown = together.describe() + ": " + outcome.what;
+      }
+    }
+    const bool right = !lost && right_in_some_order(kernel, problems, c, failed);
     Json line{{"right", right},
               {"kind", failed  ? "error"
                        : right ? "order"
                                : "result"},
               {"case", c.describe()},
               {"what", found.what}};
+    if (!shown.empty()) line["shown"] = shown;
     // In one precision or with one alpha a kernel may be right in some order, and not in another.
     if (!failed && !right && right_in_some_order(kernel, problems, c)) line["kind"] = "order";
     if (!right && !failed) look_at(kernel, problems, c);
@@ -367,7 +391,7 @@ class Judge {
 
   // Whether the product of the case is right in one of the orders, races overlooked.
   bool right_in_some_order(const std::string& kernel, Problems& problems, Case c) {
-    for (c.order = 0; c.order < options_.orders; ++c.order) {
+    for (c.order = 0; c.order < orders(problems.triplets()); ++c.order) {
       const Outcome outcome = multiply(kernel, problems, c, kTolerant);
       if (outcome.right()) return true;
       if (outcome.kind == Outcome::Kind::kFailed) return false;  // more than a race

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What students get wrong: mistakes.py DIRECTORY [STEP...]   writes a submission for each mistake
-                           mistakes.py --table                grades them all, and writes the table of README.md
+                           mistakes.py --table [STEP...]      grades them, and writes the table of README.md
 
 Each is the right kernel of an exercise with an edit. It costs more than half of the points for what it violates
 ("right", "safe", or a target by its name), and the message names the mistake.
@@ -235,8 +235,11 @@ def main():
     if arguments[0] == "--table":
         page = ROOT / "common/coursework/README.md"
         between = re.compile(r"(?<=<!-- mistakes -->\n).*?(?=<!-- end -->)", re.DOTALL)
-        rows = table(names, ["--seed", "7"]) + "\n"
-        page.write_text(between.sub(lambda _: rows, page.read_text(encoding="utf-8")), encoding="utf-8")
+        text = page.read_text(encoding="utf-8")
+        rows = table(names, ["--seed", "7"]).split("\n")
+        others = [row for row in between.search(text)[0].splitlines()[2:] if row[2:4] not in {name[:2] for name in names}]
+        rows[2:] = sorted(rows[2:] + others, key=lambda row: row[2:4])
+        page.write_text(between.sub(lambda _: "\n".join(rows) + "\n", text), encoding="utf-8")
         return
     for name in names:
         for mistake in MISTAKES[name]:

@@ -37,7 +37,7 @@ struct Product {
   std::string kernel;
   bool single = false;         // precision
   double alpha = 1, beta = 0;  // exact in either precision
-  std::uint8_t order = 0;      // of blocks, warps and lanes: 0 forward, 1 reverse, 2 random
+  std::uint8_t order = 0;      // 0 forward, 1 reverse, 2 random, 3 in lockstep
   bool again = false;          // a second product on the same arrays, whose y is returned
   bool checked = true;         // races and uninitialised reads end the kernel
   double padding_limit = 0;
@@ -103,9 +103,9 @@ struct Current {
 #ifndef SPMV_CUDA
 void configure(const Product& product) {
   constexpr simt::Schedule kSchedules[] = {simt::Schedule::kForward, simt::Schedule::kReverse,
-                                           simt::Schedule::kRandom};
+                                           simt::Schedule::kRandom, simt::Schedule::kLockstep};
   simt::Settings& settings = simt::settings();
-  settings.schedule = kSchedules[std::min<int>(product.order, 2)];
+  settings.schedule = kSchedules[std::min<int>(product.order, 3)];
   settings.workers = 1;  // one order of a race, and so one result, on every machine
   settings.check_races = settings.check_uninitialised = product.checked;
   settings.constant_program = true;
