@@ -44,17 +44,8 @@ def at_top(code):
     return in_kernel("", top=code)
 
 
-def at_include(code):
-    return in_kernel("", include=code + "\n")
-
-
 def at_end(code):
     return right() + code + "\n"
-
-
-def wrong_with(top):
-    """A kernel that writes 42, and something that is to make that right."""
-    return in_kernel(WRITES_42, top=top)
 
 
 ONE = """template <typename A> struct One { A v; };
@@ -86,7 +77,6 @@ KERNELS = {
     # Calls that no name shows.
     "function_pointer_in_template": lambda: (in_kernel("call_at(+[] {}, 0x401000);", top="template <typename F> __device__ void call_at(F, long a) { std::bit_cast<F>(a)(); }"), FLAGGED),
     # Into the program around the kernel.
-    "overload_of_stage": lambda: (wrong_with("inline int lanes_for(int) { return 2; }"), FLAGGED),
     "main": lambda: (at_end("int main() { return 0; }"), FLAGGED),
     # Stacks that end in another thread's.
     "stack_jumped": lambda: (in_kernel("far_away(row);", top="""template <typename A> __device__ A many(A a, A b, A c, A d, A e, A f, A g, A h) { return a > 0 ? many(a - 1, b, c, d, e, f, g, h) + h : g; }
@@ -99,29 +89,23 @@ template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; 
     "through_argument": lambda: (hidden("value_of(*(const One<T>*)(values + k), 0)"), FLAGGED),
     "through_result": lambda: (in_kernel("*(One<T>*)(y + row) = one_of(T{1}, 1);", top=ONE), FLAGGED),
     "through_array_cast": lambda: (in_kernel("T near; y[row] = reinterpret_cast<const T (&)[1l << 40]>(near)[values - &near];"), OUTSIDE),
-    "through_flexible_array": lambda: (in_kernel("struct Own { int n; T all[]; }; T near; y[row] = ((const Own*)&near)->all[values - &near];"), OUTSIDE),
     "through_union": lambda: (in_kernel("union { long number; T* pointer; } both; both.number = 0x500000l + 8 * rows; *both.pointer = 1;"), "writes"),
     "divides_by_zero": lambda: (in_kernel("y[row] = T(7 / (row - row)); return;"), "divides an integer by zero"),
     "shared_too_large": lambda: (in_kernel("__shared__ T big[1 << 20]; big[lane] = 1;"), "invalid argument"),
     "shared_gigantic": lambda: (in_kernel("__shared__ char big[1l << 34]; big[lane] = 1;"), f"{BROKEN}|ended"),
     "through_printf_raw": lambda: (in_kernel('printf(R"(%hhn)", (char*)y);'), "ended"),
     "another_block": lambda: (in_kernel("auto& who = row < 0 ? threadIdx : blockIdx; ((uint3&)who).x = 0;"), "threadIdx, blockIdx"),
-    "remembered_by_macro": lambda: (in_kernel("constexpr DECLARE_TWO(); ++second;", include="#define DECLARE_TWO() int first = 0; static int second = 0\n"), "writes|updates|race"),
     "empty": lambda: ("", f"not handed in|{BROKEN}"),
     # What takes the compiler, or the program, for ever.
     "template_bomb": lambda: (at_top("template <int n> struct Bomb { static constexpr int value = Bomb<n - 1>::value + Bomb<n - 2>::value; };").replace(FIRST, f"  constexpr int bomb = Bomb<100000>::value;\n{FIRST}"), f"{BROKEN}|{FLAGGED}|took too long"),
     "type_bomb": lambda: (at_top("template <typename A, typename B> struct Two {};\n" + "".join(
         f"using D{n} = Two<{f'D{n - 1}, D{n - 1}' if n else 'int, int'}>;\n" for n in range(28)) + "template <typename A> __device__ int of_type(A) { return 1; }").replace(FIRST, f"  of_type(D27{{}});\n{FIRST}"), f"{BROKEN}|{FLAGGED}|took too long"),
-    "macro_bomb": lambda: (at_include("#define BOMB0 1 +\n" + "".join(f"#define BOMB{n} BOMB{n - 1} BOMB{n - 1} BOMB{n - 1} BOMB{n - 1}\n" for n in range(1, 14))).replace(FIRST, f"  int bomb = BOMB13 1;\n{FIRST}"), f"{BROKEN}|{FLAGGED}|took too long"),
     "constexpr_bomb": lambda: (at_top("__device__ constexpr int long_loop() { int s = 0; for (int i = 0; i < 2000000000; ++i) s += i & 1; return s; }\ninline constexpr int kBomb = long_loop();"), f"{BROKEN}|{FLAGGED}|took too long"),
     "loops": lambda: (in_kernel("do " * 15000 + ";"), BROKEN),
-    "diamonds": lambda: (at_top("struct Z0 { int a; };" + "".join(
-        f"struct A{n} : Z{n - 1} {{}}; struct B{n} : Z{n - 1} {{}}; struct Z{n} : A{n}, B{n} {{}};" for n in range(1, 26)) + "constexpr int kLarge = sizeof(Z25);"), f"{BROKEN}|{FLAGGED}"),
     "long_error": lambda: (in_kernel("undeclared_" + "b" * 30000 + " = 1;"), BROKEN),
     "for_ever": lambda: (in_kernel("while (row >= 0) {}"), "did not end|ended"),
     "deep": lambda: (in_kernel("volatile int a = dive(row); a = a;", top="__device__ inline int dive(int n) { volatile int a[64]; a[0] = n; return n < 0 ? 0 : dive(n + a[0] * 0 + 1) + a[0]; }"), "128 KiB of stack"),
     "writes_everywhere": lambda: (in_kernel("for (int i = 0; i < 1 << 20; ++i) y[i] = T{42};"), "writes 'y'|bytes into 'y'"),
-    "writes_before": lambda: (in_kernel("y[-1 - row] = T{42};"), "bytes"),
     "always_42": lambda: (in_kernel(WRITES_42), WRONG),
 }  # fmt: skip
 

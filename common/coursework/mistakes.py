@@ -215,6 +215,10 @@ def message(mistake, page):
     return re.sub(r"^\w+ +", "", chosen)
 
 
+# A report of a race that lost an update: only what the table shows of it stays.
+LOST = r"^\w+ at (\S+), block.*?thread \(.*?\): (race: \w+ \S+), which .*?; with the lanes of the warp in lockstep, "
+
+
 def table(names, arguments):
     lines = ["| step | mistake | points for | what the check says |", "| :--- | :--- | :--- | :--- |"]
     for name in names:
@@ -222,7 +226,8 @@ def table(names, arguments):
             for mistake, (points, of_points, page) in grade_step(name, scratch, *arguments).items():
                 if 2 * points >= of_points or not re.search(mistake.says, page):
                     print(f"{name}: {slug(mistake)}: {points} of {of_points} for {mistake.violates}\n{page}", file=sys.stderr)
-                text = message(mistake, page).replace("|", "\\|")[:150]
+                text = re.sub(LOST, r"\1: \2; in lockstep, ", message(mistake, page)).replace("|", "\\|")
+                text = text[: 220 if "; in lockstep, " in text else 150]
                 lines.append(f"| {name[:2]} {mistake.file} | {mistake.name} | {mistake.violates}: {points} of {of_points} | `{text}` |")
     return "\n".join(lines)
 

@@ -457,27 +457,23 @@ class Submissions(unittest.TestCase):
         self.directory = Path(directory.name)
         self.step = read_step(ROOT / GRADED)
 
-    def tarball(self, members):
-        path = self.directory / "one.tar.gz"
-        with tarfile.open(path, "w:gz") as tar:
+    def test_only_the_kernels_are_taken_wherever_they_are(self):
+        members = {
+            "../../csr_vector.cuh": b"outside", "x/03_csr_vector/csr_vector.cuh": b"right place", "x/03_csr_vector/test.cu": b"its own test",
+            "x/common/stage.mk": b"its own harness", "../csr_vector_shared.cuh": b"x" * (submissions.LARGEST_FILE + 1),
+        }  # fmt: skip
+        with tarfile.open(self.directory / "one.tar.gz", "w:gz") as tar, zipfile.ZipFile(self.directory / "one.zip", "w") as archive:
             for name, data in members.items():
                 info = tarfile.TarInfo(name)
-                if data is None:
-                    info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
-                    tar.addfile(info)
-                else:
-                    info.size = len(data)
-                    tar.addfile(info, io.BytesIO(data))
-        return path
-
-    def test_only_the_kernels_are_taken_wherever_they_are(self):
-        path = self.tarball({
-            "../../csr_vector.cuh": b"outside", "x/03_csr_vector/csr_vector.cuh": b"right place",
-            "x/03_csr_vector/test.cu": b"its own test", "x/common/stage.mk": b"its own harness",
-            "csr_vector_shared.cuh": None,
-        })  # fmt: skip
-        self.assertEqual(read_submission([path], self.step), {"csr_vector.cuh": b"right place"})
-        self.assertEqual([p.name for p in self.directory.iterdir()], ["one.tar.gz"])
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+                archive.writestr(name, data)
+            info = tarfile.TarInfo("csr_vector_shared.cuh")
+            info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            tar.addfile(info)
+        for name in ("one.tar.gz", "one.zip"):
+            self.assertEqual(read_submission([self.directory / name], self.step), {"csr_vector.cuh": b"right place"})
+        self.assertEqual(len(list(self.directory.iterdir())), 2)
 
     def test_directories_links_and_huge_files(self):
         place = self.directory / "one"
@@ -499,13 +495,6 @@ class Submissions(unittest.TestCase):
         self.assertEqual([name for name, _ in found], ["ann", "bob.tar.gz", "bob.zip", "cy"])
         self.assertEqual(passed_over, ["fifo.zip", "notes.txt"])
 
-    def test_a_zip_file(self):
-        path = self.directory / "one.zip"
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("x/csr_vector.cuh", "kernel")
-            archive.writestr("../csr_vector_shared.cuh", "x" * (submissions.LARGEST_FILE + 1))
-        self.assertEqual(read_submission([path], self.step), {"csr_vector.cuh": b"kernel"})
-
     def test_downloads_as_they_come(self):
         """Moodle's directory with an archive in it, Canvas's names, Gradescope's and GitHub's directories."""
         def archive(path):
@@ -526,17 +515,13 @@ class Submissions(unittest.TestCase):
         for student, path in found:
             self.assertEqual(list(read_submission(path, self.step)), ["csr_vector.cuh"], student)
 
-    def test_names_of_pages(self):
+    def test_names_of_pages_and_cells_that_are_no_formulas(self):
         taken = set()
         names = [submissions.file_name(name, taken) for name in ("a/b", "A?b", "a_b", "..", "x" * 300, "\u202ex")]
         self.assertEqual(len({name.lower() for name in names}), len(names))
         for name in names:
             self.assertRegex(name, r"^[\w ,@+-][\w .,@+-]{0,90}$")
-
-    def test_cells_are_no_formulas(self):
-        for text in ("=cmd()", "+1", "-1", "@a", "\ta"):
-            self.assertEqual(grade.cell(text), "'" + text)
-        self.assertEqual(grade.cell("Ann"), "Ann")
+        self.assertEqual([grade.cell(text) for text in ("=cmd()", "+1", "-1", "@a", "\ta", "Ann")], ["'=cmd()", "'+1", "'-1", "'@a", "'\ta", "Ann"])
 
     @unittest.skipUnless(HAS_COPYDETECT, "no copydetect here")
     def test_similar_submissions_are_reported(self):
@@ -696,7 +681,11 @@ class SamePoints(unittest.TestCase):
         return results[0]
 
     def test_of_a_race(self):
-        self.assertIn("race", self.results(r"y[\1] += \2;").unsafe())
+        """Lanes in lockstep show the value that is lost, and the row that is wrong."""
+        result = self.results(r"y[\1] += \2;")
+        self.assertRegex(result.unsafe(), r"race: reads 'y'.* overwrites at atomic_coo.cuh:\d+ the value .* it is lost")
+        self.assertRegex(check.explain(result), r"the lanes of a warp in lockstep: row \d+ .*expected")
+        self.assertLess(2 * result.points()[0], result.exercise.correct)
 
     def test_of_a_product_that_depends_on_an_address(self):
         """It has the same address in every run."""
