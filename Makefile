@@ -190,12 +190,12 @@ slides:  ## render the five lectures of common/coursework/slides_*.md into build
 	  pandoc -t html5 -s --self-contained --resource-path=common/coursework $$file -o build/slides/$${name}_notes.html && \
 	  echo "build/slides/$$name.html, and with notes $${name}_notes.html" || exit 1; done $(or_quit)
 
-questions: $(SPMV)  ## 60 questions for Moodle (GIFT) and Canvas (QTI) into build/questions, answers by SEED
-	@$(MAKE) -C common/primer runner
+questions:  ## 60 questions for Moodle (GIFT) and Canvas (QTI) into build/questions, answers by SEED
+	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/primer runner
 	@python3 common/coursework/questions.py --seed $(or $(SEED),1) $(ARGS) $(or_quit)
 
-test-questions: $(SPMV)  ## run the commands that prove their answers (QUESTIONS=full: those that compile code, too)
-	@$(MAKE) -C common/primer runner
+test-questions:  ## run the commands that prove their answers (QUESTIONS=full: those that compile code, too)
+	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/primer runner
 	@python3 -m unittest discover -q -s common/coursework -p test_questions.py
 	@python3 common/coursework/questions.py --check $(if $(filter full,$(QUESTIONS)),,--quick) --seed $(or $(SEED),1)
 

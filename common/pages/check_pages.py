@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # (pattern of the page, words, lines), the first that matches.
 LIMITS = [
     ("README.md", 1800, 220),
+    ("common/primer/*.md", 700, 120),
     ("[0-9][0-9]_*/NOTES.md", None, None),
     ("[0-9][0-9]_*/*/NOTES.md", None, None),
     ("[0-9][0-9]_*/*.md", 2300, 360),
