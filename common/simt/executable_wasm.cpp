@@ -13,6 +13,8 @@
 #include "simt/internal.hpp"
 #include "simt/shared_memory.hpp"
 
+using Call = void (*)(void*);  // EM_JS reads no other way of writing it
+
 extern "C" {
 const void* simt_site = nullptr;
 extern const unsigned char __global_base, __heap_base;
@@ -21,7 +23,7 @@ extern const unsigned char __global_base, __heap_base;
 void EMSCRIPTEN_KEEPALIVE simt_call(void (*work)(void*), void* argument) {
   work(argument);
 }
-EM_JS(void, simt_call_apart, (void (*work)(void*), void* argument), {
+EM_JS(void, simt_call_apart, (Call work, void* argument), {
   const calls = Asyncify.exportCallStack;
   Asyncify.exportCallStack = [];
   try {

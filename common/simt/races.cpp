@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <shared_mutex>
@@ -28,7 +30,10 @@ Region* GlobalRaces::touch(std::uintptr_t begin, std::size_t bytes, unsigned siz
     region.bytes = bytes;
     region.cell_bytes = std::min(size, 8u);
     region.cells.reset(static_cast<std::uint64_t*>(std::calloc(bytes / region.cell_bytes + 1, 8)));
-    if (!region.cells) throw std::bad_alloc();
+    if (!region.cells) {
+      std::fprintf(stderr, "error: no memory to look for races in %zu bytes\n", bytes);
+      std::abort();
+    }
   }
   // Every worker comes here before the first write of each of its instructions, and waits.
   if (writes && !region.before) {

@@ -210,7 +210,7 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
   std::string event = fmt::format("[\"{}\",{},{}", to_string(target.access), number, mask);
   std::uintptr_t last = target.begin;
   list(event, [&](unsigned id) {
-    event += fmt::format("{}", static_cast<std::int64_t>(addresses[id] - last));
+    event += fmt::format("{}", static_cast<std::ptrdiff_t>(addresses[id] - last));
     last = addresses[id];
   });
   const auto words = [&](unsigned id, unsigned first) {
