@@ -30,7 +30,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/con
 
 .PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
   counting-cost learn hint test-learn slides questions test-questions bench calibrate figures pictures report site test-site test-plots handout grade \
-  test-coursework test-watch test-traces check-cuda12 notebook test-notebook test-commands compile_commands lint
+  test-coursework test-watch browser test-browser test-traces check-cuda12 notebook test-notebook test-commands compile_commands lint
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z0-9_-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -210,6 +210,14 @@ test-coursework:  ## test handouts and grading: all steps as handed out and solv
 
 test-watch: $(SPMV) $(BROKEN)  ## test traces and what is made from them
 	@WATCH_SPMV=$(SPMV) WATCH_BROKEN=$(BROKEN) python3 -m unittest discover -s common/watch
+
+browser:  ## the kernels as WebAssembly, which make watch and make site then run in their pages (needs emscripten)
+	@command -v em++ >/dev/null || { echo 'error: make browser needs emscripten 3.1 and Node (apt-get install emscripten)' >&2; exit 2; } $(or_quit)
+	@$(MAKE) -f common/watch/live/live.mk HAVE_THRUST= $(or_quit)
+
+test-browser: $(SPMV)  ## test that module: the native program's results, under Node, in Chromium and in Firefox
+	@if command -v em++ >/dev/null; then $(MAKE) browser && WATCH_SPMV=$(SPMV) python3 -m unittest discover -s common/watch -p live_test.py; \
+	  else echo 'skipped: no emscripten here (apt-get install emscripten)'; fi
 
 test-traces: $(SPMV)  ## check traces of all kernels, and of several GPUs, under three schedules (a minute)
 	@WATCH=full WATCH_SPMV=$(SPMV) python3 -m unittest discover -s common/watch -k test_all_

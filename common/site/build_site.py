@@ -149,6 +149,15 @@ def lessons(pages):
     return entries
 
 
+def with_run(text, step):
+    """A lesson with its run: below the paragraph that names `make watch`, opened by a click; at the end if none does."""
+    run = (f'\n\n<details><summary>Step through a run of this step, request by request</summary>\n'
+           f'<iframe class="run" title="a run of {step}" loading="lazy" src="../watch/{step}.html"></iframe>\n</details>\n\n'
+           f"[The same on a page of its own](../watch/{step}.html)\n")  # fmt: skip
+    at = text.find("\n\n", text.find(f"`make -C {step} watch`"))
+    return text[:at] + run + text[at:] if f"`make -C {step} watch`" in text and at >= 0 else text + run
+
+
 def write_runs(program, pages):
     """The pages of make watch, one for each step that has a tour. Returns the page that lists them."""
     lines = []
@@ -163,7 +172,7 @@ def write_runs(program, pages):
         kernels = re.search(r"<title>(.*?)</title>", file.read_text(encoding="utf-8"))[1]
         lines.append(f"- [{kernels}]({step}.html): {idea}\n")
         readme = f"{step}/README.md"
-        pages.pages[readme] += f"\n---\n\n[Step through a run of this step, request by request](../watch/{step}.html)\n"
+        pages.pages[readme] = with_run(pages.pages[readme], step)
     pages.write("watch/index.md", "# Runs, step by step\n\nEach page steps through a run on the CPU backend, "
                 "request by request: lanes, addresses, sectors and values.\n\n" + "".join(lines))  # fmt: skip
 

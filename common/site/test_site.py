@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 
 from api import api_page
-from build_site import ROOT, Pages, SiteError, lessons, rewrite
+from build_site import ROOT, Pages, SiteError, lessons, rewrite, with_run
 from check_site import faults
 
 
@@ -31,6 +31,14 @@ class Markdown(unittest.TestCase):
         self.assertEqual(self.rewritten("<details><summary>a</summary>"), '<details markdown="1"><summary>a</summary>')
         self.assertEqual(self.rewritten("text:\n- one\n- two"), "text:\n\n- one\n- two")
         self.assertEqual(self.rewritten("<!-- output: make [a](b) -->\ntext"), "\ntext")
+
+
+class Runs(unittest.TestCase):
+    def test_a_run_stands_where_the_lesson_names_it(self):
+        text = with_run("# A\n\n`make -C 03_a watch` shows it.\n\nB\n", "03_a")
+        self.assertLess(text.index("watch`"), text.index('src="../watch/03_a.html"'))
+        self.assertLess(text.index("<iframe"), text.index("\n\nB\n"))
+        self.assertTrue(with_run("# A\n", "03_a").startswith("# A\n\n\n<details>"))
 
 
 class Links(unittest.TestCase):

@@ -75,7 +75,7 @@ class Pages(test_watch.Scratch):
 
     def tearDown(self):
         self.assertEqual(self.browser.errors, [])
-        self.assertEqual([url for url in self.browser.asked if not url.startswith(("file:", "about:"))], [])
+        self.assertEqual([url for url in self.browser.asked if not url.startswith(("file:", "about:", "blob:"))], [])
 
     def totals(self, matrix, kernel, schedule):
         """The columns of `make run`."""

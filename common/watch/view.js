@@ -7,8 +7,7 @@ const make = (tag, attributes = {}, ...children) => {
   element.append(...children);
   return element;
 };
-const data = JSON.parse($("data").textContent);
-const runs = data.traces.map(trace => new Run(trace));
+let data, runs, panes;  // what is shown: see load()
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Neighbouring lanes have neighbouring colours: what is coalesced is a smooth run of them.
@@ -43,7 +42,7 @@ function axisOf(by) {
   }
 }
 
-const state = {axis: axisOf("bytes"), tick: 0, focus: 0, playing: 0, tour: -1};
+const state = {axis: [], tick: 0, focus: 0, playing: 0, tour: -1};
 const momentOf = r => state.axis[state.tick][r];
 
 // The first tick at which run r is at moment m.
@@ -878,8 +877,6 @@ function drawTimeline() {
 
 // --- Moving -----------------------------------------------------------------------------------------
 
-const panes = runs.map((run, number) => new Pane(run, number));
-
 function go(tick) {
   state.tick = Math.max(0, Math.min(state.axis.length - 1, tick));
   panes.forEach((pane, r) => { if (pane.m !== momentOf(r) || state.redraw) pane.show(momentOf(r)); });
@@ -993,16 +990,24 @@ function showStop(number, move = true) {
 
 // --- The page ---------------------------------------------------------------------------------------
 
-function start() {
+// Shows `next`: {traces, tour, find}.
+function load(next) {
+  play(false);
+  data = next;
+  runs = data.traces.map(trace => new Run(trace));
+  Object.assign(state, {axis: axisOf("bytes"), tick: 0, focus: 0, tour: -1, redraw: true});
+  panes = runs.map((run, number) => new Pane(run, number));
   $("panes").className = runs.length > 1 ? "two" : "one";
-  $("panes").append(...panes.map(pane => pane.box));
+  $("panes").replaceChildren(...panes.map(pane => pane.box));
   const {matrix, precision, schedule} = data.traces[0];
   $("about").textContent = !matrix.rows ? matrix.name : `${matrix.name}: ${matrix.rows} × ${matrix.columns}, ${plural(matrix.nonzeros, "nonzero")}, ${precision}` +
     (schedule === "forward" ? "" : `, ${schedule} schedule`);
+  $("kind").replaceChildren();
   for (const [kind, text] of Object.entries(KINDS)) {
     const count = runs.reduce((sum, run) => sum + run.kinds[kind].length, 0);
     if (count) $("kind").append(make("option", {value: kind, textContent: `${text} (${count})`}));
   }
+  $("warp").replaceChildren();
   runs.forEach((run, r) => {
     const group = make("optgroup", {label: run.name});
     for (const warp of run.warps.values()) {
@@ -1013,6 +1018,19 @@ function start() {
     $("warp").append(group);
   });
   $("syncing").hidden = runs.length < 2;
+  go(0);
+  // Two versions of one kernel make the same requests, up to where they differ.
+  if (runs.some(run => runs.some(other => other.name === "my_" + run.name))) setSync("instruction");
+  const kind = data.find || "wrong", r = runs.findIndex(run => run.kinds[kind] && run.kinds[kind].length);
+  if (!document.body.dataset.ready && location.hash) readUrl();
+  else if (r >= 0) {
+    $("kind").value = kind;
+    goTo(r, runs[r].kinds[kind][0]);
+  }
+  else if (data.tour.length) showStop(0);
+}
+
+function start() {
   $("keys").innerHTML = "<kbd>space</kbd> play, pause &nbsp; <kbd>←</kbd> <kbd>→</kbd> step &nbsp; <kbd>↑</kbd> <kbd>↓</kbd> warp &nbsp; " +
     "<kbd>n</kbd> <kbd>N</kbd> next, previous event of the chosen kind &nbsp; <kbd>t</kbd> tour &nbsp; <kbd>Home</kbd> <kbd>End</kbd>. " +
     "The order is that of the CPU backend, warp after warp; on a GPU warps overlap.";
@@ -1037,16 +1055,7 @@ function start() {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
   document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
-  go(0);
-  // Two versions of one kernel make the same requests, up to where they differ.
-  if (runs.some(run => runs.some(other => other.name === "my_" + run.name))) setSync("instruction");
-  const kind = data.find || "wrong", r = runs.findIndex(run => run.kinds[kind] && run.kinds[kind].length);
-  if (location.hash) readUrl();
-  else if (r >= 0) {
-    $("kind").value = kind;
-    goTo(r, runs[r].kinds[kind][0]);
-  }
-  else if (data.tour.length) showStop(0);
+  load(JSON.parse($("data").textContent));
   document.body.dataset.ready = Math.round(performance.now());
 }
 
@@ -1058,7 +1067,7 @@ function setTheme(theme) {
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.tagName === "SELECT") return;
+  if (event.target.tagName === "SELECT" || event.target.closest("#live")) return;
   const other = direction => {
     const options = [...$("warp").options], at = options.findIndex(option => option.value === $("warp").value) + direction;
     if (options[at]) {

@@ -14,6 +14,7 @@ wrong, else at the tour's first stop.
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ import tours
 import traces
 
 HERE = Path(__file__).resolve().parent
+LIVE = HERE.parents[1] / "build/wasm/live.js"  # by `make browser`
 DEFAULT_MATRIX = "stencil2d:16x16"
 
 
@@ -68,8 +70,8 @@ def choose(names, wanted, tour, mine):
     return found
 
 
-def page(found, stops, find=""):
-    """The text of the page."""
+def page(found, stops, find="", live=False):
+    """The text of the page. `live`: with the controls of live/controls.js, for which live.js has to be beside it."""
     names = " and ".join(trace["kernel"]["name"] for trace in found)
     text = (HERE / "page.html").read_text(encoding="utf-8")
     embedded = json.dumps({"traces": found, "tour": stops, "find": find}, separators=(",", ":"), ensure_ascii=False)
@@ -77,7 +79,8 @@ def page(found, stops, find=""):
         "TITLE": escape(f"{names} on {found[0]['matrix']['name']}"),
         "STYLE": (HERE / "page.css").read_text(encoding="utf-8"),
         "DATA": embedded.replace("</", "<\\/"),
-        "SCRIPT": "".join((HERE / name).read_text(encoding="utf-8") for name in ("model.js", "view.js")),
+        "SCRIPT": "".join((HERE / name).read_text(encoding="utf-8") for name in ("model.js", "view.js", "live/controls.js")[: 3 if live else 2]),
+        "LIVE": '<script src="live.js" async></script>' if live else "",
     }
     for name, content in parts.items():
         text = text.replace(f"@{name}@", content)
@@ -122,7 +125,10 @@ def main():
     except (traces.TraceError, tours.TourError) as error:
         sys.exit(f"error: {error}")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(page(found, stops, arguments.find), encoding="utf-8")
+    live = LIVE.exists() and not command and not shown[0].startswith("my_")
+    arguments.output.write_text(page(found, stops, arguments.find, live), encoding="utf-8")
+    if live:
+        shutil.copyfile(LIVE, arguments.output.with_name("live.js"))
     print(f"Open in a browser: {arguments.output}")
 
 

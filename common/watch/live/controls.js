@@ -1,0 +1,161 @@
+// The page comes alive where live.js is beside it (`make browser`): choose kernel and matrix, and the kernel runs in a
+// worker. live.js defines SPMV_LIVE: {script: the worker's, wasm: the module, gzipped and in base64, kernels: --list --json}.
+
+const LANES_PER_ROW = /_(2|4|8|16|32)$/;
+// What the sliders mean: the specification of `size` and `each`.
+const MATRICES = {
+  "grid, 5 points": {size: [4, 60, 16], of: n => `stencil2d:${n}x${n}`},
+  "grid, 9 points": {size: [4, 40, 12], of: n => `stencil2d:${n}x${n},points=9`},
+  "power law": {size: [32, 2000, 256], each: [2, 32, 8], of: (n, k) => `powerlaw:${n}x${n},nnz=${n * k}`},
+  "random": {size: [32, 2000, 256], each: [1, 32, 8], of: (n, k) => `random:${n}x${n},nnz_per_row=${k}`},
+  "banded": {size: [32, 2000, 256], each: [1, 33, 9], of: (n, k) => `banded:${n}x${n},nnz_per_row=${k},bandwidth=${2 * k}`},
+  "finite elements": {size: [10, 300, 60], of: n => `fem:${n},block=3`},
+  "dense": {size: [2, 96, 32], of: n => `dense:${n}x${n}`},
+};
+
+function startLive({script, wasm, kernels}) {
+  const live = {number: 0, timer: 0, file: null, seen: new Map()};
+  const worker = new Worker(URL.createObjectURL(new Blob([script], {type: "text/javascript"})));
+  worker.postMessage({wasm: Uint8Array.from(atob(wasm), c => c.charCodeAt(0))});
+
+  const select = options => make("select", {}, ...options.map(([value, text]) => make("option", {value, textContent: text || value})));
+  const slider = (min, max, value) => make("input", {type: "range", min, max, value});
+  const label = (text, ...parts) => make("label", {}, `${text} `, ...parts);
+  // A family is one kernel with several numbers of lanes per row; csr_scalar is the family's one lane.
+  const names = kernels.filter(k => !k.host && k.step > 0).map(k => k.name);
+  const family = name => name.replace(LANES_PER_ROW, "");
+  const lanesOfFamily = base => [...base === "csr_vector" ? [1] : [], ...names.filter(name => LANES_PER_ROW.test(name) && family(name) === base).map(name => +name.match(LANES_PER_ROW)[1])];
+  const withLanes = (base, lanes) => (lanes === 1 ? "csr_scalar" : `${base}_${lanes}`);
+  const families = [...new Set(names.map(name => (lanesOfFamily(family(name)).length > 2 ? family(name) : name)))];
+  const ideaOf = name => (kernels.find(k => k.name === name) || kernels.find(k => family(k.name) === name)).idea;
+  const stepOf = name => String((kernels.find(k => k.name === name) || kernels.find(k => family(k.name) === name)).step).padStart(2, "0");
+  const choices = families.filter(name => !name.endsWith("_mistake")).map(name => [name, `${stepOf(name)} ${name}`]);
+  const mistakes = names.filter(name => name.endsWith("_mistake"));
+
+  const kernel = select(choices), beside = select([["", "–"], ...choices]);
+  const mistake = select([["", "none"], ...mistakes.map(name => [name, `${name.replace("_mistake", "")}: ${ideaOf(name)}`])]);
+  const lanes = slider(0, 5, 0), lanesText = make("output"), lanesLabel = label("lanes per row", lanes, lanesText);
+  const matrix = select(Object.keys(MATRICES).map(name => [name]));
+  const size = slider(4, 60, 16), sizeText = make("output"), each = slider(1, 32, 8), eachText = make("output");
+  const eachLabel = label("nonzeros per row", each, eachText);
+  const file = make("input", {type: "file", accept: ".mtx,.gz"});
+  const precision = select([["f64"], ["f32"]]), schedule = select(["forward", "reverse", "random", "turns", "lockstep"].map(name => [name]));
+  const says = make("output", {className: "says"});
+  const table = make("table", {className: "totals seen"});
+  const box = $("live");
+  box.append(make("div", {className: "buttons"}, label("kernel", kernel), lanesLabel, label("beside", beside), label("mistake", mistake)),
+    make("div", {className: "buttons"}, label("matrix", matrix), label("size", size, sizeText), eachLabel, label("your .mtx", file),
+      label("precision", precision), label("schedule", schedule), says), table);
+  box.hidden = false;
+
+  const chosen = () => {
+    const base = kernel.value, steps = lanesOfFamily(base);
+    return mistake.value || (steps.length > 2 ? withLanes(base, steps[Math.min(+lanes.value, steps.length - 1)]) : base);
+  };
+  const specification = () => {
+    if (matrix.value === "file") return `/${live.file.name}`;
+    return MATRICES[matrix.value].of(+size.value, +each.value);
+  };
+  const showChoice = () => {
+    const steps = lanesOfFamily(kernel.value);
+    lanesLabel.hidden = steps.length < 3 || mistake.value !== "";
+    lanes.max = Math.max(1, steps.length - 1);
+    lanesText.textContent = steps[Math.min(+lanes.value, steps.length - 1)];
+    const kind = MATRICES[matrix.value];
+    size.parentNode.hidden = !kind;
+    eachLabel.hidden = !kind || !kind.each;
+    sizeText.textContent = size.value;
+    eachText.textContent = each.value;
+  };
+  const setMatrix = () => {
+    const kind = MATRICES[matrix.value];
+    if (kind) {
+      [size.min, size.max, size.value] = kind.size;
+      if (kind.each) [each.min, each.max, each.value] = kind.each;
+    }
+    choose();
+  };
+  // What a kernel asked for on this matrix, of all kernels that have run on it.
+  const showSeen = found => {
+    const key = `${specification()} ${precision.value}`;
+    if (live.key !== key) live.seen.clear();
+    live.key = key;
+    for (const trace of found) {
+      const run = runs.find(other => other.trace === trace), totals = run.totals(run.count - 1);
+      live.seen.set(trace.kernel.name, {"matrix": totals.matrix, "x": totals.x, "stores": totals.stores, "lanes": totals.lanes,
+        "moved / needed": totals["moved / needed"], "right": trace.verified ? "yes" : "no"});
+    }
+    const rows = [...live.seen];
+    table.hidden = rows.length < 2;
+    const heads = ["matrix", "x", "stores", "lanes", "moved / needed", "right"];
+    table.replaceChildren(make("tr", {}, make("th", {textContent: "sectors per request of"}), ...heads.map(textContent => make("th", {textContent}))),
+      ...rows.map(([name, cells]) => make("tr", {className: name === found[0].kernel.name ? "now" : ""}, make("td", {textContent: name}),
+        ...heads.map(head => make("td", {textContent: cells[head]})))));
+  };
+  const run = () => {
+    const wanted = [chosen(), ...beside.value ? [beside.value] : []].filter((name, i, all) => all.indexOf(name) === i);
+    says.textContent = "runs …";
+    const files = matrix.value === "file" ? {[`/${live.file.name}`]: live.file.bytes} : {};
+    live.wanted = wanted;
+    worker.postMessage({number: ++live.number, files, args: ["--matrix", specification(), "--kernel", wanted.join(","),
+      "--precision", precision.value, "--schedule", schedule.value, "--verify-only", "--trace-limit", "32", "--workers", "1"]});
+  };
+  function choose() {
+    showChoice();
+    clearTimeout(live.timer);
+    live.timer = setTimeout(run, 60);
+  }
+
+  worker.onmessage = ({data: {number, err, traces, milliseconds}}) => {
+    if (number !== live.number) return;
+    if (!traces.length) {
+      says.textContent = err.split("\n").find(line => line) || "there is nothing to show";
+      box.dataset.ran = number;
+      return;
+    }
+    traces.sort((a, b) => live.wanted.indexOf(a.kernel.name) - live.wanted.indexOf(b.kernel.name));
+    // The same kind of request as before, if there is one.
+    const before = runs[state.focus].moments[momentOf(state.focus)];
+    const array = before.instruction && before.instruction.array !== undefined ? runs[state.focus].arrays[before.instruction.array].name : "values";
+    load({traces, tour: [], find: ""});
+    $("tour").hidden = true;
+    if (!runs[0].kinds.wrong.length) {
+      const like = runs[0].moments.findIndex(moment => ACCESSES.has(moment.kind) && runs[0].arrays[moment.instruction.array].name === array);
+      if (like >= 0) goTo(0, like);
+    }
+    says.textContent = `${Math.round(milliseconds)} ms`;
+    document.title = `${runs.map(other => other.name).join(" and ")} on ${traces[0].matrix.name}`;
+    document.querySelector("h1").textContent = document.title;
+    showSeen(traces);
+    box.dataset.ran = number;
+  };
+  worker.onerror = event => { says.textContent = event.message; };
+
+  const take = async given => {
+    if (!given) return;
+    const stream = given.name.endsWith(".gz") ? given.stream().pipeThrough(new DecompressionStream("gzip")) : given.stream();
+    live.file = {name: given.name.replace(/\.gz$/, "").replace(/[^\w.-]/g, "_"), bytes: new Uint8Array(await new Response(stream).arrayBuffer())};
+    if (![...matrix.options].some(option => option.value === "file")) matrix.append(make("option", {value: "file"}));
+    matrix.lastChild.textContent = live.file.name;
+    matrix.value = "file";
+    choose();
+  };
+  file.onchange = () => take(file.files[0]);
+  addEventListener("dragover", event => event.preventDefault());
+  addEventListener("drop", event => { event.preventDefault(); take(event.dataTransfer.files[0]); });
+  for (const control of [kernel, beside, mistake, precision, schedule]) control.onchange = choose;
+  for (const control of [lanes, size, each]) control.oninput = choose;
+  matrix.onchange = setMatrix;
+
+  // As the page opened.
+  const {kernel: shown, matrix: of} = runs[0].trace, grid = of.name.match(/^stencil2d:(\d+)x\1$/);
+  if (families.includes(family(shown.name))) kernel.value = family(shown.name);
+  else if (families.includes(shown.name)) kernel.value = shown.name;
+  const steps = lanesOfFamily(kernel.value), own = shown.name.match(LANES_PER_ROW);
+  lanes.value = Math.max(0, own ? steps.indexOf(+own[1]) : 0);
+  [size.min, size.max, size.value] = MATRICES[matrix.value].size;
+  if (grid) size.value = grid[1];
+  showChoice();
+}
+if (window.SPMV_LIVE) startLive(window.SPMV_LIVE);
+else addEventListener("spmv-live", () => startLive(window.SPMV_LIVE), {once: true});

@@ -1,0 +1,44 @@
+// Runs the program in a worker, or under Node: a fresh instance of the module for each run, since the
+// program keeps what it was told.
+"use strict";
+
+// `options`: {args, files: {path: text or bytes}, module: WebAssembly.Module}. Returns {status, out, err, read}.
+async function runProgram({args, files = {}, module}) {
+  const out = [], err = [];
+  const program = await createSpmv({
+    print: line => out.push(line),
+    printErr: line => err.push(line),
+    instantiateWasm: (imports, receive) => {
+      const instance = new WebAssembly.Instance(module, imports);
+      receive(instance, module);
+      return instance.exports;
+    },
+  });
+  for (const [path, content] of Object.entries(files)) program.FS.writeFile(path, content);
+  const status = program.callMain(args);
+  const read = path => (program.FS.analyzePath(path).exists ? program.FS.readFile(path, {encoding: "utf8"}) : "");
+  return {status, out: out.join("\n"), err: err.join("\n"), read};
+}
+
+// From the page: {number, args, files}; the answer has the same number.
+if (typeof WorkerGlobalScope !== "undefined") {
+  let module;  // a promise
+  const load = async wasm => {
+    const bytes = new Blob([wasm]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return WebAssembly.compile(await new Response(bytes).arrayBuffer());
+  };
+  onmessage = async ({data: {wasm, number, args, files}}) => {
+    if (wasm) {
+      module = load(wasm);
+      return;
+    }
+    const start = performance.now();
+    try {
+      const {status, err, read} = await runProgram({args: [...args, "--trace", "/trace.jsonl"], files, module: await module});
+      const traces = read("/trace.jsonl").split("\n").filter(line => line).map(line => JSON.parse(line));
+      postMessage({number, status, err, traces, milliseconds: performance.now() - start});
+    } catch (error) {
+      postMessage({number, status: 3, err: String((error && error.message) || error), traces: [], milliseconds: 0});
+    }
+  };
+}
