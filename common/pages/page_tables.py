@@ -80,114 +80,139 @@ def head_of(kernel):
 records_of = functools.lru_cache(read_records)  # a README has many tables of one device
 
 
+OPTIONAL = {"speedup_of", "published", "program", "pays_off_against"}
+AGAIN = "`make bench` with `ARGS='--alone --fresh'` measures it alone"
+
+
 def make_table(arguments, results=None):
     """A Markdown table and the line that says what it shows."""
-    wanted = dict(word.split("=", 1) for word in arguments.split())
-    unknown = set(wanted) - {"device", "kernels", "matrices", "precision", "column"}
-    unknown -= {"speedup_of", "published", "program", "pays_off_against"}
-    if unknown:
-        raise BlockError(f"unknown: {', '.join(sorted(unknown))}")
-    try:
-        kernels, matrices = wanted["kernels"].split(","), wanted["matrices"].split(",")
-        # A comma within a name is written as a semicolon.
-        matrices = [name.replace(";", ",") for name in matrices]
-        precision, column = wanted["precision"], wanted["column"]
-        everything = records_of(wanted["device"], results, wanted.get("program", ""))
-    except KeyError as missing:
-        raise BlockError(f"a table needs {missing.args[0]}=") from None
-    if column not in COLUMNS:
-        raise BlockError(f"no column {column}; there are {', '.join(COLUMNS)}")
-    title, value, more_is_better = COLUMNS[column]
-    fast = wanted.get("speedup_of")
-    rival = wanted.get("pays_off_against")
-    if rival:
-        title, more_is_better = f"Products after which setup pays off against {rival}", False
-    records = [r for r in everything if r["precision"] == precision]
+    return RecordTable(arguments, results).page()
 
-    def cell(matrix, kernel):
+
+class RecordTable:
+    """What a block asks for, and the records that it shows."""
+
+    def __init__(self, arguments, results):
+        wanted = dict(word.split("=", 1) for word in arguments.split())
+        unknown = set(wanted) - {"device", "kernels", "matrices", "precision", "column"} - OPTIONAL
+        if unknown:
+            raise BlockError(f"unknown: {', '.join(sorted(unknown))}")
+        try:
+            self.kernels, matrices = wanted["kernels"].split(","), wanted["matrices"].split(",")
+            # A comma within a name is written as a semicolon.
+            self.matrices = [name.replace(";", ",") for name in matrices]
+            self.precision, self.column = wanted["precision"], wanted["column"]
+            everything = records_of(wanted["device"], results, wanted.get("program", ""))
+        except KeyError as missing:
+            raise BlockError(f"a table needs {missing.args[0]}=") from None
+        if self.column not in COLUMNS:
+            raise BlockError(f"no column {self.column}; there are {', '.join(COLUMNS)}")
+        self.title, self.value, self.more_is_better = COLUMNS[self.column]
+        self.fast = wanted.get("speedup_of")
+        self.rival = wanted.get("pays_off_against")
+        self.published = wanted.get("published")
+        if self.rival:
+            self.title, self.more_is_better = f"Products after which setup pays off against {self.rival}", False
+        self.records = [r for r in everything if r["precision"] == self.precision]
+        self.displayed, self.ties = [], False
+        self.ratios = {kernel: [] for kernel in self.kernels}
+
+    def best(self, of, **by):
+        return (max if self.more_is_better else min)(of, **by)
+
+    def cell(self, matrix, kernel):
         """The value and a note on it, of the record that the column `kernel` shows, which is added to `displayed`."""
-        mine = [r for r in records if r["matrix"] == matrix]
+        mine = [r for r in self.records if r["matrix"] == matrix]
         if kernel == "baseline":
             beside = [r for r in mine if "baseline_warm_ms" in r and r["format"] == "CSR"]
             if not beside:
                 return None, ""
             baseline = dict(beside[-1], **{f"{state}_ms": beside[-1][f"baseline_{state}_ms"] for state in ("warm", "cold")})
-            return value(baseline), ""
+            return self.value(baseline), ""
         fit = [r for r in mine if matches(r["kernel"], kernel)]
         if not fit:
             return None, ""
-        best = (max if more_is_better else min)(fit, key=value)
-        displayed.append(best)
-        if rival:
-            other = next((r for r in mine if r["kernel"] == rival), None)
-            displayed.extend([other] if other else [])
+        best = self.best(fit, key=self.value)
+        self.displayed.append(best)
+        if self.rival:
+            other = next((r for r in mine if r["kernel"] == self.rival), None)
+            self.displayed.extend([other] if other else [])
             return break_even(best, other), ""
         note = best["kernel"].removeprefix("cusparse_") if best_of(kernel) else re.sub(" (a|per) row$", "", best["choice"])
-        return value(best), (note + (" †" if code_state(best) == OTHER_CODE else "")).strip()
+        return self.value(best), (note + (" †" if code_state(best) == OTHER_CODE else "")).strip()
 
-    def spread(matrix, kernel):
+    def spread(self, matrix, kernel):
         """The least and the greatest of a kernel's processes, or None."""
-        found = next((r for r in records if (r["matrix"], r["kernel"]) == (matrix, kernel) and "processes" in r), None)
+        found = next((r for r in self.records if (r["matrix"], r["kernel"]) == (matrix, kernel) and "processes" in r), None)
         return found and "warm_ms" in found and (found["warm_lower_ms"], found["warm_upper_ms"])
 
-    displayed, ties = [], False
-    full_names = {find_matrix(records, name) for name in matrices}
-    asked = kernels + ([fast] if fast else [])
-    shown = [r for r in records if r["matrix"] in full_names and any(matches(r["kernel"], k) for k in asked)]
-    heads = ["matrix", "nonzeros per row", *(head_of(kernel) for kernel in kernels)]
-    rows = []
-    ratios = {kernel: [] for kernel in kernels}
-    for name in matrices:
-        full = find_matrix(records, name)
-        matrix = next(r for r in records if r["matrix"] == full)
-        cells = [cell(full, kernel) for kernel in kernels]
-        if fast:
-            own = cell(full, fast)[0]
-            cells = [(own and figure and (own / figure if more_is_better else figure / own), "")
-                     for figure, _ in cells]
-            for kernel, (ratio, _) in zip(kernels, cells):
-                ratios[kernel] += [ratio] if ratio else []
-        # Bold: the best of the kernels named one by one, and those whose spread reaches its.
-        ours = {k: c[0] for c, k in zip(cells, kernels) if c[0] is not None and ":" not in k and k != "baseline"}
-        bold = []
-        if len(ours) > 1 and not fast and not rival:
-            best = (max if more_is_better else min)(ours.values())
-            bold = [k for k, figure in ours.items() if figure == best]
-            reach = spread(full, bold[0]) if "warm" in title else None
-            tied = [k for k in ours if k not in bold and reach and (own := spread(full, k)) and own[0] <= reach[1]]
-            bold, ties = bold + tied, ties or bool(tied)
-        texts = []
-        for (figure, note), kernel in zip(cells, kernels):
-            text = "—" if figure is None else str(figure) if rival else number(figure)
-            if kernel in bold:
-                text = f"**{text}**"
-            texts.append(f"{text} ({note})" if note else text)
+    def as_speedups(self, matrix, cells):
+        """How many times as fast as each of `cells` the kernel `fast` is."""
+        own = self.cell(matrix, self.fast)[0]
+        cells = [(own and figure and (own / figure if self.more_is_better else figure / own), "") for figure, _ in cells]
+        for kernel, (ratio, _) in zip(self.kernels, cells):
+            self.ratios[kernel] += [ratio] if ratio else []
+        return cells
+
+    def bold(self, matrix, cells):
+        """The best of the kernels named one by one, and those whose spread reaches its."""
+        ours = {k: c[0] for c, k in zip(cells, self.kernels) if c[0] is not None and ":" not in k and k != "baseline"}
+        if len(ours) < 2 or self.fast or self.rival:
+            return []
+        best = self.best(ours.values())
+        bold = [k for k, figure in ours.items() if figure == best]
+        reach = self.spread(matrix, bold[0]) if "warm" in self.title else None
+        tied = [k for k in ours if k not in bold and reach and (own := self.spread(matrix, k)) and own[0] <= reach[1]]
+        self.ties = self.ties or bool(tied)
+        return bold + tied
+
+    def text(self, figure, note, is_bold):
+        text = "—" if figure is None else str(figure) if self.rival else number(figure)
+        if is_bold:
+            text = f"**{text}**"
+        return f"{text} ({note})" if note else text
+
+    def row(self, name):
+        full = find_matrix(self.records, name)
+        matrix = next(r for r in self.records if r["matrix"] == full)
+        cells = [self.cell(full, kernel) for kernel in self.kernels]
+        if self.fast:
+            cells = self.as_speedups(full, cells)
+        bold = self.bold(full, cells)
+        texts = [self.text(figure, note, kernel in bold) for (figure, note), kernel in zip(cells, self.kernels)]
         star = "" if matrix["source"] != "stand-in" else " (stand-in)"
-        rows.append([name + star, f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}", *texts])
+        return [name + star, f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}", *texts]
 
-    # Setup takes longer while other processes prepare matrices.
-    beside = [r for r in displayed if not r.get("alone")] if rival or column == "setup_ms" else []
-    again = "`make bench` with `ARGS='--alone --fresh'` measures it alone"
-    if rival and beside:
-        return f"Products after which setup pays off against {rival}: withdrawn, since setup was measured while other processes " \
-            f"prepared matrices; {again}.\n"
-    if fast:
-        title = f"How many times as fast as the others {fast} is: {title}"
-        means = [number(statistics.geometric_mean(r)) if r else "—" for r in ratios.values()]
-        rows.append(["geometric mean", "", *means])
-    if "published" in wanted:
-        rows.append(published_speedups(wanted["published"], precision, kernels))
+    def caption(self):
+        full_names = {find_matrix(self.records, name) for name in self.matrices}
+        asked = self.kernels + ([self.fast] if self.fast else [])
+        shown = [r for r in self.records if r["matrix"] in full_names and any(matches(r["kernel"], k) for k in asked)]
+        devices = ", ".join(sorted({r["device"] for r in shown if "device" in r}))
+        # Drivers and versions are below the fold; update() makes the link relative to the page.
+        caption = f"{self.title}; {self.precision}; [{devices}]({VERSIONS})."
+        if self.column == "gb_per_s":
+            caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
+        named = any(not best_of(k) and k != "baseline" for k in self.kernels)
+        if named and len(self.kernels) > 1 and not self.fast and not self.rival:
+            caption += " Bold: the best of the kernels here" + (", and ties: their processes' spreads overlap." if self.ties else ".")
+        return caption
 
-    def all_of(field):
-        return ", ".join(sorted({r[field] for r in shown if field in r}))
-
-    # Drivers and versions are below the fold; update() makes the link relative to the page.
-    caption = f"{title}; {precision}; [{all_of('device')}]({VERSIONS})."
-    if column == "gb_per_s":
-        caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
-    if any(not best_of(k) and k != "baseline" for k in kernels) and len(kernels) > 1 and not fast and not rival:
-        caption += " Bold: the best of the kernels here" + (", and ties: their processes' spreads overlap." if ties else ".")
-    notes = [f"† {note}" for note in code_note(displayed)]
-    if beside:
-        notes.append(f"Measured while other processes prepared matrices, which can lengthen it; {again}.")
-    return f"{caption}\n\n{Table(title, heads, rows, notes).markdown()}".replace("|  |", "| |")
+    def page(self):
+        rows = [self.row(name) for name in self.matrices]
+        # Setup takes longer while other processes prepare matrices.
+        beside = [r for r in self.displayed if not r.get("alone")] if self.rival or self.column == "setup_ms" else []
+        if self.rival and beside:
+            return f"Products after which setup pays off against {self.rival}: withdrawn, since setup was measured while other " \
+                f"processes prepared matrices; {AGAIN}.\n"
+        if self.fast:
+            self.title = f"How many times as fast as the others {self.fast} is: {self.title}"
+            means = [number(statistics.geometric_mean(r)) if r else "—" for r in self.ratios.values()]
+            rows.append(["geometric mean", "", *means])
+        if self.published:
+            rows.append(published_speedups(self.published, self.precision, self.kernels))
+        notes = [f"† {note}" for note in code_note(self.displayed)]
+        if beside:
+            notes.append(f"Measured while other processes prepared matrices, which can lengthen it; {AGAIN}.")
+        heads = ["matrix", "nonzeros per row", *(head_of(kernel) for kernel in self.kernels)]
+        table = Table(self.title, heads, rows, notes).markdown()
+        return f"{self.caption()}\n\n{table}".replace("|  |", "| |")
