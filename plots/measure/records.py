@@ -277,6 +277,10 @@ class Data:
             return self.matrices[matrix]["source"]
         return self.shapes.get(matrix, {}).get("matrix", {}).get("source", "")
 
+    def in_order(self, matrices):
+        """Real files and what the papers generated first, then stand-ins, each from the smallest."""
+        return sorted(matrices, key=lambda m: (self.source(m) == "stand-in", self.matrices.get(m, {}).get("nnz", 0)))
+
     def label(self, matrix):
         """Its name for an axis, without its parameters if they make it long and no other has that name;
         with a star if it is a stand-in."""

@@ -35,6 +35,18 @@ class Table:
                 f"<tbody>{body}</tbody></table></div>\n{notes}")
 
 
+def looks_table(title, data, rows, heads, theirs, ours, notes=()):
+    """The matrices of a paper, and what stands for them here. `theirs(row)`: cells below `heads`; `ours`: {head: text of what
+    `spmv info --json` said}."""
+    lines = []
+    for row in rows:
+        info = data.shapes.get(row["matrix"])
+        source = info and info["matrix"]["source"]
+        lines.append([row["matrix"], *theirs(row), *((look(info) if info else "—") for look in ours.values()), source or "—"])
+    return Table(title, ["matrix", *heads, *(f"ours: {head}" if not at else head for at, head in enumerate(ours)), "source"], lines,
+                 [*notes, "A dash: `make bench SET=shapes` looks at those that it can load."])
+
+
 def cell(value):
     """Three digits, or a dash."""
     return "—" if value is None else number(value)

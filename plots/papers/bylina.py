@@ -3,7 +3,7 @@
 import style
 from check_published import PRODUCTS
 from records import gflops, milliseconds, published
-from tables import Table, cell
+from tables import Table, cell, looks_table
 
 PAPER = "Bylina, Bylina and Karwacki 2011"
 GPU = "Tesla C2050"
@@ -44,7 +44,7 @@ def picture(number, table, keep, title):
         names = [row["matrix"] for row in rows]
         kernels = ["cpu", *FORMATS]
         measured = any(data.fastest(m, p, FORMATS[k]) for m in names for p in ("f32", "f64") for k in FORMATS)
-        names = sorted(names, key=lambda m: (data.source(m) == "stand-in", sizes[m]))
+        names = data.in_order(names)
         theirs = {row["matrix"]: row for row in rows}
         figure = style.new_figure(11.5, 7.6, f"{PAPER}, figure {number}: {title}")
         for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
@@ -55,8 +55,7 @@ def picture(number, table, keep, title):
             if precision == "f32":
                 series += [(f"{GPU_OF[kernel == 'cpu']}: {on(kernel)}", [2e-9 * PRODUCTS * sizes[m] / float(theirs[m][kernel]) for m in names])
                            for kernel in kernels]
-            style.dots(axes, [data.label(m) for m in names], series, {i for i, m in enumerate(names) if data.source(m) == "stand-in"},
-                       COLOURS * 2)
+            style.dots_of(axes, data, names, series, COLOURS * 2)
             axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision"
                            + (f"; {GPU} and its CPU from the times of table {table}" if precision == "f32" else f"; of the {GPU} it is lost"), pad=30)
             axes.set_ylabel("GFLOP/s")
@@ -77,17 +76,12 @@ def picture(number, table, keep, title):
 
 def sizes_table(number):
     def table(data):
-        rows = []
-        for row in published(f"bylina_2011_table{number}"):
-            info = data.shapes.get(row["matrix"])
-            ours = ([str(info["matrix"]["nnz"]), f"{info['min_col']} to {info['max_col']}", f"{info['mean_row']:.2f}",
-                     f"{info['dispersion']:.6f}", info["matrix"]["source"]] if info else ["—"] * 5)
-            rows.append([row["matrix"], row["rows"], row["nonzeros"], f"{row['min']} to {row['max']}",
-                         row["density"], row["dispersion"], *ours])
-        return Table(f"{PAPER}, table {number}: the matrices, and what stands for them here",
-                     ["matrix", "rows", "nonzeros", "in a column", "density", "dispersion", "ours: nonzeros",
-                      "in a column", "density", "dispersion", "source"], rows,
-                     ["A dash: `make bench SET=shapes` looks at those that it can load."])
+        return looks_table(f"{PAPER}, table {number}: the matrices, and what stands for them here", data,
+                           published(f"bylina_2011_table{number}"), ["rows", "nonzeros", "in a column", "density", "dispersion"],
+                           lambda row: [row["rows"], row["nonzeros"], f"{row['min']} to {row['max']}", row["density"], row["dispersion"]],
+                           {"nonzeros": lambda info: str(info["matrix"]["nnz"]),
+                            "in a column": lambda info: f"{info['min_col']} to {info['max_col']}",
+                            "density": lambda info: f"{info['mean_row']:.2f}", "dispersion": lambda info: f"{info['dispersion']:.6f}"})
 
     return table
 

@@ -6,7 +6,7 @@ from statistics import mean
 import style
 from multigpu import efficiencies, labels, percent
 from records import STAND_IN, bandwidth, gflops, published, starred
-from tables import Table, cell
+from tables import Table, cell, looks_table
 
 PAPER = "He and Gao 2016"
 GPU = "Tesla C2050"
@@ -38,15 +38,6 @@ def measured(data, gaps, names):
         if name not in found:
             gaps.find("PCSR", name, "f64", PCSR["PCSR"])
     return found
-
-
-def by_size(data, names):
-    """Real files and what the papers generated first, then stand-ins, each from the smallest."""
-    return sorted(names, key=lambda m: (data.source(m) == "stand-in", data.matrices.get(m, {}).get("nnz", 0)))
-
-
-def stand_ins_of(data, names):
-    return {i for i, name in enumerate(names) if data.source(name) == "stand-in"}
 
 
 def speedups(data, precision, names, patterns):
@@ -90,7 +81,7 @@ def figure4(data, gaps):
     """GFLOP/s of six algorithms in both precisions, and PCSR's average speed-ups."""
     gaps.remark(REMARK)
     every = measured(data, gaps, matrices())
-    names, theirs = by_size(data, every), rates_of_table3()
+    names, theirs = data.in_order( every), rates_of_table3()
     names += [m for m in theirs if m not in names]
     figure = style.new_figure(11, 10.5, f"{PAPER}, figure 4: performance of all algorithms")
     grid = figure.add_gridspec(3, 1, height_ratios=(0.7, 1, 1))
@@ -100,8 +91,7 @@ def figure4(data, gaps):
         shown = series_of(data, gaps, every and names, precision, gflops) if every else []
         if precision == "f64":
             shown = [*shown, (f"{GPU}: PCSR (table 3)", [theirs.get(m) for m in names])]
-        style.dots(axes, [data.label(m) for m in names], shown, stand_ins_of(data, names),
-                   COLOURS + [style.BLACK] if every else [style.BLACK])
+        style.dots_of(axes, data, names, shown, COLOURS + [style.BLACK] if every else [style.BLACK])
         axes.set_ylabel("GFLOP/s")
         axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=16)
         style.legend_above(axes, 9)
@@ -123,13 +113,13 @@ def figure4_table(data):
 def figure5(data, gaps):
     """Bandwidth of six algorithms as a share of the device's, and what share the paper reached."""
     said = published("he_gao_2016_text")
-    names = by_size(data, measured(data, gaps, matrices()))
+    names = data.in_order( measured(data, gaps, matrices()))
     figure = style.new_figure(11, 8.4 if names else 4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
         series = series_of(data, gaps, names, precision, lambda record, state, quartile: 100 * bandwidth(
             record, state=state, quartile=quartile) / record["copy_gb_per_s"], "cold")
         if names:
-            style.dots(axes, [data.label(m) for m in names], series, stand_ins_of(data, names), COLOURS)
+            style.dots_of(axes, data, names, series, COLOURS)
         share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
         axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--",
                      label=f"{GPU}: greatest of PCSR, {share:.0f}% of its 144 GB/s, more than {most:.0f} GB/s")
@@ -255,16 +245,11 @@ def parallel_table(number):
 
 
 def table2(data):
-    rows = []
-    for row in published("he_gao_2016_table2"):
-        info = data.shapes.get(row["matrix"])
-        rows.append([row["matrix"], row["rows"], row["nonzeros"], row["nonzeros_a_row"], row["description"],
-                     *([str(info["matrix"]["nnz"]), f"{info['mean_row']:.2f}", str(info["max_row"]),
-                        info["matrix"]["source"]] if info else ["—"] * 4)])
-    return Table(f"{PAPER}, table 2: the matrices, and what stands for them here",
-                 ["matrix", "rows", "nonzeros", "per row", "description", "ours: nonzeros", "per row",
-                  "longest row", "source"], rows,
-                 ["A dash: `make bench SET=shapes` looks at those that it can load."])
+    return looks_table(f"{PAPER}, table 2: the matrices, and what stands for them here", data, published("he_gao_2016_table2"),
+                       ["rows", "nonzeros", "per row", "description"],
+                       lambda row: [row["rows"], row["nonzeros"], row["nonzeros_a_row"], row["description"]],
+                       {"nonzeros": lambda info: str(info["matrix"]["nnz"]), "per row": lambda info: f"{info['mean_row']:.2f}",
+                        "longest row": lambda info: str(info["max_row"])})
 
 
 FIGURES = {"he_gao_2016_figure4": figure4, "he_gao_2016_figure5": figure5, "he_gao_2016_figure6": figure6,

@@ -4,7 +4,7 @@ from statistics import mean
 
 import style
 from records import gflops, published
-from tables import Table, cell
+from tables import Table, cell, looks_table
 
 PAPER = "LightSpMV, poster P5267"
 GPU = "Tesla K40c"
@@ -28,7 +28,7 @@ def speedups(data, precision, rival, names=None, own=tuple(LEVELS["warp"])):
 def chart(data, gaps):
     """GFLOP/s of the warp and the vector level, the poster's and ours."""
     rows = {row["matrix"]: row for row in published("lightspmv_poster_table")}
-    names = sorted(matrices(), key=lambda m: (data.source(m) == "stand-in", data.matrices.get(m, {}).get("nnz", 0)))
+    names = data.in_order(matrices())
     figure = style.new_figure(11.5, 8, f"{PAPER}: warp level and vector level")
     colours = [style.SKY, style.GREY, style.BLUE, style.PURPLE, style.VERMILLION, style.GREEN]
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
@@ -36,7 +36,7 @@ def chart(data, gaps):
         for label, patterns in {**LEVELS, INC: ["lightspmv_vector_inc"], "our best of step 07": OURS}.items():
             records = [gaps.find(label, m, precision, patterns) for m in names]
             series.append((label, *([r and gflops(r, "warm", q) for r in records] for q in ("median", "upper", "lower"))))
-        style.dots(axes, [data.label(m) for m in names], series, {i for i, m in enumerate(names) if data.source(m) == "stand-in"}, colours)
+        style.dots_of(axes, data, names, series, colours)
         axes.set_ylabel("GFLOP/s")
         axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=16)
         style.legend_above(axes)
@@ -93,17 +93,12 @@ def table(data):
 
 
 def matrices_table(data):
-    rows = []
-    for row in published("lightspmv_poster_matrices"):
-        info = data.shapes.get(row["matrix"])
-        rows.append([row["matrix"], row["rows"], row["nonzeros"], row["mean"], row["sd"],
-                     *([str(info["matrix"]["nnz"]), f"{info['mean_row']:.2f}", f"{info['stddev_row']:.2f}",
-                        info["matrix"]["source"]] if info else ["—"] * 4)])
-    return Table(f"{PAPER}: the matrices, and what stands for them here",
-                 ["matrix", "rows", "nonzeros", "mean", "sd", "ours: nonzeros", "mean", "sd", "source"], rows,
-                 ["Mean and standard deviation (sd) of the row length; the poster prints whole numbers. A stand-in is made from the "
-                  "poster's sd, so that only a file can disagree with it: `make data ARGS=\"in-2004 webbase-1M\"`.",
-                  "A dash: `make bench SET=shapes` looks at those that it can load."])
+    return looks_table(f"{PAPER}: the matrices, and what stands for them here", data, published("lightspmv_poster_matrices"),
+                       ["rows", "nonzeros", "mean", "sd"], lambda row: [row["rows"], row["nonzeros"], row["mean"], row["sd"]],
+                       {"nonzeros": lambda info: str(info["matrix"]["nnz"]), "mean": lambda info: f"{info['mean_row']:.2f}",
+                        "sd": lambda info: f"{info['stddev_row']:.2f}"},
+                       notes=["Mean and standard deviation (sd) of the row length; the poster prints whole numbers. A stand-in is made from the "
+                              "poster's sd, so that only a file can disagree with it: `make data ARGS=\"in-2004 webbase-1M\"`."])
 
 
 FIGURES = {"lightspmv_levels": chart, "lightspmv_speedups": speedup_chart}

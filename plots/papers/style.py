@@ -154,6 +154,12 @@ def dots(axes, groups, series, hollow=(), colours=None):
     return axes
 
 
+def dots_of(axes, data, matrices, series, colours):
+    """dots() whose groups are matrices."""
+    hollow = {i for i, name in enumerate(matrices) if data.source(name) == "stand-in"}
+    return dots(axes, [data.label(name) for name in matrices], series, hollow, colours)
+
+
 def legend_above(axes, columns=8):
     """A legend between title and picture, where no bar can be."""
     if not axes.get_legend_handles_labels()[0]:
