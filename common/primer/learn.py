@@ -83,7 +83,7 @@ class Puzzle:
 
     def build(self):
         if not (BUILT / "puzzle.a").exists():
-            print("The emulator is compiled first, which takes a minute, once.", flush=True)
+            print("The emulator is compiled first, which takes a minute, once.", file=sys.stderr)
             if make("-C", str(HERE), "runner")[0]:
                 raise LearnError("the emulator could not be compiled; make run says what this machine lacks")
         return make("-C", str(HERE), "puzzle", f"SOURCE={self.file}", capture=True)
