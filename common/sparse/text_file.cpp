@@ -92,12 +92,15 @@ void TextFile::fill() {
 std::string_view TextFile::next() {
   buffer_.erase(0, given_);
   given_ = 0;
-  while (!ended_ && (buffer_.size() < piece_bytes_ || buffer_.rfind('\n') == std::string::npos)) {
+  bool has_line = buffer_.find('\n') != std::string::npos;
+  while (!ended_ && (buffer_.size() < piece_bytes_ || !has_line)) {
     if (buffer_.size() >= std::max(piece_bytes_, kLongestLine)) {
       fail_in_file(
           name_, fmt::format("a line is longer than {}; check the file", byte_count(kLongestLine)));
     }
+    const std::size_t had = buffer_.size();
     fill();
+    has_line = has_line || buffer_.find('\n', had) != std::string::npos;
   }
   if (ended_ && fault_.empty() && !buffer_.empty() && buffer_.back() != '\n') {
     buffer_ += '\n';
