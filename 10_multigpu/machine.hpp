@@ -1,94 +1,82 @@
-// Step 10: the GPUs of one process, which the host asks for their work.
+// Step 10: what does the steps of an iteration on the GPUs of this process. A step is a product
+// without communication (Exchange::kNone: y = A x again and again), or y = factor A x, where y is
+// the x of the next step.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
-#include "device/buffer.hpp"
 #include "harness/kernel.hpp"
 #include "part.hpp"
-#include "transport.hpp"
 
 namespace spmv::multigpu {
 
 // Who asks the GPUs for their work, step after step.
 enum class Drive {
-  kLoop,  // one thread of the host, GPU after GPU
-  kGraph  // no thread: the work of several steps is a CUDA graph, which is launched as one
+  kLoop,       // one thread of the host, GPU after GPU
+  kGraph,      // no thread: the work of several steps is a CUDA graph, which is launched as one
+  kPersistent  // nobody: one kernel per GPU does all steps, and the GPUs wait for each other
 };
 
 struct Setup {
   Exchange exchange = Exchange::kNone;
   bool peer_access = true;  // false: as if no GPU could use another one's memory
   int devices = 0;          // that the parts here share; 0: one for each part, or all there are
-  int first_device = 0;     // the parts here are on this one and those that follow
 };
 
-struct DestroyGraph {
-  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
-};
-using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
-
-// One step is a product without communication (Exchange::kNone), or one of an iteration: x is
-// exchanged, multiplied, and the product, scaled, is the next x.
+// Where there are several processes, they make, run and destroy their machines together.
 template <typename T>
 class Machine {
  public:
-  // The i-th part of this process is on device first_device + i % devices. Where there are other
-  // processes, which make their machines together, `make` makes what reaches them, and only
-  // Drive::kLoop runs. Throws Unsuitable when the exchange needs what the GPUs have not.
-  using MakeTransport =
-      std::function<std::unique_ptr<Transport<T>>(AllGpus<T>&, std::vector<Transfer>)>;
-  Machine(const std::vector<Part<T>>& parts, const Kernel& kernel, const Setup& setup,
-          const Processes& processes = kOneProcess, const MakeTransport& make = {});
-  ~Machine();
+  virtual ~Machine() = default;
 
-  int size() const { return static_cast<int>(gpus_.size()); }
+  // How many GPUs the parts of this process are on.
   int devices() const { return devices_; }
-  // "" or why some copies go through the host.
+  // "", or a line on how the steps are done.
   const std::string& remark() const { return remark_; }
+  // Whether entries of x go through the host's memory.
+  bool uses_host() const { return uses_host_; }
 
-  // The next run begins with this x.
-  void start(const std::vector<T>& x);
-  // Does `steps` steps from start()'s x, and waits for them; milliseconds. The graphs of kGraph are
-  // captured before, or in prepare(steps).
-  double run(int steps, Drive drive);
-  void prepare(int steps);
-  // Milliseconds that each GPU was busy with its share of each of `steps` steps, on average: in an
-  // iteration, from having its own x to having the squares of its product added up.
-  std::vector<double> time_each(int steps);
-  // Every step's product is multiplied by `factor`, and no norm is computed; 0: by the power of two
-  // next to its norm, as at first.
-  void keep_factor(double factor);
-
-  // After run(steps): the x of step k, or its product y for k = steps; k is steps or steps - 1.
-  // Rows of other processes' parts are 0.
+  // Every product is multiplied by it, from the next run on. It is 1 at first.
+  virtual void keep_factor(double factor) { factor_ = factor; }
+  // Before every run: step 0 multiplies this x.
+  virtual void start(const std::vector<T>& x) = 0;
+  // Does `steps` steps, and waits for them; milliseconds. Throws DeviceError when a GPU fails, or
+  // has waited too long for another one.
+  virtual double run(int steps, Drive drive) = 0;
+  // Milliseconds that each GPU was busy with its part of each of `steps` steps, on average: from
+  // having its own x to the end of its product. Empty: not known (kPersistent, several processes).
+  virtual std::vector<double> time_each(int /*steps*/) { return {}; }
+  // After run(steps): the x of step k, or its product y for k = steps, in all processes; k is
+  // steps or steps - 1.
   std::vector<T> x_of(int k);
-  // What step k's product was multiplied by, for k = steps - 1 or steps - 2.
-  double factor_of(int k);
 
- private:
-  using OnEach = std::function<void(StepOnGpu<T>&)>;
+ protected:
+  // The i-th part of this process is on device first_device() + i % devices(). `processes` outlives
+  // this.
+  Machine(const std::vector<Part<T>>& parts, const Setup& setup, const Processes& processes);
+  int parts() const { return static_cast<int>(layouts_.size()); }
+  int device_of(int part) const;
+  // The part's own vector of step k, in its order.
+  virtual std::vector<T> own_x(int part, int k) = 0;
 
-  std::unique_ptr<Transport<T>> transport_within(bool allow_peers, std::vector<Transfer> transfers);
-  void each(const OnEach& work);
-  // begin, end: queued around the product of step k and the exchange before it.
-  void queue_step(int k, const OnEach& begin = {}, const OnEach& end = {});
-  Graph capture(const std::function<void()>& work);
-  void wait();
-
-  Exchange exchange_;
-  double factor_ = 0;
+  const Processes& processes_;
+  std::vector<int> here_;        // the parts of this process
+  std::vector<Layout> layouts_;  // of each part; empty where it is another process's
+  std::vector<Index> cuts_;
   int devices_ = 1;
-  Index rows_ = 0;  // of all parts
+  double factor_ = 1;
   std::string remark_;
-  AllGpus<T> gpus_;
-  std::unique_ptr<Transport<T>> transport_;  // null for kNone
-  std::map<int, Graph> graphs_;              // by their number of steps
+  bool uses_host_ = false;
 };
+
+// Which of them suits the setup: kStores is for the persistent kernels, which have their own
+// product; `kernel` is the product of the others. Throws Unsuitable when the exchange needs what
+// the GPUs have not.
+template <typename T>
+std::unique_ptr<Machine<T>> make_machine(const std::vector<Part<T>>& parts, const Kernel& kernel,
+                                         const Setup& setup,
+                                         const Processes& processes = kOneProcess);
 
 }  // namespace spmv::multigpu

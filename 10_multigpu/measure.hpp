@@ -1,40 +1,44 @@
-// Step 10: measuring and verifying one way to multiply after the other.
+// Step 10: runs, verifies, times and records one way to multiply after the other, on the GPUs of
+// one process (multigpu.cpp) or with a process per GPU (mpi/spmv_mpi.cpp).
 #pragma once
 
 #include <map>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "harness/command.hpp"
 #include "machine.hpp"
-#include "persistent.hpp"
 
 namespace spmv::multigpu {
 
-// A drive of Machine's, or a kernel of PersistentMachine's, with stores only.
-using AnyDrive = std::variant<Drive, PersistentKernel>;
-inline const std::map<std::string, AnyDrive> kDrives{
-    {"loop", Drive::kLoop},
-    {"graph", Drive::kGraph},
-    {"persistent", PersistentKernel::kFast},
-    {"persistent-simple", PersistentKernel::kSimple}};
+inline const std::map<std::string, Partition> kPartitions{{"rows", Partition::kRows},
+                                                          {"nonzeros", Partition::kNonzeros}};
+// Of one process. Between processes packed entries go by "mpi" or "nccl".
+inline const std::map<std::string, Exchange> kExchanges{{"none", Exchange::kNone},
+                                                        {"parts", Exchange::kParts},
+                                                        {"packed", Exchange::kPacked},
+                                                        {"stores", Exchange::kStores}};
+inline const std::map<std::string, Drive> kDrives{
+    {"loop", Drive::kLoop}, {"graph", Drive::kGraph}, {"persistent", Drive::kPersistent}};
 
 struct Options {
-  std::vector<int> gpus{2};
+  std::vector<int> gpus{2};  // or ranks: numbers of parts
   std::vector<std::string> partitions{"nonzeros"};
   std::vector<std::string> exchanges{"none"};
   std::vector<std::string> drives{"loop", "graph", "persistent"};
-  int steps = 0;              // 0: 100 on GPUs, 10 on the CPU backend
-  std::string norm = "each";  // "first": one factor for all steps, of the first ones' norms
+  int steps = 0;
   bool no_peer_access = false;
   int share_gpus = 0;  // how many GPUs the parts share; 0: one for each part
 };
 
-// Measures, prints and records every way on the matrix `spec`: numbers of GPUs, partitions, ways to
-// exchange, kernels. The first step and the last of each drive are verified. False: one is wrong.
-// Throws InputError when `spec` is no matrix, or is not square and a way iterates.
-bool measure_all(const Options& options, const CommandArguments& arguments,
-                 const std::vector<const Kernel*>& kernels, const std::string& spec);
+// Every number of parts, partition, exchange and kernel, on each of arguments.matrices. The first
+// step and the last of each drive are verified. Throws InputError for a kernel that cannot multiply
+// a part, a drive that does not suit an exchange, what is no matrix, a matrix that is not square
+// where y is the next x; std::runtime_error where a product is wrong.
+void measure(const Options& options, const CommandArguments& arguments,
+             const Processes& processes = kOneProcess);
+
+// Throws InputError, which begins with `what`, unless the matrix is square.
+void require_square(const std::string& what, Index rows, Index cols);
 
 }  // namespace spmv::multigpu

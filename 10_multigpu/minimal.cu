@@ -112,9 +112,8 @@ struct Csr {
 Csr make_band(int rows) {
   Csr a;
   for (int row = 0; row < rows; ++row) {
-    const int width = 1 + static_cast<int>(8LL * row / rows);
-    for (int column = std::max(row - width, 0); column <= std::min(row + width, rows - 1);
-         ++column) {
+    const int width = 1 + static_cast<int>(8LL * row / rows), end = std::min(row + width + 1, rows);
+    for (int column = std::max(row - width, 0); column < end; ++column) {
       a.column_indices.push_back(column);
       a.values.push_back(std::cos(1.7 * static_cast<double>(a.values.size())) / (2 * width + 1));
     }
@@ -127,21 +126,20 @@ Csr make_band(int rows) {
 std::vector<int> cut_by_nonzeros(const Csr& a, int gpus) {
   std::vector<int> cuts;
   for (int g = 0; g <= gpus; ++g) {
-    const auto before = static_cast<int>(static_cast<long long>(a.values.size()) * g / gpus);
+    const auto before = static_cast<int>(a.values.size() * g / gpus);
     const auto row = std::lower_bound(a.row_offsets.begin(), a.row_offsets.end(), before);
     cuts.push_back(static_cast<int>(row - a.row_offsets.begin()));
   }
   return cuts;
 }
 
-// The part of each GPU, in its memory, with x of step 0. Entries of x that the GPU neither owns nor
-// needs are NaN, and so are those of step 1: an entry that is missing or late spoils the result.
+// The part of each GPU, in its memory, with x of step 0. All entries of x that the GPU neither owns
+// nor needs are NaN, and so are those of step 1: one that is missing or late spoils the result.
 std::vector<Part> make_parts(const Csr& a, const std::vector<int>& cuts, const Vector& x) {
   const int gpus = static_cast<int>(cuts.size()) - 1, rows = cuts.back();
   std::vector<Part> parts(gpus);
-  std::vector<int> owner;
+  std::vector<int> owner, is_boundary(x.size(), 0);
   std::vector<unsigned> receivers(x.size(), 0);
-  std::vector<char> is_boundary(x.size(), 0);
   for (int g = 0; g < gpus; ++g) owner.resize(cuts[g + 1], g);
   for (int row = 0; row < rows; ++row) {
     for (int j = a.row_offsets[row]; j < a.row_offsets[row + 1]; ++j) {
@@ -181,18 +179,15 @@ std::vector<Part> make_parts(const Csr& a, const std::vector<int>& cuts, const V
   return parts;
 }
 
-// x after `steps` steps on `gpus` GPUs.
-Vector iterate(const Csr& a, Vector x, int steps, int gpus) {
-  const std::vector<int> cuts = cut_by_nonzeros(a, gpus);
-  const std::vector<Part> parts = make_parts(a, cuts, x);
+// x after `steps` steps; the parts have the x of step 0.
+Vector iterate(const std::vector<Part>& parts, const std::vector<int>& cuts, int steps) {
+  const int gpus = static_cast<int>(parts.size());
+  Vector x(cuts.back());
   std::vector<cudaStream_t> streams(gpus);
   std::vector<int> blocks(gpus);  // all that are resident, or as many as there are rows for
   for (int g = 0; g < gpus; ++g) {
     int fit = 0, processors = 0;
     check(cudaSetDevice(g), "choosing a GPU");
-    for (int peer = 0; peer < gpus; ++peer) {
-      if (peer != g) check(cudaDeviceEnablePeerAccess(peer, 0), "access to another GPU's memory");
-    }
     check(cudaStreamCreateWithFlags(&streams[g], cudaStreamNonBlocking), "a stream");
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, iterate_kernel, kThreads, 0), "fit");
     check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, g), "asking");
@@ -207,10 +202,9 @@ Vector iterate(const Csr& a, Vector x, int steps, int gpus) {
     check(cudaLaunchKernelEx(&config, iterate_kernel, parts[g], steps), "launching");
   }
   for (int g = 0; g < gpus; ++g) {
-    const double* const result = parts[g].x[g] + steps % 2 * x.size() + cuts[g];
-    const std::size_t bytes = parts[g].rows * sizeof(double);
+    double* const own = parts[g].x[g] + steps % 2 * x.size() + cuts[g];
     check(cudaStreamSynchronize(streams[g]), "running");
-    check(cudaMemcpy(&x[0] + cuts[g], result, bytes, cudaMemcpyDefault), "copying");
+    check(cudaMemcpy(x.data() + cuts[g], own, parts[g].rows * 8L, cudaMemcpyDefault), "copying");
   }
   return x;
 }
@@ -236,14 +230,20 @@ int main(int argc, char** argv) {
   const int rows = argc > 1 ? std::atoi(argv[1]) : 1000000;
   const int steps = argc > 2 ? std::atoi(argv[2]) : 10;
   int gpus = 0;
-  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0 || rows < 1 || steps < 1) {
-    std::fprintf(stderr, "usage: minimal [ROWS [STEPS]], on a machine with a GPU\n");
+  const bool has_gpus = cudaGetDeviceCount(&gpus) == cudaSuccess && 0 < gpus && gpus <= kMaxGpus;
+  if (!has_gpus || rows < 1 || steps < 1) {
+    std::fprintf(stderr, "usage: minimal [ROWS [STEPS]], with 1 to 16 GPUs\n");
     return 2;
   }
   const Csr a = make_band(rows);
   Vector x(rows);
   for (int i = 0; i < rows; ++i) x[i] = std::sin(i + 1.0);
-  const int wrong = count_wrong(a, x, steps, iterate(a, x, steps, std::min(gpus, kMaxGpus)));
+  for (int i = 0; i < gpus * gpus; ++i) {  // each reaches the memory of all
+    check(cudaSetDevice(i / gpus), "choosing a GPU");
+    if (i / gpus != i % gpus) check(cudaDeviceEnablePeerAccess(i % gpus, 0), "peer access");
+  }
+  const std::vector<int> cuts = cut_by_nonzeros(a, gpus);
+  const int wrong = count_wrong(a, x, steps, iterate(make_parts(a, cuts, x), cuts, steps));
   std::printf("%d steps: %s, %d of %d entries differ\n", steps, wrong ? "WRONG" : "verified", wrong,
               rows);
   return wrong ? 1 : 0;

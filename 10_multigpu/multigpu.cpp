@@ -1,19 +1,12 @@
 // Step 10's own program: spmv multigpu --gpus 1,2,4 --exchange packed --iterate 100 --matrix ...
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "gpus.hpp"
 #include "harness/command.hpp"
 #include "measure.hpp"
-#include "report.hpp"
 
 namespace spmv::multigpu {
 namespace {
-
-const std::vector<std::string> kGpuMatrices{"stencil3d:128x128x128,points=27"};
-const std::vector<std::string> kCpuMatrices{"stencil2d:120x100", "powerlaw:8000x8000,nnz=60000"};
 
 int run(Options options, CommandArguments arguments) {
   const bool on_gpus = arguments.environment.backend == "cuda";
@@ -22,14 +15,12 @@ int run(Options options, CommandArguments arguments) {
   }
   if (options.steps == 0) options.steps = on_gpus ? 100 : 10;
   print_environment(std::cout, arguments.environment);
-  const std::vector<const Kernel*> kernels =
-      find_part_kernels(arguments.kernels == "*" ? "pcsr_one_pass" : arguments.kernels);
-  if (arguments.matrices.empty()) arguments.matrices = on_gpus ? kGpuMatrices : kCpuMatrices;
-  bool all_right = true;
-  for (const std::string& matrix : arguments.matrices) {
-    all_right &= measure_all(options, arguments, kernels, matrix);
+  if (arguments.matrices.empty()) {
+    arguments.matrices = {"stencil3d:128x128x128,points=27"};
+    if (!on_gpus) arguments.matrices = {"stencil2d:120x100", "powerlaw:8000x8000,nnz=60000"};
   }
-  return all_right ? 0 : 1;
+  measure(options, arguments);
+  return 0;
 }
 
 [[maybe_unused]] const bool registered =
@@ -44,23 +35,18 @@ int run(Options options, CommandArguments arguments) {
           ->check(CLI::IsMember(kPartitions));
       app.add_option("--exchange", own->exchanges,
                      "how entries of x come to a GPU that needs them: none (it has all), parts, "
-                     "packed, stores")
+                     "packed, stores (of the persistent kernels)")
           ->delimiter(',')
           ->check(CLI::IsMember(kExchanges));
-      app.add_option(
-             "--drive", own->drives,
-             "who launches: loop, graph; or, with --exchange stores, persistent: one kernel "
-             "per GPU for all steps (persistent-simple: the lesson's)")
+      app.add_option("--drive", own->drives,
+                     "who launches: loop, graph; with --exchange stores persistent: one kernel per "
+                     "GPU for all steps")
           ->delimiter(',')
           ->check(CLI::IsMember(kDrives));
-      app.add_option(
-             "--iterate", own->steps,
-             "steps of the iteration y = A x, x = y / norm; 0: 100 on GPUs, 10 on the CPU backend")
+      app.add_option("--iterate", own->steps,
+                     "steps of the iteration y = A x, x = factor y; 0: 100 on GPUs, 10 on the CPU "
+                     "backend")
           ->check(CLI::Range(0, 1000000));
-      app.add_option("--norm", own->norm,
-                     "each: every step divides by the power of two next to its norm; first: no "
-                     "norm, all steps divide by the same number")
-          ->check(CLI::IsMember({"each", "first"}));
       app.add_flag("--no-peer-access", own->no_peer_access,
                    "as if no GPU could reach another one's memory");
       app.add_option("--share-gpus", own->share_gpus,

@@ -99,6 +99,8 @@ Index border_by_nonzeros(const std::vector<long long>& nonzeros, int p, int part
 
 }  // namespace
 
+const Processes kOneProcess;
+
 Cuts cut(Partition partition, const std::vector<long long>& nonzeros, int parts) {
   const auto rows = static_cast<long long>(nonzeros.size()) - 1;
   Cuts cuts{0};
@@ -180,7 +182,15 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts
   });
   begins = processes.tell(std::move(begins));
   each([&](int p, Part<T>& part) {
-    for (Send& send : part.sends) send.ghost_begin = begins[p][send.receiver][0];
+    for (Send& send : part.sends) {
+      send.ghost_begin = begins[p][send.receiver][0];
+      const std::vector<Index>& sources = send.sources;
+      const auto gap = std::adjacent_find(sources.begin(), sources.end(),
+                                          [](Index a, Index b) { return b != a + 1; });
+      send.is_packed = processes.count() > 1 || gap != sources.end();
+      send.begin = send.is_packed ? static_cast<Index>(part.packed.size()) : sources.front();
+      if (send.is_packed) part.packed.insert(part.packed.end(), sources.begin(), sources.end());
+    }
   });
   return parts;
 }
@@ -194,38 +204,11 @@ std::vector<Part<T>> parts_of(const Csr<T>& matrix, Partition partition, int cou
   return prepare(slices, cuts, exchange);
 }
 
-template <typename T>
-Transfers plan_transfers(const std::vector<Part<T>>& parts, bool pack_all,
-                         const Processes& processes) {
-  Transfers transfers;
-  transfers.packed.resize(parts.size());
-  for (int p = 0; p < static_cast<int>(parts.size()); ++p) {
-    std::vector<Index>& packed = transfers.packed[p];
-    for (const Send& send : parts[p].sends) {
-      const std::vector<Index>& sources = send.sources;
-      const auto gap = std::adjacent_find(sources.begin(), sources.end(),
-                                          [](Index a, Index b) { return b != a + 1; });
-      const bool is_packed = pack_all || gap != sources.end();
-      transfers.all.push_back({p, send.receiver, static_cast<Index>(sources.size()),
-                               send.ghost_begin, is_packed,
-                               is_packed ? static_cast<Index>(packed.size()) : sources.front()});
-      if (is_packed) packed.insert(packed.end(), sources.begin(), sources.end());
-    }
-    for (const Halo& halo : parts[p].halos) {
-      if (processes.has(halo.owner)) continue;  // then it is among the owner's
-      transfers.all.push_back({halo.owner, p, halo.count(), halo.ghost_begin, true, 0});
-    }
-  }
-  return transfers;
-}
-
 template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&, const Cuts&, Exchange,
                                           const Processes&);
 template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&, const Cuts&, Exchange,
                                            const Processes&);
 template std::vector<Part<float>> parts_of(const Csr<float>&, Partition, int, Exchange);
 template std::vector<Part<double>> parts_of(const Csr<double>&, Partition, int, Exchange);
-template Transfers plan_transfers(const std::vector<Part<float>>&, bool, const Processes&);
-template Transfers plan_transfers(const std::vector<Part<double>>&, bool, const Processes&);
 
 }  // namespace spmv::multigpu

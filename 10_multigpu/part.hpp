@@ -2,12 +2,15 @@
 // entries of x that it needs of other parts.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "processes.hpp"
 #include "sparse/matrix.hpp"
 
 namespace spmv::multigpu {
+
+inline constexpr int kMaxGpus = 16;  // of one host
 
 // Both ways cut between rows, so that no row's sum is made by two GPUs. (He and Gao 2016, section
 // 4; PCSR-I and PCSR-II are section 5.3's names for the kernel on the one and on the other.)
@@ -42,6 +45,10 @@ struct Send {
   int receiver = 0;
   Index ghost_begin = 0;       // in the receiver's local x
   std::vector<Index> sources;  // of each: its place in the owner's local x
+  bool is_packed = false;      // else they are side by side in the owner's x, and sent from there
+  Index begin = 0;             // the first one's place among Layout::packed, or in the owner's x
+
+  Index count() const { return static_cast<Index>(sources.size()); }
 };
 
 // Where a part's rows and entries of x stand.
@@ -58,12 +65,17 @@ struct Layout {
   Index first_row = 0;
   std::vector<Index> order;
   Index boundary_rows = 0;
-  std::vector<Halo> halos;  // by owner
-  std::vector<Send> sends;  // by receiver
+  std::vector<Halo> halos;    // by owner
+  std::vector<Send> sends;    // by receiver
+  std::vector<Index> packed;  // the places in local x that are packed, receiver by receiver
   Index local_cols = 0;
   Index remote_cols = 0;  // distinct columns of other parts, in the nonzeros
 
   Index rows() const { return static_cast<Index>(order.size()); }
+  const Send& send_to(int receiver) const {
+    return *std::find_if(sends.begin(), sends.end(),
+                         [&](const Send& send) { return send.receiver == receiver; });
+  }
 
   // The part's own entries of a vector of all rows, and back.
   template <typename T>
@@ -85,7 +97,8 @@ struct Part : Layout {
 
 // Rows [cuts[p], cuts[p + 1]) of a matrix, their columns those of the whole matrix, for each part
 // p. Unless `exchange` is kNone the matrix is square, and x is cut as the rows are. Of the parts of
-// other processes, `slices` and what is returned are empty.
+// other processes, `slices` and what is returned are empty. Where there are other processes,
+// entries that are side by side are packed, too.
 template <typename T>
 std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vector<Index>& cuts,
                              Exchange exchange, const Processes& processes = kOneProcess);
@@ -94,26 +107,6 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vecto
 template <typename T>
 std::vector<Part<T>> parts_of(const Csr<T>& matrix, Partition partition, int count,
                               Exchange exchange);
-
-// Entries of x on their way from their owner to the ghost entries of a receiver. `ghost_begin` is
-// known to the receiver, the rest to the owner as well, in whatever processes they are.
-struct Transfer {
-  int owner = 0, receiver = 0;
-  Index count = 0, ghost_begin = 0;
-  bool packed = false;  // else side by side in the owner's x, and sent from there
-  Index begin = 0;      // in what the owner has packed, or in its x
-};
-
-struct Transfers {
-  std::vector<Transfer> all;
-  std::vector<std::vector<Index>> packed;  // by each owner: places in its x, receiver by receiver
-};
-
-// Those that a part of this process sends or receives. pack_all: also entries that are side by
-// side.
-template <typename T>
-Transfers plan_transfers(const std::vector<Part<T>>& parts, bool pack_all,
-                         const Processes& processes = kOneProcess);
 
 // The sizes of a part, for tables and records.
 struct PartShape {

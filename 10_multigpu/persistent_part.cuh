@@ -11,11 +11,9 @@
 #include <cuda/atomic>
 
 #include "../06_pcsr/one_pass/agent.cuh"
-#include "gpus.hpp"
+#include "part.hpp"
 
 namespace spmv::multigpu {
-
-inline constexpr unsigned kAnyPart = ~0u;
 
 // Counters are monotone: they only grow, from 0 at the beginning of a run.
 struct Neighbour {
@@ -45,12 +43,9 @@ struct PersistentPart {
   const Neighbour* neighbour;
   int runs;  // of boundary rows, in the order of `begin`; of different neighbours they overlap
   const Run<T>* run;
-  // The fast kernels': the product of even steps, as step 06 describes it.
-  OnePassArguments<T> product;
-  int boundary_warps;                   // warps of the part, from 0 on, that have boundary rows
-  unsigned* arrivals;                   // of this part's own blocks
-  double* block_sums;                   // one per block, for even and for odd steps
-  unsigned long long* norms[kMaxGpus];  // [2][parts][2] words in the memory of each part
+  OnePassArguments<T> product;  // of persistent_tiles_kernel, as step 06 describes it
+  int boundary_warps;           // warps of the part, from 0 on, that have boundary rows
+  unsigned* arrivals;           // of this part's own blocks
 };
 
 // The parts of one GPU: the blocks [p * blocks, (p + 1) * blocks) of the grid work for part[p].
@@ -58,11 +53,9 @@ template <typename T>
 struct PartsHere {
   PersistentPart<T> part[kMaxGpus];
   int blocks;
-  int parts;            // of all GPUs
-  int lanes_per_row;    // a power of two
   unsigned most_polls;  // before a wait is given up
-  unsigned* stuck;      // [4] the wait that timed out: 1, part, step, part awaited or kAnyPart
-  double factor;        // of every step's product; 0: by the norm of the step before
+  unsigned* stuck;      // [4] the wait that timed out: 1, part, step, part awaited
+  T factor;             // of every step's product
   bool read_once;       // the parts are too large for the L2 cache: it keeps x, not the matrix
 };
 

@@ -2,8 +2,11 @@
 // which has all parts. mpi/ranks.hpp: a process for each part.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -11,29 +14,58 @@
 
 namespace spmv::multigpu {
 
+template <typename T>
+class StepOnGpu;
+template <typename T>
+class Transport;
+// Of each part; null where it is another process's.
+template <typename T>
+using AllGpus = std::vector<std::unique_ptr<StepOnGpu<T>>>;
+
 // What parts tell each other: lists[p][q] goes from part p to part q.
 using Lists = std::vector<std::vector<std::vector<Index>>>;
 
-// All processes call each of the last three together, in the same order.
+// All processes call together(), gather(), slowest() and tell() together, in the same order.
 class Processes {
  public:
   virtual ~Processes() = default;
 
-  // Whether part p is in this process.
-  virtual bool has(int) const { return true; }
-  // The numbers of those of `parts` parts that are.
+  virtual int count() const { return 1; }
+  virtual int number() const { return 0; }  // this one's
+  bool has(int part) const { return count() == 1 || part == number(); }
+  // The numbers of those of `parts` parts that are in this process. The i-th of them is on device
+  // first_device() + i, unless parts share devices.
   std::vector<int> here(std::size_t parts) const {
-    std::vector<int> numbers;
-    for (int p = 0; p < static_cast<int>(parts); ++p) {
-      if (has(p)) numbers.push_back(p);
-    }
+    if (count() > 1) return {number()};
+    std::vector<int> numbers(parts);
+    std::iota(numbers.begin(), numbers.end(), 0);
     return numbers;
   }
+  virtual int first_device() const { return 0; }
+
   // Does `work`. Where it fails in one process, all of them throw: none waits for one that has
   // given up.
   virtual void together(const std::function<void()>& work) const { work(); }
-  // of_parts: `bytes` bytes of each part; what this process does not have is filled in.
-  virtual void gather(void* /*of_parts*/, std::size_t /*bytes*/) const {}
+  // Of `whole`, part p has the elements from begins[p] to begins[p + 1]: what this process does not
+  // have is filled in.
+  template <typename T>
+  void gather(std::vector<T>& whole, const std::vector<Index>& begins) const {
+    gather_bytes(whole.data(), sizeof(T), begins);
+  }
+  // The same with one element per part.
+  template <typename T>
+  void gather(std::vector<T>& of_parts) const {
+    std::vector<Index> begins(of_parts.size() + 1);
+    std::iota(begins.begin(), begins.end(), Index{0});
+    gather(of_parts, begins);
+  }
+  // The longest of the times that the processes have measured.
+  double slowest(double milliseconds) const {
+    std::vector<double> all(static_cast<std::size_t>(count()));
+    all[number()] = milliseconds;
+    gather(all);
+    return *std::max_element(all.begin(), all.end());
+  }
   // Returns what the parts of this process receive: [p][q] is the list that part q sends to part p.
   virtual Lists tell(Lists lists) const {
     for (std::size_t p = 0; p < lists.size(); ++p) {
@@ -41,8 +73,14 @@ class Processes {
     }
     return lists;
   }
+  // What moves entries of x from process to process; null within one.
+  virtual std::unique_ptr<Transport<float>> make_transport(const AllGpus<float>&) const;
+  virtual std::unique_ptr<Transport<double>> make_transport(const AllGpus<double>&) const;
+
+ private:
+  virtual void gather_bytes(void*, std::size_t, const std::vector<Index>&) const {}
 };
 
-inline const Processes kOneProcess;
+extern const Processes kOneProcess;
 
 }  // namespace spmv::multigpu

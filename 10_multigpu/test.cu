@@ -8,7 +8,6 @@
 #include "harness/kernel.hpp"
 #include "harness/verify.hpp"
 #include "machine.hpp"
-#include "norm.cuh"
 #include "part.hpp"
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
@@ -92,14 +91,26 @@ std::vector<std::pair<std::string, Csr<T>>> matrices() {
   return all;
 }
 
-// The product of step `steps` from the x of the step before, which is read back too, is verified.
+// Runs the steps and verifies the last one; returns its product.
 template <typename T>
-void check_last_step(Machine<T>& machine, const Csr<T>& a, int steps) {
-  const std::vector<T> before = machine.x_of(steps - 1);
-  const T factor = static_cast<T>(machine.factor_of(steps - 1));
-  const Verdict verdict = verify(machine.x_of(steps), make_reference(a, factor, before, T{0}, {}));
+std::vector<T> run_and_verify(Machine<T>& machine, const Csr<T>& a, int steps, Drive drive,
+                              double factor = 1) {
+  machine.keep_factor(factor);
+  machine.start(first_x<T>(a.cols, 3));
+  machine.run(steps, drive);
+  const std::vector<T> y = machine.x_of(steps);
+  const Verdict verdict =
+      verify(y, make_reference(a, static_cast<T>(factor), machine.x_of(steps - 1), T{0}, {}));
   INFO(verdict.describe());
   CHECK(verdict.ok);
+  return y;
+}
+
+template <typename T>
+std::unique_ptr<Machine<T>> machine_of(const Csr<T>& a, Partition partition, int count,
+                                       const Setup& setup, const char* kernel = "pcsr") {
+  return make_machine(parts_of(a, partition, count, setup.exchange), *find_kernels(kernel)[0],
+                      setup);
 }
 
 }  // namespace
@@ -184,31 +195,28 @@ TEST_CASE("parts: ghost entries stand in their owner's order", "[10]") {
   CHECK(parts[2].halos[0].columns == Cuts{5});
 }
 
-TEST_CASE("transfers: entries side by side are not packed, unless they are stored", "[10]") {
-  const Csr<double> line = generate<double>("banded:12,bandwidth=1");
-  for (const Exchange exchange : {Exchange::kPacked, Exchange::kStores}) {
-    const Transfers transfers = plan_transfers(parts_of(line, Partition::kRows, 2, exchange),
-                                               exchange == Exchange::kStores);
-    REQUIRE(transfers.all.size() == 2);
-    for (const Transfer& transfer : transfers.all) {
-      CHECK(transfer.owner == 1 - transfer.receiver);
-      CHECK(transfer.count == 1);
-      CHECK(transfer.begin == 0);  // a boundary row: it stands first in its part
-      CHECK(transfer.packed == (exchange == Exchange::kStores));
-      CHECK(transfers.packed[transfer.owner].size() == (transfer.packed ? 1 : 0));
-    }
+TEST_CASE("parts: entries side by side are not packed", "[10]") {
+  const auto line =
+      parts_of(generate<double>("banded:12,bandwidth=1"), Partition::kRows, 2, Exchange::kPacked);
+  for (int p = 0; p < 2; ++p) {
+    CHECK(line[p].packed.empty());
+    const Send& send = line[p].send_to(1 - p);
+    CHECK_FALSE(send.is_packed);
+    CHECK(send.count() == 1);
+    CHECK(send.begin == 0);  // a boundary row: it stands first in its part
   }
-  // Three receivers of one owner's entries, packed one after the other.
+  // Three receivers of one owner's entries 0 and 2, packed one after the other.
   Coo<double> coo;
-  coo.rows = coo.cols = 8;
-  coo.row_indices = {2, 2, 4, 4, 6, 6};
-  coo.column_indices = {0, 1, 1, 0, 1, 0};
-  coo.values = {1, 2, 3, 4, 5, 6};
-  const Transfers transfers =
-      plan_transfers(parts_of(to_csr(coo), Partition::kRows, 4, Exchange::kStores), true);
-  CHECK(transfers.packed[0] == Cuts{0, 1, 0, 1, 0, 1});
-  REQUIRE(transfers.all.size() == 3);
-  for (int i = 0; i < 3; ++i) CHECK(transfers.all[i].begin == 2 * i);
+  coo.rows = coo.cols = 12;
+  coo.row_indices = {0, 1, 2, 3, 3, 6, 6, 9, 9};
+  coo.column_indices = {3, 3, 3, 0, 2, 2, 0, 0, 2};
+  coo.values = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const auto parts = parts_of(to_csr(coo), Partition::kRows, 4, Exchange::kPacked);
+  CHECK(parts[0].packed == Cuts{0, 2, 0, 2, 0, 2});
+  for (int i = 0; i < 3; ++i) {
+    CHECK(parts[0].sends[i].is_packed);
+    CHECK(parts[0].sends[i].begin == 2 * i);
+  }
 }
 
 TEMPLATE_TEST_CASE("a product on several GPUs has the bits of one", "[10]", float, double) {
@@ -225,12 +233,11 @@ TEMPLATE_TEST_CASE("a product on several GPUs has the bits of one", "[10]", floa
       for (const Partition partition : {Partition::kRows, Partition::kNonzeros}) {
         for (const char* kernel : {"pcsr", "pcsr_one_pass"}) {
           CAPTURE(name, count, static_cast<int>(partition), kernel);
-          Machine<T> machine(parts_of(a, partition, count, Exchange::kNone),
-                             *find_kernels(kernel)[0], {});
-          machine.start(x);
+          const auto machine = machine_of(a, partition, count, {Exchange::kNone}, kernel);
           for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
-            machine.run(2, drive);
-            const std::vector<T> y = machine.x_of(2);
+            machine->start(x);
+            machine->run(2, drive);
+            const std::vector<T> y = machine->x_of(2);
             CHECK(verify(y, reference).ok);
             if (std::string(kernel) != "pcsr") continue;
             if (of_one.empty()) of_one = y;
@@ -248,21 +255,16 @@ TEMPLATE_TEST_CASE("an iteration on several GPUs has the bits of one", "[10]", f
   constexpr int kSteps = 3;
   for (const auto& [name, a] : matrices<T>()) {
     if (sizeof(T) == 4 && name.find(':') != std::string::npos) continue;  // it differs in no index
-    const std::vector<T> x = first_x<T>(a.cols, 3);
     std::vector<T> of_one;
     for (const int count : {1, 2, 3, 4, 7}) {
       for (const Partition partition : {Partition::kRows, Partition::kNonzeros}) {
-        for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kStores}) {
+        for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
           CAPTURE(name, count, static_cast<int>(partition), static_cast<int>(exchange));
-          Machine<T> machine(parts_of(a, partition, count, exchange), *find_kernels("pcsr")[0],
-                             {exchange, true});
+          const auto machine = machine_of(a, partition, count, {exchange});
           // Each way to drive them takes its turn.
           const Drive drive =
               (count + static_cast<int>(exchange)) % 2 ? Drive::kLoop : Drive::kGraph;
-          machine.start(x);
-          machine.run(kSteps, drive);
-          check_last_step(machine, a, kSteps);
-          const std::vector<T> result = machine.x_of(kSteps);
+          const std::vector<T> result = run_and_verify(*machine, a, kSteps, drive, 0.25);
           if (of_one.empty()) of_one = result;
           CHECK(same_bits(result, of_one));
         }
@@ -275,19 +277,17 @@ TEST_CASE("one pass: the same bits by every way, run and drive", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   for (const char* spec : {"stencil3d:6x5x7,points=27", "powerlaw:200x200,nnz=2000"}) {
     const Csr<double> a = generate<double>(spec);
-    const std::vector<double> x = first_x<double>(a.cols, 3);
     for (const int count : {2, 4}) {
       std::vector<double> first;
       for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
-        Machine<double> machine(parts_of(a, Partition::kNonzeros, count, exchange),
-                                *find_kernels("pcsr_one_pass")[0], {exchange, true});
+        const auto machine =
+            machine_of(a, Partition::kNonzeros, count, {exchange}, "pcsr_one_pass");
         for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
           CAPTURE(spec, count, static_cast<int>(exchange), static_cast<int>(drive));
-          machine.start(x);
-          machine.run(11, drive);  // a graph of ten steps, and one more
-          check_last_step(machine, a, 11);
-          if (first.empty()) first = machine.x_of(11);
-          CHECK(same_bits(machine.x_of(11), first));
+          // A graph of ten steps, and one more.
+          const std::vector<double> result = run_and_verify(*machine, a, 11, drive, 0.25);
+          if (first.empty()) first = result;
+          CHECK(same_bits(result, first));
         }
       }
     }
@@ -298,14 +298,12 @@ TEST_CASE("one pass: an iteration by every way is right", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   for (const auto& [name, a] : matrices<double>()) {
     for (const int count : {2, 5}) {
-      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kStores}) {
+      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
         CAPTURE(name, count, static_cast<int>(exchange));
-        Machine<double> machine(parts_of(a, Partition::kNonzeros, count, exchange),
-                                *find_kernels("pcsr_one_pass")[0], {exchange, true});
-        machine.start(first_x<double>(a.cols, 3));
-        machine.run(1, Drive::kGraph);
-        check_last_step(machine, a, 1);
-        CHECK(machine.time_each(1).size() == static_cast<std::size_t>(count));
+        const auto machine =
+            machine_of(a, Partition::kNonzeros, count, {exchange}, "pcsr_one_pass");
+        run_and_verify(*machine, a, 1, Drive::kGraph);
+        CHECK(machine->time_each(1).size() == static_cast<std::size_t>(count));
       }
     }
   }
@@ -314,72 +312,47 @@ TEST_CASE("one pass: an iteration by every way is right", "[10]") {
 TEST_CASE("without peer access entries of x go through the host", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
-  const std::vector<double> x = first_x<double>(a.cols, 3);
   std::vector<double> with_peers;
   for (const bool peers : {true, false}) {
     for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
       for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
-        Machine<double> machine(parts_of(a, Partition::kRows, 3, exchange),
-                                *find_kernels("pcsr")[0], {exchange, peers});
-        CHECK(machine.remark().empty() == peers);
-        machine.start(x);
-        machine.run(4, drive);
-        check_last_step(machine, a, 4);
-        if (with_peers.empty()) with_peers = machine.x_of(4);
-        CHECK(same_bits(machine.x_of(4), with_peers));
+        const auto machine = machine_of(a, Partition::kRows, 3, {exchange, peers});
+        CHECK(machine->remark().empty() == peers);
+        CHECK(machine->uses_host() != peers);
+        const std::vector<double> result = run_and_verify(*machine, a, 4, drive);
+        if (with_peers.empty()) with_peers = result;
+        CHECK(same_bits(result, with_peers));
       }
     }
   }
-  CHECK_THROWS_AS(Machine<double>(parts_of(a, Partition::kRows, 3, Exchange::kStores),
-                                  *find_kernels("pcsr")[0], {Exchange::kStores, false}),
-                  Unsuitable);
+  CHECK_THROWS_AS(machine_of(a, Partition::kRows, 3, {Exchange::kStores, false}), Unsuitable);
 }
 
 TEST_CASE("parts that share GPUs have the bits of one", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
-  const std::vector<double> x = first_x<double>(a.cols, 3);
   std::vector<double> of_one;
   for (const int devices : {1, 2}) {
-    for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked, Exchange::kStores}) {
+    for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
       for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
         CAPTURE(devices, static_cast<int>(exchange), static_cast<int>(drive));
-        Machine<double> machine(parts_of(a, Partition::kRows, 5, exchange),
-                                *find_kernels("pcsr")[0], {exchange, true, devices});
-        CHECK(machine.devices() <= devices);
-        machine.start(x);
-        machine.run(4, drive);
-        check_last_step(machine, a, 4);
-        if (of_one.empty()) of_one = machine.x_of(4);
-        CHECK(same_bits(machine.x_of(4), of_one));
+        const auto machine = machine_of(a, Partition::kRows, 5, {exchange, true, devices});
+        CHECK(machine->devices() <= devices);
+        const std::vector<double> result = run_and_verify(*machine, a, 4, drive);
+        if (of_one.empty()) of_one = result;
+        CHECK(same_bits(result, of_one));
       }
     }
   }
 }
 
-TEST_CASE("an iteration with one factor for all steps", "[10]") {
+TEST_CASE("a graph is made anew for another factor", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
-  const std::vector<double> x = first_x<double>(a.cols, 3);
-  std::vector<double> of_one;
-  for (const int count : {1, 3}) {
-    for (const Exchange exchange : {Exchange::kPacked, Exchange::kStores}) {
-      Machine<double> machine(parts_of(a, Partition::kRows, count, exchange),
-                              *find_kernels("pcsr")[0], {exchange, true});
-      for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
-        CAPTURE(count, static_cast<int>(exchange), static_cast<int>(drive));
-        machine.keep_factor(0);
-        machine.prepare(4);
-        machine.keep_factor(0.25);
-        machine.start(x);
-        machine.run(4, drive);
-        check_last_step(machine, a, 4);
-        CHECK(machine.factor_of(3) == 0.25);
-        if (of_one.empty()) of_one = machine.x_of(4);
-        CHECK(same_bits(machine.x_of(4), of_one));
-      }
-    }
-  }
+  const auto machine = machine_of(a, Partition::kRows, 3, {Exchange::kPacked});
+  std::vector<double> result = run_and_verify(*machine, a, 4, Drive::kGraph, 0.25);
+  for (double& value : result) value *= 256;
+  CHECK(same_bits(run_and_verify(*machine, a, 4, Drive::kGraph), result));
 }
 
 #ifndef SPMV_CUDA
@@ -387,23 +360,21 @@ TEST_CASE("devices that have no peer access", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   simt::settings().peer_access = false;
   const Csr<double> a = generate<double>("stencil2d:9x9");
-  Machine<double> machine(parts_of(a, Partition::kRows, 2, Exchange::kPacked),
-                          *find_kernels("pcsr_one_pass")[0], {Exchange::kPacked, true});
-  CHECK(machine.remark().find("GPUs 0 and 1") != std::string::npos);
-  machine.start(first_x<double>(a.cols, 3));
-  machine.run(5, Drive::kGraph);
-  check_last_step(machine, a, 5);
+  const auto machine = machine_of(a, Partition::kRows, 2, {Exchange::kPacked}, "pcsr_one_pass");
+  CHECK(machine->remark().find("GPUs 0 and 1") != std::string::npos);
+  run_and_verify(*machine, a, 5, Drive::kGraph);
 }
 #endif
 
 TEST_CASE("the norm is a power of two", "[10]") {
-  CHECK(power_of_norm(0) == 1);
-  CHECK(power_of_norm(std::numeric_limits<double>::quiet_NaN()) == 1);
-  CHECK(power_of_norm(std::numeric_limits<double>::infinity()) == 1);
-  CHECK(power_of_norm(1) == 1);
-  CHECK(power_of_norm(3.99) == 1);
-  CHECK(power_of_norm(4) == 2);
-  CHECK(power_of_norm(1e-6) == 1.0 / 1024);
+  const auto power_of = [](double entry) { return power_of_norm(std::vector<double>{0, entry}); };
+  CHECK(power_of(0) == 1);
+  CHECK(power_of(std::numeric_limits<double>::quiet_NaN()) == 1);
+  CHECK(power_of(std::numeric_limits<double>::infinity()) == 1);
+  CHECK(power_of(1) == 1);
+  CHECK(power_of(-1.99) == 1);
+  CHECK(power_of(2) == 2);
+  CHECK(power_of(1e-3) == 1.0 / 1024);
 }
 
 }  // namespace spmv::multigpu

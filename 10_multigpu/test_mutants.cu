@@ -2,6 +2,7 @@
 #ifndef SPMV_CUDA
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,49 +19,66 @@
 namespace spmv::multigpu {
 namespace {
 
-using Kernel = void (*)(PartsHere<double>, int);
+using Result = std::function<std::vector<double>()>;
+constexpr int kSteps = 5;
 
-// How many of the seeds find the mistake: the kernel fails, or its result is not that of the kernel
-// without it. Where races are looked for, it may be that each does.
-int seeds_that_find(Kernel kernel, PersistentKernel without, bool check_races, int seeds) {
-  const simt::Settings saved = simt::settings();
-  simt::set_quiet_reports(true);
+// Three devices of two multiprocessors, in a random order.
+class Devices {
+ public:
+  Devices() {
+    simt::set_quiet_reports(true);
+    simt::settings().devices = 3;
+    simt::settings().multiprocessors = 2;
+    simt::settings().schedule = simt::Schedule::kRandom;
+    simt::settings().late_peer_stores = true;
+  }
+  ~Devices() {
+    simt::take_report();
+    simt::set_quiet_reports(false);
+    simt::settings() = saved_;
+    cudaSetDevice(0);  // minimal.cu leaves another one
+  }
+
+ private:
+  simt::Settings saved_ = simt::settings();
+};
+
+// A run of minimal.cu, or of a version of it.
+Result run_of(std::vector<double> (*run)(int rows, int steps, int gpus)) {
+  return [run] { return run(90, kSteps, 3); };
+}
+
+// A run of a persistent kernel or, unless it is null, of a version of it.
+Result run_of(PersistentKernel kernel, void (*mutant)(PartsHere<double>, int) = nullptr) {
   const Csr<double> a = generate<double>("powerlaw:300x300,nnz=2400");
-  const std::vector<double> x = first_x<double>(a.cols, 3);
-  simt::settings().devices = 3;
-  simt::settings().multiprocessors = 2;
-  simt::settings().schedule = simt::Schedule::kRandom;
-  simt::settings().late_peer_stores = true;
-  const auto machine_of = [&](int count) {
-    PersistentSetup setup;
-    setup.kernel = without;
-    setup.lanes_per_row = 4;
-    setup.blocks = 2;
-    auto machine = std::make_unique<PersistentMachine<double>>(
-        parts_of(a, Partition::kNonzeros, count, Exchange::kStores), setup);
-    machine->keep_factor(0.25);
+  const std::shared_ptr<Machine<double>> machine = make_persistent(
+      parts_of(a, Partition::kNonzeros, 3, Exchange::kStores), {Exchange::kStores}, kOneProcess,
+      PersistentOptions<double>{
+          .kernel = kernel, .lanes_per_row = 4, .blocks = 2, .function = mutant});
+  machine->keep_factor(0.25);
+  return [machine, x = first_x<double>(a.cols, 3)] {
     machine->start(x);
-    return machine;
+    machine->run(kSteps, Drive::kPersistent);
+    return machine->x_of(kSteps);
   };
-  constexpr int kSteps = 5;
-  const auto three = machine_of(3);
-  three->run(kSteps);
-  const std::vector<double> right = three->x_of(kSteps);
+}
+
+// How many of the seeds find the mistake: the run fails, or its result is not the right one. Where
+// races are looked for, it may be that each does.
+int seeds_that_find(const Result& run, const std::vector<double>& right, bool check_races,
+                    int seeds) {
   int found = 0;
+  simt::settings().check_races = check_races;
   for (int seed = 1; seed <= seeds; ++seed) {
     simt::settings().seed = static_cast<std::uint64_t>(seed);
-    simt::settings().check_races = check_races;
     try {
-      three->run(kSteps, kernel);
-      const std::vector<double> y = three->x_of(kSteps);
+      const std::vector<double> y = run();
       found += std::memcmp(y.data(), right.data(), y.size() * sizeof(double)) != 0;
     } catch (const std::exception&) {
       ++found;
     }
   }
-  simt::take_report();
-  simt::set_quiet_reports(false);
-  simt::settings() = saved;
+  simt::settings().check_races = false;
   return found;
 }
 
@@ -68,49 +86,59 @@ int seeds_that_find(Kernel kernel, PersistentKernel without, bool check_races, i
 
 TEST_CASE("persistent: every mistake is found by one of 20 seeds, and by the check of races",
           "[10]") {
-  enum Needs { kSchedules, kLateStores };
-  struct Mistake {
-    const char* name;
-    Kernel kernel;
-    PersistentKernel without = PersistentKernel::kSimple;
-    Needs needs = kSchedules;
-  };
-  constexpr PersistentKernel kSimple = PersistentKernel::kSimple;
+  const Devices devices;
   constexpr PersistentKernel kRows = PersistentKernel::kRows;
-  constexpr PersistentKernel kShares = PersistentKernel::kShares;
-  const Mistake mistakes[] = {
-      {"flag_before_data", flag_before_data::persistent_kernel<double>},
-      {"relaxed_flag", relaxed_flag::persistent_kernel<double>, kSimple, kLateStores},
-      {"fence_of_the_device_only", fence_of_the_device_only::persistent_kernel<double>, kSimple,
-       kLateStores},
-      {"no_barrier_before_flag", no_barrier_before_flag::persistent_kernel<double>},
-      {"step_before", step_before::persistent_kernel<double>},
-      {"one_buffer", one_buffer::persistent_kernel<double>},
-      {"forgotten_neighbour", forgotten_neighbour::persistent_kernel<double>},
-      {"ghosts_in_wrong_order", ghosts_in_wrong_order::persistent_kernel<double>},
-      {"relaxed_arrival", relaxed_arrival::persistent_shares_kernel<true, double>, kShares,
-       kLateStores},
-      {"relaxed_arrival", relaxed_arrival::persistent_rows_kernel<4, double>, kRows, kLateStores},
-      {"arrival_before_data", arrival_before_data::persistent_shares_kernel<true, double>, kShares},
-      {"relaxed_warps_done", relaxed_warps_done::persistent_rows_kernel<4, double>, kRows,
-       kLateStores},
-      {"step_before_fast", step_before_fast::persistent_shares_kernel<true, double>, kShares},
-      {"step_before_fast", step_before_fast::persistent_rows_kernel<4, double>, kRows},
-      {"own_step_before", own_step_before::persistent_shares_kernel<true, double>, kShares},
-      {"own_step_before", own_step_before::persistent_rows_kernel<4, double>, kRows},
-      {"one_buffer_of_rows", one_buffer_of_rows::persistent_rows_kernel<4, double>, kRows},
+  constexpr PersistentKernel kTiles = PersistentKernel::kTiles;
+  struct Group {
+    Result right;
+    std::vector<std::pair<const char*, Result>> mistakes;
+    // Found only where plain stores are late.
+    std::vector<std::pair<const char*, Result>> late_mistakes;
   };
-  for (const Mistake& mistake : mistakes) {
-    if (mistake.needs == kLateStores && !simt::is_instrumented()) {
-      WARN("skipped: " << mistake.name
-                       << ": plain stores can be late in the instrumented build (COUNT=1) only");
-      continue;
-    }
-    const int found = seeds_that_find(mistake.kernel, mistake.without, false, 20);
-    CAPTURE(mistake.name, found);
-    CHECK(found > 0);
-    if (simt::is_instrumented()) {
-      CHECK(seeds_that_find(mistake.kernel, mistake.without, true, 3) == 3);
+  const Group groups[] = {
+      {run_of(no_mistake::run),
+       {{"flag_before_data", run_of(flag_before_data::run)},
+        {"no_barrier_before_flag", run_of(no_barrier_before_flag::run)},
+        {"step_before", run_of(step_before::run)},
+        {"one_buffer", run_of(one_buffer::run)},
+        {"forgotten_neighbour", run_of(forgotten_neighbour::run)},
+        {"ghosts_in_wrong_order", run_of(ghosts_in_wrong_order::run)}},
+       {{"relaxed_flag", run_of(relaxed_flag::run)},
+        {"fence_of_the_device_only", run_of(fence_of_the_device_only::run)}}},
+      {run_of(kTiles),
+       {{"arrival_before_data",
+         run_of(kTiles, arrival_before_data::persistent_tiles_kernel<true, double>)},
+        {"step_before_fast",
+         run_of(kTiles, step_before_fast::persistent_tiles_kernel<true, double>)},
+        {"own_step_before",
+         run_of(kTiles, own_step_before::persistent_tiles_kernel<true, double>)}},
+       {{"relaxed_arrival",
+         run_of(kTiles, relaxed_arrival::persistent_tiles_kernel<true, double>)}}},
+      {run_of(kRows),
+       {{"step_before_fast", run_of(kRows, step_before_fast::persistent_rows_kernel<4, double>)},
+        {"own_step_before", run_of(kRows, own_step_before::persistent_rows_kernel<4, double>)},
+        {"one_buffer_of_rows",
+         run_of(kRows, one_buffer_of_rows::persistent_rows_kernel<4, double>)}},
+       {{"relaxed_arrival", run_of(kRows, relaxed_arrival::persistent_rows_kernel<4, double>)},
+        {"relaxed_warps_done",
+         run_of(kRows, relaxed_warps_done::persistent_rows_kernel<4, double>)}}},
+  };
+  for (const Group& group : groups) {
+    const std::vector<double> right = group.right();
+    CHECK(seeds_that_find(group.right, right, false, 5) == 0);
+    if (simt::is_instrumented()) CHECK(seeds_that_find(group.right, right, true, 1) == 0);
+    for (const bool late : {false, true}) {
+      for (const auto& [name, run] : late ? group.late_mistakes : group.mistakes) {
+        if (late && !simt::is_instrumented()) {
+          WARN(
+              "skipped: " << name
+                          << ": plain stores can be late in the instrumented build (COUNT=1) only");
+          continue;
+        }
+        CAPTURE(name);
+        CHECK(seeds_that_find(run, right, false, 20) > 0);
+        if (simt::is_instrumented()) CHECK(seeds_that_find(run, right, true, 3) == 3);
+      }
     }
   }
 }

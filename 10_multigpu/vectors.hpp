@@ -1,7 +1,9 @@
-// Step 10: the vector that an iteration begins with, and a checksum of the one it ends with.
+// Step 10: the vector that an iteration begins with, the factor that keeps it bounded, and a
+// checksum of the one it ends with.
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -21,15 +23,21 @@ std::vector<T> first_x(Index cols, std::uint64_t seed) {
   return x;
 }
 
-// A checksum of the bits, independent of which part holds which rows: y[i] is row first_row + i,
-// and the checksums of parts add up to that of the whole.
+// The largest power of two that is not above the norm; 1 if that is 0, too large or no number.
 template <typename T>
-std::uint64_t checksum_of(const std::vector<T>& y, std::uint64_t first_row) {
+double power_of_norm(const std::vector<T>& x) {
+  double squares = 0;
+  for (const T value : x) squares += static_cast<double>(value) * static_cast<double>(value);
+  if (!(squares > 0) || squares > 1e300) return 1;
+  return std::ldexp(1.0, std::ilogb(std::sqrt(squares)));
+}
+
+// A checksum of the bits.
+template <typename T>
+std::uint64_t checksum_of(const std::vector<T>& y) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    sum += mix64(mix64(first_row + i) ^ std::bit_cast<Bits>(y[i]));
-  }
+  for (std::size_t i = 0; i < y.size(); ++i) sum += mix64(mix64(i) ^ std::bit_cast<Bits>(y[i]));
   return sum;
 }
 

@@ -1,9 +1,9 @@
 # Step 10 as an MPI program, where there is an MPI: included by the step's Makefile and by that of all
 # steps.
 SPMV_MPI := $(OUT)/10_multigpu/spmv_mpi
-MPI_SOURCES := $(addprefix $(ROOT)/10_multigpu/,mpi/spmv_mpi.cpp mpi/transport.cu machine.cu part.cpp persistent.cu report.cpp)
+MPI_SOURCES := $(addprefix $(ROOT)/10_multigpu/,mpi/spmv_mpi.cpp mpi/ranks.cu machine.cu measure.cpp part.cpp persistent.cu)
 
-$(call object,$(addprefix $(ROOT)/10_multigpu/mpi/,spmv_mpi.cpp transport.cu)): private DEFINES += -DOMPI_SKIP_MPICXX
+$(call object,$(addprefix $(ROOT)/10_multigpu/mpi/,spmv_mpi.cpp ranks.cu)): private DEFINES += -DOMPI_SKIP_MPICXX
 $(SPMV_MPI): LIBRARIES += $(MPI_LIBRARIES) $(NCCL_LIBRARIES)
 $(SPMV_MPI): $(common_objects) $(call object,$(MPI_SOURCES) $(call stage_sources,06_pcsr))
 	$(link)

@@ -4,13 +4,10 @@
 
 #include <mpi.h>
 
-#include <cstdio>
-#include <exception>
-#include <functional>
-#include <new>
+#include <memory>
+#include <stdexcept>
 #include <string>
 
-#include "../machine.hpp"
 #include "../processes.hpp"
 
 namespace spmv::multigpu {
@@ -21,75 +18,40 @@ inline constexpr bool kHaveNccl = true;
 inline constexpr bool kHaveNccl = false;
 #endif
 
-// Of MPI_COMM_WORLD; set once, by main().
-inline int g_rank = 0, g_ranks = 1;
-
-template <typename T>
-MPI_Datatype mpi_type() {
-  return sizeof(T) == 4 ? MPI_FLOAT : MPI_DOUBLE;
-}
-
-inline constexpr double kPatienceSeconds = 5;
-
-// What went wrong on one of the ranks, as all of them know it.
-struct Failure {
+// What went wrong on one of the ranks, as all of them know it, and what they end with.
+struct Failure : std::runtime_error {
+  Failure(int ends_with, const std::string& text) : std::runtime_error(text), status(ends_with) {}
   int status;
-  std::string text;
 };
 
-// Every rank does its `work`. If it fails on one, all ranks throw that one's Failure: no rank waits
-// for a rank that has given up.
-template <typename Work>
-void together(const Work& work) {
-  Failure failure{0, {}};
-  try {
-    work();
-  } catch (const InputError& error) {
-    failure = {2, error.what()};
-  } catch (const std::bad_alloc&) {
-    failure = {2, "out of memory; use more ranks"};
-  } catch (const std::exception& error) {
-    failure = {1, error.what()};
-  }
-  const int mine = failure.status ? g_rank : g_ranks;
-  int first = g_ranks, all_here = 0;
-  MPI_Request request;
-  MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
-  // A rank that has failed does not wait for one that hangs.
-  const double end = MPI_Wtime() + kPatienceSeconds;
-  while (failure.status && !all_here && MPI_Wtime() < end) {
-    MPI_Test(&request, &all_here, MPI_STATUS_IGNORE);
-  }
-  if (failure.status && !all_here) {
-    std::fprintf(stderr, "error: %s\n", failure.text.c_str());
-    MPI_Abort(MPI_COMM_WORLD, failure.status);
-  }
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  if (first == g_ranks) return;
-  MPI_Bcast(&failure.status, 1, MPI_INT, first, MPI_COMM_WORLD);
-  auto length = static_cast<int>(failure.text.size());
-  MPI_Bcast(&length, 1, MPI_INT, first, MPI_COMM_WORLD);
-  failure.text.resize(static_cast<std::size_t>(length));
-  MPI_Bcast(failure.text.data(), length, MPI_CHAR, first, MPI_COMM_WORLD);
-  throw failure;
-}
-
-// A process for each part, whose number is the rank.
+// A process for each part, whose number is the rank in MPI_COMM_WORLD.
 class Ranks final : public Processes {
  public:
-  bool has(int p) const override { return p == g_rank; }
-  void together(const std::function<void()>& work) const override { multigpu::together(work); }
-  void gather(void* of_parts, std::size_t bytes) const override {
-    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, of_parts, static_cast<int>(bytes), MPI_BYTE,
-                  MPI_COMM_WORLD);
-  }
-  Lists tell(Lists lists) const override;
-};
-inline const Ranks kRanks;
+  Ranks();
 
-// MPI from host to host, or NCCL from GPU to GPU. All ranks call it together, and throw Failure
-// when NCCL fails on one.
-template <typename T>
-typename Machine<T>::MakeTransport transport_between_ranks(bool through_nccl, int device);
+  int count() const override { return count_; }
+  int number() const override { return rank_; }
+  int first_device() const override { return device_; }
+  // Every rank does its `work`. If it fails on one, all ranks throw that one's Failure: no rank
+  // waits for a rank that has given up.
+  void together(const std::function<void()>& work) const override;
+  Lists tell(Lists lists) const override;
+  std::unique_ptr<Transport<float>> make_transport(const AllGpus<float>&) const override;
+  std::unique_ptr<Transport<double>> make_transport(const AllGpus<double>&) const override;
+
+  // Of this rank, from now on.
+  void use_device(int device) { device_ = device; }
+  // NCCL from GPU to GPU, or MPI from host to host, which it is at first.
+  void use_nccl(bool uses) { uses_nccl_ = uses; }
+
+ private:
+  void gather_bytes(void* whole, std::size_t bytes,
+                    const std::vector<Index>& begins) const override;
+  template <typename T>
+  std::unique_ptr<Transport<T>> make(const AllGpus<T>& gpus) const;
+
+  int rank_ = 0, count_ = 1, device_ = 0;
+  bool uses_nccl_ = false;
+};
 
 }  // namespace spmv::multigpu

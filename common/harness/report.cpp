@@ -237,16 +237,6 @@ void print_gpu_table(std::ostream& out, const MatrixReport& report, bool wide) {
   table.print(out, 2);
 }
 
-void print_matrix(std::ostream& out, const MatrixReport& report) {
-  out << fmt::format("\n{} ({}): {} rows, {} columns, {} nonzeros, {}\n", report.source.name,
-                     to_string(report.source.origin), report.rows, report.cols, report.nnz,
-                     report.precision);
-  if (report.source.origin == MatrixSource::Origin::kStandIn) {
-    out << "  a stand-in, generated as " << report.source.detail
-        << ", since the file is not here\n";
-  }
-}
-
 // What kernels chose for the matrix (lanes per row, widths).
 void print_choices(std::ostream& out, const MatrixReport& report) {
   constexpr std::size_t kWidth = 100;
@@ -367,8 +357,17 @@ void print_environment(std::ostream& out, const Environment& e) {
 
 // --- Screen -------------------------------------------------------------------------------------
 
+void print_matrix(std::ostream& out, const MatrixSource& source, Index rows, Index cols,
+                  long long nnz, const std::string& precision) {
+  out << fmt::format("\n{} ({}): {} rows, {} columns, {} nonzeros, {}\n", source.name,
+                     to_string(source.origin), rows, cols, nnz, precision);
+  if (source.origin == MatrixSource::Origin::kStandIn) {
+    out << "  a stand-in, generated as " << source.detail << ", since the file is not here\n";
+  }
+}
+
 void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool wide) {
-  print_matrix(out, report);
+  print_matrix(out, report.source, report.rows, report.cols, report.nnz, report.precision);
   if (gpu) {
     print_gpu_table(out, report, wide);
     if (!wide) print_choices(out, report);
@@ -395,7 +394,7 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool 
 
 void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu) {
   constexpr int kBarWidth = 14;
-  print_matrix(out, report);
+  print_matrix(out, report.source, report.rows, report.cols, report.nnz, report.precision);
   std::vector<std::optional<double>> rungs;
   double longest = 1;
   for (const Record& record : report.records) {

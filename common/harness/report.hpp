@@ -42,6 +42,10 @@ struct MatrixReport {
   std::optional<Baseline> baseline;  // GPU
 };
 
+// The line above what was measured on a matrix, and where it comes from.
+void print_matrix(std::ostream& out, const MatrixSource& source, Index rows, Index cols,
+                  long long nnz, const std::string& precision);
+
 // One table per matrix, one line per kernel; on a GPU of at most 110 columns, unless it is `wide`:
 // then with setup, preprocess, quartiles, GB/s and break-even, too.
 void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool wide = false);

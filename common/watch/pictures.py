@@ -601,11 +601,11 @@ def by_flags(trace):
             continue
         array = trace["arrays"][trace["instructions"][event[1]]["array"]]
         values = [trace["values"][v] for v in event[4] if not isinstance(v, list)]
-        if array["name"] == "arrivals" and array["device"] != gpu:
+        if array["name"] == "flags" and array["device"] != gpu:
             spend("flag")
             flags[array["device"], values[0]] = gpu, clock[gpu]
             phase[gpu] = "interior"
-        elif array["name"] == "arrivals":
+        elif array["name"] == "flags":
             if (gpu, values[0]) not in flags or flags[gpu, values[0]] is None:
                 continue
             source, time = flags[gpu, values[0]]
@@ -927,7 +927,7 @@ def pictures():
                                              "What formats store of the same matrix")),
         "09_diagonals": ([("stencil2d:16x2,dof=3", "cds_b1"), ("stencil2d:16x2,dof=3", "cds")],
                          lambda *t: storage([(u, "values", (0,)) for u in t], "Diagonals store zeros that diagonals of blocks do not")),
-        "10_steps": ([("stencil2d:8x8", "packed", "forward", STEPS), ("stencil2d:8x8", "persistent-simple", "forward", STEPS)],
+        "10_steps": ([("stencil2d:8x8", "packed", "forward", STEPS), ("stencil2d:8x8", "minimal", "forward", STEPS)],
                      lambda *t: steps(*t, "Two steps of an iteration on two GPUs")),
     }  # fmt: skip
 

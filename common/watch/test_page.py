@@ -208,7 +208,7 @@ class Pages(test_watch.Scratch):
         self.assertRegex(self.look("panes[0].sentence.textContent"), "^A copy of 64 bytes goes from x on GPU 1 to the ghost entries of x on GPU 0")
         self.browser.open(file, "#kernel=packed&find=event")
         self.assertRegex(self.look("panes[0].sentence.textContent"), r"^An event is recorded on stream \d of GPU 0")
-        self.browser.open(file, "#kernel=persistent-simple&find=link")
+        self.browser.open(file, "#kernel=minimal&find=link")
         self.assertRegex(self.look("panes[1].sentence.textContent"), "8 lanes store x on GPU 1, over the link")
         shown = "panes[1].arrays.filter(a => !a.box.hidden).map(a => a.array.name + a.array.device)"
         self.assertEqual(set(self.look(shown)) & {"x0", "x1", "packed0"}, {"x0", "x1"})

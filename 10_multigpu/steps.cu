@@ -1,0 +1,239 @@
+// Step 10: a few steps of an iteration on several GPUs, recorded: spmv steps --trace FILE, for the
+// page of `make watch` and the lesson's picture. (For products, sizes and times: multigpu.cpp.)
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cuda/atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "device/devices.hpp"
+#include "harness/command.hpp"
+#include "harness/output.hpp"
+#include "harness/trace.hpp"
+#include "harness/verify.hpp"
+#include "measure.hpp"
+#include "vectors.hpp"
+
+// The lesson's first program, whose headers are included above.
+namespace minimal {
+#include "minimal.cu"
+}
+
+namespace spmv::multigpu {
+namespace {
+
+// What is recorded: a way to exchange x; and its idea.
+const std::map<std::string, const char*> kWays{
+    {"minimal", "one kernel per GPU for all steps; a flag per neighbour and step"},
+    {"parts", "all the other parts of x are copied; streams wait for events"},
+    {"packed", "entries that a GPU needs are packed and copied; streams wait for events"},
+    {"persistent", "one kernel per GPU for all steps; an arrival per block and step"}};
+
+struct StepsOptions {
+  int gpus = 2;
+  int steps = 2;
+  std::vector<std::string> ways{"packed", "minimal"};
+};
+
+// Where rows and entries of x are on a GPU, for those who read the trace: the row of the matrix of
+// each row of the part, in the order in which they are stored, of which the first are boundary
+// rows, and the column of each entry of the local x (-1: it has none).
+nlohmann::ordered_json described(const std::vector<Index>& rows, Index boundary_rows,
+                                 const std::vector<Index>& columns) {
+  return {{"rows", rows}, {"boundary", {0, boundary_rows}}, {"columns", columns}};
+}
+
+// Names in the trace for what minimal.cu has allocated.
+void name_memory([[maybe_unused]] const minimal::Part& part) {
+#ifndef SPMV_CUDA
+  const int g = part.gpu;
+  const std::pair<const void*, const char*> names[] = {{part.order, "order"},
+                                                       {part.receivers, "receivers"},
+                                                       {part.row_offsets, "row_offsets"},
+                                                       {part.column_indices, "column_indices"},
+                                                       {part.values, "values"},
+                                                       {part.x[g], "x"},
+                                                       {part.flags[g], "flags"}};
+  for (const auto& [memory, name] : names) simt::name_allocation(memory, name);
+#endif
+}
+
+// What is recorded: steps of an iteration on several GPUs.
+template <typename T>
+struct Iteration {
+  nlohmann::ordered_json parts;
+  std::function<void()> run;
+  std::function<std::vector<T>(int k)> x_of;  // as Machine's
+};
+
+template <typename T>
+Iteration<T> iteration_of(const std::string& way, const StepsOptions& options, const Csr<T>& a,
+                          const std::vector<T>& x) {
+  const bool is_persistent = way == "persistent";
+  const Exchange exchange = is_persistent ? Exchange::kStores : kExchanges.at(way);
+  const std::vector<Part<T>> parts = parts_of(a, Partition::kNonzeros, options.gpus, exchange);
+  Iteration<T> iteration;
+  for (const Part<T>& part : parts) {
+    std::vector<Index> rows(part.order);
+    for (Index& row : rows) row += part.first_row;
+    std::vector<Index> columns(rows);
+    columns.resize(std::max<std::size_t>(columns.size(), part.local_cols), -1);
+    for (const Halo& halo : part.halos) {
+      std::copy(halo.columns.begin(), halo.columns.end(), columns.begin() + halo.ghost_begin);
+    }
+    iteration.parts.push_back(described(rows, part.boundary_rows, columns));
+  }
+  const std::shared_ptr<Machine<T>> machine =
+      make_machine(parts, *find_kernels("pcsr").front(), {exchange});
+  machine->start(x);
+  iteration.run = [=, steps = options.steps] {
+    machine->run(steps, is_persistent ? Drive::kPersistent : Drive::kLoop);
+  };
+  iteration.x_of = [machine](int k) { return machine->x_of(k); };
+  return iteration;
+}
+
+// The same by minimal.cu.
+Iteration<double> iteration_of_minimal(const StepsOptions& options, const Csr<double>& a,
+                                       const std::vector<double>& x) {
+  minimal::Csr csr;
+  csr.row_offsets.assign(a.row_offsets.begin(), a.row_offsets.end());
+  csr.column_indices.assign(a.column_indices.begin(), a.column_indices.end());
+  csr.values.assign(a.values.begin(), a.values.end());
+  device::available_devices(options.gpus);
+  const std::vector<int> cuts = minimal::cut_by_nonzeros(csr, options.gpus);
+  const std::vector<minimal::Part> parts = minimal::make_parts(csr, cuts, x);
+  const auto copied = []<typename T>(const T* from, std::size_t count) {
+    std::vector<T> to(count);
+    device::check(cudaMemcpy(to.data(), from, count * sizeof(T), cudaMemcpyDefault), "copying");
+    return to;
+  };
+  Iteration<double> iteration;
+  for (const minimal::Part& part : parts) {
+    const std::vector<unsigned> receivers = copied(part.receivers, part.columns);
+    std::vector<Index> columns(part.columns, -1);
+    for (Index i = 0; i < a.cols; ++i) {
+      const bool is_own = cuts[part.gpu] <= i && i < cuts[part.gpu + 1];
+      if (is_own || (receivers[i] >> part.gpu & 1) != 0) columns[i] = i;
+    }
+    iteration.parts.push_back(
+        described(copied(part.order, part.rows), part.boundary_rows, columns));
+    for (int peer = 0; peer < options.gpus; ++peer) device::enable_peer_access(part.gpu, peer);
+    name_memory(part);
+  }
+  iteration.run = [=, steps = options.steps] { minimal::iterate(parts, cuts, steps); };
+  iteration.x_of = [=](int k) {
+    std::vector<double> whole;
+    for (const minimal::Part& part : parts) {
+      const auto own = copied(part.x[part.gpu] + k % 2 * part.columns + cuts[part.gpu], part.rows);
+      whole.insert(whole.end(), own.begin(), own.end());
+    }
+    return whole;
+  };
+  return iteration;
+}
+
+template <typename T>
+bool record(const StepsOptions& options, const CommandArguments& arguments,
+            const std::string& spec) {
+  const Matrix<T> matrix = load_matrix<T>(spec, arguments.load);
+  const Csr<T>& a = matrix.csr;
+  require_square(spec, a.rows, a.cols);
+  const std::vector<T> x = first_x<T>(a.cols, arguments.run.seed);
+
+  bool all_right = true;
+  for (const std::string& name : options.ways) {
+    Iteration<T> iteration;
+    if (name != "minimal") {
+      iteration = iteration_of(name, options, a, x);
+    } else if constexpr (sizeof(T) == 8) {
+      iteration = iteration_of_minimal(options, a, x);
+    } else {
+      throw InputError("--way minimal multiplies in double precision: leave out --precision f32");
+    }
+    Record found;
+    found.kernel = find_kernels("pcsr").front()->info;
+    found.kernel.step = 10;
+    found.kernel.name = name;
+    found.kernel.idea = kWays.at(name);
+    found.choice = fmt::format("{} GPUs, {} step{}", options.gpus, options.steps,
+                               options.steps == 1 ? "" : "s");
+    // Of each step: the matrix and x once, y once.
+    found.compulsory_bytes =
+        options.steps *
+        static_cast<double>(a.nnz() * (sizeof(T) + sizeof(Index)) +
+                            (a.rows + options.gpus) * sizeof(Index) + 2ull * a.rows * sizeof(T));
+    try {
+      record_trace(found, arguments.run.trace_limit, iteration.run);
+      const Reference reference =
+          make_reference(a, T{1}, iteration.x_of(options.steps - 1), T{0}, {});
+      const std::vector<T> y = iteration.x_of(options.steps);
+      const Verdict verdict = verify(y, reference);
+      found.verified = verdict.ok;
+      if (!verdict.ok) found.failure = verdict.describe();
+      note_wrong_rows(found, y, reference);
+    } catch (const device::DeviceError& error) {
+      found.failure = error.what();
+    }
+    found.trace += ",\"parts\":" + iteration.parts.dump();
+    append_lines(arguments.trace, trace_line(found, matrix, arguments.run, arguments.precision));
+    all_right &= found.verified;
+    Traffic all, over_link;
+    for (const Traffic& traffic : found.traffic) {
+      if (traffic.space == "shared") continue;
+      all.requests += traffic.requests;
+      all.sectors += traffic.sectors;
+      if (traffic.space == "peer") over_link.sectors += traffic.sectors;
+    }
+    fmt::print("{} on {}, {}: {}; {} requests, {} sectors, {} of them over the link\n", name,
+               matrix.source.name, found.choice,
+               found.verified ? "verified" : "WRONG: " + found.failure, all.requests, all.sectors,
+               over_link.sectors);
+    if (!found.trace_is_cut) continue;
+    fmt::print(stderr,
+               "{}: the trace of {} on {} is cut; take a smaller matrix, or --trace-limit\n",
+               arguments.trace, name, spec);
+  }
+  return all_right;
+}
+
+int run(const StepsOptions& options, const CommandArguments& arguments) {
+  if (arguments.environment.backend == "cuda") {
+    throw InputError("steps: only the CPU backend records; use make BACKEND=cpu");
+  }
+  if (arguments.trace.empty()) throw InputError("steps: where to? give --trace FILE");
+  bool all_right = true;
+  const std::vector<std::string> matrices =
+      arguments.matrices.empty() ? std::vector<std::string>{"stencil2d:16x16"} : arguments.matrices;
+  for (const std::string& matrix : matrices) {
+    all_right &= arguments.precision == "f32" ? record<float>(options, arguments, matrix)
+                                              : record<double>(options, arguments, matrix);
+  }
+  return all_right ? 0 : 1;
+}
+
+[[maybe_unused]] const bool registered =
+    add_command("steps", "record a few steps of an iteration on several GPUs", [](CLI::App& app) {
+      auto own = std::make_shared<StepsOptions>();
+      app.add_option("--gpus", own->gpus, "how many")->check(CLI::Range(1, kMaxGpus));
+      app.add_option("--way", own->ways,
+                     "how entries of x are exchanged: minimal, parts, packed, persistent")
+          ->delimiter(',')
+          ->check(CLI::IsMember(kWays));
+      app.add_option("--iterate", own->steps, "steps")->check(CLI::Range(1, 100));
+      return [own](const CommandArguments& arguments) { return run(*own, arguments); };
+    });
+
+}  // namespace
+}  // namespace spmv::multigpu
