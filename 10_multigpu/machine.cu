@@ -253,7 +253,7 @@ class HostMachine final : public Machine<T> {
       each([](StepOnGpu<T>& gpu) { gpu.multiply_alone(); });
     }
     if (end) each(end);
-    if (transport_) each([&](StepOnGpu<T>& gpu) { gpu.finish(*transport_); });
+    if (transport_) each([&](StepOnGpu<T>& gpu) { transport_->meet(gpu); });
   }
 
   // What `work` asks of the streams, as one graph. All of them part from GPU 0's main stream, and

@@ -10,9 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
+#include "harness/machine_code.hpp"
 #include "harness/records.hpp"
 #include "harness/verify.hpp"
 #include "sparse/memory.hpp"
@@ -45,6 +47,7 @@ struct Outcome {
   int devices = 0;  // fewer than parts: these share them
   bool peer_access = true;
   std::vector<PartShape> parts;
+  std::set<std::string> functions;  // that a step launches
   std::vector<DriveTime> drives;
   std::vector<double> busy_ms;  // of each GPU; empty: not measured
   std::uint64_t checksum = 0;
@@ -217,9 +220,8 @@ class Measurement {
     const Exchange exchange = exchange_of(way);
     const bool iterates = exchange != Exchange::kNone;
     processes_.together([&] {
-      if (iterates)
-        require_square("--exchange " + way.exchange + ": " + rows_->source().name, rows_->rows(),
-                       rows_->cols());
+      const std::string what = "--exchange " + way.exchange + ": " + rows_->source().name;
+      if (iterates) require_square(what, rows_->rows(), rows_->cols());
     });
     cut_into(way);
     std::vector<Part<T>> parts = prepare(slices_, cuts_, exchange, processes_);
@@ -251,7 +253,11 @@ class Measurement {
     const std::vector<std::string> drives = drives_of(options_, way.exchange);
     const Drive first = kDrives.at(drives.front());
     machine->start(x_);
-    machine->run(1, first);
+    {
+      const LaunchLog log;
+      machine->run(1, first);
+      outcome.functions = log.functions();
+    }
     const std::vector<T> y = machine->x_of(1);
     verify_own_rows(y, 1, x_);
     const double factor = iterates ? find_factor(*machine, first) : 1;
@@ -405,6 +411,7 @@ class Measurement {
       line["difference_from_one"] = {{"rows", outcome.difference->rows},
                                      {"max_ulps", outcome.difference->max_ulps}};
     }
+    if (measures_) records.add_code(outcome.functions);
     records.append_to(arguments_.json);
   }
 

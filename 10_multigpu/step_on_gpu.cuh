@@ -120,7 +120,7 @@ class StepOnGpu {
     device::check(cudaDeviceSynchronize(), "setting up a GPU");
   }
 
-  // --- One step: four phases, each of all parts before the next one -----------------------------
+  // --- One step: three phases and Transport::meet(), each of all parts before the next one ------
 
   // Entries of x that others need can be read from here on.
   void announce(Transport<T>& transport, int k) {
@@ -140,8 +140,6 @@ class StepOnGpu {
     fetched_.hold(main);
     done.record(main);
   }
-  // From here on what step k has read may be overwritten.
-  void finish(Transport<T>& transport) { transport.meet(*this); }
 
   // A product of an x that all GPUs have (kNone): no phases.
   void multiply_alone() { interior_.multiply(T{1}, x(0), x(1), main); }

@@ -1,34 +1,22 @@
 // Step 10: a few steps of an iteration on several GPUs, recorded: spmv steps --trace FILE, for the
 // page of `make watch` and the lesson's picture. (For products, sizes and times: multigpu.cpp.)
-#include <cooperative_groups.h>
-#include <cuda_runtime.h>
+#include "steps.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cuda/atomic>
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <utility>
-#include <vector>
 
-#include "device/devices.hpp"
+#include "device/error.hpp"
 #include "harness/command.hpp"
 #include "harness/output.hpp"
 #include "harness/trace.hpp"
 #include "harness/verify.hpp"
 #include "measure.hpp"
 #include "vectors.hpp"
-
-// The lesson's first program, whose headers are included above.
-namespace minimal {
-#include "minimal.cu"
-}
 
 namespace spmv::multigpu {
 namespace {
@@ -46,37 +34,6 @@ struct StepsOptions {
   std::vector<std::string> ways{"packed", "minimal"};
 };
 
-// Where rows and entries of x are on a GPU, for those who read the trace: the row of the matrix of
-// each row of the part, in the order in which they are stored, of which the first are boundary
-// rows, and the column of each entry of the local x (-1: it has none).
-nlohmann::ordered_json described(const std::vector<Index>& rows, Index boundary_rows,
-                                 const std::vector<Index>& columns) {
-  return {{"rows", rows}, {"boundary", {0, boundary_rows}}, {"columns", columns}};
-}
-
-// Names in the trace for what minimal.cu has allocated.
-void name_memory([[maybe_unused]] const minimal::Part& part) {
-#ifndef SPMV_CUDA
-  const int g = part.gpu;
-  const std::pair<const void*, const char*> names[] = {{part.order, "order"},
-                                                       {part.receivers, "receivers"},
-                                                       {part.row_offsets, "row_offsets"},
-                                                       {part.column_indices, "column_indices"},
-                                                       {part.values, "values"},
-                                                       {part.x[g], "x"},
-                                                       {part.flags[g], "flags"}};
-  for (const auto& [memory, name] : names) simt::name_allocation(memory, name);
-#endif
-}
-
-// What is recorded: steps of an iteration on several GPUs.
-template <typename T>
-struct Iteration {
-  nlohmann::ordered_json parts;
-  std::function<void()> run;
-  std::function<std::vector<T>(int k)> x_of;  // as Machine's
-};
-
 template <typename T>
 Iteration<T> iteration_of(const std::string& way, const StepsOptions& options, const Csr<T>& a,
                           const std::vector<T>& x) {
@@ -92,55 +49,15 @@ Iteration<T> iteration_of(const std::string& way, const StepsOptions& options, c
     for (const Halo& halo : part.halos) {
       std::copy(halo.columns.begin(), halo.columns.end(), columns.begin() + halo.ghost_begin);
     }
-    iteration.parts.push_back(described(rows, part.boundary_rows, columns));
+    iteration.parts.push_back({rows, part.boundary_rows, columns});
   }
-  const std::shared_ptr<Machine<T>> machine =
-      make_machine(parts, *find_kernels("pcsr").front(), {exchange});
+  const std::shared_ptr<Machine<T>> machine(
+      make_machine(parts, *find_kernels("pcsr").front(), {exchange}).release());
   machine->start(x);
   iteration.run = [=, steps = options.steps] {
     machine->run(steps, is_persistent ? Drive::kPersistent : Drive::kLoop);
   };
   iteration.x_of = [machine](int k) { return machine->x_of(k); };
-  return iteration;
-}
-
-// The same by minimal.cu.
-Iteration<double> iteration_of_minimal(const StepsOptions& options, const Csr<double>& a,
-                                       const std::vector<double>& x) {
-  minimal::Csr csr;
-  csr.row_offsets.assign(a.row_offsets.begin(), a.row_offsets.end());
-  csr.column_indices.assign(a.column_indices.begin(), a.column_indices.end());
-  csr.values.assign(a.values.begin(), a.values.end());
-  device::available_devices(options.gpus);
-  const std::vector<int> cuts = minimal::cut_by_nonzeros(csr, options.gpus);
-  const std::vector<minimal::Part> parts = minimal::make_parts(csr, cuts, x);
-  const auto copied = []<typename T>(const T* from, std::size_t count) {
-    std::vector<T> to(count);
-    device::check(cudaMemcpy(to.data(), from, count * sizeof(T), cudaMemcpyDefault), "copying");
-    return to;
-  };
-  Iteration<double> iteration;
-  for (const minimal::Part& part : parts) {
-    const std::vector<unsigned> receivers = copied(part.receivers, part.columns);
-    std::vector<Index> columns(part.columns, -1);
-    for (Index i = 0; i < a.cols; ++i) {
-      const bool is_own = cuts[part.gpu] <= i && i < cuts[part.gpu + 1];
-      if (is_own || (receivers[i] >> part.gpu & 1) != 0) columns[i] = i;
-    }
-    iteration.parts.push_back(
-        described(copied(part.order, part.rows), part.boundary_rows, columns));
-    for (int peer = 0; peer < options.gpus; ++peer) device::enable_peer_access(part.gpu, peer);
-    name_memory(part);
-  }
-  iteration.run = [=, steps = options.steps] { minimal::iterate(parts, cuts, steps); };
-  iteration.x_of = [=](int k) {
-    std::vector<double> whole;
-    for (const minimal::Part& part : parts) {
-      const auto own = copied(part.x[part.gpu] + k % 2 * part.columns + cuts[part.gpu], part.rows);
-      whole.insert(whole.end(), own.begin(), own.end());
-    }
-    return whole;
-  };
   return iteration;
 }
 
@@ -158,7 +75,7 @@ bool record(const StepsOptions& options, const CommandArguments& arguments,
     if (name != "minimal") {
       iteration = iteration_of(name, options, a, x);
     } else if constexpr (sizeof(T) == 8) {
-      iteration = iteration_of_minimal(options, a, x);
+      iteration = iteration_of_minimal(options.gpus, options.steps, a, x);
     } else {
       throw InputError("--way minimal multiplies in double precision: leave out --precision f32");
     }
@@ -186,7 +103,12 @@ bool record(const StepsOptions& options, const CommandArguments& arguments,
     } catch (const device::DeviceError& error) {
       found.failure = error.what();
     }
-    found.trace += ",\"parts\":" + iteration.parts.dump();
+    nlohmann::ordered_json parts;
+    for (const PlacesOnGpu& part : iteration.parts) {
+      parts.push_back(
+          {{"rows", part.rows}, {"boundary", {0, part.boundary_rows}}, {"columns", part.columns}});
+    }
+    found.trace += ",\"parts\":" + parts.dump();
     append_lines(arguments.trace, trace_line(found, matrix, arguments.run, arguments.precision));
     all_right &= found.verified;
     Traffic all, over_link;
