@@ -128,7 +128,7 @@ class Measurement {
         processes_(processes),
         measures_(arguments.environment.backend == "cuda" && arguments.run.measure) {
     processes_.together([&] {
-      rows_ = open_rows<T>(spec, arguments.load, processes_.count() > 1);
+      rows_.emplace(spec, arguments.load, processes_.count() > 1);
       require_memory(0);
     });
     nonzeros_ = nonzeros_before_rows();
@@ -419,7 +419,7 @@ class Measurement {
   const CommandArguments& arguments_;
   const Processes& processes_;
   bool measures_;
-  std::unique_ptr<RowSource<T>> rows_;
+  std::optional<RowSource<T>> rows_;
   std::vector<T> x_;
   std::vector<long long> nonzeros_;      // before each row
   std::pair<int, std::string> cut_for_;  // number of parts and partition of:
