@@ -1,7 +1,6 @@
 // Matrices by rows, so that no process has to hold all of one.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,12 +36,6 @@ class RowSource {
   Index rows_ = 0, cols_ = 0;
   std::vector<Index> lengths_;  // of all rows, unless they are generated
 };
-
-template <typename T>
-std::unique_ptr<RowSource<T>> open_rows(const std::string& spec, const LoadOptions& options,
-                                        bool streamed) {
-  return std::make_unique<RowSource<T>>(spec, options, streamed);
-}
 
 // The rows [first, end) of `a`, their columns those of `a`.
 template <typename T>
