@@ -115,6 +115,9 @@ MEASURE = $$(SPMV_DEPS=none plots/python.sh 2>/dev/null || echo python3) plots/m
 counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting, kernel by kernel
 	@$(MAKE) BACKEND=cpu COUNT=0 $(ROOT)/build/cpu-uncounted/spmv
 	@$(MEASURE) counting_cost --spmv $(ROOT)/build/cpu/spmv --uncounted $(ROOT)/build/cpu-uncounted/spmv $(ARGS)
+	@echo '  step 10: persistent kernels on 4 GPUs, whose accesses are all compared; allowed are 90 s of CPU'
+	@bash -c 'ulimit -t 90; time $(ROOT)/build/cpu/spmv multigpu --matrix stencil2d:40x40 --gpus 4 --iterate 20 \
+	  --exchange stores --drive persistent >/dev/null'
 
 
 build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing

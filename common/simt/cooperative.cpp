@@ -351,6 +351,7 @@ void grid_sync() noexcept {
   block.barrier(lane, Barrier::kPlain, 0);
   if (lane.thread.x == 0 && lane.thread.y == 0 && lane.thread.z == 0) {
     block.observer().fence(lane, Scope::kDevice);
+    block.observer().grid_arrives();
     const std::uint64_t generation = gang->arrive(block.seat());
     block.changed();
     lane.at_grid_barrier = true;

@@ -70,14 +70,42 @@ void set_order(T* order, std::size_t n, Schedule schedule, std::uint64_t seed) {
   if (schedule == Schedule::kRandom) shuffle_order(order, n, seed);
 }
 
+struct CollectiveName {
+  Collective kind;
+  const char* name;
+};
+constexpr CollectiveName kCollectiveNames[] = {
+    {Collective::kSyncWarp, "__syncwarp"},
+    {Collective::kShuffle, "__shfl_sync"},
+    {Collective::kShuffleUp, "__shfl_up_sync"},
+    {Collective::kShuffleDown, "__shfl_down_sync"},
+    {Collective::kShuffleXor, "__shfl_xor_sync"},
+    {Collective::kBallot, "__ballot_sync"},
+    {Collective::kAny, "__any_sync"},
+    {Collective::kAll, "__all_sync"},
+    {Collective::kMatchAny, "__match_any_sync"},
+    {Collective::kMatchAll, "__match_all_sync"},
+    {Collective::kReduceAdd, "__reduce_add_sync"},
+    {Collective::kReduceMinSigned, "__reduce_min_sync"},
+    {Collective::kReduceMaxSigned, "__reduce_max_sync"},
+    {Collective::kReduceMinUnsigned, "__reduce_min_sync"},
+    {Collective::kReduceMaxUnsigned, "__reduce_max_sync"},
+    {Collective::kReduceAnd, "__reduce_and_sync"},
+    {Collective::kReduceOr, "__reduce_or_sync"},
+    {Collective::kReduceXor, "__reduce_xor_sync"},
+};
+static_assert(
+    [] {
+      auto next = std::size_t{0};
+      for (const CollectiveName& entry : kCollectiveNames) {
+        if (static_cast<std::size_t>(entry.kind) != next++) return false;
+      }
+      return next == static_cast<std::size_t>(Collective::kReduceXor) + 1;
+    }(),
+    "every operation has a name, in the order of the enumeration");
+
 const char* name_of(Collective kind) {
-  static constexpr const char* kNames[] = {
-      "__syncwarp",        "__shfl_sync",       "__shfl_up_sync",    "__shfl_down_sync",
-      "__shfl_xor_sync",   "__ballot_sync",     "__any_sync",        "__all_sync",
-      "__match_any_sync",  "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync",
-      "__reduce_max_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",
-      "__reduce_or_sync",  "__reduce_xor_sync"};
-  return kNames[static_cast<int>(kind)];
+  return kCollectiveNames[static_cast<int>(kind)].name;
 }
 
 std::string hex(std::uint64_t value) {
@@ -849,6 +877,14 @@ void Block::report_deadlock() {
     return lane && lane->state == Lane::State::kAtBarrier;
   };
   if (at_barrier(waiting) || at_barrier(missing)) text += "; a barrier in divergent code";
+  const dim3 blocks = grid().grid;
+  const bool polls = find([](const Lane& lane) { return lane.state == Lane::State::kReady; });
+  if (polls && 1ull * blocks.x * blocks.y * blocks.z > 1) {
+    text +=
+        "; if it waits for another block: CUDA does not promise that one runs meanwhile, unless "
+        "the "
+        "launch is cooperative";
+  }
   state_->fail(Outcome::kFailed, text);
 }
 
@@ -1092,9 +1128,8 @@ Ending look_for_races(const Run& run, unsigned workers, GlobalRaces& races,
     for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
       ending = run_again(RaceMode::kOrder, order, 1);
       if (!has_failed(ending) && !races.unchecked.empty()) {
-        const auto& [load, report] = *races.unchecked.begin();
-        ending = {Outcome::kFailed, report};
-        races.raced = std::get<2>(load);
+        races.race = races.unchecked.begin()->second;
+        ending = {Outcome::kFailed, races.race.report};
       }
       if (has_failed(ending) || !races.relied_on_order) break;
     }
@@ -1105,11 +1140,11 @@ Ending look_for_races(const Run& run, unsigned workers, GlobalRaces& races,
       const Ending in_order = run_again(RaceMode::kFilter, Schedule::kForward, 1);
       if (has_failed(in_order)) return in_order;
     }
-    if (!races.raced) return ending;
+    if (!races.race.address) return ending;
     // (With a seed of its own: the report depends on no setting.)
     races.restore(RaceMode::kExplain);
     run({Schedule::kLockstep, 1, &races, &shuffles, true}, 1);
-    ending.failure += races.lost_update;
+    ending.failure += races.race.explanation();
     return ending;
   }
   // Either it cannot end in order, or it fails only as the settings say.
@@ -1141,7 +1176,8 @@ Ending look_for_races_of_residents(const Run& run, GlobalRaces& races,
     ending = run(attempt, 1);
   }
   if (ending.outcome == Outcome::kDone && !races.unchecked.empty()) {
-    return {Outcome::kFailed, races.unchecked.begin()->second};
+    const Race& race = races.unchecked.begin()->second;
+    return {Outcome::kFailed, race.report + race.missing};
   }
   return ending;
 }

@@ -327,8 +327,9 @@ class Observer {
   // Lanes of a warp have done with __syncwarp, all threads of the block with a barrier.
   void warp_synchronized(unsigned warp, unsigned mask);
   void block_synchronized();
-  // The blocks of the grid have met.
-  void grid_synchronized() { ++phase_; }
+  // The running block is at the barrier of its grid; the blocks of the grid have met.
+  void grid_arrives();
+  void grid_synchronized();
   // What the block touches from now on is noted in `early`, as long as it is early itself, or
   // compared with what blocks have touched that are.
   void overlap(EarlyBlocks* early, bool is_early);
@@ -416,13 +417,18 @@ class Observer {
   void filter(const Lane& lane, const Tally& tally, std::uintptr_t address);
   void order(Lane& lane, const Tally& tally, std::uintptr_t address);
   Moment now(const Lane& lane) const;
-  bool has(const Lane& lane, const Reading& reading) const;
   bool is_over(const Moment& moment, const Lane& lane) const;
-  bool is_known(const Moment& moment, const Lane& lane);
-  const Release* release(const Lane& lane);
-  void look_for_lost_update(const Lane& lane, const Tally& tally, std::uintptr_t address);
-  std::string describe_race(const Lane& lane, const Tally& tally, std::uintptr_t address,
-                            const WordAccess& other) const;
+  Knowledge& knowledge(const Lane& lane);
+  void join_block();
+  void join_warp(unsigned warp, unsigned mask);
+  bool is_known(const Moment& moment, const Lane& lane) const;
+  void acquire(const Lane& lane, const std::shared_ptr<const Release>& release, bool block_only,
+               bool weak);
+  std::shared_ptr<const Release> release(const Lane& lane, bool block_only,
+                                         const std::shared_ptr<const Release>& before);
+  void explain(const Lane& lane, const Tally& tally, std::uintptr_t address);
+  Race race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
+                 std::uintptr_t address) const;
   static std::string verb(Access access);
   void count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
              unsigned warp);
@@ -447,18 +453,13 @@ class Observer {
   EarlyBlocks* early_ = nullptr;      // see overlap()
   bool is_early_ = false;
   // While ordering, of the running block.
-  std::vector<Fences> fences_;  // of each thread
-  bool fenced_ = false;
-  std::vector<Reading> readings_;  // of the block, unless its grid is resident
-  struct Told {
-    Reading reading;
-    const Fence* fence;
-  };
-  // What is_known() found last, by the block that a moment is of.
-  std::unordered_map<std::uint64_t, std::vector<Told>> told_;
-  std::vector<Reading>& readings() { return resident_ ? resident_->readings : readings_; }
-  std::vector<std::vector<Word>> ordered_words_;                // of each shared variable
-  std::unordered_map<std::uintptr_t, const Clock*> published_;  // shared memory
+  std::vector<std::uint32_t> steps_;  // of each thread
+  // What all threads of the block know, and what each one has learnt since the last barrier. (Most
+  // learn nothing.)
+  Knowledge common_;
+  std::unordered_map<unsigned, Knowledge> learnt_;
+  std::vector<std::vector<Word>> ordered_words_;  // of each shared variable
+  std::unordered_map<std::uintptr_t, std::shared_ptr<const Release>> published_;  // shared memory
 
   // Of words, by address: the last store by a warp of the running block, and the lanes of the warp
   // that have loaded the word, since then and at all. While a race is explained.

@@ -89,10 +89,9 @@ void Observer::start_block(std::uint64_t number, std::uint64_t id) {
   if (is_first_block_) kernel_.launches = 1;
   updates_.clear();
   if (ordering_) {
-    fences_.assign(lane_work_.size(), {});
-    fenced_ = false;
-    readings_.clear();
-    told_.clear();
+    steps_.assign(lane_work_.size(), 0);
+    common_ = {};
+    learnt_.clear();
     published_.clear();
   }
   if (caches_) caches_->start_block();
@@ -235,7 +234,7 @@ void Observer::check_global(Lane& lane, const Tally& tally, std::uintptr_t addre
 void Observer::check_order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   if (early_) check_overlap(lane, tally, address);
   if (!tally.region) return;
-  if (explaining_) look_for_lost_update(lane, tally, address);
+  if (explaining_) explain(lane, tally, address);
   if (ordering_) {
     order(lane, tally, address);
   } else if (check_races_) {
@@ -305,7 +304,7 @@ void Observer::check_shared(Lane& lane, const Tally& tally, std::uintptr_t addre
     }
   }
   if (ordering_) order(lane, tally, address);
-  if (explaining_) look_for_lost_update(lane, tally, address);
+  if (explaining_) explain(lane, tally, address);
 }
 
 // The lanes of earlier accesses in this epoch that `lane` cannot know to be over; not itself.
@@ -349,12 +348,14 @@ void Observer::warp_synchronized(unsigned warp_number, unsigned mask) {
   }
   for (unsigned rest = mask; rest; rest &= rest - 1) joined[std::countr_zero(rest)] = warp.time;
   for (unsigned rest = mask; rest; rest &= rest - 1) warp.known[std::countr_zero(rest)] = joined;
+  if (ordering_) join_warp(warp_number, mask);
 }
 
 void Observer::block_synchronized() {
   if (!is_instrumented()) return;
   ++epoch_;
   ++kernel_.barriers;
+  if (ordering_) join_block();
   if (recorder_) recorder_->block_synchronized();
 }
 

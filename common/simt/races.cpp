@@ -83,8 +83,6 @@ void GlobalRaces::restore(RaceMode next_mode) {
   for (auto& [begin, region] : regions_) region.words.clear();
   readers_.clear();
   words_.clear();
-  releases_.clear();
-  clocks_.clear();
   published_.clear();
   unchecked.clear();
 }
@@ -103,10 +101,6 @@ Word& GlobalRaces::word(Region& region, std::uintptr_t address) {
   Word*& word = region.words[(address - region.begin) / 8];
   if (!word) word = &words_.emplace_back();
   return *word;
-}
-
-const Clock* GlobalRaces::add_clock(const Release* release, const Clock* before, bool block_only) {
-  return &clocks_.emplace_back(Clock{release, before, block_only});
 }
 
 // --- The filter ---------------------------------------------------------------------------------
@@ -188,15 +182,195 @@ void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t addre
   }
 }
 
-// --- Happens-before -----------------------------------------------------------------------------
+// --- Clocks -------------------------------------------------------------------------------------
 
+// (Of moments in the fence's epoch and block.)
 bool Fence::covers(const Moment& moment) const {
-  if (moment.grid == at.grid && moment.phase < at.phase) return true;
-  if (moment.block != at.block) return false;
-  if (moment.epoch != at.epoch) return moment.epoch < at.epoch;
   if (moment.warp != at.warp) return false;
   return moment.lane == at.lane ? moment.step <= at.step : moment.time < known[moment.lane];
 }
+
+bool VectorClock::covers(const Moment& moment) const {
+  if (moment.grid < phases_.size() && moment.phase < phases_[moment.grid]) return true;
+  if (moment.block / kBlocks >= times_.size() || !times_[moment.block / kBlocks]) return false;
+  const BlockTime* const time = (*times_[moment.block / kBlocks])[moment.block % kBlocks].get();
+  if (!time) return false;
+  if (moment.epoch != time->epoch) return moment.epoch < time->epoch;
+  return std::any_of(time->fences.begin(), time->fences.end(),
+                     [&](const Fence& fence) { return fence.covers(moment); });
+}
+
+void VectorClock::join(Time& time, const Time& other) {
+  if (time == other || !other) return;
+  if (!time || time->epoch < other->epoch) time = other;
+  if (time == other || other->epoch < time->epoch) return;
+  std::shared_ptr<BlockTime> both;  // once it differs from `time`
+  for (const Fence& fence : other->fences) {
+    const std::vector<Fence>& fences = both ? both->fences : time->fences;
+    const auto own = std::find_if(fences.begin(), fences.end(),
+                                  [&](const Fence& f) { return f.at.same_thread(fence.at); });
+    if (own != fences.end() && own->at.step >= fence.at.step) continue;
+    const auto index = static_cast<std::size_t>(own - fences.begin());
+    if (!both) both = std::make_shared<BlockTime>(*time);
+    if (index == both->fences.size()) both->fences.emplace_back();
+    both->fences[index] = fence;
+  }
+  if (both) time = std::move(both);
+}
+
+Clock VectorClock::with(const Clock& clock, const Fence& fence) {
+  VectorClock own;
+  own.times_.resize(fence.at.block / kBlocks + 1);
+  auto times = std::make_shared<Times>();
+  (*times)[fence.at.block % kBlocks] =
+      std::make_shared<BlockTime>(BlockTime{fence.at.epoch, {fence}});
+  own.times_.back() = std::move(times);
+  own.phases_.resize(fence.at.grid + 1u);
+  own.phases_.back() = fence.at.phase;
+  return join(clock, std::make_shared<VectorClock>(std::move(own)));
+}
+
+Clock VectorClock::join(const Clock& clock, const Clock& other) {
+  if (clock == other || !other) return clock;
+  if (!clock) return other;
+  VectorClock both = *clock;
+  both.times_.resize(std::max(clock->times_.size(), other->times_.size()));
+  both.phases_.resize(std::max(clock->phases_.size(), other->phases_.size()));
+  for (std::size_t i = 0; i < other->times_.size(); ++i) {
+    auto& mine = both.times_[i];
+    const auto& its = other->times_[i];
+    if (!mine) mine = its;
+    if (mine == its || !its) continue;
+    Times times = *mine;
+    for (std::size_t b = 0; b < kBlocks; ++b) join(times[b], (*its)[b]);
+    if (times != *mine) mine = std::make_shared<const Times>(std::move(times));
+  }
+  for (std::size_t g = 0; g < other->phases_.size(); ++g) {
+    both.phases_[g] = std::max(both.phases_[g], other->phases_[g]);
+  }
+  if (both.times_ == clock->times_ && both.phases_ == clock->phases_) return clock;
+  return std::make_shared<const VectorClock>(std::move(both));
+}
+
+// --- What threads know --------------------------------------------------------------------------
+
+Knowledge& Observer::knowledge(const Lane& lane) {
+  return learnt_.try_emplace(lane.warp * kWarpSize + lane.id, common_).first->second;
+}
+
+namespace {
+
+// Adds what `other` knows and tells, at a barrier: what it read by volatile loads counts, too.
+void join_at_barrier(Knowledge& knowledge, Knowledge& other) {
+  other.tell();
+  const auto add = [](Clock& to, const Clock& clock) { to = VectorClock::join(to, clock); };
+  add(knowledge.known, other.known);
+  add(knowledge.known, other.pending);
+  add(knowledge.told_block, other.told_block);
+  add(knowledge.told_all, other.told_all);
+}
+
+}  // namespace
+
+void Observer::join_block() {
+  for (auto& [thread, learnt] : learnt_) join_at_barrier(common_, learnt);
+  learnt_.clear();
+}
+
+void Observer::join_warp(unsigned warp, unsigned mask) {
+  Knowledge joined = common_;
+  bool any = false;
+  const auto for_each = [&](auto&& visit) {
+    for (unsigned rest = mask; rest; rest &= rest - 1) {
+      visit(warp * kWarpSize + static_cast<unsigned>(std::countr_zero(rest)));
+    }
+  };
+  for_each([&](unsigned thread) {
+    const auto own = learnt_.find(thread);
+    if (own == learnt_.end()) return;
+    join_at_barrier(joined, own->second);
+    any = true;
+  });
+  if (any) for_each([&](unsigned thread) { learnt_[thread] = joined; });
+}
+
+void Observer::grid_arrives() {
+  if (!ordering_) return;
+  Clock& known = resident_->known[phase_ % 2];
+  known = VectorClock::join(known, common_.known);
+}
+
+void Observer::grid_synchronized() {
+  if (ordering_) {
+    learnt_.clear();  // the fence of the thread that waited, which another one follows
+    common_.known = VectorClock::join(common_.known, resident_->known[phase_ % 2]);
+  }
+  ++phase_;
+}
+
+void Knowledge::fence(const Fence& fence, bool wide) {
+  if (is_wide && !wide) tell();
+  known = VectorClock::join(known, std::exchange(pending, nullptr));
+  last_fence = fence;
+  fenced = true;
+  is_wide = wide;
+}
+
+void Knowledge::tell() {
+  if (!std::exchange(fenced, false)) return;
+  const Clock told = VectorClock::with(known, last_fence);
+  const bool same = told_block == told_all;
+  told_block = VectorClock::join(told_block, told);
+  if (!std::exchange(is_wide, false)) return;
+  told_all = same ? told_block : VectorClock::join(told_all, told);
+}
+
+void Observer::fence(Lane& lane, Scope scope) {
+  if (!ordering_) return;
+  ++steps_[lane.warp * kWarpSize + lane.id];
+  knowledge(lane).fence({now(lane), warps_[lane.warp].known[lane.id]}, scope != Scope::kBlock);
+}
+
+// `lane` reads a word that was written with `release`.
+void Observer::acquire(const Lane& lane, const std::shared_ptr<const Release>& release,
+                       bool block_only, bool weak) {
+  Knowledge& own = knowledge(lane);
+  if (own.read == release && (weak || !own.read_weakly)) return;
+  own.read = release;
+  own.read_weakly = weak;
+  if (!weak) own.tell();
+  Clock& clock = weak ? own.pending : own.known;
+  if (!block_only) clock = VectorClock::join(clock, release->all);
+  for (const auto& [block, told] : release->blocks) {
+    if (block == block_number_) clock = VectorClock::join(clock, told);
+  }
+}
+
+// What `lane` tells those who read what it is about to write, beside what `before` tells. Null if
+// that is nothing.
+std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_only,
+                                                 const std::shared_ptr<const Release>& before) {
+  const auto own = learnt_.find(lane.warp * kWarpSize + lane.id);
+  Knowledge& knows = own == learnt_.end() ? common_ : own->second;
+  knows.tell();
+  if (!knows.told_block) return before;
+  Release release = before ? *before : Release{};
+  if (!block_only) release.all = VectorClock::join(release.all, knows.told_all);
+  // (Where blocks run one after the other, those of others have ended.)
+  if (!resident_) {
+    std::erase_if(release.blocks, [&](const auto& of) { return of.first != block_number_; });
+  }
+  const auto of_block = std::find_if(release.blocks.begin(), release.blocks.end(),
+                                     [&](const auto& of) { return of.first == block_number_; });
+  if (of_block == release.blocks.end()) {
+    release.blocks.emplace_back(block_number_, knows.told_block);
+  } else {
+    of_block->second = VectorClock::join(of_block->second, knows.told_block);
+  }
+  return std::make_shared<const Release>(std::move(release));
+}
+
+// --- Happens-before -----------------------------------------------------------------------------
 
 namespace {
 
@@ -220,6 +394,11 @@ bool reads_only(Kind kind) {
 }
 bool updates(Kind kind) {
   return kind == Kind::kUpdate || kind == Kind::kBlockUpdate;
+}
+
+std::string at_line(const void* pc) {
+  const std::string line = source_line(pc);
+  return line.empty() ? line : " at " + line;
 }
 
 // Adds an access to those of its kind, of which only a thread's last one counts.
@@ -258,13 +437,12 @@ bool conflict(const WordAccess& a, const WordAccess& b) {
 
 Moment Observer::now(const Lane& lane) const {
   Moment moment;
-  moment.serial = races_->next_moment();
   moment.block = block_number_;
   moment.phase = phase_;
   moment.epoch = epoch_;
   moment.grid = resident_ ? resident_->number : 0;
   moment.time = warps_[lane.warp].time;
-  moment.step = fences_[lane.warp * kWarpSize + lane.id].step;
+  moment.step = steps_[lane.warp * kWarpSize + lane.id];
   moment.warp = static_cast<std::uint16_t>(lane.warp);
   moment.lane = lane.id;
   return moment;
@@ -280,140 +458,25 @@ bool Observer::is_over(const Moment& moment, const Lane& lane) const {
   return moment.lane == lane.id || moment.time < warps_[lane.warp].known[lane.id][moment.lane];
 }
 
-// Whether `lane` comes after `reading`, and so knows what that tells.
-bool Observer::has(const Lane& lane, const Reading& reading) const {
-  if (!is_over(reading.at, lane)) return false;
-  const Fences& own = fences_[lane.warp * kWarpSize + lane.id];
-  const Moment& at = reading.at;
-  return !reading.weak || !at.same_thread(now(lane)) || at.epoch != epoch_ ||
-         (own.any && own.last.at.step > at.step) ||
-         at.time < warps_[lane.warp].known[lane.id][lane.id];
-}
-
 // Whether `moment` came before a fence that `lane` knows of through atomic operations.
-bool Observer::is_known(const Moment& moment, const Lane& lane) {
-  constexpr std::size_t kTold = 64;
-  std::vector<Told>& of_block = told_[moment.block];
-  for (auto told = of_block.rbegin(); told != of_block.rend(); ++told) {
-    if (told->fence->covers(moment) && has(lane, told->reading)) return true;
-  }
-  for (auto reading = readings().rbegin(); reading != readings().rend(); ++reading) {
-    if (reading->at.serial < moment.serial) break;  // made before the access
-    if (!has(lane, *reading)) continue;
-    const Moment& at = reading->at;
-    const std::uint64_t visit = races_->next_visit();
-    std::vector<Known> rest{{reading->clock, at.block, reading->block_only}};
-    while (!rest.empty()) {
-      const Known reader = rest.back();
-      rest.pop_back();
-      for (const Clock* clock = reader.clock; clock; clock = clock->before) {
-        const Known visitor{nullptr, reader.block, reader.block_only};
-        if (clock->visit != visit) clock->visitors.clear();
-        clock->visit = visit;
-        if (std::find(clock->visitors.begin(), clock->visitors.end(), visitor) !=
-            clock->visitors.end()) {
-          break;
-        }
-        clock->visitors.push_back(visitor);
-        const Release& release = *clock->release;
-        if (release.serial < moment.serial) break;
-        const bool own_block = release.block == reader.block;
-        if ((clock->block_only || reader.block_only) && !own_block) continue;
-        for (const Fence& fence : own_block ? release.fences : release.wide_fences) {
-          if (!fence.covers(moment)) continue;
-          if (of_block.size() == kTold)
-            of_block.erase(of_block.begin(), of_block.begin() + kTold / 2);
-          of_block.push_back({*reading, &fence});
-          return true;
-        }
-        const auto& known = own_block ? release.known : release.widely_known;
-        rest.insert(rest.end(), known.begin(), known.end());
-      }
-    }
-  }
-  return false;
-}
-
-void Observer::fence(Lane& lane, Scope scope) {
-  if (!ordering_) return;
-  Fences& fences = fences_[lane.warp * kWarpSize + lane.id];
-  ++fences.step;
-  fences.any = true;
-  fences.last = {now(lane), warps_[lane.warp].known[lane.id]};
-  if (scope != Scope::kBlock) {
-    fences.wide = true;
-    fences.last_wide = fences.last;
-  }
-  fenced_ = true;
-}
-
-// What `lane` tells those who read what it is about to write: the fences that it or threads before
-// it executed. Null if there are none.
-const Release* Observer::release(const Lane& lane) {
-  if (!fenced_) return nullptr;
-  // Of those that it knows to be over, the ones in the latest epoch cover all in earlier ones.
-  const auto collect = [&](bool Fences::*had, Fence Fences::*last, std::vector<Fence>& into) {
-    std::uint32_t latest = 0;
-    for (const Fences& f : fences_) {
-      if (f.*had && is_over((f.*last).at, lane)) latest = std::max(latest, (f.*last).at.epoch);
-    }
-    for (const Fences& f : fences_) {
-      const Fence& fence = f.*last;
-      if (f.*had && fence.at.epoch == latest && is_over(fence.at, lane)) into.push_back(fence);
-    }
-  };
-  std::vector<Fence> fences, wide_fences;
-  collect(&Fences::any, &Fences::last, fences);
-  if (fences.empty()) return nullptr;
-  collect(&Fences::wide, &Fences::last_wide, wide_fences);
-  Release& release = races_->add_release();
-  release.block = block_number_;
-  const auto covered = [](const std::vector<Fence>& by, const Moment& moment) {
-    return std::any_of(by.begin(), by.end(), [&](const Fence& f) { return f.covers(moment); });
-  };
-  for (const Reading& reading : readings()) {
-    const Known known{reading.clock, reading.at.block, reading.block_only};
-    if (covered(fences, reading.at)) release.known.push_back(known);
-    if (covered(wide_fences, reading.at)) release.widely_known.push_back(known);
-  }
-  release.fences = std::move(fences);
-  release.wide_fences = std::move(wide_fences);
-  return &release;
+bool Observer::is_known(const Moment& moment, const Lane& lane) const {
+  const auto own = learnt_.find(lane.warp * kWarpSize + lane.id);
+  const Clock& known = own == learnt_.end() ? common_.known : own->second.known;
+  return known && known->covers(moment);
 }
 
 // Compares the access with those before it, and orders the lane after what it reads.
 void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
-  Fences& own = fences_[lane.warp * kWarpSize + lane.id];
-  ++own.step;
+  ++steps_[lane.warp * kWarpSize + lane.id];
   const bool is_atomic = tally.access == Access::kAtomic;
   Kind kind = kind_of(tally.access, tally.strength);
   // An atomic operation that leaves the value as it is: a way of reading it.
   if (is_atomic && !lane.changes(lane.update)) kind = Kind::kStrongRead;
   if (is_strong(kind)) {
-    const Clock*& published = tally.region ? races_->published(address) : published_[address];
+    auto& published = tally.region ? races_->published(address) : published_[address];
     const bool block_only = tally.strength == Strength::kBlock;
-    if (published && kind != Kind::kStrongWrite) {
-      // A loop that polls reads the same again and again.
-      if (own.read != published || (own.read_weakly && is_atomic)) {
-        readings().push_back({now(lane), published, block_only, !is_atomic});
-        own.read = published;
-        own.read_weakly = !is_atomic;
-      }
-    }
-    if (!reads_only(kind)) {
-      const Clock* before = is_atomic ? published : nullptr;
-      if (const Release* const release = this->release(lane)) {
-        // What the release itself tells needs no second entry.
-        const auto& known = release->widely_known;
-        const auto is_before = [&](const Known& k) { return k.clock == before; };
-        while (before && std::any_of(known.begin(), known.end(), is_before)) {
-          before = before->before;
-        }
-        published = races_->add_clock(release, before, block_only);
-      } else {
-        published = before;
-      }
-    }
+    if (published && kind != Kind::kStrongWrite) acquire(lane, published, block_only, !is_atomic);
+    if (!reads_only(kind)) published = release(lane, block_only, is_atomic ? published : nullptr);
   }
 
   const std::size_t begin = address - tally.begin, end = begin + tally.size;
@@ -468,13 +531,13 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
         const Unobserved unobserved;
         const bool then = a.kind == Kind::kRead && updates(kind);
         if (!then && !(kind == Kind::kRead && updates(a.kind))) {
-          races_->raced = address;
-          lane.block->fail(lane, describe_race(lane, tally, address, a));
+          races_->race = race_with(a, lane, tally, address);
+          lane.block->fail(lane, races_->race.report + (resident_ ? races_->race.missing : ""));
         }
         const Moment& load = then ? a.at : access.at;
         const GlobalRaces::Load key{load.block, load.warp * kWarpSize + load.lane, place};
         if (!races_->unchecked.contains(key)) {
-          races_->unchecked[key] = describe_race(lane, tally, address, a);
+          races_->unchecked[key] = race_with(a, lane, tally, address);
         }
       }
     };
@@ -510,31 +573,85 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   }
 }
 
-// While lanes run in lockstep: a lane stores to a word that another one of its warp has stored to,
-// and has not seen what that stored.
-void Observer::look_for_lost_update(const Lane& lane, const Tally& tally, std::uintptr_t address) {
-  if (races_->raced - tally.begin >= tally.end - tally.begin) return;
-  if (!races_->lost_update.empty()) return;
+Race Observer::race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
+                         std::uintptr_t address) const {
+  const bool own_block = other.at.block == block_number_;
+  Race race;
+  race.address = address;
+  race.size = tally.size;
+  race.shared = tally.space == Space::kShared;
+  race.threads[0] = {block_number_, lane.warp * kWarpSize + lane.id};
+  race.threads[1] = {other.at.block, other.at.warp * kWarpSize + other.at.lane};
+  std::string what = "race: " + verb(tally.access) + std::to_string(tally.size) + " bytes, " +
+                     std::to_string(address - tally.begin) + " bytes into " +
+                     (race.shared ? "shared '" : "'") + *tally.array + "', which " +
+                     lane.block->name_of_thread(race.threads[1].number);
+  if (!own_block) what += " of " + lane.block->name_of_block(other.at.block);
+  what += reads_only(other.kind) ? " read" : updates(other.kind) ? " updated" : " wrote";
+  what += at_line(other.pc);
+  race.report = lane.block->describe_failure(lane, what, tally.pc);
+  race.missing = own_block && other.at.warp == lane.warp
+                     ? ", with no __syncwarp or __syncthreads between"
+                 : own_block ? ", with no __syncthreads between"
+                             : ", with no fence and atomic operation that order them";
+  return race;
+}
+
+// --- Explaining a race --------------------------------------------------------------------------
+
+// (As far as lanes in lockstep have shown.)
+std::string Race::explanation() const {
+  const auto [a, b] = threads;
+  const auto updates = [](const Thread& t) { return t.changes || t.updates_atomically; };
+  if (updates(a) && updates(b) && (a.changes || b.changes)) {
+    return std::string(
+               "; both threads load it, change it and store it, which takes an atomic "
+               "operation in both, such as atomicAdd") +
+           (shared ? " (or a __syncthreads between, if one is to follow the other)" : "") +
+           lost_update;
+  }
+  if (a.stores && b.stores && !a.loads && !b.loads) {
+    return "; both threads store to it: let one thread own it" + lost_update;
+  }
+  const bool one_block = a.block == b.block;
+  return missing + (one_block ? "" : ": it takes a fence and a flag, or two launches") +
+         lost_update;
+}
+
+// While lanes run in lockstep: what the threads of the race do to its word; and whether a lane
+// stores to a word of the array to which another one of its warp has stored, and has not seen that.
+void Observer::explain(const Lane& lane, const Tally& tally, std::uintptr_t address) {
+  Race& race = races_->race;
+  const bool stores = tally.access == Access::kStore, is_atomic = tally.access == Access::kAtomic;
+  if (race.address - tally.begin >= tally.end - tally.begin) return;
+  if (address < race.address + race.size && race.address < address + tally.size) {
+    for (Race::Thread& thread : race.threads) {
+      if (thread.block != block_number_ || thread.number != lane.warp * kWarpSize + lane.id) {
+        continue;
+      }
+      thread.changes |= stores && thread.loads;
+      thread.stores |= stores;
+      thread.updates_atomically |= is_atomic;
+      thread.loads |= !stores;
+    }
+  }
+  if (!race.lost_update.empty()) return;
   const Unobserved unobserved;
   const std::uint32_t bit = 1u << lane.id;
   Update& update = updates_[address];
   const bool same_warp = update.warp == lane.warp && update.epoch == epoch_;
   if (!same_warp) update = {};
-  if (tally.access == Access::kStore && update.pc && !(update.seen_by & bit) &&
-      update.lane != lane.id && update.time >= warps_[lane.warp].known[lane.id][update.lane]) {
-    const auto at = [](const void* pc) {
-      const std::string line = source_line(pc);
-      return line.empty() ? line : " at " + line;
-    };
-    races_->lost_update =
-        "; with the lanes of the warp in lockstep, thread " + to_text(lane.thread) +
-        (update.read_by & bit ? ", which read the old value before," : "") + " overwrites" +
-        at(tally.pc) + " the value " + value_text(address, tally.size) + " that " +
-        lane.block->name_of_thread(lane.warp * kWarpSize + update.lane) + " stored" +
-        at(update.pc) + ": it is lost";
+  if (stores && update.pc && !(update.seen_by & bit) && update.lane != lane.id &&
+      update.time >= warps_[lane.warp].known[lane.id][update.lane]) {
+    race.lost_update = "; with the lanes of the warp in lockstep, thread " + to_text(lane.thread) +
+                       (update.read_by & bit ? ", which read the old value before," : "") +
+                       " overwrites" + at_line(tally.pc) + " the value " +
+                       value_text(address, tally.size) + " that " +
+                       lane.block->name_of_thread(lane.warp * kWarpSize + update.lane) + " stored" +
+                       at_line(update.pc) + ": it is lost";
     return;
   }
-  if (tally.access != Access::kLoad) {
+  if (stores || is_atomic) {
     update = {tally.pc, epoch_, warps_[lane.warp].time, bit, update.read_by, lane.warp, lane.id};
   } else {
     update.epoch = epoch_;
@@ -542,24 +659,6 @@ void Observer::look_for_lost_update(const Lane& lane, const Tally& tally, std::u
     update.seen_by |= bit;
     update.read_by |= bit;
   }
-}
-
-std::string Observer::describe_race(const Lane& lane, const Tally& tally, std::uintptr_t address,
-                                    const WordAccess& other) const {
-  const bool own_block = other.at.block == block_number_;
-  std::string what = "race: " + verb(tally.access) + std::to_string(tally.size) + " bytes, " +
-                     std::to_string(address - tally.begin) + " bytes into " +
-                     (tally.space == Space::kShared ? "shared '" : "'") + *tally.array +
-                     "', which " +
-                     lane.block->name_of_thread(other.at.warp * kWarpSize + other.at.lane);
-  if (!own_block) what += " of " + lane.block->name_of_block(other.at.block);
-  what += reads_only(other.kind) ? " read" : updates(other.kind) ? " updated" : " wrote";
-  const std::string line = source_line(other.pc);
-  if (!line.empty()) what += " at " + line;
-  what += own_block && other.at.warp == lane.warp ? ", with no __syncwarp or __syncthreads between"
-          : own_block                             ? ", with no __syncthreads between"
-                      : ", with no fence and atomic operation that order them";
-  return lane.block->describe_failure(lane, what, tally.pc);
 }
 
 }  // namespace simt

@@ -19,8 +19,9 @@
 // ordered with those before them at their address. Where only atomics kept two accesses apart, one
 // more run, in reverse, shows whether it was luck.
 //
-// A race that is reported is explained: the launch runs once more, with its lanes in lockstep, and
-// the first update in the array that another lane of the warp overwrites is told.
+// A race that is reported is explained: the launch runs once more, with its lanes in lockstep. What
+// the two threads do to the word says what the remedy is, and the first update in the array that
+// another lane of the warp overwrites is told.
 //
 // As in CUDA's own examples, a plain load of a word that is also updated by atomics is no race if
 // the thread then checks what it read with atomicCAS.
@@ -48,7 +49,8 @@ namespace simt {
 class WrittenBytes;
 
 // kOverlook: blocks run in order, as with kOrder, and what they write is remembered, no more.
-// kExplain: so, too, and an update of the array with a race that is lost is looked for.
+// kExplain: so, too, and what the threads of a race do to its word is noted, and lost updates of
+// the array.
 enum class RaceMode : std::uint8_t { kFilter, kOrder, kOverlook, kExplain };
 
 // What an access is when it meets one of another thread.
@@ -62,7 +64,6 @@ enum class Strength : std::uint8_t {
 // A point in the execution of a thread. `phase` counts the barriers of its grid, `epoch` those of
 // its block, `time` the __syncwarp of its warp, `step` what the thread itself did.
 struct Moment {
-  std::uint64_t serial = 0;  // among all moments of the launch: one thread of the host makes them
   std::uint64_t block = 0;
   std::uint32_t phase = 0, epoch = 0, time = 0, step = 0;
   std::uint16_t grid = 0;  // of co-resident ones
@@ -82,54 +83,61 @@ struct Fence {
   bool covers(const Moment& moment) const;
 };
 
-// The last fences of a thread, and the last clock that it read.
-struct Clock;
-struct Fences {
-  std::uint32_t step = 0;          // of the thread
-  bool any = false, wide = false;  // whether there were
-  const Clock* read = nullptr;
-  bool read_weakly = false;
-  Fence last;       // of any scope
-  Fence last_wide;  // of the device or the system
+// A vector clock: which moments of each block are over for a thread that learnt of them by atomic
+// operations or volatile loads. One comparison of epochs settles most of them (as in Flanagan and
+// Freund, "FastTrack", 2009); of the latest epoch that is known of, the last fence of each thread
+// says more. Clocks do not change once they are made, and share what they have in common.
+class VectorClock;
+using Clock = std::shared_ptr<const VectorClock>;  // null: of nothing
+class VectorClock {
+ public:
+  bool covers(const Moment& moment) const;
+  // The clock that knows what `clock` knows, and what came before `fence`, or what `other` knows.
+  static Clock with(const Clock& clock, const Fence& fence);
+  static Clock join(const Clock& clock, const Clock& other);
+
+ private:
+  struct BlockTime {
+    std::uint32_t epoch = 0;    // all earlier ones are over
+    std::vector<Fence> fences;  // in it: the last of each thread
+  };
+  using Time = std::shared_ptr<const BlockTime>;
+  static constexpr std::size_t kBlocks = 32;
+  using Times = std::array<Time, kBlocks>;  // of neighbouring blocks
+  static void join(Time& time, const Time& other);
+
+  std::vector<std::shared_ptr<const Times>> times_;
+  std::vector<std::uint32_t> phases_;  // of each grid: all earlier ones are over
 };
 
-// A clock, and who read it: a thread of `block`. (Within a block, fences and atomics of
-// block scope are enough, also where a release of wider scope passes the clock on later.)
-struct Clock;
-struct Known {
-  const Clock* clock = nullptr;
-  std::uint64_t block = 0;
-  bool block_only = false;
-  bool operator==(const Known&) const = default;
-};
 // What one finds out by reading a word that was written after a fence.
 struct Release {
-  std::uint64_t serial = 0;  // of no moment before it
-  std::uint64_t block = 0;
-  std::vector<Fence> fences, wide_fences;
-  std::vector<Known> known, widely_known;  // by reading, before those fences
-};
-struct Clock {
-  const Release* release = nullptr;
-  const Clock* before = nullptr;  // of the read-modify-write operations before it on the word
-  bool block_only = false;        // for threads of the block of `release`
-  mutable std::uint64_t visit = 0;
-  mutable std::vector<Known> visitors = {};
+  Clock all;                                            // whoever reads it
+  std::vector<std::pair<std::uint64_t, Clock>> blocks;  // only threads of a block
 };
 
-// A clock that a thread has read.
-struct Reading {
-  Moment at;
-  const Clock* clock = nullptr;
-  bool block_only = false;
-  bool weak = false;  // by a volatile load: a fence or a barrier must follow
+// What a thread knows of others', and what it tells those who read what it writes: what it knew at
+// a fence. Threads of a block learn of each other's at barriers.
+struct Knowledge {
+  Clock known;
+  Clock pending;               // read by volatile loads: known from the next fence or barrier on
+  Clock told_block, told_all;  // by fences of any scope, and by those that are wider than the block
+  // A loop that polls reads the same and has a fence again and again: what it read last, and the
+  // last fence, of which told_block and told_all do not know yet.
+  std::shared_ptr<const Release> read;
+  bool read_weakly = false;
+  bool fenced = false, is_wide = false;
+  Fence last_fence;
+
+  void fence(const Fence& fence, bool wide);
+  void tell();
 };
 
-// One of several grids that are resident together. Blocks that have met in its barrier know of each
-// other what they have read.
+// One of several grids that are resident together, and what its blocks knew when they came to its
+// barrier, to every other one. (None comes to the next but one before all have left this one.)
 struct ResidentGrid {
   std::uint16_t number = 0;
-  std::vector<Reading> readings;
+  Clock known[2];
 };
 
 // An access to 8 bytes of global memory.
@@ -160,6 +168,26 @@ struct Word {
   std::uint32_t block = 0;  // shared memory: stamp of the block that this is about
 };
 
+// A race that is reported: `size` bytes at `address`, and two threads.
+struct Race {
+  struct Thread {
+    std::uint64_t block = 0;
+    unsigned number = 0;  // in it
+    // What it does to the word, while the race is explained; `changes`: it stores after it loaded.
+    bool loads = false, stores = false, changes = false, updates_atomically = false;
+  };
+
+  std::string report;
+  std::string missing;  // what would order the two accesses; part of the report
+  std::uintptr_t address = 0;
+  unsigned size = 0;
+  bool shared = false;
+  Thread threads[2];
+  std::string lost_update;  // in the same array
+
+  std::string explanation() const;
+};
+
 // Memory that a launch touches, of which it writes some.
 struct Region {
   std::uintptr_t begin = 0;
@@ -182,8 +210,7 @@ class GlobalRaces {
   // not.
   std::atomic<bool> must_begin_again{false};
   bool relied_on_order = false;  // of atomic operations, see above
-  std::uintptr_t raced = 0;      // kOrder: the word of the race that is reported
-  std::string lost_update;       // kExplain: of its array; for the report
+  Race race;                     // that kOrder has found; address 0: none
   // Whether blocks may have learnt of each other: by an atomic or volatile access to global memory.
   std::atomic<bool> communicates{false};
 
@@ -204,27 +231,18 @@ class GlobalRaces {
 
   // --- kOrder: one thread of the host ---
   Word& word(Region& region, std::uintptr_t address);
-  const Clock*& published(std::uintptr_t address) { return published_[address]; }
+  std::shared_ptr<const Release>& published(std::uintptr_t address) { return published_[address]; }
   // Reports of loads that raced unless their threads check them with atomicCAS: by block, thread
   // and word.
   using Load = std::tuple<std::uint64_t, unsigned, std::uintptr_t>;
-  std::map<Load, std::string> unchecked;
-  Release& add_release() {
-    return releases_.emplace_back(Release{next_moment(), 0, {}, {}, {}, {}});
-  }
-  std::uint64_t next_moment() { return ++moments_; }
-  const Clock* add_clock(const Release* release, const Clock* before, bool block_only);
-  std::uint64_t next_visit() { return ++visits_; }
+  std::map<Load, Race> unchecked;
 
  private:
   std::mutex mutex_;
   std::map<std::uintptr_t, Region> regions_;
   std::vector<std::pair<const void*, std::uintptr_t>> readers_;
   std::deque<Word> words_;
-  std::deque<Release> releases_;
-  std::deque<Clock> clocks_;
-  std::unordered_map<std::uintptr_t, const Clock*> published_;
-  std::uint64_t visits_ = 0, moments_ = 0;
+  std::unordered_map<std::uintptr_t, std::shared_ptr<const Release>> published_;
 };
 
 }  // namespace simt

@@ -731,6 +731,8 @@ TEST_CASE("a loop that polls memory that is never written is reported", "[simt]"
   check_report(failure_of(spin_kernel, {1, 64}, flag.data()),
                {"deadlock", "thread (0,0,0) waits at __syncthreads",
                 "but thread (3,0,0) polls memory at failure_test.cu:"});
+  check_report(failure_of(spin_kernel, {2, 64}, flag.data()),
+               {"CUDA does not promise that one runs meanwhile, unless the launch is cooperative"});
 }
 
 __global__ void fail_in_one_block_kernel(int bad, int* out) {

@@ -116,7 +116,9 @@ TEST_CASE("updates of global memory that are not atomic are races", "[simt][race
   check_race(volatile_update_kernel, "wrote");
   check_race(same_value_kernel,
              "writes 4 bytes, 12 bytes into 'data', which thread (5,0,0) of block (0,0,0) wrote");
-  check_race(same_warp_kernel, "with no __syncwarp or __syncthreads between");
+  check_race(same_warp_kernel, "; both threads store to it: let one thread own it; with the lanes");
+  check_race(plain_beside_atomic_kernel, "which takes an atomic operation in both");
+  check_race(early_reset_kernel, "with no __syncwarp or __syncthreads between");
   check_race(plain_beside_atomic_kernel, "which thread (63,0,0) of block (1,0,0) updated");
   check_race(block_atomic_kernel, "updates 4 bytes");
   check_race(early_total_kernel, "into 'data'");
@@ -125,6 +127,10 @@ TEST_CASE("updates of global memory that are not atomic are races", "[simt][race
   check_race(wide_store_kernel, "writes 16 bytes");
   check_race(bytes_kernel, "1 bytes into 'data', which thread (0,0,0) wrote");
 }
+
+constexpr const char* kTakesAtomic =
+    "; both threads load it, change it and store it, which takes an atomic operation in both, such "
+    "as atomicAdd";
 
 TEST_CASE("the report of a race on global memory names both threads and both lines",
           "[simt][race]") {
@@ -141,7 +147,8 @@ TEST_CASE("the report of a race on global memory names both threads and both lin
   CHECK(contains(report, "plain_update_kernel" + place +
                              ", block (0,0,0), thread (1,0,0): race: reads 4 bytes, 0 bytes into "
                              "'data', which thread (0,0,0) wrote" +
-                             place + ", with no __syncwarp or __syncthreads between"));
+                             place + kTakesAtomic + "; with the lanes of the warp in lockstep"));
+  CHECK(!contains(report, "__syncwarp"));
   // Of one thread per block.
   const std::string between = verdict_of([] {
     Buffer<int> data = zeros("data", kAll);
@@ -151,7 +158,7 @@ TEST_CASE("the report of a race on global memory names both threads and both lin
   CHECK(contains(between,
                  "block (1,0,0), thread (0,0,0): race: reads 4 bytes, 0 bytes into "
                  "'data', which thread (0,0,0) of block (0,0,0) wrote" +
-                     place + ", with no fence and atomic operation that order them"));
+                     place + kTakesAtomic));
   const ScopedSettings restore;
   simt::settings().check_races = false;
   Buffer<int> data = zeros("data", kAll);
@@ -301,13 +308,31 @@ __global__ void last_thread_kernel(int* data, int* flags) {
   }
 }
 
+// The thread whose fence orders the data has executed another one when the counter is updated.
+__global__ void fence_again_kernel(int* data, int* flags) {
+  if (threadIdx.x == 0) {
+    data[blockIdx.x] = 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) __threadfence();
+  const int last = static_cast<int>(gridDim.x) - 1;
+  if (threadIdx.x != 32 || atomicAdd(flags + 1, 1) != last) return;
+  __threadfence();
+  int sum = 0;
+  for (int b = 0; b <= last; ++b) sum += data[b];
+  flags[0] = sum;
+}
+
 TEST_CASE("the last block may read what the others wrote, after fences", "[simt][race]") {
+  check_right(fence_again_kernel, kBlocks);
   check_right(last_block_kernel<LastBlock::kRight>, kAll);
   check_right(last_block_kernel<LastBlock::kFenceOfEachThread>, kAll);
   check_right(last_block_kernel<LastBlock::kFenceOfOneThread>, kAll);
   check_right(last_block_kernel<LastBlock::kOnlyWriter>, kAll);
   check_right(last_thread_kernel, kBlocks);
-  const std::string no_order = ", with no fence and atomic operation that order them";
+  const std::string no_order =
+      ", with no fence and atomic operation that order them: it takes a fence and a flag";
   check_race(last_block_kernel<LastBlock::kNoFence>, no_order);
   check_race(last_block_kernel<LastBlock::kBlockFence>, no_order);
   check_race(last_block_kernel<LastBlock::kFenceTooEarly>, no_order);
