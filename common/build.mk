@@ -113,6 +113,8 @@ ifeq ($(BACKEND),cpu)
   INCLUDES += -I$(ROOT)/common/simt/include
   LIBRARIES += -lboost_context
   DEVICE_FLAGS := -x c++ -Wno-unknown-pragmas  # nvcc's #pragma unroll
+  # Of DWARF 5, addr2line 2.40 names the including file for a function's first lines, up to its first change of file.
+  DEVICE_FLAGS += -gdwarf-4 -g1
   ifeq ($(findstring clang,$(CXX)),)
     # An `extern __shared__` array needs no initialization; in a template g++ would call one that is
     # not there.
