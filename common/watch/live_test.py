@@ -72,6 +72,7 @@ class Module(test_watch.Scratch):
             for one, other in zip(map(json.loads, traced), map(json.loads, traced_here)):
                 with self.subTest(matrix=matrix, precision=precision, kernel=one["kernel"]["name"]):
                     self.assertEqual(product(other), product(one))
+                    self.assertEqual(files_of(other), files_of(one))
 
     @staticmethod
     def rows(text):
@@ -100,6 +101,12 @@ class Module(test_watch.Scratch):
     def test_bad_input_is_refused(self):
         (native, _), (here, _) = self.both("--matrix", "stencil2d:0x", "--kernel", "csr_scalar")
         self.assertEqual((here.returncode, here.stderr), (native.returncode, native.stderr))
+
+
+def files_of(trace):
+    """The files in which accesses stand: by addr2line natively, by clang's own notes in the module."""
+    places = [trace["places"][i["place"]] for i in trace["instructions"] if i["access"] in traces.ACCESSES]
+    return {trace["sources"][file]["file"] for file, _ in places}
 
 
 def product(trace):

@@ -1028,6 +1028,10 @@ function load(next) {
     goTo(r, runs[r].kinds[kind][0]);
   }
   else if (data.tour.length) showStop(0);
+  else {
+    const first = runs[0].moments.findIndex(moment => ACCESSES.has(moment.kind));
+    if (first > 0) goTo(0, first);
+  }
 }
 
 function start() {
