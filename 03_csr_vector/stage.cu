@@ -88,7 +88,7 @@ bool register_all() {
   return add_kernel({.step = 3,
                      .name = "csr_vector",
                      .format = "CSR",
-                     .idea = "2 to 32 lanes per row, by the mean row length",
+                     .idea = "2 to 32 lanes per row",
                      .source = "CSR-vector: Bell and Garland 2009; He and Gao 2016, section 1",
                      .in_ladder = true},
                     [](const auto& problem) { return make<CsrVector>(problem, 0); });

@@ -124,7 +124,7 @@ class AtomicCooWarp final : public AtomicSpmv<T> {
     add_kernel({.step = 4,
                 .name = "atomic_coo_warp",
                 .format = "COO",
-                .idea = "lanes of a row add up, one atomic per row",
+                .idea = "lanes add up, then one atomic",
                 .source = "this repository, after Emmanuel and Vorobyev, section 3",
                 .in_ladder = true},
                [](const auto& problem) { return make<AtomicCooWarp>(problem); });

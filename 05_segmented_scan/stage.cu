@@ -84,7 +84,7 @@ class SegscanShuffle final : public Spmv<T> {
     add_kernel({.step = 5,
                 .name = "segscan_shuffle",
                 .format = "COO",
-                .idea = "scan by shuffles, carries between warps",
+                .idea = "scan by shuffles, and carries",
                 .source = "after Sengupta and others 2007 and Bell and Garland 2009 (COO)",
                 .in_ladder = true},
                [](const auto& problem) { return make<SegscanShuffle>(problem); });

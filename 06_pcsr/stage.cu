@@ -195,7 +195,7 @@ bool register_all() {
   return add_kernel({.step = 6,
                      .name = "pcsr_one_pass",
                      .format = "CSR",
-                     .idea = "lanes per row, or shared memory and a scan",
+                     .idea = "lanes per row, or a scan",
                      .source = "this repository, from He and Gao 2016",
                      .in_ladder = true},
                     [](const auto& problem) { return make<PcsrOnePass>(problem); });

@@ -150,7 +150,7 @@ bool register_all() {
   add_kernel({.step = 7,
               .name = "lightspmv_warp",
               .format = "CSR",
-              .idea = "each warp takes its next rows from a counter",
+              .idea = "warps draw their next rows",
               .source = poster + ", warp-level",
               .in_ladder = true},
              [](const auto& problem) { return make<LightSpmv>(problem, Fetch::kWarp); });

@@ -243,7 +243,7 @@ bool register_all() {
   add_kernel({.step = 8,
               .name = "hyb",
               .format = "HYB",
-              .idea = "ELL for most nonzeros, COO for the rest",
+              .idea = "ELL, and COO for the rest",
               .source = paper + "3.4; Bell and Garland 2009",
               .in_ladder = true},
              [](const auto& problem) { return make<HybSpmv>(problem, std::nullopt); });

@@ -96,7 +96,7 @@ bool register_all() {
       false, 1);
   add("cds_texture", "block diagonals, one thread per row, x by a texture", paper,
       CdsLayout::kColumns, true, kAny);
-  add("cds", "block diagonals, one thread per row", paper, CdsLayout::kColumns, false, kAny);
+  add("cds", "dense block diagonals", paper, CdsLayout::kColumns, false, kAny);
   return add("cds_sliced", "what a block of threads reads lies together", "after " + paper,
              CdsLayout::kSlices, false, kAny);
 }

@@ -151,7 +151,7 @@ MatrixReport run_matrix(const std::string& spec, const Options& options, Progres
 
 // Those whose caches the CPU backend has a model of.
 std::vector<std::string> gpu_names() {
-  std::vector<std::string> names;
+  std::vector<std::string> names{"all"};
 #ifndef SPMV_CUDA
   for (const simt::Gpu& gpu : simt::kGpus) names.emplace_back(gpu.name);
 #endif
@@ -310,7 +310,9 @@ int main_program(int argc, char** argv) {
   if (!kGpu) {
     app.add_flag("--profile", options.run.profile,
                  "show what each source line asks of memory, and the first requests of a warp");
-    app.add_option("--gpu", options.run.gpu, "whose caches --profile models")
+    app.add_option("--gpu", options.run.gpu,
+                   "whose times are estimated, and caches modelled; all: each that has a model of "
+                   "times")
         ->check(CLI::IsMember(gpu_names()));
     app.add_option(
            "--schedule", options.run.schedule,

@@ -121,40 +121,87 @@ Unit unit_of(const MatrixReport& report) {
   return most < 1e6 ? Unit{"kB", 1e3} : Unit{"MB", 1e6};
 }
 
+// What the estimates are of, and why some are missing.
+void print_estimate_legend(std::ostream& out, const MatrixReport& report) {
+  std::vector<std::string> refused;
+  bool any = false, any_scaled = false;
+  std::string gpu;
+  for (const Record& record : report.records) {
+    for (const Estimate& e : record.estimates) {
+      gpu = e.gpu_full_name;
+      any |= e.refusal.empty();
+      any_scaled |= e.refusal.empty() && e.high == 0;
+      const std::string why =
+          fmt::format("No estimate for {}: {}.\n", record.kernel.name, e.refusal);
+      if (!e.refusal.empty() && std::find(refused.begin(), refused.end(), why) == refused.end()) {
+        refused.push_back(why);
+      }
+    }
+  }
+  if (any) {
+    out << fmt::format(
+        "est. us: of a warm product on {}, and the interval of 80% of measured times;\n"
+        "limit: what takes most of it (common/harness/TIME_MODEL.md).\n",
+        report.options.gpu == "all" ? "each GPU" : "an " + gpu);
+  }
+  if (any_scaled) {
+    out << "Without an interval: scaled from the H200 by data sheets, never compared with a "
+           "time.\n";
+  }
+  for (const std::string& why : refused) out << why;
+}
+
 void print_cpu_table(std::ostream& out, const MatrixReport& report) {
   const Unit unit = unit_of(report);
-  Table table({"step", "kernel", fmt::format("needed {}", unit.name),
-               fmt::format("moved {}", unit.name), "used", "matrix", "x", "stores", "lanes",
-               "GFLOP/s"});
+  const bool all = report.options.gpu == "all";
+  std::vector<std::string> header{"step", "kernel"};
+  if (all) header.emplace_back("GPU");
+  header.insert(header.end(), {"est. us", "limit", fmt::format("needed {}", unit.name),
+                               fmt::format("moved {}", unit.name)});
+  if (!all) header.insert(header.end(), {"used", "matrix", "x", "stores", "lanes"});
+  Table table(header);
   for (const Record& record : report.records) {
-    std::vector<std::string> row{step_name(record.kernel), label(record)};
+    std::vector<std::string> row{step_name(record.kernel), record.kernel.name};
     if (!record.verified) {
+      if (all) row.emplace_back();
       row.push_back(status(record));
-      row.resize(10);
     } else if (record.traffic.empty()) {
-      row.insert(row.end(), {number(record.compulsory_bytes / unit.bytes), "", "", "", "", "", "",
-                             record.warm ? number(gflops(record, record.warm->median)) : ""});
+      if (all) row.emplace_back();
+      row.insert(row.end(),
+                 {record.warm ? number(gflops(record, record.warm->median)) + " GFLOP/s" : "",
+                  "on this CPU", number(record.compulsory_bytes / unit.bytes)});
     } else {
       const TrafficSums sums = sum_traffic(record);
       const double moved = static_cast<double>(sums.all.sectors) * 32;
-      row.insert(
-          row.end(),
-          {number(record.compulsory_bytes / unit.bytes), number(moved / unit.bytes),
-           percent(static_cast<double>(sums.all.bytes_used), moved),
-           number(sectors_a_request(sums.matrix)), number(sectors_a_request(sums.x)),
-           number(sectors_a_request(sums.stores)),
-           number(static_cast<double>(sums.all.lanes) / static_cast<double>(sums.all.requests)),
-           ""});
+      const std::vector<std::string> counts{
+          number(record.compulsory_bytes / unit.bytes),
+          number(moved / unit.bytes),
+          percent(static_cast<double>(sums.all.bytes_used), moved),
+          number(sectors_a_request(sums.matrix)),
+          number(sectors_a_request(sums.x)),
+          number(sectors_a_request(sums.stores)),
+          number(static_cast<double>(sums.all.lanes) / static_cast<double>(sums.all.requests))};
+      for (const Estimate& e : record.estimates) {
+        std::vector<std::string> line = row;
+        if (all) line.push_back(e.gpu);
+        line.insert(line.end(), {to_text(e), e.limit});
+        line.insert(line.end(), counts.begin(), counts.end());
+        line.resize(header.size());
+        table.add(std::move(line));
+      }
+      continue;
     }
+    row.resize(header.size());
     table.add(std::move(row));
   }
-  table.print(out, 2);
+  table.print(out, all ? 3 : 2);
+  print_estimate_legend(out, report);
 }
 
 const char* const kCpuLegend =
     "needed: A and x read once, y written once. moved: 32-byte sectors asked for, before caches.\n"
     "used: part of them that the warp used. matrix, x, stores: sectors per request of a warp.\n"
-    "lanes: active in a request, of 32. GFLOP/s: of this CPU; it says nothing about a GPU.\n";
+    "lanes: active in a request, of 32.\n";
 
 double best_vendor_time(const MatrixReport& report) {
   double best = std::numeric_limits<double>::infinity();
@@ -266,15 +313,68 @@ void print_failures(std::ostream& out, const MatrixReport& report) {
   }
 }
 
-// What the ladder compares: the share of the copy bandwidth on a GPU, bytes moved per byte needed
-// on the CPU backend; none for a kernel that runs on the host.
-std::optional<double> rung(const Record& record, const MatrixReport& report, bool gpu) {
-  if (!record.verified || record.kernel.runs_on == RunsOn::kHost) return std::nullopt;
-  if (gpu) {
-    if (!record.warm) return std::nullopt;
+// `value` of `longest` as a bar.
+std::string bar(double value, double longest, int width) {
+  const auto length = static_cast<std::size_t>(width * value / longest + 0.5);
+  return fmt::format("{:<{}}", std::string(length, '#'), width);
+}
+
+void print_gpu_ladder(std::ostream& out, const MatrixReport& report) {
+  const auto share = [&](const Record& record) -> std::optional<double> {
+    if (!record.verified || record.kernel.runs_on == RunsOn::kHost || !record.warm) return {};
     return record.compulsory_bytes / record.warm->median / 1e6 / report.copy_gb_per_s;
+  };
+  double longest = 1;
+  for (const Record& record : report.records)
+    longest = std::max(longest, share(record).value_or(0));
+  Table table({"step", "kernel", "idea", "us", "of copy", ""});
+  for (const Record& record : report.records) {
+    const std::optional<double> value = share(record);
+    table.add({step_name(record.kernel), record.kernel.name, record.kernel.idea,
+               record.verified && record.warm ? number(1e3 * record.warm->median) : "",
+               !record.verified ? status(record)
+               : value          ? percent(*value, 1)
+                                : "on the CPU",
+               record.verified ? bar(value.value_or(0), longest, 14) : ""});
   }
-  return static_cast<double>(sum_traffic(record).all.sectors) * 32 / record.compulsory_bytes;
+  table.print(out, 3);
+  out << fmt::format(
+      "us: median of warm products. of copy: bytes needed (A and x read once, y written once)\n"
+      "per second, as a share of this GPU's copy bandwidth of {:.0f} GB/s.\n",
+      report.copy_gb_per_s);
+}
+
+// Times are estimated; one row per kernel and GPU.
+void print_cpu_ladder(std::ostream& out, const MatrixReport& report) {
+  const bool all = report.options.gpu == "all";
+  double longest = 0;
+  for (const Record& record : report.records) {
+    for (const Estimate& e : record.estimates) longest = std::max(longest, e.us);
+  }
+  Table table({"step", "kernel", all ? "GPU" : "idea", "est. us", "limit", "moved/needed", ""});
+  for (const Record& record : report.records) {
+    const std::vector<std::string> begin{step_name(record.kernel), record.kernel.name};
+    const auto add = [&](std::vector<std::string> end) {
+      end.insert(end.begin(), begin.begin(), begin.end());
+      table.add(std::move(end));
+    };
+    if (!record.verified || record.estimates.empty()) {
+      add({all ? "" : record.kernel.idea, record.verified ? "on the CPU" : status(record), "", "",
+           ""});
+      continue;
+    }
+    const std::string moved =
+        ratio(static_cast<double>(sum_traffic(record).all.sectors) * 32, record.compulsory_bytes);
+    for (const Estimate& e : record.estimates) {
+      add({all ? e.gpu : record.kernel.idea, to_text(e), e.limit, moved,
+           longest > 0 ? bar(e.us, longest, 8) : ""});
+    }
+  }
+  table.print(out, 3);
+  print_estimate_legend(out, report);
+  out << "Bars: est. us; a shorter one is faster. moved/needed: bytes in the 32-byte sectors that "
+         "warps\n"
+         "request, before caches, per byte needed (A and x read once, y written once).\n";
 }
 
 }  // namespace
@@ -374,6 +474,7 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool 
   } else {
     out << kCpuLegend;
     print_cpu_table(out, report);
+    print_choices(out, report);
   }
   print_failures(out, report);
   for (const Record& record : report.records) {
@@ -388,53 +489,26 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool 
   for (const Record& record : report.records) {
     if (record.profile.empty()) continue;
     out << fmt::format("\n=== {}\n", label(record));
+    for (const Estimate& e : record.estimates) {
+      if (e.refusal.empty()) {
+        out << fmt::format("{}: {} us, by the time model; limit: {}\n", e.gpu_full_name, to_text(e),
+                           e.detail);
+      }
+    }
     print_profile(out, record.profile);
   }
 }
 
 void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu) {
-  constexpr int kBarWidth = 14;
   print_matrix(out, report.source, report.rows, report.cols, report.nnz, report.precision);
-  std::vector<std::optional<double>> rungs;
-  double longest = 1;
-  for (const Record& record : report.records) {
-    rungs.push_back(rung(record, report, gpu));
-    longest = std::max(longest, rungs.back().value_or(0));
-  }
-  Table table({"step", "kernel", "idea", gpu ? "us" : "", gpu ? "of copy" : "moved/needed", ""});
-  for (std::size_t k = 0; k < report.records.size(); ++k) {
-    const Record& record = report.records[k];
-    std::vector<std::string> row{step_name(record.kernel), record.kernel.name, record.kernel.idea};
-    if (!record.verified) {
-      row.insert(row.end(), {"", status(record), ""});
-    } else {
-      const std::string time = gpu && record.warm ? number(1e3 * record.warm->median) : "";
-      const std::string value = !rungs[k] ? "on the CPU"
-                                : gpu     ? percent(*rungs[k], 1)
-                                          : fmt::format("{:.2f}", *rungs[k]);
-      const auto bar = static_cast<std::size_t>(kBarWidth * rungs[k].value_or(0) / longest + 0.5);
-      row.insert(row.end(), {time, value, fmt::format("{:<{}}", std::string(bar, '#'), kBarWidth)});
-    }
-    table.add(std::move(row));
-  }
-  table.print(out, 3);
-  out << (gpu ? fmt::format(
-                    "us: median of warm products. of copy: bytes needed (A and x read once, "
-                    "y written once)\nper second, as a share of this GPU's copy bandwidth "
-                    "of {:.0f} GB/s.\n",
-                    report.copy_gb_per_s)
-              : std::string(
-                    "moved/needed: bytes in the 32-byte sectors that warps request, per byte "
-                    "that a product needs\n(A and x read once, y written once), before caches: "
-                    "1.00 is the least. It is no ranking by speed:\nwhere rows are short, a GPU's "
-                    "L1 cache serves most repeated requests (02_csr_scalar/README.md).\n"));
+  gpu ? print_gpu_ladder(out, report) : print_cpu_ladder(out, report);
   print_choices(out, report);
   print_failures(out, report);
 }
 
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
   out << (gpu ? "\nGFLOP/s, warm:\n"
-              : "\nBytes moved per byte needed; for kernels that run on the CPU, its GFLOP/s:\n");
+              : "\nEstimated microseconds; for kernels that run on the CPU, its GFLOP/s:\n");
   std::vector<std::string> header{"step", "kernel"};
   for (const MatrixReport& report : reports) {
     header.push_back(report.source.name.substr(0, report.source.name.find(',')));
@@ -449,9 +523,8 @@ void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, 
         row.push_back(status(record));
       } else if (record.warm) {
         row.push_back(number(gflops(record, record.warm->median)) + (gpu ? "" : " GFLOP/s"));
-      } else if (!record.traffic.empty()) {
-        const double moved = static_cast<double>(sum_traffic(record).all.sectors) * 32;
-        row.push_back(ratio(moved, record.compulsory_bytes));
+      } else if (!record.estimates.empty()) {
+        row.push_back(to_text(record.estimates.front()));
       } else {
         row.push_back("ok");
       }
@@ -513,7 +586,11 @@ void append_records(const std::string& path, const MatrixReport& report,
                             {"max_of_bound", record.difference->max_of_bound}};
     }
     for (const Traffic& t : record.traffic) line["traffic"].push_back(to_json(t));
+    for (const Estimate& estimate : record.estimates) {
+      line["estimates"].push_back(to_json(estimate));
+    }
     add_profile(line, record.profile);
+    for (const Work& work : record.work) line["work"].push_back(to_json(work));
   }
   if (report.baseline) {  // as a kernel, since it is measured as one
     KernelInfo info;

@@ -51,11 +51,11 @@ void print_matrix(std::ostream& out, const MatrixSource& source, Index rows, Ind
 void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool wide = false);
 
 // A screen for a first look: a bar per kernel, on a GPU of its share of the copy bandwidth, on the
-// CPU backend of bytes moved per byte needed; and what went wrong, if anything did.
+// CPU backend of the time estimated; and what went wrong, if anything did.
 void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu);
 
 // One line per kernel over several matrices, the figure that tells the steps apart: on a GPU
-// GFLOP/s, on the CPU backend the bytes moved per byte needed.
+// GFLOP/s, on the CPU backend the time estimated for the (first) GPU.
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu);
 
 // The last line of a run: how many of its results, one per kernel and matrix, were verified, how

@@ -9,6 +9,7 @@
 
 #ifndef SPMV_CUDA
 #include "harness/trace.hpp"
+#include "simt/cache_model.hpp"
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
 #endif
@@ -149,12 +150,23 @@ void Bench<T>::measure(Spmv<T>& spmv, Record& record) const {
   record.warm = time_warm(stream_, launch);
   record.cold = time_cold(stream_, launch);
 #else
-  const simt::Gpu* const gpu = options_.profile ? simt::find_gpu(options_.gpu) : nullptr;
-  simt::start_profile(gpu);
-  spmv.multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream_.get());
-  const simt::Profile profile = simt::stop_profile();
-  record.traffic = traffic_by_array(profile);
-  if (gpu) record.profile = make_profile(profile, gpu->full_name);
+  const bool all = options_.gpu == "all";
+  for (const std::string& name : all ? gpus_with_times() : std::vector{options_.gpu}) {
+    const simt::Gpu& gpu = *simt::find_gpu(name);
+    if (!record.estimates.empty()) y_device_.upload(y0_);
+    simt::start_profile(&gpu);
+    spmv.multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream_.get());
+    const simt::Profile profile = simt::stop_profile();
+    const std::vector<Work> work = work_of(profile);
+    if (record.estimates.empty()) {
+      record.traffic = traffic_by_array(profile);
+      if (options_.profile) {
+        record.profile = make_profile(profile, gpu.full_name);
+        record.work = work;
+      }
+    }
+    record.estimates.push_back(estimate_time(record.kernel.name, work, gpu));
+  }
 #endif
 }
 

@@ -11,6 +11,7 @@
 #include "harness/kernel.hpp"
 #include "harness/measure.hpp"
 #include "harness/profile.hpp"
+#include "harness/time_model.hpp"
 #include "harness/verify.hpp"
 
 namespace spmv {
@@ -20,10 +21,10 @@ struct RunOptions {
   double beta = 0;
   std::uint64_t seed = 1;
   bool measure = true;  // off: verify only
-  // CPU backend: profiles, with a model of the caches of the GPU of this name
-  // (simt/cache_model.hpp).
-  bool profile = false;
+  // CPU backend: the GPU whose caches are modelled (simt/cache_model.hpp) and whose times are
+  // estimated (time_model.hpp); "all": times of each that has a time model, caches of the first.
   std::string gpu = "h200";
+  bool profile = false;  // by source line
   // CPU backend: record the first product (simt/trace.hpp), in up to so many bytes; 0: do not.
   std::size_t trace_limit = 0;
   std::string schedule = "forward";  // CPU backend: order of blocks, warps and lanes
@@ -51,7 +52,9 @@ struct Record {
   std::optional<Quartiles> cold;        // GPU
   std::optional<Quartiles> overlapped;  // GPU, kernels that can (Spmv::overlap)
   std::vector<Traffic> traffic;         // CPU backend
-  Profile profile;                      // CPU backend, if asked for
+  std::vector<Estimate> estimates;      // CPU backend, one per GPU
+  Profile profile;                      // CPU backend, if asked for, with what the model of times
+  std::vector<Work> work;               // is given
   // Between the first product and one after the measured ones. On the CPU backend, for a kernel
   // that uses atomics, the first one's blocks, warps and lanes ran in another order.
   std::optional<Difference> difference;

@@ -47,7 +47,7 @@ FIGURE = r"\d[\d.,]*(?<![.,])"
 MEASURE = re.compile(
     rf"(?<![\w.^*-])({FIGURE}(?:,?\s+(?:and|or|to)\s+{FIGURE})*)(?:\s*(?:{UNIT})|\s*(?:{COMPARES})|(?<=\.\d)\d*\s+times\b)")
 BOUND = re.compile(r"<!-- (?:=|constant:) .*?<!--/-->", re.DOTALL)
-BLOCK = re.compile(r"^<!-- (output|code|table|claims)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^<!-- (output|code|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 EXEMPT = re.compile(r"^<!-- numbers: .+? -->$", re.DOTALL | re.MULTILINE)
 WRITTEN_BY_SCRIPTS = ("plots/CALIBRATION.md", "plots/figures/TABLES.md")
 

@@ -28,7 +28,7 @@ from records import ROOT, RESULTS, RecordError, frame, number, published, rows_o
 
 NUMBER = re.compile(r"(?<!`)<!-- = (.*?) -->(.*?)<!--/-->", re.DOTALL)
 TABLE = re.compile(r"^<!-- table: *(.*?) *-->$", re.DOTALL | re.MULTILINE)
-GENERATED = re.compile(r"^<!-- (?:output|table|claims)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
+GENERATED = re.compile(r"^<!-- (?:output|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 OWN_KEYS = {"take", "digits", "times", "per", "as", "in"}
 TAKES = {"mean": statistics.geometric_mean, "least": min, "most": max}
 PERCENT = {"more": lambda ratio: 100 * (ratio - 1), "less": lambda ratio: 100 * (1 - ratio), "percent": lambda ratio: 100 * ratio}

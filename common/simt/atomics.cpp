@@ -23,6 +23,7 @@ T update(T* address, Strength strength, Combine combine, const void* pc) {
   lane.changes = [](const void* f) { return (*static_cast<const decltype(changes)*>(f))(); };
   lane.block->observer().access(lane, reinterpret_cast<std::uintptr_t>(address), sizeof(T),
                                 Access::kAtomic, strength, pc);
+  if constexpr (std::is_integral_v<T>) lane.block->observer().note_draw(pc, sizeof(T));
   if (Gang* const gang = lane.block->gang()) {
     gang->forward(lane.block->seat(), reinterpret_cast<std::uintptr_t>(address), sizeof(T));
   }

@@ -315,6 +315,8 @@ class Observer {
   void end_block();
   void access(Lane& lane, std::uintptr_t address, unsigned size, Access access, Strength strength,
               const void* pc);
+  // The atomic at `pc`, which has just been seen, updates an integer.
+  void note_draw(const void* pc, unsigned size);
   void fence(Lane& lane, Scope scope);
   // The instruction at `pc` is about to touch what is no part of the variable that it names.
   [[noreturn]] void reject_outside(Lane& lane, bool is_store, const void* pc);
@@ -365,6 +367,7 @@ class Observer {
     Region* region;              // global memory in which races are looked for
     std::vector<Word>* ordered;  // shared memory in which they are
     bool counted;
+    bool draws = false;  // updates an integer
     AccessCounts counts = {};
     std::vector<RequestSample> samples = {};
   };
@@ -386,7 +389,8 @@ class Observer {
   struct Warp {
     std::uint32_t time = 1;
     std::array<std::array<std::uint32_t, kWarpSize>, kWarpSize> known = {};
-    std::uint64_t requests = 0;  // of the running block
+    std::uint64_t requests = 0;    // of the running block
+    std::uint64_t item_begin = 0;  // those before its last draw; see KernelCounts
   };
   std::size_t slot_of(const void* pc) const {
     const auto key = reinterpret_cast<std::uintptr_t>(pc);
@@ -430,6 +434,7 @@ class Observer {
   Race race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
                  std::uintptr_t address) const;
   static std::string verb(Access access);
+  void end_item(Warp& warp);
   void count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
              unsigned warp);
 
@@ -483,6 +488,8 @@ class Observer {
   bool is_first_block_ = false;
   std::vector<std::uint64_t> lane_work_;  // accesses of each thread of the block
   KernelCounts kernel_;
+  // By address: lanes' atomics, and the requests of warps that draw from an integer.
+  std::unordered_map<std::uintptr_t, std::uint64_t> atomics_, draws_;
   CacheModel* caches_ = nullptr;
   Recorder* recorder_ = nullptr;
 };

@@ -130,6 +130,11 @@ KernelCounts& KernelCounts::operator+=(const KernelCounts& other) {
   warps += other.warps;
   blocks += other.blocks;
   barriers += other.barriers;
+  longest_item = std::max(longest_item, other.longest_item);
+  draws += other.draws;
+  hottest_counter += other.hottest_counter;
+  hottest_address += other.hottest_address;
+  shared_bytes = std::max(shared_bytes, other.shared_bytes);
   dram_write_sectors += other.dram_write_sectors;
   return *this;
 }
@@ -169,6 +174,12 @@ void Observer::end_grid(Profile& merged) {
   if (caches_) {
     caches_->finish_grid();
     kernel_.dram_write_sectors = caches_->take_written(false);
+  }
+  for (const auto& [address, lanes] : atomics_) {
+    kernel_.hottest_address = std::max(kernel_.hottest_address, lanes);
+  }
+  for (const auto& [address, draws] : draws_) {
+    kernel_.hottest_counter = std::max(kernel_.hottest_counter, draws);
   }
   if (!merged.kernels.contains(grid_->kernel)) merged.order.push_back(grid_->kernel);
   merged.kernels[grid_->kernel] += kernel_;
@@ -255,6 +266,11 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
   if (tally.space == Space::kNone) return;
 
   ++warps_[warp].requests;
+  const bool global_atomic = tally.access == Access::kAtomic && tally.space == Space::kGlobal;
+  if (global_atomic && tally.draws) {
+    ++kernel_.draws;
+    end_item(warps_[warp]);
+  }
   std::uintptr_t sorted[kWarpSize];
   unsigned n = 0;
   for (unsigned rest = mask; rest; rest &= rest - 1) {
@@ -284,7 +300,9 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
     if (tally.access == Access::kAtomic) {
       counts.max_same_address = std::max(counts.max_same_address, same);
     }
+    if (global_atomic && !tally.draws) ++atomics_[begin];
     if (same > 1) continue;
+    if (global_atomic && tally.draws) ++draws_[begin];
     ++counts.addresses;
     bytes += begin + tally.size - std::max(begin, end);
     end = begin + tally.size;

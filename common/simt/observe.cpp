@@ -72,11 +72,14 @@ void Observer::start(const GridState& state, const std::vector<SharedVariable>& 
   warps_.assign((threads + kWarpSize - 1) / kWarpSize, {});
   lane_work_.assign(threads, 0);
   kernel_ = {};
+  kernel_.shared_bytes = static_shared_bytes(grid.kernel) + grid.dynamic_shared_bytes;
+  atomics_.clear();
+  draws_.clear();
   for (Trail& trail : trails_) trail.clear();
   caches_ = counting_ ? profile_caches() : nullptr;
   recorder_ = counting_ ? active_recorder() : nullptr;
   if (caches_) {
-    caches_->start_grid(threads, static_shared_bytes(grid.kernel) + grid.dynamic_shared_bytes);
+    caches_->start_grid(threads, kernel_.shared_bytes);
   }
 }
 
@@ -101,11 +104,23 @@ void Observer::end_block() {
   if (!counting_) return;
   std::uint64_t requests = 0;
   for (Warp& warp : warps_) {
+    end_item(warp);
+    warp.item_begin = 0;
     requests += warp.requests;
     kernel_.warps.add(std::exchange(warp.requests, 0));
   }
   kernel_.blocks.add(requests);
   for (std::uint64_t& work : lane_work_) kernel_.lanes.add(std::exchange(work, 0));
+}
+
+void Observer::end_item(Warp& warp) {
+  kernel_.longest_item = std::max(kernel_.longest_item, warp.requests - warp.item_begin);
+  warp.item_begin = warp.requests;
+}
+
+void Observer::note_draw(const void* pc, unsigned size) {
+  if (!counting_) return;
+  if (Tally* const tally = find_instruction(pc, size, Access::kAtomic).tally) tally->draws = true;
 }
 
 Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size, Access access,

@@ -81,11 +81,17 @@ struct Spread {
   double unevenness() const;
 };
 
-// All launches of one kernel together.
+// All launches of one kernel together. A warp that updates an integer of global memory is taken to
+// draw its next item of work: on the CPU the first warp may draw all items, on a GPU all warps do.
 struct KernelCounts {
   std::uint64_t launches = 0;
   Spread lanes, warps, blocks;
   std::uint64_t barriers = 0;            // a block's threads met
+  std::uint64_t longest_item = 0;        // most requests of a warp from one draw to the next
+  std::uint64_t draws = 0;               // requests that update integers of global memory
+  std::uint64_t hottest_counter = 0;     // most draws from one integer, over the launches
+  std::uint64_t hottest_address = 0;     // most lanes' other atomics on one address, likewise
+  std::size_t shared_bytes = 0;          // per block
   std::uint64_t dram_write_sectors = 0;  // by the model of the caches; see cache_model.hpp
 
   KernelCounts& operator+=(const KernelCounts& other);

@@ -1,0 +1,66 @@
+// From what the CPU backend counts of a product to the time that it would take on a GPU, with an
+// interval and the limit that it comes to. Equations, parameters and errors: TIME_MODEL.md.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace simt {
+struct Gpu;
+struct Profile;
+}  // namespace simt
+
+namespace spmv {
+
+// What all launches of one function did together; simt/profile.hpp has the meaning of the counts.
+struct Work {
+  std::string function;
+  double launches = 0, blocks = 0, warps = 0;
+  double shared_bytes = 0;     // per block
+  double barriers = 0;         // times that a block's threads met
+  double requests = 0;         // to global memory,
+  double loads = 0;            // of these loads
+  double shared_requests = 0;  // to shared memory, which take
+  double shared_passes = 0;    // passes over the banks
+  double shuffles = 0;         // warp operations other than __syncwarp()
+  double lines = 0;            // of 128 bytes, that requests touch
+  double load_sectors = 0;     // of 32 bytes, that loads touch, and that
+  double l2_loads = 0;         // go on to the L2
+  double l2_sectors = 0;       // these, with those of stores and atomics
+  double dram_sectors = 0;     // read from DRAM if the L2 begins empty
+  double written_sectors = 0;
+  double atomics = 0;          // addresses in requests of atomics, but for draws
+  double draws = 0;            // requests that update integers: a warp draws its next item
+  double hottest_address = 0;  // lanes' atomics on one address, summed over the launches
+  double hottest_counter = 0;  // the same of draws, by requests
+  double longest_item = 0;     // most requests of a warp from one draw to the next
+};
+std::vector<Work> work_of(const simt::Profile& profile);
+nlohmann::ordered_json to_json(const Work& work);
+
+struct Estimate {
+  std::string gpu, gpu_full_name;
+  double us = 0;
+  double low = 0,
+         high = 0;      // an interval that held 80% of measured times; 0: not compared with any
+  std::string limit;    // "L2 bandwidth", "latency"; at most 14 characters
+  std::string detail;   // "latency: 9 of 64 warps"
+  std::string refusal;  // why there is no estimate; then `us` is 0
+};
+
+// A warm product of `kernel` on `gpu`. Kernels whose times the model does not follow, and GPUs that
+// it has no parameters of, are refused.
+Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
+                       const simt::Gpu& gpu);
+
+// "3.4 (2.9 to 4.1)"; "-" if it was refused.
+std::string to_text(const Estimate& estimate);
+nlohmann::ordered_json to_json(const Estimate& estimate);
+
+// Short names of the GPUs that have parameters.
+std::vector<std::string> gpus_with_times();
+
+}  // namespace spmv

@@ -1,0 +1,173 @@
+// The time model: what its estimates depend on, and what has none.
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "harness/time_model.hpp"
+#include "harness/time_model_parameters.hpp"
+#include "tests/catch.hpp"
+
+#ifndef SPMV_CUDA
+#include "simt/cache_model.hpp"
+
+using namespace spmv;
+
+namespace {
+
+// One launch of 1000 blocks of 8 warps, each of which makes 20 loads and a store.
+Work streaming_work() {
+  Work work;
+  work.launches = 1;
+  work.blocks = 1000;
+  work.warps = 8000;
+  work.requests = 21 * work.warps;
+  work.loads = 20 * work.warps;
+  work.lines = 2 * work.requests;
+  work.load_sectors = work.l2_loads = 8 * work.loads;
+  work.l2_sectors = work.l2_loads + 8 * work.warps;
+  work.longest_item = 21;
+  return work;
+}
+
+Estimate on(const std::string& gpu, const std::vector<Work>& work,
+            const std::string& kernel = "mine") {
+  return estimate_time(kernel, work, *simt::find_gpu(gpu));
+}
+
+}  // namespace
+
+TEST_CASE("estimates grow with each quantity that a product is counted to have", "[times]") {
+  const Work work = streaming_work();
+  const double us = on("h200", {work}).us;
+  for (double Work::*const quantity :
+       {&Work::requests, &Work::loads, &Work::shared_requests, &Work::shared_passes,
+        &Work::shuffles, &Work::lines, &Work::l2_loads, &Work::l2_sectors, &Work::dram_sectors,
+        &Work::atomics, &Work::hottest_address, &Work::hottest_counter, &Work::longest_item,
+        &Work::barriers}) {
+    Work more = work;
+    more.*quantity = 2 * work.*quantity + 1e7;
+    CHECK(on("h200", {more}).us > us);
+  }
+}
+
+TEST_CASE("an estimate has an interval and the limit that takes most of it", "[times]") {
+  Work work = streaming_work();
+  const Estimate streaming = on("h200", {work});
+  CHECK(streaming.low < streaming.us);
+  CHECK(streaming.us < streaming.high);
+  CHECK(streaming.limit == "L2 bandwidth");
+  CHECK(to_text(streaming).find(" to ") != std::string::npos);
+
+  // As many blocks as bytes of the L2 are there from the product before; ten times as many are not.
+  work.dram_sectors = work.l2_sectors;
+  CHECK(on("h200", {work}).us == Approx(streaming.us).epsilon(0.5));
+  Work large = work;
+  for (double Work::*const quantity : {&Work::dram_sectors, &Work::l2_sectors})
+    large.*quantity *= 10;
+  CHECK(on("h200", {large}).limit == "DRAM bandwidth");
+
+  Work one_warp = work;
+  one_warp.longest_item = 1e5;
+  CHECK(on("h200", {one_warp}).limit == "longest row");
+  Work same_address = work;
+  same_address.hottest_address = 1e5;
+  CHECK(on("h200", {same_address}).limit == "atomics");
+  Work nothing;
+  nothing.launches = nothing.blocks = nothing.warps = 1;
+  CHECK(on("h200", {nothing}).limit == "launches");
+  CHECK(on("h200", {nothing, nothing}).us > on("h200", {nothing}).us);
+
+  // 132 multiprocessors with one warp each.
+  Work waiting = nothing;
+  waiting.blocks = waiting.warps = 132;
+  waiting.requests = waiting.loads = 132 * 1000;
+  waiting.load_sectors = waiting.l2_loads = waiting.loads;
+  waiting.longest_item = 1000;
+  CHECK(on("h200", {waiting}).detail == "latency: 1 of 64 warps");
+}
+
+TEST_CASE("estimates are those of the script that fitted the parameters", "[times]") {
+  std::ifstream file(SPMV_SOURCE_DIR "/common/tests/time_model_examples.json");
+  const nlohmann::json examples = nlohmann::json::parse(file);
+  CHECK(examples.size() >= 40);
+  std::set<std::string> refused;
+  for (const Refusal& refusal : kRefusals) refused.insert(refusal.kernel);
+  for (const nlohmann::json& example : examples) {
+    std::vector<Work> all;
+    for (const nlohmann::json& work : example["work"]) {
+      Work& w = all.emplace_back();
+      const std::pair<const char*, double Work::*> fields[] = {
+          {"launches", &Work::launches},
+          {"blocks", &Work::blocks},
+          {"warps", &Work::warps},
+          {"shared_bytes", &Work::shared_bytes},
+          {"barriers", &Work::barriers},
+          {"requests", &Work::requests},
+          {"loads", &Work::loads},
+          {"shared_requests", &Work::shared_requests},
+          {"shared_passes", &Work::shared_passes},
+          {"shuffles", &Work::shuffles},
+          {"lines", &Work::lines},
+          {"load_sectors", &Work::load_sectors},
+          {"l2_loads", &Work::l2_loads},
+          {"l2_sectors", &Work::l2_sectors},
+          {"dram_sectors", &Work::dram_sectors},
+          {"written_sectors", &Work::written_sectors},
+          {"atomics", &Work::atomics},
+          {"draws", &Work::draws},
+          {"hottest_address", &Work::hottest_address},
+          {"hottest_counter", &Work::hottest_counter},
+          {"longest_item", &Work::longest_item},
+      };
+      CHECK(std::size(fields) + 1 == to_json(w).size());
+      for (const auto& [name, field] : fields) w.*field = work.at(name);
+    }
+    const std::string kernel = example["kernel"];
+    if (refused.contains(kernel)) continue;
+    INFO(kernel << " on " << example["gpu"]);
+    const Estimate estimate = on(example["gpu"], all, kernel);
+    CHECK(estimate.us == Approx(example["us"].get<double>()).epsilon(0.005));
+    const std::string limit = estimate.limit == "longest row" ? "latency" : estimate.limit;
+    CHECK(limit == example["limit"]);
+  }
+}
+
+TEST_CASE("a warp that draws its items is not taken for the busiest", "[times]") {
+  Work work = streaming_work();
+  work.longest_item = work.requests;  // one warp does everything
+  Work draws = work;
+  draws.draws = draws.hottest_counter = 8000;
+  draws.longest_item = 21;  // but draws each item
+  CHECK(on("h200", {draws}).us < on("h200", {work}).us / 2);
+}
+
+TEST_CASE("GPUs that are known by data sheets have no interval; others no estimate", "[times]") {
+  const Work work = streaming_work();
+  CHECK(on("h100", {work}).high > 0);
+  for (const char* const gpu : {"a100", "rtx4090", "t4"}) {
+    const Estimate scaled = on(gpu, {work});
+    CHECK(scaled.us > 0);
+    CHECK(scaled.high == 0);
+    CHECK(to_text(scaled).find('(') == std::string::npos);
+  }
+  const Estimate none = on("c2050", {work});
+  CHECK(none.refusal == "the time model has no parameters of an NVIDIA Tesla C2050");
+  CHECK(to_text(none) == "-");
+  const std::vector<std::string> names = gpus_with_times();
+  CHECK(std::find(names.begin(), names.end(), "h200") == names.begin());
+  for (const std::string& name : names) CHECK(simt::find_gpu(name));
+}
+
+TEST_CASE("kernels whose times the model misses have no estimate, nor have submissions for them",
+          "[times]") {
+  const Work work = streaming_work();
+  CHECK(on("h200", {work}, "csr_scalar").refusal.empty());
+  CHECK_FALSE(on("h200", {}, "segscan_thrust").refusal.empty());
+  for (const Refusal& refusal : kRefusals) {
+    if (!*refusal.kernel) continue;
+    CHECK(on("h200", {work}, refusal.kernel).refusal == refusal.reason);
+    CHECK(on("h200", {work}, std::string("my_") + refusal.kernel).us == 0);
+  }
+}
+#endif

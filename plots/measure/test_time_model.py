@@ -1,0 +1,68 @@
+"""plots/python.sh plots/run_tests.py test_time_model: the fit of the time model, and what was committed of it."""
+
+import re
+import unittest
+
+import numpy as np
+
+import time_model
+from records import read_records
+from time_model import CSR_COO, GPUS, HEADER, LIMITS, NAMES, PAGE, PARAMETERS, Products, fit, judge, rows_with
+
+
+def committed_parameters(gpu):
+    """Those of time_model_parameters.hpp."""
+    row = re.search(rf'{{"{gpu}", \w+, (.*)}},', HEADER.read_text(encoding="utf-8"))
+    return np.array([float(value) for value in row[1].split(",")])
+
+
+class TimeModel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.products = Products(rows_with(read_records("NVIDIA_H200"), CSR_COO), GPUS["h200"])
+
+    def test_the_page_says_how_well_the_committed_parameters_fit(self):
+        errors = np.log(self.products.estimate(committed_parameters("h200")) / self.products.measured)
+        found = judge(self.products.rows, errors)
+        row = next(line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| fitted"))
+        cells = [cell.strip() for cell in row.split("|")]
+        self.assertEqual([int(cells[2]), int(cells[3])], [found.products, found.matrices])
+        self.assertAlmostEqual(float(cells[4].rstrip("%")) / 100, found.median, delta=0.002)
+        self.assertAlmostEqual(float(cells[5].rstrip("%")) / 100, found.p90, delta=0.005)
+        self.assertLess(found.median, 0.15)
+
+    def test_a_fit_finds_parameters_that_made_the_times(self):
+        truth = committed_parameters("h200")
+        some = self.products.where(np.arange(len(self.products.rows)) % 4 == 0)
+        rows = [(*row[:4], us) for row, us in zip(some.rows, some.estimate(truth))]
+        made = Products(rows, GPUS["h200"])
+        errors = np.abs(np.log(made.estimate(fit(made)) / made.measured))
+        self.assertLess(np.median(errors), 0.02)
+
+    def test_more_of_anything_is_not_faster(self):
+        truth = committed_parameters("h200")
+        before = self.products.estimate(truth)
+        for column in range(self.products.table.shape[1]):
+            more = self.products.where(np.ones(len(before), dtype=bool))
+            more.table[:, column] *= 2
+            self.assertTrue((more.estimate(truth) >= before).all(), NAMES[2 + column])
+
+    def test_gpus_known_by_data_sheets_are_scaled(self):
+        h200, t4 = committed_parameters("h200"), committed_parameters("t4")
+        slower = dict(zip(NAMES, t4 / h200))
+        self.assertEqual(slower["launch"], 1)
+        self.assertAlmostEqual(slower["dram_byte"], 15, delta=0.1)
+        self.assertAlmostEqual(slower["load"], 1980 / 1590, delta=0.01)
+        np.testing.assert_allclose(time_model.scaled(h200, "t4"), t4, rtol=2e-3)
+
+    def test_the_page_names_all_parameters_and_limits(self):
+        page = PAGE.read_text(encoding="utf-8")
+        equations = page[: page.index("## How good it is")]
+        for parameter in PARAMETERS[:-1]:
+            self.assertRegex(equations, rf"`{parameter.name}`|· {parameter.name}\b|{parameter.name} \+")
+        for limit in LIMITS:
+            self.assertIn(f"| {limit} |", equations)
+
+
+if __name__ == "__main__":
+    unittest.main()

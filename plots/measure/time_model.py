@@ -1,0 +1,520 @@
+"""The time model of the CPU backend: collects counts, fits the parameters, judges the model by cross-validation.
+
+    plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...    (files or generators; in the background)
+    plots/python.sh plots/measure/time_model.py fit [RECORDS of an H100]
+
+`collect` appends to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `fit` compares
+that with the warm times in plots/results/NVIDIA_H200, and writes common/harness/time_model_parameters.hpp, the tables
+and the figure of common/harness/TIME_MODEL.md, and EXAMPLES. The equations stand in that page, in quantities() and
+Products here, and in common/harness/time_model.cpp, whose test compares its estimates with EXAMPLES.
+"""
+
+import argparse
+import collections
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from record_format import write_whole
+from records import ROOT, read, read_records
+from style import BLUE, GREY, ORANGE, new_figure, save_png
+
+COUNTS = ROOT / "plots/results/cpu_backend/time_model_counts.jsonl.gz"
+HEADER = ROOT / "common/harness/time_model_parameters.hpp"
+PAGE = ROOT / "common/harness/TIME_MODEL.md"
+EXAMPLES = ROOT / "common/tests/time_model_examples.json"
+FIGURES = ROOT / "plots/figures/lessons"
+
+CSR_COO = """csr_scalar csr_vector csr_vector_2 csr_vector_4 csr_vector_8 csr_vector_32 csr_vector_shared atomic_coo
+    atomic_coo_sorted atomic_coo_sorted_runs atomic_coo_warp segscan_block segscan_shuffle pcsr csr_adaptive
+    pcsr_one_pass lightspmv_vector lightspmv_warp lightspmv_counters lightspmv_long""".split()
+OTHER_FORMATS = "ell hyb sell sell_sorted dia cds cds_sliced".split()
+KERNELS = CSR_COO + OTHER_FORMATS
+FEWEST_NONZEROS, MOST_NONZEROS = 50_000, 8_000_000
+
+EXAMPLE = ("email-Enron", "f64")  # short rows and long ones
+
+# A kernel has no estimate where the model misses its times by more: median and 90th percentile.
+WORST_MEDIAN, WORST_P90 = 0.25, 0.65
+
+# From data sheets and tables of compute capabilities: multiprocessors, threads and blocks that one holds, shared
+# memory that its blocks can have, L2, clock (MHz, boost) and DRAM bandwidth (GB/s).
+Gpu = collections.namedtuple("Gpu", "multiprocessors threads blocks shared_bytes l2_bytes mhz dram")
+GPUS = {
+    "h200": Gpu(132, 2048, 32, 228 << 10, 60 << 20, 1980, 4800),
+    "h100": Gpu(132, 2048, 32, 228 << 10, 50 << 20, 1980, 3350),
+    "a100": Gpu(108, 2048, 32, 164 << 10, 40 << 20, 1410, 2039),
+    "rtx4090": Gpu(128, 1536, 24, 100 << 10, 72 << 20, 2520, 1008),
+    "t4": Gpu(40, 1024, 16, 64 << 10, 4 << 20, 1590, 320),
+}
+L2_SHARE = 0.5  # a footprint of so much of the L2 stays there from one product to the next
+RESERVED_SHARED_BYTES = 1024  # per block, by the system
+
+# Name, unit, meaning, first guess, and how firmly to hold on to it (in steps of e-fold; 0.2: hardly).
+Parameter = collections.namedtuple("Parameter", "name unit meaning guess weight")
+PARAMETERS = [
+    Parameter("launch", "us", "a product of one launch, back to back with others, that does nothing", 1.8, 0.2),
+    Parameter("dependent", "us", "each further launch, which waits for the one before", 1.5, 0.2),
+    Parameter("l2_byte", "us", "a byte between L1 and L2", 1 / 5.5e6, 0.2),
+    Parameter("dram_byte", "us", "a byte from DRAM", 1 / 4.0e6, 0.2),
+    Parameter("line", "us", "a 128-byte line that a request touches, on one multiprocessor", 1 / 1.7e3, 1),
+    Parameter("instruction", "us", "a request or shuffle, on one multiprocessor", 0.5 / 1.7e3, 2),
+    Parameter("shared_pass", "us", "a pass over the banks of shared memory, on one multiprocessor", 1 / 1.7e3, 2),
+    Parameter("atomic", "us", "an address that an atomic addition updates, all multiprocessors together", 4e-4, 0.2),
+    Parameter("same_address", "us", "an atomic addition to one and the same address", 0.0056, 0.2),
+    Parameter("same_counter", "us", "a draw from one and the same integer", 0.0007, 0.2),
+    Parameter("item", "us", "an item of a warp, per wave: its first loads, each of which needs the one before", 0.3, 0.2),
+    Parameter("load", "us", "a load of a warp, per wave, when the L1 serves it", 0.005, 0.2),
+    Parameter("l2_load", "us", "what is added to it when the L2 does", 0.010, 0.2),
+    Parameter("shared_load", "us", "a request of a warp to shared memory, per wave", 0.002, 0.2),
+    Parameter("tail_load", "us", "a load of the busiest warp, when the L1 serves it", 0.010, 0.2),
+    Parameter("tail_l2_load", "us", "what is added to it when the L2 does", 0.020, 0.2),
+    Parameter("tail_shared_load", "us", "a request of the busiest warp to shared memory", 0.003, 0.2),
+    Parameter("barrier", "us", "a barrier of a block, per wave", 0.03, 1),
+    Parameter("exponent", "", "how far limits overlap: 1 adds them, infinity takes the largest", 2.0, 0.2),
+]
+NAMES = [p.name for p in PARAMETERS]
+LIMITS = ["L2 bandwidth", "DRAM bandwidth", "L1 lines", "instructions", "shared memory", "atomics", "latency", "barriers"]
+
+
+# --- The model --------------------------------------------------------------------------------------
+
+
+def quantities(work, gpu):
+    """What the parameters are multiplied with, of one function: launches, then an array in the order of NAMES[2:-1]."""
+    w = work
+    n, sms = w["launches"], gpu.multiprocessors
+    warps_per_block, blocks = w["warps"] / w["blocks"], w["blocks"] / n
+    resident = min(gpu.blocks, gpu.threads // 32 // warps_per_block)
+    if w["shared_bytes"]:
+        resident = min(resident, gpu.shared_bytes // (w["shared_bytes"] + RESERVED_SHARED_BYTES))
+    waves = max(1, blocks / (max(resident, 1) * sms))
+    busy = min(sms, blocks) * n
+    requests = w["requests"] + w["shared_requests"]
+    uneven = w["longest_item"] * w["warps"] / max(requests, 1) + (w["draws"] > 0)
+    loads = (w["loads"] + w["draws"]) / w["warps"]
+    missed = w["l2_loads"] / w["load_sectors"] if w["load_sectors"] else 0
+    l2_loads = (missed * w["loads"] + w["draws"]) / w["warps"]
+    shared = w["shared_requests"] / w["warps"]
+    average = [waves * max(1, w["draws"] / w["warps"]), waves * loads, waves * l2_loads, waves * shared]
+    busiest = [uneven * loads, uneven * l2_loads, uneven * shared]
+    return n, np.array(
+        [32 * w["l2_sectors"] / n, 32 * w["dram_sectors"] / n, w["lines"] / busy, (requests + w["shuffles"]) / busy,
+         w["shared_passes"] / busy, w["atomics"] / n, w["hottest_address"] / n, w["hottest_counter"] / n,
+         *average, *busiest, waves * w["barriers"] / w["blocks"]]
+    )  # fmt: skip
+
+
+def missing_share(works, gpu):
+    """The share of a product's bytes that the one before has not left in the L2."""
+    footprint = 32 * max(w["dram_sectors"] + w["written_sectors"] for w in works)
+    return min(max(footprint / (L2_SHARE * gpu.l2_bytes) - 1, 0), 1)
+
+
+class Products:
+    """Products to be estimated: `rows` of (matrix, precision, kernel, works, measured us)."""
+
+    def __init__(self, rows, gpu):
+        self.rows, self.gpu = rows, gpu
+        self.measured = np.array([row[4] for row in rows])
+        launches, table, self.index = [], [], []
+        for i, (_, _, _, works, _) in enumerate(rows):
+            share = missing_share(works, gpu)
+            for work in works:
+                n, q = quantities(work, gpu)
+                q[1] *= share
+                launches.append(n), table.append(q), self.index.append(i)
+        self.launches, self.table, self.index = np.array(launches), np.array(table), np.array(self.index)
+
+    def terms(self, parameters):
+        """By function, in microseconds per launch: one column per limit that overlaps with the others."""
+        us = self.table * parameters[2:-1]
+        # L2, DRAM, lines, instructions, passes, atomics, one address, one counter, the average warp, the busiest, barriers
+        return np.column_stack([us[:, :8], us[:, 8:12].sum(axis=1), us[:, 12:15].sum(axis=1), us[:, 15]])
+
+    def estimate(self, parameters):
+        launch, dependent, exponent = parameters[0], parameters[1], parameters[-1]
+        us = np.full(len(self.rows), launch - dependent)
+        combined = (self.terms(parameters) ** exponent).sum(axis=1) ** (1 / exponent)
+        np.add.at(us, self.index, self.launches * (dependent + combined))
+        return np.maximum(us, 0.1)
+
+    def limits(self, parameters):
+        """The name of the largest term of each product, as time_model.cpp names it (longest rows count as latency)."""
+        t = self.terms(parameters) * self.launches[:, None]
+        t = np.column_stack([t[:, :5], t[:, 5:8].sum(axis=1), t[:, 8] + t[:, 9], t[:, 10]])
+        sums = np.zeros((len(self.rows), len(LIMITS) + 1))
+        np.add.at(sums[:, 1:], self.index, t)
+        sums[:, 0] = parameters[0] - parameters[1]
+        np.add.at(sums[:, 0], self.index, self.launches * parameters[1])
+        return np.array(["launches", *LIMITS])[sums.argmax(axis=1)]
+
+    def where(self, chosen):
+        return Products([row for row, take in zip(self.rows, chosen) if take], self.gpu)
+
+
+def fit(products, prior=None, weights=None, start=None):
+    """Parameters that fit best: a sum over products of a robust loss of log(estimate / measured), by Levenberg and
+    Marquardt, on the logarithms of the parameters (of the exponent less 1)."""
+    scale = 0.3  # residuals above it count less than their squares
+
+    def decode(x):
+        p = np.exp(x)
+        p[-1] += 1
+        return p
+
+    def encode(p):
+        p = np.array(p, dtype=float)
+        p[-1] -= 1
+        return np.log(p)
+
+    prior = encode([p.guess for p in PARAMETERS] if prior is None else prior)
+    weights = np.array([p.weight for p in PARAMETERS]) if weights is None else weights
+    residuals = lambda x: np.log(products.estimate(decode(x)) / products.measured)  # noqa: E731
+    cost = lambda r, x: (  # noqa: E731
+        2 * scale**2 * np.sum(np.sqrt(1 + (r / scale) ** 2) - 1) + np.sum((weights * (x - prior)) ** 2)
+    )
+    x = prior if start is None else encode(start)
+    r, damping = residuals(x), 1e-2
+    for _ in range(40):
+        slopes = np.column_stack([(residuals(x + 1e-4 * e) - r) / 1e-4 for e in np.eye(len(x))])
+        robust = 1 / np.sqrt(1 + (r / scale) ** 2)
+        square = (slopes.T * robust) @ slopes + np.diag(weights**2)
+        gradient = (slopes.T * robust) @ r + weights**2 * (x - prior)
+        before = cost(r, x)
+        while damping < 1e6:
+            step = np.clip(-np.linalg.solve(square + damping * np.diag(np.diag(square)), gradient), -1, 1)
+            if cost(residuals(x + step), x + step) < before:
+                break
+            damping *= 4
+        else:
+            break
+        x = x + step
+        r, damping = residuals(x), max(damping / 5, 1e-6)
+        if before - cost(r, x) < 1e-5 * before:
+            break
+    return decode(x)
+
+
+# --- Judging it -------------------------------------------------------------------------------------
+
+
+def left_out(products, by):
+    """log(estimate / measured), each with parameters fitted without its matrix (by=0) or kernel (by=2)."""
+    start, errors = fit(products), np.zeros(len(products.rows))
+    keys = np.array([row[by] for row in products.rows])
+    for key in np.unique(keys):
+        inside = products.where(keys == key)
+        parameters = fit(products.where(keys != key), start=start)
+        errors[keys == key] = np.log(inside.estimate(parameters) / inside.measured)
+    return errors
+
+
+Judgement = collections.namedtuple("Judgement", "products matrices median p90 spearman best contests")
+
+
+def judge(rows, errors):
+    size = np.abs(np.expm1(errors))
+    groups = collections.defaultdict(list)
+    for (matrix, precision, _, _, measured), error in zip(rows, errors):
+        groups[matrix, precision].append((measured, measured * np.exp(error)))
+    groups = [pd.DataFrame(group, columns=["measured", "estimate"]) for group in groups.values() if len(group) > 3]
+    ranks = [g.measured.rank().corr(g.estimate.rank()) for g in groups]
+    best = [g.measured[g.estimate.idxmin()] <= 1.1 * g.measured.min() for g in groups]
+    return Judgement(len(rows), len({row[0] for row in rows}), np.median(size), np.quantile(size, 0.9),
+                     np.median(ranks), np.mean(best), len(groups))  # fmt: skip
+
+
+def by_kernel(rows, errors):
+    table = pd.DataFrame({"kernel": [row[2] for row in rows], "error": np.expm1(errors)})
+    return table.groupby("kernel").error.agg(
+        products="size", bias="median", median=lambda e: e.abs().median(), p90=lambda e: e.abs().quantile(0.9),
+        largest=lambda e: e.abs().max())  # fmt: skip
+
+
+# --- Counts and times ---------------------------------------------------------------------------------
+
+
+def collect(spmv, matrices):
+    """Appends to COUNTS, matrix by matrix, what is not there yet."""
+    for matrix in matrices:
+        for precision in ("f64", "f32"):
+            with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+                command = [spmv, "-m", matrix, "--complex", "real", "-p", precision, "-k", ",".join(KERNELS), "--profile"]
+                subprocess.run([*command, "--json", file.name], check=True, stdout=subprocess.DEVNULL)
+                add_counts(Path(file.name).read_text(encoding="utf-8"))
+
+
+def add_counts(text):
+    """Adds the counts in the records `text` to COUNTS."""
+    lines = [json.loads(line) for line in text.splitlines()]
+    sizes = {line["matrix"]["name"]: line["matrix"]["nnz"] for line in lines if isinstance(line.get("matrix"), dict)}
+    known = {(c["matrix"], c["precision"], c["kernel"]): c for c in read_counts()}
+    for line in lines:
+        if "work" in line:
+            known[line["matrix"], line["precision"], line["kernel"]] = {
+                **{name: line[name] for name in ("matrix", "precision", "kernel")}, "nnz": sizes[line["matrix"]],
+                "work": line["work"]}  # fmt: skip
+    lines = "".join(json.dumps(c, separators=(",", ":")) + "\n" for _, c in sorted(known.items()))
+    write_whole(COUNTS, gzip.compress(lines.encode(), mtime=0))
+
+
+def read_counts():
+    if not COUNTS.exists():
+        return []
+    return [json.loads(line) for line in gzip.decompress(COUNTS.read_bytes()).splitlines()]
+
+
+def rows_with(records, kernels):
+    """(matrix, precision, kernel, works, measured us) of every product that was counted and measured: of the same
+    matrix, by its number of nonzeros."""
+    times = {(r["matrix"], r["precision"], r["kernel"]): r for r in records
+             if "warm_ms" in r and "beta" not in r and not r["host"]}  # fmt: skip
+    rows = []
+    for c in read_counts():
+        record = times.get((c["matrix"], c["precision"], c["kernel"]))
+        in_range = FEWEST_NONZEROS <= c["nnz"] <= MOST_NONZEROS
+        if c["kernel"] in kernels and record and record["nnz"] == c["nnz"] and in_range:
+            rows.append((c["matrix"], c["precision"], c["kernel"], c["work"], 1e3 * record["warm_ms"]))
+    return rows
+
+
+def read_archive(file):
+    """Records of another device that are not in results/, with the row-free baseline by its former name."""
+    opened = gzip.open if str(file).endswith(".gz") else open
+    with opened(file, "rt", encoding="utf-8") as text:
+        lines = text.read().replace('"kernel":"floor"', '"kernel":"baseline"').replace('"name":"floor"', '"name":"baseline"')
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as plain:
+        plain.write(lines)
+        plain.flush()
+        return read([plain.name])
+
+
+# --- What is written ------------------------------------------------------------------------------------
+
+
+def scaled(parameters, name):
+    """The H200's parameters for a GPU that is known by its data sheet: cycles by the clock, DRAM by its bandwidth, what
+    all multiprocessors do together by their number as well; launches as they are."""
+    h200, gpu = GPUS["h200"], GPUS[name]
+    clock = h200.mhz / gpu.mhz
+    factors = {"launch": 1, "dependent": 1, "exponent": 1, "dram_byte": h200.dram / gpu.dram,
+               "l2_byte": clock * h200.multiprocessors / gpu.multiprocessors,
+               "atomic": clock * h200.multiprocessors / gpu.multiprocessors}  # fmt: skip
+    return np.array([p * factors.get(n, clock) for n, p in zip(NAMES, parameters)])
+
+
+def header(parameters, measured, intervals, refusals):
+    """time_model_parameters.hpp."""
+    fields = "\n".join(f"  double {p.name};  // {p.unit + ': ' if p.unit else ''}{p.meaning}" for p in PARAMETERS)
+    tables = "".join(
+        "    {" + f'"{gpu}", {str(gpu in measured).lower()}, ' + ", ".join(f"{v:.4g}" for v in values) + "},\n"
+        for gpu, values in parameters.items()
+    )
+    return f"""// Written by plots/measure/time_model.py: the parameters of time_model.cpp. Do not edit.
+// clang-format off
+#pragma once
+
+namespace spmv {{
+
+struct TimeParameters {{
+  const char* gpu;   // its short name
+  bool is_measured;  // fitted to its times; else scaled from the H200 by data sheets
+{fields}
+}};
+inline constexpr TimeParameters kTimeParameters[] = {{
+{tables}}};
+inline constexpr double kL2Share = {L2_SHARE};  // a footprint of so much of the L2 stays there
+inline constexpr double kReservedSharedBytes = {RESERVED_SHARED_BYTES};  // of each block, by the system
+
+// The interval of an estimate, by its limit: from estimate * low to estimate * high.
+struct Interval {{
+  const char* limit;
+  double low, high;
+}};
+inline constexpr Interval kIntervals[] = {{
+{"".join(f'    {{"{limit}", {low:.3f}, {high:.3f}}},' + chr(10) for limit, (low, high) in intervals.items())}}};
+
+// Kernels that have no estimate.
+struct Refusal {{
+  const char* kernel;
+  const char* reason;
+}};
+inline constexpr Refusal kRefusals[] = {{
+{"".join(f'    {{"{kernel}", "{reason}"}},' + chr(10) for kernel, reason in refusals.items()) or '    {"", ""},' + chr(10)}}};
+
+}}  // namespace spmv
+"""
+
+
+FEWEST_FOR_AN_INTERVAL = 40
+
+
+def intervals_of(limits, errors):
+    """By limit, and "any" for those of which there are too few: what measured / estimate was for the middle 80% of
+    products whose kernel had been left out."""
+    ratio = np.exp(-errors)
+    found = {}
+    for limit in ["launches", *LIMITS]:
+        of = ratio[limits == limit]
+        if len(of) >= FEWEST_FOR_AN_INTERVAL:
+            found[limit] = tuple(np.quantile(of, [0.1, 0.9]))
+    return {**found, "any": tuple(np.quantile(ratio, [0.1, 0.9]))}
+
+
+def holds(limits, errors, intervals):
+    """How many of the measured times the intervals hold."""
+    low, high = np.array([intervals.get(limit, intervals["any"]) for limit in limits]).T
+    ratio = np.exp(-errors)
+    return np.mean((low <= ratio) & (ratio <= high))
+
+
+def percent(x):
+    return f"{100 * x:.0f}%"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "| :--- |" + " ---: |" * (len(head) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def judgement_row(what, j, held=None):
+    return [what, j.products, j.matrices, f"{100 * j.median:.1f}%", f"{100 * j.p90:.1f}%", f"{j.spearman:.2f}",
+            f"{percent(j.best)} of {j.contests}", percent(held) if held is not None else ""]  # fmt: skip
+
+
+def fill(name, text):
+    """Replaces the block of PAGE between <!-- time_model: NAME --> and <!-- end -->."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, marker, rest = page.partition(f"<!-- time_model: {name} -->\n")
+    if not marker:
+        raise SystemExit(f"error: {PAGE}: no block <!-- time_model: {name} -->")
+    write_whole(PAGE, before + marker + "\n" + text + "\n\n" + rest[rest.index("<!-- end -->"):])
+
+
+def draw(rows, errors):
+    """Estimate against measurement, a panel per kernel, each estimate with the product's matrix left out."""
+    kernels = [k for k in KERNELS if any(row[2] == k for row in rows)]
+    columns = 7
+    figure = new_figure(11, 1.75 * -(-len(kernels) // columns), "Estimated and measured microseconds, NVIDIA H200")
+    axes = figure.subplots(-(-len(kernels) // columns), columns, sharex=True, sharey=True).flatten()
+    for axis in axes[len(kernels):]:
+        axis.set_visible(False)
+    limits = [2, 2 * max(row[4] for row in rows)]
+    for axis, kernel in zip(axes, kernels):
+        for precision, colour in (("f64", BLUE), ("f32", ORANGE)):
+            points = [(row[4], row[4] * np.exp(e)) for row, e in zip(rows, errors) if row[2] == kernel and row[1] == precision]
+            if points:
+                axis.plot(*zip(*points), ".", color=colour, markersize=3, label=precision)
+        axis.plot(limits, limits, color=GREY, linewidth=0.6)
+        axis.set(xscale="log", yscale="log", xlim=limits, ylim=limits)
+        axis.set_title(kernel, fontsize=7.5)
+    axes[0].legend(handletextpad=0)
+    figure.supxlabel("measured (us)", fontsize=8)
+    figure.supylabel("estimate (us), the matrix left out", fontsize=8)
+    save_png(figure, FIGURES, "time_model")
+
+
+def fit_all(h100_records):
+    h200, records = GPUS["h200"], read_records("NVIDIA_H200")
+    products = Products(rows_with(records, CSR_COO), h200)
+    parameters = {"h200": fit(products)}
+    errors = {"fitted": np.log(products.estimate(parameters["h200"]) / products.measured)}
+    errors["matrix"], errors["kernel"] = left_out(products, 0), left_out(products, 2)
+    others = Products(rows_with(records, OTHER_FORMATS), h200)
+    errors["others"] = np.log(others.estimate(parameters["h200"]) / others.measured)
+
+    limits = products.limits(parameters["h200"])
+    intervals = intervals_of(limits, errors["kernel"])
+    kernels = pd.concat([by_kernel(products.rows, errors["matrix"]), by_kernel(others.rows, errors["others"])])
+    without = by_kernel(products.rows, errors["kernel"])
+    failing = kernels[(kernels["median"] > WORST_MEDIAN) | (kernels.p90 > WORST_P90)]
+    refusals = {kernel: f"the time model is off by {percent(row['median'])} (median; 90th percentile "
+                f"{percent(row.p90)})" for kernel, row in failing.iterrows()}  # fmt: skip
+    shown = ~np.isin([row[2] for row in products.rows], failing.index)
+
+    judgements = []
+    for what, by in (("fitted, nothing left out", "fitted"), ("matrix left out", "matrix"), ("kernel left out", "kernel")):
+        judgements.append(judgement_row(what, judge(products.rows, errors[by]), holds(limits, errors[by], intervals)))
+    kept = [row for row, keep in zip(products.rows, shown) if keep]
+    judgements.append(judgement_row("matrix left out, kernels with an estimate", judge(kept, errors["matrix"][shown]),
+                                    holds(limits[shown], errors["matrix"][shown], intervals)))  # fmt: skip
+    for precision in ("f64", "f32"):
+        take = shown & np.array([row[1] == precision for row in products.rows])
+        rows = [row for row, keep in zip(products.rows, take) if keep]
+        if rows:
+            judgements.append(judgement_row(f"the same, {precision}", judge(rows, errors["matrix"][take]),
+                                            holds(limits[take], errors["matrix"][take], intervals)))  # fmt: skip
+    other_limits = others.limits(parameters["h200"])
+    judgements.append(judgement_row("other formats, none of them fitted", judge(others.rows, errors["others"]),
+                                    holds(other_limits, errors["others"], intervals)))  # fmt: skip
+
+    measured = {"h200"}
+    if h100_records:
+        on_h100 = Products(rows_with(read_archive(h100_records), CSR_COO), GPUS["h100"])
+        plain = np.log(on_h100.estimate(parameters["h200"]) / on_h100.measured)
+        firm = np.full(len(NAMES), 3.0)
+        parameters["h100"] = fit(on_h100, parameters["h200"], firm)
+        errors_h100, keys = np.zeros(len(on_h100.rows)), np.array([row[0] for row in on_h100.rows])
+        for matrix in np.unique(keys):
+            inside = on_h100.where(keys == matrix)
+            found = fit(on_h100.where(keys != matrix), parameters["h200"], firm)
+            errors_h100[keys == matrix] = np.log(inside.estimate(found) / inside.measured)
+        limits_h100 = on_h100.limits(parameters["h100"])
+        for what, e in (("H100, parameters of the H200", plain), ("H100, matrix left out", errors_h100)):
+            judgements.append(judgement_row(what, judge(on_h100.rows, e), holds(limits_h100, e, intervals)))
+        measured.add("h100")
+    for gpu in GPUS:
+        parameters.setdefault(gpu, scaled(parameters["h200"], gpu))
+
+    write_whole(HEADER, header(parameters, measured, intervals, refusals))
+    examples = []
+    for name in ("h200", "t4"):
+        some = Products([row for row in products.rows + others.rows if row[:2] == EXAMPLE], GPUS[name])
+        for row, us, limit in zip(some.rows, some.estimate(parameters[name]), some.limits(parameters[name])):
+            examples.append({"gpu": name, "kernel": row[2], "work": row[3], "us": round(us, 3), "limit": limit})
+    write_whole(EXAMPLES, "[" + ",\n".join(json.dumps(example) for example in examples) + "]\n")
+    head = ["", "products", "matrices", "median", "90th percentile", "rank correlation", "best named", "interval holds"]
+    fill("judgement", table(head, judgements))
+    fill("parameters", table(["parameter", *GPUS, "unit", "of"], [
+        [f"`{p.name}`", *(f"{parameters[gpu][i]:.3g}" if p.unit == "" else f"{1e3 * parameters[gpu][i]:.3g}" for gpu in GPUS),
+         "ns" if p.unit else "", p.meaning] for i, p in enumerate(PARAMETERS)]))  # fmt: skip
+    fill("kernels", table(
+        ["kernel", "products", "bias", "median", "90th percentile", "largest", "kernel left out", "estimate"],
+        [[f"`{k}`", r.products, f"{100 * r.bias:+.0f}%", percent(r["median"]), percent(r.p90), percent(r.largest),
+          percent(without["median"][k]) if k in without.index else "", "no" if k in refusals else "yes"]
+         for k, r in kernels.iterrows()]))  # fmt: skip
+    fill("intervals", table(["limit", "products", "from", "to"], [
+        [k, int(np.sum(limits == k)) if k != "any" else len(limits), f"x {low:.2f}", f"x {high:.2f}"]
+        for k, (low, high) in intervals.items()]))  # fmt: skip
+    worst = np.argsort(-np.abs(errors["matrix"]))[:8]
+    fill("worst", table(["product", "precision", "kernel", "measured us", "estimate us"], [
+        [*products.rows[i][:3], f"{products.measured[i]:.1f}", f"{products.measured[i] * np.exp(errors['matrix'][i]):.1f}"]
+        for i in worst]))  # fmt: skip
+    draw(products.rows + others.rows, np.concatenate([errors["matrix"], errors["others"]]))
+    print(PAGE.read_text(encoding="utf-8"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    collecting = commands.add_parser("collect", help="append to the counts")
+    collecting.add_argument("spmv", help="the program of the CPU backend")
+    collecting.add_argument("matrices", nargs="+")
+    fitting = commands.add_parser("fit", help="write parameters, tables and figure")
+    fitting.add_argument("h100", nargs="?", help="records of an H100 (JSON Lines, gzipped or not)")
+    arguments = parser.parse_args()
+    if arguments.command == "collect":
+        collect(arguments.spmv, arguments.matrices)
+    else:
+        fit_all(arguments.h100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
