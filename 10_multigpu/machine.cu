@@ -129,6 +129,7 @@ class HostMachine final : public Machine<T> {
                                                   kernel, !exchanges_);
       }
       transport_ = processes_.make_transport(gpus_);
+      capturable_ = !transport_;
       if (exchanges_ && !transport_) transport_ = transport_within(setup.peer_access);
     });
   }
@@ -183,7 +184,7 @@ class HostMachine final : public Machine<T> {
   // As a graph of one step with two points in time for each GPU: so no thread of the host, busy
   // with another GPU, keeps one waiting.
   std::vector<double> time_each(int steps) override {
-    if (processes_.count() > 1) return {};
+    if (processes_.count() > 1 || !capturable_) return {};
     std::vector<device::Event> begin, end;
     each([&](StepOnGpu<T>&) {
       begin.emplace_back();
@@ -224,7 +225,8 @@ class HostMachine final : public Machine<T> {
     for (const int p : here_) {
       for (const int q : here_) {
         const int from = this->device_of(p), to = this->device_of(q);
-        if (p == q || (allow_peers && device::enable_peer_access(from, to))) continue;
+        if (p == q || (allow_peers && (from == to || device::enable_peer_access(from, to))))
+          continue;
         through_host.insert({q, p});
         remark_ = allow_peers ? "GPUs " + std::to_string(q) + " and " + std::to_string(p) +
                                     " have no access to each other's memory"
@@ -308,6 +310,7 @@ class HostMachine final : public Machine<T> {
   }
 
   bool exchanges_;
+  bool capturable_ = true;  // not what processes exchange: the host waits within it
   AllGpus<T> gpus_;
   std::unique_ptr<Transport<T>> transport_;  // null for kNone
   std::map<int, Graph> graphs_;              // by their number of steps

@@ -129,7 +129,7 @@ TEST_CASE("estimates are those of the script that fitted the parameters", "[time
     const Estimate estimate = on(example["gpu"], all, kernel);
     CHECK(estimate.us == Approx(example["us"].get<double>()).epsilon(0.005));
     const std::string limit = estimate.limit == "longest row" ? "latency" : estimate.limit;
-    CHECK(limit == example["limit"]);
+    CHECK(limit == example["limit"].get<std::string>());
   }
 }
 
