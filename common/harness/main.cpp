@@ -183,6 +183,8 @@ void set_up_backend([[maybe_unused]] const Options& options) {
 
 int run(Options& options, const Environment& environment) {
   print_environment(std::cout, environment);
+  // The ladder climbs where rows differ much: on the power-law graph.
+  if (options.matrices.empty() && options.ladder) options.matrices = {kDefaultMatrices[1]};
   if (options.matrices.empty()) options.matrices = kDefaultMatrices;
   if (options.ladder) options.matrices.resize(1);
 

@@ -303,13 +303,15 @@ void print_choices(std::ostream& out, const MatrixReport& report) {
   if (any) out << line << ".\n";
 }
 
-void print_failures(std::ostream& out, const MatrixReport& report) {
+// On the first screen a refusal is said without its remedy, so that it fits.
+void print_failures(std::ostream& out, const MatrixReport& report, bool first_screen = false) {
   for (const Record& record : report.records) {
-    if (!record.failure.empty()) {
-      out << fmt::format("{} {}: {}\n", record.kernel.name,
-                         record.unsuitable ? "does not suit this matrix" : "FAILED",
-                         record.failure);
-    }
+    if (record.failure.empty()) continue;
+    const bool brief = first_screen && record.unsuitable;
+    out << fmt::format(
+        "{} {}: {}\n", record.kernel.name,
+        record.unsuitable ? "does not suit this matrix" : "FAILED",
+        brief ? record.failure.substr(0, record.failure.find("; ")) : record.failure);
   }
 }
 
@@ -503,7 +505,7 @@ void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu) {
   print_matrix(out, report.source, report.rows, report.cols, report.nnz, report.precision);
   gpu ? print_gpu_ladder(out, report) : print_cpu_ladder(out, report);
   print_choices(out, report);
-  print_failures(out, report);
+  print_failures(out, report, true);
 }
 
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {

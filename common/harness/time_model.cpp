@@ -102,7 +102,10 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
   estimate.gpu = gpu.name;
   estimate.gpu_full_name = gpu.full_name;
   estimate.refusal = refusal_of(kernel, work, gpu);
-  if (!estimate.refusal.empty()) return estimate;
+  if (!estimate.refusal.empty()) {
+    estimate.limit = "-";
+    return estimate;
+  }
   const TimeParameters& p = *find_parameters(gpu.name);
   double footprint = 0;
   for (const Work& w : work) {

@@ -46,7 +46,7 @@ struct Estimate {
   double us = 0;
   double low = 0,
          high = 0;      // an interval that held 80% of measured times; 0: not compared with any
-  std::string limit;    // "L2 bandwidth", "latency"; at most 14 characters
+  std::string limit;    // "L2 bandwidth", "latency"; at most 14 characters; "-" if refused
   std::string detail;   // "latency: 9 of 64 warps"
   std::string refusal;  // why there is no estimate; then `us` is 0
 };
