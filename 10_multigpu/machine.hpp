@@ -16,7 +16,7 @@ namespace spmv::multigpu {
 enum class Drive {
   kLoop,       // one thread of the host, GPU after GPU
   kGraph,      // no thread: the work of several steps is a CUDA graph, which is launched as one
-  kPersistent  // nobody: one kernel per GPU does all steps, and the GPUs wait for each other
+  kPersistent  // the GPUs: one kernel each does all steps, and they wait for each other
 };
 
 struct Setup {

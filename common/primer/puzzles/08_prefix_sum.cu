@@ -7,7 +7,7 @@
 //     __shfl_up_sync(0xffffffff, sum, distance)
 //
 // gives each lane the value that `sum` has in the lane `distance` below it. The lowest lanes have
-// nobody there: they get their own value back, and must not add it.
+// no lane there: they get their own value back, and must not add it.
 //
 // Goal: at most 1 request per warp for the loads of in (6 warps).
 #include "primer/puzzle.hpp"
