@@ -164,9 +164,9 @@ def request_over_sectors(picture, left, y, room, first, last, request):
 
 
 def lanes_over_sectors(trace, title, turns=3, array="values"):
-    """Lanes above the sectors of an array that their requests touch, turn after turn."""
+    """Lanes above the sectors of an array that their requests touch, iteration after iteration."""
     requests = accesses(trace, array)[:turns]
-    sums = [f"turn {i}: {len(r[0])} lanes, {r[2]['sectors']} sectors where {r[2]['ideal_sectors']} would do"
+    sums = [f"iteration {i}: {len(r[0])} lanes, {r[2]['sectors']} sectors where {r[2]['ideal_sectors']} would do"
             for i, r in enumerate(requests, 1)]  # fmt: skip
     picture = Picture(title, f"Lanes of the first warp of {trace['kernel']['name']} on {trace['matrix']['name']} above the sectors "
                       f"of {array} that they load. " + "; ".join(sums) + ".")  # fmt: skip
@@ -179,7 +179,7 @@ def lanes_over_sectors(trace, title, turns=3, array="values"):
     for turn in range(1, len(requests) + 1):
         names.append(f"turn{turn}")
         picture.begin(names[-1])
-        picture.text(10, y + 10, f"turn {turn}", "ink")
+        picture.text(10, y + 10, f"iteration {turn}", "ink")
         request_over_sectors(picture, left, y, room, first, last, requests[turn - 1])
         picture.end()
         y += 92
