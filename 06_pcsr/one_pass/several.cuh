@@ -11,8 +11,8 @@
 //   group    of the 1, 2 or 4 lanes that have all parts: adds up 8, 16 or 32 consecutive nonzeros
 //   warp     owns a tile; a segmented scan over its groups adds what rows have in earlier groups
 //
-// Launched by OnePassPlan::multiply (one_pass.cuh). Tests: test.cu, "one pass: several vectors
-// ...".
+// Launched by OnePassPlan::multiply_several (one_pass.cuh). Tests: test.cu, "one pass: several
+// vectors ...".
 #pragma once
 
 #ifndef __CUDACC_RTC__

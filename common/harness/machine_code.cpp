@@ -39,7 +39,7 @@ T at(std::string_view bytes, std::size_t offset) {
   return value;
 }
 
-// Name and content of each section of an ELF file; none of what is not one.
+// Name and content of each section of an ELF file; empty if it is not an ELF file.
 std::multimap<std::string, std::string_view> sections(std::string_view file) {
   std::multimap<std::string, std::string_view> found;
   if (!file.starts_with(ELFMAG)) return found;

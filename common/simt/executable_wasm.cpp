@@ -1,6 +1,6 @@
 #ifdef __EMSCRIPTEN__
 // What WebAssembly has in place of an ELF file. There a function's address is a number in a table,
-// and nobody can ask where a call returns to. So `common/watch/live/sites.py`, between the compiler
+// and return addresses cannot be read. So `common/watch/live/sites.py`, between the compiler
 // and the assembler, gives every call from a kernel to simt a *site*: four bytes of an array, whose
 // address is stored in simt_site before the call, and which hold file and line. An object file
 // registers its sites, its kernels and its shared variables.

@@ -112,7 +112,7 @@ class VectorClock {
 
 // What one finds out by reading a word that was written after a fence.
 struct Release {
-  Clock all;                                            // whoever reads it
+  Clock all;                                            // for its readers
   std::vector<std::pair<std::uint64_t, Clock>> blocks;  // only threads of a block
 };
 
