@@ -187,6 +187,24 @@ __global__ void prepare_one_pass_kernel(int tile_blocks, int tile_count, unsigne
 
 #ifndef __CUDACC_RTC__
 
+// Launches a kernel; overlap: it may start while the kernel before it in the stream ends.
+template <typename... Parameters, typename... Arguments>
+inline cudaError_t launch_kernel(void (*kernel)(Parameters...), int blocks, int threads,
+                                 std::size_t shared_bytes, cudaStream_t stream, bool overlap,
+                                 const Arguments&... arguments) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = overlap ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
 // --- The plan -----------------------------------------------------------------------------------
 
 // The pattern of a CSR matrix in device memory, which the caller owns. Row r has the nonzeros
@@ -305,10 +323,10 @@ class OnePassPlan {
     constexpr int kWarps = kPrepareThreads / 32;
     const int tile_blocks = shape_.tile_count / kWarps + 1;
     const int statistics_blocks = rows_may_suit_ ? most_statistics_blocks() : 0;
-    cudaError_t error =
-        launch(prepare_one_pass_kernel<T>, tile_blocks + statistics_blocks, kPrepareThreads, 0,
-               stream, false, tile_blocks, shape_.tile_count, shape_.tile_items, matrix_.rows,
-               matrix_.nnz, matrix_.row_offsets, tiles_, partial_sums_, unstarted_, statistics_);
+    cudaError_t error = launch_kernel(
+        prepare_one_pass_kernel<T>, tile_blocks + statistics_blocks, kPrepareThreads, 0, stream,
+        false, tile_blocks, shape_.tile_count, shape_.tile_items, matrix_.rows, matrix_.nnz,
+        matrix_.row_offsets, tiles_, partial_sums_, unstarted_, statistics_);
     // To ordinary memory: the first pinned memory of a process takes a millisecond (NOTES.md).
     RowsStatistics found[kStatisticsBlocks];
     if (error == cudaSuccess && rows_may_suit_) {
@@ -343,8 +361,8 @@ class OnePassPlan {
     if (rows_width_ >= 0) return multiply_rows(values, vectors, stream);
     const auto kernel = pcsr_one_pass_kernel<T, Value, Epilogue>;
     if (const cudaError_t error = set_carveout(kernel); error != cudaSuccess) return error;
-    return launch(kernel, shape_.blocks, 32 * shape_.warps_per_block, shared_bytes(), stream,
-                  overlaps(), arguments(values), vectors);
+    return launch_kernel(kernel, shape_.blocks, 32 * shape_.warps_per_block, shared_bytes(), stream,
+                         overlaps(), arguments(values), vectors);
   }
 
   // Y = alpha A X + beta Y with `vectors` vectors: 2, 4 or 8, and at most
@@ -370,13 +388,13 @@ class OnePassPlan {
                                   cudaStream_t stream) const {
     cudaError_t error = cudaSuccess;
     if (matrix_.cols > 0) {
-      error = launch(scale_transposed_kernel<T>, (matrix_.cols - 1) / kTransposedThreads + 1,
-                     kTransposedThreads, 0, stream, false, matrix_.cols, beta, y);
+      error = launch_kernel(scale_transposed_kernel<T>, (matrix_.cols - 1) / kTransposedThreads + 1,
+                            kTransposedThreads, 0, stream, false, matrix_.cols, beta, y);
     }
     if (error != cudaSuccess || shape_.tile_count == 0) return error;
-    return launch(pcsr_transposed_kernel<T, Value>,
-                  (shape_.tile_count - 1) / (kTransposedThreads / 32) + 1, kTransposedThreads, 0,
-                  stream, false, arguments(values), alpha, x, y);
+    return launch_kernel(pcsr_transposed_kernel<T, Value>,
+                         (shape_.tile_count - 1) / (kTransposedThreads / 32) + 1,
+                         kTransposedThreads, 0, stream, false, arguments(values), alpha, x, y);
   }
 
   // Switches the overlap of later products on or off (OnePassOptions::overlap).
@@ -487,9 +505,9 @@ class OnePassPlan {
         pcsr_rows_kernel<1024, T, Value, Epilogue>};
     const long long threads = static_cast<long long>(matrix_.rows) << rows_width_;
     const int per_block = rows_threads(1 << rows_width_);
-    return launch(kKernels[rows_width_], static_cast<int>((threads - 1) / per_block + 1), per_block,
-                  0, stream, overlaps(), matrix_.rows, read_once_, matrix_.row_offsets,
-                  matrix_.column_indices, values, vectors);
+    return launch_kernel(kKernels[rows_width_], static_cast<int>((threads - 1) / per_block + 1),
+                         per_block, 0, stream, overlaps(), matrix_.rows, read_once_,
+                         matrix_.row_offsets, matrix_.column_indices, values, vectors);
   }
 
   static bool is_several(int vectors) { return vectors == 2 || vectors == 4 || vectors == 8; }
@@ -505,9 +523,9 @@ class OnePassPlan {
     if (shape_.tile_count == 0) return cudaSuccess;
     constexpr int kMostWarps = SeveralPolicy<T, kVectors>::kThreads / 32;
     const int warps = shape_.warps_per_block < kMostWarps ? shape_.warps_per_block : kMostWarps;
-    return launch(pcsr_several_kernel<T, kVectors, Value>, (shape_.tile_count - 1) / warps + 1,
-                  32 * warps, warps * sizeof(SeveralShared<T, kVectors>), stream, false,
-                  arguments(values), vectors);
+    return launch_kernel(
+        pcsr_several_kernel<T, kVectors, Value>, (shape_.tile_count - 1) / warps + 1, 32 * warps,
+        warps * sizeof(SeveralShared<T, kVectors>), stream, false, arguments(values), vectors);
   }
 
   OnePassArguments<T, Value> arguments(const Value* values) const {
@@ -519,23 +537,6 @@ class OnePassPlan {
             values,
             partial_sums_,
             unstarted_};
-  }
-
-  template <typename... Parameters, typename... Arguments>
-  static cudaError_t launch(void (*kernel)(Parameters...), int blocks, int threads,
-                            std::size_t shared_bytes, cudaStream_t stream, bool overlap,
-                            const Arguments&... arguments) {
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(blocks);
-    config.blockDim = dim3(threads);
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = overlap ? 1 : 0;
-    return cudaLaunchKernelEx(&config, kernel, arguments...);
   }
 
   CsrPattern matrix_;
@@ -599,7 +600,7 @@ class OnePassTranspose {
     error = cudaMemsetAsync(counts, 0, offsets * sizeof(int), stream);
     const auto then = [&](auto kernel, int blocks, int threads, auto... arguments) {
       if (error == cudaSuccess && blocks > 0)
-        error = start(kernel, blocks, threads, stream, arguments...);
+        error = launch_kernel(kernel, blocks, threads, 0, stream, false, arguments...);
     };
     const int blocks = blocks_of(a.nnz);
     then(count_columns_kernel<int>, blocks, kThreads, a.nnz, a.column_indices, counts);
@@ -621,23 +622,13 @@ class OnePassTranspose {
   template <typename Value>
   cudaError_t gather(const Value* values, Value* transposed, cudaStream_t stream) const {
     if (pattern_.nnz == 0) return cudaSuccess;
-    return start(gather_values_kernel<Value>, blocks_of(pattern_.nnz), kThreads, stream,
-                 pattern_.nnz, static_cast<const int*>(from_), values, transposed);
+    return launch_kernel(gather_values_kernel<Value>, blocks_of(pattern_.nnz), kThreads, 0, stream,
+                         false, pattern_.nnz, static_cast<const int*>(from_), values, transposed);
   }
 
  private:
   static constexpr int kThreads = 256;
   static int blocks_of(int nnz) { return nnz / kThreads + (nnz % kThreads != 0); }
-
-  template <typename... Parameters, typename... Arguments>
-  static cudaError_t start(void (*kernel)(Parameters...), int blocks, int threads,
-                           cudaStream_t stream, const Arguments&... arguments) {
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(blocks);
-    config.blockDim = dim3(threads);
-    config.stream = stream;
-    return cudaLaunchKernelEx(&config, kernel, arguments...);
-  }
 
   void swap(OnePassTranspose& other) noexcept {
     std::swap(pattern_, other.pattern_);
