@@ -1,5 +1,4 @@
 // Step 10's own program: spmv multigpu --gpus 1,2,4 --exchange packed --iterate 100 --matrix ...
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "harness/command.hpp"
@@ -23,36 +22,31 @@ int run(Options options, CommandArguments arguments) {
   return 0;
 }
 
-[[maybe_unused]] const bool registered =
-    add_command("multigpu", "products on several GPUs, and iterations of them", [](CLI::App& app) {
+[[maybe_unused]] const bool registered = add_command(
+    "multigpu", "products on several GPUs, and iterations of them", [](CommandLine& line) {
       auto own = std::make_shared<Options>();
-      app.add_option("--gpus", own->gpus, "how many, one count after the other: 1,2,4")
-          ->delimiter(',')
-          ->check(CLI::Range(1, kMaxGpus));
-      app.add_option("--partition", own->partitions,
-                     "what each GPU gets as much of: rows (PCSR-I), nonzeros (PCSR-II)")
-          ->delimiter(',')
-          ->check(CLI::IsMember(kPartitions));
-      app.add_option("--exchange", own->exchanges,
-                     "how entries of x come to a GPU that needs them: none (it has all), parts, "
-                     "packed, stores (of the persistent kernels)")
-          ->delimiter(',')
-          ->check(CLI::IsMember(kExchanges));
-      app.add_option("--drive", own->drives,
-                     "who launches: loop, graph; with --exchange stores persistent: one kernel per "
-                     "GPU for all steps")
-          ->delimiter(',')
-          ->check(CLI::IsMember(kDrives));
-      app.add_option("--iterate", own->steps,
-                     "steps of the iteration y = A x, x = factor y; 0: 100 on GPUs, 10 on the CPU "
-                     "backend")
-          ->check(CLI::Range(0, 1000000));
-      app.add_flag("--no-peer-access", own->no_peer_access,
-                   "as if no GPU could reach another one's memory");
-      app.add_option("--share-gpus", own->share_gpus,
-                     "how many GPUs the parts share; 0: one for each part, or all where there are "
-                     "fewer")
-          ->check(CLI::Range(0, kMaxGpus));
+      line.add("--gpus", own->gpus, "how many, one count after the other: 1,2,4",
+               {comma_separated(), between(1, kMaxGpus)});
+      line.add("--partition", own->partitions,
+               "what each GPU gets as much of: rows (PCSR-I), nonzeros (PCSR-II)",
+               {comma_separated(), key_of(kPartitions)});
+      line.add("--exchange", own->exchanges,
+               "how entries of x come to a GPU that needs them: none (it has all), parts, packed, "
+               "stores (of the persistent kernels)",
+               {comma_separated(), key_of(kExchanges)});
+      line.add("--drive", own->drives,
+               "who launches: loop, graph; with --exchange stores persistent: one kernel per GPU "
+               "for all steps",
+               {comma_separated(), key_of(kDrives)});
+      line.add("--iterate", own->steps,
+               "steps of the iteration y = A x, x = factor y; 0: 100 on GPUs, 10 on the CPU "
+               "backend",
+               {between(0, 1000000)});
+      line.add("--no-peer-access", own->no_peer_access,
+               "as if no GPU could reach another one's memory");
+      line.add("--share-gpus", own->share_gpus,
+               "how many GPUs the parts share; 0: one for each part, or all where there are fewer",
+               {between(0, kMaxGpus)});
       return [own](const CommandArguments& arguments) { return run(*own, arguments); };
     });
 

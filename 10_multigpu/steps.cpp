@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -145,15 +144,14 @@ int run(const StepsOptions& options, const CommandArguments& arguments) {
   return all_right ? 0 : 1;
 }
 
-[[maybe_unused]] const bool registered =
-    add_command("steps", "record a few steps of an iteration on several GPUs", [](CLI::App& app) {
+[[maybe_unused]] const bool registered = add_command(
+    "steps", "record a few steps of an iteration on several GPUs", [](CommandLine& line) {
       auto own = std::make_shared<StepsOptions>();
-      app.add_option("--gpus", own->gpus, "how many")->check(CLI::Range(1, kMaxGpus));
-      app.add_option("--way", own->ways,
-                     "how entries of x are exchanged: minimal, parts, packed, persistent")
-          ->delimiter(',')
-          ->check(CLI::IsMember(kWays));
-      app.add_option("--iterate", own->steps, "steps")->check(CLI::Range(1, 100));
+      line.add("--gpus", own->gpus, "how many", {between(1, kMaxGpus)});
+      line.add("--way", own->ways,
+               "how entries of x are exchanged: minimal, parts, packed, persistent",
+               {comma_separated(), key_of(kWays)});
+      line.add("--iterate", own->steps, "steps", {between(1, 100)});
       return [own](const CommandArguments& arguments) { return run(*own, arguments); };
     });
 

@@ -1,7 +1,6 @@
 // `spmv stationary` and `spmv transient`: the workload of step 08, with every kernel asked for.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -263,21 +262,21 @@ class Workload {
   MarkovOptions options_;
 };
 
-CommandBody declare(CLI::App& app, const std::string& name) {
+CommandBody declare(CommandLine& line, const std::string& name) {
   auto own = std::make_shared<ChainOptions>();
-  app.footer("--matrix is the transpose of a chain's rates; wlan: makes some.");
-  app.add_option("--tolerance", own->tolerance,
-                 name == "stationary" ? "largest change in the last step; 0: 1e-10, in f32 1e-5"
-                                      : "probability that is cut off; 0: 1e-10, in f32 1e-5")
-      ->check(CLI::Range(0.0, 0.1));
-  app.add_option("--max-steps", own->max_steps, "products after which to give up")
-      ->check(CLI::Range(1LL, 1'000'000'000'000LL));
+  line.footer("--matrix is the transpose of a chain's rates; wlan: makes some.");
+  line.add("--tolerance", own->tolerance,
+           name == "stationary" ? "largest change in the last step; 0: 1e-10, in f32 1e-5"
+                                : "probability that is cut off; 0: 1e-10, in f32 1e-5",
+           {between(0.0, 0.1)});
+  line.add("--max-steps", own->max_steps, "products after which to give up",
+           {between(1LL, 1'000'000'000'000LL)});
   if (name == "stationary") {
-    app.add_option("--check-every", own->check_every, "steps between two looks at the change")
-        ->check(CLI::Range(1, 1'000'000));
+    line.add("--check-every", own->check_every, "steps between two looks at the change",
+             {between(1, 1'000'000)});
   } else {
-    app.add_option("--time", own->time, "when")->check(CLI::Range(0.0, 1e12));
-    app.add_option("--start", own->start, "state at time 0, counted from 0");
+    line.add("--time", own->time, "when", {between(0.0, 1e12)});
+    line.add("--start", own->start, "state at time 0, counted from 0");
   }
   return [own, name](const CommandArguments& arguments) {
     find_kernels(arguments.kernels);  // complain before a long load
@@ -295,9 +294,9 @@ CommandBody declare(CLI::App& app, const std::string& name) {
 
 [[maybe_unused]] const bool registered =
     add_command("stationary", "where a Markov chain ends: its stationary distribution",
-                [](CLI::App& app) { return declare(app, "stationary"); }) &&
+                [](CommandLine& line) { return declare(line, "stationary"); }) &&
     add_command("transient", "where a Markov chain is at a given time",
-                [](CLI::App& app) { return declare(app, "transient"); });
+                [](CommandLine& line) { return declare(line, "transient"); });
 
 }  // namespace
 }  // namespace spmv

@@ -8,8 +8,8 @@
 // as no part has.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
+#include <optional>
 
 #include "../measure.hpp"
 #include "device/devices.hpp"
@@ -26,42 +26,41 @@ struct MpiOptions {
   std::string exchange;  // of loop
 };
 
-// Reads the command line into the three; returns the help that it asks for.
-std::string parse(int argc, char** argv, MpiOptions& own, Options& options,
-                  CommandArguments& arguments) {
+// Reads the command line into the three; returns the help, if it asks for that.
+std::optional<std::string> parse(int argc, char** argv, MpiOptions& own, Options& options,
+                                 CommandArguments& arguments) {
+  CommandLine line("spmv_mpi",
+                   "y = A x, x = factor y, on as many ranks as mpirun starts, a GPU each.");
   std::string matrix;
-  CLI::App app{"y = A x, x = factor y, on as many ranks as mpirun starts, a GPU each."};
-  app.name("spmv_mpi");
-  app.option_defaults()->always_capture_default();
-  app.add_option("-m,--matrix", matrix, "a file, a generator or a name of the papers")->required();
-  app.add_option("-p,--precision", arguments.precision)->check(CLI::IsMember({"f32", "f64"}));
-  app.add_option("--drive", own.drive,
-                 "who launches: persistent (one kernel per GPU for all steps, and stores into the "
-                 "memory of other GPUs), or loop (each rank its own steps). The default is "
-                 "persistent where all ranks are on one machine, each with a GPU that reaches the "
-                 "others' memory, unless --exchange or --kernel is given")
-      ->check(CLI::IsMember({"loop", "persistent"}));
-  app.add_option("-k,--kernel", own.kernel,
-                 "of the product on each GPU, with --drive loop (pcsr_one_pass)");
-  app.add_option("--partition", options.partitions[0], "rows (PCSR-I) or nonzeros (PCSR-II)")
-      ->check(CLI::IsMember(kPartitions));
-  app.add_option("--exchange", own.exchange,
-                 "with --drive loop: mpi, or nccl, the default if the build has found it")
-      ->check(CLI::IsMember({"mpi", "nccl"}));
-  app.add_option("--iterate", options.steps)->check(CLI::Range(1, 1000000));
-  app.add_flag("--no-peer-access", options.no_peer_access,
-               "as if no GPU could reach another one's memory");
-  app.add_option("--share-gpus", options.share_gpus,
-                 "how many GPUs the ranks of a machine share; 0: one for each rank, or all where "
-                 "there are fewer")
-      ->check(CLI::Range(0, kMaxGpus));
-  app.add_option("--seed", arguments.run.seed, "of the first x");
-  app.add_option("--memory-limit", arguments.load.memory_limit_bytes,
-                 "most memory that a rank's part of the matrix may take, such as 500M or 8G; 0: a "
-                 "quarter of what is available")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("--json", arguments.json, "append a record to this file (JSON Lines)");
-  if (const auto help = parse_options(app, argc, argv)) return *help;
+  line.add("-m,--matrix", matrix, "a file, a generator or a name of the papers", {required()});
+  line.add("-p,--precision", arguments.precision, "", {one_of({"f32", "f64"})});
+  line.add("--drive", own.drive,
+           "who launches: persistent (one kernel per GPU for all steps, and stores into the memory "
+           "of other GPUs), or loop (each rank its own steps). The default is persistent where all "
+           "ranks are on one machine, each with a GPU that reaches the others' memory, unless "
+           "--exchange or --kernel is given",
+           {one_of({"loop", "persistent"})});
+  line.add("-k,--kernel", own.kernel,
+           "of the product on each GPU, with --drive loop (pcsr_one_pass)");
+  line.add("--partition", options.partitions[0], "rows (PCSR-I) or nonzeros (PCSR-II)",
+           {key_of(kPartitions)});
+  line.add("--exchange", own.exchange,
+           "with --drive loop: mpi, or nccl, the default if the build has found it",
+           {one_of({"mpi", "nccl"})});
+  line.add("--iterate", options.steps, "", {between(1, 1000000)});
+  line.add("--no-peer-access", options.no_peer_access,
+           "as if no GPU could reach another one's memory");
+  line.add("--share-gpus", options.share_gpus,
+           "how many GPUs the ranks of a machine share; 0: one for each rank, or all where there "
+           "are fewer",
+           {between(0, kMaxGpus)});
+  line.add("--seed", arguments.run.seed, "of the first x");
+  line.add("--memory-limit", arguments.load.memory_limit_bytes,
+           "most memory that a rank's part of the matrix may take, such as 500M or 8G; 0: a "
+           "quarter of what is available",
+           {size_in_bytes()});
+  line.add("--json", arguments.json, "append a record to this file (JSON Lines)");
+  if (const auto help = line.parse(argc, argv)) return help;
   arguments.matrices = {matrix};
   if (own.exchange == "nccl" && !kHaveNccl) {
     throw InputError("--exchange nccl: this program was built without NCCL; use mpi");
@@ -75,7 +74,7 @@ std::string parse(int argc, char** argv, MpiOptions& own, Options& options,
   if (is_loop) own.drive = "loop";
   if (own.exchange.empty()) own.exchange = kHaveNccl ? "nccl" : "mpi";
   arguments.kernels = own.kernel.empty() ? "*" : own.kernel;
-  return "";
+  return {};
 }
 
 // Throws InputError, which says why, where persistent kernels cannot run on these ranks.
@@ -103,13 +102,12 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   options.gpus = {ranks.count()};
   options.steps = 10;
   CommandArguments arguments;
-  arguments.precision = "f64";
-  std::string help;
+  std::optional<std::string> help;
   ranks.together([&] { help = parse(argc, argv, own, options, arguments); });
   const auto say = [&](const std::string& text) {
     if (ranks.number() == 0) fmt::print("{}", text);
   };
-  if (!help.empty()) return say(help);
+  if (help) return say(*help);
   // The ranks of one machine share its GPUs out.
   MPI_Comm here;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.number(), MPI_INFO_NULL, &here);

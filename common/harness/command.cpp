@@ -14,7 +14,7 @@ std::vector<Command>& registry() {
 }  // namespace
 
 bool add_command(std::string name, std::string summary,
-                 std::function<CommandBody(CLI::App&)> declare) {
+                 std::function<CommandBody(CommandLine&)> declare) {
   std::vector<Command>& all = registry();
   const auto place = std::lower_bound(
       all.begin(), all.end(), name,

@@ -3,14 +3,12 @@
 // The common main reads the command line, options such as --matrix, --kernel and --json included;
 // the step adds its own and does the work. In a .cpp of the step:
 //
-//   #include <CLI/CLI.hpp>
-//
 //   struct Stationary { double tolerance = 1e-9; };
 //
 //   const bool registered = add_command(
-//       "stationary", "the stationary distribution of a Markov chain", [](CLI::App& app) {
+//       "stationary", "the stationary distribution of a Markov chain", [](CommandLine& options) {
 //         auto own = std::make_shared<Stationary>();
-//         app.add_option("--tolerance", own->tolerance, "...");
+//         options.add("--tolerance", own->tolerance, "...");
 //         return [own](const CommandArguments& arguments) { return run(*own, arguments); };
 //       });
 //
@@ -24,21 +22,18 @@
 #include <utility>
 #include <vector>
 
+#include "harness/options.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
 #include "sparse/load.hpp"
-
-namespace CLI {
-class App;  // a source that adds options includes CLI/CLI.hpp, which is long
-}
 
 namespace spmv {
 
 // What the common options say.
 struct CommandArguments {
   std::vector<std::string> matrices;  // --matrix; empty if none was given
-  std::string precision;              // --precision: "f32" or "f64"
-  std::string kernels;                // --kernel, for find_kernels(); "*" if it was not given
+  std::string precision = "f64";      // --precision: "f32" or "f64"
+  std::string kernels = "*";          // --kernel, for find_kernels(); "*" if it was not given
   std::string json;                   // --json; empty: no records
   double padding_limit = 3;           // --padding-limit
   std::string trace;                  // --trace; empty: nothing is recorded
@@ -54,12 +49,12 @@ using CommandBody = std::function<int(const CommandArguments&)>;
 struct Command {
   std::string name;
   std::string summary;
-  std::function<CommandBody(CLI::App&)> declare;  // adds options, returns what is to be done
+  std::function<CommandBody(CommandLine&)> declare;  // adds options, returns what is to be done
 };
 
 // Called while the program starts. Returns true.
 bool add_command(std::string name, std::string summary,
-                 std::function<CommandBody(CLI::App&)> declare);
+                 std::function<CommandBody(CommandLine&)> declare);
 
 // By name.
 const std::vector<Command>& commands();

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -54,39 +53,23 @@ const std::vector<std::string> kDefaultMatrices =
          : std::vector<std::string>{"stencil2d:300x300", "powerlaw:60000x60000,nnz=400000",
                                     "fem:5000,block=3"};
 
-struct Options {
-  std::vector<std::string> matrices;
-  std::string precision = "f64";
-  std::string kernels = "*";
-  std::string json;
+struct Options : CommandArguments {
   std::string turn;
   std::string complex_part = "refuse";
-  std::string trace;
   double trace_limit_mb = 64;
   unsigned workers = 0;
   bool ladder = false;
   bool wide = false;
   bool list = false;
-  bool environment = false;
+  bool environment_only = false;
   int machine_code = 0;
   bool catalogue = false;
   bool verify_only = false;
-  double padding_limit = 3;
-  std::uint64_t memory_limit = 0;
-  RunOptions run;
   // info
   std::string info_matrix;
   bool sizes = false;
   bool info_json = false;
 };
-
-LoadOptions load_options(const Options& options) {
-  LoadOptions load;
-  load.memory_limit_bytes = options.memory_limit;
-  if (options.complex_part == "real") load.complex_part = ComplexPart::kReal;
-  if (options.complex_part == "magnitude") load.complex_part = ComplexPart::kMagnitude;
-  return load;
-}
 
 void print_list() {
   for (const Kernel& kernel : kernels()) {
@@ -111,7 +94,7 @@ std::vector<const Kernel*> chosen_kernels(const Options& options) {
 template <typename T>
 MatrixReport run_matrix(const std::string& spec, const Options& options, Progress& progress) {
   progress.show("loading " + spec);
-  LoadOptions load = load_options(options);
+  LoadOptions load = options.load;
   for (const Kernel* kernel : chosen_kernels(options))
     load.keep_coo |= kernel->info.format == "COO";
   const Matrix<T> matrix = load_matrix<T>(spec, load);
@@ -181,8 +164,8 @@ void set_up_backend([[maybe_unused]] const Options& options) {
 #endif
 }
 
-int run(Options& options, const Environment& environment) {
-  print_environment(std::cout, environment);
+int run(Options& options) {
+  print_environment(std::cout, options.environment);
   // The ladder climbs where rows differ much: on the power-law graph.
   if (options.matrices.empty() && options.ladder) options.matrices = {kDefaultMatrices[1]};
   if (options.matrices.empty()) options.matrices = kDefaultMatrices;
@@ -201,7 +184,7 @@ int run(Options& options, const Environment& environment) {
     options.ladder ? print_ladder(std::cout, report, kGpu)
                    : print_report(std::cout, report, kGpu, options.wide);
     check_output();  // before records are written of what was not printed
-    if (!options.json.empty()) append_records(options.json, report, environment);
+    if (!options.json.empty()) append_records(options.json, report, options.environment);
     for (const Record& record : report.records) {
       if (!record.verified && !record.unsuitable) exit_code = kExitWrong;
       if (!record.trace_is_cut) continue;
@@ -217,7 +200,7 @@ int run(Options& options, const Environment& environment) {
 }
 
 int info(const Options& options) {
-  const Matrix<double> matrix = load_matrix<double>(options.info_matrix, load_options(options));
+  const Matrix<double> matrix = load_matrix<double>(options.info_matrix, options.load);
   if (options.sizes) {
     fmt::print("{}\t{}\t{}\n", matrix.csr.rows, matrix.csr.cols, matrix.csr.nnz());
   } else if (options.info_json) {
@@ -254,113 +237,84 @@ int print_stand_ins(const StandInOptions& options, const CommandArguments& argum
 
 const bool stand_in_registered = add_command(
     "stand-in", "what would stand for a matrix, made from its size, longest row and spread alone",
-    [](CLI::App& app) {
+    [](CommandLine& line) {
       auto own = std::make_shared<StandInOptions>();
       std::string kinds;
       for (const StandInKind& kind : stand_in_kinds()) {
         kinds += fmt::format("{}{} ({})", kinds.empty() ? "" : "; ", kind.name, kind.meaning);
       }
-      app.add_option("--kind", own->kind, kinds);
-      app.add_option("--unknowns", own->unknowns, "of a mesh: unknowns per node")
-          ->check(CLI::PositiveNumber);
+      line.add("--kind", own->kind, kinds);
+      line.add("--unknowns", own->unknowns, "of a mesh: unknowns per node", {above_zero()});
       return [own](const CommandArguments& arguments) { return print_stand_ins(*own, arguments); };
     });
 
-int main_program(int argc, char** argv) {
-  Options options;
-  CLI::App app{"Sparse matrix-vector products y = alpha A x + beta y, step by step, verified."};
-  app.name("spmv");
-  app.option_defaults()->always_capture_default();
-  app.footer(
+void declare(CommandLine& line, Options& options) {
+  line.footer(
       "MATRIX is a Matrix Market file (.mtx, .mtx.gz), a name of the papers' catalogue, or a "
       "generator:\n" +
       generator_help() +
       "\nExit status: 0 all verified, 1 a kernel is wrong, 2 the input cannot be used "
       "or the output not be written.");
-  app.add_option("-m,--matrix", options.matrices, "what to multiply; may be given several times");
-  app.add_option("-p,--precision", options.precision, "f32 or f64")
-      ->check(CLI::IsMember({"f32", "f64"}));
-  app.add_option("-k,--kernel", options.kernels,
-                 "names or patterns, with commas: 'csr_*,eigen_csr'");
-  app.add_option("--alpha", options.run.alpha, "factor of A x");
-  app.add_option("--beta", options.run.beta, "factor of y");
-  app.add_option("--seed", options.run.seed, "of x and of the schedules random and lockstep");
-  app.add_option("--padding-limit", options.padding_limit,
-                 "most entries that a padded format may store for each nonzero")
-      ->check(above_zero());
-  CLI::Option* json =
-      app.add_option("--json", options.json,
-                     "append what is measured to this file (JSON Lines: plots/README.md); after "
-                     "--list or --environment, without a file: answer in JSON")
-          ->expected(0, 1);
-  app.add_option("--turn", options.turn,
-                 "use the GPU only while no other process has this file locked; matrices are "
-                 "prepared before");
-  app.add_option("--complex", options.complex_part,
-                 "what to take of a complex matrix: refuse, real or magnitude")
-      ->check(CLI::IsMember({"refuse", "real", "magnitude"}));
-  app.add_flag("--ladder", options.ladder,
-               "one kernel per step, on the first matrix, as bars; with --kernel those; nothing "
-               "beside --profile");
-  app.add_flag("--wide", options.wide,
-               "on a GPU: setup, preprocess, quartiles, GB/s and break-even in the table, too");
-  app.add_option("--memory-limit", options.memory_limit,
-                 "most memory that a matrix may take, such as 500M or 8G; 0: a quarter of what is "
-                 "available")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_flag("--verify-only", options.verify_only, "measure and count nothing");
-  if (!kGpu) {
-    app.add_flag("--profile", options.run.profile,
-                 "show what each source line asks of memory, and the first requests of a warp");
-    app.add_option("--gpu", options.run.gpu,
-                   "whose times are estimated, and caches modelled; all: each that has a model of "
-                   "times")
-        ->check(CLI::IsMember(gpu_names()));
-    app.add_option(
-           "--schedule", options.run.schedule,
-           "order of blocks, warps and lanes: forward, reverse, random; turns: forward, but "
-           "warps of a block take turns at warp operations; lockstep: forward, but lanes "
-           "of a warp advance together from one access to memory to the next")
-        ->check(CLI::IsMember({"forward", "reverse", "random", "turns", "lockstep"}));
-    app.add_option("--trace", options.trace,
-                   "record the first product of each kernel in this file (JSON Lines)");
-    app.add_option("--trace-limit", options.trace_limit_mb, "most MB of events for each kernel")
-        ->check(above_zero());
-    app.add_option("--workers", options.workers, "threads of the host; 0: one per core")
-        ->check(CLI::Range(0, 4096));
-  } else {
-    for (const char* option : {"--profile", "--schedule", "--trace"}) {
-      app.add_flag_callback(option, [option] {
-        throw InputError(
-            fmt::format("{} is an option of the CPU backend: make run BACKEND=cpu", option));
-      });
-    }
-  }
-  app.add_flag("-l,--list", options.list, "list the kernels and the papers they come from");
-  app.add_flag("--environment", options.environment, "say what machine and software this is");
+  line.add("-m,--matrix", options.matrices, "what to multiply; may be given several times");
+  line.add("-p,--precision", options.precision, "f32 or f64", {one_of({"f32", "f64"})});
+  line.add("-k,--kernel", options.kernels, "names or patterns, with commas: 'csr_*,eigen_csr'");
+  line.add("--alpha", options.run.alpha, "factor of A x");
+  line.add("--beta", options.run.beta, "factor of y");
+  line.add("--seed", options.run.seed, "of x and of the schedules random and lockstep");
+  line.add("--padding-limit", options.padding_limit,
+           "most entries that a padded format may store for each nonzero", {above_zero()});
+  line.add("--json", options.json,
+           "append what is measured to this file (JSON Lines: plots/README.md); after --list or "
+           "--environment, without a file: answer in JSON",
+           {may_be_empty()});
+  line.add("--turn", options.turn,
+           "use the GPU only while no other process has this file locked; matrices are prepared "
+           "before");
+  line.add("--complex", options.complex_part,
+           "what to take of a complex matrix: refuse, real or magnitude",
+           {one_of({"refuse", "real", "magnitude"})});
+  line.add("--ladder", options.ladder,
+           "one kernel per step, on the first matrix, as bars; with --kernel those; nothing beside "
+           "--profile");
+  line.add("--wide", options.wide,
+           "on a GPU: setup, preprocess, quartiles, GB/s and break-even in the table, too");
+  line.add("--memory-limit", options.load.memory_limit_bytes,
+           "most memory that a matrix may take, such as 500M or 8G; 0: a quarter of what is "
+           "available",
+           {size_in_bytes()});
+  line.add("--verify-only", options.verify_only, "measure and count nothing");
   if (kGpu) {
-    app.add_option("--machine-code", options.machine_code,
-                   "list the CUDA functions for a compute capability (90 for 9.0), with a hash of "
-                   "each one's instructions, in JSON");
+    for (const std::string option : {"--profile", "--schedule", "--trace"}) {
+      line.refuse(option, option + " is an option of the CPU backend: make run BACKEND=cpu");
+    }
+    line.add("--machine-code", options.machine_code,
+             "list the CUDA functions for a compute capability (90 for 9.0), with a hash of each "
+             "one's instructions, in JSON");
+  } else {
+    line.add("--profile", options.run.profile,
+             "show what each source line asks of memory, and the first requests of a warp");
+    line.add("--gpu", options.run.gpu,
+             "whose times are estimated, and caches modelled; all: each that has a model of times",
+             {one_of(gpu_names())});
+    line.add("--schedule", options.run.schedule,
+             "order of blocks, warps and lanes: forward, reverse, random; turns: forward, but "
+             "warps of a block take turns at warp operations; lockstep: forward, but lanes of a "
+             "warp advance together from one access to memory to the next",
+             {one_of({"forward", "reverse", "random", "turns", "lockstep"})});
+    line.add("--trace", options.trace,
+             "record the first product of each kernel in this file (JSON Lines)");
+    line.add("--trace-limit", options.trace_limit_mb, "most MB of events for each kernel",
+             {above_zero()});
+    line.add("--workers", options.workers, "threads of the host; 0: one per core",
+             {between(0, 4096)});
   }
-  app.add_flag("--catalogue", options.catalogue, "list the papers' matrices, tab-separated");
-  CLI::App* info_command = app.add_subcommand("info", "describe a matrix");
-  info_command->fallthrough();
-  info_command->add_option("MATRIX", options.info_matrix, "a file, a generator or a name")
-      ->required();
-  info_command->add_flag("--sizes", options.sizes, "only rows, columns and nonzeros");
-  info_command->add_flag("--json", options.info_json, "a line of JSON, for the plots");
-  std::vector<std::pair<CLI::App*, CommandBody>> programs;  // the steps' own
-  for (const Command& command : commands()) {
-    CLI::App* program = app.add_subcommand(command.name, command.summary);
-    program->fallthrough();  // the options above may stand after its name
-    programs.emplace_back(program, command.declare(*program));
-  }
-  app.require_subcommand(0, 1);
-  if (const std::optional<std::string> help = parse_options(app, argc, argv)) {
-    fmt::print("{}", *help);
-    return 0;
-  }
+  line.add("-l,--list", options.list, "list the kernels and the papers they come from");
+  line.add("--environment", options.environment_only, "say what machine and software this is");
+  line.add("--catalogue", options.catalogue, "list the papers' matrices, tab-separated");
+}
+
+// What follows from the options as they were given.
+void complete(Options& options) {
   if (options.precision == "f32") {
     for (const auto& [name, factor] :
          {std::pair("--alpha", options.run.alpha), std::pair("--beta", options.run.beta)}) {
@@ -368,8 +322,36 @@ int main_program(int argc, char** argv) {
       throw InputError(fmt::format("{}: {:g} is beyond f32; use --precision f64", name, factor));
     }
   }
+  if (options.complex_part == "real") options.load.complex_part = ComplexPart::kReal;
+  if (options.complex_part == "magnitude") options.load.complex_part = ComplexPart::kMagnitude;
   if (options.run.profile) options.ladder = false;
-  const bool in_json = json->count() > 0 && options.json.empty();
+  options.run.measure = !options.verify_only;
+  if (!options.trace.empty()) {
+    options.run.trace_limit = static_cast<std::size_t>(1e6 * options.trace_limit_mb);
+  }
+}
+
+int main_program(int argc, char** argv) {
+  Options options;
+  CommandLine line("spmv",
+                   "Sparse matrix-vector products y = alpha A x + beta y, step by step, verified.");
+  declare(line, options);
+  CommandLine info_line = line.command("info", "describe a matrix");
+  info_line.add("MATRIX", options.info_matrix, "a file, a generator or a name", {required()});
+  info_line.add("--sizes", options.sizes, "only rows, columns and nonzeros");
+  info_line.add("--json", options.info_json, "a line of JSON, for the plots");
+  std::vector<std::pair<CommandLine, CommandBody>> programs;  // the steps' own
+  for (const Command& command : commands()) {
+    CommandLine program = line.command(command.name, command.summary);
+    CommandBody body = command.declare(program);
+    programs.emplace_back(program, std::move(body));
+  }
+  if (const std::optional<std::string> help = line.parse(argc, argv)) {
+    fmt::print("{}", *help);
+    return 0;
+  }
+  complete(options);
+  const bool in_json = line.has("--json") && options.json.empty();
   if (options.list) {
     if (in_json) {
       std::cout << kernels_as_json() << '\n';
@@ -386,32 +368,27 @@ int main_program(int argc, char** argv) {
     print_catalogue(std::cout);
     return 0;
   }
-  if (info_command->parsed()) return info(options);
-  if (in_json && !options.environment) throw InputError("--json: which file? --json records.jsonl");
+  if (info_line.is_given()) return info(options);
+  if (in_json && !options.environment_only) {
+    throw InputError("--json: which file? --json records.jsonl");
+  }
   set_up_backend(options);
   if (!options.trace.empty() && !std::ofstream(options.trace)) {
     throw InputError(options.trace + ": cannot be written; give another --trace");
   }
-  options.run.measure = !options.verify_only;
-  if (!options.trace.empty()) {
-    options.run.trace_limit = static_cast<std::size_t>(1e6 * options.trace_limit_mb);
-  }
-  const Environment environment = describe_environment(argc, argv);
-  if (options.environment) {
+  options.environment = describe_environment(argc, argv);
+  if (options.environment_only) {
     if (in_json) {
-      std::cout << environment_as_json(environment) << '\n';
+      std::cout << environment_as_json(options.environment) << '\n';
     } else {
-      print_environment(std::cout, environment);
+      print_environment(std::cout, options.environment);
     }
     return 0;
   }
   for (const auto& [program, body] : programs) {
-    if (!program->parsed()) continue;
-    return body({options.matrices, options.precision, options.kernels, options.json,
-                 options.padding_limit, options.trace, options.run, load_options(options),
-                 environment});
+    if (program.is_given()) return body(options);
   }
-  return run(options, environment);
+  return run(options);
 }
 
 }  // namespace

@@ -6,8 +6,11 @@
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 
 #include "sparse/matrix.hpp"
 #include "sparse/text.hpp"
@@ -48,29 +51,105 @@ void check_texts(const CLI::App& app) {
 
 }  // namespace
 
-std::optional<std::string> parse_options(CLI::App& app, int argc, char** argv) {
+Rule required() {
+  return [](CLI::Option& option) { option.required(); };
+}
+Rule may_be_empty() {
+  return [](CLI::Option& option) { option.expected(0, 1); };
+}
+Rule comma_separated() {
+  return [](CLI::Option& option) { option.delimiter(','); };
+}
+Rule size_in_bytes() {
+  return [](CLI::Option& option) { option.transform(CLI::AsSizeValue(false)); };
+}
+Rule one_of(std::vector<std::string> words) {
+  return [words = std::move(words)](CLI::Option& option) { option.check(CLI::IsMember(words)); };
+}
+template <typename T>
+Rule between(T low, T high) {
+  return [=](CLI::Option& option) { option.check(CLI::Range(low, high)); };
+}
+Rule above_zero() {
+  const auto check = [](const std::string& text) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool is_good = !text.empty() && *end == '\0' && number > 0 && std::isfinite(number);
+    return is_good ? std::string() : spmv::in_quotes(text) + " is not a number above 0";
+  };
+  return [=](CLI::Option& option) { option.check(CLI::Validator(check, "ABOVE 0")); };
+}
+
+CommandLine::CommandLine(const std::string& name, const std::string& summary)
+    : app_(std::make_shared<CLI::App>(summary, name)) {
+  app_->option_defaults()->always_capture_default();
+}
+
+void CommandLine::footer(const std::string& text) {
+  app_->footer(text);
+}
+
+template <typename T>
+void CommandLine::add(const std::string& names, T& variable, const std::string& meaning,
+                      const std::vector<Rule>& rules) {
+  CLI::Option* option = nullptr;
+  if constexpr (std::is_same_v<T, bool>) {
+    option = app_->add_flag(names, variable, meaning);
+  } else {
+    option = app_->add_option(names, variable, meaning);
+  }
+  for (const Rule& rule : rules) rule(*option);
+}
+
+void CommandLine::refuse(const std::string& name, const std::string& why) {
+  app_->add_flag_callback(name, [why] { throw InputError(why); });
+}
+
+CommandLine CommandLine::command(const std::string& name, const std::string& summary) {
+  CLI::App* const command = app_->add_subcommand(name, summary);
+  command->fallthrough();
+  app_->require_subcommand(0, 1);
+  return CommandLine({app_, command});
+}
+
+bool CommandLine::has(const std::string& name) const {
+  return app_->count(name) > 0;
+}
+
+bool CommandLine::is_given() const {
+  return app_->parsed();
+}
+
+std::optional<std::string> CommandLine::parse(int argc, char** argv) {
   try {
-    app.parse(argc, argv);
+    app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.help();
+    if (error.get_exit_code() == 0) return app_->help();
     std::string what = error.what();
     for (char& c : what) c = c == '\n' ? ' ' : c;
     throw InputError(printable(what) + "; see --help");
   }
-  check_texts(app);
-  for (const CLI::App* program : app.get_subcommands()) check_texts(*program);
+  check_texts(*app_);
+  for (const CLI::App* command : app_->get_subcommands()) check_texts(*command);
   return {};
 }
 
-CLI::Validator above_zero() {
-  return CLI::Validator(
-      [](const std::string& text) {
-        char* end = nullptr;
-        const double number = std::strtod(text.c_str(), &end);
-        const bool is_good = !text.empty() && *end == '\0' && number > 0 && std::isfinite(number);
-        return is_good ? std::string() : spmv::in_quotes(text) + " is not a number above 0";
-      },
-      "ABOVE 0");
-}
+template Rule between(int, int);
+template Rule between(long long, long long);
+template Rule between(double, double);
+
+#define SPMV_INSTANTIATE(T)                                                  \
+  template void CommandLine::add(const std::string&, T&, const std::string&, \
+                                 const std::vector<Rule>&)
+SPMV_INSTANTIATE(bool);
+SPMV_INSTANTIATE(int);
+SPMV_INSTANTIATE(unsigned);
+SPMV_INSTANTIATE(long long);
+SPMV_INSTANTIATE(std::uint64_t);
+SPMV_INSTANTIATE(double);
+SPMV_INSTANTIATE(std::string);
+SPMV_INSTANTIATE(std::vector<int>);
+SPMV_INSTANTIATE(std::vector<std::string>);
+#undef SPMV_INSTANTIATE
 
 }  // namespace spmv
