@@ -261,6 +261,8 @@ void declare(CommandLine& line, Options& options) {
   line.add("--alpha", options.run.alpha, "factor of A x");
   line.add("--beta", options.run.beta, "factor of y");
   line.add("--seed", options.run.seed, "of x and of the schedules random and lockstep");
+  line.add("--warm-up", options.run.warm_up, "GPU: launches before those that are timed",
+           {above_zero()});
   line.add("--padding-limit", options.padding_limit,
            "most entries that a padded format may store for each nonzero", {above_zero()});
   line.add("--json", options.json,

@@ -14,7 +14,6 @@
 namespace spmv {
 namespace {
 
-constexpr int kWarmUpLaunches = 5;
 constexpr int kBatches = 25;
 constexpr double kBatchMilliseconds = 1.0;
 constexpr int kColdLaunches = 25;
@@ -43,9 +42,11 @@ Quartiles quartiles(std::vector<double> samples) {
   return {at(0.25), at(0.5), at(0.75), static_cast<int>(samples.size())};
 }
 
-Quartiles time_warm(const device::Stream& stream, const Launch& launch) {
-  for (int i = 0; i < kWarmUpLaunches; ++i) launch(stream.get());
-  const double one = milliseconds(stream, kWarmUpLaunches, launch) / kWarmUpLaunches;
+Quartiles time_warm(const device::Stream& stream, const Launch& launch, int warm_up) {
+  // The second half also says how many launches a batch takes.
+  for (int i = 0; i < warm_up / 2; ++i) launch(stream.get());
+  const int timed = warm_up - warm_up / 2;
+  const double one = milliseconds(stream, timed, launch) / timed;
   const int launches = std::clamp(static_cast<int>(kBatchMilliseconds / one), 1, 1000);
   std::vector<double> samples;
   for (int batch = 0; batch < kBatches; ++batch) {

@@ -20,8 +20,10 @@ Quartiles quartiles(std::vector<double> samples);
 using Launch = std::function<void(cudaStream_t)>;
 
 // Milliseconds a launch, back to back: batches of launches between two events, each batch long
-// enough for the events' resolution. What fits the L2 cache stays there.
-Quartiles time_warm(const device::Stream& stream, const Launch& launch);
+// enough for the events' resolution, after `warm_up` launches. What fits the L2 cache stays there.
+constexpr int kWarmUpLaunches = 10;
+Quartiles time_warm(const device::Stream& stream, const Launch& launch,
+                    int warm_up = kWarmUpLaunches);
 
 // Milliseconds of single launches, each after the L2 cache was filled with other data.
 Quartiles time_cold(const device::Stream& stream, const Launch& launch);

@@ -147,7 +147,7 @@ void Bench<T>::measure(Spmv<T>& spmv, Record& record) const {
   const Launch launch = [&](cudaStream_t stream) {
     spmv.multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream);
   };
-  record.warm = time_warm(stream_, launch);
+  record.warm = time_warm(stream_, launch, options_.warm_up);
   record.cold = time_cold(stream_, launch);
 #else
   const bool all = options_.gpu == "all";

@@ -21,6 +21,7 @@ struct RunOptions {
   double beta = 0;
   std::uint64_t seed = 1;
   bool measure = true;  // off: verify only
+  int warm_up = kWarmUpLaunches;
   // CPU backend: the GPU whose caches are modelled (simt/cache_model.hpp) and whose times are
   // estimated (time_model.hpp); "all": times of each that has a time model, caches of the first.
   std::string gpu = "h200";

@@ -24,6 +24,7 @@ from records import OTHER_CODE, RESULTS, ROOT, UNKNOWN_CODE, code_state, current
 from records import todays_code
 
 CODE = ROOT / "plots" / "measure" / "machine_code.tsv"
+SHOWN = ["full", "setup", "sensitivity", "multigpu"]  # the sets that figures, tables and pages show
 ARCHS = [90]  # compute capabilities of the devices in plots/results/
 
 
@@ -67,12 +68,25 @@ def summary(device, records):
             f"{ours[2]:,} unknown")
 
 
+def seconds_of(record):
+    """What one process takes to measure this again, by the protocol of measure.cu: warm-up and 25 batches of a millisecond or more,
+    25 launches on a cold L2, setup once or for 5 ms; and 20 ms for the rest."""
+    warm, setup = record["warm_ms"], record.get("setup_ms", 0) + record.get("preprocess_ms", 0)
+    return 1e-3 * (10 * warm + 25 * max(warm, 1) + 25 * (record.get("cold_ms", 0) + 0.08) + max(setup, min(5 * setup, 5 + setup)) + 20)
+
+
+def expected_seconds(jobs, records):
+    """Of a GPU, for jobs: what was measured before as long as then, the rest as long as a small one."""
+    known = {(r["matrix"], r["precision"], r["kernel"]): seconds_of(r) for r in records if "warm_ms" in r}
+    return sum(job.processes() * sum(known.get((measure.matrix_name(job.matrix), job.precision, kernel), 0.06) for kernel in job.kernels)
+               + (2 if job.alone() else 0) * job.processes() for job in jobs)
+
+
 def to_measure(device, records, program):
     """{set: (kernels, jobs)} of what is missing or not of today's code."""
     machine, found = Planned(program, records), {}
-    sets = [name for name, keys in measure.declared()["set"].items()
-            if "sets" not in keys and keys.get("backend") == "cuda" and "tool" not in keys]
-    for name in sets:
+    every = [group for name in SHOWN for group in measure.groups_of(name)]
+    for name in [name for name, keys in every if keys.get("backend") == "cuda"]:
         arguments = measure.arguments_of([name, "--stale"])
         store = measure.Store(directory_of(device).name, RESULTS, "", True, True)
         if jobs := measure.plan(arguments, machine, store):
@@ -101,8 +115,8 @@ def main(argv=None):
                 print(f"  other code: {kernel}, {count}")
             for name, (kernels, jobs) in to_measure(device, records, arguments.spmv).items():
                 todo = True
-                print(f"  make bench SET={name} ARGS=--stale    # {len(jobs)} processes, {len(kernels)} kernels: "
-                      f"{', '.join(kernels[:4])}{', ...' if len(kernels) > 4 else ''}")
+                print(f"  make bench SET={name} ARGS=--stale    # about {measure.minutes(expected_seconds(jobs, records))}: "
+                      f"{len(jobs)} matrices and precisions, {len(kernels)} kernels: {', '.join(kernels[:4])}{', ...' if len(kernels) > 4 else ''}")
     except (RecordError, OSError, subprocess.SubprocessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

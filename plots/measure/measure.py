@@ -18,10 +18,10 @@ that; --stale measures what was measured with other machine code than today's bu
 
 Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@measured": all that
 records name but files; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
-"step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `precisions`, `options`, `program` (a step's own), `gpus`, `partition`, `exchange` and
+"@list"; "step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `alone` (nothing beside it), `precisions`, `options`, `program` (a step's own), `gpus`, `partition`, `exchange` and
 `drive` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`: `pictures` (matrices whose whole picture is kept)
 and `counted` (nonzeros up to which `kernels` are counted). `processes`, of a set or of all: that many measure each matrix
-and precision, and a record has the median of their medians, between the least and the greatest.
+and precision of at most `several_up_to` nonzeros, and a record has the median of their medians, between the least and the greatest.
 """
 
 import argparse
@@ -80,8 +80,9 @@ def published_nonzeros():
     return {row["matrix"]: int(row["nonzeros"]) for name in tables for row in published(name) if row.get("nonzeros")}
 
 
-def nonzeros_of(name):
+def nonzeros_of(spec):
     """Of a matrix, as near as its name or a table says."""
+    name = matrix_name(spec)
     known = {**declared()["nonzeros"], **published_nonzeros()}
     if name in known:
         return known[name]
@@ -135,10 +136,12 @@ def matrices_of(group):
 def kernels_of(group, every):
     """The names of the kernels that a group asks for; `every`: what `spmv --list --json` says."""
     on_host = group.get("on_host", False)
+    patterns = [one for pattern in group.get("kernels", ["*"])
+                for one in (declared()["lists"][pattern[1:]] if pattern.startswith("@") else [pattern])]
     chosen = []
     for kernel in every:
         keep = False
-        for pattern in group.get("kernels", ["*"]):
+        for pattern in patterns:
             if found := re.fullmatch(r"step:(\d+)-(\d+)", pattern):
                 keep |= int(found[1]) <= kernel["step"] <= int(found[2])
             elif pattern.startswith("!"):
@@ -174,9 +177,14 @@ class Job:
         """How long it takes, beside the smallest."""
         return 1 + nonzeros_of(self.matrix) / 3e6
 
+    def processes(self):
+        """How many measure the same on a GPU, one after the other: a time differs more between processes than within one."""
+        several = nonzeros_of(self.matrix) <= declared().get("several_up_to", float("inf"))
+        return self.keys.get("processes", declared().get("processes", 1)) if several else 1
+
     def alone(self):
         """Whether nothing may run beside it; a step's own program takes no turns."""
-        return bool({"on_host", "program", "tool"} & set(self.keys))
+        return bool({"on_host", "program", "tool", "alone"} & set(self.keys))
 
     def command(self, spmv, devices):
         words = [spmv, *([self.keys["program"]] if "program" in self.keys else []), *self.keys.get("options", [])]
@@ -241,7 +249,7 @@ class Store:
 
     def append(self, file, lines):
         with self.lock:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            (self.directory / file).parent.mkdir(parents=True, exist_ok=True)
             append(self.directory / file, lines)
             self.touched.add(self.directory / file)
 
@@ -389,10 +397,6 @@ class Runner:
                           "command": command}
         self.cores = len(os.sched_getaffinity(0))
 
-    def processes(self, job):
-        """How many measure the same, one after the other: a time differs more between processes than within one."""
-        return self.arguments.processes or job.keys.get("processes", declared().get("processes", 1)) if self.machine.has_gpu else 1
-
     def job(self, job, lane):
         """Does a job; a line on what came of it. `lane`: the GPU, or None for all of the machine."""
         if "tool" in job.keys:
@@ -410,7 +414,7 @@ class Runner:
         file = self.scratch / f"{threading.get_ident()}.jsonl"
         command = [*job.command(self.machine.spmv, self.machine.devices), *extra, "--json", str(file)]
         found = []
-        for _ in range(self.processes(job)):
+        for _ in range(self.arguments.processes or job.processes() if self.machine.has_gpu else 1):
             file.unlink(missing_ok=True)
             _, why = self.children.run(command, self.arguments.timeout, turn, **environment)
             if self.children.stopped:

@@ -63,7 +63,8 @@ class Evidence(unittest.TestCase):
                          "2 of other code, 1 unknown")
 
     def test_the_commands(self):
-        declared = {"set": {"a": {"backend": "cuda", "matrices": ["m"], "precisions": ["f64"], "records": "bench.jsonl"}},
+        declared = {"set": {"a": {"backend": "cuda", "matrices": ["m"], "precisions": ["f64"], "records": "bench.jsonl"},
+                            **{name: {"sets": ["a"] if name == "full" else []} for name in evidence.SHOWN}},
                     "nonzeros": {}, "tables": {}, "lists": {}}
         kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": false}]'
         out = io.StringIO()
@@ -72,7 +73,7 @@ class Evidence(unittest.TestCase):
                 unittest.mock.patch.object(evidence, "directory_of", lambda device: self.root / device), contextlib.redirect_stdout(out):
             self.assertEqual(evidence.main(["Some_GPU"]), 1)
         self.assertIn("other code: changed, 1", out.getvalue())
-        self.assertIn("make bench SET=a ARGS=--stale    # 1 processes, 1 kernels: changed", out.getvalue())
+        self.assertIn("make bench SET=a ARGS=--stale    # about 0 s: 1 matrices and precisions, 1 kernels: changed", out.getvalue())
 
 
 if __name__ == "__main__":

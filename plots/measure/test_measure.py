@@ -413,32 +413,36 @@ class Declared(unittest.TestCase):
 
     def test_every_set_can_be_planned(self):
         known = {"about", "sets", "backend", "matrices", "largest", "kernels", "on_host", "precisions", "options", "program",
-                 "gpus", "partition", "exchange", "drive", "records", "tool", "tools", "pictures", "counted", "limit"}
+                 "gpus", "partition", "exchange", "drive", "records", "alone", "processes", "tool", "tools", "pictures", "counted", "limit"}
         for name, keys in measure.declared()["set"].items():
             with self.subTest(name):
                 self.assertLessEqual(set(keys), known)
                 self.assertTrue(keys["about"])
                 self.assertTrue("gpus" not in keys or "kernels" in keys)
                 for group, of in measure.groups_of(name):
-                    if group != "comparison":
-                        self.assertTrue(measure.matrices_of(of))
+                    self.assertTrue(measure.matrices_of(of) or "files:*.mtx.gz" in of["matrices"])
                     self.assertTrue("records" in of or of["tool"] in measure.TOOLS)
 
     def test_quick_has_something_of_every_paper_and_nothing_large(self):
-        quick, full = self.matrices("ideas"), self.matrices("catalogue")
-        self.assertLess(set(quick), set(full))
+        quick, catalogue = self.matrices("ideas"), self.matrices("catalogue")
+        full = {name for _, keys in measure.groups_of("full") for name in measure.matrices_of(keys)}
+        self.assertLess(set(quick), full)
         self.assertLessEqual(max(map(measure.nonzeros_of, quick)), 5_000_000)
         for paper in ("he_gao", "bylina", "lightspmv"):
             names = set(measure.expanded(f"@{paper}"))
             self.assertTrue(names & set(quick))
-            self.assertLessEqual(names, set(full))
-            self.assertTrue(names & set(full[:12]), "a run that is cut short has something of all")
+            self.assertLessEqual(names, full)
+            self.assertTrue(names & set(catalogue[:12]), "a run that is cut short has something of all")
         self.assertIn("stencil3d:32x32x32,dof=3", quick)
 
     def test_kernels(self):
         sets = measure.declared()["set"]
         self.assertEqual(measure.kernels_of(sets["counters"], self.KERNELS), ["csr_scalar", "pcsr_one_pass", "ell", "cds"])
         self.assertEqual(measure.kernels_of(sets["comparison"], self.KERNELS), ["pcsr_one_pass", "cusparse_csr_alg1"])
+
+    def test_what_is_large_is_measured_by_one_process(self):
+        for name, processes in (("m_3K", 3), ("uk-2002", 1)):
+            self.assertEqual(measure.Job("catalogue", {}, name, "f64").processes(), processes)
 
     def test_sizes(self):
         for name, nnz in (("stencil2d:9x9,dof=2", 9 * 9 * 5 * 4), ("stencil3d:2x3x4,points=27", 24 * 27), ("dense:3x4", 12),
