@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -166,10 +167,13 @@ void set_up_backend([[maybe_unused]] const Options& options) {
 
 int run(Options& options) {
   print_environment(std::cout, options.environment);
-  // The ladder climbs where rows differ much: on the power-law graph.
-  if (options.matrices.empty() && options.ladder) options.matrices = {kDefaultMatrices[1]};
+  // The ladder: rows that are alike beside rows that differ much.
+  if (options.matrices.empty() && options.ladder) {
+    options.matrices = {kDefaultMatrices[2], kDefaultMatrices[1]};
+  }
   if (options.matrices.empty()) options.matrices = kDefaultMatrices;
-  if (options.ladder) options.matrices.resize(1);
+  const std::size_t most = options.run.gpu == "all" ? 1 : 2;  // of a ladder
+  if (options.ladder && options.matrices.size() > most) options.matrices.resize(most);
 
   chosen_kernels(options);  // complain before a long load
   std::vector<MatrixReport> reports;
@@ -180,21 +184,24 @@ int run(Options& options) {
       reports.push_back(options.precision == "f32" ? run_matrix<float>(spec, options, progress)
                                                    : run_matrix<double>(spec, options, progress));
     }
-    const MatrixReport& report = reports.back();
-    options.ladder ? print_ladder(std::cout, report, kGpu)
-                   : print_report(std::cout, report, kGpu, options.wide);
+    if (options.ladder && reports.size() < options.matrices.size()) continue;
+    options.ladder ? print_ladder(std::cout, reports, kGpu)
+                   : print_report(std::cout, reports.back(), kGpu, options.wide);
     check_output();  // before records are written of what was not printed
-    if (!options.json.empty()) append_records(options.json, report, options.environment);
-    for (const Record& record : report.records) {
-      if (!record.verified && !record.unsuitable) exit_code = kExitWrong;
-      if (!record.trace_is_cut) continue;
-      fmt::print(stderr,
-                 "{}: the trace of {} on {} is cut: its events have more than {:g} MB; take a "
-                 "smaller matrix, or --trace-limit\n",
-                 options.trace, record.kernel.name, spec, options.trace_limit_mb);
+    for (const MatrixReport& report :
+         std::span(reports).last(options.ladder ? reports.size() : 1)) {
+      if (!options.json.empty()) append_records(options.json, report, options.environment);
+      for (const Record& record : report.records) {
+        if (!record.verified && !record.unsuitable) exit_code = kExitWrong;
+        if (!record.trace_is_cut) continue;
+        fmt::print(stderr,
+                   "{}: the trace of {} on {} is cut: its events have more than {:g} MB; take a "
+                   "smaller matrix, or --trace-limit\n",
+                   options.trace, record.kernel.name, report.source.name, options.trace_limit_mb);
+      }
     }
   }
-  if (reports.size() > 1) print_summary(std::cout, reports, kGpu);
+  if (reports.size() > 1 && !options.ladder) print_summary(std::cout, reports, kGpu);
   print_verdict(std::cout, reports);
   return exit_code;
 }
@@ -276,8 +283,8 @@ void declare(CommandLine& line, Options& options) {
            "what to take of a complex matrix: refuse, real or magnitude",
            {one_of({"refuse", "real", "magnitude"})});
   line.add("--ladder", options.ladder,
-           "one kernel per step, on the first matrix, as bars; with --kernel those; nothing beside "
-           "--profile");
+           "one kernel per step, on one matrix as bars, on two side by side; with --kernel those; "
+           "nothing beside --profile");
   line.add("--wide", options.wide,
            "on a GPU: setup, preprocess, quartiles, GB/s and break-even in the table, too");
   line.add("--memory-limit", options.load.memory_limit_bytes,

@@ -13,6 +13,8 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <sstream>
 
 #include "harness/records.hpp"
 #include "harness/table.hpp"
@@ -103,6 +105,10 @@ TrafficSums sum_traffic(const Record& record) {
   return sums;
 }
 
+std::string short_name(const MatrixReport& report) {
+  return report.source.name.substr(0, report.source.name.find(','));
+}
+
 std::string ratio(double a, double b) {
   return b == 0 ? "-" : fmt::format("{:.2f}", a / b);
 }
@@ -122,27 +128,30 @@ Unit unit_of(const MatrixReport& report) {
 }
 
 // What the estimates are of, and why some are missing.
-void print_estimate_legend(std::ostream& out, const MatrixReport& report) {
+void print_estimate_legend(std::ostream& out, std::span<const MatrixReport> reports) {
   std::vector<std::string> refused;
   bool any = false, any_scaled = false;
   std::string gpu;
-  for (const Record& record : report.records) {
-    for (const Estimate& e : record.estimates) {
-      gpu = e.gpu_full_name;
-      any |= e.refusal.empty();
-      any_scaled |= e.refusal.empty() && e.high == 0;
-      const std::string why =
-          fmt::format("No estimate for {}: {}.\n", record.kernel.name, e.refusal);
-      if (!e.refusal.empty() && std::find(refused.begin(), refused.end(), why) == refused.end()) {
-        refused.push_back(why);
+  for (const MatrixReport& report : reports) {
+    for (const Record& record : report.records) {
+      for (const Estimate& e : record.estimates) {
+        gpu = e.gpu_full_name;
+        any |= e.refusal.empty();
+        any_scaled |= e.refusal.empty() && e.high == 0;
+        const std::string why =
+            fmt::format("No estimate for {}: {}.\n", record.kernel.name, e.refusal);
+        if (!e.refusal.empty() && std::find(refused.begin(), refused.end(), why) == refused.end()) {
+          refused.push_back(why);
+        }
       }
     }
   }
   if (any) {
     out << fmt::format(
-        "est. us: of a warm product on {}, and the interval of 80% of measured times;\n"
+        "est. us: of a warm product on {}{};\n"
         "limit: what takes most of it (common/harness/TIME_MODEL.md).\n",
-        report.options.gpu == "all" ? "each GPU" : "an " + gpu);
+        reports[0].options.gpu == "all" ? "each GPU" : "an " + gpu,
+        reports.size() == 1 ? ", and the interval of 80% of measured times" : "");
   }
   if (any_scaled) {
     out << "Without an interval: scaled from the H200 by data sheets, never compared with a "
@@ -195,7 +204,7 @@ void print_cpu_table(std::ostream& out, const MatrixReport& report) {
     table.add(std::move(row));
   }
   table.print(out, all ? 3 : 2);
-  print_estimate_legend(out, report);
+  print_estimate_legend(out, {&report, 1});
 }
 
 const char* const kCpuLegend =
@@ -285,9 +294,10 @@ void print_gpu_table(std::ostream& out, const MatrixReport& report, bool wide) {
 }
 
 // What kernels chose for the matrix (lanes per row, widths).
-void print_choices(std::ostream& out, const MatrixReport& report) {
+void print_choices(std::ostream& out, const MatrixReport& report,
+                   const std::string& matrix = "this matrix") {
   constexpr std::size_t kWidth = 100;
-  std::string line = "Chosen for this matrix:";
+  std::string line = fmt::format("Chosen for {}:", matrix);
   bool any = false;
   for (const Record& record : report.records) {
     if (record.choice.empty()) continue;
@@ -303,14 +313,18 @@ void print_choices(std::ostream& out, const MatrixReport& report) {
   if (any) out << line << ".\n";
 }
 
-// On the first screen a refusal is said without its remedy, so that it fits.
-void print_failures(std::ostream& out, const MatrixReport& report, bool first_screen = false) {
+// On the first screen a refusal is said without its remedy, so that it fits. `where`: on which of
+// several matrices.
+void print_failures(std::ostream& out, const MatrixReport& report, bool first_screen = false,
+                    const std::string& where = "") {
   for (const Record& record : report.records) {
     if (record.failure.empty()) continue;
     const bool brief = first_screen && record.unsuitable;
     out << fmt::format(
         "{} {}: {}\n", record.kernel.name,
-        record.unsuitable ? "does not suit this matrix" : "FAILED",
+        !where.empty()      ? where
+        : record.unsuitable ? "does not suit this matrix"
+                            : "FAILED",
         brief ? record.failure.substr(0, record.failure.find("; ")) : record.failure);
   }
 }
@@ -321,17 +335,35 @@ std::string bar(double value, double longest, int width) {
   return fmt::format("{:<{}}", std::string(length, '#'), width);
 }
 
+// The needed bytes per second, as a part of the GPU's copy bandwidth; none of what is not measured.
+std::optional<double> share_of_copy(const Record& record, const MatrixReport& report) {
+  if (!record.verified || record.kernel.runs_on == RunsOn::kHost || !record.warm) return {};
+  return record.compulsory_bytes / record.warm->median / 1e6 / report.copy_gb_per_s;
+}
+
+// Moved per needed byte, before caches.
+std::string moved_of_needed(const Record& record) {
+  return ratio(static_cast<double>(sum_traffic(record).all.sectors) * 32, record.compulsory_bytes);
+}
+
+void print_gpu_legend(std::ostream& out, const MatrixReport& report) {
+  out << fmt::format(
+      "us: median of warm products. of copy: bytes needed (A and x read once, y written once)\n"
+      "per second, as a share of this GPU's copy bandwidth of {:.0f} GB/s.\n",
+      report.copy_gb_per_s);
+}
+
+const char* const kMovedLegend =
+    "bytes in the 32-byte sectors that warps request, before caches,\n"
+    "per byte needed (A and x read once, y written once).\n";
+
 void print_gpu_ladder(std::ostream& out, const MatrixReport& report) {
-  const auto share = [&](const Record& record) -> std::optional<double> {
-    if (!record.verified || record.kernel.runs_on == RunsOn::kHost || !record.warm) return {};
-    return record.compulsory_bytes / record.warm->median / 1e6 / report.copy_gb_per_s;
-  };
   double longest = 1;
   for (const Record& record : report.records)
-    longest = std::max(longest, share(record).value_or(0));
+    longest = std::max(longest, share_of_copy(record, report).value_or(0));
   Table table({"step", "kernel", "idea", "us", "of copy", ""});
   for (const Record& record : report.records) {
-    const std::optional<double> value = share(record);
+    const std::optional<double> value = share_of_copy(record, report);
     table.add({step_name(record.kernel), record.kernel.name, record.kernel.idea,
                record.verified && record.warm ? number(1e3 * record.warm->median) : "",
                !record.verified ? status(record)
@@ -340,10 +372,7 @@ void print_gpu_ladder(std::ostream& out, const MatrixReport& report) {
                record.verified ? bar(value.value_or(0), longest, 14) : ""});
   }
   table.print(out, 3);
-  out << fmt::format(
-      "us: median of warm products. of copy: bytes needed (A and x read once, y written once)\n"
-      "per second, as a share of this GPU's copy bandwidth of {:.0f} GB/s.\n",
-      report.copy_gb_per_s);
+  print_gpu_legend(out, report);
 }
 
 // Times are estimated; one row per kernel and GPU.
@@ -365,18 +394,75 @@ void print_cpu_ladder(std::ostream& out, const MatrixReport& report) {
            ""});
       continue;
     }
-    const std::string moved =
-        ratio(static_cast<double>(sum_traffic(record).all.sectors) * 32, record.compulsory_bytes);
     for (const Estimate& e : record.estimates) {
-      add({all ? e.gpu : record.kernel.idea, to_text(e), e.limit, moved,
+      add({all ? e.gpu : record.kernel.idea, to_text(e), e.limit, moved_of_needed(record),
            longest > 0 ? bar(e.us, longest, 8) : ""});
     }
   }
   table.print(out, 3);
-  print_estimate_legend(out, report);
-  out << "Bars: est. us; a shorter one is faster. moved/needed: bytes in the 32-byte sectors that "
-         "warps\n"
-         "request, before caches, per byte needed (A and x read once, y written once).\n";
+  print_estimate_legend(out, {&report, 1});
+  out << "Bars: est. us; a shorter one is faster.\nmoved/needed: " << kMovedLegend;
+}
+
+// Blocks of as many lines, one beside the other.
+void print_beside(std::ostream& out, const std::vector<std::vector<std::string>>& blocks) {
+  for (std::size_t i = 0; i < blocks[0].size(); ++i) {
+    std::string line;
+    std::size_t end = 0;  // of the blocks so far
+    for (const std::vector<std::string>& block : blocks) {
+      line.resize(end, ' ');
+      line += (end ? "  " : "") + block[i];
+      std::size_t width = 0;
+      for (const std::string& text : block) width = std::max(width, text.size());
+      end += width + (end ? 2 : 0);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
+  }
+}
+
+// Several matrices side by side: without intervals and bars, for which there is no room.
+void print_ladders(std::ostream& out, std::span<const MatrixReport> reports, bool gpu) {
+  const auto block = [](const std::string& title, const Table& table, std::size_t left_columns) {
+    std::ostringstream text;
+    text << title << '\n';
+    table.print(text, left_columns);
+    std::vector<std::string> lines;
+    std::istringstream in(text.str());
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+  };
+  Table kernels({"step", "kernel", "idea"});
+  for (const Record& record : reports[0].records) {
+    kernels.add({step_name(record.kernel), record.kernel.name, record.kernel.idea});
+  }
+  std::vector<std::vector<std::string>> blocks{block("", kernels, 3)};
+  for (const MatrixReport& report : reports) {
+    Table table(gpu ? std::vector<std::string>{"us", "of copy"}
+                    : std::vector<std::string>{"est. us", "limit", "moved"});
+    for (const Record& record : report.records) {
+      const std::string state = record.verified ? "on the CPU" : status(record);
+      if (gpu) {
+        const std::optional<double> share = share_of_copy(record, report);
+        table.add({record.verified && record.warm ? number(1e3 * record.warm->median) : "",
+                   share ? percent(*share, 1) : state});
+      } else if (!record.verified || record.estimates.empty()) {
+        table.add({"", state, ""});
+      } else {
+        const Estimate& estimate = record.estimates.front();
+        const std::string us = to_text(estimate);
+        table.add({us.substr(0, us.find(' ')), estimate.limit, moved_of_needed(record)});
+      }
+    }
+    blocks.push_back(block(short_name(report), table, 0));
+  }
+  print_beside(out, blocks);
+  if (gpu) {
+    print_gpu_legend(out, reports[0]);
+  } else {
+    print_estimate_legend(out, reports);
+    out << "moved: " << kMovedLegend;
+  }
 }
 
 }  // namespace
@@ -501,11 +587,20 @@ void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool 
   }
 }
 
-void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu) {
-  print_matrix(out, report.source, report.rows, report.cols, report.nnz, report.precision);
-  gpu ? print_gpu_ladder(out, report) : print_cpu_ladder(out, report);
-  print_choices(out, report);
-  print_failures(out, report, true);
+void print_ladder(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
+  for (const MatrixReport& report : reports) {
+    print_matrix(out, report.source, report.rows, report.cols, report.nnz, report.precision);
+  }
+  if (reports.size() > 1) {
+    print_ladders(out, reports, gpu);
+  } else {
+    gpu ? print_gpu_ladder(out, reports[0]) : print_cpu_ladder(out, reports[0]);
+  }
+  for (const MatrixReport& report : reports) {
+    const bool several = reports.size() > 1;
+    print_choices(out, report, several ? short_name(report) : "this matrix");
+    print_failures(out, report, true, several ? "on " + short_name(report) : "");
+  }
 }
 
 void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
@@ -513,7 +608,7 @@ void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, 
               : "\nEstimated microseconds; for kernels that run on the CPU, its GFLOP/s:\n");
   std::vector<std::string> header{"step", "kernel"};
   for (const MatrixReport& report : reports) {
-    header.push_back(report.source.name.substr(0, report.source.name.find(',')));
+    header.push_back(short_name(report));
   }
   Table table(header);
   for (std::size_t k = 0; k < reports.front().records.size(); ++k) {

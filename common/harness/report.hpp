@@ -50,9 +50,10 @@ void print_matrix(std::ostream& out, const MatrixSource& source, Index rows, Ind
 // then with setup, preprocess, quartiles, GB/s and break-even, too.
 void print_report(std::ostream& out, const MatrixReport& report, bool gpu, bool wide = false);
 
-// A screen for a first look: a bar per kernel, on a GPU of its share of the copy bandwidth, on the
-// CPU backend of the time estimated; and what went wrong, if anything did.
-void print_ladder(std::ostream& out, const MatrixReport& report, bool gpu);
+// A screen for a first look: a line per kernel, and what went wrong, if anything did. On a GPU the
+// share of the copy bandwidth, on the CPU backend the time estimated: of one matrix as a bar, of
+// several side by side.
+void print_ladder(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu);
 
 // One line per kernel over several matrices, the figure that tells the steps apart: on a GPU
 // GFLOP/s, on the CPU backend the time estimated for the (first) GPU.

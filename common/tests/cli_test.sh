@@ -43,6 +43,10 @@ expect 'a ladder' 0 "^02 +csr_scalar .* $rung\$" "$spmv" -m stencil2d:20x20 --la
 holds 'a ladder fits on a screen' awk 'length > 110 { exit 1 } END { exit NR > 36 }' "$scratch/out"
 holds 'a ladder says that it was verified' grep -q '^Verified against sums in long double: all [0-9]* results\.$' "$scratch/out"
 holds 'a ladder says what kernels chose' grep -q '^Chosen for this matrix: csr_vector: 2 lanes per row' "$scratch/out"
+expect 'a ladder of two matrices' 0 '^ +diagonal:9 +powerlaw:900x900$' "$spmv" -m diagonal:9 -m powerlaw:900x900 -m diagonal:2 --ladder
+holds 'side by side' grep -qE "^02 +csr_scalar .* ($([ $backend = cpu ] && echo '(launches|longest row) +[0-9.]+' || echo '[0-9]+%').*){2}\$" "$scratch/out"
+holds 'fits on a screen, too' awk 'length > 110 { exit 1 } END { exit NR > 36 }' "$scratch/out"
+holds 'and says what failed where' grep -q '^cds on powerlaw:900x900: ' "$scratch/out"
 if [ $backend = cpu ]; then
   expect 'an estimate with its interval and limit' 0 '^02 +csr_scalar +[0-9.]+ \([0-9.]+ to [0-9.]+\) +launches ' \
     "$spmv" -m stencil2d:20x20 -k 'csr_*'
