@@ -36,8 +36,8 @@ holds 'one header compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings -I"$scra
 holds 'a header that cannot be written' bash -c "! python3 '$here/amalgamate.py' '$scratch/none/one_pass.cuh' 2>'$scratch/error'"
 holds 'is an error in one line' test "$(grep -c "^error: $scratch/none/one_pass.cuh: " "$scratch/error")$(wc -l <"$scratch/error")" = 11
 
-holds 'the example beside cuSPARSE compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings \
-  "$here/example/beside_cusparse.cu" -o "$scratch/beside" -lcusparse
+holds 'the example with several vectors compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings \
+  "$here/example/several_vectors.cu" -o "$scratch/several" -lcusparse
 
 if command -v cmake >/dev/null; then
   # project NAME HOW-IT-IS-FOUND CMAKE-OPTION...: configures and builds with the target.
