@@ -547,6 +547,129 @@ def storage(found, title):
     return picture
 
 
+# --- Single steps ---------------------------------------------------------------------------------
+
+
+def csr_arrays(trace, title, row=1):
+    """A small matrix, the arrays of CSR, and which elements of x a row gathers: from the loads of its thread."""
+    gathered = [r[1][r[0].index(row)] // r[4] for r in accesses(trace, "x") if row in r[0]]
+    offsets, columns = trace["matrix"]["row_offsets"], trace["matrix"]["column_indices"]
+    rows, nonzeros = trace["matrix"]["rows"], len(columns)
+    hue = lambda r: colour(r * 31 / (rows - 1))  # noqa: E731
+    row_of = [r for r in range(rows) for _ in range(offsets[r], offsets[r + 1])]
+    picture = Picture(title, f"{trace['matrix']['name']}: {rows} rows and {nonzeros} nonzeros. row_offsets {offsets}. column_indices {columns}. "
+                      f"Row {row} has nonzeros {offsets[row]} to {offsets[row + 1] - 1} and reads elements {gathered} of x.")  # fmt: skip
+    picture.text(10, 20, title, "ink title")
+    side, top, left, cell = 26, 62, 42, 27
+    for r in range(rows):
+        picture.text(left - 8, top + r * side + 17, f"row {r}", "soft small", "end")
+        picture.text(left + r * side + 12, top - 6, r, "soft small", "middle")
+        for c in range(trace["matrix"]["columns"]):
+            k = next((k for k in range(offsets[r], offsets[r + 1]) if columns[k] == c), None)
+            picture.rect(left + c * side, top + r * side, side - 2, side - 2, **({"class_": "quiet"} if k is None else {"fill": hue(r)}))
+            if k is not None:
+                picture.text(left + c * side + 12, top + r * side + 16, k, "p small", "middle")
+    picture.text(left, top + rows * side + 14, "k, the number of a nonzero", "soft small")
+    x0 = 320
+    place = lambda k: x0 + k * cell  # noqa: E731
+
+    def strip(y, name, elements, fills):
+        picture.text(x0 - 10, y + 15, name, "ink mono", "end")
+        for k, (element, fill) in enumerate(zip(elements, fills)):
+            picture.rect(place(k), y, cell - 2, 22, **({"fill": fill} if fill else {"class_": "box"}))
+            picture.text(place(k) + cell / 2 - 1, y + 15, element, "p small" if fill else "ink small", "middle")
+
+    begin, end = offsets[row], offsets[row + 1]
+    for offset in (row, row + 1):
+        picture.line(place(offset) + cell / 2, 80, place(offsets[offset]), 112, class_="rule", stroke_width="1.5")
+    strip(58, "row_offsets", offsets, [hue(r) if r in (row, row + 1) else None for r in range(rows + 1)])
+    strip(112, "column_indices", columns, map(hue, row_of))
+    strip(138, "values", [f"v{k}" for k in range(nonzeros)], map(hue, row_of))
+    for k, element in zip(range(begin, end), gathered):
+        picture.line(place(k) + cell / 2, 160, place(element) + cell / 2, 196, stroke=hue(row), stroke_width="1.5")
+    strip(196, "x", [f"x{c}" for c in range(trace["matrix"]["columns"])], [hue(row) if c in gathered else None for c in range(trace["matrix"]["columns"])])
+    picture.text(x0, 244, f"Row {row}: nonzeros {begin} to {end - 1}, which are side by side, and x{', x'.join(map(str, gathered))}, which are where the matrix says.", "soft small")
+    return picture
+
+
+def adaptive_blocks(trace, title):
+    """Which nonzeros each block of csr_adaptive reads, and whether their products go through shared memory."""
+    nonzeros, offsets = trace["matrix"]["nonzeros"], trace["matrix"]["row_offsets"]
+    spans, parts, block = {}, set(), (0, 0)
+    for event in trace["events"]:
+        if event[0] in ("launch", "block"):
+            block = (event[1], 0) if event[0] == "launch" else (block[0], event[1])
+        elif event[0] in traces.ACCESSES and block[0] == 0:
+            instruction = trace["instructions"][event[1]]
+            name = trace["arrays"][instruction["array"]]["name"]
+            if name == "partial_sums":
+                parts.add(block[1])
+            if name == "values":
+                file, line = trace["places"][instruction["place"]]
+                kind = "stream" if "products[" in trace["sources"][file]["text"].splitlines()[line - 1] else "long"
+                found = [address // instruction["size"] for address in traces.addresses_of(event[3])]
+                low, high = spans.get((block[1], kind), (nonzeros, 0))
+                spans[block[1], kind] = min(low, *found), max(high, *found)
+    hues = {"stream": colour(3), "vector": colour(22), "shared": colour(31)}
+    texts = {"stream": "the short rows of a block: products in shared memory, then a few lanes per row",
+             "vector": "a row of more than 1,024 nonzeros: all threads of its block", "shared": "a row of more than 8,192: several blocks"}  # fmt: skip
+    picture = Picture(title, "")
+    picture.text(10, 20, title, "ink title")
+    left, top = 62, 48
+    scale = (WIDTH - left - 12) / nonzeros
+    for begin in offsets:
+        picture.line(left + begin * scale, top - 12, left + begin * scale, top - 4, class_="rule", stroke_width="0.6")
+    picture.text(left - 8, top - 4, "rows", "soft small", "end")
+    counts, y = defaultdict(int), top
+    for (number_, kind), (low, high) in sorted(spans.items(), key=lambda item: (item[0][0], item[1])):
+        kind = kind if kind == "stream" else "shared" if number_ in parts else "vector"
+        counts[kind] += 1
+        picture.rect(left + low * scale, y, max(1.5, (high + 1 - low) * scale), 9, fill=hues[kind])
+        picture.text(left - 8, y + 9, f"block {number_}", "soft small", "end")
+        y += 12
+    for kind, hue in hues.items():
+        picture.rect(left, y + 12, 10, 10, fill=hue)
+        picture.text(left + 16, y + 21, f"{kind}, {plural(counts[kind], 'time')}: {texts[kind]}", "ink small")
+        y += 18
+    picture.text(left, y + 24, f"To the right: the nonzeros, {nonzeros}, with a stroke where a row begins. {trace['matrix']['name']}.", "soft small")
+    picture.description = "; ".join(f"{counts[kind]} x {kind}: {texts[kind]}" for kind in hues)
+    return picture
+
+
+def chain(trace, title):
+    """A Markov chain's matrix: what dia_csr stores as diagonals, and what as CSR."""
+    offsets, columns, rows = trace["matrix"]["row_offsets"], trace["matrix"]["column_indices"], trace["matrix"]["rows"]
+    kept = sorted({value for r in accesses(trace, "offsets") for value in r[3]})
+    places = [(r, columns[k]) for r in range(rows) for k in range(offsets[r], offsets[r + 1])]
+    zeros = [(r, r + d) for d in kept for r in range(rows) if 0 <= r + d < rows and (r, r + d) not in set(places)]
+    rest = [(r, c) for r, c in places if c - r not in kept]
+    dense = len(places) - len(rest)
+    picture = Picture(title, "")
+    picture.text(10, 20, title, "ink title")
+    left, top, side = 20, 36, 380
+    cell = side / rows
+    picture.rect(left, top, side, side, class_="edge")
+    groups = ((colour(3), [p for p in places if p[1] - p[0] in kept]), ("#e9a9a4", zeros), (colour(25), rest))
+    for hue, squares in groups:
+        path = "".join(f"M{number(left + c * cell)} {number(top + (r + 0.5) * cell)}h{number(cell)}" for r, c in squares)
+        picture.add("path", d=path, stroke=hue, stroke_width=f"{cell:.2f}")
+    csr = 12 * len(places) + 4 * (rows + 1) + 16 * rows
+    lines = [(groups[0][0], f"{dense} nonzeros on {plural(len(kept), 'diagonal')} that are stored whole:"),
+             (None, "8 bytes each, and no column"), (groups[1][0], f"{plural(len(zeros), 'zero')} stored with them"),
+             (groups[2][0], f"{len(rest)} nonzeros on other diagonals, stored as CSR:"), (None, "8 bytes, and 2 for the distance from the main diagonal")]  # fmt: skip
+    for i, (hue, text) in enumerate(lines):
+        if hue:
+            picture.rect(left + side + 30, top + 62 + i * 24, 11, 11, fill=hue)
+        picture.text(left + side + 50, top + 72 + i * 24, text, "ink" if hue else "soft")
+    picture.text(left + side + 30, top + 30, f"{trace['matrix']['name']}: {rows} states, {len(places)} nonzeros", "ink")
+    picture.text(left + side + 30, top + 210, f"A product needs {trace['compulsory_bytes']:.0f} bytes, in CSR {csr}.", "ink")
+    picture.text(left + side + 30, top + 246, "Row r, column c: from state c the chain moves to state r.", "soft small")
+    picture.text(left + side + 30, top + 262, "Most moves are the same few steps in the numbering of the states.", "soft small")
+    picture.height = top + side
+    picture.description = f"{dense} nonzeros on {plural(len(kept), 'diagonal')}, {len(zeros)} zeros with them, {len(rest)} elsewhere."
+    return picture
+
+
 # --- Several GPUs -----------------------------------------------------------------------------------
 
 
@@ -909,6 +1032,7 @@ def pictures():
         "primer_latency": ([(STENCIL, "csr_scalar")], lambda t: hidden_latency(t, "While one warp waits, others make their requests")),
         "primer_roofline": ([(STENCIL, "csr_scalar"), (STENCIL, "csr_vector_4")],
                             lambda *t: roofline(*t, "The roofline: what memory and arithmetic allow")),
+        "01_csr": ([("stencil2d:3x2", "csr_scalar")], lambda t: csr_arrays(t, "CSR: three arrays, and what one row of the product reads")),
         "02_lanes": ([(STENCIL, "csr_scalar")], lambda t: lanes_over_sectors(t, "csr_scalar: each lane walks a row of its own")),
         "03_lanes": ([(STENCIL, "csr_vector_4")], lambda t: lanes_over_sectors(t, "csr_vector_4: four neighbouring lanes share a row", 2)),
         "03_shuffle_tree": ([("fem:20,block=3", "csr_vector_8")], lambda t: shuffle_tree(t, "csr_vector_8: eight partial sums become one in three rounds")),
@@ -918,6 +1042,8 @@ def pictures():
         "05_carries": ([("stencil2d:24x24", "segscan_shuffle")], lambda t: carries(t, "segscan_shuffle: carries between the warps of a block")),
         "06_two_kernels": ([(STENCIL, "pcsr")], lambda t: two_kernels(t, "pcsr: products first, sums later")),
         "06_banks": ([("dense:32x32", "pcsr")], lambda t: banks(t, "pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks")),
+        "06_adaptive": ([("powerlaw:200x40000,nnz=24000,max_row=9500", "csr_adaptive")],
+                        lambda t: adaptive_blocks(t, "csr_adaptive: the nonzeros of each block, and how it adds them up")),
         "06_tiles": ([("powerlaw:300x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass")],
                       lambda t: tiles(t, "pcsr_one_pass: the tiles of the warps on the path through rows and nonzeros")),
         "07_timeline": ([("powerlaw:640x640,nnz=6400", "lightspmv_warp", "turns")], lambda t: timeline(t, "lightspmv_warp: rows go to the warps that are free")),
@@ -925,6 +1051,7 @@ def pictures():
         "08_formats": ([(UNEVEN, "csr"), (UNEVEN, "ell"), (UNEVEN, "sell"), (UNEVEN, "dia")],
                        lambda c, *t: storage([(c, "column_indices", ()), *((u, "columns", ("~",)) for u in t[:2]), (t[2], "values", (0,))],
                                              "What formats store of the same matrix")),
+        "08_chain": ([("wlan:C=8,m=1,W=2", "dia_csr")], lambda t: chain(t, "dia_csr: what it stores of a Markov chain")),
         "09_diagonals": ([("stencil2d:16x2,dof=3", "cds_b1"), ("stencil2d:16x2,dof=3", "cds")],
                          lambda *t: storage([(u, "values", (0,)) for u in t], "Diagonals store zeros that diagonals of blocks do not")),
         "10_steps": ([("stencil2d:8x8", "packed", "forward", STEPS), ("stencil2d:8x8", "minimal", "forward", STEPS)],
