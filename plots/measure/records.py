@@ -246,6 +246,7 @@ class Data:
         self.times = {identity(row): row for row in rows_of(self.frame)}
         self.counters = {identity(row): row for row in rows_of(frame(files_in(results / COUNTERS)))}
         self.multigpu = rows_of(frame(files, "multigpu"))
+        self.alone = read(files_in(directory / "alone"))  # setup with nothing beside it
         self.shapes = current_looks(results / "matrices.jsonl")
         self.refused = {identity(line) for file in files for line in current_outcomes(file)}
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them

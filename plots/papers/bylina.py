@@ -31,9 +31,6 @@ def on(kernel):
     return "CPU, CSR" if kernel == "cpu" else kernel.upper()
 
 
-GPU_OF = {False: GPU, True: "Tesla's host"}
-
-
 def picture(number, table, keep, title):
     """GFLOP/s of the formats: ours in both precisions, and beside them those of the paper's times."""
 
@@ -51,15 +48,13 @@ def picture(number, table, keep, title):
             series = []
             for kernel in kernels:
                 records = [gaps.find(on(kernel), m, precision, patterns_of(kernel, data), kernel != "cpu") for m in names]
-                series.append((on(kernel), *([r and gflops(r, "warm", q) for r in records] for q in ("median", "upper", "lower"))))
-            if precision == "f32":
-                series += [(f"{GPU_OF[kernel == 'cpu']}: {on(kernel)}", [2e-9 * PRODUCTS * sizes[m] / float(theirs[m][kernel]) for m in names])
-                           for kernel in kernels]
-            style.dots_of(axes, data, names, series, COLOURS * 2)
-            axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision"
-                           + (f"; {GPU} and its CPU from the times of table {table}" if precision == "f32" else f"; of the {GPU} it is lost"), pad=30)
+                series.append(style.Series(
+                    on(kernel), *([r and gflops(r, "warm", q) for r in records] for q in ("median", "upper", "lower")),
+                    [2e-9 * PRODUCTS * sizes[m] / float(theirs[m][kernel]) for m in names] if precision == "f32" else []))
+            style.dots_of(axes, data, names, series, f"{GPU} and its host (table {table})", COLOURS)
+            axes.set_title(f"{data.device}, {style.PRECISIONS[precision]}" + (f"; of the {GPU} it is lost" if precision == "f64" else ""), pad=16)
             axes.set_ylabel("GFLOP/s")
-            style.legend_above(axes, 6)
+            style.legend_above(axes, 10)
         said = [f"{w['value']} GFLOP/s ({w['words']})" for w in published("bylina_2011_text").where(
             figure=str(number), what="max_gflops", precision="f64")]
         if said:

@@ -59,7 +59,7 @@ def pcsr_over(rival):
 
     def ours(data):
         names = he_gao.matrices()
-        found = [he_gao.speedups(data, p, names, he_gao.RIVALS[rival]) for p in PRECISIONS]
+        found = [list(he_gao.speedups(data, p, names, he_gao.RIVALS[rival]).values()) for p in PRECISIONS]
         note = (f"medians {' and '.join(number(median(f)) for f in found if f)}; "
                 f"{max(map(len, found))} of the {len(names)} matrices")
         if max(map(len, found)) > 4:
@@ -266,16 +266,16 @@ CLAIMS = [
      "both stage products in shared memory; CSR-Adaptive needs no middle array, but one more array of block limits"),
     ("PCSR", "greatest share of the peak bandwidth", pcsr_bandwidth(), "he_gao_2016_figure5",
      "ours is a share of what a copy reaches, the paper's of the data sheet; the middle array streams, the gathers of x do not"),
-    ("PCSR", "mean efficiency of PCSR-II on 2 GPUs, no communication", pcsr_parallel(7), "he_gao_2016_figure7",
+    ("PCSR", "mean efficiency of PCSR-II on 2 GPUs, no communication", pcsr_parallel(7), "he_gao_2016_figures_7_to_10",
      "a product takes tens of microseconds now, and launching on every GPU and waiting for all is part of it"),
-    ("PCSR", "the same on 4 GPUs", pcsr_parallel(8), "he_gao_2016_figure8", "as above, with twice the launches"),
-    ("PCSR", "with communication, 2 GPUs", pcsr_parallel(9), "he_gao_2016_figure9",
+    ("PCSR", "the same on 4 GPUs", pcsr_parallel(8), "he_gao_2016_figures_7_to_10", "as above, with twice the launches"),
+    ("PCSR", "with communication, 2 GPUs", pcsr_parallel(9), "he_gao_2016_figures_7_to_10",
      "NVLink for PCI Express, but products have become faster by more than links have"),
-    ("PCSR", "with communication, 4 GPUs", pcsr_parallel(10), "he_gao_2016_figure10", "as above"),
-    ("PCSR", "PCSR-II against PCSR-I on 4 GPUs, no communication", pcsr_balance(8), "he_gao_2016_figure8",
+    ("PCSR", "with communication, 4 GPUs", pcsr_parallel(10), "he_gao_2016_figures_7_to_10", "as above"),
+    ("PCSR", "PCSR-II against PCSR-I on 4 GPUs, no communication", pcsr_balance(8), "he_gao_2016_figures_7_to_10",
      "where the mean row length is the same all over the matrix, both cut in nearly the same places, and which is ahead is "
      "noise; equal nonzeros balance the products of kernel 1 only, and leave a GPU with more rows for kernel 2 to add up"),
-    ("PCSR", "the same with communication", pcsr_balance(10), "he_gao_2016_figure10",
+    ("PCSR", "the same with communication", pcsr_balance(10), "he_gao_2016_figures_7_to_10",
      "a step waits for launches and copies far longer than the parts' products differ, so the order is not that of the balance"),
     ("LightSpMV", "warp level over vector level, f32 and f64", light_levels("lightspmv_vector"), "lightspmv_levels",
      "nvcc aggregates the atomics of the vector level within a warp, so that both fetch by one atomic per warp (step 07)"),

@@ -1,8 +1,6 @@
 """He and Gao 2016: PCSR on one GPU (figures 4 to 6, table 2) and on several (tables 3 to 6,
 figures 7 to 10)."""
 
-from statistics import mean
-
 import style
 from multigpu import efficiencies, labels, percent
 from records import STAND_IN, bandwidth, gflops, published, starred
@@ -41,18 +39,17 @@ def measured(data, gaps, names):
 
 
 def speedups(data, precision, names, patterns):
-    """PCSR over a rival on each matrix that both were measured on."""
-    both = [(data.fastest(m, precision, PCSR["PCSR"]), data.fastest(m, precision, patterns))
-            for m in names]
-    return [gflops(own) / gflops(rival) for own, rival in both if own and rival]
+    """{matrix: PCSR over a rival} where both were measured."""
+    both = {m: (data.fastest(m, precision, PCSR["PCSR"]), data.fastest(m, precision, patterns)) for m in names}
+    return {m: gflops(own) / gflops(rival) for m, (own, rival) in both.items() if own and rival}
 
 
 def series_of(data, gaps, names, precision, value, state="warm"):
-    """[(label, values, lower, upper)] of all algorithms; value(record, state, quartile)."""
+    """A Series of each algorithm; value(record, state, quartile)."""
     series = []
     for label, patterns in ALGORITHMS.items():
         records = [gaps.find(label, m, precision, patterns) for m in names]
-        series.append((label, *([r and value(r, state, quartile) for r in records] for quartile in ("median", "upper", "lower"))))
+        series.append(style.Series(label, *([r and value(r, state, quartile) for r in records] for quartile in ("median", "upper", "lower"))))
     return series
 
 
@@ -61,42 +58,30 @@ def rates_of_table3():
     return {row["matrix"]: 2e-6 * int(row["nonzeros"]) / float(row["one_gpu"]) for row in published("he_gao_2016_table3")}
 
 
-def mean_speedups(axes, data, names):
-    """The averages that the text gives of figure 4, beside ours."""
-    said = published("he_gao_2016_speedups")
-    series = []
-    for precision in ("f32", "f64"):
-        theirs = [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS]
-        own = [speedups(data, precision, names, patterns) for patterns in RIVALS.values()]
-        series.append((f"{GPU}, {precision}", theirs))
-        series.append((f"{data.device}, {precision}", [mean(s) if s else None for s in own]))
-    style.bars(axes, list(RIVALS), series, [style.SKY, style.ORANGE, style.BLUE, style.VERMILLION])
-    axes.axhline(1, color=style.BLACK, linewidth=0.7)
-    axes.set_ylabel("times as fast")
-    axes.set_title("Average speed-ups of PCSR", pad=16)
-    style.legend_above(axes, 4)
-
-
 def figure4(data, gaps):
-    """GFLOP/s of six algorithms in both precisions, and PCSR's average speed-ups."""
+    """GFLOP/s of seven algorithms in both precisions, and how many times as fast PCSR is."""
     gaps.remark(REMARK)
     every = measured(data, gaps, matrices())
-    names, theirs = data.in_order( every), rates_of_table3()
-    names += [m for m in theirs if m not in names]
+    theirs, said = rates_of_table3(), published("he_gao_2016_speedups")
+    names = data.in_order(every) + [m for m in theirs if m not in every]
     figure = style.new_figure(11, 10.5, f"{PAPER}, figure 4: performance of all algorithms")
-    grid = figure.add_gridspec(3, 1, height_ratios=(0.7, 1, 1))
-    mean_speedups(figure.add_subplot(grid[0]), data, every)
-    for row, precision in enumerate(("f32", "f64"), 1):
-        axes = figure.add_subplot(grid[row])
-        shown = series_of(data, gaps, every and names, precision, gflops) if every else []
+    grid = figure.add_gridspec(3, 2, height_ratios=(0.8, 1, 1))
+    for row, precision in enumerate(("f32", "f64")):
+        axes = figure.add_subplot(grid[0, row])
+        style.ratios(axes, data, {rival: speedups(data, precision, every, patterns) for rival, patterns in RIVALS.items()}, GPU,
+                     [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
+        axes.set_title(f"PCSR against the others, {style.PRECISIONS[precision]}", pad=28)
+        style.legend_above(axes, 2)
+        axes = figure.add_subplot(grid[1 + row, :])
+        series = series_of(data, gaps, names, precision, gflops)
         if precision == "f64":
-            shown = [*shown, (f"{GPU}: PCSR (table 3)", [theirs.get(m) for m in names])]
-        style.dots_of(axes, data, names, shown, COLOURS + [style.BLACK] if every else [style.BLACK])
+            series = [one._replace(theirs=[theirs.get(m) for m in names]) if one.label == "PCSR" else one for one in series]
+        style.dots_of(axes, data, names, series, f"{GPU}: PCSR (table 3)", COLOURS)
         axes.set_ylabel("GFLOP/s")
-        axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=16)
-        style.legend_above(axes, 9)
-    gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision. " + WARM
-                + f" Averages: of {len(every)} matrices.")
+        axes.set_title(f"{data.device}, {style.PRECISIONS[precision]}", pad=28)
+        style.legend_above(axes, 5)
+    gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups. "
+                + WARM)
     return figure
 
 
@@ -119,13 +104,14 @@ def figure5(data, gaps):
         series = series_of(data, gaps, names, precision, lambda record, state, quartile: 100 * bandwidth(
             record, state=state, quartile=quartile) / record["copy_gb_per_s"], "cold")
         if names:
-            style.dots_of(axes, data, names, series, COLOURS)
+            style.dots_of(axes, data, names, series, colours=COLOURS)
         share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
         axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--",
                      label=f"{GPU}: greatest of PCSR, {share:.0f}% of its 144 GB/s, more than {most:.0f} GB/s")
+        axes.axhline(100, color=style.BLACK, linewidth=0.8)
         axes.set_ylabel("% of the bandwidth of a copy")
-        axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=30)
-        style.legend_above(axes, 5)
+        axes.set_title(f"{data.device}, {style.PRECISIONS[precision]}, cold L2", pad=30)
+        style.legend_above(axes, 6)
     if names:
         gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
                     "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
@@ -172,44 +158,35 @@ def figure6(data, gaps):
 PARALLEL = {7: (3, 2, False), 8: (4, 4, False), 9: (5, 2, True), 10: (6, 4, True)}
 
 
-def parallel_figure(number):
-    table, gpus, exchange = PARALLEL[number]
-    words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
-
-    def draw(data, gaps):
-        rows = published(f"he_gao_2016_table{table}")
+def parallel_figure(data, gaps):
+    """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
+    figure = style.new_figure(12.5, 7.2, f"{PAPER}, figures 7 to 10: parallel efficiency in double precision")
+    missing, panels = {}, figure.subplots(2, 2, sharex=True, sharey=True)
+    for axes, (number, (table, gpus, exchange)) in zip(panels.flat, PARALLEL.items()):
+        theirs = {row["matrix"]: row for row in published(f"he_gao_2016_table{table}")}
         own, best = (efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True))
-        order = [row["matrix"] for row in rows]
-        names = labels({**best, **own}, order)
-        names.update({matrix: matrix for matrix in order if matrix not in names})
-        figure = style.new_figure(11, 4.4, f"{PAPER}, figure {number}: parallel efficiency {words}")
-        axes = figure.subplots()
-        theirs = {row["matrix"]: row for row in rows}
-        series = [(f"{gpus} Tesla C2050, PCSR-{way} (table {table})", [float(theirs[m][f"efficiency_{way}"]) if m in theirs else None for m in names])
-                  for way in ("I", "II")]
-        series = [(label.replace(f"{gpus} Tesla", "Tesla", 1), values) for label, values in series]
-        for found, label in ((own, "PCSR-{}"), (best, "our fastest, as PCSR-{}")):
-            series += [(f"{data.device}, {label.format(way)}", [percent(found[m, way]) if (m, way) in found else None for m in names])
-                       for way in ("I", "II")]
-        style.dots(axes, list(names.values()), series, {i for i, name in enumerate(names.values()) if name.endswith("*")},
-                   [style.SKY, style.BLUE, style.ORANGE, style.VERMILLION, style.GREEN, style.PURPLE])
-        axes.set_title(f"{gpus} GPUs, double precision", pad=30)
-        if any(name.endswith("*") for name in names.values()):
-            gaps.remark(STAND_IN)
-        if missing := [name for matrix, name in names.items() if matrix in theirs and (matrix, "I") not in own and (matrix, "II") not in own]:
-            gaps.remark(f"Of the paper's kernel on {gpus} {data.device} there is nothing yet on {style.listed(missing, 20)}; `make bench SET=published`.")
-        if any(percent(record) > 100 for record in [*own.values(), *best.values()]):
-            gaps.remark("Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it.")
+        names = [row["matrix"] for row in published("he_gao_2016_table3")]
+        sources = {matrix: record["source"] for (matrix, _), record in {**best, **own}.items()}
+        series = [style.Series(label.format(way), [percent(found[m, way]) if (m, way) in found else None for m in names],
+                               theirs=[float(theirs[m][f"efficiency_{way}"]) for m in names] if found is own else [])
+                  for found, label in ((own, "PCSR-{}"), (best, "our fastest, cut as PCSR-{}")) for way in ("I", "II")]
+        style.dots(axes, [starred(m, sources.get(m)) for m in names], series, [sources.get(m, "file") for m in names], "2 or 4 Tesla C2050",
+                   [style.SKY, style.BLUE, style.ORANGE, style.VERMILLION], log=False)
+        axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication")
         axes.axhline(100, color=style.BLACK, linewidth=0.7)
+        axes.set_ylim(bottom=0)
+        if "stand-in" in sources.values():
+            gaps.remark(STAND_IN)
+        missing[gpus] = sorted({m for m in names if (m, "I") not in own and (m, "II") not in own} | set(missing.get(gpus, ())))
+    for axes in panels[:, 0]:
         axes.set_ylabel("time on one / (GPUs x time), %")
-        style.legend_above(axes, 4)
-        kernels = sorted({record["kernel"] for record in own.values()})
-        gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
-                    + (f" Ours: kernel {' and '.join(kernels)}." if kernels else ""))
-        return figure
-
-    draw.__doc__ = f"Parallel efficiency of PCSR-I and PCSR-II {words}."
-    return draw
+    style.legend_below_title(figure, *panels[0, 0].get_legend_handles_labels())
+    for gpus, names in missing.items():
+        if names:
+            gaps.remark(f"Of the paper's kernel on {gpus} {data.device} there is nothing yet on {style.listed(names, 20)}; `make bench SET=published`.")
+    gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU. Marks: kernel pcsr, and the fastest kernel and exchange here. "
+                "Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it.")
+    return figure
 
 
 def parallel_table(number):
@@ -253,6 +230,6 @@ def table2(data):
 
 
 FIGURES = {"he_gao_2016_figure4": figure4, "he_gao_2016_figure5": figure5, "he_gao_2016_figure6": figure6,
-           **{f"he_gao_2016_figure{n}": parallel_figure(n) for n in PARALLEL}}
+           "he_gao_2016_figures_7_to_10": parallel_figure}
 TABLES = {"he_gao_2016_figure4": figure4_table, "he_gao_2016_table2": table2,
           **{f"he_gao_2016_table{n}": parallel_table(n) for n in (3, 4, 5, 6)}}

@@ -1,7 +1,5 @@
 """Liu, Gonzalez-Dominguez and Schmidt, poster P5267: LightSpMV's table and its speed-up chart."""
 
-from statistics import mean
-
 import style
 from records import gflops, published
 from tables import Table, cell, looks_table
@@ -30,15 +28,16 @@ def chart(data, gaps):
     rows = {row["matrix"]: row for row in published("lightspmv_poster_table")}
     names = data.in_order(matrices())
     figure = style.new_figure(11.5, 8, f"{PAPER}: warp level and vector level")
-    colours = [style.SKY, style.GREY, style.BLUE, style.PURPLE, style.VERMILLION, style.GREEN]
+    colours = [style.BLUE, style.ORANGE, style.VERMILLION, style.GREEN]
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
-        series = [(f"{GPU}: {level}", [float(rows[m][f"{level}_{precision}"]) if m in rows else None for m in names]) for level in LEVELS]
+        series = []
         for label, patterns in {**LEVELS, INC: ["lightspmv_vector_inc"], "our best of step 07": OURS}.items():
             records = [gaps.find(label, m, precision, patterns) for m in names]
-            series.append((label, *([r and gflops(r, "warm", q) for r in records] for q in ("median", "upper", "lower"))))
-        style.dots_of(axes, data, names, series, colours)
+            series.append(style.Series(label, *([r and gflops(r, "warm", q) for r in records] for q in ("median", "upper", "lower")),
+                                       [float(rows[m][f"{label}_{precision}"]) if m in rows else None for m in names] if label in LEVELS else []))
+        style.dots_of(axes, data, names, series, GPU, colours)
         axes.set_ylabel("GFLOP/s")
-        axes.set_title(f"{data.device}, {'single' if precision == 'f32' else 'double'} precision", pad=16)
+        axes.set_title(f"{data.device}, {style.PRECISIONS[precision]}", pad=16)
         style.legend_above(axes)
     gaps.remark(f"{INC}: one atomic per vector, as the poster's GPUs executed the vector level; today's compiler aggregates them. "
                 "Warm: inputs in the L2 as far as they fit. Marks: medians, lines: their spread.")
@@ -55,19 +54,11 @@ def speedup_chart(data, gaps):
     figure = style.new_figure(11, 4.2, f"{PAPER}: speed-ups of the warp level")
     count = 0
     for axes, precision in zip(figure.subplots(1, 2, sharey=True), ("f32", "f64")):
-        theirs = {what: [said.value(rival=r, what=what, precision=precision) for r in RIVALS] for what in ("mean", "max")}
-        own = [speedups(data, precision, r) for r in RIVALS]
-        count = max(count, *map(len, own))
-        style.dots(axes, list(RIVALS), [(f"{GPU}: mean, up to the greatest", theirs["mean"], theirs["mean"], theirs["max"]),
-                                        (f"{data.device}: mean", [mean(of.values()) if of else None for of in own])], colours=[style.BLUE, style.VERMILLION])
-        for hollow, label in ((False, "each matrix"), (True, style.HOLLOW)):
-            each = [(at + 0.32, ratio) for at, of in enumerate(own) for m, ratio in of.items() if (data.source(m) == "stand-in") == hollow]
-            axes.plot([x for x, _ in each], [y for _, y in each], "o", color="white" if hollow else style.VERMILLION,
-                      markeredgecolor=style.VERMILLION, markersize=3.5, label=f"{data.device}: {label}")
-        axes.axhline(1, color=style.BLACK, linewidth=0.7)
-        axes.set_xlim(-0.5, len(RIVALS) - 0.4)
-        axes.set_title("single precision" if precision == "f32" else "double precision", pad=28)
-        axes.set_ylabel("times as fast")
+        means, greatest = ([said.value(rival=r, what=what, precision=precision) for r in RIVALS] for what in ("mean", "max"))
+        own = {rival: speedups(data, precision, rival) for rival in RIVALS}
+        count = max(count, *map(len, own.values()))
+        style.ratios(axes, data, own, GPU, means, greatest)
+        axes.set_title(style.PRECISIONS[precision], pad=28)
         style.legend_above(axes, 2)
     gaps.remark(f"The poster: 14 matrices, from its text; its charts are lost. Ours: {count} of them, warm. "
                 "CSR-Scalar: csr_scalar, CSR-Vector: csr_vector, cuSPARSE: its fastest CSR kernel.")

@@ -1,10 +1,10 @@
 """Figures that no paper has: roofline, ladder, coalescing, speed-up over cuSPARSE."""
 
 import math
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 
 import style
-from records import baseline_share, gflops, milliseconds, number, published, short, starred
+from records import baseline_share, gflops, identity, milliseconds, number, published, short, starred
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
@@ -28,46 +28,46 @@ def compared(record):
     return record["step"] > 0 or record["kernel"].startswith("cusparse_")
 
 
-def by_step(data, matrix, precision):
+def by_step(data, matrix, precision, state="warm"):
     """{step: fastest record}; 0 is cuSPARSE."""
     best = {}
     for record in data.of(matrix, precision):
-        if compared(record):
-            step = record["step"]
-            if step not in best or milliseconds(record) < milliseconds(best[step]):
-                best[step] = record
+        step = record["step"]
+        if compared(record) and (step not in best or milliseconds(record, state) < milliseconds(best[step], state)):
+            best[step] = record
     return dict(sorted(best.items(), key=lambda item: item[0] or 99))
 
 
 def roofline(data, gaps):
-    """GFLOP/s of the best kernel of each step over operations per byte, under the bandwidth of a copy."""
+    """GFLOP/s of the best kernel of each step over operations per byte, under the bandwidth of a copy, with a cold L2."""
     copies = [r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r]
     if not copies:
         gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
         return None
-    points = {}  # step -> precision -> (operations per byte, GFLOP/s)
+    points = {}  # step -> (precision, source) -> [(operations per byte, GFLOP/s)]
     for precision in ("f32", "f64"):
         for name in data.matrices:
-            for step, record in by_step(data, name, precision).items():
-                points.setdefault(step, {}).setdefault(precision, []).append(
-                    (2 * record["nnz"] / record["compulsory_bytes"], gflops(record)))
+            for step, record in by_step(data, name, precision, "cold").items():
+                points.setdefault(step, {}).setdefault((precision, record["source"]), []).append(
+                    (2 * record["nnz"] / record["compulsory_bytes"], gflops(record, "cold")))
     steps = sorted(points, key=lambda step: step or 99)
     columns = 3
     lines = math.ceil(len(steps) / columns)
-    figure = style.new_figure(10, 1 + 2.5 * lines, f"Roofline: the best kernel of each step on each matrix, {data.device}, warm")
-    xs = [x for of in points.values() for at in of.values() for x, _ in at]
-    edge = [min(xs) * 0.8, max(xs) * 1.25]
+    figure = style.new_figure(10, 1.2 + 2.4 * lines, f"Roofline: the best kernel of each step on each matrix, {data.device}, cold L2")
+    every = [at for of in points.values() for found in of.values() for at in found]
+    edge = [min(x for x, _ in every) * 0.8, max(x for x, _ in every) * 1.25]
+    floor = sorted(y for _, y in every)[len(every) // 50]  # the slowest 2% would take half of the axis
     panels = list(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat)
     for axes, step in zip(panels, steps):
-        for precision, marker in (("f32", "^"), ("f64", "o")):
-            at = points[step].get(precision, [])
-            axes.plot([x for x, _ in at], [y for _, y in at], marker, color=COLOURS.get(step, style.GREY), markersize=4,
-                      alpha=0.6, markeredgecolor="white", markeredgewidth=0.3,
-                      markerfacecolor=COLOURS.get(step, style.GREY) if precision == "f64" else "none", label=precision)
-            axes.lines[-1].set_markeredgecolor(COLOURS.get(step, style.GREY))
-        axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1,
-                  label=f"a copy: {max(copies):.0f} GB/s")
-        axes.set(xscale="log", yscale="log", title=STEPS[step])
+        for precision, colour in (("f32", style.ORANGE), ("f64", style.BLUE)):
+            for source, fill in style.FILLS.items():
+                at = points[step].get((precision, source), [])
+                axes.plot([x for x, _ in at], [max(y, floor) for _, y in at], "o", color=colour, fillstyle=fill, label=f"_{precision}",
+                          **{**style.MARK, "markersize": 3.5, "markeredgewidth": 0.6})
+            axes.plot([], [], "o", color=colour, label=precision)
+        axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1, label=f"a copy: {max(copies):.0f} GB/s")
+        style.source_legend(axes, [source for _, source in points[step]])
+        axes.set(xscale="log", yscale="log", title=STEPS[step], ylim=(0.8 * floor, None))
         axes.grid(True, which="major", axis="both")
         axes.set_xticks([tick for tick in (0.05, 0.1, 0.2, 0.5, 1) if edge[0] <= tick <= edge[1]])
         axes.set_xticks([], minor=True)
@@ -79,9 +79,10 @@ def roofline(data, gaps):
         axes.set_ylabel("GFLOP/s")
     for axes in panels[max(len(steps) - columns, 0):len(steps)]:
         axes.set_xlabel("operations per compulsory byte")
-    panels[0].legend(loc="lower right", fontsize=7)
-    gaps.remark("Compulsory bytes: the matrix in the kernel's format and x read once, y written once. "
-                "A matrix that fits in the L2 may lie above the line.")
+    style.legend_below_title(figure, *panels[0].get_legend_handles_labels())
+    slow = sum(y < floor for _, y in every)
+    gaps.remark("Compulsory bytes: the matrix in the kernel's format and x read once, y written once. The L2 is flushed before each "
+                f"product. On the lower edge: {slow} of {len(every)} below {floor:.1f} GFLOP/s." if slow else "")
     return figure
 
 
@@ -242,15 +243,15 @@ def speedup(data, gaps):
             for y, (group, of) in enumerate(groups.items()):
                 ratios = sorted(ratio for ratio, *_ in of.values())
                 # Dots beside each other are moved apart.
-                axes.plot(ratios, [y + 0.22 * (k % 3 - 1) for k in range(len(ratios))], "o", markersize=4, alpha=0.7,
+                axes.plot(ratios, [y + 0.22 * (k % 3 - 1) for k in range(len(ratios))], "o", markersize=4, alpha=0.7, label="_each",
                           color=[style.BLUE, style.ORANGE, style.GREEN, style.GREY][GROUPS.index(group)])
                 mean = geometric_mean(ratios)
                 axes.plot([mean, mean], [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
-                axes.annotate(f"{mean:.2f}", (mean, y - 0.42), ha="center", va="bottom", fontsize=9, fontweight="bold")
+                axes.text(0.99, y, f"{mean:.2f}", transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=9, fontweight="bold")
             axes.set_yticks(range(len(groups)))
             axes.set_yticklabels([f"{group} ({len(of)})" for group, of in groups.items()] if column == 0
                                  else [str(len(of)) for of in groups.values()], fontsize=9)
-            axes.set_ylim(len(groups) - 0.4, -0.8)
+            axes.set_ylim(len(groups) - 0.4, -0.6)
             axes.axvline(1, color=style.BLACK, linewidth=0.8)
             axes.set_xscale("log")
             axes.set_xticks([0.25, 0.5, 1, 2, 4])
@@ -261,7 +262,7 @@ def speedup(data, gaps):
             axes.set_title(f"{precision}: " + (f"one kernel, {FIXED}" if fixed else "the best of all, a choice of format"))
             if line == 1:
                 axes.set_xlabel("times as fast")
-    gaps.remark("A dot per matrix, the line their geometric mean; in parentheses how many. cuSPARSE: the fastest of CSR and "
+    gaps.remark("A dot per matrix; line and number: their geometric mean; in parentheses how many. cuSPARSE: the fastest of CSR and "
                 "COO algorithms, with and without preprocess, and of sliced ELL and block CSR where they were measured. "
                 "Every matrix: table of TABLES.md.")
     return figure
@@ -280,5 +281,80 @@ def speedup_table(data):
                  ["matrix", "group", f"{FIXED}: f32", "f64", "the best of all: f32", "f64"], rows, ["Warm."], words=2)
 
 
-FIGURES = {"roofline": roofline, "ladder": ladder, "coalescing": coalescing, "speedup": speedup}
+# --- All matrices at once --------------------------------------------------------------------------
+
+PROFILED = {"csr_scalar": ["csr_scalar"], "csr_vector": ["csr_vector"], "csr_adaptive": ["csr_adaptive"], "PCSR (pcsr_texture)": ["pcsr_texture"],
+            "pcsr_one_pass": ["pcsr_one_pass"], "LightSpMV (lightspmv_counters)": ["lightspmv_counters"], "hyb": ["hyb"], "sell": ["sell"],
+            "cuSPARSE's best CSR": ["cusparse_csr_*", "cusparse_spmvop_*"]}
+
+
+def profile(data, gaps):
+    """The share of matrices on which a kernel takes at most so many times as long as the fastest kernel there."""
+    every = {source: {} for source in style.FILLS}
+    for name in data.matrices:
+        times = {label: record and milliseconds(record) for label, patterns in PROFILED.items()
+                 for record in [data.fastest(name, "f64", patterns)]}
+        if sum(map(bool, times.values())) > len(PROFILED) // 2:
+            every[data.source(name)][name] = times
+    every = {source: of for source, of in every.items() if of}
+    if not every:
+        gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
+        return None
+    figure = style.new_figure(11, 4, f"Performance profile: nine kernels on all matrices, {data.device}, f64, warm")
+    limit = 10
+    for axes, (source, of) in zip(figure.subplots(1, len(every), sharey=True, squeeze=False)[0], every.items()):
+        for label, colour in zip(PROFILED, style.CYCLE):
+            factors = sorted(times[label] / min(filter(None, times.values())) for times in of.values() if times[label])
+            at = [factor for factor in factors if factor <= limit]
+            axes.step([1, *at, limit], [0, *(100 * (k + 1) / len(of) for k in range(len(at))), 100 * len(at) / len(of)], where="post",
+                      color=colour, linewidth=1.4, label=label)
+        axes.set(xscale="log", xlim=(1, limit), ylim=(0, 101), title=f"{style.SOURCES[source]}: {len(of)}",
+                 xlabel="times as long as the fastest of these")
+        style.logarithmic(axes.xaxis)
+    figure.axes[0].set_ylabel("% of the matrices")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    style.legend_below_title(figure, handles, labels)
+    gaps.remark("Where a curve starts: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
+                "Matrices that most of these were measured on.")
+    return figure
+
+
+PREPARED = ["csr_adaptive", "pcsr_one_pass", "cusparse_csr_alg1_pre", "cusparse_csr_alg2_pre", "cusparse_sell_32", "hyb", "ell", "sell",
+            "sell_sorted", "dia", "cds"]
+BASE = "csr_vector"
+
+
+def break_even(data, gaps):
+    """After how many products setup and preprocess of a format have paid off against csr_vector, on real files."""
+    alone = {identity(r): r for r in data.alone if r["source"] == "file"}
+    matrices = [m for m, _, k in alone if k == BASE]
+    if not matrices:
+        gaps.remark(f"Setup was not measured alone on {data.directory} yet: `make bench SET=setup` makes the records.")
+        return None
+    figure = style.new_figure(10, 4.4, f"Break-even: products after which a format has paid off against {BASE}, {data.device}, f64")
+    axes = figure.subplots()
+    for y, kernel in enumerate(PREPARED):
+        pairs = [(alone[m, "f64", kernel], alone[m, "f64", BASE]) for m in matrices if (m, "f64", kernel) in alone]
+        counts = sorted(products for own, base in pairs if (products := paid_off(own, base)))
+        axes.plot(counts, [y + 0.2 * (k % 3 - 1) for k in range(len(counts))], "o", color=style.BLUE, alpha=0.7, markersize=4, label="_each")
+        if counts:
+            axes.plot([median(counts)] * 2, [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
+        axes.text(1.01, y, f"{len(counts)} of {len(pairs)}; refused {len(matrices) - len(pairs)}", transform=axes.get_yaxis_transform(),
+                  va="center", fontsize=7.5)
+    axes.set(xscale="log", xlabel="products", ylim=(len(PREPARED) - 0.4, -0.6))
+    axes.set_yticks(range(len(PREPARED)), PREPARED)
+    axes.grid(True, axis="x")
+    axes.grid(False, axis="y")
+    gaps.remark("A dot per real file on which it pays off, the line their median; right: on how many files it pays off, of those it was "
+                "measured on, and how many it refused. Setup and preprocess measured with nothing beside them; those of csr_vector are none.")
+    return figure
+
+
+def paid_off(own, base):
+    """Products after which `own`, with its setup, took less time than `base` without; None: never."""
+    gain = milliseconds(base) - milliseconds(own)
+    return max(math.ceil((own["setup_ms"] + own["preprocess_ms"]) / gain), 1) if gain > 0 else None
+
+
+FIGURES = {"profile": profile, "break_even": break_even, "roofline": roofline, "ladder": ladder, "coalescing": coalescing, "speedup": speedup}
 TABLES = {"speedup": speedup_table}

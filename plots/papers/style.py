@@ -3,6 +3,8 @@
 import io
 import re
 from html import escape
+from statistics import fmean
+from typing import NamedTuple
 
 from record_format import write_whole
 from records import STAND_IN, code_note
@@ -13,6 +15,7 @@ YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79
 CYCLE = [BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GREY, BLACK]
 MARKERS = "osD^vP*Xd<>hp8"
 COMMAND = "make bench SET=full"
+PRECISIONS = {"f32": "single precision", "f64": "double precision"}
 
 LOOK = {
     "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 7.5,
@@ -107,57 +110,92 @@ def finish(figure, notes):
     return figure
 
 
-def bars(axes, groups, series, colours=None, width=0.84):
-    """Bars in groups. `series`: [(label, values)], where None is a bar that is not there."""
-    each = width / len(series)
-    for s, (label, values) in enumerate(series):
-        there = [i for i, value in enumerate(values) if value is not None]
-        if there:  # else a note below the figure says so
-            axes.bar([i - width / 2 + (s + 0.5) * each for i in there], [values[i] for i in there], each * 0.92, label=label,
-                     color=(colours or CYCLE)[s])
-    axes.set_xticks(range(len(groups)), groups)
-    if not axes.containers:
-        axes.text(0.5, 0.5, "not measured yet", ha="center", transform=axes.transAxes)
-    return axes
+# How a mark is filled says what was multiplied.
+FILLS = {"file": "full", "generated": "left", "stand-in": "none"}
+SOURCES = {"file": "real files", "generated": "generated", "stand-in": "stand-ins"}
+MARK = {"markersize": 5, "markeredgewidth": 0.9, "markerfacecoloralt": "white"}
 
 
-HOLLOW = "hollow: a stand-in"
+class Series(NamedTuple):
+    """Marks of one colour: a value of each group, None where there is none, its spread, and the paper's value."""
+
+    label: str
+    values: list
+    lower: list = ()
+    upper: list = ()
+    theirs: list = ()
 
 
-def dots(axes, groups, series, hollow=(), colours=None):
-    """Groups side by side with a mark per series, on a logarithmic axis: as many as bars have no room for. `series`: [(label,
-    values)] or [(label, values, lower, upper)], None where there is none. Marks of the groups `hollow` are hollow, but those
-    of a series whose label begins with "Tesla": the papers had the files."""
-    for s, (label, values, *more) in enumerate(series):
-        there = [i for i, value in enumerate(values) if value is not None]
-        if not there:
-            continue  # a note below the figure says so
+def logarithmic(axis):
+    """Ticks at 1, 2 and 5."""
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+
+
+def source_legend(axes, sources):
+    """What the fillings mean, where there are several."""
+    for source in [source for source in FILLS if source in sources and len(set(sources)) > 1]:
+        axes.plot([], [], "o", color=GREY, fillstyle=FILLS[source], label=SOURCES[source], **MARK)
+
+
+def dots(axes, groups, series, sources, theirs="", colours=None, log=True):
+    """Groups side by side with a mark per series, filled as `sources` of the groups say, and a dash of the same colour for the
+    paper's value; `theirs` names its device."""
+    for s, one in enumerate(series):
         colour, mark = (colours or CYCLE)[s], MARKERS[s % len(MARKERS)]
-        at = [i + 0.62 * ((s + 0.5) / len(series) - 0.5) for i in there]
-        if more:
-            errors = [[max(values[i] - more[0][i], 0) for i in there], [max(more[1][i] - values[i], 0) for i in there]]
-            axes.errorbar(at, [values[i] for i in there], errors, fmt="none", elinewidth=0.7, ecolor=colour, label="_")
-        axes.plot(at, [values[i] for i in there], mark, color=colour, markersize=4.5, label=label)
-        empty = [k for k, i in enumerate(there) if i in hollow and not label.startswith("Tesla")]
-        axes.plot([at[k] for k in empty], [values[there[k]] for k in empty], mark, color="white", markersize=3, markeredgewidth=0)
-    if hollow and axes.lines:
-        axes.plot([], [], "o", color="white", markeredgecolor=GREY, markersize=4.5, label=HOLLOW)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
+        at = [i + 0.7 * ((s + 0.5) / len(series) - 0.5) for i in range(len(groups))]
+        there = [i for i, value in enumerate(one.values) if value is not None]
+        if one.lower:
+            errors = [[max(one.values[i] - one.lower[i], 0) for i in there], [max(one.upper[i] - one.values[i], 0) for i in there]]
+            axes.errorbar([at[i] for i in there], [one.values[i] for i in there], errors, fmt="none", elinewidth=0.9, ecolor=colour, label="_")
+        for source, fill in FILLS.items():
+            of = [i for i in there if sources[i] == source]
+            axes.plot([at[i] for i in of], [one.values[i] for i in of], mark, color=colour, fillstyle=fill, label=f"_{one.label}", **MARK)
+        said = [i for i, value in enumerate(one.theirs) if value is not None]
+        axes.plot([at[i] for i in said], [one.theirs[i] for i in said], "_", color=colour, markersize=8, markeredgewidth=2.2,
+                  label=f"_{theirs}: {one.label}")
+        if there or said:
+            axes.plot([], [], mark, color=colour, label=one.label, **MARK)
+    if any(one.theirs for one in series):
+        axes.plot([], [], "_", color=GREY, markersize=8, markeredgewidth=2.2, label=theirs)
+    if log:
+        axes.set_yscale("log")
+        logarithmic(axes.yaxis)
     axes.set_xticks(range(len(groups)), groups, rotation=35, ha="right", rotation_mode="anchor")
     for border in range(1, len(groups)):
         axes.axvline(border - 0.5, color="#eeeeee", linewidth=0.6)
     axes.set_xlim(-0.5, max(len(groups), 5) - 0.5)
+    source_legend(axes, sources)
     if not axes.lines:
         axes.text(0.5, 0.5, "not measured yet", ha="center", transform=axes.transAxes)
     return axes
 
 
-def dots_of(axes, data, matrices, series, colours):
+def dots_of(axes, data, matrices, series, theirs="", colours=None):
     """dots() whose groups are matrices."""
-    hollow = {i for i, name in enumerate(matrices) if data.source(name) == "stand-in"}
-    return dots(axes, [data.label(name) for name in matrices], series, hollow, colours)
+    return dots(axes, [data.label(name) for name in matrices], series, [data.source(name) or "file" for name in matrices], theirs, colours)
+
+
+def ratios(axes, data, own, gpu, means, greatest=()):
+    """How many times as fast on each matrix: `own` is {rival: {matrix: ratio}}, with a mark per matrix and their arithmetic mean;
+    beside them the means of the paper, with lines up to its greatest ones."""
+    at, found = range(len(own)), list(own.values())
+    axes.errorbar([x - 0.25 for x in at], means, [[0] * len(means), [most - mean for mean, most in zip(means, greatest)] or [0] * len(means)],
+                  fmt="D", color=BLUE, markersize=5, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
+    for source, fill in FILLS.items():
+        each = [(x + 0.1 * (k % 4), ratio) for x, of in zip(at, found)
+                for k, ratio in enumerate(sorted(ratio for matrix, ratio in of.items() if data.source(matrix) == source))]
+        axes.plot([x for x, _ in each], [y for _, y in each], "o", color=VERMILLION, fillstyle=fill, label="_each", **{**MARK, "markersize": 3.5})
+    for x, of in zip(at, found):
+        if of:
+            axes.plot([x - 0.08, x + 0.4], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}: mean")
+    source_legend(axes, [data.source(matrix) for of in found for matrix in of])
+    axes.axhline(1, color=BLACK, linewidth=0.7)
+    axes.set_yscale("log")
+    logarithmic(axes.yaxis)
+    axes.set_xticks(at, own)
+    axes.set_xlim(-0.5, len(own) - 0.4)
+    axes.set_ylabel("times as fast")
 
 
 def legend_above(axes, columns=8):
@@ -172,7 +210,8 @@ def legend_below_title(figure, handles, labels):
     """A legend of the whole figure on a line of its own."""
     title = figure._suptitle
     title.set_text(title.get_text() + "\n")
-    y = 1 - 0.27 / figure.get_figheight()
+    title.set_linespacing(1.7)
+    y = 1 - 0.3 / figure.get_figheight()
     figure.legend(handles, labels, loc="upper left", bbox_to_anchor=(0.005, y), ncol=len(labels),
                   borderaxespad=0, columnspacing=1.5)
 

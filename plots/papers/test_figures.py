@@ -40,7 +40,8 @@ def timed(kernel, matrix, precision, nnz, **changes):
     step, form, warm = KERNELS[kernel]
     warm *= (1 if precision == "f64" else 0.7) * nnz / 5000
     return record(kernel, matrix, warm, step=step, format=form, precision=precision, nnz=nnz,
-                  source="stand-in" if matrix == "cant" else "file", warm_ms=quartiles(warm, 0.98, 1.03), **changes)
+                  source="stand-in" if matrix == "cant" else "file", warm_ms=quartiles(warm, 0.98, 1.03),
+                  cold_ms=quartiles(2 * warm, 0.98, 1.03), **changes)
 
 
 def on_host(kernel, matrix, precision):
@@ -90,6 +91,7 @@ def large_set(directory):
     record_format.append(directory / "GPU" / "a.jsonl", [
         json.dumps({"run": RUN_ID, "matrix": "rajat24", "precision": precision, "kernel": "hyb", "refused": "too wide"})
         for precision in ("f32", "f64")])
+    write(directory / "GPU" / "alone" / "setup.jsonl", [timed(kernel, "G3_circuit", "f64", 5000) for kernel in ("csr_vector", "ell", "csr_adaptive")])
     write(directory / COUNTERS / "c.jsonl", [counted(k, m) for m in ("one", "two") for k in KERNELS])
     (directory / "matrices.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [
         {"matrix": {"name": name, "source": "file", "rows": 4, "cols": 4, "nnz": 5}, "min_row": 1, "max_row": 2, "min_col": 1, "max_col": 2,
@@ -162,15 +164,14 @@ class Everywhere(Case):
     def test_refusals_and_stand_ins_are_named(self):
         figure, notes = self.draw("bylina_2011_figure10")
         self.assertIn("cant*", [text.get_text() for text in figure.axes[0].get_xticklabels()])
-        self.assertIn(style.HOLLOW, [text.get_text() for text in figure.axes[0].get_legend().get_texts()])
+        self.assertIn(style.SOURCES["stand-in"], [text.get_text() for text in figure.axes[0].get_legend().get_texts()])
         self.assertIn(STAND_IN, notes)
 
     def test_the_star_is_of_the_record_that_is_shown(self):
         # F1 is a file in the other records, and a stand-in on several GPUs.
-        figure, notes = self.draw("he_gao_2016_figure9")
-        names = [text.get_text() for text in figure.axes[0].get_xticklabels()]
-        self.assertEqual((names[0], names[-1], len(names)), ("F1*", "Freescale1", 16))
-        self.assertIn("rmat:scale=24", names)
+        figure, notes = self.draw("he_gao_2016_figures_7_to_10")
+        names = [text.get_text() for text in figure.axes[2].get_xticklabels()]
+        self.assertEqual((names[3], names[-1], len(names)), ("F1*", "Freescale1", 15))
         self.assertIn(STAND_IN, notes)
         table = he_gao.TABLES["he_gao_2016_table5"](self.sets["large"])
         self.assertEqual([row[0] for row in table.rows if row[0][:2] in ("F1", "ca", "rm")],
@@ -191,43 +192,52 @@ class Everywhere(Case):
 
 class Series(Case):
     def marks(self, name, panel):
-        """{series: values} of a panel of dots."""
-        axes = self.draw(name)[0].axes[panel]
-        return {line.get_label(): list(line.get_ydata()) for line in axes.get_lines() if not line.get_label().startswith("_")}
+        """{series: values} of a panel of dots, of all sources; and {"DEVICE: series": values} of the paper's."""
+        found = {}
+        for line in self.draw(name)[0].axes[panel].get_lines():
+            if line.get_label().startswith("_") and len(line.get_ydata()):
+                found.setdefault(line.get_label()[1:], []).extend(line.get_ydata())
+        return {label: values for label, values in found.items() if label and not label.startswith("child")}
 
     def test_pcsr_figure_4(self):
-        single, double = self.marks("he_gao_2016_figure4", 1), self.marks("he_gao_2016_figure4", 2)
-        self.assertEqual(set(double) - set(single), {"Tesla C2050: PCSR (table 3)"})
-        self.assertEqual(set(single) - {style.HOLLOW}, set(he_gao.ALGORITHMS))
+        single, double = self.marks("he_gao_2016_figure4", 1), self.marks("he_gao_2016_figure4", 3)
+        theirs = "Tesla C2050: PCSR (table 3): PCSR"
+        self.assertEqual(set(double) - set(single), {theirs})
+        self.assertEqual(set(single), set(he_gao.ALGORITHMS))
         self.assertEqual(len(single["PCSR in one pass (ours)"]), 26)
         self.assertEqual(len(single["HYBMV"]), 25)  # it refused rajat24
-        names = [text.get_text().rstrip("*") for text in self.draw("he_gao_2016_figure4")[0].axes[2].get_xticklabels()]
+        names = [text.get_text().rstrip("*") for text in self.draw("he_gao_2016_figure4")[0].axes[3].get_xticklabels()]
         first = self.sets["large"].times[names[0], "f64", "pcsr_one_pass"]
         self.assertAlmostEqual(double["PCSR in one pass (ours)"][0], gflops(first))
-        self.assertIn(2e-6 * 1647264 / 0.4444, double["Tesla C2050: PCSR (table 3)"])
+        self.assertIn(2e-6 * 1647264 / 0.4444, double[theirs])
         table = he_gao.TABLES["he_gao_2016_figure4"](self.sets["large"])
         self.assertEqual(len(table.rows), 2 * 26)
         hyb = {row[0]: row[table.columns.index("HYBMV")] for row in table.rows}
         self.assertEqual([name for name, rate in hyb.items() if rate == "—"], ["rajat24"])
-        means = self.series(self.draw("he_gao_2016_figure4")[0])["Average speed-ups of PCSR"]
-        self.assertEqual(means["Tesla C2050, f32"], [4.24, 2.18, 1.62, 1.22, 1.05])
-        self.assertAlmostEqual(means["Some GPU, f64"][0], 0.08 / 0.06)
+        panels = [self.draw("he_gao_2016_figure4")[0].axes[at] for at in (0, 2)]
+        self.assertEqual(list(panels[0].containers[0].lines[0].get_ydata()), [4.24, 2.18, 1.62, 1.22, 1.05])
+        self.assertAlmostEqual(self.means(panels[1])[0], 0.08 / 0.06)
+
+    def means(self, axes):
+        """Of each rival, from a panel of ratios."""
+        return [line.get_ydata()[0] for line in axes.get_lines() if line.get_color() == style.BLACK and line.get_linewidth() == 1.8]
 
     def test_pcsr_figure_5(self):
         for panel, share in ((0, "90% of its 144 GB/s, more than 128 GB/s"), (1, "75% of its 144 GB/s, more than 108 GB/s")):
             found = self.marks("he_gao_2016_figure5", panel)
-            self.assertEqual(set(found) - {style.HOLLOW}, {*he_gao.ALGORITHMS, f"Tesla C2050: greatest of PCSR, {share}"})
+            self.assertEqual(set(found), set(he_gao.ALGORITHMS))
+            self.assertIn(f"Tesla C2050: greatest of PCSR, {share}", [line.get_label() for line in self.draw("he_gao_2016_figure5")[0].axes[panel].get_lines()])
         first = self.sets["large"].times["epb2", "f64", "csr_scalar"]
         self.assertTrue(any(abs(value - 100e-6 * first["compulsory_bytes"] / first["cold_ms"] / 4000) < 1e-9 for value in found["CSR-scalar"]))
 
     def test_parallel_efficiency(self):
-        for figure, table in ((7, 3), (8, 4), (9, 5), (10, 6)):
-            found = self.marks(f"he_gao_2016_figure{figure}", 0)
-            gpus, cost = (2 if figure in (7, 9) else 4), (0 if figure < 9 else 0.05)
+        for panel, table in enumerate((3, 4, 5, 6)):
+            found = self.marks("he_gao_2016_figures_7_to_10", panel)
+            gpus, cost = (2, 4, 2, 4)[panel], (0, 0, 0.05, 0.05)[panel]
             for way, slow in (("I", 1.1), ("II", 1.05)):
-                self.assertEqual(len(found[f"Some GPU, PCSR-{way}"]), 2)
-                self.assertAlmostEqual(found[f"Some GPU, PCSR-{way}"][0], 100 / (slow + gpus * cost))
-                self.assertEqual(sorted(found[f"Tesla C2050, PCSR-{way} (table {table})"]),
+                self.assertEqual(len(found[f"PCSR-{way}"]), 1)  # F1: rmat is none of the paper's
+                self.assertAlmostEqual(found[f"PCSR-{way}"][0], 100 / (slow + gpus * cost))
+                self.assertEqual(sorted(found[f"2 or 4 Tesla C2050: PCSR-{way}"]),
                                  sorted(float(r[f"efficiency_{way}"]) for r in published(f"he_gao_2016_table{table}")))
 
     def test_markov(self):
@@ -235,17 +245,17 @@ class Series(Case):
             single, double = (self.marks(f"bylina_2011_figure{figure}", panel) for panel in (0, 1))
             for each, kernels in ((single, {"CPU, CSR", "COO", "CSR", "ELL", "HYB"}), (double, {"COO", "CSR", "ELL", "HYB"})):
                 self.assertLessEqual(kernels, set(each))
-                self.assertTrue(all(len(values) == count for label, values in each.items() if label != style.HOLLOW))
-        self.assertIn(2e-9 * 1000 * 2034917 / 0.316862, self.marks("bylina_2011_figure10", 0)["Tesla C2050: HYB"])
+                self.assertTrue(all(len(values) == count for values in each.values()))
+        self.assertIn(2e-9 * 1000 * 2034917 / 0.316862, self.marks("bylina_2011_figure10", 0)["Tesla C2050 and its host (table 4): HYB"])
 
     def test_lightspmv(self):
         found = self.marks("lightspmv_levels", 0)
         self.assertLess({14.7, 11.4}, set(found["Tesla K40c: warp"]))
         self.assertEqual(len(found["warp"]), 14)
-        found = self.marks("lightspmv_speedups", 1)
-        self.assertAlmostEqual(found["Some GPU: mean"][0], 0.08 / 0.07)
-        self.assertEqual(found["Tesla K40c: mean, up to the greatest"], [8.73, 1.7, 1.32])
-        self.assertEqual(len(found["Some GPU: each matrix"]) + len(found["Some GPU: hollow: a stand-in"]), 3 * 14)
+        axes = self.draw("lightspmv_speedups")[0].axes[1]
+        self.assertAlmostEqual(self.means(axes)[0], 0.08 / 0.07)
+        self.assertEqual(list(axes.containers[0].lines[0].get_ydata()), [8.73, 1.7, 1.32])
+        self.assertEqual(len(self.marks("lightspmv_speedups", 1)["each"]), 3 * 14)
 
     def test_cds(self):
         for name in ("godwin_2012_figure7", "godwin_2012_figure8"):
@@ -261,7 +271,8 @@ class Series(Case):
     def test_ours(self):
         found = self.series(self.draw("roofline")[0])
         self.assertEqual(set(found), {ours.STEPS[s].split(",")[0] for s in (0, 2, 3, 4, 5, 6, 7, 8, 9)})
-        self.assertEqual(set(found["06 PCSR"]), {"f32", "f64", "a copy: 4000 GB/s"})
+        self.assertEqual(set(found["06 PCSR"]), {"f32", "f64", "a copy: 4000 GB/s", "real files", "stand-ins"})
+        self.assertEqual(len(self.marks("roofline", 0)["f64"]), len(self.sets["large"].matrices))
         figure, _ = self.draw("ladder")
         self.assertEqual([t.get_text() for t in figure.axes[0].get_xticklabels()],
                          ["CSR scalar", "CSR vector", "atomic COO", "segm. scan", "PCSR", "LightSpMV", "ELL … SELL", "CDS", "cuSPARSE"])
@@ -278,6 +289,16 @@ class Series(Case):
         means = [text.get_text() for text in figure.axes[3].texts]
         self.assertEqual(means, ["3.40", "3.40"])  # f64: cds against csr_alg1_pre
         self.assertEqual([text.get_text() for text in figure.axes[2].texts], ["1.36", "1.36"])  # pcsr_one_pass
+
+        # Every kernel takes the same multiple of the fastest on all matrices.
+        found = self.series(self.draw("profile")[0])
+        self.assertEqual({label: of[-1] for label, of in found["stand-ins: 1"].items()},
+                         {label: 100 if patterns != ["lightspmv_counters"] else 0 for label, patterns in ours.PROFILED.items()})
+        figure, _ = self.draw("break_even")
+        ell = next(line for line in figure.axes[0].get_lines() if len(line.get_ydata()) and abs(line.get_ydata()[0] - ours.PREPARED.index("ell")) < 0.3)
+        self.assertEqual(list(ell.get_xdata()), [1.5 / 0.02])
+        self.assertIn("1 of 1; refused 0", [text.get_text() for text in figure.axes[0].texts])
+        self.assertIsNone(ours.paid_off(self.sets["large"].times["cage14", "f64", "csr_scalar"], self.sets["large"].times["cage14", "f64", "ell"]))
 
     def test_tables(self):
         for which in self.sets:
@@ -391,7 +412,7 @@ class CommandLine(unittest.TestCase):
     def test_a_name_that_is_not_there(self):
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.assertEqual(figures.main(["no such figure"]), 2)
-        self.assertIn("no figure is called no such figure; there are roofline", said.getvalue())
+        self.assertIn("no figure is called no such figure; there are profile", said.getvalue())
 
 
 if __name__ == "__main__":
