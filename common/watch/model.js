@@ -4,6 +4,7 @@
 "use strict";
 
 const SECTOR = 32, LINE = 128, LANES = 32, BANKS = 32, BANK_BYTES = 4;
+const MULTIPROCESSORS = 132;  // of an H200
 const ACCESSES = new Set(["load", "store", "atomic"]);
 
 function lanesOf(mask) {
@@ -68,7 +69,7 @@ class Run {
     this.parts = trace.parts || [];  // of each GPU, where several share the matrix
     this.failed = trace.events.some(event => event[0] === "failure");
     this.arrays = trace.arrays.map(array => ({...array, element: 8, float: false}));
-    this.instructions = trace.instructions.map(instruction => this.readSource(instruction));
+    this.instructions = trace.instructions.map((instruction, number) => ({...this.readSource(instruction), number}));
     this.instructions.forEach(i => {
       if (i.array !== undefined) this.arrays[i.array].element = Math.min(this.arrays[i.array].element, i.size);
     });
@@ -79,6 +80,7 @@ class Run {
     this.decode();
     this.findNonzeros();
     this.findKinds();
+    this.layOut();
   }
 
   source(place) {
@@ -101,7 +103,7 @@ class Run {
       array.fetches = [];  // of a counter: {m, element, warp, before, after}
     });
     const sums = ["requests", "lanes", "used", "sectors", "matrixRequests", "matrixSectors", "xRequests", "xSectors",
-      "storeRequests", "storeSectors", "passes", "idealPasses", "linkSectors", "linkBytes"];
+      "storeRequests", "storeSectors", "passes", "idealPasses", "linkSectors", "linkBytes", "l2Sectors", "dramSectors"];
     this.sums = Object.fromEntries(sums.map(name => [name, [0]]));
     const totals = Object.fromEntries(sums.map(name => [name, 0]));
     let launch = -1, block = -1, warp = null;
@@ -115,6 +117,7 @@ class Run {
         [launch, block, warp] = [rest[0], -1, null];
         if (begun.has(launch)) return;
         begun.add(launch);
+        this.l1 = new Set();
       }
       if (kind === "block") [block, warp] = [rest[0], null];
       if (kind === "warp") {
@@ -185,6 +188,10 @@ class Run {
     this.touchedBy[moment.launch].add(array);
     const counts = measure(instruction, array, lanes, addresses);
     moment.counts = counts;
+    const sectors = new Set();
+    for (const address of addresses) {
+      for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s) sectors.add(s);
+    }
     array.touched = Math.min(array.touched, m);
     if (array.space === "global") {
       ++totals.requests;
@@ -195,15 +202,16 @@ class Run {
       const group = moment.kind !== "load" ? "store" : array.name === "x" ? "x" : "matrix";
       ++totals[group + "Requests"];
       totals[group + "Sectors"] += counts.sectors;
+      this.askCaches(moment, array, sectors);
+      totals.l2Sectors += counts.l2;
+      totals.dramSectors += counts.dram;
     } else {
       totals.passes += counts.passes;
       totals.idealPasses += counts.idealPasses;
     }
     if (array.writers.size && !isCounter(array)) this.findGivers(moment, request);
+    for (const s of sectors) if (m < array.fetched[s]) array.fetched[s] = m;
     addresses.forEach((address, i) => {
-      for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s) {
-        if (m < array.fetched[s]) array.fetched[s] = m;
-      }
       const values = [request.values[i]].flat();
       if (values.some(value => typeof value === "number" && !Number.isInteger(value))) array.float = true;
       if (moment.kind === "load") return;
@@ -218,6 +226,20 @@ class Run {
         array.fetches.push({m, element: Math.floor(address / array.element), warp: moment.warp, before: values[0], after: left[0]});
       }
     });
+  }
+
+  // Which sectors of a request its multiprocessor's L1 lacks (counts.l2), and which the L2 lacks, too (counts.dram). This is
+  // simt/cache_model.hpp on an H200, for runs that fit into the caches: what was asked for once stays.
+  askCaches({counts, kind, launch, block}, array, sectors) {
+    const multiprocessor = block % MULTIPROCESSORS, number = this.arrays.indexOf(array);
+    counts.l2 = counts.dram = 0;
+    for (const s of sectors) {
+      const key = (s * this.arrays.length + number) * MULTIPROCESSORS + multiprocessor;
+      if (kind === "load" && this.l1.has(key)) continue;
+      if (kind === "load") this.l1.add(key);
+      ++counts.l2;
+      if (kind !== "store" && array.fetched[s] === this.trace.events.length) ++counts.dram;
+    }
   }
 
   // What a request finds that other warps have left there: moment.givers, warp -> the elements.
@@ -425,8 +447,14 @@ class Run {
     const wrong = new Map(this.trace.wrong_rows.map(row => [row.row, row]));
     const lastOfRow = new Map();
     let worst = 0;
+    const seen = new Set();
     this.moments.forEach((moment, m) => {
       const {counts, kind} = moment;
+      if (moment.instruction) {
+        const what = `${moment.instruction.number}/${counts ? `${counts.sectors}/${counts.passes}` : ""}`;
+        moment.isNew = !seen.has(what);
+        seen.add(what);
+      }
       if (counts && counts.sectors) {
         if (counts.sectors > counts.ideal) this.kinds.uncoalesced.push(m);
         if (counts.sectors - counts.ideal > worst) [worst, this.kinds.worst[0]] = [counts.sectors - counts.ideal, m];
@@ -461,6 +489,32 @@ class Run {
       moment.wrong = [...moment.wrong || [], {lane, ...found}];  // the rows of which it leaves a wrong element of y
     }
     this.kinds.wrong.sort((a, b) => a - b);
+  }
+
+  // Where the overview shows a moment, if it does (-1: it does not): in its launch, each warp's requests and operations one
+  // after the other from its own start on. At a barrier the warps of a block wait for the last of them.
+  layOut() {
+    this.column = new Int32Array(this.count).fill(-1);
+    this.columns = this.launches.map(() => 0);
+    const next = new Map();  // block -> warp -> its next column
+    this.moments.forEach(({kind, launch, block, warp, instruction}, m) => {
+      const key = `${launch}/${block}`, warps = next.get(key) || new Map();
+      if (kind === "barrier") for (const one of warps.keys()) warps.set(one, Math.max(...warps.values()));
+      if (!instruction || !warp) return;
+      next.set(key, warps);
+      this.column[m] = warps.get(warp) || 0;
+      warps.set(warp, this.column[m] + 1);
+      this.columns[launch] = Math.max(this.columns[launch], this.column[m] + 1);
+    });
+  }
+
+  // What a request or operation is for: one of PURPOSES.
+  purpose({kind, instruction}) {
+    if (kind === "wait") return "of-barrier";
+    if (kind === "warp operation") return "of-operation";
+    const {space, name} = this.arrays[instruction.array];
+    if (space === "shared") return "of-shared";
+    return kind !== "load" ? `of-${kind}` : name === "x" ? "of-x" : "of-matrix";
   }
 
   // The access that a report names by line, block and thread; else the last thing that this thread did.
@@ -506,6 +560,20 @@ class Run {
 function isCounter(array) {
   return /counter/.test(array.name) && array.space === "global";
 }
+
+// The colours of the overview, as page.css names them.
+const PURPOSES = {
+  "of-matrix": "loads", "of-x": "loads of x", "of-store": "stores", "of-atomic": "atomics", "of-shared": "shared memory",
+  "of-operation": "warp operations", "of-barrier": "arrives at a barrier",
+};
+
+// What the columns of totals say.
+const COLUMNS = {
+  needed: "bytes of the matrix, x and y, each once", moved: "32 bytes for each sector that a request touched, before caches",
+  used: "part of the moved bytes that the requesting warp used", matrix: "sectors per request of row offsets, columns and values together",
+  x: "sectors per request of x", stores: "sectors per request of stores and atomics", lanes: "active lanes per request, of 32",
+  "moved / needed": "1 would be: every byte asked for once, and used", requests: "loads, stores and atomics of warps", link: "bytes between GPUs",
+};
 
 // Names of what one can jump to.
 const KINDS = {

@@ -1,5 +1,6 @@
 """The pages of all steps in a headless Chromium. WATCH_SPMV: the program with all steps."""
 
+import json
 import re
 import subprocess
 import sys
@@ -228,6 +229,81 @@ class Pages(test_watch.Scratch):
         self.browser.open(file)
         self.assertRegex(self.look("panes[0].sentence.textContent"), "^Line 2[89]: .*lane 11")
         self.assertRegex(self.look("document.querySelector('.failed').textContent"), r"^broken\.cu:29, block \(0,0,0\), thread \(11,0,0\): reads 8 bytes")
+
+    def test_caches_serve_as_in_the_model_of_a_run(self):
+        for kernel in ("csr_scalar", "atomic_coo", "segscan_block", "pcsr", "lightspmv_warp", "hyb"):
+            records = self.scratch / "profile.jsonl"
+            records.unlink(missing_ok=True)
+            test_watch.run("-m", "powerlaw:150x130,nnz=900", "-k", kernel, "--profile", "--gpu", "h200", "--json", records)
+            lines = next(record["lines"] for record in map(json.loads, records.read_text().splitlines()) if "lines" in record)
+            wanted = [sum(line[f"model_{level}_sectors"] for line in lines if line["space"] == "global") for level in ("l2", "dram")]
+            self.browser.open(self.page("powerlaw:150x130,nnz=900", [kernel]))
+            self.assertEqual(self.look("['l2Sectors', 'dramSectors'].map(name => runs[0].sums[name][runs[0].count])"), wanted, kernel)
+            self.look("go(state.axis.length)")
+            self.assertEqual(self.look("panes[0].bars.children.length"), 4)
+
+    def test_the_overview_leads_to_a_warp(self):
+        self.browser.open(self.page("stencil2d:16x16", ["segscan_block"]))
+        size = self.look("(({lefts, wide, tall, warps}) => [wide, tall, warps[0].length])(panes[0].layout)")
+        self.look(f"panes[0].enter({{offsetX: {20.5 * size[0]}, offsetY: {3.5 * size[1]}}})")
+        self.assertEqual(self.look("(({warp, block}) => [block, warp.warp, runs[0].column[momentOf(0)]])(runs[0].moments[momentOf(0)])"), [0, 3, 20])
+        # A barrier: no warp of a block goes on before the last has arrived.
+        columns = self.look("(run => run.moments.flatMap((m, i) => m.block === 0 && (m.kind === 'barrier' || m.instruction) ? [m.kind === 'barrier' ? -1 : run.column[i]] : []))(runs[0])")
+        phases = [phase for phase in " ".join(map(str, columns)).split(" -1") if phase.strip()]
+        ends = [[f(map(int, phase.split())) for f in (min, max)] for phase in phases]
+        self.assertGreater(len(ends), 20)
+        for (_, before), (after, _) in zip(ends, ends[1:]):
+            self.assertGreater(after, before)
+
+    def test_a_tour_of_any_run(self):
+        for matrix, kernels in (("powerlaw:60x60,nnz=400", ["csr_scalar"]), ("dense:3x70", ["segscan_block", "segscan_shuffle"]), ("stencil2d:9x7", ["atomic_coo"])):
+            self.browser.open(self.page(matrix, kernels))
+            titles = self.look("data.tour.map(stop => stop.title)")
+            self.assertEqual(len([title for title in titles if title.endswith("The first request")]), len(kernels))
+            self.assertGreaterEqual(len(titles), 4 * len(kernels))
+            for stop in range(len(titles)):
+                self.assertEqual(self.look("runs[state.focus].moments[momentOf(state.focus)].event"), self.look(f"data.tour[{stop}].event"))
+                self.assertNotRegex(self.look("$('tour').textContent"), "undefined|NaN")
+                self.look("[...$('tour').querySelectorAll('button')][1].click()")
+
+    def test_predictions_are_counted(self):
+        self.browser.open(self.page("stencil2d:16x16", ["csr_scalar"]))
+        self.browser.press("p")
+        self.assertRegex(self.look("panes[0].sentence.textContent"), r"^Line 28: 32 lanes load row_offsets, 4 bytes each\. How many sectors")
+        self.assertEqual(self.look("panes[0].arrays.map(a => a.says.textContent).join('')"), "")
+        self.look("[...panes[0].sentence.querySelectorAll('button')].find(b => b.textContent === '4').click()")
+        self.assertRegex(self.look("panes[0].sentence.textContent"), "^4 is right. Line 28: all 32 lanes load row_offsets")
+        for _ in range(8):  # each time something that has not been asked
+            self.browser.press("ArrowRight")
+            if not self.look("panes[0].asked"):
+                continue
+            self.assertEqual(self.look("new Set([...panes[0].sentence.querySelectorAll('button')].map(b => b.textContent)).size"), 4)
+            self.browser.press("1")
+        self.assertRegex(self.look("$('quiz').textContent"), r"^predict: [1-9] of [4-9] right$")
+        self.browser.press("p")
+        self.assertEqual(self.look("$('quiz').textContent"), "predict")
+
+    def test_steps_to_barriers_and_to_what_is_new(self):
+        self.browser.open(self.page("stencil2d:8x8", ["segscan_block"]))
+        stops = {}
+        for grain in ("request", "news", "phase"):
+            self.look(f"$('grain').value = '{grain}'; go(0)")
+            stops[grain] = self.look("(() => { let n = 0; while (state.tick < state.axis.length - 1) { step(1); ++n; } return n; })()")
+        self.assertGreater(stops["request"], 4 * stops["news"])
+        self.assertEqual(stops["phase"] - 1, self.look("runs[0].moments.filter(m => m.kind === 'barrier').length"))
+
+    def test_a_phone_shows_one_panel(self):
+        phone = dict(width=400, height=800, deviceScaleFactor=1, mobile=False)
+        self.browser.call("Emulation.setDeviceMetricsOverride", **phone)
+        try:
+            self.browser.open(self.page("stencil2d:16x16", ["csr_scalar", "csr_vector"]))
+            for name in self.look("PANELS"):
+                self.look(f"[...$('panels').children].find(b => b.textContent === '{name}').click()")
+                shown = self.look("[...new Set([...document.querySelectorAll('.card[data-panel]')].filter(c => c.checkVisibility()).map(c => c.dataset.panel))]")
+                self.assertEqual(shown, [name])
+                self.assertLessEqual(self.look("document.documentElement.scrollWidth"), 400)
+        finally:
+            self.browser.call("Emulation.clearDeviceMetricsOverride")
 
     def test_light_and_dark(self):
         self.browser.open(self.page("stencil2d:6x5", ["csr_scalar"]))

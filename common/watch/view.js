@@ -64,11 +64,16 @@ class Pane {
     this.sentence = make("p", {className: "sentence"});
     this.sentence.setAttribute("aria-live", "polite");
     this.totals = make("table", {className: "totals"});
+    this.bars = make("div", {className: "bars"});
     const choice = trace.kernel.choice ? `${trace.kernel.choice}; ` : "";
     this.top = make("div", {className: "card top"},
       make("h2", {}, trace.kernel.name + " ", make("small", {textContent: `${choice}${trace.kernel.idea}`})), this.sentence);
     for (const text of this.complaints()) this.top.append(make("p", {className: "failed", textContent: text}));
-    this.top.append(this.totals);
+    this.top.append(this.totals, this.bars);
+    this.grid = make("canvas", {title: "click to go there"});
+    this.grid.onclick = event => this.enter(event);
+    this.gridKey = make("div", {className: "legend"});
+    this.gridCard = make("div", {className: "card whole"}, make("h3", {}, "all warps, each from its own start", this.gridTitle = make("span")), this.grid, this.gridKey);
     this.code = make("div", {className: "card code", tabIndex: 0, ariaLabel: "source"});
     this.lanes = make("div", {className: "lanes"});
     this.lanesTitle = make("span");
@@ -97,10 +102,12 @@ class Pane {
     this.counters = make("canvas");
     this.countersCard = make("div", {className: "card"}, make("h3", {}, "rows that the warps took from the counter", this.countersTitle = make("span")), this.counters);
     this.countersCard.hidden = !run.arrays.some(isCounter);
-    const left = make("div", {className: "column"}, this.code,
-      make("div", {className: "card"}, make("h3", {}, "the warp", this.lanesTitle), this.lanes), this.exchangeCard, this.countersCard, this.giversCard);
+    const warp = make("div", {className: "card"}, make("h3", {}, "the warp", this.lanesTitle), this.lanes);
+    const left = make("div", {className: "column"}, this.code, warp, this.exchangeCard, this.countersCard, this.giversCard);
     const right = make("div", {className: "column"}, this.devicesCard, this.memory, this.matrixCard);
-    this.box = make("section", {className: "pane", ariaLabel: trace.kernel.name}, this.top, left, right);
+    this.box = make("section", {className: "pane", ariaLabel: trace.kernel.name}, this.top, this.gridCard, left, right);
+    for (const [panel, cards] of Object.entries({warps: [this.gridCard], source: [this.code], lanes: [warp, this.exchangeCard, this.countersCard, this.giversCard],
+      memory: [this.memory, this.devicesCard], matrix: [this.matrixCard]})) for (const card of cards) card.dataset.panel = panel;
     this.box.addEventListener("pointerdown", () => { state.focus = number; });
     this.makeLanes();
     this.makeTotals();
@@ -140,7 +147,7 @@ class Pane {
       this.totals.append(tr);
       return cells;
     };
-    this.totals.append(make("tr", {}, make("th"), ...names.map(textContent => make("th", {textContent}))));
+    this.totals.append(make("tr", {}, make("th"), ...names.map(textContent => make("th", {textContent, title: COLUMNS[textContent] || COLUMNS[textContent.split(" ")[0]]}))));
     this.soFar = row("so far", "now");
     const end = row("at the end", "end");
     names.forEach((name, i) => { end[i].textContent = this.run.totals(this.run.count - 1)[name]; });
@@ -164,10 +171,13 @@ class Pane {
     this.request = ACCESSES.has(moment.kind) || (moment.kind === "warp operation") ? run.request(moment) : null;
     this.moment = moment;
     this.m = m;
-    this.sentence.replaceChildren(...describe(run, moment, this.request));
-    const totals = run.totals(m);
+    this.asked = quiz.asks(moment);
+    this.sentence.replaceChildren(...this.asked ? quiz.question(this) : [...quiz.verdict(moment), ...describe(run, moment, this.request)]);
+    const totals = run.totals(this.asked ? m - 1 : m);
     Object.values(totals).forEach((text, i) => { this.soFar[i].textContent = text; });
     this.states = run.lanesAt(moment.warp, m);
+    this.showBars(this.asked ? m : m + 1);
+    this.drawGrid();
     this.showLanes();
     this.showSource();
     this.showExchange();
@@ -180,6 +190,74 @@ class Pane {
     }
     if (run.parts.length) this.drawDevices();
     this.drawMatrix();
+  }
+
+  // What was asked of the L1 caches, what these asked of the L2, and what that asked of DRAM, beside what is needed.
+  showBars(end) {
+    const {sums, count, parts, trace: {compulsory_bytes: needed}} = this.run;
+    if (parts.length || !needed) return;
+    const most = Math.max(needed, sums.sectors[count] * SECTOR);
+    const bar = (name, bytes, all, title) => make("div", {title}, make("span", {textContent: name}),
+      Object.assign(make("i"), {style: `width: ${70 * bytes / most}%`}), make("b", {textContent: `${number(bytes / 1e3)} kB`}));
+    this.bars.replaceChildren(
+      ...[["asked for", "sectors", "what the requests of all warps touch: the L1 caches are asked"], ["from L2", "l2Sectors", "what the L1 of the block's multiprocessor does not have: an H200's, if what was asked for once stays"],
+        ["from DRAM", "dramSectors", "what the L2 does not have, either, at the first product (stored sectors are written, not read)"]]
+        .map(([name, sum, title]) => bar(name, sums[sum][end] * SECTOR, most, title)),
+      bar("needed", needed, most, "the matrix, x and y, each once"));
+  }
+
+  // --- All warps ------------------------------------------------------------------------------------
+
+  // A row per warp, its requests from left to right; launches beside each other.
+  drawGrid() {
+    const {run, m, moment} = this, warps = run.launches.map(() => []);
+    for (const warp of run.warps.values()) warps[warp.launch].push(warp);
+    const most = Math.max(1, ...warps.map(list => list.length)), height = Math.min(160, Math.max(24, 9 * most));
+    const {context, width} = prepare(this.grid, height), gap = 8;
+    const columns = run.columns.reduce((sum, n) => sum + n, 0), wide = Math.max(.01, (width - gap * (warps.length - 1)) / columns), tall = Math.min(14, height / most);
+    let left = 0;
+    const lefts = run.columns.map((n, launch) => { const at = left; left += n * wide + (n ? gap : 0); return at; });
+    const rows = new Map(warps.flatMap(list => list.sort((a, b) => a.block - b.block || a.warp - b.warp).map((warp, row) => [warp, row])));
+    this.layout = {lefts, wide, tall, warps};
+    const place = (moment, column) => [lefts[moment.launch] + column * wide, rows.get(moment.warp) * tall];
+    if (!this.still || this.still.width !== this.grid.width || state.redraw) {
+      run.moments.forEach((one, at) => {
+        if (run.column[at] < 0) return;
+        const what = run.purpose(one);
+        context.fillStyle = css(`--${what}`);
+        context.globalAlpha = .25 + .75 * lanesOf(one.mask).length / LANES;
+        context.fillRect(...place(one, run.column[at]), Math.max(.7, wide - (wide > 3 ? .7 : 0)), Math.max(.7, tall - (tall > 3 ? 1 : 0)));
+      });
+      this.still = Object.assign(document.createElement("canvas"), {width: this.grid.width, height: this.grid.height});
+      this.still.getContext("2d").drawImage(this.grid, 0, 0);
+    } else context.drawImage(this.still, 0, 0, width, height);
+    if (!this.gridKey.children.length) {
+      const used = new Set(run.moments.filter((_, at) => run.column[at] >= 0).map(one => run.purpose(one)));
+      for (const [name, text] of Object.entries(PURPOSES)) {
+        if (used.has(name)) this.gridKey.append(make("span", {}, Object.assign(make("i"), {style: `background: var(--${name})`}), text));
+      }
+      this.gridKey.append(make("span", {textContent: "pale: few lanes are active"}));
+    }
+    if (!moment.warp) return;
+    const [x, y] = place(moment, Math.max(0, run.column[m]));
+    context.globalAlpha = 1;
+    context.strokeStyle = css("--ink");
+    context.lineWidth = 1.5;
+    context.strokeRect(lefts[moment.launch], y - .5, run.columns[moment.launch] * wide, tall);
+    context.lineWidth = 3;
+    context.strokeRect(x, y, Math.max(2, wide), Math.max(2, tall - 1));
+    this.gridTitle.textContent = `${plural(warps[moment.launch].length, "warp")}; block ${moment.block}, warp ${moment.warp.warp}, its request ${Math.max(0, run.column[m]) + 1}`;
+  }
+
+  // To what was clicked on.
+  enter({offsetX, offsetY}) {
+    const {run, layout: {lefts, wide, tall, warps}} = this;
+    let launch = lefts.length - 1;
+    while (launch > 0 && lefts[launch] > offsetX) --launch;
+    const warp = warps[launch][Math.min(warps[launch].length - 1, Math.floor(offsetY / tall))];
+    if (!warp) return;
+    const column = (offsetX - lefts[launch]) / wide, moments = warp.moments.filter(m => run.column[m] >= 0);
+    goTo(this.number, moments.findLast(m => run.column[m] <= column) ?? moments[0]);
   }
 
   showLanes() {
@@ -504,7 +582,7 @@ class Pane {
       for (let at = 0; at < bytes; at += made.array.element) used.set((begin + at) / made.array.element, [0]);
       return used;
     }
-    if (!request || request.array !== made.array) return used;
+    if (!request || request.array !== made.array || this.asked) return used;
     request.addresses.forEach((address, i) => {
       for (let at = address; at < address + moment.instruction.size; at += made.array.element) {
         const element = Math.floor(at / made.array.element);
@@ -760,11 +838,13 @@ function describe(run, moment, request) {
     const distinct = new Set(request.addresses).size;
     const same = kind === "atomic" && distinct < lanes.length ? ` ${plural(distinct, "address").replace(/addresss/, "addresses")}: lanes on the same one take turns.` : "";
     const fewer = counts.sectors > counts.ideal ? `${counts.ideal} would hold ${counts.used === 1 ? "it" : "what is used"}.` : "That is the fewest.";
+    const [l1, l2] = [counts.sectors - counts.l2, counts.l2 - counts.dram];
+    const cached = run.parts.length || kind !== "load" ? "" : ` The L1 cache has ${l1} of them, the L2 ${l2}; ${counts.dram} come${counts.dram === 1 ? "s" : ""} from DRAM.`;
     const [wrong, ...others] = moment.wrong || [];
     const left = wrong ? [make("b", {className: "wrong", textContent: ` Lane ${wrong.lane} leaves y[${wrong.row}] = ${show(wrong.got ?? "nan")}, ` +
       `which should be ${show(wrong.expected)}${others.length ? `; ${others.length} more are wrong` : ""}.`})] : [];
     return [where, ...first, "The request touches ", bold(`${plural(counts.sectors, "sector")} in ${plural(counts.lines, "line")}`),
-      ` and uses ${counts.used.toLocaleString("en")} of ${(counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${same}`, ...givers, ...left, rest];
+      ` and uses ${counts.used.toLocaleString("en")} of ${(counts.sectors * SECTOR).toLocaleString("en")} bytes (${share}%). ${fewer}${cached}${same}`, ...givers, ...left, rest];
   }
   if (kind === "at") return [where, bold(`${who} ${one ? "goes" : "go"} on here`), ".", rest];
   if (kind === "wait") return [where, bold(`${who} ${one ? "waits" : "wait"} at a barrier`), " for the other warps of the block.", rest];
@@ -930,6 +1010,12 @@ function setSync(by) {
   go(tickOf(state.focus, m));
 }
 
+// What a step goes to.
+const GRAINS = {
+  request: moment => moment.kind !== "at", line: () => true, news: moment => moment.isNew,
+  phase: moment => moment.kind === "launch" || moment.kind === "barrier", warp: (moment, before) => moment.warp !== before.warp,
+};
+
 // A step forward or back: to the next moment at which something of the chosen grain is new.
 function step(direction) {
   const grain = $("grain").value;
@@ -939,11 +1025,7 @@ function step(direction) {
     if (tick <= 0 || tick >= state.axis.length - 1) break;
     const moved = runs.some((run, r) => {
       const m = state.axis[tick][r], before = state.axis[tick - 1][r];
-      if (m === before) return false;
-      const moment = run.moments[m];
-      if (grain === "request") return moment.kind !== "at";
-      if (grain === "line") return true;
-      return moment.warp !== run.moments[before].warp;
+      return m !== before && GRAINS[grain](run.moments[m], run.moments[before]);
     });
     if (moved) break;
   }
@@ -978,7 +1060,7 @@ function showStop(number, move = true) {
   if (!stop) return;
   state.tour = number;
   const button = (text, to) => make("button", {type: "button", textContent: text, disabled: !data.tour[to], onclick: () => showStop(to)});
-  const close = make("button", {type: "button", textContent: "✕", title: "close the tour", onclick: () => { state.tour = -1; $("tour").hidden = true; writeUrl(); }});
+  const close = make("button", {type: "button", textContent: "✕", title: "close the tour", onclick: closeTour});
   $("tour").hidden = false;
   $("tour").replaceChildren(
     make("div", {}, make("h2", {textContent: stop.title}), make("p", {textContent: stop.text})),
@@ -988,6 +1070,12 @@ function showStop(number, move = true) {
   else goToEvent(words.get("kernel"), +words.get("event"));
 }
 
+function closeTour() {
+  state.tour = -1;
+  $("tour").hidden = true;
+  writeUrl();
+}
+
 // --- The page ---------------------------------------------------------------------------------------
 
 // Shows `next`: {traces, tour, find}.
@@ -995,6 +1083,7 @@ function load(next) {
   play(false);
   data = next;
   runs = data.traces.map(trace => new Run(trace));
+  if (!data.tour.length) data.tour = tourOf(runs);
   Object.assign(state, {axis: axisOf("bytes"), tick: 0, focus: 0, tour: -1, redraw: true});
   panes = runs.map((run, number) => new Pane(run, number));
   $("panes").className = runs.length > 1 ? "two" : "one";
@@ -1028,15 +1117,11 @@ function load(next) {
     goTo(r, runs[r].kinds[kind][0]);
   }
   else if (data.tour.length) showStop(0);
-  else {
-    const first = runs[0].moments.findIndex(moment => ACCESSES.has(moment.kind));
-    if (first > 0) goTo(0, first);
-  }
 }
 
 function start() {
   $("keys").innerHTML = "<kbd>space</kbd> play, pause &nbsp; <kbd>←</kbd> <kbd>→</kbd> step &nbsp; <kbd>↑</kbd> <kbd>↓</kbd> warp &nbsp; " +
-    "<kbd>n</kbd> <kbd>N</kbd> next, previous event of the chosen kind &nbsp; <kbd>t</kbd> tour &nbsp; <kbd>Home</kbd> <kbd>End</kbd>. " +
+    "<kbd>n</kbd> <kbd>N</kbd> next, previous event of the chosen kind &nbsp; <kbd>t</kbd> tour &nbsp; <kbd>p</kbd> predict, <kbd>1</kbd> to <kbd>4</kbd> answer &nbsp; <kbd>Home</kbd> <kbd>End</kbd>. " +
     "The order is that of the CPU backend, warp after warp; on a GPU warps overlap.";
   $("first").onclick = () => go(0);
   $("last").onclick = () => go(state.axis.length - 1);
@@ -1052,6 +1137,12 @@ function start() {
     const [r, key] = $("warp").value.split(":");
     goTo(+r, runs[r].warps.get(key).moments[0]);
   };
+  $("guide").onclick = () => showStop(Math.max(0, state.tour));
+  $("quiz").onclick = () => quiz.toggle();
+  for (const name of PANELS) {
+    $("panels").append(make("button", {type: "button", textContent: name, onclick: () => showPanel(name)}));
+  }
+  showPanel("lanes");
   $("theme").onclick = () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", readUrl);
@@ -1061,6 +1152,16 @@ function start() {
   document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
   load(JSON.parse($("data").textContent));
   document.body.dataset.ready = Math.round(performance.now());
+}
+
+// On a narrow screen one kind of panel is shown (page.css).
+const PANELS = ["warps", "source", "lanes", "memory", "matrix"];
+function showPanel(name) {
+  document.body.dataset.panel = name;
+  for (const button of $("panels").children) button.setAttribute("aria-pressed", button.textContent === name);
+  if (!panes) return;
+  state.redraw = true;
+  go(state.tick);
 }
 
 function setTheme(theme) {
@@ -1082,8 +1183,9 @@ function onKey(event) {
   const actions = {
     " ": () => play(!state.playing), ArrowLeft: () => step(-1), ArrowRight: () => step(1), ArrowUp: () => other(-1),
     ArrowDown: () => other(1), n: () => jump(1), N: () => jump(-1), Home: () => go(0), End: () => go(state.axis.length - 1),
-    t: () => showStop(Math.max(0, state.tour)),
+    t: () => $("guide").click(), p: () => $("quiz").click(),
   };
+  if (quiz.key(event.key)) return;
   if (!actions[event.key] || (event.key === " " && event.target.tagName === "BUTTON")) return;
   event.preventDefault();
   actions[event.key]();

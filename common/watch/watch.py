@@ -3,9 +3,9 @@
 
     watch.py PROGRAM OUTPUT.html [--tour STEP/tour.txt] [--matrix M] [--kernels "csr_scalar csr_vector"]
              [--mine] [--find worst] [--precision f64] [--schedule forward] [--command "steps --gpus 2"]
-             [--trace FILE]
+             [--trace FILE] [--live FILE]
 
-PROGRAM is run with --trace, unless FILE holds the traces. One or two kernels are shown. Matrix and kernels
+PROGRAM is run with --trace, unless FILE holds the traces. --live: a module with these kernels (live/package.py). One or two kernels are shown. Matrix and kernels
 are those of the tour if they are not given; with --mine, a kernel of KERNEL=mine.cuh and the one that it is
 a version of. The page opens at the first event of the kind --find (model.js, KINDS), else where a product is
 wrong, else at the tour's first stop.
@@ -70,8 +70,8 @@ def choose(names, wanted, tour, mine):
     return found
 
 
-def page(found, stops, find="", live=False):
-    """The text of the page. `live`: with the controls of live/controls.js, for which live.js has to be beside it."""
+def page(found, stops, find="", live=""):
+    """The text of the page. `live`: with the controls of live/controls.js, and the name of the module beside the page."""
     names = " and ".join(trace["kernel"]["name"] for trace in found)
     text = (HERE / "page.html").read_text(encoding="utf-8")
     embedded = json.dumps({"traces": found, "tour": stops, "find": find}, separators=(",", ":"), ensure_ascii=False)
@@ -79,8 +79,8 @@ def page(found, stops, find="", live=False):
         "TITLE": escape(f"{names} on {found[0]['matrix']['name']}"),
         "STYLE": (HERE / "page.css").read_text(encoding="utf-8"),
         "DATA": embedded.replace("</", "<\\/"),
-        "SCRIPT": "".join((HERE / name).read_text(encoding="utf-8") for name in ("model.js", "view.js", "live/controls.js")[: 3 if live else 2]),
-        "LIVE": '<script src="live.js" async></script>' if live else "",
+        "SCRIPT": "".join((HERE / name).read_text(encoding="utf-8") for name in ("model.js", "learn.js", "view.js", "live/controls.js")[: 4 if live else 3]),
+        "LIVE": f'<script src="{live}" async></script>' if live else "",
     }
     for name, content in parts.items():
         text = text.replace(f"@{name}@", content)
@@ -100,6 +100,7 @@ def main():
     parser.add_argument("--schedule", default="")
     parser.add_argument("--command", default="")
     parser.add_argument("--trace", type=Path)
+    parser.add_argument("--live", type=Path)
     arguments = parser.parse_args()
     try:
         tour = tours.read(arguments.tour) if arguments.tour and arguments.tour.exists() else None
@@ -125,10 +126,13 @@ def main():
     except (traces.TraceError, tours.TourError) as error:
         sys.exit(f"error: {error}")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    live = LIVE.exists() and not command and not shown[0].startswith("my_")
+    # A page of somebody's own kernel needs a module that has it, and gives it a name of its own.
+    module = arguments.live or (LIVE if not any(name.startswith("my_") for name in shown) else None)
+    script = f"live-{arguments.output.stem}.js" if arguments.live else "live.js"
+    live = script if module and module.exists() and not command else ""
     arguments.output.write_text(page(found, stops, arguments.find, live), encoding="utf-8")
     if live:
-        shutil.copyfile(LIVE, arguments.output.with_name("live.js"))
+        shutil.copyfile(module, arguments.output.with_name(live))
     print(f"Open in a browser: {arguments.output}")
 
 

@@ -151,6 +151,8 @@ function startLive({script, wasm, kernels}) {
   const {kernel: shown, matrix: of} = runs[0].trace, grid = of.name.match(/^stencil2d:(\d+)x\1$/);
   if (families.includes(family(shown.name))) kernel.value = family(shown.name);
   else if (families.includes(shown.name)) kernel.value = shown.name;
+  const second = runs.slice(1).map(run => families.find(name => name === run.name) || family(run.name))[0];
+  if (families.includes(second)) beside.value = second;
   const steps = lanesOfFamily(kernel.value), own = shown.name.match(LANES_PER_ROW);
   lanes.value = Math.max(0, own ? steps.indexOf(+own[1]) : 0);
   [size.min, size.max, size.value] = MATRICES[matrix.value].size;
