@@ -1,7 +1,6 @@
 // Step 06 for the harness.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 
 #include "csr_adaptive.cuh"
@@ -23,13 +22,11 @@ enum class ReadX { kThroughTexture, kPlainly };
 template <typename T>
 class Pcsr final : public Spmv<T> {
  public:
-  Pcsr(const Problem<T>& problem, ReadX read_x) : a_(problem.csr), read_x_(read_x) {
-    if (read_x == ReadX::kThroughTexture) {
-      const std::size_t limit = device::LinearTexture<T>::max_elements();
-      if (static_cast<std::size_t>(a_.cols) > limit) {
-        throw Unsuitable("x has " + std::to_string(a_.cols) + " elements; a texture has at most " +
-                         std::to_string(limit));
-      }
+  Pcsr(const Problem<T>& problem, ReadX read_x)
+      : a_(problem.csr), read_x_(read_x), textures_(a_.cols) {
+    if (read_x == ReadX::kThroughTexture && !textures_.possible()) {
+      throw Unsuitable("x has " + std::to_string(a_.cols) + " elements; a texture has at most " +
+                       std::to_string(device::LinearTexture<T>::max_elements()));
     }
     middle_ = device::Buffer<T>("middle", a_.nnz);
     // Kernel 1 needs no more blocks than are resident at once: its loop strides over the rest.
@@ -64,21 +61,15 @@ class Pcsr final : public Spmv<T> {
                      a_.values.data(), x, middle_.data());
       return;
     }
-    // The first product with an x makes the texture. It is kept: an iteration has few vectors, and
-    // a texture must outlive the kernels that read it.
-    auto texture = textures_.find(x);
-    if (texture == textures_.end()) {
-      texture = textures_.emplace(x, device::LinearTexture<T>(x, a_.cols)).first;
-    }
     device::launch(pcsr_products_texture_kernel<T>, shape, a_.nnz, a_.column_indices.data(),
-                   a_.values.data(), texture->second.get(), middle_.data());
+                   a_.values.data(), textures_.of(x), middle_.data());
   }
 
   const device::DeviceCsr<T>& a_;
   ReadX read_x_;
+  device::Textures<T> textures_;
   device::Buffer<T> middle_;
   int product_blocks_ = 0;
-  std::map<const T*, device::LinearTexture<T>> textures_;
 };
 
 // --- CSR-Adaptive -------------------------------------------------------------------------------

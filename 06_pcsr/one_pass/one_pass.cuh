@@ -19,6 +19,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 #endif
 
@@ -205,6 +206,12 @@ inline cudaError_t launch_kernel(void (*kernel)(Parameters...), int blocks, int 
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
+// Device memory that is freed with its owner.
+struct FreeDeviceMemory {
+  void operator()(void* memory) const { cudaFree(memory); }
+};
+using DeviceMemory = std::unique_ptr<void, FreeDeviceMemory>;
+
 // --- The plan -----------------------------------------------------------------------------------
 
 // The pattern of a CSR matrix in device memory, which the caller owns. Row r has the nonzeros
@@ -248,14 +255,6 @@ struct OnePassOptions {
 template <typename T, typename Value = T>
 class OnePassPlan {
  public:
-  OnePassPlan() = default;
-  OnePassPlan(OnePassPlan&& other) noexcept { swap(other); }
-  OnePassPlan& operator=(OnePassPlan&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~OnePassPlan() { cudaFree(owned_); }
-
   // Computes sizes and, unless `workspace` is given, allocates workspace_bytes() of device memory.
   // Reads nothing of the matrix; waits for the default stream.
   // `workspace` is aligned to 16 bytes (as cudaMalloc's memory is) and stays the caller's.
@@ -276,8 +275,8 @@ class OnePassPlan {
     fresh.options_ = options;
     cudaError_t error = fresh.set_shape();
     if (error == cudaSuccess && !workspace && fresh.workspace_bytes() > 0) {
-      error = cudaMalloc(&fresh.owned_, fresh.workspace_bytes());
-      workspace = fresh.owned_;
+      error = cudaMalloc(&workspace, fresh.workspace_bytes());
+      fresh.owned_.reset(workspace);
     }
     // The first access to new memory takes 10 us longer (H200); prepare() need not pay for that.
     if (error == cudaSuccess && fresh.workspace_bytes() > 0) {
@@ -294,7 +293,7 @@ class OnePassPlan {
     fresh.unstarted_ = reinterpret_cast<unsigned*>(next);
     next += tiles * sizeof(unsigned);
     fresh.statistics_ = reinterpret_cast<RowsStatistics*>(next);
-    swap(fresh);
+    *this = std::move(fresh);
     return cudaSuccess;
   }
 
@@ -406,24 +405,6 @@ class OnePassPlan {
   bool overlaps() const { return options_.overlap && overlap_supported_; }
 
  private:
-  void swap(OnePassPlan& other) noexcept {
-    std::swap(matrix_, other.matrix_);
-    std::swap(options_, other.options_);
-    std::swap(shape_, other.shape_);
-    std::swap(fits_l2_, other.fits_l2_);
-    std::swap(read_once_, other.read_once_);
-    std::swap(rows_may_suit_, other.rows_may_suit_);
-    std::swap(rows_width_, other.rows_width_);
-    std::swap(carveout_, other.carveout_);
-    std::swap(has_carveout_, other.has_carveout_);
-    std::swap(overlap_supported_, other.overlap_supported_);
-    std::swap(owned_, other.owned_);
-    std::swap(statistics_, other.statistics_);
-    std::swap(partial_sums_, other.partial_sums_);
-    std::swap(tiles_, other.tiles_);
-    std::swap(unstarted_, other.unstarted_);
-  }
-
   // Blocks of prepare_one_pass_kernel that look at rows.
   int most_statistics_blocks() const {
     const int wanted = (matrix_.rows - 1) / kPrepareThreads + 1;
@@ -549,7 +530,7 @@ class OnePassPlan {
   int carveout_ = 0;                            // per cent of the L1 cache that are shared memory
   mutable const void* has_carveout_ = nullptr;  // the kernel for which it was set
   bool overlap_supported_ = false;
-  void* owned_ = nullptr;  // device memory, if the caller gave none; in it or in the caller's:
+  DeviceMemory owned_;  // if the caller gave none; in it or in the caller's:
   PartialSum<T>* partial_sums_ = nullptr;
   Tile* tiles_ = nullptr;
   unsigned* unstarted_ = nullptr;
@@ -568,14 +549,6 @@ class OnePassPlan {
 // Owns 8 bytes per nonzero and 4 per column of A, and the caller the values. Movable, not copyable.
 class OnePassTranspose {
  public:
-  OnePassTranspose() = default;
-  OnePassTranspose(OnePassTranspose&& other) noexcept { swap(other); }
-  OnePassTranspose& operator=(OnePassTranspose&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~OnePassTranspose() { cudaFree(owned_); }
-
   // Builds the pattern of A^T, whose rows have ascending columns. Waits for `stream`. Errors:
   // cudaErrorInvalidValue as OnePassPlan::create(); those of the CUDA runtime, which leave this as
   // it was.
@@ -587,9 +560,11 @@ class OnePassTranspose {
     OnePassTranspose fresh;
     const std::size_t nnz = a.nnz;
     const std::size_t offsets = a.cols + std::size_t{1};
-    cudaError_t error = cudaMalloc(&fresh.owned_, (2 * nnz + offsets) * sizeof(int));
+    void* memory = nullptr;
+    cudaError_t error = cudaMalloc(&memory, (2 * nnz + offsets) * sizeof(int));
     if (error != cudaSuccess) return error;
-    fresh.from_ = static_cast<int*>(fresh.owned_);
+    fresh.owned_.reset(memory);
+    fresh.from_ = static_cast<int*>(memory);
     int* rows_of = fresh.from_ + nnz;
     int* row_offsets = rows_of + nnz;
     fresh.pattern_ = {a.cols, a.rows, a.nnz, row_offsets, rows_of};
@@ -611,7 +586,7 @@ class OnePassTranspose {
          fresh.from_, rows_of);
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     cudaFree(scratch);
-    if (error == cudaSuccess) swap(fresh);
+    if (error == cudaSuccess) *this = std::move(fresh);
     return error;
   }
 
@@ -630,15 +605,9 @@ class OnePassTranspose {
   static constexpr int kThreads = 256;
   static int blocks_of(int nnz) { return nnz / kThreads + (nnz % kThreads != 0); }
 
-  void swap(OnePassTranspose& other) noexcept {
-    std::swap(pattern_, other.pattern_);
-    std::swap(from_, other.from_);
-    std::swap(owned_, other.owned_);
-  }
-
   CsrPattern pattern_;
   int* from_ = nullptr;  // the nonzero of A that stands at each place of A^T
-  void* owned_ = nullptr;
+  DeviceMemory owned_;
 };
 
 #endif  // __CUDACC_RTC__

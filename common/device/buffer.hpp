@@ -4,13 +4,25 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <memory>
 #include <string>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 #include "device/error.hpp"
 
 namespace spmv::device {
+
+template <auto destroy>
+struct Destroy {
+  template <typename T>
+  void operator()(T* handle) const {
+    destroy(handle);
+  }
+};
+// A handle of the CUDA runtime, or memory, with the function that ends its life.
+template <typename Handle, auto destroy>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<destroy>>;
 
 // `count` elements of device memory. The name stands in error messages and, on the CPU backend, in
 // the table of what kernels ask of memory.
@@ -20,31 +32,23 @@ class Buffer {
   Buffer() = default;
   Buffer(const std::string& name, std::size_t count) : count_(count) {
     if (count == 0) return;
-    check(cudaMalloc(&data_, bytes()),
+    T* data = nullptr;
+    check(cudaMalloc(&data, bytes()),
           "allocating " + std::to_string(bytes()) + " bytes for '" + name + "'");
+    data_.reset(data);
 #ifndef SPMV_CUDA
-    simt::name_allocation(data_, name.c_str());
+    simt::name_allocation(data, name.c_str());
 #endif
   }
   Buffer(const std::string& name, const std::vector<T>& host) : Buffer(name, host.size()) {
     upload(host);
   }
-  Buffer(Buffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
-  Buffer& operator=(Buffer&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(count_, other.count_);
-    return *this;
-  }
-  ~Buffer() {
-    cudaFree(data_);
-  }
 
   T* data() {
-    return data_;
+    return data_.get();
   }
   const T* data() const {
-    return data_;
+    return data_.get();
   }
   std::size_t size() const {
     return count_;
@@ -56,7 +60,8 @@ class Buffer {
   void upload(const std::vector<T>& host) {
     if (host.size() != count_) throw DeviceError("upload: sizes differ");
     if (count_ == 0) return;
-    check(cudaMemcpy(data_, host.data(), bytes(), cudaMemcpyHostToDevice), "copying to the device");
+    check(cudaMemcpy(data(), host.data(), bytes(), cudaMemcpyHostToDevice),
+          "copying to the device");
     // A copy from ordinary memory may return when its bytes are staged, before they have arrived,
     // and streams made here do not wait for the default stream, where the copy is.
     check(cudaStreamSynchronize(nullptr), "copying to the device");
@@ -64,81 +69,66 @@ class Buffer {
   std::vector<T> download() const {
     std::vector<T> host(count_);
     if (count_ == 0) return host;
-    check(cudaMemcpy(host.data(), data_, bytes(), cudaMemcpyDeviceToHost),
+    check(cudaMemcpy(host.data(), data(), bytes(), cudaMemcpyDeviceToHost),
           "copying from the device");
     return host;
   }
 
  private:
-  T* data_ = nullptr;
+  Owned<T*, cudaFree> data_;
   std::size_t count_ = 0;
 };
 
 class Stream {
  public:
-  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
-  // See cudaDeviceGetStreamPriorityRange.
-  explicit Stream(int priority) {
-    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority), "stream");
-  }
-  Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
-  Stream& operator=(Stream&& other) noexcept {
-    std::swap(stream_, other.stream_);
-    return *this;
-  }
-  ~Stream() {
-    if (stream_) cudaStreamDestroy(stream_);
+  // See cudaDeviceGetStreamPriorityRange; 0 is the least.
+  explicit Stream(int priority = 0) {
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority), "stream");
+    stream_.reset(stream);
   }
 
-  cudaStream_t get() const { return stream_; }
+  cudaStream_t get() const { return stream_.get(); }
   void synchronize() const {
-    check(cudaStreamSynchronize(stream_), "waiting for the kernels of a stream");
+    check(cudaStreamSynchronize(get()), "waiting for the kernels of a stream");
   }
 
  private:
-  cudaStream_t stream_ = nullptr;
+  Owned<cudaStream_t, cudaStreamDestroy> stream_;
 };
 
 // A point in a stream's work, with the time at which it was reached.
 class Event {
  public:
-  Event() { check(cudaEventCreate(&event_), "event"); }
+  explicit Event(unsigned flags = cudaEventDefault) {
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, flags), "event");
+    event_.reset(event);
+  }
   // One without a time, which costs less, for other streams to wait for.
-  static Event untimed() {
-    Event event(nullptr);
-    check(cudaEventCreateWithFlags(&event.event_, cudaEventDisableTiming), "event");
-    return event;
-  }
-  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-  Event& operator=(Event&& other) noexcept {
-    std::swap(event_, other.event_);
-    return *this;
-  }
-  ~Event() {
-    if (event_) cudaEventDestroy(event_);
-  }
+  static Event untimed() { return Event(cudaEventDisableTiming); }
 
-  void record(const Stream& stream) { check(cudaEventRecord(event_, stream.get()), "event"); }
+  void record(const Stream& stream) { check(cudaEventRecord(event_.get(), stream.get()), "event"); }
   // Also in a graph: each launch of it sets the time anew. For no other stream to wait for.
   void record_time(const Stream& stream) {
-    check(cudaEventRecordWithFlags(event_, stream.get(), cudaEventRecordExternal), "event");
+    check(cudaEventRecordWithFlags(event_.get(), stream.get(), cudaEventRecordExternal), "event");
   }
   // What `stream`, of any device, is asked for from now on waits for the point last recorded.
   void hold(const Stream& stream) const {
-    check(cudaStreamWaitEvent(stream.get(), event_, 0), "waiting for an event");
+    check(cudaStreamWaitEvent(stream.get(), event_.get(), 0), "waiting for an event");
   }
-  void synchronize() const { check(cudaEventSynchronize(event_), "waiting for an event"); }
+  void synchronize() const { check(cudaEventSynchronize(event_.get()), "waiting for an event"); }
   // Milliseconds from `start` to this event; waits until both are reached.
   double milliseconds_since(const Event& start) const {
-    check(cudaEventSynchronize(event_), "waiting for an event");
+    synchronize();
     float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, start.event_, event_), "time between events");
+    check(cudaEventElapsedTime(&milliseconds, start.event_.get(), event_.get()),
+          "time between events");
     return static_cast<double>(milliseconds);
   }
 
  private:
-  explicit Event(cudaEvent_t event) : event_(event) {}
-  cudaEvent_t event_ = nullptr;
+  Owned<cudaEvent_t, cudaEventDestroy> event_;
 };
 
 }  // namespace spmv::device

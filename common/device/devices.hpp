@@ -5,9 +5,8 @@
 
 #include <cstddef>
 #include <string>
-#include <utility>
 
-#include "device/error.hpp"
+#include "device/buffer.hpp"
 
 namespace spmv::device {
 
@@ -43,26 +42,18 @@ class Pinned {
   Pinned() = default;
   explicit Pinned(std::size_t count) : count_(count) {
     if (count == 0) return;
-    check(cudaHostAlloc(&data_, count * sizeof(T), cudaHostAllocPortable | cudaHostAllocMapped),
+    T* data = nullptr;
+    check(cudaHostAlloc(&data, count * sizeof(T), cudaHostAllocPortable | cudaHostAllocMapped),
           "allocating " + std::to_string(count * sizeof(T)) + " bytes of pinned memory");
-  }
-  Pinned(Pinned&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
-  Pinned& operator=(Pinned&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(count_, other.count_);
-    return *this;
-  }
-  ~Pinned() {
-    if (data_) cudaFreeHost(data_);
+    data_.reset(data);
   }
 
-  T* data() { return data_; }
-  const T* data() const { return data_; }
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
   std::size_t size() const { return count_; }
 
  private:
-  T* data_ = nullptr;
+  Owned<T*, cudaFreeHost> data_;
   std::size_t count_ = 0;
 };
 

@@ -3,8 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include <utility>
-
 #include "device/buffer.hpp"
 
 namespace spmv::device {
@@ -22,22 +20,16 @@ cudaIpcMemHandle_t handle_of(Buffer<T>& buffer) {
 class Imported {
  public:
   explicit Imported(const cudaIpcMemHandle_t& handle) {
-    check(cudaIpcOpenMemHandle(&data_, handle, cudaIpcMemLazyEnablePeerAccess),
+    void* data = nullptr;
+    check(cudaIpcOpenMemHandle(&data, handle, cudaIpcMemLazyEnablePeerAccess),
           "opening memory of another process");
-  }
-  Imported(Imported&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
-  Imported& operator=(Imported&& other) noexcept {
-    std::swap(data_, other.data_);
-    return *this;
-  }
-  ~Imported() {
-    if (data_) cudaIpcCloseMemHandle(data_);
+    data_.reset(data);
   }
 
-  void* data() const { return data_; }
+  void* data() const { return data_.get(); }
 
  private:
-  void* data_ = nullptr;
+  Owned<void*, cudaIpcCloseMemHandle> data_;
 };
 
 }  // namespace spmv::device

@@ -23,13 +23,6 @@
 constexpr int kThreads = 256;
 constexpr int kSums = 64;  // partial sums of a dot product
 
-static void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "error: %s: %s\n", what, cudaGetErrorString(error));
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
 // What multiply() stores for each row, if not alpha A x + beta y: b - A x, where y is b.
 struct Residual {
   __device__ double operator()(int, double sum, double old) const { return old - sum; }
@@ -86,15 +79,6 @@ static void launch(void (*kernel)(Parameters...), int blocks, cudaStream_t strea
   config.blockDim = dim3(kThreads);
   config.stream = stream;
   check(cudaLaunchKernelEx(&config, kernel, arguments...), "launch");
-}
-
-// A copy in device memory, which lives as long as the program.
-template <typename T>
-static T* device(const std::vector<T>& host) {
-  T* data = nullptr;
-  check(cudaMalloc(&data, host.size() * sizeof(T)), "cudaMalloc");
-  check(cudaMemcpy(data, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice), "copy");
-  return data;
 }
 
 int main(int argc, char** argv) {

@@ -1,5 +1,8 @@
-// Matrices for the examples, on the host: a stencil, and files.
+// What the examples share: a check, copies in device memory, and matrices on the host (a stencil,
+// and files).
 #pragma once
+
+#include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -9,6 +12,22 @@
 #include <string>
 #include <tuple>
 #include <vector>
+
+inline void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "error: %s: %s\n", what, cudaGetErrorString(error));
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+
+// A copy in device memory, which lives as long as the program.
+template <typename T>
+T* device(const std::vector<T>& host) {
+  T* data = nullptr;
+  check(cudaMalloc(&data, host.size() * sizeof(T)), "cudaMalloc");
+  check(cudaMemcpy(data, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice), "copy");
+  return data;
+}
 
 struct Csr {
   int rows = 0;

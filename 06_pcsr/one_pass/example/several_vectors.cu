@@ -21,24 +21,10 @@
 #include "../one_pass.cuh"
 #include "matrix.hpp"
 
-static void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "error: %s: %s\n", what, cudaGetErrorString(error));
-  std::exit(1);
-}
 static void check(cusparseStatus_t status, const char* what) {
   if (status == CUSPARSE_STATUS_SUCCESS) return;
   std::fprintf(stderr, "error: %s: %s\n", what, cusparseGetErrorString(status));
   std::exit(1);
-}
-
-// A copy in device memory, which lives as long as the program.
-template <typename T>
-static T* device(const std::vector<T>& host) {
-  T* data = nullptr;
-  check(cudaMalloc(&data, host.size() * sizeof(T)), "cudaMalloc");
-  check(cudaMemcpy(data, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice), "copy");
-  return data;
 }
 
 static std::vector<double> host(const double* data, std::size_t count) {

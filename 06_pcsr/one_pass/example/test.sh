@@ -1,14 +1,10 @@
 #!/usr/bin/env bash
 # Tests of the conjugate gradients example: test.sh PROGRAM
-set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../../../common/tests/checks.sh"
 program=$1
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-fail() { echo "FAILED: the example: $*" >&2; exit 1; }
 
-"$program" 20 >"$scratch/out" || fail "does not converge on a stencil"
-grep -Eq '^400 rows, 1920 nonzeros: [0-9]+ iterations, residual [0-9.]+e-1[1-9]$' "$scratch/out" ||
-  fail "prints $(cat "$scratch/out")"
+expect 'the example converges on a stencil' 0 '^400 rows, 1920 nonzeros: [0-9]+ iterations, residual [0-9.]+e-1[1-9]$' \
+  "$program" 20
 
 # A tridiagonal matrix with one long row and column.
 awk 'BEGIN { n = 300; print "%%MatrixMarket matrix coordinate real symmetric"; print "% a comment"
@@ -16,17 +12,12 @@ awk 'BEGIN { n = 300; print "%%MatrixMarket matrix coordinate real symmetric"; p
   for (i = 1; i <= n; ++i) { print i, i, i == n ? 2 * n : 4; if (i > 1 && i < n) print i, i - 1, -1 }
   for (i = 1; i < n; ++i) print n, i, -1
   print n, 1, 0.5 }' >"$scratch/good.mtx"
-"$program" "$scratch/good.mtx" >"$scratch/out" || fail "does not converge on a file"
-grep -Eq '^300 rows, .* residual [0-9.]+e-1[1-9]$' "$scratch/out" || fail "prints $(cat "$scratch/out")"
+expect 'and on a file' 0 '^300 rows, .* residual [0-9.]+e-1[1-9]$' "$program" "$scratch/good.mtx"
 
-refuses() {  # TEXT FILE: exit status 2 and an error that names the place
-  local status=0
-  "$program" "$2" >/dev/null 2>"$scratch/error" || status=$?
-  [ $status = 2 ] && grep -Fq "$1" "$scratch/error" || fail "exit $status on $2: $(cat "$scratch/error")"
-}
-refuses 'nowhere.mtx:1: cannot be read' "$scratch/nowhere.mtx"
 sed 's/ symmetric/ general/' "$scratch/good.mtx" >"$scratch/general.mtx"
-refuses "general.mtx:1: not a 'matrix coordinate real symmetric'" "$scratch/general.mtx"
 sed 's/^5 4 -1$/4 5 -1/' "$scratch/good.mtx" >"$scratch/upper.mtx"
-refuses 'of the lower triangle' "$scratch/upper.mtx"
-echo "example: all tests passed"
+expect 'no file' 2 'nowhere.mtx:1: cannot be read' "$program" "$scratch/nowhere.mtx"
+expect 'no symmetric matrix' 2 "general.mtx:1: not a 'matrix coordinate real symmetric'" "$program" "$scratch/general.mtx"
+expect 'an upper triangle' 2 'of the lower triangle' "$program" "$scratch/upper.mtx"
+
+summary
