@@ -1,5 +1,6 @@
 // Step 10: a few steps of an iteration on several GPUs, recorded: spmv steps --trace FILE, for the
-// page of `make watch` and the lesson's picture. (For products, sizes and times: multigpu.cpp.)
+// page of `make watch` and the lesson's picture; in double precision, as minimal.cu. (For products,
+// sizes and times: multigpu.cpp.)
 #include "steps.hpp"
 
 #include <fmt/format.h>
@@ -33,14 +34,14 @@ struct StepsOptions {
   std::vector<std::string> ways{"packed", "minimal"};
 };
 
-template <typename T>
-Iteration<T> iteration_of(const std::string& way, const StepsOptions& options, const Csr<T>& a,
-                          const std::vector<T>& x) {
+Iteration iteration_of(const std::string& way, const StepsOptions& options, const Csr<double>& a,
+                       const std::vector<double>& x) {
+  if (way == "minimal") return iteration_of_minimal(options.gpus, options.steps, a, x);
   const bool is_persistent = way == "persistent";
   const Exchange exchange = is_persistent ? Exchange::kStores : kExchanges.at(way);
-  const std::vector<Part<T>> parts = parts_of(a, Partition::kNonzeros, options.gpus, exchange);
-  Iteration<T> iteration;
-  for (const Part<T>& part : parts) {
+  const std::vector<Part<double>> parts = parts_of(a, Partition::kNonzeros, options.gpus, exchange);
+  Iteration iteration;
+  for (const Part<double>& part : parts) {
     std::vector<Index> rows(part.order);
     for (Index& row : rows) row += part.first_row;
     std::vector<Index> columns(rows);
@@ -50,7 +51,7 @@ Iteration<T> iteration_of(const std::string& way, const StepsOptions& options, c
     }
     iteration.parts.push_back({rows, part.boundary_rows, columns});
   }
-  const std::shared_ptr<Machine<T>> machine(
+  const std::shared_ptr<Machine<double>> machine(
       make_machine(parts, *find_kernels("pcsr").front(), {exchange}).release());
   machine->start(x);
   iteration.run = [=, steps = options.steps] {
@@ -60,24 +61,16 @@ Iteration<T> iteration_of(const std::string& way, const StepsOptions& options, c
   return iteration;
 }
 
-template <typename T>
 bool record(const StepsOptions& options, const CommandArguments& arguments,
             const std::string& spec) {
-  const Matrix<T> matrix = load_matrix<T>(spec, arguments.load);
-  const Csr<T>& a = matrix.csr;
+  const Matrix<double> matrix = load_matrix<double>(spec, arguments.load);
+  const Csr<double>& a = matrix.csr;
   require_square(spec, a.rows, a.cols);
-  const std::vector<T> x = first_x<T>(a.cols, arguments.run.seed);
+  const std::vector<double> x = first_x<double>(a.cols, arguments.run.seed);
 
   bool all_right = true;
   for (const std::string& name : options.ways) {
-    Iteration<T> iteration;
-    if (name != "minimal") {
-      iteration = iteration_of(name, options, a, x);
-    } else if constexpr (sizeof(T) == 8) {
-      iteration = iteration_of_minimal(options.gpus, options.steps, a, x);
-    } else {
-      throw InputError("--way minimal multiplies in double precision: leave out --precision f32");
-    }
+    const Iteration iteration = iteration_of(name, options, a, x);
     Record found;
     found.kernel = find_kernels("pcsr").front()->info;
     found.kernel.step = 10;
@@ -87,14 +80,13 @@ bool record(const StepsOptions& options, const CommandArguments& arguments,
                                options.steps == 1 ? "" : "s");
     // Of each step: the matrix and x once, y once.
     found.compulsory_bytes =
-        options.steps *
-        static_cast<double>(a.nnz() * (sizeof(T) + sizeof(Index)) +
-                            (a.rows + options.gpus) * sizeof(Index) + 2ull * a.rows * sizeof(T));
+        options.steps * static_cast<double>(csr_bytes(a) + (options.gpus - 1) * sizeof(Index) +
+                                            2ull * a.rows * sizeof(double));
     try {
       record_trace(found, arguments.run.trace_limit, iteration.run);
       const Reference reference =
-          make_reference(a, T{1}, iteration.x_of(options.steps - 1), T{0}, {});
-      const std::vector<T> y = iteration.x_of(options.steps);
+          make_reference(a, 1.0, iteration.x_of(options.steps - 1), 0.0, {});
+      const std::vector<double> y = iteration.x_of(options.steps);
       const Verdict verdict = verify(y, reference);
       found.verified = verdict.ok;
       if (!verdict.ok) found.failure = verdict.describe();
@@ -134,12 +126,14 @@ int run(const StepsOptions& options, const CommandArguments& arguments) {
     throw InputError("steps: only the CPU backend records; use make BACKEND=cpu");
   }
   if (arguments.trace.empty()) throw InputError("steps: where to? give --trace FILE");
+  if (arguments.precision == "f32") {
+    throw InputError("steps: it multiplies in double precision: leave out --precision f32");
+  }
   bool all_right = true;
   const std::vector<std::string> matrices =
       arguments.matrices.empty() ? std::vector<std::string>{"stencil2d:16x16"} : arguments.matrices;
   for (const std::string& matrix : matrices) {
-    all_right &= arguments.precision == "f32" ? record<float>(options, arguments, matrix)
-                                              : record<double>(options, arguments, matrix);
+    all_right &= record(options, arguments, matrix);
   }
   return all_right ? 0 : 1;
 }

@@ -15,15 +15,14 @@ struct PlacesOnGpu {
   std::vector<Index> columns;  // of each entry of the local x; -1: it has none
 };
 
-template <typename T>
 struct Iteration {
   std::vector<PlacesOnGpu> parts;
   std::function<void()> run;
-  std::function<std::vector<T>(int k)> x_of;  // as Machine's
+  std::function<std::vector<double>(int k)> x_of;  // as Machine's
 };
 
 // By minimal.cu.
-Iteration<double> iteration_of_minimal(int gpus, int steps, const Csr<double>& a,
-                                       const std::vector<double>& x);
+Iteration iteration_of_minimal(int gpus, int steps, const Csr<double>& a,
+                               const std::vector<double>& x);
 
 }  // namespace spmv::multigpu

@@ -45,8 +45,8 @@ std::vector<T> copied(const T* from, std::size_t count) {
 
 }  // namespace
 
-Iteration<double> iteration_of_minimal(int gpus, int steps, const Csr<double>& a,
-                                       const std::vector<double>& x) {
+Iteration iteration_of_minimal(int gpus, int steps, const Csr<double>& a,
+                               const std::vector<double>& x) {
   minimal::Csr csr;
   csr.row_offsets.assign(a.row_offsets.begin(), a.row_offsets.end());
   csr.column_indices.assign(a.column_indices.begin(), a.column_indices.end());
@@ -54,7 +54,7 @@ Iteration<double> iteration_of_minimal(int gpus, int steps, const Csr<double>& a
   device::available_devices(gpus);
   const std::vector<int> cuts = minimal::cut_by_nonzeros(csr, gpus);
   const std::vector<minimal::Part> parts = minimal::make_parts(csr, cuts, x);
-  Iteration<double> iteration;
+  Iteration iteration;
   for (const minimal::Part& part : parts) {
     const std::vector<unsigned> receivers = copied(part.receivers, part.columns);
     std::vector<Index> columns(part.columns, -1);

@@ -1,4 +1,3 @@
-#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -13,41 +12,27 @@
 #include "sparse/generators.hpp"
 #include "sparse/rng.hpp"
 #include "sparse/row_source.hpp"
+#include "tests/bits.hpp"
 #include "tests/catch.hpp"
+#include "tests/schedules.hpp"
 #include "vectors.hpp"
-
-#ifndef SPMV_CUDA
-#include "simt/engine.hpp"
-#endif
 
 namespace spmv::multigpu {
 namespace {
 
 using Cuts = std::vector<Index>;
+using test::same_bits;
 
 // On the CPU backend: 16 devices, whose streams do their work as late, and in as odd an order, as
 // events allow. On GPUs parts share those there are.
-class Gpus {
+struct Gpus : test::SavedSettings {
 #ifndef SPMV_CUDA
- public:
   Gpus() {
     simt::settings().devices = 16;
     simt::settings().late_streams = true;
   }
-  ~Gpus() {
-    simt::settings() = saved_;
-  }
-
- private:
-  simt::Settings saved_ = simt::settings();
 #endif
 };
-
-template <typename T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
 
 template <typename T>
 Csr<T> square(Index n, const std::string& kind) {

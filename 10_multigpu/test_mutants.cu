@@ -1,7 +1,6 @@
 // The tests of the tests: kernels with one mistake each (mutants.py), all of which must be found.
 #ifndef SPMV_CUDA
 
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,10 +9,11 @@
 #include "10_multigpu/mutants.cuh"
 #include "part.hpp"
 #include "persistent.hpp"
-#include "simt/engine.hpp"
 #include "simt/profile.hpp"
 #include "sparse/generators.hpp"
+#include "tests/bits.hpp"
 #include "tests/catch.hpp"
+#include "tests/schedules.hpp"
 #include "vectors.hpp"
 
 namespace spmv::multigpu {
@@ -23,8 +23,7 @@ using Result = std::function<std::vector<double>()>;
 constexpr int kSteps = 5;
 
 // Three devices of two multiprocessors, in a random order.
-class Devices {
- public:
+struct Devices : test::SavedSettings {
   Devices() {
     simt::set_quiet_reports(true);
     simt::settings().devices = 3;
@@ -35,12 +34,8 @@ class Devices {
   ~Devices() {
     simt::take_report();
     simt::set_quiet_reports(false);
-    simt::settings() = saved_;
     cudaSetDevice(0);  // minimal.cu leaves another one
   }
-
- private:
-  simt::Settings saved_ = simt::settings();
 };
 
 // A run of minimal.cu, or of a version of it.
@@ -72,8 +67,7 @@ int seeds_that_find(const Result& run, const std::vector<double>& right, bool ch
   for (int seed = 1; seed <= seeds; ++seed) {
     simt::settings().seed = static_cast<std::uint64_t>(seed);
     try {
-      const std::vector<double> y = run();
-      found += std::memcmp(y.data(), right.data(), y.size() * sizeof(double)) != 0;
+      found += !test::same_bits(run(), right);
     } catch (const std::exception&) {
       ++found;
     }

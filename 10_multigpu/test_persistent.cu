@@ -1,5 +1,4 @@
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -9,20 +8,19 @@
 #include "part.hpp"
 #include "persistent.hpp"
 #include "sparse/generators.hpp"
+#include "tests/bits.hpp"
 #include "tests/catch.hpp"
+#include "tests/schedules.hpp"
 #include "vectors.hpp"
-
-#ifndef SPMV_CUDA
-#include "simt/engine.hpp"
-#endif
 
 namespace spmv::multigpu {
 namespace {
 
+using test::same_bits;
+
 // On the CPU backend: devices of two multiprocessors, whose blocks take turns at random, and whose
 // stores to a peer become visible late.
-class PersistentDevices {
- public:
+struct PersistentDevices : test::SavedSettings {
   explicit PersistentDevices([[maybe_unused]] std::uint64_t seed = 1) {
 #ifndef SPMV_CUDA
     simt::settings().devices = 8;
@@ -32,16 +30,6 @@ class PersistentDevices {
     simt::settings().late_peer_stores = true;
 #endif
   }
-  ~PersistentDevices() {
-#ifndef SPMV_CUDA
-    simt::settings() = saved_;
-#endif
-  }
-
- private:
-#ifndef SPMV_CUDA
-  simt::Settings saved_ = simt::settings();
-#endif
 };
 
 template <typename T>
@@ -49,12 +37,6 @@ std::unique_ptr<Machine<T>> machine_of(const Csr<T>& a, int count,
                                        const PersistentOptions<T>& options = {}, int devices = 0) {
   return make_persistent(parts_of(a, Partition::kNonzeros, count, Exchange::kStores),
                          {Exchange::kStores, true, devices}, kOneProcess, options);
-}
-
-template <typename T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 constexpr PersistentKernel kRows = PersistentKernel::kRows;

@@ -1,33 +1,13 @@
 #!/usr/bin/env bash
 # Step 10's programs as a user meets them: several GPUs in one process, several processes.
 #   test.sh SPMV [SPMV_MPI MPIRUN]
-set -u
+source "$(dirname "${BASH_SOURCE[0]}")/../../common/tests/checks.sh"
 spmv=$1 spmv_mpi=${2:-} mpirun=${3:-}
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 export ASAN_OPTIONS=detect_leaks=0  # MPI keeps what it has until the end
 export OMP_NUM_THREADS=1
-passed=0 failed=0
+limit=60
 
-# expect NAME STATUS PATTERN COMMAND...: the command ends, within a minute, with STATUS, and a line
-# of what it prints matches the extended regular expression PATTERN.
-expect() {
-  local name=$1 status=$2 pattern=$3 got
-  timeout 60 "${@:4}" >"$scratch/out" 2>&1 </dev/null
-  got=$?
-  if [ $got = "$status" ] && grep -Eq -- "$pattern" "$scratch/out"; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: $name: status $got, expected $status and a line like: $pattern"
-    head -20 "$scratch/out"
-  fi
-}
 checksum() { grep -o 'checksum of the result .*' "$scratch/out"; }
-holds() {
-  if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAILED: $1"; fi
-}
-
 small="--matrix stencil2d:9x8 --iterate 4"
 expect 'a table of parts' 0 '^ +2 +24 ' "$spmv" multigpu $small --gpus 3 --exchange packed,stores,parts \
   --partition rows --json "$scratch/records"
@@ -94,13 +74,13 @@ if [ -n "$spmv_mpi" ]; then
     >"$scratch/bad.mtx"
   expect 'a file that is wrong' 2 '^error: .*bad.mtx:4: ' $mpirun -np 3 "$spmv_mpi" \
     --matrix "$scratch/bad.mtx"
-  holds 'is told of once' test "$(grep -c '^error: ' "$scratch/out")" = 1
+  holds 'is told of once' test "$(grep -c '^error: ' "$scratch/err")" = 1
   # One rank alone cannot do its part: it is given another matrix, which is not there. (A shell tells
   # the ranks apart; programs with a colon between are too much for Open MPI 5.0.7.)
   expect 'a rank that fails alone ends all' 2 '^error: .*nothing.mtx: no such file' \
     $mpirun -np 3 bash -c '[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-}}" = 2 ] && matrix=nothing || matrix=small
       exec "$0" --matrix "$1/$matrix.mtx"' "$spmv_mpi" "$scratch"
-  holds 'with one message' test "$(grep -c '^error: ' "$scratch/out")" = 1
+  holds 'with one message' test "$(grep -c '^error: ' "$scratch/err")" = 1
 
   # One persistent kernel per rank, with the bits of one GPU.
   expect 'one rank' 0 'persistent: 32 lanes per row' $mpirun -np 1 "$spmv_mpi" $small
@@ -141,7 +121,7 @@ if [ -n "$spmv_mpi" ]; then
   for refusal in "--share-gpus 1:ranks share GPUs" "--no-peer-access:(the GPUs have no access|ranks share GPUs)"; do
     expect "persistent kernels with ${refusal%%:*}" 2 "^error: --drive persistent: ${refusal#*:}" $mpirun -np 2 \
       "$spmv_mpi" $small --drive persistent ${refusal%%:*}
-    holds 'are refused once' test "$(grep -c '^error: ' "$scratch/out")" = 1
+    holds 'are refused once' test "$(grep -c '^error: ' "$scratch/err")" = 1
     expect 'not unless they are asked for' 0 "^drive loop: ${refusal#*:}" $mpirun -np 2 "$spmv_mpi" $small ${refusal%%:*}
   done
   expect 'a kernel for persistent kernels' 2 '^error: --drive persistent has its own' $mpirun -np 2 "$spmv_mpi" \
@@ -155,5 +135,4 @@ else
   echo 'skipped: several processes: no MPI was found'
 fi
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+summary
