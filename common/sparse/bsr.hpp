@@ -31,11 +31,4 @@ Index best_block(const Csr<T>& a);
 template <typename T>
 Bsr<T> to_bsr(const Csr<T>& a, Index block);
 
-extern template std::int64_t count_blocks(const Csr<float>&, Index);
-extern template std::int64_t count_blocks(const Csr<double>&, Index);
-extern template Index best_block(const Csr<float>&);
-extern template Index best_block(const Csr<double>&);
-extern template Bsr<float> to_bsr(const Csr<float>&, Index);
-extern template Bsr<double> to_bsr(const Csr<double>&, Index);
-
 }  // namespace spmv

@@ -21,11 +21,4 @@ Index sum_repeated_columns(Csr<T>& csr);
 template <typename T>
 Coo<T> to_coo(const Csr<T>& csr);
 
-extern template Index sum_repeated_columns(Csr<float>&);
-extern template Index sum_repeated_columns(Csr<double>&);
-extern template Csr<float> to_csr(const Coo<float>&, Index*);
-extern template Csr<double> to_csr(const Coo<double>&, Index*);
-extern template Coo<float> to_coo(const Csr<float>&);
-extern template Coo<double> to_coo(const Csr<double>&);
-
 }  // namespace spmv

@@ -257,10 +257,7 @@ Pattern make_rows(const Specification& spec, long long first, long long end, boo
   all.repeats = pieces[0].repeats;
   std::vector<std::size_t> before{0};
   for (const Pattern& piece : pieces) before.push_back(before.back() + piece.column_indices.size());
-  if (before.back() > static_cast<std::size_t>(kMaxNonzeros)) {
-    spec.fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
-                          with_commas(kMaxNonzeros)));
-  }
+  spec.check_nonzeros(before.back());
   all.row_offsets.resize(static_cast<std::size_t>(rows) + 1);
   all.column_indices.resize(before.back());
 #pragma omp parallel for schedule(static, 1) num_threads(threads)

@@ -57,9 +57,4 @@ class GeneratedRows {
 // Every generator with its keys and their defaults, a few lines each, for --help.
 std::string generator_help();
 
-extern template Csr<float> generate(const std::string&, std::uint64_t);
-extern template Csr<double> generate(const std::string&, std::uint64_t);
-extern template Csr<float> GeneratedRows::rows(Index, Index, long long) const;
-extern template Csr<double> GeneratedRows::rows(Index, Index, long long) const;
-
 }  // namespace spmv

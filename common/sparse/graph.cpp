@@ -13,7 +13,6 @@
 
 #include "sparse/makers.hpp"
 #include "sparse/pattern_builder.hpp"
-#include "sparse/rng.hpp"
 #include "sparse/row_lengths.hpp"
 
 namespace spmv {
@@ -81,11 +80,7 @@ class Columns {
       const auto distance = static_cast<long long>((1ull << bits) + rng.below(1ull << bits)) - 1;
       return rng.below(2) ? centre + distance : centre - distance;
     }
-    const std::uint64_t u = rng.bits32();
-    std::uint64_t power = u;
-    for (long long k = 1; k < skew_; ++k) power = (power * u) >> 32;
-    const std::uint64_t hot = (power * static_cast<std::uint64_t>(cols_)) >> 32;
-    return static_cast<long long>(hot * 2654435761ull % static_cast<std::uint64_t>(cols_));
+    return popular_column(rng, cols_, skew_);
   }
 
   long long rows_, cols_, local_, reach_, run_, skew_;
@@ -131,8 +126,7 @@ Pattern make_graph(const Specification& spec) {
     }
     drawn.draw(rng, row, length - static_cast<long long>(columns.size()), columns);
     sort_and_separate(columns, cols);
-    for (const Index column : columns) builder.add(column);
-    builder.end_row();
+    builder.add_row(columns);
   }
   return builder.take();
 }

@@ -49,9 +49,8 @@ Pattern make_kkt(const Specification& spec) {
   std::vector<Index> columns;
   const auto end_sorted_row = [&] {
     std::sort(columns.begin(), columns.end());
-    for (const Index column : columns) builder.add(column);
+    builder.add_row(columns);
     columns.clear();
-    builder.end_row();
   };
   for (long long unknown = 0; unknown < unknowns; ++unknown) {
     const long long begin = std::max(unknown - half_band, 0ll);

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -23,12 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool ends_in(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 bool looks_like_a_path(const std::string& spec) {
-  return spec.find('/') != std::string::npos || ends_in(spec, ".mtx") || ends_in(spec, ".gz");
+  return spec.find('/') != std::string::npos || spec.ends_with(".mtx") || spec.ends_with(".gz");
 }
 
 // Where `entry`'s file may stand, in the order in which it is looked for.

@@ -71,9 +71,4 @@ MatrixSource find_matrix(const std::string& spec);
 template <typename T>
 Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options = {});
 
-extern template Coo<float> triplets_of(const Matrix<float>&);
-extern template Coo<double> triplets_of(const Matrix<double>&);
-extern template Matrix<float> load_matrix(const std::string&, const LoadOptions&);
-extern template Matrix<double> load_matrix(const std::string&, const LoadOptions&);
-
 }  // namespace spmv

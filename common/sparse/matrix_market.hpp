@@ -29,11 +29,4 @@ Coo<T> read_matrix_market_rows(const std::filesystem::path& path, Index first, I
                                const LoadOptions& options = {},
                                std::vector<Index>* lengths = nullptr);
 
-extern template Coo<float> read_matrix_market(const std::filesystem::path&, const LoadOptions&);
-extern template Coo<double> read_matrix_market(const std::filesystem::path&, const LoadOptions&);
-extern template Coo<float> read_matrix_market_rows(const std::filesystem::path&, Index, Index,
-                                                   const LoadOptions&, std::vector<Index>*);
-extern template Coo<double> read_matrix_market_rows(const std::filesystem::path&, Index, Index,
-                                                    const LoadOptions&, std::vector<Index>*);
-
 }  // namespace spmv

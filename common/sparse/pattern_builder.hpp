@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "sparse/rng.hpp"
 #include "sparse/specification.hpp"
-#include "sparse/text.hpp"
 
 namespace spmv {
 
@@ -51,11 +50,12 @@ class PatternBuilder {
       pattern_.column_indices.resize(static_cast<std::size_t>(pattern_.row_offsets.back()));
       return;
     }
-    if (pattern_.column_indices.size() > static_cast<std::size_t>(kMaxNonzeros)) {
-      spec_.fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
-                             with_commas(kMaxNonzeros)));
-    }
+    spec_.check_nonzeros(pattern_.column_indices.size());
     pattern_.row_offsets.push_back(static_cast<Index>(pattern_.column_indices.size()));
+  }
+  void add_row(const std::vector<Index>& columns) {
+    for (const Index column : columns) add(column);
+    end_row();
   }
   // Ends the row that was just added and adds it `copies` - 1 times more: the rows of a block.
   void end_block_row(long long copies) {
@@ -77,6 +77,17 @@ class PatternBuilder {
   Pattern pattern_;
   std::vector<Index> block_row_;
 };
+
+// A column drawn from [0, cols), some more often than others: u^skew is dense near 0, which makes
+// the first ones hot; multiplying by a prime larger than any index moves the hot ones to all over
+// the matrix.
+inline long long popular_column(Rng& rng, long long cols, long long skew) {
+  const std::uint64_t u = rng.bits32();
+  std::uint64_t power = u;
+  for (long long k = 1; k < skew; ++k) power = (power * u) >> 32;
+  const std::uint64_t hot = (power * static_cast<std::uint64_t>(cols)) >> 32;
+  return static_cast<long long>(hot * 2654435761ull % static_cast<std::uint64_t>(cols));
+}
 
 // Sorts drawn columns and makes them distinct: one that is taken moves on to the next free column,
 // and those pushed past `end` fill up the free ones before it. Every value that was drawn stays in

@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "sparse/makers.hpp"
 #include "sparse/pattern_builder.hpp"
-#include "sparse/rng.hpp"
 #include "sparse/row_lengths.hpp"
 
 namespace spmv {
@@ -35,19 +33,12 @@ Pattern make_powerlaw(const Specification& spec) {
       if (static_cast<long long>(rng.below(100)) < local) {
         column = static_cast<Index>(begin + static_cast<long long>(rng.below(window)));
       } else {
-        // u^skew is dense near 0, which makes the first columns hot; multiplying by a prime larger
-        // than any index moves the hot ones to all over the matrix.
-        const std::uint64_t u = rng.bits32();
-        std::uint64_t power = u;
-        for (long long k = 1; k < column_skew; ++k) power = (power * u) >> 32;
-        const std::uint64_t hot = (power * static_cast<std::uint64_t>(cols)) >> 32;
-        column = static_cast<Index>(hot * 2654435761ull % static_cast<std::uint64_t>(cols));
+        column = static_cast<Index>(popular_column(rng, cols, column_skew));
       }
     }
     if (diagonal && length > 0) columns[0] = static_cast<Index>(centre);
     sort_and_separate(columns, cols);
-    for (const Index column : columns) builder.add(column);
-    builder.end_row();
+    builder.add_row(columns);
   }
   return builder.take();
 }

@@ -4,12 +4,9 @@
 #include <numeric>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "sparse/makers.hpp"
 #include "sparse/pattern_builder.hpp"
 #include "sparse/rng.hpp"
-#include "sparse/text.hpp"
 
 namespace spmv {
 
@@ -59,10 +56,7 @@ Pattern make_rmat(const Specification& spec) {
   for_each_entry([&](long long row, Index) {
     std::atomic_ref(next[row + 1]).fetch_add(1, std::memory_order_relaxed);
   });
-  if (std::accumulate(next.begin(), next.end(), 0LL) > kMaxNonzeros) {
-    spec.fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
-                          with_commas(kMaxNonzeros)));
-  }
+  spec.check_nonzeros(std::accumulate(next.begin(), next.end(), std::size_t{0}));
   std::partial_sum(next.begin(), next.end(), next.begin());
   pattern.column_indices.resize(next[rows]);
   for_each_entry([&](long long row, Index column) {

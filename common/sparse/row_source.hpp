@@ -41,9 +41,4 @@ class RowSource {
 template <typename T>
 Csr<T> slice_of(const Csr<T>& a, Index first, Index end);
 
-extern template class RowSource<float>;
-extern template class RowSource<double>;
-extern template Csr<float> slice_of(const Csr<float>&, Index, Index);
-extern template Csr<double> slice_of(const Csr<double>&, Index, Index);
-
 }  // namespace spmv

@@ -40,8 +40,7 @@ Pattern make_random(const Specification& spec) {
     Rng rng(spec.seed(), row);
     for (Index& column : columns) column = static_cast<Index>(rng.below(cols));
     sort_and_separate(columns, cols);
-    for (const Index column : columns) builder.add(column);
-    builder.end_row();
+    builder.add_row(columns);
   }
   return builder.take();
 }
@@ -59,16 +58,16 @@ Pattern make_banded(const Specification& spec) {
     const long long end = std::min(row + bandwidth + 1, n);
     if (length >= end - begin) {
       builder.add_run(begin, end - begin);
-    } else {
-      Rng rng(spec.seed(), row);
-      columns.assign(length, static_cast<Index>(row));  // the first stays on the diagonal
-      for (std::size_t k = 1; k < columns.size(); ++k) {
-        columns[k] = static_cast<Index>(begin + static_cast<long long>(rng.below(end - begin)));
-      }
-      sort_and_separate(columns, end);
-      for (const Index column : columns) builder.add(column);
+      builder.end_row();
+      continue;
     }
-    builder.end_row();
+    Rng rng(spec.seed(), row);
+    columns.assign(length, static_cast<Index>(row));  // the first stays on the diagonal
+    for (std::size_t k = 1; k < columns.size(); ++k) {
+      columns[k] = static_cast<Index>(begin + static_cast<long long>(rng.below(end - begin)));
+    }
+    sort_and_separate(columns, end);
+    builder.add_row(columns);
   }
   return builder.take();
 }

@@ -86,9 +86,7 @@ long long Specification::parse_number(std::string_view text, const std::string& 
   if (text.size() > 18)
     fail(fmt::format("{} = {} is too large; 32-bit indices end at {}", what, printable(text, 32),
                      with_commas(kMaxNonzeros)));
-  long long number = 0;
-  for (const char c : text) number = number * 10 + (c - '0');
-  return number;
+  return std::stoll(std::string(text));
 }
 
 long long Specification::parse_decimal(std::string_view text, const Key& key) const {
@@ -169,6 +167,12 @@ std::string Specification::full() const {
     full += fmt::format("{}={}", key.name, key.text_of(values_[k]));
   }
   return full;
+}
+
+void Specification::check_nonzeros(std::size_t count) const {
+  if (count <= static_cast<std::size_t>(kMaxNonzeros)) return;
+  fail(fmt::format("has more than {} nonzeros, which 32-bit indices do not allow",
+                   with_commas(kMaxNonzeros)));
 }
 
 double Specification::real(std::string_view key, double derived) const {

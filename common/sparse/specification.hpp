@@ -106,6 +106,9 @@ class Specification {
   // making it takes.
   void check_size(double rows, double cols, double nnz, double more_bytes = 0) const;
 
+  // Throws if so many nonzeros were made.
+  void check_nonzeros(std::size_t count) const;
+
   [[noreturn]] void fail(const std::string& what) const;
 
  private:

@@ -9,14 +9,12 @@
 namespace spmv {
 namespace {
 
-// As specifications take it: at most two digits after the point.
-std::string stddev_key(double stddev) {
-  return fmt::format(",stddev={:g}", std::floor(stddev * 100 + 0.5) / 100);
-}
-
 std::string with_row_lengths(const MatrixFacts& facts, std::string text) {
   if (facts.max_row >= 0) text += fmt::format(",max_row={}", facts.max_row);
-  if (facts.row_stddev >= 0) text += stddev_key(facts.row_stddev);
+  if (facts.row_stddev >= 0) {
+    // As specifications take it: at most two digits after the point.
+    text += fmt::format(",stddev={:g}", std::floor(facts.row_stddev * 100 + 0.5) / 100);
+  }
   return text;
 }
 

@@ -89,7 +89,7 @@ void print_statistics(std::ostream& out, const Matrix<double>& matrix) {
   if (matrix.non_finite) line("not finite", with_commas(matrix.non_finite), "NaN or infinite");
 }
 
-void print_histogram(std::ostream& out, const Csr<double>& csr, Charset charset) {
+void print_histogram(std::ostream& out, const Csr<double>& csr) {
   constexpr Index kBarWidth = 30;
   const std::vector<LengthBin> bins = row_length_bins(csr);
   if (bins.empty()) return;
@@ -102,15 +102,9 @@ void print_histogram(std::ostream& out, const Csr<double>& csr, Charset charset)
         bin.low == bin.high ? std::to_string(bin.low) : fmt::format("{}-{}", bin.low, bin.high);
     const auto eighths =
         static_cast<Index>(static_cast<long long>(bin.rows) * kBarWidth * 8 / most);
-    std::string bar;
-    if (charset == Charset::kUnicode) {
-      constexpr std::array<const char*, 8> kPartial{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-      bar = repeated("█", eighths / 8) + kPartial[eighths % 8];
-      if (bar.empty() && bin.rows) bar = "▏";
-    } else {
-      bar = repeated("#", (eighths + 4) / 8);
-      if (bar.empty() && bin.rows) bar = ".";
-    }
+    constexpr std::array<const char*, 8> kPartial{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    std::string bar = repeated("█", eighths / 8) + kPartial[eighths % 8];
+    if (bar.empty() && bin.rows) bar = "▏";
     const std::string line = fmt::format("{:>14}{:>14}{:>12}      {}", label, with_commas(bin.rows),
                                          percentage(bin.nnz, csr.nnz()), bar);
     out << line.substr(0, line.find_last_not_of(' ') + 1) << '\n';
@@ -152,7 +146,7 @@ PictureSize picture_size(const Csr<double>& csr) {
           lines >= 4 && columns >= 8};
 }
 
-std::string line_of_positions(const Csr<double>& csr, Index row, bool unicode) {
+std::string line_of_positions(const Csr<double>& csr, Index row) {
   std::vector<bool> filled(static_cast<std::size_t>(csr.cols));
   for (Index k = csr.row_offsets[row]; k < csr.row_offsets[row + 1]; ++k) {
     filled[csr.column_indices[k]] = true;
@@ -160,17 +154,17 @@ std::string line_of_positions(const Csr<double>& csr, Index row, bool unicode) {
   std::string line;
   for (std::size_t column = 0; column < filled.size(); ++column) {
     if (column > 0) line += ' ';
-    line += filled[column] ? (unicode ? "●" : "#") : (unicode ? "·" : ".");
+    line += filled[column] ? "●" : "·";
   }
   return line;
 }
 
-// The nonzeros counted on a grid of dots, one per character or, in braille, eight.
+// The nonzeros counted on a grid of dots, eight per character.
 class Dots {
  public:
-  Dots(const Csr<double>& csr, const PictureSize& size, bool unicode)
-      : width_(std::min(size.columns * (unicode ? kDotsAcross : 1), csr.cols)),
-        height_(std::min(size.lines * (unicode ? kDotsDown : 1), csr.rows)),
+  Dots(const Csr<double>& csr, const PictureSize& size)
+      : width_(std::min(size.columns * kDotsAcross, csr.cols)),
+        height_(std::min(size.lines * kDotsDown, csr.rows)),
         counts_(count_on_grid(csr, width_, height_)) {
     const auto filled = static_cast<double>(
         std::count_if(counts_.begin(), counts_.end(), [](Index c) { return c > 0; }));
@@ -196,12 +190,6 @@ class Dots {
     return dots ? utf8_braille(dots) : " ";
   }
 
-  std::string letter(Index line, Index column) const {
-    const Index count = at(line, column);
-    if (count == 0) return " ";
-    return count < mean_ / 4 ? "." : count < mean_ / 2 ? ":" : count < 2 * mean_ ? "+" : "#";
-  }
-
  private:
   Index at(Index y, Index x) const {
     return y < height_ && x < width_ ? counts_[y * width_ + x] : 0;
@@ -213,29 +201,23 @@ class Dots {
   double fill_ = 0;  // part of the dots that have any
 };
 
-// Where the nonzeros are. Braille dots, half-toned where most of the picture would be black; in
-// ASCII a letter for each cell, the denser the heavier.
-void print_picture(std::ostream& out, const Csr<double>& csr, Charset charset) {
+// Where the nonzeros are, in braille dots, half-toned where most of the picture would be black.
+void print_picture(std::ostream& out, const Csr<double>& csr) {
   if (csr.nnz() == 0) return;
-  const bool unicode = charset == Charset::kUnicode;
   const PictureSize size = picture_size(csr);
-  const Dots dots(csr, size, unicode);
-  const std::string edge = repeated(unicode ? "─" : "-", size.columns);
-  const char* side = unicode ? "│" : "|";
+  const Dots dots(csr, size);
+  const std::string edge = repeated("─", size.columns);
   const std::string margin = "    ";
-  out << '\n' << margin << (unicode ? "┌" : "+") << edge << (unicode ? "┐" : "+") << '\n';
+  out << '\n' << margin << "┌" << edge << "┐\n";
   for (Index line = 0; line < size.lines; ++line) {
-    out << margin << side;
-    if (size.small) {
-      out << line_of_positions(csr, line, unicode);
-    } else {
-      for (Index column = 0; column < size.columns; ++column) {
-        out << (unicode ? dots.braille(line, column) : dots.letter(line, column));
-      }
+    out << margin << "│";
+    if (size.small) out << line_of_positions(csr, line);
+    for (Index column = 0; column < size.columns && !size.small; ++column) {
+      out << dots.braille(line, column);
     }
-    out << side << '\n';
+    out << "│\n";
   }
-  out << margin << (unicode ? "└" : "+") << edge << (unicode ? "┘" : "+") << '\n';
+  out << margin << "└" << edge << "┘\n";
   if (!size.to_scale) out << margin << "not to scale\n";
 }
 
@@ -316,25 +298,11 @@ std::vector<Index> count_on_grid(const Csr<double>& csr, Index width, Index heig
   return counts;
 }
 
-Charset terminal_charset() {
-  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(variable);
-    if (!value || !*value) continue;
-    std::string locale = value;
-    std::transform(locale.begin(), locale.end(), locale.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const bool utf8 =
-        locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
-    return utf8 ? Charset::kUnicode : Charset::kAscii;
-  }
-  return Charset::kAscii;
-}
-
-void print_info(std::ostream& out, const Matrix<double>& matrix, Charset charset) {
+void print_info(std::ostream& out, const Matrix<double>& matrix) {
   print_source(out, matrix.source);
   print_statistics(out, matrix);
-  print_histogram(out, matrix.csr, charset);
-  print_picture(out, matrix.csr, charset);
+  print_histogram(out, matrix.csr);
+  print_picture(out, matrix.csr);
 }
 
 template Statistics compute_statistics(const Csr<float>&);

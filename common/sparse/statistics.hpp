@@ -30,15 +30,9 @@ struct Statistics {
 template <typename T>
 Statistics compute_statistics(const Csr<T>& csr);
 
-enum class Charset { kAscii, kUnicode };
-
-// Unicode when the locale of the environment (LC_ALL, LC_CTYPE, LANG) is UTF-8.
-Charset terminal_charset();
-
 // For `spmv info`: statistics, source in words, a histogram of row lengths, a picture of where the
 // nonzeros are. At most 80 columns wide.
-void print_info(std::ostream& out, const Matrix<double>& matrix,
-                Charset charset = terminal_charset());
+void print_info(std::ostream& out, const Matrix<double>& matrix);
 
 // Rows whose lengths are from `low` to `high`.
 struct LengthBin {
@@ -53,8 +47,5 @@ std::vector<LengthBin> row_length_bins(const Csr<double>& csr);
 
 // How many nonzeros fall on each dot of a picture of `width` x `height` dots.
 std::vector<Index> count_on_grid(const Csr<double>& csr, Index width, Index height);
-
-extern template Statistics compute_statistics(const Csr<float>&);
-extern template Statistics compute_statistics(const Csr<double>&);
 
 }  // namespace spmv

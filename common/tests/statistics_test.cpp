@@ -13,23 +13,14 @@
 #include "tests/catch.hpp"
 #include "tests/scratch.hpp"
 
+using namespace spmv;
+using namespace spmv::test;
+
 namespace {
 
-using spmv::Charset;
-using spmv::compute_statistics;
-using spmv::Coo;
-using spmv::Csr;
-using spmv::generate;
-using spmv::Index;
-using spmv::load_matrix;
-using spmv::Matrix;
-using spmv::MatrixSource;
-using spmv::Statistics;
-using spmv::test::EnvironmentVariable;
-
-std::string info(const Matrix<double>& matrix, Charset charset) {
+std::string info(const Matrix<double>& matrix) {
   std::ostringstream out;
-  print_info(out, matrix, charset);
+  print_info(out, matrix);
   return out.str();
 }
 
@@ -47,7 +38,7 @@ TEST_CASE("statistics of a small matrix, by hand", "[statistics]") {
   // 1 1 1 1 1
   const Coo<double> coo{
       4, 5, {0, 0, 2, 3, 3, 3, 3, 3}, {0, 3, 1, 0, 1, 2, 3, 4}, {1, 2, 3, 4, 5, 6, 7, 8}};
-  const Statistics s = compute_statistics(spmv::to_csr(coo));
+  const Statistics s = compute_statistics(to_csr(coo));
   CHECK(s.rows == 4);
   CHECK(s.cols == 5);
   CHECK(s.nnz == 8);
@@ -81,7 +72,7 @@ TEST_CASE("statistics agree with their definitions", "[statistics]") {
                            "fem:100", "random:1x100", "random:100x1"}) {
     CAPTURE(spec);
     const Csr<double> csr = generate<double>(spec);
-    const Coo<double> coo = spmv::to_coo(csr);
+    const Coo<double> coo = to_coo(csr);
     std::vector<Index> lengths(csr.rows, 0);
     double distances = 0;
     Index bandwidth = 0;
@@ -129,18 +120,18 @@ TEST_CASE("info of a small matrix", "[statistics]") {
   dispersion    0.216667               mean distance from the diagonal / size
 
     row length          rows   of the nonzeros
-           3-4             6     100.0 %      ##############################
+           3-4             6     100.0 %      ██████████████████████████████
 
-    +-----------+
-    |# # . # . .|
-    |# # # . # .|
-    |. # # . . #|
-    |# . . # # .|
-    |. # . # # #|
-    |. . # . # #|
-    +-----------+
+    ┌───────────┐
+    │● ● · ● · ·│
+    │● ● ● · ● ·│
+    │· ● ● · · ●│
+    │● · · ● ● ·│
+    │· ● · ● ● ●│
+    │· · ● · ● ●│
+    └───────────┘
 )";
-  CHECK(info(load_matrix<double>("stencil2d:3x2"), Charset::kAscii) == expected);
+  CHECK(info(load_matrix<double>("stencil2d:3x2")) == expected);
 }
 
 TEST_CASE("info says where a matrix comes from and what is odd about it", "[statistics]") {
@@ -150,7 +141,7 @@ TEST_CASE("info says where a matrix comes from and what is odd about it", "[stat
   matrix.duplicates = 1234;
   matrix.explicit_zeros = 5;
   matrix.non_finite = 6;
-  const std::string stand_in = info(matrix, Charset::kAscii);
+  const std::string stand_in = info(matrix);
   CHECK(stand_in.find("STAND-IN for a matrix whose file is not here (make data fetches it)") !=
         std::string::npos);
   CHECK(stand_in.find("\n    random:300x200\n") != std::string::npos);
@@ -159,12 +150,11 @@ TEST_CASE("info says where a matrix comes from and what is odd about it", "[stat
   CHECK(stand_in.find("not finite    6") != std::string::npos);
 
   matrix.source = {"mine", MatrixSource::Origin::kFile, "some/where/mine.mtx"};
-  CHECK(info(matrix, Charset::kAscii).find("read from the file\n    some/where/mine.mtx\n") !=
-        std::string::npos);
+  CHECK(info(matrix).find("read from the file\n    some/where/mine.mtx\n") != std::string::npos);
 
   // Nothing fetches the chains that were never published.
   matrix.source = {"m_2.1K", MatrixSource::Origin::kStandIn, "random:300x200"};
-  CHECK(info(matrix, Charset::kAscii).find("make data") == std::string::npos);
+  CHECK(info(matrix).find("make data") == std::string::npos);
 }
 
 TEST_CASE("info fits into 80 columns, whatever the shape", "[statistics]") {
@@ -173,53 +163,32 @@ TEST_CASE("info fits into 80 columns, whatever the shape", "[statistics]") {
         "random:24x36", "random:25x36", "dense:1x1", "dense:300x300", "diagonal:1000",
         "powerlaw:100000x100000,nnz=1000000,max_row=90000,local=50,bandwidth=1000,column_skew=3",
         "rmat:scale=12", "banded:100000", "random:100x3000", "random:3000x100"}) {
-    for (const Charset charset : {Charset::kAscii, Charset::kUnicode}) {
-      CAPTURE(spec);
-      std::istringstream lines(info(load_matrix<double>(spec), charset));
-      std::size_t most_lines = 0;
-      for (std::string line; std::getline(lines, line); ++most_lines) {
-        CAPTURE(line);
-        CHECK(display_width(line) <= 80);
-        CHECK((line.empty() || line.back() != ' '));
-        if (charset == Charset::kAscii) {
-          CHECK(std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; }));
-        }
-      }
-      CHECK(most_lines < 70);
+    CAPTURE(spec);
+    std::istringstream lines(info(load_matrix<double>(spec)));
+    std::size_t most_lines = 0;
+    for (std::string line; std::getline(lines, line); ++most_lines) {
+      CAPTURE(line);
+      CHECK(display_width(line) <= 80);
+      CHECK((line.empty() || line.back() != ' '));
     }
+    CHECK(most_lines < 70);
   }
 }
 
 TEST_CASE("the picture shows where the nonzeros are", "[statistics]") {
-  const std::string diagonal = info(load_matrix<double>("diagonal:960"), Charset::kUnicode);
+  const std::string diagonal = info(load_matrix<double>("diagonal:960"));
   CHECK(diagonal.find("│⠑⢄                                              │") != std::string::npos);
   CHECK(diagonal.find("│                                              ⠑⢄│") != std::string::npos);
-  CHECK(info(load_matrix<double>("diagonal:2"), Charset::kUnicode).find("│● ·│\n    │· ●│") !=
-        std::string::npos);
-  CHECK(info(load_matrix<double>("random:1000000x3"), Charset::kAscii).find("not to scale") !=
-        std::string::npos);
-}
-
-TEST_CASE("the character set follows the locale", "[statistics]") {
-  const EnvironmentVariable no_all("LC_ALL", nullptr), no_ctype("LC_CTYPE", nullptr);
-  {
-    const EnvironmentVariable lang("LANG", "en_US.UTF-8");
-    CHECK(spmv::terminal_charset() == Charset::kUnicode);
-    const EnvironmentVariable ctype("LC_CTYPE", "C.utf8");
-    CHECK(spmv::terminal_charset() == Charset::kUnicode);
-    const EnvironmentVariable all("LC_ALL", "C");  // the first that is set decides
-    CHECK(spmv::terminal_charset() == Charset::kAscii);
-  }
-  const EnvironmentVariable lang("LANG", nullptr);
-  CHECK(spmv::terminal_charset() == Charset::kAscii);
+  CHECK(info(load_matrix<double>("diagonal:2")).find("│● ·│\n    │· ●│") != std::string::npos);
+  CHECK(info(load_matrix<double>("random:1000000x3")).find("not to scale") != std::string::npos);
 }
 
 TEST_CASE("statistics count diagonals and column lengths", "[statistics]") {
-  const spmv::Statistics s = spmv::compute_statistics(spmv::generate<float>("stencil2d:30x20"));
+  const Statistics s = compute_statistics(generate<float>("stencil2d:30x20"));
   CHECK(s.diagonals == 5);
   CHECK(s.min_col == 3);
   CHECK(s.max_col == 5);
-  const spmv::Statistics wide = spmv::compute_statistics(spmv::generate<float>("dense:3x7"));
+  const Statistics wide = compute_statistics(generate<float>("dense:3x7"));
   CHECK(wide.diagonals == 9);
   CHECK(wide.max_col == 3);
 }
@@ -237,8 +206,8 @@ TEST_CASE("info in JSON: the histogram's bins that hold rows, and where the nonz
     }
   }
   Matrix<double> matrix;
-  matrix.csr = spmv::to_csr(coo);
-  const std::string text = spmv::info_as_json(matrix);
+  matrix.csr = to_csr(coo);
+  const std::string text = info_as_json(matrix);
   CHECK(text.find(R"("row_lengths":[[0,0,1,0],[1,1,1,1],[2,2,1,2],[3,4,1,3],[9,16,1,9]])") !=
         std::string::npos);
   CHECK(text.find(R"("picture":{"lines":5,"columns":9,"cells":[[1,0,1],[2,0,1],[2,1,1])") !=
