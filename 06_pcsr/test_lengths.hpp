@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "sparse/matrix.hpp"
 #include "sparse/rng.hpp"
+#include "tests/bits.hpp"
 
 namespace spmv {
 
 using Lengths = std::vector<int>;
+using test::same_bits;
 
 inline std::vector<int> offsets_of(const Lengths& lengths, int first = 0) {
   std::vector<int> offsets{first};
@@ -51,12 +52,6 @@ inline Lengths random_lengths(int count, int bound, std::uint64_t seed) {
 inline Lengths joined(Lengths first, const Lengths& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
-}
-
-template <typename T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || !std::memcmp(a.data(), b.data(), sizeof(T) * a.size()));
 }
 
 }  // namespace spmv

@@ -2,24 +2,10 @@
 # The one-pass product in projects outside of the repository: fetched, installed, as one header, and as a Python
 # module. Compiles; runs nothing, since there may be no GPU.
 #   package_test.sh [NVCC]
-set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 nvcc=${1:-nvcc}
 command -v "$nvcc" >/dev/null || { echo 'skipped: packages of the one-pass product: no nvcc'; exit 0; }
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
-
-# holds NAME COMMAND...: the command succeeds.
-holds() {
-  if "${@:2}" >"$scratch/log" 2>&1; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "FAILED: packages: $1"
-    tail -n 20 "$scratch/log"
-  fi
-}
+source "$here/../../common/tests/checks.sh"
 
 cat >"$scratch/main.cu" <<'END'
 #include "one_pass.cuh"
@@ -76,5 +62,4 @@ else
   echo 'skipped: the Python module of the one-pass product: no numpy, cuda-bindings or NVRTC'
 fi
 
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+summary

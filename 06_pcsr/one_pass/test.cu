@@ -8,6 +8,7 @@
 #include "harness/kernel.hpp"
 #include "harness/verify.hpp"
 #include "one_pass.cuh"
+#include "sparse/convert.hpp"
 #include "tests/catch.hpp"
 #include "tests/schedules.hpp"
 
@@ -66,12 +67,34 @@ namespace {
 
 using device::Buffer;
 
+template <typename T>
+void check_product(const std::vector<T>& y, const Reference& reference) {
+  const Verdict verdict = verify(y, reference);
+  INFO(verdict.describe());
+  CHECK(verdict.ok);
+}
+
+template <typename T>
+CsrPattern pattern_of(const device::DeviceCsr<T>& a) {
+  return {a.rows, a.cols, a.nnz, a.row_offsets.data(), a.column_indices.data()};
+}
+
+// A plan that is ready.
+template <typename T, typename Value = T>
+OnePassPlan<T, Value> plan_of(const CsrPattern& pattern, const OnePassOptions& options = {}) {
+  OnePassPlan<T, Value> plan;
+  REQUIRE(plan.create(pattern, options) == cudaSuccess);
+  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  return plan;
+}
+
 // --- One pass -----------------------------------------------------------------------------------
 
 template <typename T>
 struct Tiles {
-  Tiles(const std::vector<int>& offsets, unsigned tile_items, int overhang)
-      : count(static_cast<int>((offsets.size() - 1 + 1LL * offsets.back() + tile_items - 1) /
+  Tiles(const std::vector<int>& offsets, unsigned its_items, int overhang)
+      : tile_items(its_items),
+        count(static_cast<int>((offsets.size() - 1 + 1LL * offsets.back() + tile_items - 1) /
                                tile_items)),
         tiles("tiles", count + 1),
         partial_sums("partial_sums", 2 * static_cast<std::size_t>(count)),
@@ -82,6 +105,18 @@ struct Tiles {
                    row_offsets.data(), tiles.data(), partial_sums.data(), unstarted.data());
   }
 
+  OnePassArguments<T> arguments(const device::DeviceCsr<T>& a) {
+    return {count,
+            tile_items,
+            tiles.data(),
+            a.row_offsets.data(),
+            a.column_indices.data(),
+            a.values.data(),
+            partial_sums.data(),
+            unstarted.data()};
+  }
+
+  unsigned tile_items;
   int count;
   Buffer<Tile> tiles;
   Buffer<PartialSum<T>> partial_sums;
@@ -150,23 +185,12 @@ struct OnePassInput {
         y0(test_vector<T>(host.rows, 2)),
         y("y", y0) {}
 
-  OnePassArguments<T> arguments() {
-    return {tiles.count,
-            tile_items,
-            tiles.tiles.data(),
-            a.row_offsets.data(),
-            a.column_indices.data(),
-            a.values.data(),
-            tiles.partial_sums.data(),
-            tiles.unstarted.data()};
-  }
+  OnePassArguments<T> arguments() { return tiles.arguments(a); }
   PlainVectors<T> vectors(T alpha, T beta) {
     return {x.data(), beta == T{0} ? nullptr : y.data(), y.data(), {alpha, beta}};
   }
   void check_y(T alpha, T beta) {
-    const Verdict verdict = verify(y.download(), make_reference(host, alpha, x_host, beta, y0));
-    INFO(verdict.describe());
-    CHECK(verdict.ok);
+    check_product(y.download(), make_reference(host, alpha, x_host, beta, y0));
     check_ready(tiles, host.row_offsets, tile_items);
   }
 
@@ -290,14 +314,11 @@ class Planned {
         y0_(test_vector<T>(host_.rows, 2)),
         y_("y", y0_) {
     std::size_t bytes = 0;
-    REQUIRE(OnePassPlan<T>::workspace_bytes(pattern(), &bytes) == cudaSuccess);
+    REQUIRE(OnePassPlan<T>::workspace_bytes(pattern_of(a_), &bytes) == cudaSuccess);
     if (!own_workspace) workspace_ = Buffer<char>("workspace", bytes);
-    REQUIRE(plan.create(pattern(), options, workspace_.data()) == cudaSuccess);
+    REQUIRE(plan.create(pattern_of(a_), options, workspace_.data()) == cudaSuccess);
     CHECK(plan.workspace_bytes() == bytes);
     REQUIRE(plan.prepare(stream.get()) == cudaSuccess);
-  }
-  CsrPattern pattern() const {
-    return {a_.rows, a_.cols, a_.nnz, a_.row_offsets.data(), a_.column_indices.data()};
   }
   cudaError_t multiply(T alpha, T beta) {
     return plan.multiply(alpha, a_.values.data(), x_.data(), beta, y_.data(), stream.get());
@@ -309,9 +330,7 @@ class Planned {
     check_y(alpha, beta);
   }
   void check_y(T alpha, T beta) {
-    const Verdict verdict = verify(y_.download(), make_reference(host_, alpha, x_host_, beta, y0_));
-    INFO(verdict.describe());
-    CHECK(verdict.ok);
+    check_product(y_.download(), make_reference(host_, alpha, x_host_, beta, y0_));
   }
   void poison_y() { y_.upload(y0_); }
 
@@ -372,8 +391,8 @@ struct Jacobi {
 // z and y, which may be the same, for a matrix whose values are in memory as `Value`.
 template <typename Value>
 void check_epilogue(const Lengths& lengths, OnePassPath path, bool in_place) {
-  const Csr<Value> host = csr_of<Value>(lengths);
-  const device::DeviceCsr<Value> a(host);
+  const Csr<double> host = csr_of<double>(lengths);  // with the same values
+  const device::DeviceCsr<Value> a(csr_of<Value>(lengths));
   const std::vector<double> x = test_vector<double>(host.cols, 1);
   const std::vector<double> y = test_vector<double>(host.rows, 2);
   const std::vector<double> b = test_vector<double>(host.rows, 3);
@@ -382,32 +401,18 @@ void check_epilogue(const Lengths& lengths, OnePassPath path, bool in_place) {
   Buffer<double> y_device("y", y);
   Buffer<double> z_device("z", std::vector<double>(host.rows, -7.0));
   Buffer<unsigned> calls("calls", std::vector<unsigned>(host.rows));
-  OnePassPlan<double, Value> plan;
-  REQUIRE(plan.create({a.rows, a.cols, a.nnz, a.row_offsets.data(), a.column_indices.data()},
-                      {.path = path}) == cudaSuccess);
-  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  const auto plan = plan_of<double, Value>(pattern_of(a), {.path = path});
   CHECK((plan.lanes_per_row() > 0) == (path == OnePassPath::kAutomatic));
-  const Buffer<double>& z = in_place ? y_device : z_device;
-  REQUIRE(plan.multiply(a.values.data(), x_device.data(), y_device.data(),
-                        in_place ? y_device.data() : z_device.data(),
+  Buffer<double>& z = in_place ? y_device : z_device;
+  REQUIRE(plan.multiply(a.values.data(), x_device.data(), y_device.data(), z.data(),
                         Jacobi{b_device.data(), 4, calls.data()}, nullptr) == cudaSuccess);
   REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
-  const std::vector<double> got = z.download();
   CHECK(calls.download() == std::vector<unsigned>(host.rows, 1));
   if (!in_place) CHECK(y_device.download() == y);
-  int wrong = 0;
-  for (Index row = 0; row < host.rows; ++row) {
-    double sum = 0;
-    double bound = 1;
-    for (Index k = host.row_offsets[row]; k < host.row_offsets[row + 1]; ++k) {
-      const double product = static_cast<double>(host.values[k]) * x[host.column_indices[k]];
-      sum += product;
-      bound += std::abs(product);
-    }
-    // Of double precision, also where the values are not.
-    wrong += !(std::abs(got[row] - (y[row] + (b[row] - sum) / 4)) <= 1e-14 * bound);
-  }
-  CHECK(wrong == 0);
+  std::vector<double> without_sum = y;
+  for (Index row = 0; row < host.rows; ++row) without_sum[row] += b[row] / 4;
+  // In double precision, also where the values are not.
+  check_product(z.download(), make_reference(host, -0.25, x, 1.0, without_sum));
 }
 
 TEST_CASE("one pass: an epilogue is called once per row, with its sum and old element", "[06]") {
@@ -425,16 +430,13 @@ TEST_CASE("one pass: an epilogue is called once per row, with its sum and old el
 template <typename T, typename Value = T>
 void check_several(const Lengths& lengths, int vectors, T alpha, T beta) {
   CAPTURE(lengths.size(), vectors, beta, sizeof(T), sizeof(Value));
-  const Csr<Value> host = csr_of<Value>(lengths);
-  const device::DeviceCsr<Value> a(host);
+  const Csr<T> host = csr_of<T>(lengths);  // with the same values
+  const device::DeviceCsr<Value> a(csr_of<Value>(lengths));
   const std::vector<T> x = test_vector<T>(1LL * host.cols * vectors, 1);
   std::vector<T> y0 = test_vector<T>(1LL * host.rows * vectors, 2);
   if (beta == T{0}) y0.assign(y0.size(), std::numeric_limits<T>::quiet_NaN());
   const Buffer<T> x_device("x", x);
-  OnePassPlan<T, Value> plan;
-  REQUIRE(plan.create({a.rows, a.cols, a.nnz, a.row_offsets.data(), a.column_indices.data()},
-                      {.most_vectors = 8}) == cudaSuccess);
-  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  const auto plan = plan_of<T, Value>(pattern_of(a), {.most_vectors = 8});
   std::vector<T> first;
   for (int product = 0; product < 2; ++product) {
     Buffer<T> y_device("y", y0);
@@ -445,25 +447,14 @@ void check_several(const Lengths& lengths, int vectors, T alpha, T beta) {
     if (product == 1) CHECK(got == first);
     first = got;
   }
-  int wrong = 0;
-  for (Index row = 0; row < host.rows; ++row) {
-    for (int v = 0; v < vectors; ++v) {
-      const std::size_t at = 1LL * row * vectors + v;
-      double sum = 0;
-      double bound = 0;
-      for (Index k = host.row_offsets[row]; k < host.row_offsets[row + 1]; ++k) {
-        const double product =
-            static_cast<double>(host.values[k]) * x[1LL * host.column_indices[k] * vectors + v];
-        sum += product;
-        bound += std::abs(product);
-      }
-      const double old = beta == T{0} ? 0 : static_cast<double>(beta) * y0[at];
-      const double factor = (lengths[row] + 8) * std::numeric_limits<T>::epsilon();
-      wrong += !(std::abs(first[at] - (alpha * sum + old)) <=
-                 factor * (std::abs(alpha) * bound + std::abs(old)));
-    }
+  for (int v = 0; v < vectors; ++v) {
+    const auto column = [&](const std::vector<T>& all) {
+      std::vector<T> one;
+      for (std::size_t i = v; i < all.size(); i += vectors) one.push_back(all[i]);
+      return one;
+    };
+    check_product(column(first), make_reference(host, alpha, column(x), beta, column(y0)));
   }
-  CHECK(wrong == 0);
 }
 
 TEST_CASE("one pass: several vectors, whole and cut rows", "[06]") {
@@ -481,11 +472,9 @@ TEST_CASE("one pass: several vectors, whole and cut rows", "[06]") {
 TEST_CASE("one pass: several vectors, other numbers and misaligned ones are refused", "[06]") {
   const Buffer<int> offsets("row_offsets", std::vector<int>{0, 0, 0});
   Buffer<double> y("y", std::vector<double>(17));
-  OnePassPlan<double> plan;
   const CsrPattern empty{2, 5, 0, offsets.data(), nullptr};
-  CHECK(plan.create(empty, {.most_vectors = 3}) == cudaErrorInvalidValue);
-  REQUIRE(plan.create(empty, {.most_vectors = 4}) == cudaSuccess);
-  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  CHECK(OnePassPlan<double>().create(empty, {.most_vectors = 3}) == cudaErrorInvalidValue);
+  const auto plan = plan_of<double>(empty, {.most_vectors = 4});
   const auto multiply = [&](int vectors, double* to) {
     return plan.multiply_several(vectors, 1, nullptr, nullptr, 0, to, nullptr);
   };
@@ -505,38 +494,19 @@ void check_transposed(const Lengths& lengths, T alpha, T beta) {
   const std::vector<T> x = test_vector<T>(host.rows, 1);
   std::vector<T> y0 = test_vector<T>(host.cols, 2);
   if (beta == T{0}) y0.assign(y0.size(), std::numeric_limits<T>::quiet_NaN());
-  std::vector<double> expected(host.cols);
-  std::vector<double> bound(host.cols);
-  std::vector<int> terms(host.cols, 8);
-  for (Index column = 0; column < host.cols; ++column) {
-    expected[column] = beta == T{0} ? 0 : static_cast<double>(beta) * y0[column];
-    bound[column] = std::abs(expected[column]);
-  }
-  for (Index row = 0; row < host.rows; ++row) {
-    for (Index k = host.row_offsets[row]; k < host.row_offsets[row + 1]; ++k) {
-      const double product = static_cast<double>(alpha) * host.values[k] * x[row];
-      expected[host.column_indices[k]] += product;
-      bound[host.column_indices[k]] += std::abs(product);
-      ++terms[host.column_indices[k]];
-    }
-  }
+  Coo<T> triplets = to_coo(host);
+  std::swap(triplets.rows, triplets.cols);
+  std::swap(triplets.row_indices, triplets.column_indices);
+  const Reference reference = make_reference(to_csr(triplets), alpha, x, beta, y0);
   const Buffer<T> x_device("x", x);
   const auto check = [&](const auto& multiply) {
     Buffer<T> y_device("y", y0);
     REQUIRE(multiply(y_device.data()) == cudaSuccess);
     REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
-    const std::vector<T> got = y_device.download();
-    int wrong = 0;
-    for (Index column = 0; column < host.cols; ++column) {
-      wrong += !(std::abs(got[column] - expected[column]) <=
-                 terms[column] * std::numeric_limits<T>::epsilon() * bound[column]);
-    }
-    CHECK(wrong == 0);
+    check_product(y_device.download(), reference);
   };
-  const CsrPattern pattern{a.rows, a.cols, a.nnz, a.row_offsets.data(), a.column_indices.data()};
-  OnePassPlan<T> plan;
-  REQUIRE(plan.create(pattern) == cudaSuccess);
-  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  const CsrPattern pattern = pattern_of(a);
+  auto plan = plan_of<T>(pattern);
   check([&](T* y) {
     return plan.multiply_transposed(alpha, a.values.data(), x_device.data(), beta, y, nullptr);
   });
@@ -545,8 +515,7 @@ void check_transposed(const Lengths& lengths, T alpha, T beta) {
   REQUIRE(transpose.create(pattern, nullptr) == cudaSuccess);
   Buffer<T> values("transposed values", host.values.size());
   REQUIRE(transpose.gather(a.values.data(), values.data(), nullptr) == cudaSuccess);
-  REQUIRE(plan.create(transpose.pattern()) == cudaSuccess);
-  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  plan = plan_of<T>(transpose.pattern());
   check(
       [&](T* y) { return plan.multiply(alpha, values.data(), x_device.data(), beta, y, nullptr); });
   // Transposed once more, the nonzeros stand where they began: columns of csr_of() ascend.
@@ -577,9 +546,7 @@ struct AddRow {
 TEST_CASE("one pass: without y an epilogue gets 0, and without rows it is not called", "[06]") {
   const Buffer<int> offsets("row_offsets", std::vector<int>{0, 0, 0});
   Buffer<double> z("z", std::vector<double>{-1, -1});
-  OnePassPlan<double> plan;
-  REQUIRE(plan.create({2, 5, 0, offsets.data(), nullptr}) == cudaSuccess);
-  REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+  const auto plan = plan_of<double>({2, 5, 0, offsets.data(), nullptr});
   CHECK(plan.multiply(nullptr, nullptr, nullptr, z.data(), AddRow{}, nullptr) == cudaSuccess);
   REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
   CHECK(z.download() == std::vector<double>{0, 1});
@@ -704,13 +671,9 @@ int right_powers(const Csr<double>& host, const Multiply& multiply) {
     }
     expected = next;
   }
-  struct Restore {
-    simt::Settings saved = simt::settings();
-    ~Restore() {
-      simt::settings() = saved;
-      simt::set_quiet_reports(false);
-    }
-  } const restore;
+  struct Quiet : test::SavedSettings {
+    ~Quiet() { simt::set_quiet_reports(false); }
+  } const quiet;
   simt::set_quiet_reports(true);
   simt::settings().late_streams = true;
   int right = 0;
@@ -735,39 +698,27 @@ int right_powers(const Csr<double>& host, const Multiply& multiply) {
 
 TEST_CASE("one pass: overlapped products wait for x; a wait that is too late is found out",
           "[06]") {
+  const auto square_of = [](const Lengths& lengths) {
+    Csr<double> square = csr_of<double>(lengths);
+    for (Index& column : square.column_indices) column %= square.rows;
+    square.cols = square.rows;
+    return square;
+  };
   for (const Lengths& lengths : {Lengths(300, 7), joined(Lengths(299, 2), {2000})}) {
-    Csr<double> host = csr_of<double>(lengths);
-    for (Index& column : host.column_indices) column %= host.rows;
-    host.cols = host.rows;
+    const Csr<double> host = square_of(lengths);
     const device::DeviceCsr<double> a(host);
-    OnePassPlan<double> plan;
-    REQUIRE(plan.create({a.rows, a.cols, a.nnz, a.row_offsets.data(), a.column_indices.data()},
-                        {.overlap = true}) == cudaSuccess);
-    REQUIRE(plan.prepare(nullptr) == cudaSuccess);
+    const auto plan = plan_of<double>(pattern_of(a), {.overlap = true});
     CHECK(right_powers(host, [&](const double* x, double* y, cudaStream_t stream) {
             CHECK(plan.multiply(1, a.values.data(), x, 0, y, stream) == cudaSuccess);
           }) == 12);
   }
   // Tiles of one iteration, so that the mutant needs no loop.
-  const Csr<double> host = [] {
-    Csr<double> square = csr_of<double>(Lengths(300, 7));
-    for (Index& column : square.column_indices) column %= square.rows;
-    square.cols = square.rows;
-    return square;
-  }();
+  const Csr<double> host = square_of(Lengths(300, 7));
   const device::DeviceCsr<double> a(host);
   Tiles<double> tiles(host.row_offsets, 192, 40);
   CHECK(right_powers(host, [&](const double* x, double* y, cudaStream_t stream) {
-          const OnePassArguments<double> arguments{tiles.count,
-                                                   192,
-                                                   tiles.tiles.data(),
-                                                   a.row_offsets.data(),
-                                                   a.column_indices.data(),
-                                                   a.values.data(),
-                                                   tiles.partial_sums.data(),
-                                                   tiles.unstarted.data()};
           device::launch(late_wait_kernel<double>, {dim3(tiles.count), dim3(32), 0, stream, true},
-                         arguments, PlainVectors<double>{x, nullptr, y, {1, 0}});
+                         tiles.arguments(a), PlainVectors<double>{x, nullptr, y, {1, 0}});
         }) < 6);
   if (simt::is_instrumented()) {
     CHECK(simt::take_report().find("before it waits by cudaGrid") != std::string::npos);

@@ -22,10 +22,8 @@ constexpr bool kGpu = false;
 constexpr const char* kDefaultChain = "wlan:C=4,m=2,W=4";
 #endif
 
-struct ChainOptions {
-  double tolerance = 0;  // 0: kDefault...
-  long long max_steps = 1'000'000;
-  int check_every = 50;
+struct ChainOptions : MarkovOptions {
+  ChainOptions() { tolerance = 0; }  // 0: by the precision
   double time = 10;
   Index start = 0;
 };
@@ -49,12 +47,10 @@ class Workload {
   Workload(const std::string& name, const ChainOptions& own, const CommandArguments& arguments,
            const std::string& spec)
       : name_(name),
-        own_(own),
+        options_(own),
         arguments_(arguments),
         rates_(load_matrix<T>(spec, arguments.load)) {
-    options_.tolerance = own.tolerance > 0 ? own.tolerance : sizeof(T) == 4 ? 1e-5 : 1e-10;
-    options_.max_steps = own.max_steps;
-    options_.check_every = own.check_every;
+    if (options_.tolerance == 0) options_.tolerance = sizeof(T) == 4 ? 1e-5 : 1e-10;
     const double least = 4 * static_cast<double>(std::numeric_limits<T>::epsilon());
     if (options_.tolerance < least) {
       throw InputError(fmt::format("--tolerance {:g}: {} cannot tell less than {:.1e}",
@@ -94,7 +90,7 @@ class Workload {
 
  private:
   bool is_stationary() const { return name_ == "stationary"; }
-  double mean() const { return own_.time * uniformized_.rate; }
+  double mean() const { return options_.time * uniformized_.rate; }
 
   Outcome<T> run(const Kernel& kernel, const Problem<T>& problem, const Bench<T>& bench,
                  Progress& progress) {
@@ -118,9 +114,9 @@ class Workload {
         outcome.run = stationary(kernel, problem, options_);
         outcome.verdict = judge_stationary(outcome.run, rates_, uniformized_, options_);
       } else {
-        outcome.run = transient(kernel, problem, mean(), own_.start, options_);
+        outcome.run = transient(kernel, problem, mean(), options_.start, options_);
         outcome.verdict =
-            judge_transient(outcome.run, rates_, uniformized_, mean(), own_.start, options_);
+            judge_transient(outcome.run, rates_, uniformized_, mean(), options_.start, options_);
       }
     } catch (const device::DeviceError& error) {
       outcome.verdict.failure = error.what();
@@ -141,7 +137,7 @@ class Workload {
       fmt::print(
           "Distribution at time {:g}, from state {}: {:.1f} moments of P = I + Q / {:.4g} on "
           "average, tails below {:.1g} cut off.\n",
-          own_.time, own_.start, mean(), uniformized_.rate, options_.tolerance);
+          options_.time, options_.start, mean(), uniformized_.rate, options_.tolerance);
     }
     std::vector<std::string> legend{
         kGpu ? "step: a product and what goes with it, checks included."
@@ -235,8 +231,8 @@ class Workload {
       if (o.functions && o.kernel.runs_on == RunsOn::kDevice) records.add_code(*o.functions);
       line["tolerance"] = options_.tolerance;
       if (!is_stationary()) {
-        line["chain_time"] = own_.time;
-        line["start"] = own_.start;
+        line["chain_time"] = options_.time;
+        line["start"] = options_.start;
       }
       line["rate"] = uniformized_.rate;
       line["steps"] = o.run.steps;
@@ -255,11 +251,10 @@ class Workload {
   }
 
   std::string name_;
-  ChainOptions own_;
+  ChainOptions options_;
   const CommandArguments& arguments_;
   Matrix<T> rates_;
   Uniformized<T> uniformized_;
-  MarkovOptions options_;
 };
 
 CommandBody declare(CommandLine& line, const std::string& name) {

@@ -33,7 +33,4 @@ class MarkovVectors {
 template <typename T>
 std::unique_ptr<MarkovVectors<T>> make_markov_vectors(RunsOn where, Index n);
 
-extern template std::unique_ptr<MarkovVectors<float>> make_markov_vectors(RunsOn, Index);
-extern template std::unique_ptr<MarkovVectors<double>> make_markov_vectors(RunsOn, Index);
-
 }  // namespace spmv

@@ -8,9 +8,9 @@
 #include "harness/kernel.hpp"
 #include "markov.hpp"
 #include "sparse/convert.hpp"
-#include "sparse/generators.hpp"
 #include "tests/catch.hpp"
 #include "tests/schedules.hpp"
+#include "tests/scratch.hpp"
 
 namespace {
 
@@ -52,14 +52,6 @@ Matrix<T> queue(Index states, double arrival, double service) {
   return chain_of<T>(states, rates);
 }
 
-template <typename T>
-Matrix<T> generated(const std::string& spec) {
-  Matrix<T> matrix;
-  matrix.csr = generate<T>(spec);
-  matrix.source.name = spec;
-  return matrix;
-}
-
 // A chain on the device, and what is asked of it.
 template <typename T>
 struct Subject {
@@ -90,12 +82,7 @@ const Kernel& kernel_named(const std::string& name) {
 }
 
 std::string error_of(const Matrix<double>& matrix) {
-  try {
-    uniformize(matrix);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_of([&] { uniformize(matrix); });
 }
 
 }  // namespace
@@ -179,7 +166,7 @@ TEST_CASE("two states and a queue end where their formulas say", "[08][markov]")
 TEST_CASE("every format comes to the dense solution, in both precisions", "[08][markov]") {
   const auto check = [](auto type, const std::string& spec) {
     using T = decltype(type);
-    const Subject<T> subject(generated<T>(spec));
+    const Subject<T> subject(load_matrix<T>(spec));
     for (const Kernel& kernel : kernels()) {
       if (kernel.info.step != 8 && kernel.info.name != "eigen_csr") continue;
       CAPTURE(kernel.info.name, spec, sizeof(T));
@@ -245,7 +232,7 @@ TEST_CASE("the limit on steps holds, and who meets it has no answer", "[08][mark
 }
 
 TEST_CASE("an iteration gives the same bits in every run", "[08][markov]") {
-  const Subject<float> subject(generated<float>("wlan:C=3,m=2,W=3"));
+  const Subject<float> subject(load_matrix<float>("wlan:C=3,m=2,W=3"));
   const std::vector<float> first = subject.end(kernel_named("dia_csr")).distribution;
   test::under_every_schedule(
       [&] { CHECK(subject.end(kernel_named("dia_csr")).distribution == first); });

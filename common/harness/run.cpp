@@ -83,26 +83,14 @@ template struct Task<float>;
 template struct Task<double>;
 
 template <typename T>
-Bench<T>::Bench(const Problem<T>& problem, const RunOptions& options, Task<T> task)
-    : problem_(problem),
-      options_(options),
-      alpha_(task.alpha),
-      beta_(task.beta),
-      x_(std::move(task.x)),
-      y0_(std::move(task.y0)),
-      reference_(std::move(task.reference)),
-      x_device_("x", x_),
-      y_device_("y", y0_) {}
-
-template <typename T>
 std::vector<T> Bench<T>::multiply(Spmv<T>& spmv, RunsOn where) const {
   if (where == RunsOn::kHost) {
-    std::vector<T> y = y0_;
-    spmv.multiply(alpha_, x_.data(), beta_, y.data(), nullptr);
+    std::vector<T> y = task_.y0;
+    spmv.multiply(task_.alpha, task_.x.data(), task_.beta, y.data(), nullptr);
     return y;
   }
-  y_device_.upload(y0_);
-  spmv.multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream_.get());
+  y_device_.upload(task_.y0);
+  spmv.multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream_.get());
   stream_.synchronize();
   return y_device_.download();
 }
@@ -125,13 +113,13 @@ std::vector<T> Bench<T>::multiply_in_another_order(Spmv<T>& spmv) const {
 // The record has the trace also of a product that fails.
 template <typename T>
 std::vector<T> Bench<T>::multiply_traced(Spmv<T>& spmv, Record& record) const {
-  y_device_.upload(y0_);
+  y_device_.upload(task_.y0);
   record_trace(record, options_.trace_limit, [&] {
-    spmv.multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream_.get());
+    spmv.multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream_.get());
     stream_.synchronize();
   });
   std::vector<T> y = y_device_.download();
-  note_wrong_rows(record, y, reference_);
+  note_wrong_rows(record, y, task_.reference);
   return y;
 }
 #endif
@@ -139,13 +127,14 @@ std::vector<T> Bench<T>::multiply_traced(Spmv<T>& spmv, Record& record) const {
 template <typename T>
 void Bench<T>::measure(Spmv<T>& spmv, Record& record) const {
   if (record.kernel.runs_on == RunsOn::kHost) {
-    std::vector<T> y = y0_;
-    record.warm = time_host([&] { spmv.multiply(alpha_, x_.data(), beta_, y.data(), nullptr); });
+    std::vector<T> y = task_.y0;
+    record.warm = time_host(
+        [&] { spmv.multiply(task_.alpha, task_.x.data(), task_.beta, y.data(), nullptr); });
     return;
   }
 #ifdef SPMV_CUDA
   const Launch launch = [&](cudaStream_t stream) {
-    spmv.multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream);
+    spmv.multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream);
   };
   record.warm = time_warm(stream_, launch, options_.warm_up);
   record.cold = time_cold(stream_, launch);
@@ -153,9 +142,9 @@ void Bench<T>::measure(Spmv<T>& spmv, Record& record) const {
   const bool all = options_.gpu == "all";
   for (const std::string& name : all ? gpus_with_times() : std::vector{options_.gpu}) {
     const simt::Gpu& gpu = *simt::find_gpu(name);
-    if (!record.estimates.empty()) y_device_.upload(y0_);
+    if (!record.estimates.empty()) y_device_.upload(task_.y0);
     simt::start_profile(&gpu);
-    spmv.multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream_.get());
+    spmv.multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream_.get());
     const simt::Profile profile = simt::stop_profile();
     const std::vector<Work> work = work_of(profile);
     if (record.estimates.empty()) {
@@ -174,7 +163,7 @@ void Bench<T>::measure(Spmv<T>& spmv, Record& record) const {
 // one to the next, of one product more.
 template <typename T>
 std::vector<T> Bench<T>::product_after_measuring(Spmv<T>& spmv, RunsOn where) const {
-  if (where == RunsOn::kHost || (!kMeasuresOneProduct && beta_ != T{0})) {
+  if (where == RunsOn::kHost || (!kMeasuresOneProduct && task_.beta != T{0})) {
     return multiply(spmv, where);
   }
   stream_.synchronize();
@@ -197,7 +186,7 @@ Record Bench<T>::run(const Kernel& kernel) const {
     record.preprocess_ms = prepared.preprocess_ms;
     record.choice = spmv->choice();
     const Csr<T>& a = problem_.host.csr;
-    const double y_bytes = static_cast<double>(a.rows) * sizeof(T) * (beta_ == T{0} ? 1 : 2);
+    const double y_bytes = static_cast<double>(a.rows) * sizeof(T) * (task_.beta == T{0} ? 1 : 2);
     const auto matrix_bytes = static_cast<double>(spmv->matrix_bytes());
     record.compulsory_bytes = matrix_bytes + static_cast<double>(a.cols) * sizeof(T) + y_bytes;
     record.paper_bytes = matrix_bytes + static_cast<double>(a.nnz()) * sizeof(T) + y_bytes;
@@ -214,29 +203,29 @@ Record Bench<T>::run(const Kernel& kernel) const {
       first = multiply(*spmv, kernel.info.runs_on);
       if (!kMeasuresOneProduct) record.functions = log.functions();
     }
-    if (!judge(verify(first, reference_)) || !options_.measure) return record;
+    if (!judge(verify(first, task_.reference)) || !options_.measure) return record;
     // The product is poisoned before it is measured, too, and what the measured launches left is
     // verified.
-    y_device_.upload(y0_);
+    y_device_.upload(task_.y0);
     measure(*spmv, record);
     const std::vector<T> second = product_after_measuring(*spmv, kernel.info.runs_on);
-    if (!judge(verify(second, reference_))) return record;
+    if (!judge(verify(second, task_.reference))) return record;
 #ifdef SPMV_CUDA
     if (kernel.info.runs_on == RunsOn::kDevice && spmv->overlap(true)) {
-      y_device_.upload(y0_);
+      y_device_.upload(task_.y0);
       record.overlapped = time_warm(stream_, [&](cudaStream_t stream) {
-        spmv->multiply(alpha_, x_device_.data(), beta_, y_device_.data(), stream);
+        spmv->multiply(task_.alpha, x_device_.data(), task_.beta, y_device_.data(), stream);
       });
       first = product_after_measuring(*spmv, kernel.info.runs_on);
-      if (!judge(verify(first, reference_))) return record;
+      if (!judge(verify(first, task_.reference))) return record;
     }
 #else
     if (uses_atomics(record)) {
       first = multiply_in_another_order(*spmv);
-      if (!judge(verify(first, reference_))) return record;
+      if (!judge(verify(first, task_.reference))) return record;
     }
 #endif
-    record.difference = compare_bits(first, second, reference_.bound);
+    record.difference = compare_bits(first, second, task_.reference.bound);
   } catch (const Unsuitable& reason) {
     record.unsuitable = true;
     record.failure = reason.what();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/kernel.hpp"
@@ -84,11 +85,6 @@ struct Prepared {
 template <typename T>
 Prepared<T> prepare(const Kernel& kernel, const Problem<T>& problem, const device::Stream& stream);
 
-extern template Prepared<float> prepare(const Kernel&, const Problem<float>&,
-                                        const device::Stream&);
-extern template Prepared<double> prepare(const Kernel&, const Problem<double>&,
-                                         const device::Stream&);
-
 // What is to be computed with a matrix, and what must come out: on the host, without a GPU.
 template <typename T>
 struct Task {
@@ -100,19 +96,21 @@ struct Task {
   Reference reference;
 };
 
-extern template struct Task<float>;
-extern template struct Task<double>;
-
 // The vectors and the reference that all kernels of one matrix share.
 template <typename T>
 class Bench {
  public:
   Bench(const Problem<T>& problem, const RunOptions& options)
       : Bench(problem, options, Task<T>(problem.host.csr, options)) {}
-  Bench(const Problem<T>& problem, const RunOptions& options, Task<T> task);
+  Bench(const Problem<T>& problem, const RunOptions& options, Task<T> task)
+      : problem_(problem),
+        options_(options),
+        task_(std::move(task)),
+        x_device_("x", task_.x),
+        y_device_("y", task_.y0) {}
 
   Record run(const Kernel& kernel) const;
-  const std::vector<T>& x() const { return x_; }
+  const std::vector<T>& x() const { return task_.x; }
 
  private:
   std::vector<T> multiply(Spmv<T>& spmv, RunsOn where) const;
@@ -125,16 +123,10 @@ class Bench {
 
   const Problem<T>& problem_;
   RunOptions options_;
-  T alpha_, beta_;
-  std::vector<T> x_;
-  std::vector<T> y0_;  // what y holds before the product; NaN when beta is 0
-  Reference reference_;
+  Task<T> task_;
   mutable device::Buffer<T> x_device_;
   mutable device::Buffer<T> y_device_;
   device::Stream stream_;
 };
-
-extern template class Bench<float>;
-extern template class Bench<double>;
 
 }  // namespace spmv

@@ -25,11 +25,4 @@ template <typename T>
 std::string trace_line(const Record& record, const Matrix<T>& matrix, const RunOptions& options,
                        const std::string& precision);
 
-extern template void note_wrong_rows(Record&, const std::vector<float>&, const Reference&);
-extern template void note_wrong_rows(Record&, const std::vector<double>&, const Reference&);
-extern template std::string trace_line(const Record&, const Matrix<float>&, const RunOptions&,
-                                       const std::string&);
-extern template std::string trace_line(const Record&, const Matrix<double>&, const RunOptions&,
-                                       const std::string&);
-
 }  // namespace spmv

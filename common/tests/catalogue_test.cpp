@@ -22,37 +22,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using spmv::catalogue;
-using spmv::CatalogueEntry;
-using spmv::find_in_catalogue;
-using spmv::generate;
-using spmv::Index;
-using spmv::InputError;
-using spmv::load_matrix;
-using spmv::LoadOptions;
-using spmv::Matrix;
-using spmv::MatrixSource;
-using spmv::Statistics;
+using namespace spmv;
 
 // An empty data directory, that load_matrix looks into while this lives.
-class DataDirectory : public spmv::test::ScratchDirectory {
+class DataDirectory : public test::ScratchDirectory {
  public:
   // A 2 x 3 matrix whose one value tells files apart, unless `body` is given.
   fs::path write(const std::string& name, int value, const std::string& body = {}) const {
     const fs::path file = *this / name;
     fs::create_directories(file.parent_path());
-    spmv::test::write_bytes(
-        file, "%%MatrixMarket matrix coordinate real general\n" +
-                  (body.empty() ? "2 3 1\n2 3 " + std::to_string(value) + "\n" : body));
+    test::write_bytes(file,
+                      "%%MatrixMarket matrix coordinate real general\n" +
+                          (body.empty() ? "2 3 1\n2 3 " + std::to_string(value) + "\n" : body));
     return file;
   }
 
  private:
-  spmv::test::EnvironmentVariable variable_{"SPMV_DATA", path().c_str()};
+  test::EnvironmentVariable variable_{"SPMV_DATA", path().c_str()};
 };
 
 std::string error_of(const std::string& spec) {
-  return spmv::test::error_of([&] { load_matrix<double>(spec); });
+  return test::error_of([&] { load_matrix<double>(spec); });
 }
 
 int count_in(unsigned paper) {
@@ -64,9 +54,9 @@ int count_in(unsigned paper) {
 }  // namespace
 
 TEST_CASE("the catalogue has every matrix of the papers' tables", "[catalogue]") {
-  CHECK(count_in(spmv::kPcsr) == 26);
-  CHECK(count_in(spmv::kMarkov) == 20);
-  CHECK(count_in(spmv::kLightSpmv) == 14);
+  CHECK(count_in(kPcsr) == 26);
+  CHECK(count_in(kMarkov) == 20);
+  CHECK(count_in(kLightSpmv) == 14);
   std::set<std::string> names;
   for (const CatalogueEntry& entry : catalogue()) {
     CAPTURE(entry.name);
@@ -74,7 +64,7 @@ TEST_CASE("the catalogue has every matrix of the papers' tables", "[catalogue]")
     CHECK(find_in_catalogue(entry.name) == &entry);
     CHECK(entry.papers != 0);
     CHECK(*entry.kind != '\0');
-    CHECK_NOTHROW(spmv::full_specification(entry.source));
+    CHECK_NOTHROW(full_specification(entry.source));
   }
   CHECK(find_in_catalogue("conf5_4-8x8-05") == find_in_catalogue("qcd5_4"));
   CHECK(find_in_catalogue("") == nullptr);
@@ -139,7 +129,7 @@ TEST_CASE("every generated matrix of up to 3 million nonzeros is as near as prom
 
 TEST_CASE("the list for downloading is tab-separated", "[catalogue]") {
   std::ostringstream out;
-  spmv::print_catalogue(out);
+  print_catalogue(out);
   std::istringstream lines(out.str());
   std::map<std::string, std::string> by_name;
   for (std::string line; std::getline(lines, line);) {
@@ -158,7 +148,7 @@ TEST_CASE("a name of the catalogue is its file where there is one, else a stand-
     const Matrix<double> matrix = load_matrix<double>("epb2");
     CHECK(matrix.source.name == "epb2");
     CHECK(matrix.source.origin == MatrixSource::Origin::kStandIn);
-    CHECK(matrix.source.detail == spmv::full_specification(find_in_catalogue("epb2")->source));
+    CHECK(matrix.source.detail == full_specification(find_in_catalogue("epb2")->source));
     CHECK(matrix.csr.rows == 25228);
     CHECK(matrix.coo.nnz() == 0);
   }
@@ -229,14 +219,14 @@ TEST_CASE("what is no matrix is refused with what was tried", "[load]") {
 }
 
 TEST_CASE("text for people", "[text]") {
-  CHECK(spmv::with_commas(0) == "0");
-  CHECK(spmv::with_commas(999) == "999");
-  CHECK(spmv::with_commas(1000) == "1,000");
-  CHECK(spmv::with_commas(18446744073709551615ull) == "18,446,744,073,709,551,615");
-  CHECK(spmv::edit_distance("", "abc") == 3);
-  CHECK(spmv::edit_distance("kitten", "SITTING") == 3);
-  CHECK(spmv::suggestion("csr", {"coo", "dia"}).empty());
-  CHECK(spmv::suggestion("cell", {"ell", "sell", "hyb"}) == "; did you mean ell or sell?");
+  CHECK(with_commas(0) == "0");
+  CHECK(with_commas(999) == "999");
+  CHECK(with_commas(1000) == "1,000");
+  CHECK(with_commas(18446744073709551615ull) == "18,446,744,073,709,551,615");
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("kitten", "SITTING") == 3);
+  CHECK(suggestion("csr", {"coo", "dia"}).empty());
+  CHECK(suggestion("cell", {"ell", "sell", "hyb"}) == "; did you mean ell or sell?");
 }
 
 TEST_CASE("the plots know every stand-in as it is made now", "[catalogue]") {
@@ -251,7 +241,7 @@ TEST_CASE("the plots know every stand-in as it is made now", "[catalogue]") {
     if (entry.exact) continue;
     ++stand_ins;
     // `spmv stand-in >plots/measure/stand_ins.tsv` writes them.
-    CHECK(known[entry.name] == spmv::full_specification(entry.source));
+    CHECK(known[entry.name] == full_specification(entry.source));
   }
   CHECK(known.size() == stand_ins);
 }

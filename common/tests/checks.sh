@@ -21,10 +21,11 @@ holds() {
   count "$1" $?
 }
 
-# expect NAME STATUS PATTERN COMMAND...: the command ends with STATUS, and a line of what it prints
-# on either stream (then in $scratch/out and $scratch/err) matches the extended regular expression PATTERN.
+# expect NAME STATUS PATTERN COMMAND...: the command ends, within $limit seconds, with STATUS, and a line of what it
+# prints on either stream (then in $scratch/out and $scratch/err) matches the extended regular expression PATTERN.
+limit=600
 expect() {
-  "${@:4}" >"$scratch/out" 2>"$scratch/err" </dev/null
+  timeout $limit "${@:4}" >"$scratch/out" 2>"$scratch/err" </dev/null
   local got=$?
   [ $got = "$2" ] && cat "$scratch/out" "$scratch/err" | grep -Eq -- "$3"
   count "$1: status $got, expected $2 and a line like: $3" $?

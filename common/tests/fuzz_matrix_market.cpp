@@ -3,7 +3,6 @@
 // Beyond "does not crash": what is accepted must be a sound matrix, what is refused must be refused
 // in one line, and neither may depend on the precision, on how the text was cut into pieces, or on
 // whether it came compressed.
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,22 +10,23 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "sparse/convert.hpp"
+#include "tests/bits.hpp"
 #include "tests/fuzz.hpp"
 #include "tests/matrix_text.hpp"
+#include "tests/sound.hpp"
 
 namespace {
 
 using spmv::ComplexPart;
 using spmv::Coo;
 using spmv::Csr;
-using spmv::Index;
 using spmv::InputError;
 using spmv::LoadOptions;
 using spmv::test::gzip;
+using spmv::test::same_bits;
 
 // Choices (which options, which of the costly checks) must follow from the input alone, or a crash
 // could not be repeated.
@@ -59,16 +59,6 @@ Outcome<T> parse(std::string_view text, const LoadOptions& options) {
   return outcome;
 }
 
-template <typename T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  if (a.size() != b.size()) return false;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    if (std::bit_cast<Bits>(a[k]) != std::bit_cast<Bits>(b[k])) return false;
-  }
-  return true;
-}
-
 // Of data that are corrupt, the size of the pieces decides whether the text or zlib fails first.
 template <typename T, typename U>
 void require_same_error(const Outcome<T>& a, const Outcome<U>& b) {
@@ -95,18 +85,10 @@ void require_sound(const Coo<T>& coo) {
     REQUIRE(coo.column_indices[k] >= 0 && coo.column_indices[k] < coo.cols);
   }
 
-  Index duplicates = -1;
+  spmv::Index duplicates = -1;
   const Csr<T> csr = spmv::to_csr(coo, &duplicates);
-  REQUIRE(csr.row_offsets.size() == static_cast<std::size_t>(coo.rows) + 1);
-  REQUIRE(csr.row_offsets.front() == 0 && csr.row_offsets.back() == csr.nnz());
-  REQUIRE(csr.column_indices.size() == csr.values.size());
+  REQUIRE(spmv::test::is_sound(csr));
   REQUIRE(csr.nnz() + duplicates == coo.nnz());
-  for (Index row = 0; row < csr.rows; ++row) {
-    REQUIRE(csr.row_length(row) >= 0);
-    for (Index k = csr.row_offsets[row] + 1; k < csr.row_offsets[row + 1]; ++k) {
-      REQUIRE(csr.column_indices[k - 1] < csr.column_indices[k]);
-    }
-  }
 }
 
 // Rounding the digits once to float and rounding the double again differ by one step at most.

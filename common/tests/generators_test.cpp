@@ -12,20 +12,16 @@
 #include <utility>
 #include <vector>
 
+#include "sparse/row_source.hpp"
 #include "sparse/stand_in.hpp"
 #include "sparse/statistics.hpp"
 #include "tests/catch.hpp"
 #include "tests/scratch.hpp"
+#include "tests/sound.hpp"
+
+using namespace spmv;
 
 namespace {
-
-using spmv::compute_statistics;
-using spmv::Csr;
-using spmv::generate;
-using spmv::GeneratedRows;
-using spmv::Index;
-using spmv::InputError;
-using spmv::Statistics;
 
 // FNV-1a over sizes, offsets, columns and values; the same for every byte order and precision.
 template <typename T>
@@ -44,26 +40,14 @@ std::uint64_t checksum(const Csr<T>& csr) {
   return hash;
 }
 
-// What a CSR matrix must be, and what generators promise of values besides.
+// What generators promise of a matrix, and of its values.
 template <typename T>
 void require_valid(const Csr<T>& csr) {
-  REQUIRE(csr.row_offsets.size() == static_cast<std::size_t>(csr.rows) + 1);
-  REQUIRE(csr.column_indices.size() == csr.values.size());
-  REQUIRE(csr.row_offsets.front() == 0);
-  REQUIRE(csr.row_offsets.back() == csr.nnz());
-  REQUIRE(std::is_sorted(csr.row_offsets.begin(), csr.row_offsets.end()));
-  bool columns_ok = true, values_ok = true;
-  for (Index row = 0; row < csr.rows; ++row) {
-    for (Index k = csr.row_offsets[row]; k < csr.row_offsets[row + 1]; ++k) {
-      const Index column = csr.column_indices[k];
-      columns_ok &= column >= 0 && column < csr.cols;
-      columns_ok &= k == csr.row_offsets[row] || csr.column_indices[k - 1] < column;
-      const T scaled = csr.values[k] * (1 << 20);
-      values_ok &= scaled == std::floor(scaled) && scaled != 0 && std::abs(csr.values[k]) <= 1;
-    }
-  }
-  REQUIRE(columns_ok);
-  REQUIRE(values_ok);
+  REQUIRE(test::is_sound(csr));
+  REQUIRE(std::all_of(csr.values.begin(), csr.values.end(), [](T value) {
+    const T scaled = value * (1 << 20);
+    return scaled == std::floor(scaled) && scaled != 0 && std::abs(value) <= 1;
+  }));
 }
 
 using Positions = std::set<std::pair<Index, Index>>;
@@ -86,68 +70,54 @@ bool structure_is_symmetric(const Csr<double>& csr) {
 }
 
 std::string error_of(const std::string& spec, std::uint64_t memory_limit = ~0ull) {
-  return spmv::test::error_of([&] { generate<double>(spec, memory_limit); });
+  return test::error_of([&] { generate<double>(spec, memory_limit); });
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
 }
 
 // Every generator at a size that is not a multiple of anything, and at the edges of its sizes.
-const std::vector<std::string> kAssorted = [] {
-  std::istringstream words(
-      "stencil2d:7x5 stencil2d:5x7,points=9,dof=3 stencil2d:1x1 stencil2d:0x3 stencil2d:1x9 "
-      "stencil3d:3x5x7 stencil3d:4x2x3,points=27,dof=2 stencil3d:1x1x6,points=27 "
-      "stencil2d:4x6,dof=2,boundary=wrap "
-      "stencil3d:5x4x3,points=27,boundary=constant,dof=2 stencil3d:2x9x1,boundary=constant "
-      "lattice:3x4x3x5 lattice:1x2x1x2 lattice:0x1x1x1 "
-      "triangle:11 triangle:1 triangle:0 "
-      "random:97x101 random:13x4 random:5x1000000 random:0x0 random:3x0 "
-      "random:1x50,nnz_per_row=50 random:9x9,nnz_per_row=0 "
-      "banded:131 banded:131,bandwidth=40,nnz_per_row=7 banded:3,bandwidth=100 "
-      "banded:1,nnz_per_row=9 banded:0 "
-      "powerlaw:1009x907 powerlaw:1009x907,local=50,diagonal=1,stddev=30,column_skew=8 "
-      "powerlaw:1x1000 powerlaw:1000x1 powerlaw:31x17,nnz=527,empty=0,max_row=17 "
-      "powerlaw:31x17,nnz=0 powerlaw:31x17,empty=100 powerlaw:0x0 "
-      "rmat:scale=9 rmat:scale=9,edge_factor=40,symmetric=1 rmat:scale=0 "
-      "rmat:scale=3,edge_factor=0 "
-      "fem:401 fem:401,block=1,spread=100,max_row=40 fem:57,block=6,reach=3 fem:1,block=5 "
-      "fem:0 "
-      "kkt:211x107 kkt:211x107,hessian=5,width=9,nnz=2000,reach=100 kkt:5x5 kkt:7x0 kkt:0x0 "
-      "mesh:401 mesh:402,dims=2,stddev=0,irregular=0 "
-      "mesh:397,block=3,stddev=20,disorder=8,far=50 mesh:3000,nnz=40000,max_row=30,stddev=2 "
-      "mesh:1 mesh:0 "
-      "graph:300x200 "
-      "graph:203x307,nnz=2000,stddev=20,group=7,copy=90,run=400,local=0,diagonal=1 "
-      "graph:3x1,nnz=3 graph:0x7 "
-      "dense:17x13 dense:0x5 dense:5x0 "
-      "diagonal:1000 diagonal:0 ");
-  return std::vector<std::string>(std::istream_iterator<std::string>(words), {});
-}();
+const std::vector<std::string> kAssorted = words(
+    "stencil2d:7x5 stencil2d:5x7,points=9,dof=3 stencil2d:1x1 stencil2d:0x3 stencil2d:1x9 "
+    "stencil3d:3x5x7 stencil3d:4x2x3,points=27,dof=2 stencil3d:1x1x6,points=27 "
+    "stencil2d:4x6,dof=2,boundary=wrap "
+    "stencil3d:5x4x3,points=27,boundary=constant,dof=2 stencil3d:2x9x1,boundary=constant "
+    "lattice:3x4x3x5 lattice:1x2x1x2 lattice:0x1x1x1 "
+    "triangle:11 triangle:1 triangle:0 "
+    "random:97x101 random:13x4 random:5x1000000 random:0x0 random:3x0 "
+    "random:1x50,nnz_per_row=50 random:9x9,nnz_per_row=0 "
+    "banded:131 banded:131,bandwidth=40,nnz_per_row=7 banded:3,bandwidth=100 "
+    "banded:1,nnz_per_row=9 banded:0 "
+    "powerlaw:1009x907 powerlaw:1009x907,local=50,diagonal=1,stddev=30,column_skew=8 "
+    "powerlaw:1x1000 powerlaw:1000x1 powerlaw:31x17,nnz=527,empty=0,max_row=17 "
+    "powerlaw:31x17,nnz=0 powerlaw:31x17,empty=100 powerlaw:0x0 "
+    "rmat:scale=9 rmat:scale=9,edge_factor=40,symmetric=1 rmat:scale=0 "
+    "rmat:scale=3,edge_factor=0 "
+    "fem:401 fem:401,block=1,spread=100,max_row=40 fem:57,block=6,reach=3 fem:1,block=5 "
+    "fem:0 "
+    "kkt:211x107 kkt:211x107,hessian=5,width=9,nnz=2000,reach=100 kkt:5x5 kkt:7x0 kkt:0x0 "
+    "mesh:401 mesh:402,dims=2,stddev=0,irregular=0 "
+    "mesh:397,block=3,stddev=20,disorder=8,far=50 mesh:3000,nnz=40000,max_row=30,stddev=2 "
+    "mesh:1 mesh:0 "
+    "graph:300x200 "
+    "graph:203x307,nnz=2000,stddev=20,group=7,copy=90,run=400,local=0,diagonal=1 "
+    "graph:3x1,nnz=3 graph:0x7 "
+    "dense:17x13 dense:0x5 dense:5x0 "
+    "diagonal:1000 diagonal:0 ");
 
 TEST_CASE("some rows of a generated matrix are those of all of it", "[generators]") {
-  for (const char* spec : {"stencil2d:13x7",
-                           "stencil2d:9x8,dof=3,points=9",
-                           "stencil3d:5x4x6,points=27",
-                           "stencil2d:9x8,dof=2,boundary=constant",
-                           "stencil2d:2x8,boundary=wrap",
-                           "lattice:3x3x2x2",
-                           "triangle:14",
-                           "random:90x70",
-                           "banded:120,bandwidth=9,nnz_per_row=5",
-                           "powerlaw:150x140,nnz=900",
-                           "rmat:scale=7",
-                           "rmat:scale=7,symmetric=1",
-                           "fem:40",
-                           "kkt:70x30",
-                           "dense:20x11",
-                           "diagonal:40",
-                           "diagonal:0",
-                           "banded:30000",
-                           "mesh:90",
-                           "mesh:83,block=4,far=30,disorder=4",
-                           "mesh:30000,dims=2",
-                           "mesh:30000,nnz=400000,max_row=60,stddev=3,far=20",
-                           "mesh:30000,nnz=150000,dims=2,max_row=6,stddev=0.2",
-                           "graph:90x70",
-                           "graph:30000x30000,copy=80,group=32",
-                           "wlan:C=2,m=1,W=2"}) {
+  for (const std::string& spec :
+       words("stencil2d:13x7 stencil2d:9x8,dof=3,points=9 stencil3d:5x4x6,points=27 "
+             "stencil2d:9x8,dof=2,boundary=constant stencil2d:2x8,boundary=wrap "
+             "lattice:3x3x2x2 triangle:14 random:90x70 banded:120,bandwidth=9,nnz_per_row=5 "
+             "powerlaw:150x140,nnz=900 rmat:scale=7 rmat:scale=7,symmetric=1 fem:40 kkt:70x30 "
+             "dense:20x11 diagonal:40 diagonal:0 banded:30000 "
+             "mesh:90 mesh:83,block=4,far=30,disorder=4 mesh:30000,dims=2 "
+             "mesh:30000,nnz=400000,max_row=60,stddev=3,far=20 "
+             "mesh:30000,nnz=150000,dims=2,max_row=6,stddev=0.2 "
+             "graph:90x70 graph:30000x30000,copy=80,group=32 wlan:C=2,m=1,W=2")) {
     CAPTURE(spec);
     const Csr<double> all = generate<double>(spec);
     const GeneratedRows by_rows(spec, sizeof(double));
@@ -161,13 +131,12 @@ TEST_CASE("some rows of a generated matrix are those of all of it", "[generators
                                               {all.rows / 3, all.rows - all.rows / 4}}) {
       const long long before = std::accumulate(lengths.begin(), lengths.begin() + first, 0LL);
       const Csr<double> some = by_rows.rows<double>(first, end, before);
-      CHECK(some.rows == end - first);
-      CHECK(some.cols == all.cols);
-      const Index from = all.row_offsets[first], to = all.row_offsets[end];
-      CHECK(some.column_indices ==
-            std::vector<Index>(all.column_indices.begin() + from, all.column_indices.begin() + to));
-      CHECK(some.values == std::vector<double>(all.values.begin() + from, all.values.begin() + to));
-      CHECK(some.row_offsets.back() == to - from);
+      const Csr<double> expected = slice_of(all, first, end);
+      CHECK(some.rows == expected.rows);
+      CHECK(some.cols == expected.cols);
+      CHECK(some.row_offsets == expected.row_offsets);
+      CHECK(some.column_indices == expected.column_indices);
+      CHECK(some.values == expected.values);
     }
   }
   // As a whole it has too many nonzeros.
@@ -341,33 +310,31 @@ TEST_CASE("rmat graphs have hubs and vertices without edges", "[generators]") {
 }
 
 TEST_CASE("a full specification names every default", "[generators]") {
-  CHECK(spmv::full_specification("stencil2d:3x4") ==
-        "stencil2d:3x4,points=5,dof=1,boundary=drop,seed=1");
-  CHECK(spmv::full_specification("stencil2d:3x4,seed=9,dof=2") ==
+  CHECK(full_specification("stencil2d:3x4") == "stencil2d:3x4,points=5,dof=1,boundary=drop,seed=1");
+  CHECK(full_specification("stencil2d:3x4,seed=9,dof=2") ==
         "stencil2d:3x4,seed=9,dof=2,points=5,boundary=drop");
-  CHECK(spmv::full_specification("rmat:edge_factor=4") ==
+  CHECK(full_specification("rmat:edge_factor=4") ==
         "rmat:edge_factor=4,scale=16,symmetric=0,seed=1");
-  CHECK(spmv::full_specification("rmat:") == "rmat:scale=16,edge_factor=16,symmetric=0,seed=1");
-  CHECK(spmv::full_specification("wlan:C=3,eta=2.50") ==
+  CHECK(full_specification("rmat:") == "rmat:scale=16,edge_factor=16,symmetric=0,seed=1");
+  CHECK(full_specification("wlan:C=3,eta=2.50") ==
         "wlan:C=3,eta=2.50,m=3,W=8,lambda=0.2,mu=1,nodes=1,freeze=0,states=reachable");
   for (const std::string& spec : kAssorted) {
     CAPTURE(spec);
-    CHECK(checksum(generate<double>(spmv::full_specification(spec))) ==
-          checksum(generate<double>(spec)));
+    CHECK(checksum(generate<double>(full_specification(spec))) == checksum(generate<double>(spec)));
   }
 }
 
 TEST_CASE("a generator is recognised by its name and colon", "[generators]") {
-  CHECK(spmv::is_generator("stencil2d:"));
-  CHECK(spmv::is_generator("rmat:scale=3"));
-  CHECK_FALSE(spmv::is_generator("stencil2d"));
-  CHECK_FALSE(spmv::is_generator("stencil4d:3"));
-  CHECK_FALSE(spmv::is_generator("C:/matrix.mtx"));
-  CHECK_FALSE(spmv::is_generator(""));
+  CHECK(is_generator("stencil2d:"));
+  CHECK(is_generator("rmat:scale=3"));
+  CHECK_FALSE(is_generator("stencil2d"));
+  CHECK_FALSE(is_generator("stencil4d:3"));
+  CHECK_FALSE(is_generator("C:/matrix.mtx"));
+  CHECK_FALSE(is_generator(""));
 }
 
 TEST_CASE("the help lists every generator, no line over 100 columns", "[generators]") {
-  const std::string help = spmv::generator_help();
+  const std::string help = generator_help();
   for (const std::string& spec : kAssorted) {
     CAPTURE(spec);
     CHECK(help.find("  " + spec.substr(0, spec.find(':') + 1)) != std::string::npos);
@@ -461,7 +428,7 @@ TEST_CASE("a matrix that does not fit in memory is refused before anything is al
       error_of("dense:40000x40000", 4'000'000'000) ==
       "dense:40000x40000: needs 17.9 GiB of memory, more than the limit of 3.7 GiB; use a smaller "
       "matrix, or give --memory-limit 18311M if this machine has as much");
-  CHECK(spmv::available_memory() > 1'000'000);
+  CHECK(available_memory() > 1'000'000);
 }
 
 TEST_CASE("a mesh has a symmetric structure, many diagonals and the spread that is asked for",
@@ -529,13 +496,12 @@ TEST_CASE("rows of a graph share columns with their neighbours", "[generators]")
 }
 
 TEST_CASE("a stand-in is made from the facts of its kind", "[generators]") {
-  using spmv::stand_in_for;
   CHECK(stand_in_for({1000, 1000, 7000, "mesh"}).find("mesh:1000,nnz=7000,dims=2") == 0);
   CHECK(stand_in_for({1200, 1200, 72000, "mesh", 6, 90}).find("block=6,max_row=90,stddev=10") !=
         std::string::npos);
   CHECK(stand_in_for({50, 900, 4000, "linear program", 1, 300, 77.5})
             .find("graph:50x900,nnz=4000,max_row=300,stddev=77.5") == 0);
-  for (const spmv::StandInKind& kind : spmv::stand_in_kinds()) {
+  for (const StandInKind& kind : stand_in_kinds()) {
     CAPTURE(kind.name);
     const Csr<double> csr = generate<double>(stand_in_for({600, 600, 6000, kind.name, 1, 60, 6}));
     CHECK(csr.rows == 600);
@@ -544,6 +510,6 @@ TEST_CASE("a stand-in is made from the facts of its kind", "[generators]") {
   }
   CHECK_THROWS_AS(stand_in_for({10, 10, 10, "nosuch"}), InputError);
   // The version is part of what records hold.
-  CHECK(spmv::full_specification("mesh:10").find("recipe=2") != std::string::npos);
+  CHECK(full_specification("mesh:10").find("recipe=2") != std::string::npos);
   CHECK_THROWS_AS(generate<float>("mesh:10,recipe=1"), InputError);
 }

@@ -21,7 +21,7 @@
 #include "harness/run.hpp"
 #include "harness/turn.hpp"
 #include "harness/verify.hpp"
-#include "sparse/generators.hpp"
+#include "sparse/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/scratch.hpp"
 
@@ -31,14 +31,6 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-template <typename T>
-Matrix<T> matrix_of(const std::string& spec) {
-  Matrix<T> matrix;
-  matrix.csr = generate<T>(spec);
-  matrix.source.name = matrix.source.detail = spec;
-  return matrix;
-}
 
 // A product on the host with a mistake that `spoil` makes in y.
 template <typename T>
@@ -69,49 +61,49 @@ class Spoiled final : public Spmv<T> {
   Spoil spoil_;
 };
 
-Record run_spoiled(const Matrix<double>& matrix, Spoiled<double>::Spoil spoil,
-                   RunOptions options = {}) {
+using SetUp = std::function<std::unique_ptr<Spmv<double>>(const Problem<double>&)>;
+
+Record run(const Matrix<double>& matrix, SetUp set_up, const RunOptions& options = {}) {
   const device::DeviceCsr<double> csr(matrix.csr);
   const Problem<double> problem{matrix, csr};
-  options.measure = false;
   Kernel kernel;
   kernel.info.runs_on = RunsOn::kHost;
-  kernel.set_up_f64 = [spoil](const Problem<double>& p) {
-    return std::make_unique<Spoiled<double>>(p, spoil);
-  };
+  kernel.set_up_f64 = std::move(set_up);
   return Bench<double>(problem, options).run(kernel);
+}
+
+Record run_spoiled(const Matrix<double>& matrix, Spoiled<double>::Spoil spoil,
+                   const RunOptions& options = {.measure = false}) {
+  const auto set_up = [&](const Problem<double>& problem) {
+    return std::make_unique<Spoiled<double>>(problem, spoil);
+  };
+  return run(matrix, set_up, options);
 }
 
 }  // namespace
 
 TEST_CASE("a right product passes and each way of being wrong fails", "[harness]") {
-  const Matrix<double> a = matrix_of<double>("random:200x150,nnz_per_row=9");
+  const Matrix<double> a = load_matrix<double>("random:200x150,nnz_per_row=9");
   CHECK(run_spoiled(a, [](auto&) {}).verified);
-  CHECK_FALSE(run_spoiled(a, [](auto& y) { y[17] = kNaN; }).verified);  // a row is never written
-  CHECK_FALSE(run_spoiled(a, [](auto& y) { y[199] += 1e-9; }).verified);
-  CHECK_FALSE(run_spoiled(a, [](auto& y) { y[0] = kInf; }).verified);
-  CHECK_FALSE(run_spoiled(a, [](auto& y) { std::swap(y[3], y[4]); }).verified);
-  CHECK_FALSE(run_spoiled(a, [](auto& y) {
-                for (double& v : y) v = 0;
-              }).verified);
-  CHECK_FALSE(run_spoiled(a, [](auto& y) {
-                for (double& v : y) v = -v;
-              }).verified);
+  const Spoiled<double>::Spoil mistakes[] = {
+      [](auto& y) { y[17] = kNaN; },  // a row is never written
+      [](auto& y) { y[199] += 1e-9; },
+      [](auto& y) { y[0] = kInf; },
+      [](auto& y) { std::swap(y[3], y[4]); },
+      [](auto& y) { y.assign(y.size(), 0); },
+      [](auto& y) {
+        for (double& v : y) v = -v;
+      },
+  };
+  for (const auto& mistake : mistakes) CHECK_FALSE(run_spoiled(a, mistake).verified);
 }
 
 TEST_CASE("a kernel that is wrong only the second time fails", "[harness]") {
-  const Matrix<double> a = matrix_of<double>("random:50x50,nnz_per_row=5");
-  const device::DeviceCsr<double> csr(a.csr);
-  const Problem<double> problem{a, csr};
-  Kernel kernel;
-  kernel.info.runs_on = RunsOn::kHost;
-  kernel.set_up_f64 = [](const Problem<double>& p) {
-    return std::make_unique<Spoiled<double>>(p, [calls = 0](auto& y) mutable {
-      if (++calls > 1) y[5] += 1;
-    });
+  const Matrix<double> a = load_matrix<double>("random:50x50,nnz_per_row=5");
+  const auto spoil = [calls = 0](auto& y) mutable {
+    if (++calls > 1) y[5] += 1;
   };
-  const Record record = Bench<double>(problem, {}).run(kernel);
-  CHECK_FALSE(record.verified);
+  CHECK_FALSE(run_spoiled(a, spoil, {}).verified);
 }
 
 TEST_CASE("two results are compared bit by bit", "[harness]") {
@@ -142,21 +134,13 @@ TEST_CASE("two results are compared bit by bit", "[harness]") {
 }
 
 TEST_CASE("a kernel that gives other bits the second time is found out", "[harness]") {
-  const Matrix<double> a = matrix_of<double>("random:50x50,nnz_per_row=5");
-  const device::DeviceCsr<double> csr(a.csr);
-  const Problem<double> problem{a, csr};
+  const Matrix<double> a = load_matrix<double>("random:50x50,nnz_per_row=5");
   for (const double beta : {0.0, 0.5}) {
     for (const bool differs : {false, true}) {
-      Kernel kernel;
-      kernel.info.runs_on = RunsOn::kHost;
-      kernel.set_up_f64 = [differs](const Problem<double>& p) {
-        return std::make_unique<Spoiled<double>>(p, [differs, calls = 0](auto& y) mutable {
-          if (differs && ++calls > 1) y[5] = std::nextafter(y[5], kInf);
-        });
+      const auto spoil = [differs, calls = 0](auto& y) mutable {
+        if (differs && ++calls > 1) y[5] = std::nextafter(y[5], kInf);
       };
-      RunOptions options;
-      options.beta = beta;
-      const Record record = Bench<double>(problem, options).run(kernel);
+      const Record record = run_spoiled(a, spoil, {.beta = beta});
       REQUIRE(record.verified);
       REQUIRE(record.difference);
       CHECK(record.difference->rows == (differs ? 1 : 0));
@@ -213,7 +197,7 @@ TEST_CASE("a GPU's table fits on a screen, and shows the rest on request", "[har
 }
 
 TEST_CASE("the worst row is named with its length and both values", "[harness]") {
-  const Matrix<double> a = matrix_of<double>("random:200x150,nnz_per_row=9");
+  const Matrix<double> a = load_matrix<double>("random:200x150,nnz_per_row=9");
   const Record record = run_spoiled(a, [](auto& y) {
     y[17] += 1e-12;
     y[42] += 1;
@@ -291,37 +275,27 @@ TEST_CASE("x is signed, seeded, not constant, and the same in both precisions", 
 }
 
 TEST_CASE("alpha and beta enter the reference", "[harness]") {
-  const Matrix<double> a = matrix_of<double>("random:60x60,nnz_per_row=4");
-  RunOptions options;
-  options.alpha = -1.5;
-  options.beta = 0.25;
-  CHECK(run_spoiled(
-            a, [](auto&) {}, options)
-            .verified);
-  options.beta = 0;
-  CHECK(run_spoiled(
-            a, [](auto&) {}, options)
-            .verified);
+  const Matrix<double> a = load_matrix<double>("random:60x60,nnz_per_row=4");
+  for (const double beta : {0.25, 0.0}) {
+    const RunOptions options{.alpha = -1.5, .beta = beta, .measure = false};
+    CHECK(run_spoiled(
+              a, [](auto&) {}, options)
+              .verified);
+  }
 }
 
 TEST_CASE("a kernel may refuse a matrix, and a device error is a failure", "[harness]") {
-  const Matrix<double> a = matrix_of<double>("diagonal:4");
-  const device::DeviceCsr<double> csr(a.csr);
-  const Problem<double> problem{a, csr};
-  Kernel refusing;
-  refusing.set_up_f64 = [](const Problem<double>&) -> std::unique_ptr<Spmv<double>> {
+  const Matrix<double> a = load_matrix<double>("diagonal:4");
+  Record record = run(a, [](const Problem<double>&) -> std::unique_ptr<Spmv<double>> {
     throw Unsuitable("too much padding");
-  };
-  Record record = Bench<double>(problem, {}).run(refusing);
+  });
   CHECK(record.unsuitable);
   CHECK_FALSE(record.verified);
   CHECK(record.failure == "too much padding");
 
-  Kernel failing;
-  failing.set_up_f64 = [](const Problem<double>&) -> std::unique_ptr<Spmv<double>> {
+  record = run(a, [](const Problem<double>&) -> std::unique_ptr<Spmv<double>> {
     throw device::DeviceError("no memory");
-  };
-  record = Bench<double>(problem, {}).run(failing);
+  });
   CHECK_FALSE(record.unsuitable);
   CHECK_FALSE(record.verified);
 }

@@ -1,18 +1,15 @@
 #include "harness/machine_code.hpp"
 
-#include <unistd.h>
 #include <zlib.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <nlohmann/json.hpp>
 
-#include "catch.hpp"
 #include "harness/records.hpp"
 #include "sparse/matrix.hpp"
+#include "tests/catch.hpp"
+#include "tests/scratch.hpp"
 
 namespace spmv {
 namespace {
@@ -21,13 +18,9 @@ const std::string kDouble = "_Z12scale_kernelIdEvPT_S0_", kFloat = "_Z12scale_ke
                   kHidden = "_ZN12_GLOBAL__N_113hidden_kernelEPi";
 
 struct TemporaryFile {
-  std::string path =
-      (std::filesystem::temp_directory_path() / ("spmv_machine_code_" + std::to_string(getpid())))
-          .string();
-  ~TemporaryFile() { std::filesystem::remove(path); }
-  void write(const std::string& bytes) const {
-    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-  }
+  test::ScratchDirectory scratch;
+  std::string path = scratch / "file";
+  void write(const std::string& bytes) const { test::write_bytes(path, bytes); }
 };
 
 // What nvcc made of machine_code.cu, for compute capabilities 8.0 and 9.0.
@@ -123,10 +116,8 @@ TEST_CASE("a record names its machine code, or says that a library ran", "[machi
   };
   add({});
   add({"_Znot_in_this_program"});
-  std::filesystem::remove(file.path);
   records.append_to(file.path);
-  std::ifstream in(file.path);
-  const std::string text(std::istreambuf_iterator<char>(in), {});
+  const std::string text = test::read_bytes(file.path);
   CHECK(text.find(R"("code":"library")") != std::string::npos);
   CHECK(text.find("not_in_this_program") == std::string::npos);
 }

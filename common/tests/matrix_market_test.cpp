@@ -28,22 +28,16 @@
 
 #include "sparse/convert.hpp"
 #include "sparse/text_file.hpp"
+#include "tests/bits.hpp"
 #include "tests/catch.hpp"
 #include "tests/matrix_text.hpp"
 #include "tests/scratch.hpp"
+#include "tests/sound.hpp"
+
+using namespace spmv;
+using namespace spmv::test;
 
 namespace {
-
-using spmv::ComplexPart;
-using spmv::Coo;
-using spmv::Csr;
-using spmv::Index;
-using spmv::LoadOptions;
-using spmv::read_matrix_market;
-using spmv::test::gzip;
-using spmv::test::parse;
-using spmv::test::ScratchDirectory;
-using spmv::test::write_bytes;
 
 namespace fs = std::filesystem;
 
@@ -54,19 +48,6 @@ struct Entry {
   Index col;
   double value;
 };
-
-bool same_bits(float a, float b) {
-  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
-}
-bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
-
-template <typename T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](T left, T right) { return same_bits(left, right); });
-}
 
 template <typename T>
 bool identical(const Coo<T>& a, const Coo<T>& b) {
@@ -107,7 +88,7 @@ void check_entries(const std::string& text, Index rows, Index cols,
 
 template <typename T = double>
 std::string message_of(std::string_view text, const LoadOptions& options = {}) {
-  return spmv::test::error_of([&] { parse<T>(text, options); });
+  return error_of([&] { parse<T>(text, options); });
 }
 
 std::string banner(const char* format, const char* field, const char* symmetry) {
@@ -251,8 +232,8 @@ TEST_CASE("values in every notation", "[matrix_market]") {
                 {{1, 1, not_a_number}, {1, 1, not_a_number}, {1, 1, not_a_number}});
   // Beyond float, within double; and the smallest double.
   const Coo<float> narrow = parse<float>(kRealGeneral + "1 1 3\n1 1 -1e39\n1 1 1e-50\n1 1 1e-45");
-  CHECK(same_bits(narrow.values, {-std::numeric_limits<float>::infinity(), 0.0f,
-                                  std::numeric_limits<float>::denorm_min()}));
+  CHECK(same_bits(narrow.values, std::vector<float>{-std::numeric_limits<float>::infinity(), 0.0f,
+                                                    std::numeric_limits<float>::denorm_min()}));
   const Coo<double> tiny = parse<double>(kRealGeneral + "1 1 1\n1 1 4.9e-324");
   CHECK(tiny.values[0] == std::numeric_limits<double>::denorm_min());
 }
@@ -434,7 +415,7 @@ TEST_CASE("a text in pieces", "[matrix_market]") {
       write_bytes(scratch / "text", compressed ? gzip(text) : text);
       for (const std::size_t piece_bytes : {1, 64, 100, 1000, 1 << 20}) {
         CAPTURE(open_end, compressed, piece_bytes);
-        spmv::TextFile file(scratch / "text", piece_bytes);
+        TextFile file(scratch / "text", piece_bytes);
         CHECK((text + "\n").starts_with(file.head()));
         CHECK(file.longest() >= text.size());
         std::string joined;
@@ -456,7 +437,7 @@ TEST_CASE("a text in pieces", "[matrix_market]") {
 TEST_CASE("what cannot be opened as a file", "[matrix_market]") {
   const ScratchDirectory scratch;
   const auto message = [](const fs::path& path) {
-    return spmv::test::error_of([&] { read_matrix_market<double>(path); });
+    return error_of([&] { read_matrix_market<double>(path); });
   };
   const fs::path missing = scratch / "missing.mtx";
   CHECK(message(missing) == missing.string() + ": no such file; check the path");
@@ -513,7 +494,7 @@ TEST_CASE("malformed files are refused with one line that helps", "[matrix_marke
     options.memory_limit_bytes = 16 << 20;
     if (name.starts_with("real_part_")) options.complex_part = ComplexPart::kReal;
     const auto message = [&]<typename T>(T) {
-      return spmv::test::error_of([&] { read_matrix_market<T>(corpus / name, options); });
+      return error_of([&] { read_matrix_market<T>(corpus / name, options); });
     };
     for (const std::size_t chunk_bytes : {0, 1, 9}) {
       options.chunk_bytes = chunk_bytes;
@@ -561,11 +542,8 @@ TEMPLATE_TEST_CASE("COO to CSR and back, against a map", "[convert]", float, dou
     CAPTURE(k, rows, cols, nnz);
     REQUIRE(csr.rows == rows);
     REQUIRE(csr.cols == cols);
-    REQUIRE(csr.row_offsets.size() == static_cast<std::size_t>(rows) + 1);
-    REQUIRE(csr.row_offsets.front() == 0);
-    REQUIRE(csr.row_offsets.back() == csr.nnz());
+    REQUIRE(is_sound(csr));
     REQUIRE(csr.values.size() == expected.size());
-    REQUIRE(csr.column_indices.size() == expected.size());
     CHECK(duplicates == static_cast<Index>(nnz - expected.size()));
 
     // A map iterates in the order of (row, column): the order of CSR.

@@ -9,6 +9,19 @@
 
 namespace spmv::test {
 
+// The CPU backend's settings are again in the end what they were before one of these.
+struct SavedSettings {
+#ifndef SPMV_CUDA
+  SavedSettings() = default;
+  SavedSettings(const SavedSettings&) = delete;
+  SavedSettings& operator=(const SavedSettings&) = delete;
+  ~SavedSettings() {
+    simt::settings() = saved;
+  }
+  const simt::Settings saved = simt::settings();
+#endif
+};
+
 // Calls check() under the schedules of the CPU backend in which lanes run in different orders,
 // twice at random; on a GPU, whose order is as it comes, as many times.
 template <typename Check>
@@ -16,10 +29,7 @@ void under_every_schedule(Check&& check) {
 #ifdef SPMV_CUDA
   for (int run = 0; run < 5; ++run) check();
 #else
-  struct Restore {
-    simt::Settings saved = simt::settings();
-    ~Restore() { simt::settings() = saved; }
-  } restore;
+  const SavedSettings saved;
   for (const simt::Schedule schedule :
        {simt::Schedule::kForward, simt::Schedule::kReverse, simt::Schedule::kRandom,
         simt::Schedule::kRandom, simt::Schedule::kLockstep}) {
@@ -33,16 +43,12 @@ void under_every_schedule(Check&& check) {
 
 // While one of these lives, the CPU backend lets kernels read what was never written, and race:
 // for kernels that are wrong on purpose.
-struct Unchecked {
+struct Unchecked : SavedSettings {
 #ifndef SPMV_CUDA
   Unchecked() {
     simt::settings().check_uninitialised = false;
     simt::settings().check_races = false;
   }
-  ~Unchecked() {
-    simt::settings() = saved;
-  }
-  simt::Settings saved = simt::settings();
 #endif
 };
 
