@@ -23,7 +23,7 @@ COMMON = [
     "coursework/check.py", "coursework/exercises.py", "coursework/hint.py", "coursework/kit.py", "coursework/mine.py",
     "coursework/flags.py",
     "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
-    "watch/README.md",
+    "watch/README.md", "primer/learn.py",
 ]  # fmt: skip
 BESIDES = ["LICENSE", "plots/measure/record_format.py", "plots/measure/traffic.py"]
 
@@ -34,9 +34,12 @@ MAKEFILE = """\
 #   make test    the step's tests
 #   make run     the kernels on three matrices, or on MATRIX=...
 #   make watch   a page on which one watches them run, step by step, on a small matrix
+#   make learn   runs make check at every save, exercise by exercise; it gives hints, too
 #   make hint    the next hint for the first exercise that is not written yet, or for ARGS=exercise
-.PHONY: check test run watch hint help clean
+.PHONY: check test run watch hint help clean learn
 .DEFAULT_GOAL := check
+learn:
+\t@python3 common/primer/learn.py $(if $(filter 1,$(ONCE)),--once) $(ARGS)
 check test run watch hint help clean:
 \t@$(MAKE) --no-print-directory -C {step} $@
 """
@@ -142,6 +145,7 @@ def assignment(step, files):
         "    make run                    the kernels on three matrices, with what they ask of memory",
         "    make run MATRIX=dense:9x5   on a matrix of your choice (or a file.mtx)",
         "    make test                   more matrices, in every precision and order",
+        "    make learn                  runs make check at every save of your files; h and Enter: a hint",
         "    make hint                   one hint, and the next one when called again",
         "    make watch                  writes a page that shows a run step by step; open it in a browser", "",
         "A wrong result is shown on the smallest matrix found on which it is wrong; once `make run` or `make",

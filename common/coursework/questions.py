@@ -141,7 +141,7 @@ def gift(questions):
         parts.append(f"$CATEGORY: SpMV on GPUs/{topic}\n")
         for q in group:
             if q.options:
-                answers = "\n".join(f"  {'=' if right else '~'}{plain(text)}" for text, right in q.options)
+                answers = "\n".join(f"  {'=' if right else '~'}{plain(escape(text))}" for text, right in q.options)
             else:
                 answers = f"  #{shown(q.number)}:{spread(q):.6g}"
             parts.append(f"::{q.name}::[html]{plain(html(q))} {{\n{answers}\n  ####{plain(escape(q.why))}\n}}\n")
@@ -150,10 +150,12 @@ def gift(questions):
 
 QTI_ITEM = """\
 <item ident="{name}" title="{name}"><itemmetadata><qtimetadata><qtimetadatafield><fieldlabel>question_type</fieldlabel>
-<fieldentry>{kind}</fieldentry></qtimetadatafield></qtimetadata></itemmetadata>
+<fieldentry>{kind}</fieldentry></qtimetadatafield><qtimetadatafield><fieldlabel>points_possible</fieldlabel><fieldentry>1</fieldentry>
+</qtimetadatafield></qtimetadata></itemmetadata>
 <presentation><material><mattext texttype="text/html">{text}</mattext></material>{response}</presentation>
 <resprocessing><outcomes><decvar maxvalue="100" minvalue="0" varname="SCORE" vartype="Decimal"/></outcomes>
-<respcondition continue="No"><conditionvar>{condition}</conditionvar><setvar action="Set" varname="SCORE">100</setvar>
+<respcondition continue="Yes"><conditionvar><other/></conditionvar><displayfeedback feedbacktype="Response" linkrefid="general_fb"/>
+</respcondition><respcondition continue="No"><conditionvar>{condition}</conditionvar><setvar action="Set" varname="SCORE">100</setvar>
 </respcondition></resprocessing>
 <itemfeedback ident="general_fb"><flow_mat><material><mattext texttype="text/html">{why}</mattext></material></flow_mat></itemfeedback></item>
 """
@@ -172,7 +174,8 @@ def qti(questions):
         else:
             response = '<response_str ident="response1" rcardinality="Single"><render_fib fibtype="Decimal"><response_label ident="answer1"/></render_fib></response_str>'
             kind, least, most = "numerical_question", q.number - spread(q), q.number + spread(q)
-            condition = f'<vargte respident="response1">{least:.9g}</vargte><varlte respident="response1">{most:.9g}</varlte>'
+            condition = (f'<or><varequal respident="response1">{q.number:.9g}</varequal><and><vargte respident="response1">{least:.9g}</vargte>'
+                         f'<varlte respident="response1">{most:.9g}</varlte></and></or>')  # fmt: skip
         items.append(QTI_ITEM.format(name=q.name, kind=kind, text=escape(html(q)), response=response, condition=condition, why=escape(escape(q.why))))
     head = '<?xml version="1.0" encoding="UTF-8"?>\n'
     return {

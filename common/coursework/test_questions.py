@@ -66,7 +66,7 @@ class Questions(unittest.TestCase):
         self.assertIn("$CATEGORY: SpMV on GPUs/2 B", text)
         self.assertIn(r"::number::[html]<p>Is \{n\} \= 3?</p><pre>f&lt;4&gt;();</pre> {", text)
         self.assertIn("  #4:0.08\n", text)
-        self.assertIn("  ~x \\= y\n  =x \\~ y & z\n", text)
+        self.assertIn("  ~x \\= y\n  =x \\~ y &amp; z\n", text)
         with tempfile.TemporaryDirectory() as scratch:
             questions.write(found, 1, Path(scratch))
             with zipfile.ZipFile(Path(scratch) / "questions_qti.zip") as archive:

@@ -5,7 +5,7 @@
 
 First come the puzzles of this directory, then the exercises of the steps. The next one that is not solved is
 shown, or EXERCISE, by the beginning of its name. What you write is in handouts/, which git ignores, and so is
-the progress. --once runs it once (also without a terminal); its exit status is 0 if it is solved, 1 if not, 2 if
+the progress. A handout has this program, too, and only the exercises of its step. --once runs it once (also without a terminal); its exit status is 0 if it is solved, 1 if not, 2 if
 that could not be told. --hint gives one hint, and the next one when called again.
 """
 
@@ -31,8 +31,9 @@ import watch  # noqa: E402
 from check import tidy  # noqa: E402
 from exercises import hints_of, read_step  # noqa: E402
 
-HANDOUTS = Path(os.environ.get("SPMV_HANDOUTS") or ROOT / "handouts")
 PUZZLES = HERE / "puzzles"
+IN_HANDOUT = not PUZZLES.exists()
+HANDOUTS = ROOT if IN_HANDOUT else Path(os.environ.get("SPMV_HANDOUTS") or ROOT / "handouts")
 BUILT = ROOT / "build/cpu/primer"
 POLL_S = 0.3
 SOLVED, NOT_SOLVED, UNKNOWN = 0, 1, 2
@@ -132,9 +133,9 @@ class StepExercise:
         self.name, self.step, self.after = exercise.name, step.directory, after
         self.title = f"step {step.directory[:2]}, {step.title}: {exercise.name} ({exercise.level})"
         self.hints = [hint for hole in exercise.hints for hint in hints_of(hole)[1]]
-        self.directory = HANDOUTS / self.step
+        self.directory = ROOT if IN_HANDOUT else HANDOUTS / self.step
         self.files = [self.directory / self.step / name for name in exercise.files]
-        self.solution = " and ".join(f"{self.step}/{name}" for name in exercise.files)
+        self.solution = " and ".join(f"{self.step}/{name}" for name in exercise.files) + " of the repository" * IN_HANDOUT
 
     def prepare(self):
         if not self.directory.exists():
@@ -143,8 +144,8 @@ class StepExercise:
                 raise LearnError(output.strip())
 
     def describe(self):
-        return (f"The task is in {shown(self.directory / 'README.md')}. Write it in {' and '.join(map(shown, self.files))}.\n"
-                f"The lesson, {self.step}/README.md, shows the kernel: read it afterwards.")  # fmt: skip
+        return (f"The task is in {shown(self.directory / 'README.md')}. Write it in {' and '.join(map(shown, self.files))}."
+                + ("" if IN_HANDOUT else f"\nThe lesson, {self.step}/README.md, shows the kernel: read it afterwards."))  # fmt: skip
 
     def check(self):
         status, output = make("-C", str(self.directory), "check", f"ARGS={self.name}", capture=True, errors=None)
@@ -166,7 +167,7 @@ def exercises():
     puzzles = configparser.ConfigParser(interpolation=None)
     puzzles.read(HERE / "puzzles.ini", encoding="utf-8")
     found = [Puzzle(name, puzzles[name]) for name in puzzles.sections()]
-    guide = (ROOT / "common/coursework/README.md").read_text(encoding="utf-8")
+    guide = "" if IN_HANDOUT else (ROOT / "common/coursework/README.md").read_text(encoding="utf-8")
     after = {name: text for names, text in re.findall(r"^\| \d\d \| (`.*?) \| (.*?) \|", guide, re.MULTILINE)
              for name in re.findall(r"`(\w+)`", names)}  # fmt: skip
     for path in sorted(ROOT.glob("[0-9][0-9]_*/exercise.ini")):
@@ -232,7 +233,7 @@ def hint(exercise, progress):
         progress.hints[exercise.name] = number + 1
         progress.save()
     else:
-        say(f"That were all {number} hints for {exercise.name}. A solution: {exercise.solution}")
+        say(f"These were all {number} hints for {exercise.name}. A solution: {exercise.solution}")
 
 
 def open_page(exercise):
@@ -280,7 +281,7 @@ def session(exercise, every, progress):
                 before = times(exercise)
                 status = run(exercise, progress)
         exercise = progress.next_of(every, exercise)
-    say(f"\nAll {len(every)} are solved. README.md says what there is beyond: your matrices, a GPU, the papers' figures.")
+    say(f"\nAll {len(every)} are solved." + " README.md says what there is beyond: your matrices, a GPU, the papers' figures." * (not IN_HANDOUT))
 
 
 def choose(every, progress, name):

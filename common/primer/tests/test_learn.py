@@ -1,10 +1,13 @@
 """Tests of the puzzles and of learn.py: make test-learn (LEARN=full: every mistake of solutions.md, too)."""
 
 import os
+import pty
 import re
+import select
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -119,6 +122,32 @@ class Learn(unittest.TestCase):
         self.assertEqual(status, 0, output)
         page = Path(re.search(r"Open in a browser: (.*)", output)[1])
         self.assertIn("map_kernel", page.read_text(encoding="utf-8"))
+
+    def test_a_session_in_a_terminal(self):
+        own, other = pty.openpty()
+        session = subprocess.Popen([sys.executable, str(PRIMER / "learn.py")], stdin=other, stdout=other, stderr=other,
+                                   env={**os.environ, "SPMV_HANDOUTS": str(self.handouts)})  # fmt: skip
+        self.addCleanup(session.kill)
+        os.close(other)
+
+        def says(pattern):
+            output, end = "", time.monotonic() + 300
+            while not re.search(pattern, output):
+                self.assertLess(time.monotonic(), end, f"no {pattern} in {output}")
+                if select.select([own], [], [], 1)[0]:
+                    output += os.read(own, 65536).decode()
+
+        says(r"Now puzzle 1[\s\S]*The TODO is in line[\s\S]*It runs again when you save")
+        os.write(own, b"h\n")
+        says(r"Hint 1 of 3[\s\S]*when you save")
+        solution = with_body("01_map", bodies()["01_map"][0][1])
+        (self.handouts / "puzzles/01_map.cu").write_text(solution, encoding="utf-8")
+        says(r"You can now write a kernel[\s\S]*1 of \d+ solved\. Now puzzle 2[\s\S]*when you save")
+        os.write(own, b"n\n")
+        says(r"1 of \d+ solved\. Now puzzle 3[\s\S]*when you save")
+        os.write(own, b"q\n")
+        self.assertEqual(session.wait(60), 0)
+        os.close(own)
 
     def test_an_exercise_of_a_step_comes_from_its_handout(self):
         status, output = self.learn("--hint", "csr_sc")
