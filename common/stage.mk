@@ -65,7 +65,7 @@ check:  ## is it right, safe, and does it ask little of memory?
 # Where the program that shows it has been built.
 MOMENT := $(if $(filter cpu,$(BACKEND)),$(if $(wildcard $(SPMV)),$(MAKE) -s moment PWD='$(PWD)' 2>/dev/null,:),:)
 hint:  ## one hint for an exercise; ARGS=its name
-	@python3 $(ROOT)/common/coursework/hint.py $(ROOT)/$(STEP) $(ARGS) $(or_quit)
+	@python3 $(ROOT)/common/primer/learn.py --hint --step $(STEP) $(ARGS) $(or_quit)
 moment: $(SPMV)
 	@$(moments)
 build-test: $(TESTS)

@@ -20,7 +20,7 @@ COMMON = [
     "build.mk", "stage.mk", "setup.sh", "precompiled.hpp", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
     "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/precompiled_tests.hpp", "tests/kernel_*",
     "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/build.py",
-    "coursework/check.py", "coursework/exercises.py", "coursework/hint.py", "coursework/kit.py", "coursework/mine.py",
+    "coursework/check.py", "coursework/exercises.py", "coursework/kit.py", "coursework/mine.py",
     "coursework/flags.py",
     "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
     "watch/README.md", "primer/learn.py",

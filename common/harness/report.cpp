@@ -178,7 +178,7 @@ void print_cpu_table(std::ostream& out, const MatrixReport& report) {
       if (all) row.emplace_back();
       row.insert(row.end(),
                  {record.warm ? number(gflops(record, record.warm->median)) + " GFLOP/s" : "",
-                  "on this CPU", number(record.compulsory_bytes / unit.bytes)});
+                  record.warm ? "on this CPU" : "", number(record.compulsory_bytes / unit.bytes)});
     } else {
       const TrafficSums sums = sum_traffic(record);
       const double moved = static_cast<double>(sums.all.sectors) * 32;
@@ -390,8 +390,11 @@ void print_cpu_ladder(std::ostream& out, const MatrixReport& report) {
       table.add(std::move(end));
     };
     if (!record.verified || record.estimates.empty()) {
-      add({all ? "" : record.kernel.idea, record.verified ? "on the CPU" : status(record), "", "",
-           ""});
+      add({all ? "" : record.kernel.idea,
+           !record.verified ? status(record)
+           : record.warm    ? "on the CPU"
+                            : "",
+           "", "", ""});
       continue;
     }
     for (const Estimate& e : record.estimates) {
@@ -441,7 +444,7 @@ void print_ladders(std::ostream& out, std::span<const MatrixReport> reports, boo
     Table table(gpu ? std::vector<std::string>{"us", "of copy"}
                     : std::vector<std::string>{"est. us", "limit", "moved"});
     for (const Record& record : report.records) {
-      const std::string state = record.verified ? "on the CPU" : status(record);
+      const std::string state = !record.verified ? status(record) : record.warm ? "on the CPU" : "";
       if (gpu) {
         const std::optional<double> share = share_of_copy(record, report);
         table.add({record.verified && record.warm ? number(1e3 * record.warm->median) : "",

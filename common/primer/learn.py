@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Shows one exercise after the other, and runs it each time its file is saved: make learn
 
-    learn.py [--once] [--list] [--hint] [--watch] [EXERCISE]
+    learn.py [--once] [--list] [--hint] [--watch] [--step STEP] [EXERCISE]
 
 First come the puzzles of this directory, then the exercises of the steps. The next one that is not solved is
 shown, or EXERCISE, by the beginning of its name. What you write is in handouts/, which git ignores, and so is
 the progress. A handout has this program, too, and only the exercises of its step. --once runs it once (also without a terminal); its exit status is 0 if it is solved, 1 if not, 2 if
-that could not be told. --hint gives one hint, and the next one when called again.
+that could not be told. --hint gives one hint, and the next one when called again. --step: only that step's.
 """
 
 import argparse
 import configparser
+import functools
 import json
 import os
 import re
@@ -66,7 +67,7 @@ class Puzzle:
     """A file of puzzles/, of which the reader gets a copy."""
 
     def __init__(self, name, section):
-        self.name, self.after = name, section["after"]
+        self.name, self.step, self.after = name, "", section["after"]
         self.title = f"puzzle {int(name[:2])}, {section['title']}"
         self.hints = hints_of(section["hints"])[1]
         self.file = HANDOUTS / "puzzles" / f"{name}.cu"
@@ -203,8 +204,7 @@ class Progress:
 # --- What is said ---------------------------------------------------------------------------------
 
 
-def say(text=""):
-    print(text, flush=True)
+say = functools.partial(print, flush=True)
 
 
 def introduce(exercise, every, progress):
@@ -284,9 +284,10 @@ def session(exercise, every, progress):
     say(f"\nAll {len(every)} are solved." + " README.md says what there is beyond: your matrices, a GPU, the papers' figures." * (not IN_HANDOUT))
 
 
-def choose(every, progress, name):
+def choose(every, progress, name, hint=False):
     if not name:
-        return progress.next_of(every)
+        begun = [e for e in every if hint and any(file.exists() and "TODO" in file.read_text(errors="replace") for file in e.files)]
+        return progress.next_of(begun or every)
     found = [exercise for exercise in every if exercise.name == name] or [exercise for exercise in every if exercise.name.startswith(name)]
     if len(found) != 1:
         raise LearnError(f"{'several exercises begin' if found else 'no exercise begins'} with '{name}'; "
@@ -300,17 +301,18 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--hint", action="store_true")
     parser.add_argument("--watch", action="store_true")
+    parser.add_argument("--step", default="")
     parser.add_argument("exercise", nargs="?", default="")
     arguments = parser.parse_args()
     try:
-        every, progress = exercises(), Progress()
+        every, progress = [e for e in exercises() if arguments.step in ("", e.step)], Progress()
         if arguments.list:
             for exercise in every:
                 say(f"{'solved' if exercise.name in progress.solved else '      '}  {exercise.name:20} {exercise.title}")
             return SOLVED
-        exercise = choose(every, progress, arguments.exercise)
+        exercise = choose(every, progress, arguments.exercise, arguments.hint)
         if not exercise:
-            say(f"All {len(every)} are solved.")
+            say(f"All {len(every)} are solved." if every else "There are no exercises here.")
         elif arguments.hint:
             hint(exercise, progress)
         elif arguments.watch:
