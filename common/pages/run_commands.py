@@ -4,7 +4,7 @@
     run_commands.py          runs them on the CPU backend; a line per command, exit 1 if one fails
     run_commands.py --list   only prints them, with what becomes of each
 
-A command is a line of indented code, or a span of code that begins with make, of a Markdown page. Those that stand in
+A command is a line of indented code, or a span of code that begins with make or python3, of a Markdown page. Those that stand in
 an <!-- output --> block are left to `make readmes ARGS=--check`, those of ELSEWHERE to what it names. In all others,
 names of files that the reader is to have (PLACEHOLDERS) are replaced, and a target that the top Makefile lacks is
 one of a step's. The recipe for an added step is run as it stands, with the kernel shown above it.
@@ -45,7 +45,9 @@ ELSEWHERE = {
     r"make (learn|hint)\b.*": "CI: common/primer/tests",
     r"make (questions|slides)\b.*": "CI",
     r"make watch( TRACE=.*)?|make check": "CI: common/watch and common/coursework, every step",
-    r"make COUNT=0|make info": "a part of a command",
+    r"make COUNT=0|make info|python3 plots/measure/traffic.py --bytes": "a part of a command",
+    r"python3 -m http.server .*": "runs until it is stopped",
+    r"python3 06_pcsr/one_pass/amalgamate.py .*|python3 plots/page/check_report.py .*": "CI, with files of its own",
     r"python3 common/coursework/mistakes.py.*|make grade.*": "CI: common/coursework",
 }  # fmt: skip
 
@@ -59,7 +61,7 @@ def commands_of(text):
         for line in re.sub(r"\\\n *", "", block).splitlines():
             if COMMAND.match(line.strip()):
                 found.append(re.split(r" {3,}| +# ", line.strip())[0])
-    for span in re.findall(r"(?<!`)`(make [^`]+)`(?!`)", FENCE.sub(blank, COMMENT.sub("", text))):
+    for span in re.findall(r"(?<!`)`((?:make|python3) [^`]+)`(?!`)", FENCE.sub(blank, COMMENT.sub("", text))):
         found.append(" ".join(span.split()))
     return list(dict.fromkeys(re.sub(r"  +", " ", command) for command in found))
 
