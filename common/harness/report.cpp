@@ -346,67 +346,6 @@ std::string moved_of_needed(const Record& record) {
   return ratio(static_cast<double>(sum_traffic(record).all.sectors) * 32, record.compulsory_bytes);
 }
 
-void print_gpu_legend(std::ostream& out, const MatrixReport& report) {
-  out << fmt::format(
-      "us: median of warm products. of copy: bytes needed (A and x read once, y written once)\n"
-      "per second, as a share of this GPU's copy bandwidth of {:.0f} GB/s.\n",
-      report.copy_gb_per_s);
-}
-
-const char* const kMovedLegend =
-    "bytes in the 32-byte sectors that warps request, before caches,\n"
-    "per byte needed (A and x read once, y written once).\n";
-
-void print_gpu_ladder(std::ostream& out, const MatrixReport& report) {
-  double longest = 1;
-  for (const Record& record : report.records)
-    longest = std::max(longest, share_of_copy(record, report).value_or(0));
-  Table table({"step", "kernel", "idea", "us", "of copy", ""});
-  for (const Record& record : report.records) {
-    const std::optional<double> value = share_of_copy(record, report);
-    table.add({step_name(record.kernel), record.kernel.name, record.kernel.idea,
-               record.verified && record.warm ? number(1e3 * record.warm->median) : "",
-               !record.verified ? status(record)
-               : value          ? percent(*value, 1)
-                                : "on the CPU",
-               record.verified ? bar(value.value_or(0), longest, 14) : ""});
-  }
-  table.print(out, 3);
-  print_gpu_legend(out, report);
-}
-
-// Times are estimated; one row per kernel and GPU.
-void print_cpu_ladder(std::ostream& out, const MatrixReport& report) {
-  const bool all = report.options.gpu == "all";
-  double longest = 0;
-  for (const Record& record : report.records) {
-    for (const Estimate& e : record.estimates) longest = std::max(longest, e.us);
-  }
-  Table table({"step", "kernel", all ? "GPU" : "idea", "est. us", "limit", "moved/needed", ""});
-  for (const Record& record : report.records) {
-    const std::vector<std::string> begin{step_name(record.kernel), record.kernel.name};
-    const auto add = [&](std::vector<std::string> end) {
-      end.insert(end.begin(), begin.begin(), begin.end());
-      table.add(std::move(end));
-    };
-    if (!record.verified || record.estimates.empty()) {
-      add({all ? "" : record.kernel.idea,
-           !record.verified ? status(record)
-           : record.warm    ? "on the CPU"
-                            : "",
-           "", "", ""});
-      continue;
-    }
-    for (const Estimate& e : record.estimates) {
-      add({all ? e.gpu : record.kernel.idea, to_text(e), e.limit, moved_of_needed(record),
-           longest > 0 ? bar(e.us, longest, 8) : ""});
-    }
-  }
-  table.print(out, 3);
-  print_estimate_legend(out, {&report, 1});
-  out << "Bars: est. us; a shorter one is faster.\nmoved/needed: " << kMovedLegend;
-}
-
 // Blocks of as many lines, one beside the other.
 void print_beside(std::ostream& out, const std::vector<std::vector<std::string>>& blocks) {
   for (std::size_t i = 0; i < blocks[0].size(); ++i) {
@@ -424,48 +363,80 @@ void print_beside(std::ostream& out, const std::vector<std::vector<std::string>>
   }
 }
 
-// Several matrices side by side: without intervals and bars, for which there is no room.
-void print_ladders(std::ostream& out, std::span<const MatrixReport> reports, bool gpu) {
-  const auto block = [](const std::string& title, const Table& table, std::size_t left_columns) {
-    std::ostringstream text;
-    text << title << '\n';
-    table.print(text, left_columns);
-    std::vector<std::string> lines;
-    std::istringstream in(text.str());
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-  };
-  Table kernels({"step", "kernel", "idea"});
-  for (const Record& record : reports[0].records) {
-    kernels.add({step_name(record.kernel), record.kernel.name, record.kernel.idea});
+// A line per kernel. Beside another matrix there is no room for intervals and bars.
+Table ladder_of(const MatrixReport& report, bool gpu, bool alone) {
+  std::vector<std::string> header{"us", "of copy"};
+  if (!gpu) header = {"est. us", "limit", alone ? "moved/needed" : "moved"};
+  if (alone) header.emplace_back();
+  Table table(header);
+  double longest = gpu ? 1 : 1e-9;  // bar
+  for (const Record& record : report.records) {
+    longest = std::max(longest, share_of_copy(record, report).value_or(0));
+    for (const Estimate& e : record.estimates) longest = std::max(longest, e.us);
   }
-  std::vector<std::vector<std::string>> blocks{block("", kernels, 3)};
-  for (const MatrixReport& report : reports) {
-    Table table(gpu ? std::vector<std::string>{"us", "of copy"}
-                    : std::vector<std::string>{"est. us", "limit", "moved"});
-    for (const Record& record : report.records) {
-      const std::string state = !record.verified ? status(record) : record.warm ? "on the CPU" : "";
-      if (gpu) {
-        const std::optional<double> share = share_of_copy(record, report);
-        table.add({record.verified && record.warm ? number(1e3 * record.warm->median) : "",
-                   share ? percent(*share, 1) : state});
-      } else if (!record.verified || record.estimates.empty()) {
-        table.add({"", state, ""});
-      } else {
-        const Estimate& estimate = record.estimates.front();
-        const std::string us = to_text(estimate);
-        table.add({us.substr(0, us.find(' ')), estimate.limit, moved_of_needed(record)});
+  for (const Record& record : report.records) {
+    const auto add = [&](std::vector<std::string> row, double length) {
+      if (alone) row.push_back(bar(length, longest, gpu ? 14 : 8));
+      table.add(std::move(row));
+    };
+    const std::string state = !record.verified ? status(record) : record.warm ? "on the CPU" : "";
+    if (gpu) {
+      const std::optional<double> share = share_of_copy(record, report);
+      add({record.verified && record.warm ? number(1e3 * record.warm->median) : "",
+           share ? percent(*share, 1) : state},
+          share.value_or(0));
+    } else if (!record.verified || record.estimates.empty()) {
+      add({"", state, ""}, 0);
+    } else {
+      for (const Estimate& e : record.estimates) {
+        const std::string us = to_text(e);
+        add({alone ? us : us.substr(0, us.find(' ')), e.limit, moved_of_needed(record)}, e.us);
       }
     }
-    blocks.push_back(block(short_name(report), table, 0));
+  }
+  return table;
+}
+
+// The kernels, and beside them what was found on each matrix. With all GPUs, a line for each.
+void print_ladders(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
+  const bool alone = reports.size() == 1;
+  const bool all = reports[0].options.gpu == "all";
+  Table kernels({"step", "kernel", all ? "GPU" : "idea"});
+  for (const Record& record : reports[0].records) {
+    std::vector<std::string> texts{all ? "" : record.kernel.idea};
+    if (all && record.verified && !record.estimates.empty()) texts.clear();
+    for (const Estimate& e : record.estimates) {
+      if (all && record.verified) texts.push_back(e.gpu);
+    }
+    for (const std::string& text : texts) {
+      kernels.add({step_name(record.kernel), record.kernel.name, text});
+    }
+  }
+  std::vector<std::vector<std::string>> blocks;
+  const auto add_block = [&](const std::string& title, const Table& table,
+                             std::size_t left_columns) {
+    std::stringstream text;
+    if (!alone) text << title << '\n';
+    table.print(text, left_columns);
+    blocks.emplace_back();
+    for (std::string line; std::getline(text, line);) blocks.back().push_back(line);
+  };
+  add_block("", kernels, 3);
+  for (const MatrixReport& report : reports) {
+    add_block(short_name(report), ladder_of(report, gpu, alone), 0);
   }
   print_beside(out, blocks);
   if (gpu) {
-    print_gpu_legend(out, reports[0]);
-  } else {
-    print_estimate_legend(out, reports);
-    out << "moved: " << kMovedLegend;
+    out << fmt::format(
+        "us: median of warm products. of copy: bytes needed (A and x read once, y written once)\n"
+        "per second, as a share of this GPU's copy bandwidth of {:.0f} GB/s.\n",
+        reports[0].copy_gb_per_s);
+    return;
   }
+  print_estimate_legend(out, reports);
+  out << (alone ? "Bars: est. us; a shorter one is faster.\nmoved/needed: " : "moved: ")
+      << "bytes in the 32-byte sectors that warps request, before caches,\n"
+         "per byte needed (A and x read once, y written once).\n";
 }
 
 }  // namespace
@@ -594,11 +565,7 @@ void print_ladder(std::ostream& out, const std::vector<MatrixReport>& reports, b
   for (const MatrixReport& report : reports) {
     print_matrix(out, report.source, report.rows, report.cols, report.nnz, report.precision);
   }
-  if (reports.size() > 1) {
-    print_ladders(out, reports, gpu);
-  } else {
-    gpu ? print_gpu_ladder(out, reports[0]) : print_cpu_ladder(out, reports[0]);
-  }
+  print_ladders(out, reports, gpu);
   for (const MatrixReport& report : reports) {
     const bool several = reports.size() > 1;
     print_choices(out, report, several ? short_name(report) : "this matrix");
