@@ -97,35 +97,31 @@ def read():
     if not RECORDS.exists():
         return {}
     lines = map(json.loads, RECORDS.read_text(encoding="utf-8").splitlines())
-    return {(r["recipes"], r["file"], r["precision"], r["backend"]): r for r in lines}
+    return {(r["file"], r["precision"], r["backend"]): r for r in lines}
 
 
 def write(records):
     write_whole(RECORDS, "".join(json.dumps(records[key], separators=(",", ":")) + "\n" for key in sorted(records)))
 
 
-def add(records, recipes, row, precision, backend, stand_in, real, made):
-    records[recipes, row["file"], precision, backend] = {
-        "recipes": recipes, "file": row["file"], "kind": row["kind"], "half": row["half"], "precision": precision,
-        "backend": backend, "stand_in": stand_in, "real": real, "made": made}
+def add(records, row, precision, backend, stand_in, real, made):
+    records[row["file"], precision, backend] = {"file": row["file"], "precision": precision, "backend": backend, "stand_in": stand_in,
+                                                "real": real, "made": made}
 
 
 def measure_all(arguments, records):
     program = Program(arguments.spmv)
     backend = "cuda" if program.gpu else "cpu"
     start = time.monotonic()
-    others = dict(line.split("\t") for line in Path(arguments.others).read_text().splitlines()) if arguments.others else {}
-    recipes = "others" if others else "now"
     for row in listed():
         found = [p for p in (Path(arguments.files) / f"{row['file']}{end}" for end in (".mtx.gz", ".mtx")) if p.exists()]
         if arguments.only and row["file"] not in arguments.only.split(","):
             continue
-        counted = records.get((recipes, row["file"], "f64", "cpu"))
+        counted = records.get((row["file"], "f64", "cpu"))
         if not found and program.gpu and counted:
             # Without the file: its stand-in alone, beside records of the real one.
             for precision in ("f64", "f32"):
-                add(records, recipes, row, precision, backend, counted["stand_in"], None,
-                    *program.times([counted["stand_in"]], precision))
+                add(records, row, precision, backend, counted["stand_in"], None, *program.times([counted["stand_in"]], precision))
             write(records)
             print(f"{row['file']}: the stand-in alone: {counted['stand_in']}", flush=True)
             continue
@@ -135,9 +131,7 @@ def measure_all(arguments, records):
             print(f"{row['file']}: left out, the time is over")
             continue
         file = str(found[0])
-        stand_in = others.get(row["file"]) if others else row["kind"]
-        if stand_in is None:
-            continue
+        stand_in = row["kind"]
         if ":" not in stand_in:
             stand_in = output_of([arguments.spmv, "stand-in", "-m", file, "--complex", "real", "--kind", row["kind"],
                                   "--unknowns", row["unknowns"]]).strip()
@@ -146,7 +140,7 @@ def measure_all(arguments, records):
                 real, made = program.times([file, stand_in], precision)
             else:
                 real, made = program.counts(file, precision), program.counts(stand_in, precision)
-            add(records, recipes, row, precision, backend, stand_in, real, made)
+            add(records, row, precision, backend, stand_in, real, made)
         write(records)
         print(f"{row['file']}: {stand_in}", flush=True)
 
@@ -163,9 +157,26 @@ def percent(value):
     return f"{value:+.0f}%"
 
 
-def sector_errors(records, recipes, file):
+def sector_errors(records, file):
     return [off(r["real"]["sectors"][k], r["made"]["sectors"][k])
-            for p in ("f64", "f32") if (r := records.get((recipes, file, p, "cpu"))) for k in COUNTED]
+            for p in ("f64", "f32") if (r := records.get((file, p, "cpu"))) for k in COUNTED]
+
+
+def reached(records):
+    """{recipe: (files, errors in percent)} of the files that it was not fitted on. What has a structure of its own is left out."""
+    found = {}
+    for row in listed():
+        if row["half"] == "judge" and ":" not in row["kind"] and (errors := sector_errors(records, row["file"])):
+            files, of = found.get(row["kind"], (0, []))
+            found[row["kind"]] = files + 1, of + errors
+    return dict(sorted(found.items()))
+
+
+@functools.lru_cache
+def reach():
+    """A sentence for figures that show stand-ins."""
+    parts = [f"{kind} {min(of):+.0f} to {max(of):+.0f}%" for kind, (_, of) in reached(read()).items()]
+    return f"Sectors of x that stand-ins request against real files that no recipe was fitted on: {', '.join(parts)} (CALIBRATION.md)."
 
 
 @functools.lru_cache
@@ -179,11 +190,11 @@ def measured_files(device):
     return found
 
 
-def time_errors(records, recipes, file):
+def time_errors(records, file):
     """Of the stand-in that was counted: times of one that was made in another way do not count."""
     errors = []
     for p in ("f64", "f32"):
-        r, counted = (records.get((recipes, file, p, backend)) for backend in ("cuda", "cpu"))
+        r, counted = (records.get((file, p, backend)) for backend in ("cuda", "cpu"))
         if r and counted and r["stand_in"] == counted["stand_in"]:
             made = r["made"]["warm_ms"]
             real = r["real"]["warm_ms"] if r["real"] else measured_files(r["made"]["device"]).get((file, p), {})
@@ -195,18 +206,16 @@ def formats(looks):
     return set(looks["accepted"]) | ({"bsr"} if looks["block"] else set())
 
 
-def summary(records, recipes, half):
-    names = [r["file"] for r in listed() if r["half"] == half and (recipes, r["file"], "f64", "cpu") in records]
-    errors = {n: sector_errors(records, recipes, n) for n in names}
-    every = [abs(e) for of in errors.values() for e in of]
-    if not every:
+def summary(records, half):
+    of = [row["file"] for row in listed() if row["half"] == half]
+    errors = {name: sector_errors(records, name) for name in of if (name, "f64", "cpu") in records}
+    if not errors:
         return None
-    alike = [n for n in names if formats(records[recipes, n, "f64", "cpu"]["real"]) == formats(records[recipes, n, "f64", "cpu"]["made"])]
-    dia = [n for n in names if "dia" in formats(records[recipes, n, "f64", "cpu"]["made"]) - formats(records[recipes, n, "f64", "cpu"]["real"])]
-    times = [abs(e) for r in listed() if r["half"] == half for e in time_errors(records, recipes, r["file"])]
-    label = {"now": "the recipes", "others": "the generators before them"}[recipes]
-    return [f"{label}, {half}", str(len(names)), f"{median(every):.0f}%", f"{max(every):.0f}%",
-            f"{sum(max(map(abs, errors[n])) <= 20 for n in names)}", f"{len(alike)}", f"{len(dia)}",
+    every = [abs(e) for found in errors.values() for e in found]
+    looks = [(formats(records[name, "f64", "cpu"]["real"]), formats(records[name, "f64", "cpu"]["made"])) for name in errors]
+    times = [abs(e) for name in of for e in time_errors(records, name)]
+    return [half, str(len(errors)), f"{median(every):.0f}%", f"{max(every):.0f}%", f"{sum(max(map(abs, found)) <= 20 for found in errors.values())}",
+            f"{sum(real == made for real, made in looks)}", f"{sum('dia' in made - real for real, made in looks)}",
             f"{median(times):.0f}% / {max(times):.0f}%" if times else "not measured yet"]
 
 
@@ -216,29 +225,33 @@ def table_of(head, rows):
 
 
 def page(records):
-    rows = [s for recipes in ("others", "now") for half in ("fit", "judge") if (s := summary(records, recipes, half))]
+    rows = [s for half in ("fit", "judge") if (s := summary(records, half))]
     parts = ["# Stand-ins beside the real matrices of their kind", "",
              "Written by `make calibrate FILES=directory`; `plots/measure/calibration.csv` says what is compared. A stand-in is made",
              "from rows, columns, nonzeros, longest row and spread of the real file. Sectors: of x, per request, of",
              "`csr_vector` and `pcsr_one_pass` in both precisions, counted on the CPU backend. Where no spread is known, recipes",
              "of meshes take a third of what the longest row has above the mean. Times of a stand-in that is made in another way now",
              "are left out: `make calibrate FILES=directory BACKEND=cuda` measures them.", "",
-             table_of(["recipes, half", "files", "sectors off, median", "worst", "files within 20%",
-                       "same formats accept", "DIA accepts only the stand-in", "times off, median / worst"], rows), ""]
+             table_of(["half", "files", "sectors off, median", "worst", "files within 20%",
+                       "same formats accept", "DIA accepts only the stand-in", "times off, median / worst"], rows), "",
+             "What each recipe reached on the files that it was not fitted on, as an interval:", "",
+             table_of(["recipe", "files", "sectors off, median", "from", "to"],
+                      [[kind, str(files), f"{median(map(abs, of)):.0f}%", percent(min(of)), percent(max(of))]
+                       for kind, (files, of) in reached(records).items()]), ""]
     for half in ("fit", "judge"):
         lines = []
         for r in listed():
-            record = records.get(("now", r["file"], "f64", "cpu"))
+            record = records.get((r["file"], "f64", "cpu"))
             if r["half"] != half or not record:
                 continue
             real, made = record["real"], record["made"]
             differ = sorted(formats(real) ^ formats(made))
-            times = time_errors(records, "now", r["file"])
+            times = time_errors(records, r["file"])
             lines.append([
                 r["file"], r["kind"].split(":")[0],
                 " / ".join(f"{looks['stddev_row']:.3g}, {looks['max_row']:,}" for looks in (real, made)),
                 f"{real['diagonals']:,} / {made['diagonals']:,}", f"{real['bandwidth']:,} / {made['bandwidth']:,}",
-                ", ".join(percent(e) for e in sector_errors(records, "now", r["file"])),
+                ", ".join(percent(e) for e in sector_errors(records, r["file"])),
                 ", ".join(f"{f} {'real' if f in formats(real) else 'stand-in'} only" for f in differ) or "same",
                 f"{median(map(abs, times)):.0f}% / {max(map(abs, times)):.0f}%" if times else "—"])
         parts += [f"## {'Fitted on' if half == 'fit' else 'Judged on'}", "",
@@ -252,7 +265,6 @@ def main():
     parser.add_argument("--spmv", help="the program")
     parser.add_argument("--files", help="directory of the real matrices")
     parser.add_argument("--only", default="", help="names, with commas")
-    parser.add_argument("--others", help="FILE<tab>SPECIFICATION lines: judge these instead of the recipes")
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds; nothing new is begun after")
     parser.add_argument("--check", action="store_true", help="exit with 1 if CALIBRATION.md is not what the records give")
     arguments = parser.parse_args()

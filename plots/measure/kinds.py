@@ -5,12 +5,14 @@ KINDS = ["grid", "mesh", "circuit", "graph", "Markov chain", "optimisation", "ot
 # The collection's word for each matrix of a file or a stand-in, as one of KINDS.
 NAMED = {
     "grid": ["ecology2", "mc2depi"],
-    "mesh": ["2cubes_sphere", "af_shell9", "bcsstk29", "bcsstk33", "cant", "consph", "cop20k_A", "ecl32", "epb1", "epb2", "F1",
-             "FEM_3D_thermal2", "gyro_m", "MIT8", "pwtk", "rma10", "shipsec1", "thermal2", "torso2", "wang4"],
-    "circuit": ["ASIC_680ks", "Freescale1", "G3_circuit", "Hamrle3", "memchip", "memplus", "rajat24", "scircuit"],
-    "graph": ["cit-HepPh", "cnr-2000", "dblp-2010", "email-Enron", "eu-2005", "in-2004", "indochina-2004", "kron_g500-logn21",
-              "language", "soc-Slashdot0902", "uk-2002", "webbase-1M"],
-    "optimisation": ["cont-300", "finan512", "g7jac200sc", "kkt_power", "lp_fit2d", "lp_maros_r7", "nw04", "rail4284"],
+    "mesh": ["2cubes_sphere", "af_shell9", "bcsstk25", "bcsstk29", "bcsstk33", "cant", "consph", "cop20k_A", "delaunay_n16", "ecl32", "epb1",
+             "epb2", "F1", "fe_body", "fe_pwt", "FEM_3D_thermal2", "gyro_m", "MIT8", "pwtk", "rma10", "shallow_water1", "shipsec1",
+             "thermal2", "torso2", "vibrobox", "wang4", "wathen120"],
+    "circuit": ["ASIC_680ks", "coupled", "Freescale1", "G3_circuit", "Hamrle3", "ispd98_ibm09", "ispd98_ibm13", "memchip", "memplus",
+                "rajat24", "scircuit", "titan23_neuron", "titan23_sparcT1_core"],
+    "graph": ["amazon_book_test", "cit-HepPh", "cit-HepTh", "cnr-2000", "dblp-2010", "email-Enron", "eu-2005", "in-2004", "indochina-2004", "kron_g500-logn21",
+              "language", "nh2010", "soc-Slashdot0902", "uk-2002", "vsp_model1_crew1_cr42_south31", "webbase-1M"],
+    "optimisation": ["c-39", "cont-300", "finan512", "g7jac200sc", "gridgena", "jan99jac040sc", "kkt_power", "lp_fit2d", "lp_maros_r7", "nw04", "rail4284"],
 }
 # Of what a generator makes.
 GENERATED = {

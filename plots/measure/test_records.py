@@ -142,15 +142,21 @@ class StandIns(Scratch):
         self.assertEqual(list(current_looks(self.file)), ["file", "F1"])
         self.assertEqual(current_looks(self.root / "none.jsonl"), {})
 
+    def test_what_recipes_reached(self):
+        sectors = {"csr_vector": 4.0, "pcsr_one_pass": 4.0}
+        records = {("coupled", p, "cpu"): {"real": {"sectors": sectors}, "made": {"sectors": {**sectors, "csr_vector": 3.0}}} for p in ("f64", "f32")}
+        self.assertEqual(calibrate.reached(records), {"circuit": (1, [-25, 0, -25, 0])})
+        self.assertEqual(calibrate.reached({("memplus", *key[1:]): record for key, record in records.items()}), {})  # fitted on it
+
     def test_times_of_calibration(self):
-        of = {"recipes": "now", "file": "f", "precision": "f64"}
+        of = {"file": "f", "precision": "f64"}
         counted = {**of, "stand_in": self.NOW}
         timed = {**of, "stand_in": self.NOW, "real": {"warm_ms": {"csr_vector": 1.0}},
                  "made": {"device": "Some GPU", "warm_ms": {"csr_vector": 1.5}}}
-        records = {("now", "f", "f64", "cpu"): counted, ("now", "f", "f64", "cuda"): timed}
-        self.assertEqual(calibrate.time_errors(records, "now", "f"), [50])
+        records = {("f", "f64", "cpu"): counted, ("f", "f64", "cuda"): timed}
+        self.assertEqual(calibrate.time_errors(records, "f"), [50])
         timed["stand_in"] = self.BEFORE
-        self.assertEqual(calibrate.time_errors(records, "now", "f"), [])
+        self.assertEqual(calibrate.time_errors(records, "f"), [])
 
 
 class Tidying(Scratch):

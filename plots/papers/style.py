@@ -6,6 +6,7 @@ from html import escape
 from statistics import fmean
 from typing import NamedTuple
 
+from calibrate import reach
 from record_format import write_whole
 from records import STAND_IN, code_note
 
@@ -62,7 +63,7 @@ class Gaps:
         everything = {matrix for of in self.asked.values() for matrix, _ in of}
         shown = {matrix for of in self.asked.values() for (matrix, _), state in of.items() if state == "there"}
         if any(self.data.source(matrix) == "stand-in" for matrix in shown):
-            lines.append(STAND_IN)
+            lines += [STAND_IN, reach()]
         if everything and not shown:
             lines.append(f"Not measured yet on {self.data.device}: `{COMMAND}` makes the records.")
             return lines
