@@ -461,7 +461,7 @@ class Info:
         if line["matrix"]["source"] == "file":
             line["matrix"]["detail"] = Path(line["matrix"]["detail"]).name
         line["sketch"] = sketch(line["picture"])
-        if job.matrix not in job.keys["pictures"]:
+        if matrix_name(job.matrix) not in job.keys["pictures"]:
             del line["picture"]
         if line["matrix"]["nnz"] <= job.keys.get("counted", 0) and not runner.machine.has_gpu:
             line["moved"] = self.moved(job, runner)
