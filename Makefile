@@ -109,7 +109,7 @@ list: $(SPMV)  ## the kernels and the papers they come from
 fuzz:  ## feed the reader broken files for SECONDS (60; needs clang)
 	@bash common/tests/fuzz.sh $(or $(SECONDS),60)
 
-# Measuring needs the standard library only; with tqdm it shows a bar.
+# Measuring needs the standard library only.
 MEASURE = $$(SPMV_DEPS=none plots/python.sh 2>/dev/null || echo python3) plots/measure/measure.py
 
 counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting, kernel by kernel

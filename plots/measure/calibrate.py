@@ -12,19 +12,21 @@ replaces the old.
 """
 
 import argparse
+import csv
 import functools
 import json
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
 
+from measure import output_of
 from record_format import records_in, write_whole
 from records import RESULTS, files_in, milliseconds
 from records import read as read_measurements
+from tables import Table
 
 HERE = Path(__file__).resolve().parent
 RECORDS = RESULTS / "calibration.jsonl"
@@ -36,17 +38,8 @@ FORMATS = ["ell", "sell", "dia", "cds"]  # and BSR, which cuSPARSE has: `info` k
 
 
 def listed():
-    import csv
-
     with open(HERE / "calibration.csv", encoding="utf-8") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
-
-
-def output_of(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"error: {' '.join(command)}: {done.stderr.strip() or done.returncode}")
-    return done.stdout
 
 
 def sectors_of_x(record):
@@ -219,9 +212,8 @@ def summary(records, half):
             f"{median(times):.0f}% / {max(times):.0f}%" if times else "not measured yet"]
 
 
-def table_of(head, rows):
-    out = ["| " + " | ".join(head) + " |", "| :--- |" + " ---: |" * (len(head) - 1)]
-    return "\n".join(out + ["| " + " | ".join(row) + " |" for row in rows])
+def table(head, rows):
+    return Table("", head, rows).markdown().rstrip()
 
 
 def page(records):
@@ -232,10 +224,10 @@ def page(records):
              "`csr_vector` and `pcsr_one_pass` in both precisions, counted on the CPU backend. Where no spread is known, recipes",
              "of meshes take a third of what the longest row has above the mean. Times of a stand-in that is made in another way now",
              "are left out: `make calibrate FILES=directory BACKEND=cuda` measures them.", "",
-             table_of(["half", "files", "sectors off, median", "worst", "files within 20%",
+             table(["half", "files", "sectors off, median", "worst", "files within 20%",
                        "same formats accept", "DIA accepts only the stand-in", "times off, median / worst"], rows), "",
              "What each recipe reached on the files that it was not fitted on, as an interval:", "",
-             table_of(["recipe", "files", "sectors off, median", "from", "to"],
+             table(["recipe", "files", "sectors off, median", "from", "to"],
                       [[kind, str(files), f"{median(map(abs, of)):.0f}%", percent(min(of)), percent(max(of))]
                        for kind, (files, of) in reached(records).items()]), ""]
     for half in ("fit", "judge"):
@@ -255,7 +247,7 @@ def page(records):
                 ", ".join(f"{f} {'real' if f in formats(real) else 'stand-in'} only" for f in differ) or "same",
                 f"{median(map(abs, times)):.0f}% / {max(map(abs, times)):.0f}%" if times else "—"])
         parts += [f"## {'Fitted on' if half == 'fit' else 'Judged on'}", "",
-                  table_of(["file", "kind", "rows: stddev, longest; real / made", "diagonals", "bandwidth",
+                  table(["file", "kind", "rows: stddev, longest; real / made", "diagonals", "bandwidth",
                             "sectors off: vector, one pass f64; f32", "formats accept", "times off, median / worst"], lines), ""]
     return "\n".join(parts)
 

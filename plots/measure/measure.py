@@ -606,18 +606,10 @@ TOOLS = {"info": Info(), "counters": Counters(), "sanitizer": Sanitizer(), "cost
 
 
 class Progress:
-    """A bar with the time left, or plain lines where tqdm or the terminal is missing."""
+    """A line per job, with the time left."""
 
     def __init__(self, total):
-        self.total, self.start, self.spent, self.bar = total, time.monotonic(), 0, None
-        self.lock = threading.Lock()
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            return
-        if sys.stderr.isatty():
-            form = "{percentage:3.0f}%|{bar}| {elapsed} gone, {remaining} left {postfix}"
-            self.bar = tqdm(total=total, bar_format=form)
+        self.total, self.start, self.spent, self.lock = total, time.monotonic(), 0, threading.Lock()
 
     def gone(self):
         return time.monotonic() - self.start
@@ -625,16 +617,8 @@ class Progress:
     def show(self, what, cost):
         with self.lock:
             self.spent += cost
-            if self.bar is not None:
-                self.bar.write(what)
-                self.bar.update(cost)
-                return
             left = self.gone() / self.spent * (self.total - self.spent)
             print(f"{100 * self.spent / self.total:3.0f}%  {what}; about {minutes(left)} left", flush=True)
-
-    def close(self):
-        if self.bar is not None:
-            self.bar.close()
 
 
 def minutes(seconds):
@@ -701,8 +685,6 @@ def work(jobs, runner, lanes, limit):
             if thread.ident is not None:  # an interrupt may come before a thread has started
                 thread.join()
         raise
-    finally:
-        progress.close()
     if errors:
         raise errors[0]
     return counts["failed"], counts["left"]

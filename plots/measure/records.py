@@ -136,7 +136,13 @@ def read_records(device, results=None, program=""):
     directory = directory_of(device, results)
     if not (files := files_in(directory)):
         raise RecordError(f"no records in {directory}; `make bench` makes them")
-    return rows_of(frame(files, program))
+    return with_setup_alone(rows_of(frame(files, program)), directory)
+
+
+def with_setup_alone(rows, directory):
+    """The rows with setup and preprocess as they were measured with nothing beside them (alone/), where they were."""
+    found = {identity(r): {name: r[name] for name in ("setup_ms", "preprocess_ms", "alone")} for r in read(files_in(directory / "alone"))}
+    return [{**row, **found.get(identity(row), {})} for row in rows]
 
 
 def device_names(results=None):
@@ -243,10 +249,9 @@ class Data:
         files = files or files_in(directory)
         self.directory = directory.name
         self.frame = frame(files)
-        self.times = {identity(row): row for row in rows_of(self.frame)}
+        self.times = {identity(row): row for row in with_setup_alone(rows_of(self.frame), directory)}
         self.counters = {identity(row): row for row in rows_of(frame(files_in(results / COUNTERS)))}
         self.multigpu = rows_of(frame(files, "multigpu"))
-        self.alone = read(files_in(directory / "alone"))  # setup with nothing beside it
         self.shapes = current_looks(results / "matrices.jsonl")
         self.refused = {identity(line) for file in files for line in current_outcomes(file)}
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them

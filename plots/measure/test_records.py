@@ -9,6 +9,7 @@ from pathlib import Path
 
 import calibrate
 import record_format
+import sensitivity
 from record_format import RecordError, description_of, join, parsed, records_in
 from records import RESULTS, ROOT, current_looks, current_outcomes, device_names, files_in, frame, is_current_matrix, rows_of, stand_ins
 from sample_records import lines_of, quartiles, record, write
@@ -141,6 +142,14 @@ class StandIns(Scratch):
         self.file.write_text("".join(json.dumps(look) + "\n" for look in looks))
         self.assertEqual(list(current_looks(self.file)), ["file", "F1"])
         self.assertEqual(current_looks(self.root / "none.jsonl"), {})
+
+    def test_sensitivity_to_the_protocol(self):
+        for count, slower in ((10, 1), (100, 1.5)):
+            write(self.root / "sensitivity" / f"warm_up_{count}.jsonl", [
+                record("a", "m", 1.0, warm_ms=[0.9, 1.0, 1.3, 75]), record("b", "m", 1.2 * slower, warm_ms=[1.1, 1.2 * slower, 1.2 * slower, 75])])
+        rows = sensitivity.table(self.root).rows
+        self.assertEqual(rows[0], ["100 launches before the timed ones", "2", "25.0%", "50.0%", "50.0%", "0 of 1"])
+        self.assertEqual(rows[2][2:], ["15.0%", "30.0%", "30.0%", "1 of 1"])  # b is ahead of the slowest process of a
 
     def test_what_recipes_reached(self):
         sectors = {"csr_vector": 4.0, "pcsr_one_pass": 4.0}

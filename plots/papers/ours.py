@@ -4,7 +4,7 @@ import math
 from statistics import geometric_mean, median
 
 import style
-from records import baseline_share, gflops, identity, milliseconds, number, published, short, starred
+from records import baseline_share, gflops, milliseconds, number, published, short, starred
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
@@ -326,7 +326,7 @@ BASE = "csr_vector"
 
 def break_even(data, gaps):
     """After how many products setup and preprocess of a format have paid off against csr_vector, on real files."""
-    alone = {identity(r): r for r in data.alone if r["source"] == "file"}
+    alone = {key: r for key, r in data.times.items() if r.get("alone") and r["source"] == "file"}
     matrices = [m for m, _, k in alone if k == BASE]
     if not matrices:
         gaps.remark(f"Setup was not measured alone on {data.directory} yet: `make bench SET=setup` makes the records.")
