@@ -145,7 +145,8 @@ SPMV_INSTANTIATE(bool);
 SPMV_INSTANTIATE(int);
 SPMV_INSTANTIATE(unsigned);
 SPMV_INSTANTIATE(long long);
-SPMV_INSTANTIATE(std::uint64_t);
+SPMV_INSTANTIATE(unsigned long);  // std::size_t and std::uint64_t are one or the other
+SPMV_INSTANTIATE(unsigned long long);
 SPMV_INSTANTIATE(double);
 SPMV_INSTANTIATE(std::string);
 SPMV_INSTANTIATE(std::vector<int>);

@@ -47,6 +47,7 @@ function startLive({script, wasm, kernels}) {
     make("div", {className: "buttons"}, label("matrix", matrix), label("size", size, sizeText), eachLabel, label("your .mtx", file),
       label("precision", precision), label("schedule", schedule), says), table);
   box.hidden = false;
+  mistake.parentNode.hidden = !mistakes.length;
 
   const chosen = () => {
     const base = kernel.value, steps = lanesOfFamily(base);

@@ -1,4 +1,6 @@
-# The program as WebAssembly: make -f common/watch/live/live.mk [GOAL]. `make browser` calls it.
+# The program as WebAssembly: make -f common/watch/live/live.mk [GOAL]. `make browser` calls it, and with the sources in MINE,
+# which coursework/mine.py has made of a file KERNEL, `make -C STEP watch`: the module then has that kernel beside those of the
+# steps in LIVE_STEPS, and is in MODULE.
 BACKEND := cpu
 include $(dir $(lastword $(MAKEFILE_LIST)))../../build.mk
 .DEFAULT_GOAL := module
@@ -6,11 +8,12 @@ include $(dir $(lastword $(MAKEFILE_LIST)))../../build.mk
 EMXX ?= $(shell command -v em++)
 LIVE := $(ROOT)/build/wasm
 HERE := $(ROOT)/common/watch/live
-LIVE_STEPS := $(filter-out 01_% 10_%,$(STEPS))
+LIVE_STEPS ?= $(filter-out 01_% 10_%,$(STEPS))
+MODULE ?= $(LIVE)
 # Without the Markov chains, a program of its own, and the CPU's libraries.
 LIVE_SOURCES := $(filter-out %/markov.cpp %/markov_commands.cpp %/markov_vectors.cu %/peers/mkl.cpp %/peers/eigen.cpp %/thrust.cu,\
   $(COMMON_SOURCES) $(call stage_sources,$(LIVE_STEPS)))
-LIVE_SOURCES += $(shell python3 $(HERE)/mistakes.py $(LIVE)/mistakes)
+LIVE_SOURCES += $(or $(MINE),$(shell python3 $(HERE)/mistakes.py $(LIVE)/mistakes))
 live_object = $(patsubst $(ROOT)/%,$(LIVE)/%.o,$(1))
 
 # The headers of the three libraries, alone: those beside them in /usr/include are the host's.
@@ -42,23 +45,37 @@ $(LIVE)/%.cu.o: $(ROOT)/%.cu $(HERE)/sites.py | $(LIVE_INCLUDE)
 	$(QUIET)$(EMXX) -fexceptions -O2 -Xclang -disable-llvm-passes -c $(@:.o=.ll) -o $@
 
 objects: $(call live_object,$(LIVE_SOURCES))
+# Whether all that compiles, which takes a minute where the module takes several.
+PARSED := $(patsubst $(ROOT)/%,parsed-%,$(LIVE_SOURCES))
+.PHONY: $(PARSED) parsed
+parsed: $(PARSED)
+$(PARSED): parsed-%: $(ROOT)/% | $(LIVE_INCLUDE)
+	$(QUIET)$(EMXX) $(LIVE_FLAGS) $(if $(filter %.cu,$<),$(LIVE_DEVICE_FLAGS)) -MF /dev/null -fsyntax-only $<
 -include $(shell find $(LIVE) -name '*.d' 2>/dev/null)
 
 # Asyncify changes the functions from which a lane can be set aside: those that lead to a switch, and what calls a
-# kernel through a pointer. All others stay as they are (run_with_contexts() in common/simt/context.hpp).
+# kernel through a pointer. All others stay as they are (run_with_contexts() in common/simt/context.hpp). What Asyncify
+# leaves wasm-opt makes half as large, and faster; em++ -Os would, too, but its optimizer of JavaScript fails in Debian.
 ASYNCIFY := -sASYNCIFY=1 -sASYNCIFY_IGNORE_INDIRECT=1 \
   -sASYNCIFY_ADD='["simt_call","dynCall_vi","*fiber_main*","*run_with_contexts*","*Context::prepare*","*cudaLaunchKernelEx*"]'
 KERNEL_SOURCES := $(patsubst $(ROOT)/%,%,$(wildcard $(foreach s,$(LIVE_STEPS),$(ROOT)/$(s)/*.cuh $(ROOT)/$(s)/*/*.cuh) \
   $(ROOT)/common/device/*.cuh $(LIVE)/mistakes/*/*/*.cuh))
-$(LIVE)/spmv.js: $(call live_object,$(LIVE_SOURCES)) $(HERE)/live.mk
-	@echo '  link    build/wasm/spmv.wasm' >&2
-	$(QUIET)python3 $(HERE)/sites.py --shared $(LIVE)/shared.c $(patsubst %.o,%.ll,$(filter %.cu.o,$^))
-	$(QUIET)$(EMXX) -x c -O1 -c $(LIVE)/shared.c -o $(LIVE)/shared.o
-	$(QUIET)$(EMXX) -O1 -fexceptions $(filter %.o,$^) $(LIVE)/shared.o -o $@ $(ASYNCIFY) -sMODULARIZE=1 -sEXPORT_NAME=createSpmv \
+OWN := $(abspath $(KERNEL))
+$(MODULE)/spmv.js: $(call live_object,$(LIVE_SOURCES)) $(HERE)/live.mk
+	@echo '  link    $(@:$(ROOT)/%.js=%.wasm)' >&2
+	@mkdir -p $(@D)
+	$(QUIET)python3 $(HERE)/sites.py --shared $(@D)/shared.c $(patsubst %.o,%.ll,$(filter %.cu.o,$^))
+	$(QUIET)$(EMXX) -x c -O1 -c $(@D)/shared.c -o $(@D)/shared.o
+	$(QUIET)$(EMXX) -O1 -fexceptions $(filter %.o,$^) $(@D)/shared.o -o $@ $(ASYNCIFY) -sMODULARIZE=1 -sEXPORT_NAME=createSpmv \
 	  -sINVOKE_RUN=0 -sEXPORTED_RUNTIME_METHODS=FS,callMain -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=67108864 \
-	  -sTOTAL_STACK=1048576 $(foreach s,$(KERNEL_SOURCES),--embed-file $(ROOT)/$(s)@/spmv/$(s))
+	  -sTOTAL_STACK=1048576 $(foreach s,$(KERNEL_SOURCES),--embed-file $(ROOT)/$(s)@/spmv/$(s)) \
+	  $(if $(MINE),--embed-file $(OWN)@$(OWN:$(ROOT)/%=/spmv/%))
+ifndef MINE  # somebody waits for it
+	@echo '  optimize $(@:$(ROOT)/%.js=%.wasm)' >&2
+	$(QUIET)wasm-opt -Os --mvp-features $(@:.js=.wasm) -o $(@:.js=.wasm)
+endif
 
-$(LIVE)/live.js: $(LIVE)/spmv.js $(addprefix $(HERE)/,package.py worker.js run.js)
-	@python3 $(HERE)/package.py $(LIVE) $@
+$(MODULE)/live.js: $(MODULE)/spmv.js $(addprefix $(HERE)/,package.py worker.js run.js)
+	@python3 $(HERE)/package.py $(@D) $@
 
-module: $(LIVE)/live.js
+module: $(MODULE)/live.js

@@ -4,6 +4,9 @@
 IN.ll is what clang makes of a .cu file for WebAssembly, as text. Before each call of a function of simt OUT.ll stores the
 address of the call's site; a constructor registers the sites, the kernels and the shared variables of the file. The line of
 a site is that in the kernel's own source, as find_sources() of an ELF file has it: functions of simt are inlined into it.
+Sites are numbered in the order in which a compiler for ELF lays out code, what follows a loop behind the loop: the place of
+a block says where lanes wait for each other (common/simt/lineup.cpp). The order of the text does not: clang may
+write the end of a function before its loop.
 
     sites.py --shared OUT.c IN.ll...     the arrays that kernels declare `extern __shared__`
 """
@@ -15,6 +18,8 @@ CALL = re.compile(r"^\s+(?:%\S+ = )?(?:tail |notail )?call [^@]*@(\"[^\"]+\"|[\w
 SIMT = re.compile(r"__tsan_|__sanitizer_cov_|_ZN4simt|simt_mem|__assert_fail")
 NODE = re.compile(r"^!(\d+) = (?:distinct )?!(DILocation|DISubprogram|DILexicalBlock|DILexicalBlockFile|DIFile)\((.*)\)$")
 COPY = re.compile(r"@(memcpy|memmove|memset)\b")
+LABEL = re.compile(r'^("[^"]+"|[\w.$-]+):')
+SUCCESSOR = re.compile(r'\blabel %("[^"]+"|[\w.$-]+)')
 SHARED = re.compile(r'^@"?([\w.$]+)"? = external thread_local (?:local_unnamed_addr )?global \[0 x')
 MAX_SHARED_BYTES = 227 * 1024
 SITE = "{ i16, i16 }"
@@ -54,19 +59,74 @@ def c_string(text):
     return len(data), 'c"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data) + '"'
 
 
+def in_order(blocks, successors):
+    """The names of blocks, the first of which is entered first, so that loops are contiguous and what is reached only from other
+    blocks comes behind these; else in the order given."""
+    position = {name: number for number, name in enumerate(blocks)}
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(name):  # Tarjan's strongly connected components
+        number[name] = low[name] = len(number)
+        stack.append(name)
+        for other in sorted((n for n in successors[name] if n in position), key=position.get, reverse=True):
+            if other not in number:
+                visit(other)
+            low[name] = min(low[name], low[other] if other in stack else number[name])
+        if low[name] == number[name]:
+            at = stack.index(name)
+            found.append(stack[at:])
+            del stack[at:]
+
+    for name in blocks:
+        if name not in number:
+            visit(name)
+    result = []
+    for component in reversed(found):
+        head, *rest = component  # visited first: the header of the loop
+        result += [head, *in_order(sorted(rest, key=position.get), successors)]
+    return result
+
+
+def block_places(lines):
+    """The place of each line of a module: a number that grows from function to function, and in each in the order of its blocks."""
+    places, function, name = [0] * len(lines), None, ""
+    for number, line in enumerate(lines):
+        if line.startswith("define "):
+            function, name = {"": (number, set())}, ""
+        elif function and (label := LABEL.match(line)):
+            name = label[1]
+            function[name] = (number, set())
+        elif function and line == "}":
+            order = in_order(list(function), {block: successors for block, (_, successors) in function.items()})
+            starts = sorted(start for start, _ in function.values()) + [number]
+            for rank, block in enumerate(order):
+                start = function[block][0]
+                for at in range(start, starts[starts.index(start) + 1]):
+                    places[at] = starts[0] + rank
+            function = None
+        elif function:
+            function[name][1].update(SUCCESSOR.findall(line))
+    return places
+
+
 def instrument(lines):
     """The text of a module with its sites, and what registers them."""
     where = Lines(lines)
     lines = [COPY.sub(r"@simt_\1", line) for line in lines]  # as builtins.hpp says it where the C library allows that
     defined = {found[1] for line in lines if (found := re.match(r'^define .*?@"?([\w.$]+)"?\(', line))}
-    out, sites, files = [], [], {}
-    for line in lines:
-        call = CALL.match(line)
-        if call and SIMT.match(call[1].strip('"')) and call[1] not in defined:
-            file, number = where.place(call[2]) if call[2] else ("", 0)
-            out.append(f"  store i8* getelementptr inbounds (i8, i8* bitcast ([@N@ x {SITE}]* @simt.sites to i8*), i32 {4 * len(sites) + 2}), "
+    calls = {number: call[2] for number, line in enumerate(lines)
+             if (call := CALL.match(line)) and SIMT.match(call[1].strip('"')) and call[1] not in defined}  # fmt: skip
+    places = block_places(lines)
+    index = {number: at for at, number in enumerate(sorted(calls, key=lambda number: (places[number], number)))}
+    files, sites = {}, []
+    for number in index:
+        file, source_line = where.place(calls[number]) if calls[number] else ("", 0)
+        sites.append((files.setdefault(file, len(files)), min(source_line, 65535)))
+    out = []
+    for number, line in enumerate(lines):
+        if number in index:
+            out.append(f"  store i8* getelementptr inbounds (i8, i8* bitcast ([{len(sites)} x {SITE}]* @simt.sites to i8*), i32 {4 * index[number] + 2}), "
                        "i8** @simt_site, align 4")  # fmt: skip
-            sites.append((files.setdefault(file, len(files)), min(number, 65535)))
         out.append(line)
 
     symbols, strings = [], []
@@ -104,7 +164,7 @@ def instrument(lines):
         "  ret void",
         "}",
     ]  # fmt: skip
-    return "\n".join(with_constructor([line.replace("@N@", str(n)) for line in out]) + extra) + "\n"
+    return "\n".join(with_constructor(out) + extra) + "\n"
 
 
 def type_at(text):
@@ -153,6 +213,7 @@ def shared(paths):
 
 
 def main():
+    sys.setrecursionlimit(100000)
     if sys.argv[1:2] == ["--shared"]:
         text, output = shared(sys.argv[3:]), sys.argv[2]
     else:
