@@ -1,8 +1,8 @@
 // Puzzle 8: a prefix sum in a warp.
 //
-// Lane l is to end up with the sum of the elements of lanes 0 to l. In five iterations, with
-// distances 1, 2, 4, 8 and 16, every lane adds the sum of the lane `distance` below it, which
-// covers twice as many elements each time:
+// Lane l is to end up with the sum of the elements of lanes 0 to l. In five rounds, with distances
+// 1, 2, 4, 8 and 16, every lane adds the sum of the lane `distance` below it, which covers twice as
+// many elements each time:
 //
 //     __shfl_up_sync(0xffffffff, sum, distance)
 //
