@@ -1,6 +1,5 @@
 // Step 06 for the harness.
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "csr_adaptive.cuh"

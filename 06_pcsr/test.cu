@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <set>
 
 #include "csr_adaptive.cuh"
 #include "csr_adaptive_blocks.cuh"

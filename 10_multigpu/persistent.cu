@@ -7,7 +7,6 @@
 #include <limits>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "../03_csr_vector/rules.hpp"
 #include "../06_pcsr/one_pass/one_pass.cuh"

@@ -19,7 +19,6 @@
 
 #include "device/buffer.hpp"
 #include "device/csr.hpp"
-#include "device/devices.hpp"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
 #include "harness/run.hpp"

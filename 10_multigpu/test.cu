@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "device/devices.hpp"
 #include "harness/kernel.hpp"
 #include "harness/verify.hpp"
 #include "machine.hpp"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "../step_on_gpu.cuh"
+#include "device/devices.hpp"
 
 namespace spmv::multigpu {
 namespace {

@@ -1,6 +1,5 @@
 // The main program of every step, and of all of them together.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>

@@ -1,7 +1,5 @@
 #include "harness/trace.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <fstream>
 #include <map>

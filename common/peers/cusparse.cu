@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <string>
 #include <vector>
 

@@ -16,7 +16,6 @@
 #include "sparse/memory.hpp"
 #include "sparse/rng.hpp"
 #include "sparse/specification.hpp"
-#include "sparse/text.hpp"
 #include "sparse/wlan.hpp"
 
 #ifdef _OPENMP

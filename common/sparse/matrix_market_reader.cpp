@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <exception>
-#include <limits>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>

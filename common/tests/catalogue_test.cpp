@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/load.hpp"
 #include "sparse/statistics.hpp"

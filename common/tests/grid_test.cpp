@@ -3,7 +3,6 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "sparse/generators.hpp"
 #include "sparse/rng.hpp"

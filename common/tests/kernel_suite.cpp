@@ -2,9 +2,7 @@
 
 #include <fnmatch.h>
 
-#include <algorithm>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "harness/kernel.hpp"

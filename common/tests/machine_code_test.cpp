@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json.hpp>  // Records holds some
 
 #include "harness/records.hpp"
 #include "sparse/matrix.hpp"

@@ -13,14 +13,12 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <random>
 #include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

@@ -11,10 +11,8 @@
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
 #include "tests/catch.hpp"
-#include "tests/scratch.hpp"
 
 using namespace spmv;
-using namespace spmv::test;
 
 namespace {
 

@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "../one_pass.cuh"
