@@ -162,7 +162,7 @@ site:  ## lessons, results, pages of runs and the one-pass API as a static site,
 	@$(MAKE) report ARGS=
 	@common/python.sh common/site/requirements.txt common/site/build_site.py $(ROOT)/build/cpu/spmv build/site $(or_quit)
 
-test-site:  ## test the site's links and the API's page
+test-site:  ## test the site's links
 	@python3 -m unittest discover -s common/site
 
 notebook:  ## execute common/notebook/spmv.ipynb on the last commit and store what it prints (minutes)

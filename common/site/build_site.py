@@ -18,7 +18,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from api import api_page
 from check_site import faults
 
 HERE = Path(__file__).resolve().parent
@@ -190,7 +189,7 @@ def build(program, output):
         pages.pages[path] = "---\nsearch:\n  exclude: true\n---\n" + pages.pages[path]
     write_runs(program, pages)
     pages.write("results/index.md", results(pages))
-    pages.write("api/one_pass.md", api_page(ROOT / "06_pcsr/one_pass/one_pass.cuh"))
+    api = pages.link("README.md")("06_pcsr/one_pass/one_pass.cuh", 1)  # what it declares, with the comments that tell of it
     pages.write_all()
     shutil.copyfile(HERE / "site.css", source / "site.css")
     others = [path for path in pages.pages if re.match(r"(common|plots)/", path) and path not in hidden]
@@ -202,7 +201,7 @@ def build(program, output):
         {"The ten steps": lessons(pages.pages)},
         {"Runs, step by step": "watch/index.md"},
         {"Results": ["results/index.md", *(path for path in others if path.startswith("plots/"))]},
-        {"API": ["api/one_pass.md"]},
+        {"API": [api]},
         {"Behind the steps": [path for path in others if path.startswith("common/") and path not in primer]},
     ]
     # JSON is YAML, too.

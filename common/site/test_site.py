@@ -1,10 +1,9 @@
-"""Tests of the site's links and of the API's page. (Rendering is for make site, which needs MkDocs.)"""
+"""Tests of the site's links. (Rendering is for make site, which needs MkDocs.)"""
 
 import tempfile
 import unittest
 from pathlib import Path
 
-from api import api_page
 from build_site import ROOT, Pages, SiteError, lessons, rewrite, with_run
 from check_site import faults
 
@@ -95,19 +94,6 @@ class Site(unittest.TestCase):
             for wanted in ("no such place in good.html", "no.html leads nowhere", "not rendered: - c",
                            "loads https://example.org/d.js over the network"):  # fmt: skip
                 self.assertIn(wanted, found)
-
-
-class Api(unittest.TestCase):
-    def test_the_one_pass_header(self):
-        page = api_page(ROOT / "06_pcsr/one_pass/one_pass.cuh")
-        for name in ("CsrPattern", "OnePassOptions", "OnePassPath", "OnePassPlan"):
-            self.assertIn(f"\n## {name}\n", page)
-        for name in ("create", "prepare", "multiply", "workspace_bytes", "overlap"):
-            self.assertIn(f"\n### {name}\n", page)
-        self.assertIn("Errors: cudaErrorInvalidValue", page)
-        self.assertIn("bool overlaps() const;", page)
-        for inner in ("set_shape", "private", "swap", "_kernel", "cudaFree"):
-            self.assertNotIn(inner, page)
 
 
 if __name__ == "__main__":
