@@ -90,11 +90,11 @@ function startLive({script, wasm, kernels}) {
     table.hidden = rows.length < 2;
     const heads = ["matrix", "x", "stores", "lanes", "moved / needed", "right"];
     table.replaceChildren(make("tr", {}, make("th", {textContent: "sectors per request of"}), ...heads.map(textContent => make("th", {textContent}))),
-      ...rows.map(([name, cells]) => make("tr", {className: name === found[0].kernel.name ? "now" : ""}, make("td", {textContent: name}),
+      ...rows.map(([name, cells]) => make("tr", {className: name === chosen() ? "now" : ""}, make("td", {textContent: name}),
         ...heads.map(head => make("td", {textContent: cells[head]})))));
   };
   const run = () => {
-    const wanted = [chosen(), ...beside.value ? [beside.value] : []].filter((name, i, all) => all.indexOf(name) === i);
+    const wanted = [...beside.value ? [beside.value] : [], chosen()].filter((name, i, all) => all.indexOf(name) === i);
     says.textContent = "runs …";
     const files = matrix.value === "file" ? {[`/${live.file.name}`]: live.file.bytes} : {};
     live.wanted = wanted;
@@ -149,11 +149,10 @@ function startLive({script, wasm, kernels}) {
   matrix.onchange = setMatrix;
 
   // As the page opened.
-  const {kernel: shown, matrix: of} = runs[0].trace, grid = of.name.match(/^stencil2d:(\d+)x\1$/);
-  if (families.includes(family(shown.name))) kernel.value = family(shown.name);
-  else if (families.includes(shown.name)) kernel.value = shown.name;
-  const second = runs.slice(1).map(run => families.find(name => name === run.name) || family(run.name))[0];
-  if (families.includes(second)) beside.value = second;
+  const {kernel: shown, matrix: of} = runs[runs.length - 1].trace, grid = of.name.match(/^stencil2d:(\d+)x\1$/);
+  const choiceOf = name => [name, family(name)].find(one => families.includes(one)) || "";
+  if (choiceOf(shown.name)) kernel.value = choiceOf(shown.name);
+  if (runs.length > 1) beside.value = choiceOf(runs[0].name);
   const steps = lanesOfFamily(kernel.value), own = shown.name.match(LANES_PER_ROW);
   lanes.value = Math.max(0, own ? steps.indexOf(+own[1]) : 0);
   [size.min, size.max, size.value] = MATRICES[matrix.value].size;
