@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "device/error.hpp"
 #include "harness/command.hpp"
@@ -94,12 +93,13 @@ bool record(const StepsOptions& options, const CommandArguments& arguments,
     } catch (const device::DeviceError& error) {
       found.failure = error.what();
     }
-    nlohmann::ordered_json parts;
+    std::vector<std::string> parts;
     for (const PlacesOnGpu& part : iteration.parts) {
-      parts.push_back(
-          {{"rows", part.rows}, {"boundary", {0, part.boundary_rows}}, {"columns", part.columns}});
+      parts.push_back(fmt::format(R"({{"rows":[{}],"boundary":[0,{}],"columns":[{}]}})",
+                                  fmt::join(part.rows, ","), part.boundary_rows,
+                                  fmt::join(part.columns, ",")));
     }
-    found.trace += ",\"parts\":" + parts.dump();
+    found.trace += fmt::format(R"(,"parts":[{}])", fmt::join(parts, ","));
     append_lines(arguments.trace, trace_line(found, matrix, arguments.run, arguments.precision));
     all_right &= found.verified;
     Traffic all, over_link;

@@ -3,7 +3,6 @@
 
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "harness/command.hpp"
@@ -225,26 +224,27 @@ class Workload {
     Records records(arguments_.environment);
     for (const Outcome<T>& o : outcomes) {
       if (!o.good()) continue;
-      nlohmann::ordered_json& line =
-          records.add(name_, o.kernel, o.run.choice, rates_.source, rates_.csr.rows,
-                      rates_.csr.cols, rates_.csr.nnz(), arguments_.precision);
+      records.add(name_, o.kernel, o.run.choice, rates_.source, rates_.csr.rows, rates_.csr.cols,
+                  rates_.csr.nnz(), arguments_.precision);
       if (o.functions && o.kernel.runs_on == RunsOn::kDevice) records.add_code(*o.functions);
-      line["tolerance"] = options_.tolerance;
+      records.add_number("tolerance", options_.tolerance);
       if (!is_stationary()) {
-        line["chain_time"] = options_.time;
-        line["start"] = options_.start;
+        records.add_number("chain_time", options_.time);
+        records.add_number("start", options_.start);
       }
-      line["rate"] = uniformized_.rate;
-      line["steps"] = o.run.steps;
-      line["check_every"] = options_.check_every;
-      if (is_stationary()) line["residual"] = o.verdict.residual;
-      line["sum_error"] = o.verdict.sum_error;
-      if (o.verdict.distance >= 0) line["distance_from_dense"] = o.verdict.distance;
-      line["compulsory_bytes"] = o.step_bytes;
+      records.add_number("rate", uniformized_.rate);
+      records.add_number("steps", static_cast<double>(o.run.steps));
+      records.add_number("check_every", options_.check_every);
+      if (is_stationary()) records.add_number("residual", o.verdict.residual);
+      records.add_number("sum_error", o.verdict.sum_error);
+      if (o.verdict.distance >= 0) {
+        records.add_number("distance_from_dense", o.verdict.distance);
+      }
+      records.add_number("compulsory_bytes", o.step_bytes);
       if (timed(o)) {
-        line["setup_ms"] = o.run.setup_ms;
-        line["preprocess_ms"] = o.run.preprocess_ms;
-        line["total_ms"] = o.run.milliseconds;
+        records.add_number("setup_ms", o.run.setup_ms);
+        records.add_number("preprocess_ms", o.run.preprocess_ms);
+        records.add_number("total_ms", o.run.milliseconds);
       }
     }
     records.append_to(arguments_.json);

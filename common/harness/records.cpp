@@ -64,6 +64,8 @@ Records::Records(const Environment& environment) : run_(environment.run), arch_(
   descriptions_.push_back({{"run", run}});
 }
 
+Records::~Records() = default;
+
 ordered_json& Records::add(const std::string& program, const KernelInfo& kernel,
                            const std::string& choice, const MatrixSource& source, Index rows,
                            Index cols, long long nnz, const std::string& precision) {
@@ -92,6 +94,10 @@ ordered_json& Records::add(const std::string& program, const KernelInfo& kernel,
   if (!choice.empty()) line["choice"] = choice;
   line["verified"] = true;
   return measurements_.emplace_back(std::move(line));
+}
+
+void Records::add_number(const char* name, double value) {
+  measurements_.back()[name] = value;
 }
 
 void Records::add_code(const std::set<std::string>& functions) {

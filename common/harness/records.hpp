@@ -16,6 +16,7 @@ namespace spmv {
 class Records {
  public:
   explicit Records(const Environment& environment);
+  ~Records();
 
   // Begins a measurement: the caller adds what it measured to the object returned, which is valid
   // until the next call. `program` names a step's own program (command.hpp); it is empty for plain
@@ -23,6 +24,9 @@ class Records {
   nlohmann::ordered_json& add(const std::string& program, const KernelInfo& kernel,
                               const std::string& choice, const MatrixSource& source, Index rows,
                               Index cols, long long nnz, const std::string& precision);
+
+  // Adds a number to the last measurement, for callers that add no more than numbers.
+  void add_number(const char* name, double value);
 
   // Names the machine code of the last measurement, by the functions that it launched
   // (machine_code.hpp); "library" if they are none. Of a function that is not in the program

@@ -4,8 +4,6 @@
 
 #include <cstdlib>
 
-#include <nlohmann/json.hpp>  // Records holds some
-
 #include "harness/records.hpp"
 #include "sparse/matrix.hpp"
 #include "tests/catch.hpp"
