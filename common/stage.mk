@@ -61,7 +61,7 @@ watch: $(WATCH)  ## a page on which one watches kernels run
 	  $(if $(MATRIX),--matrix '$(MATRIX_FOUND)') --kernels '$(KERNELS)' $(if $(KERNEL),--mine) $(if $(FIND),--find $(FIND)) \
 	  $(if $(TRACE),--trace '$(call found,$(TRACE))') --precision $(PRECISION) $(or $(WATCH_ARGS),$(ARGS)) $(or_quit)
 check:  ## is it right, safe, and does it ask little of memory?
-	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(BACKEND) $(if $(KERNEL),--kernel '$(call found,$(KERNEL))') $(ARGS) || { status=$$?; $(MOMENT); (exit $$status); } $(or_quit)
+	+@python3 $(ROOT)/common/coursework/check.py $(ROOT)/$(STEP) $(if $(KERNEL),--kernel '$(call found,$(KERNEL))') $(ARGS) || { status=$$?; $(MOMENT); (exit $$status); } $(or_quit)
 # Where the program that shows it has been built.
 MOMENT := $(if $(filter cpu,$(BACKEND)),$(if $(wildcard $(SPMV)),$(MAKE) -s moment PWD='$(PWD)' 2>/dev/null,:),:)
 hint:  ## one hint for an exercise; ARGS=its name

@@ -82,7 +82,8 @@ KERNELS = {
     "stack_jumped": lambda: (in_kernel("far_away(row);", top="""template <typename A> __device__ A many(A a, A b, A c, A d, A e, A f, A g, A h) { return a > 0 ? many(a - 1, b, c, d, e, f, g, h) + h : g; }
 template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; volatile A got = many(A{1}, n, n, n, n, n, n, n); near[got & 1] = 1; return got; }"""), "128 KiB of stack"),
     "stack_overwritten": lambda: (in_kernel("long near = 0; long* volatile somewhere = &near; long* p = somewhere; for (int i = 0; i < 24; ++i) p[i] = 0;"), "stack frame"),
-    "return_address": lambda: (in_kernel("volatile long near = 0; volatile long* volatile there = &near; volatile long* p = there; for (int i = 0; i < 64; ++i) if (p[i] >> 40 == 0x55) p[i] = p[i];"), "return address"),
+    "own_frame": lambda: (in_kernel("volatile long* p = (volatile long*)__builtin_frame_address(0); p[1] = p[1] + 5;"), "return address|look at it"),
+    "return_address": lambda: (in_kernel("volatile long near = 0; volatile long* volatile there = &near; volatile long* p = there; for (int i = 0; i < 64; ++i) if (p[i] >> 40 == 0x55) { p[i] = p[i] + 5; break; }"), "return address|signal 11"),
     # Accesses that are not observed.
     "remembered": lambda: (in_kernel("static T last; last = 1;"), "writes|race"),
     # An allocation is open to accesses once one was observed; these are not.
@@ -94,6 +95,8 @@ template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; 
     "shared_too_large": lambda: (in_kernel("__shared__ T big[1 << 20]; big[lane] = 1;"), "invalid argument"),
     "shared_gigantic": lambda: (in_kernel("__shared__ char big[1l << 34]; big[lane] = 1;"), f"{BROKEN}|ended"),
     "through_printf_raw": lambda: (in_kernel('printf(R"(%hhn)", (char*)y);'), "ended"),
+    "through_printf_own": lambda: (in_kernel('volatile long near = 0; volatile long* volatile there = &near; volatile long* p = there; for (int i = 0; i < 64; ++i) if (p[i] >> 40 == 0x55) { printf("%hhn", (char*)(p + i)); break; }'), "ended"),
+    "by_atomic": lambda: (in_kernel("unsigned long long near = 0; unsigned long long* volatile there = &near; for (int i = 0; i < 64; ++i) if (there[i] >> 40 == 0x55) atomicAdd(there + i, 5ull);"), "a local variable by an atomic"),
     "another_block": lambda: (in_kernel("auto& who = row < 0 ? threadIdx : blockIdx; ((uint3&)who).x = 0;"), "threadIdx, blockIdx"),
     "empty": lambda: ("", f"not handed in|{BROKEN}"),
     # What takes the compiler, or the program, for ever.

@@ -2,7 +2,7 @@
 """Compiles a student's files, links a runner, and says what in them a person should look at: build.py REQUEST
 
 REQUEST is JSON: {"course": DIR, "step": "03_csr_vector", "files": ["csr_vector.cuh"], "out": DIR,
-"backend": "cpu", "kit": DIR}. DIR/STEP holds the step with the student's files in it, DIR/given the files as they
+"kit": DIR}. DIR/STEP holds the step with the student's files in it, DIR/given the files as they
 were handed out. A file that does not compile is replaced by the one that was handed out, so that the others can be
 judged all the same. OUT/runner is what remains. Prints JSON:
 
@@ -37,7 +37,7 @@ class Unusable(Exception):
 class Build:
     def __init__(self, request):
         self.course, self.out, self.kit = (Path(request[key]) for key in ("course", "out", "kit"))
-        self.step, self.files, self.backend = request["step"], request["files"], request["backend"]
+        self.step, self.files = request["step"], request["files"]
         self.source = self.out / "source"
 
     def lay_out(self):
@@ -59,7 +59,7 @@ class Build:
     def compile(self, to):
         """(whether it worked, what the compiler said)."""
         compiler = (self.kit / "compiler").read_text(encoding="utf-8").strip()
-        command = ["make", "-C", str(ROOT / "common/coursework"), f"BACKEND={self.backend}", f"CXX={compiler}", "WARNINGS=-w -fmax-errors=3", "runner",
+        command = ["make", "-C", str(ROOT / "common/coursework"), "BACKEND=cpu", f"CXX={compiler}", "WARNINGS=-w -fmax-errors=3", "runner",
                    f"SOURCES={self.source / self.step}", f"TO={to}"]  # fmt: skip
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "CCACHE_DISABLE": "1"}
         environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
@@ -110,7 +110,7 @@ class Build:
         texts = {name: self.path(name).read_text(encoding="utf-8", errors="replace") for name in self.changed()}
         found = [(name, flag) for name, text in texts.items()
                  for flag in flags.flags_of(text, flags.Around(self.course, self.step, name))]  # fmt: skip
-        if texts and self.backend == "cpu":
+        if texts:
             given = self.given()
             objects = (self.out / "objects").glob("*.o")
             for word, flag in flags.flags_of_objects(objects, given, self.kit / "runner.a", texts):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What `make check` says of the exercises of a step: check.py STEP_DIRECTORY BACKEND [--kernel FILE] [EXERCISE...]
+"""What `make check` says of the exercises of a step: check.py STEP_DIRECTORY [--kernel FILE | --write-times] [EXERCISE...]
 
-FILE takes the place of the step's file of which it is a version (mine.py); its exercises are judged then.
+FILE takes the place of the step's file of which it is a version (mine.py); its exercises are judged then. --write-times
+keeps the times that the kernels would take on a GPU as those of the step's own, in times.json.
 
 Exit status: 0 if every exercise (of those named) is right, safe and within its targets, 1 if not, 2
 if it could not be told.
@@ -21,7 +22,7 @@ from mine import replaced_file
 LIMIT_S = 120  # of a run
 LIMIT_CPU_S = 30  # of the processors' time; a right kernel takes a few seconds
 MOST_LINES = 100_000  # that the judge may write
-ORDERS = 4  # in which blocks, warps and lanes run; on small matrices, the last: lanes in lockstep
+TIMES = Path(__file__).with_name("times.json")  # of the step's own kernels, for --write-times
 
 
 class NotJudged(Exception):
@@ -58,7 +59,7 @@ class Result:
     missing: str = ""  # why they were not run at all
     details: list = field(default_factory=list)  # of that
     targets: list = field(default_factory=list)  # Measured
-    counted: bool = True  # not on a GPU
+    times: dict = field(default_factory=dict)  # {"kernel on matrix": the time that it would take on a GPU}
     withheld: bool = False  # points for what a flag puts in doubt (flags.py), with --strict
 
     def all_right(self):
@@ -151,14 +152,13 @@ def ask_judge(program, question, limit_s):
     return lines
 
 
-def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S, counted=True):
-    """Runs an exercise's kernels. runner: the command; counted: this is the CPU backend, which counts."""
-    result = Result(exercise, counted=counted)
-    targets = list(dict.fromkeys((t.kernel, drawn(t.matrix, seed)) for t in exercise.targets)) if counted else []
+def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S):
+    """Runs an exercise's kernels. runner: the command."""
+    result = Result(exercise)
+    targets = list(dict.fromkeys((t.kernel, drawn(t.matrix, seed)) for t in exercise.targets))
     lines = ask_judge(program, {
         "runner": [str(word) for word in runner], "kernels": exercise.kernels, "seed": seed, "random": random,
-        "matrices": step.matrices, "targets": targets, "seconds": limit_s,
-        "orders": ORDERS if counted else 1}, limit_s)  # fmt: skip
+        "matrices": step.matrices, "targets": targets, "seconds": limit_s}, limit_s)  # fmt: skip
     kernel, begun, matrices, records = "", 0, 0, {}
     for line in lines:
         if "kernel" in line:
@@ -179,7 +179,8 @@ def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S, c
                 result.found.append({**line, "kernel": kernel})
     # What did not run is not right.
     result.tried += matrices * (len(exercise.kernels) - begun)
-    for target in exercise.targets if counted else []:
+    result.times = {f"{kernel} on {matrix}": record["time"] for (kernel, matrix), record in records.items()}
+    for target in exercise.targets:
         record = records.get((target.kernel, drawn(target.matrix, seed)))
         result.targets.append(
             Measured(target, counter(target, record), worst_line(target, record), record["steps"]) if record
@@ -239,6 +240,13 @@ def indented(text, width=4):
     return "\n".join(" " * width + line for line in text.rstrip().splitlines())
 
 
+def times_beside(result):
+    """Lines: the times that kernels would take on a GPU, and those of the step's own, where they are known."""
+    known = json.loads(TIMES.read_text(encoding="utf-8")) if TIMES.exists() else {}
+    return [f"  time     {name}: {time}\n" + indented(f"the step's own kernel: {known[name]}", 11)
+            for name, time in result.times.items() if name in known]  # fmt: skip
+
+
 def explain(result):
     """What to print of an exercise, or put on a student's page."""
     if result.missing:
@@ -262,16 +270,16 @@ def explain(result):
         lines.append(f"  WRONG    {result.right or 'none'} of {result.tried} matrices were finished")
     if result.unsafe():
         lines += ["  UNSAFE   " + "\n           ".join(result.unsafe().splitlines())]
-    elif result.counts() and result.counted:
+        if re.search(r"mask 0x[1248]0*\b.* does not name", result.unsafe()):
+            lines.append("           (__activemask() is sure to name the calling lane, and no other: give the lanes that take part.)")
+    elif result.counts():
         lines.append("  safe     no error of memory, no race seen, no deadlock")
     if not result.counts() or result.ended:
         return "\n".join(lines)
-    if not result.counted:
-        lines.append("  -        memory, races and targets are looked at without a GPU: make check BACKEND=cpu")
     for measured in result.targets:
         word = "target  " if measured.met() else "MISSED  "
         lines.append(f"  {word} " + verdict_on_target(measured).replace("\n", "\n           "))
-    return "\n".join(lines)
+    return "\n".join(lines + times_beside(result))
 
 
 def points_line(result):
@@ -306,9 +314,9 @@ def lay_out(step, directory, course, own=None):
         path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
 
 
-def build_command(step, home, place, course, out, backend):
+def build_command(step, home, place, course, out):
     """The words, besides Python's, that compile what was laid out in `course`, with the kit `place` (build.py)."""
-    request = {"course": str(course), "step": step.directory, "out": str(out), "backend": backend, "kit": str(place),
+    request = {"course": str(course), "step": step.directory, "out": str(out), "kit": str(place),
                "files": [name for exercise in step.exercises for name in exercise.files]}  # fmt: skip
     return [home / "common/coursework/build.py", json.dumps(request)]
 
@@ -318,23 +326,24 @@ def explain_flags(flags):
     return "\n".join(["A person will look at this; it costs nothing by itself:", *(f"  FLAG     {flag}" for flag in flags)])
 
 
-def build(step, directory, home, place, backend, mine):
+def build(step, directory, home, place, mine):
     """(flags, broken, the runner) of the kernels in a directory."""
     work = ROOT / "build" / "check" / step.directory
     subprocess.run(["rm", "-rf", str(work)], check=True)
     lay_out(step, directory, work / "course", mine)
-    command = [sys.executable, *build_command(step, home, place, work / "course", work, backend)]
+    command = [sys.executable, *build_command(step, home, place, work / "course", work)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     flags, broken, built = read_build(done.stdout or done.stderr)
     return flags, broken, work / "objects/runner" if built else None
 
 
 def main():
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
-    directory, backend, names = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    directory, names = Path(sys.argv[1]), sys.argv[2:]
     try:
         step, mine = read_step(directory), {}
+        writes_times, names = "--write-times" in names, [name for name in names if name != "--write-times"]
         if names[:1] == ["--kernel"]:
             file, names = Path(names[1]), names[2:]
             text = file.read_text(encoding="utf-8")
@@ -347,17 +356,21 @@ def main():
         for name in names:
             if name not in known:
                 raise ExerciseError(f"no exercise '{name}' in {directory.name}; there are {', '.join(known)}")
-        home, place = kit.obtain(backend)
-        flags, broken, runner = build(step, directory, home, place, backend, mine)
-        sys.exit(report(step, directory, place, backend, names, flags, broken, runner, mine))
+        home, place = kit.obtain()
+        flags, broken, runner = build(step, directory, home, place, mine)
+        status, times = report(step, directory, place, names, flags, broken, runner, mine)
+        if writes_times:
+            known = json.loads(TIMES.read_text(encoding="utf-8")) if TIMES.exists() else {}
+            TIMES.write_text(json.dumps({**known, **times}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        sys.exit(status)
     except (ExerciseError, kit.KitError, NotJudged, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
 
 
-def report(step, directory, place, backend, names, flags, broken, runner, mine):
-    """Prints it; returns the exit status."""
-    counted = backend == "cpu"
+def report(step, directory, place, names, flags, broken, runner, mine):
+    """Prints it; returns the exit status, and the times that the kernels would take on a GPU."""
+    times = {}
     following, total, most = None, 0, 0
     limits = ["prlimit", f"--cpu={LIMIT_CPU_S}:{LIMIT_CPU_S + 5}", "--core=0", "--"]
     for number, exercise in enumerate(step.exercises, 1):
@@ -367,10 +380,10 @@ def report(step, directory, place, backend, names, flags, broken, runner, mine):
         todo = None if mine else place_of_todo(directory, exercise)
         result = not_run(exercise, broken, todo and f"not written yet: {todo}")
         if result is None:
-            result = judge(step, exercise, place / "judge", [*limits, runner], counted=counted)
+            result = judge(step, exercise, place / "judge", [*limits, runner])
         print(explain(result), flush=True)
-        if counted:
-            print("  points   " + points_line(result), flush=True)
+        times.update(result.times)
+        print("  points   " + points_line(result), flush=True)
         total, most = total + sum(result.points()), most + exercise.points()
         if not following and not result.good():
             following = (
@@ -380,16 +393,12 @@ def report(step, directory, place, backend, names, flags, broken, runner, mine):
                 else f"bring {exercise.name} within its targets")  # fmt: skip
     if flags:
         print(explain_flags(flags))
-    if counted:
-        print(f"{total} of {most} points, as make grade would give them on these matrices; its own are hidden.")
+    print(f"{total} of {most} points, as make grade would give them on these matrices; its own are hidden.")
     if following:
         print(f"Next: {following}; then make check again.")
-        return 1
-    if counted:
-        print("All is right, safe and within its targets. The questions are in the README.")
-    else:
-        print("All is right on this GPU. Next: make check BACKEND=cpu.")
-    return 0
+        return 1, times
+    print("All is right, safe and within its targets. The questions are in the README.")
+    return 0, times
 
 
 if __name__ == "__main__":

@@ -57,6 +57,9 @@ std::string part_of_row(const Csr<double>& a, Index row) {
   return fmt::format("{:<72}", text);
 }
 
+// Rows whose sums are looked for in the place of another.
+constexpr Index kNearRows = 64;
+
 }  // namespace
 
 std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
@@ -182,8 +185,9 @@ std::vector<std::string> diagnose(const WrongProduct& p) {
        }},
       {"sums of other rows are added, too, or in their place",
        [&](Index row) {
-         for (const Index other : {row - 1, row + 1}) {
-           if (other < 0 || other >= a.rows) continue;
+         for (Index other = std::max(row - kNearRows, 0); other < std::min(row + kNearRows, a.rows);
+              ++other) {
+           if (other == row || begin(other) == end(other)) continue;
            if (as_if(row, whole(other)) || as_if(row, whole(row) + whole(other))) return true;
          }
          return false;

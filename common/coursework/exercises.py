@@ -15,6 +15,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import variants
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 GIVEN = ROOT / "common/coursework/given"  # in a handout: the exercises' files as they were handed out
 BEGIN = re.compile(r"\s*// exercise: begin\s*")
@@ -78,6 +80,7 @@ class Step:
     left_out: list  # files that a handout does without
     given: list  # lines that are taken out and stand elsewhere too, since they give nothing away
     exercises: list
+    variant: int | None = None  # the seed of one (variants.py)
 
 
 def paragraphs(text):
@@ -113,8 +116,8 @@ def check_points(exercise, path):
         raise ExerciseError(f"{path}: [{exercise.name}]: its points are {shown}: give {POINTS} in all, none negative")
 
 
-def read_step(directory):
-    """The Step of a directory with an exercise.ini."""
+def read_step(directory, variant=None):
+    """The Step of a directory with an exercise.ini. variant: the seed of one, or None for the step as it is."""
     directory = Path(directory)
     path = directory / "exercise.ini"
     parser = configparser.ConfigParser(interpolation=None, default_section="")
@@ -143,7 +146,7 @@ def read_step(directory):
         return Step(
             directory.name, step["title"], paragraphs(step["goal"]), step.get("matrices", "").split(),
             words(step.get("pages", "README.md")), words(step.get("left_out", "")), paragraphs(step.get("given", "")).splitlines(),
-            list(exercises.values()),
+            list(exercises.values()), variant,
         )  # fmt: skip
     except (configparser.Error, KeyError, ValueError, TypeError) as error:
         raise ExerciseError(f"{path}: {error}") from None
@@ -215,7 +218,8 @@ def holes_of(step):
 
 
 def sources_of(step, directory):
-    """{STEP/name: text} of what is compiled for a step, with what it includes of its folders and other steps."""
+    """{STEP/name: text} of what is compiled for a step, in its variant, with what it includes of its folders and other
+    steps."""
     directory = Path(directory).resolve()
     files = {}
     left = [
@@ -232,7 +236,7 @@ def sources_of(step, directory):
         files[name] = text if directory in path.parents else without_marks(text)
         included = [(path.parent / other).resolve() for other in re.findall(r'#include "([^"]+)"', text)]
         left += [other for other in included if other.is_file()]
-    return files
+    return files if step.variant is None else variants.applied(step, directory, files)
 
 
 def given_files(step, directory):
@@ -240,10 +244,8 @@ def given_files(step, directory):
     if GIVEN.exists():
         texts = {name: (GIVEN / name).read_text(encoding="utf-8") for name in holes_of(step)}
     else:
-        texts = {
-            name: with_holes((Path(directory) / name).read_text(encoding="utf-8"), *hole, name=name)
-            for name, hole in holes_of(step).items()
-        }
+        sources = sources_of(step, directory)
+        texts = {name: with_holes(sources[f"{step.directory}/{name}"], *hole, name=name) for name, hole in holes_of(step).items()}
     return {f"given/{name}": text for name, text in texts.items()}
 
 
@@ -252,6 +254,17 @@ def drawn(matrix, seed):
     that of `make check`, as it is named."""
     factor = 1 + seed % 1009 / 8072 if seed != 1 else 1
     return re.sub(r"\d{2,}", lambda match: str(round(int(match[0]) * factor)), matrix) + (f",seed={seed % 1000 + 1}" if seed != 1 else "")
+
+
+def own_questions(path, step):
+    """[(question, answer)] of a step in an instructor's file: sections "## Step 03", in them questions that begin with
+    a number, as "1. Why?", each with its answer in the paragraphs behind "Answer: "."""
+    text = Path(path).read_text(encoding="utf-8")
+    section = re.search(rf"^## Step {step.directory[:2]}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    found = [part.strip().partition("Answer: ")[::2] for part in re.split(r"^(?=\d+\. )", section[1] if section else "", flags=re.MULTILINE)[1:]]
+    if not found or not all(answer for _, answer in found):
+        raise ExerciseError(f"{path}: give questions '1. ...' under '## Step {step.directory[:2]}', each with 'Answer: ...'")
+    return [(question.strip(), answer) for question, answer in found]
 
 
 # --- Counters -------------------------------------------------------------------------------------

@@ -213,34 +213,54 @@ def is_known_file(name):
 def flags_of_tokens(tokens, around):
     texts = [token.text for token in tokens] + [""] * 4
     for i, token in enumerate(tokens):
-        text, after = token.text, texts[i + 1]
-        before = texts[i - 1] if i else ""
-        if token.kind == "literal" or text in around.given_words and text not in ("device", "template", "namespace"):
+        if token.kind == "literal" or token.text in around.given_words and token.text not in ("device", "template", "namespace"):
             continue
-        if text in ("asm", "__asm", "__asm__") or text.startswith("\\"):
-            yield Flag(token.line, f"'{text[:20]}'", HIDES)
-        elif text == "__attribute__" or text == "[" and after == "[":
-            names = attributes(texts, i)
-            if not names <= ATTRIBUTES:
-                yield Flag(token.line, f"the attribute {', '.join(sorted(names - ATTRIBUTES))[:60]}", f"{HIDES}, or {CHANGES}")
-        elif text in ("gnu", "__gnu__", "clang") and after in ("::", ":") or text == "_Pragma":
-            yield Flag(token.line, f"'{text}'", f"an attribute of the compiler's: {HIDES}")
-        elif re.match(r"__|_[A-Z]", text) and text not in cuda_names():
-            yield Flag(token.line, f"'{text[:40]}'", f"a name of the compiler's, and none of CUDA's: {HIDES}")
-        elif text in ("simt", "coursework") or re.match(r"cuda[A-Z](?!extureObject_t$)", text) and after == "(":
-            yield Flag(token.line, f"'{text[:40]}'", f"a name of the CPU backend's or of CUDA's runtime: {HIDES}, or {CHANGES}")
-        elif text == "device" and after == "::" and texts[i + 2] not in around.given_words | {"fetch"}:
-            yield Flag(token.line, f"'device::{texts[i + 2][:40]}'", f"a name of the harness's: {CHANGES}")
-        elif text == "namespace" and ANOTHERS & set(re.split("::", "".join(texts[i + 1 : texts.index("{", i) if "{" in texts[i:] else i]))) and "=" not in texts[i : i + 3] and before != "using":
-            yield Flag(token.line, f"namespace {after[:40]}", CHANGES)
-        elif text == ":" and after.isdigit() and texts[i + 2] == ";" and i > 1 and re.match(r"[\w>]", texts[i - 2]) and texts[i - 2] != "case":
-            yield Flag(token.line, f"the bit-field '{before[:40]}'", HIDES)
-        elif text == "operator" and after in ("new", "delete", ",", "&", '""'):
-            yield Flag(token.line, f"operator {after}", CHANGES)
-        elif text == "template" and after == "<" and texts[i + 2] == ">" or text == "template" and after not in ("<", "") and before not in (".", "->", "::"):
-            end = next((k for k in range(i, len(texts)) if texts[k] in ("{", ";", "(")), i)
-            if ANOTHERS & {texts[k] for k in range(i, end) if texts[k + 1] == "::"}:
-                yield Flag(token.line, "a specialisation or instantiation of another's template", CHANGES)
+        found = flag_of_attribute(texts, i) or flag_of_name(texts, i, around) or flag_of_declaration(texts, i)
+        if found:
+            yield Flag(token.line, *found)
+
+
+def flag_of_attribute(texts, i):
+    """(construct, what it could do) of an attribute that begins at i, or None."""
+    text, after = texts[i], texts[i + 1]
+    if text == "__attribute__" or text == after == "[":
+        others = attributes(texts, i) - ATTRIBUTES
+        return (f"the attribute {', '.join(sorted(others))[:60]}", f"{HIDES}, or {CHANGES}") if others else None
+    if text in ("gnu", "__gnu__", "clang") and after in ("::", ":") or text == "_Pragma":
+        return f"'{text}'", f"an attribute of the compiler's: {HIDES}"
+    return None
+
+
+def flag_of_name(texts, i, around):
+    """The same of a name."""
+    text, after, then = texts[i : i + 3]
+    if text in ("asm", "__asm", "__asm__") or text.startswith("\\"):
+        return f"'{text[:20]}'", HIDES
+    if re.match(r"__|_[A-Z]", text) and text not in cuda_names():
+        return f"'{text[:40]}'", f"a name of the compiler's, and none of CUDA's: {HIDES}"
+    if text in ("simt", "coursework") or re.match(r"cuda[A-Z](?!extureObject_t$)", text) and after == "(":
+        return f"'{text[:40]}'", f"a name of the CPU backend's or of CUDA's runtime: {HIDES}, or {CHANGES}"
+    if text == "device" and after == "::" and then not in around.given_words | {"fetch"}:
+        return f"'device::{then[:40]}'", f"a name of the harness's: {CHANGES}"
+    return None
+
+
+def flag_of_declaration(texts, i):
+    """The same of what is declared."""
+    before, (text, after, then) = texts[i - 1] if i else "", texts[i : i + 3]
+    ahead = texts[i + 1 : i + 40]
+    if text == "namespace" and before != "using" and "=" not in texts[i : i + 3]:
+        name = ahead[: ahead.index("{")] if "{" in ahead else []
+        return (f"namespace {after[:40]}", CHANGES) if ANOTHERS & set(name) else None
+    if text == ":" and after.isdigit() and then == ";" and re.match(r"[^\W\d]\w* [\w>]", f"{before} {texts[i - 2]}") and texts[i - 2] != "case":
+        return f"the bit-field '{before[:40]}'", HIDES
+    if text == "operator" and after in ("new", "delete", ",", "&", '""'):
+        return f"operator {after}", CHANGES
+    if text == "template" and (after == "<" and then == ">" or after not in ("<", "") and before not in (".", "->", "::")):
+        end = next((k for k in range(i, len(texts)) if texts[k] in ("{", ";", "(")), i)
+        if ANOTHERS & {texts[k] for k in range(i, end) if texts[k + 1] == "::"}:
+            return "a specialisation or instantiation of another's template", CHANGES
+    return None
 
 
 def attributes(texts, i):

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Grades what students hand in.
 
-    grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--jobs N] [--trusted]
+    grade.py STEP SUBMISSIONS [--output DIR] [--seed N] [--variant SEED] [--questions FILE] [--jobs N] [--trusted]
 
 SUBMISSIONS is a directory with a directory, a tarball or a zip file for each student
 (submissions.py). Of each the kernels of the step's exercises are taken, by their names, and nothing
 else. They are compiled and looked at (build.py, flags.py) in a sandbox (sandbox.py); the program that
 comes out runs in another one, and is asked for products by the judge (judge.cpp), which is not in it.
 Written to DIR (build/grades/STEP): grades.csv, and a page for each. Flags cost no points; who has some stands
-first, and --strict withholds the points for safety and targets until a person has looked.
+first, and --strict withholds the points for safety and targets until a person has looked. --variant: that of the
+handout. --questions: the instructor's own (handout.py), whose answers are put on the pages.
 
 Exit status: 0, or 1 if something could not be graded, which is tried again and then said.
 """
@@ -28,11 +29,10 @@ from pathlib import Path
 
 import kit
 from check import NotJudged, Result, build_command, explain, explain_flags, judge, lay_out, not_run, points_line, read_build
-from exercises import ROOT, TODO, ExerciseError, given_files, read_step, without_marks
+from exercises import ROOT, TODO, ExerciseError, given_files, own_questions, read_step, sources_of, without_marks
 from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
-BACKEND = "cpu"  # the one that counts, and that every machine has
 RUN_LIMITS = Limits(seconds=60)
 
 
@@ -88,7 +88,7 @@ class Grader:
         self.sandbox.own(course)
         self.sandbox.own(out)
         status, text, errors = self.sandbox.run(
-            [python(), *build_command(self.step, ROOT, self.kit, course, out, BACKEND)],
+            [python(), *build_command(self.step, ROOT, self.kit, course, out)],
             self.mounts((course, course, False), (out, out, True)), build_limits(self.limits))  # fmt: skip
         if status is None or status in (-24, -9):
             return None
@@ -163,8 +163,8 @@ def fenced(text):
     return [f"{fence}text", text, fence, ""]
 
 
-def page(grade, step):
-    """A student's feedback, in Markdown."""
+def page(grade, step, questions=()):
+    """A student's feedback, in Markdown. questions: with their answers."""
     most = sum(exercise.points() for exercise in step.exercises)
     lines = [f"# {step.title}: {escaped(grade.student)}", ""]
     if not grade.graded:
@@ -179,6 +179,8 @@ def page(grade, step):
         points = points_line(result)
         text = "\n".join("".join(c if c.isprintable() else "?" for c in line) for line in explain(result).split("\n"))
         lines += [f"## {result.exercise.name}", "", points[0].upper() + points[1:] + ".", "", *fenced(text)]
+    for question, answer in questions:
+        lines += [question, "", f"*{answer}*", ""]
     return "\n".join(lines)
 
 
@@ -217,7 +219,7 @@ def cell(text):
 PARTS = ("right", "safe", "targets")
 
 
-def write_reports(grades, step, output):
+def write_reports(grades, step, output, questions=()):
     output.mkdir(parents=True, exist_ok=True)
     header = ["student", "points", "of", "graded"]
     most = sum(exercise.points() for exercise in step.exercises)
@@ -237,7 +239,7 @@ def write_reports(grades, step, output):
             table.writerow([*row, cell(remark_on(grade))])
     taken = set()
     for grade in grades:
-        (output / f"{file_name(grade.student, taken)}.md").write_text(page(grade, step), encoding="utf-8")
+        (output / f"{file_name(grade.student, taken)}.md").write_text(page(grade, step, questions), encoding="utf-8")
 
 
 def print_table(grades, step):
@@ -274,10 +276,11 @@ def report_similar(found, grader, output):
             students[file_name(student, taken)] = student
             for name, data in files.items():
                 put(f"submissions/{list(students)[-1]}", name, data.decode("utf-8", "replace"))
+        sources = sources_of(grader.step, ROOT / grader.step.directory)
         for name, text in grader.given.items():
             put("given", name, text)
-            own = (ROOT / grader.step.directory / name.removeprefix("given/")).read_text(encoding="utf-8")
-            put("reference", name.removeprefix("given/"), without_marks(own))
+            own = name.removeprefix("given/")
+            put("reference", own, without_marks(sources[f"{grader.step.directory}/{own}"]))
         done = subprocess.run(
             [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt", ROOT / "common/coursework/similar.py",
              places, (output / "similar.html").resolve(), str(SIMILAR)], capture_output=True, text=True)  # fmt: skip
@@ -316,7 +319,7 @@ def copy_kit(kit, to):
     headers are valid only for the files that they were made of."""
     shutil.copytree(ROOT / "common", to / "common", ignore=shutil.ignore_patterns("answers.md", "__pycache__", "test*"))
     shutil.copytree(kit, to / kit.relative_to(ROOT))
-    shutil.copy2(ROOT / f"build/setup-{BACKEND}.mk", to / f"build/setup-{BACKEND}.mk")
+    shutil.copy2(ROOT / "build/setup-cpu.mk", to / "build/setup-cpu.mk")
     for path in [to, *to.rglob("*")]:
         path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
 
@@ -324,7 +327,7 @@ def copy_kit(kit, to):
 def prepare(step, sandbox, copy):
     """Builds and looks at the step as it was handed out: what is wrong with it or with the sandbox shows
     here, and not in a grade. Returns the kit."""
-    _, place = kit.obtain(BACKEND)
+    _, place = kit.obtain()
     with tempfile.TemporaryDirectory(prefix="grade-") as scratch:
         built = Grader(step, place, None, Sandbox(trusted=True), 0).build({}, Path(scratch))
         if not built or not built[2]:
@@ -343,6 +346,8 @@ def main():
     parser.add_argument("submissions", type=Path)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--seed", type=int, default=20120)
+    parser.add_argument("--variant", type=int)
+    parser.add_argument("--questions", type=Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=int, default=RUN_LIMITS.seconds, help="of a processor, for an exercise; a third for compiling")
     parser.add_argument("--trusted", action="store_true", help="without a sandbox")
@@ -350,7 +355,8 @@ def main():
     options = parser.parse_args()
     output = options.output or Path(os.path.relpath(ROOT / "build/grades" / options.step.strip("/")))
     try:
-        step = read_step(ROOT / options.step.strip("/"))
+        step = read_step(ROOT / options.step.strip("/"), options.variant)
+        questions = own_questions(options.questions, step) if options.questions else []
         if not options.submissions.is_dir():
             raise ExerciseError(f"{options.submissions} is no directory of submissions")
         found, passed_over = submissions_in(options.submissions, step)
@@ -364,7 +370,7 @@ def main():
             with ThreadPoolExecutor(max(options.jobs, 1)) as pool:
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
         grades.sort(key=lambda grade: not grade.flags)
-        write_reports(grades, step, output)
+        write_reports(grades, step, output, questions)
         similar = report_similar(found, grader, output)
     except (ExerciseError, SandboxError, NotJudged, kit.KitError, OSError) as error:
         sys.exit(f"error: {error}")

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Writes what students get of a step: handout.py STEP [OUTPUT]
+"""Writes what students get of a step: handout.py STEP [OUTPUT] [--variant SEED] [--questions FILE]
 
 OUTPUT/STEP, which must not be there yet, and OUTPUT/STEP.tar.gz hold the step with its kernels'
 bodies taken out, all that is needed to build, test and check it, and a README.md that is the
-assignment. OUTPUT is handouts/ unless it is given.
+assignment. OUTPUT is handouts/ unless it is given. --variant: variants.py. --questions: a file of the instructor's
+whose questions take the place of the lesson's (exercises.py).
 """
 
+import argparse
 import gzip
 import re
 import shutil
@@ -13,14 +15,16 @@ import sys
 import tarfile
 from pathlib import Path
 
-from exercises import GIVEN, ROOT, ExerciseError, holes_of, read_step, sources_of, split, taken_out, with_holes
+import variants
+from exercises import GIVEN, ROOT, ExerciseError, holes_of, own_questions, read_step, sources_of, split, taken_out, with_holes
 
 # Of common/, what a step needs. Tests of the repository itself are not among it.
 COMMON = [
     "build.mk", "stage.mk", "setup.sh", "precompiled.hpp", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
     "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/precompiled_tests.hpp", "tests/kernel_*",
     "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/build.py",
-    "coursework/check.py", "coursework/exercises.py", "coursework/kit.py", "coursework/mine.py",
+    "coursework/check.py", "coursework/exercises.py", "coursework/variants.py", "coursework/times.json", "coursework/kit.py",
+    "coursework/mine.py",
     "coursework/flags.py",
     "watch/watch.py", "watch/traces.py", "watch/tours.py", "watch/moments.py", "watch/page.*", "watch/*.js",
     "watch/README.md", "primer/learn.py",
@@ -73,8 +77,8 @@ PICTURE = re.compile(r"!\[([^]]*)\]\(([^)]*)\)")
 # --- What goes in ---------------------------------------------------------------------------------
 
 
-def files_of(step):
-    """{path in the handout: text or None for a copy of the repository's file}."""
+def files_of(step, questions=None):
+    """{path in the handout: text or None for a copy of the repository's file}. questions: the instructor's own."""
     files = {path: None for path in BESIDES}
     for pattern in COMMON:
         found = [p for p in (ROOT / "common").glob(pattern) if p.is_file()]
@@ -85,7 +89,8 @@ def files_of(step):
     holes = holes_of(step)
     directory = ROOT / step.directory
     number = int(step.directory[:2])
-    for name, text in sources_of(step, directory).items():
+    sources = sources_of(step, directory)
+    for name, text in sources.items():
         own = name.removeprefix(f"{step.directory}/")
         if own in holes:
             text = with_holes(text, *holes[own], name=name)
@@ -99,8 +104,11 @@ def files_of(step):
     files[f"{step.directory}/tour.txt"] = (directory / "tour.txt").read_text(encoding="utf-8")
     ini = (directory / "exercise.ini").read_text(encoding="utf-8")
     files[f"{step.directory}/exercise.ini"] = ini
+    files["README.md"] = assignment(step, questions)
+    if step.variant is not None:
+        for name in ("README.md", f"{step.directory}/exercise.ini", f"{step.directory}/tour.txt"):
+            files[name] = variants.renamed(step, (ROOT / step.directory), files[name])
     files["Makefile"] = MAKEFILE.format(title=step.title, step=step.directory)
-    files["README.md"] = assignment(step, files)
     files.update((picture, None) for _, picture in PICTURE.findall(files["README.md"]))
     return files
 
@@ -119,13 +127,14 @@ def section(step, page, heading):
     return re.sub(r"(?<!!)\[([^]]+)\]\((?!http)[^)]+\)", r"\1", text).strip()
 
 
-def assignment(step, files):
+def assignment(step, questions):
     lines = [f"# {step.title}", "", step.goal, ""]
     for page in step.pages:
         title = "" if page == "README.md" else f" ({Path(page).stem})"
         for heading in ("The idea", "A drawing"):
             lines += [f"## {heading}{title}", "", section(step, page, heading), ""]
     lines += ["## Words", "", section(step, "../common/README.md", "Words"), ""]
+    lines += [variants.describe(step.variant), ""] if step.variant is not None else []
     lines += ["## What to write", ""]
     for number, exercise in enumerate(step.exercises, 1):
         names = ", ".join(f"`{step.directory}/{name}`" for name in exercise.files)
@@ -151,8 +160,8 @@ def assignment(step, files):
         "A wrong result is shown on the smallest matrix found on which it is wrong; once `make run` or `make",
         "watch` has compiled the whole program (two minutes), `make check` also names the access at which the",
         "error arises, and the command that opens the page there. Memory that is not",
-        "yours, and deadlocks, are reported by kernel and line. With nvcc and a",
-        "GPU the same commands run there, but memory, races and targets are looked at without one: `make check BACKEND=cpu`.",
+        "yours, and deadlocks, are reported by kernel and line. `make run` and `make",
+        "test` use a GPU where there are nvcc and one; `make check` never does, so that it says the same everywhere.",
         "What a kernel prints with `printf` shows in `make run`; give it a small matrix.", "",
         "## How it is graded", "",
         "On other matrices of the same kinds, in both precisions, with and without alpha and beta, and",
@@ -167,6 +176,8 @@ def assignment(step, files):
         for target in exercise.targets:
             lines += [f"| {describe(target)} | {target.points} |"]
         lines += [""]
+    if questions:
+        return "\n".join([*lines, "## Questions", "", *questions]).rstrip() + "\n"
     lines += [
         "## Questions", "",
         "They are those of the step's lesson. What they call above or below, and is not here, stands in",
@@ -235,11 +246,11 @@ def plain(info):
     return info
 
 
-def write_handout(step, output):
+def write_handout(step, output, questions=None):
     """Writes directory and tarball; returns the tarball's path."""
     directory = Path(output) / step.directory
     tarball = directory.with_name(step.directory + ".tar.gz")
-    files = files_of(step)
+    files = files_of(step, questions)
     if directory.exists():  # someone may have worked there
         raise ExerciseError(f"{directory} is there; remove it, or give another place with OUTPUT=")
     for name, text in files.items():
@@ -263,12 +274,16 @@ def write_handout(step, output):
 
 
 def main():
-    if not 2 <= len(sys.argv) <= 3:
-        sys.exit(__doc__)
-    output = Path(sys.argv[2]) if len(sys.argv) == 3 else ROOT / "handouts"
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("step")
+    parser.add_argument("output", nargs="?", type=Path, default=ROOT / "handouts")
+    parser.add_argument("--variant", type=int)
+    parser.add_argument("--questions", type=Path)
+    options = parser.parse_args()
     try:
-        step = read_step(ROOT / sys.argv[1].strip("/"))
-        tarball = write_handout(step, output)
+        step = read_step(ROOT / options.step.strip("/"), options.variant)
+        questions = own_questions(options.questions, step) if options.questions else []
+        tarball = write_handout(step, options.output, [question for question, _ in questions])
     except (ExerciseError, OSError) as error:
         sys.exit(f"error: {error}")
     size = tarball.stat().st_size / 1e3

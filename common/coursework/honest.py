@@ -5,6 +5,7 @@ What students write and none of which may cost a point or raise a flag. Each con
 kernels of a step; all that can stand together do, so that judging them takes seconds.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -83,6 +84,85 @@ VECTOR, SHARED = "csr_vector.cuh", "csr_vector_shared.cuh"
 STEP = "03_csr_vector"
 
 
+# Bodies of exercises: {(step, file): [(name, what is included or defined before all else, what stands before the kernel, body)]}.
+BODIES = {
+    ("02_csr_scalar", "csr_scalar.cuh"): [
+        ("a grid-stride loop and pointers that advance", "", "", r"""
+  const size_t stride = (size_t)blockDim.x * gridDim.x;
+  for (size_t r = blockIdx.x * (size_t)blockDim.x + threadIdx.x; r < (size_t)rows; r += stride) {
+    T acc = T(0);
+    const int *cols = column_indices + row_offsets[r], *cols_end = column_indices + row_offsets[r + 1];
+    const T* v = values + row_offsets[r];
+    while (cols != cols_end) acc += *v++ * x[*cols++];
+    y[r] = scale(alpha, acc, beta, y + r);
+  }
+"""),
+    ],
+    ("03_csr_vector", "csr_vector.cuh"): [
+        ("cooperative_groups::reduce", r"""#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+""", "", r"""
+  auto tile = cg::tiled_partition<lanes_per_row>(cg::this_thread_block());
+  T sum = 0;
+  for (int k = row_offsets[row] + (int)tile.thread_rank(); k < row_offsets[row + 1]; k += (int)tile.size())
+    sum += values[k] * x[column_indices[k]];
+  sum = cg::reduce(tile, sum, cg::plus<T>());
+  if (tile.thread_rank() == 0) y[row] = scale(alpha, sum, beta, &y[row]);
+"""),
+    ],
+    ("04_atomic_coo", "atomic_coo.cuh"): [
+        ("an addition by atomicCAS, from the programming guide", "", r"""// CUDA Programming Guide, atomicCAS
+__device__ __forceinline__ void add_to(double* address, double val) {
+  unsigned long long int* address_as_ull = (unsigned long long int*)address;
+  unsigned long long int old = *address_as_ull, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(address_as_ull, assumed, __double_as_longlong(val + __longlong_as_double(assumed)));
+  } while (assumed != old);
+}
+__device__ __forceinline__ void add_to(float* address, float val) { atomicAdd(address, val); }""", r"""
+  for (unsigned i = 0, k = thread / 32 * 256 + thread % 32; i < 8; ++i, k += 32) {
+    if (k < nnz) add_to(&y[row_indices[k]], alpha * (values[k] * x[column_indices[k]]));
+  }
+"""),
+    ],
+    ("04_atomic_coo", "atomic_coo_warp.cuh"): [
+        ("labeled_partition and reduce", r"""#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+""", "", r"""
+  namespace cg = cooperative_groups;
+  for (unsigned i = 0; i < kItemsPerThread && warp_begin + 32 * i < nnz; ++i) {
+    const unsigned k = warp_begin + 32 * i + lane;
+    const int row = k < nnz ? row_indices[k] : -1;
+    const T product = k < nnz ? values[k] * x[column_indices[k]] : T{0};
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    auto same = cg::labeled_partition(warp, row);
+    const T sum = cg::reduce(same, product, cg::plus<T>());
+    if (row >= 0 && same.thread_rank() == 0) atomicAdd(&y[row], alpha * sum);
+  }
+"""),
+    ],
+    ("07_lightspmv", "lightspmv.cuh"): [
+        ("a loop left by a vote", "", "", r"""
+  for (;;) {
+    unsigned row;
+    if (lane_of_team == 0) row = fetch_by_inc ? atomicInc(row_counter, 0xffffffffu) : atomicAdd(row_counter, (unsigned)(lanes_per_fetch / lanes_per_row));
+    row = __shfl_sync(team, row, 0, lanes_per_fetch) + lane_of_team / lanes_per_row;
+    if (__all_sync(team, row >= rows)) break;
+    unsigned b = 0, e = 0;
+    if (row < rows) { b = row_offsets[row]; e = row_offsets[row + 1]; }
+    T sum = T{0};
+    for (unsigned k = b + lane; k < e; k += lanes_per_row) sum += values[k] * device::fetch<T>(x, column_indices[k]);
+    for (int d = lanes_per_row >> 1; d; d >>= 1) sum += __shfl_down_sync(team, sum, d, lanes_per_row);
+    if (lane == 0 && row < rows) y[row] = scale(alpha, sum, beta, &y[row]);
+    __syncwarp(team);
+  }
+"""),
+    ],
+}  # fmt: skip
+
+
 # Each in a submission of its own, besides the right kernels: (before the kernel, in the kernel).
 ALONE = {
     "honest_function_passed": ("__device__ inline int same(int a) { return a; }\ntemplate <typename F>\n__device__ int apply(F f, int a) { return f(a); }", "sum += apply(same, row) - row;"),
@@ -109,8 +189,20 @@ def submissions():
     return {"honest": both, **alone}
 
 
+def bodies(step):
+    """{name: {file: text}} of the step with another body in one exercise."""
+    found = {}
+    for (directory, file), versions in BODIES.items():
+        text = (ROOT / directory / file).read_text(encoding="utf-8")
+        before, _, after = re.split(r" *// exercise: (?:begin|end)\n", text)
+        for number, (_, head, top, body) in enumerate(versions if directory == step else ()):
+            mine = before.replace("namespace spmv {\n", f"{head}\nnamespace spmv {{\n{top}\n", 1) + body + after
+            found[f"body_{Path(file).stem}_{number}"] = {file: mine}
+    return found
+
+
 def variants():
-    return len(HEADS) + len(TOPS) + len(STATEMENTS) + len(ALONE)
+    return len(HEADS) + len(TOPS) + len(STATEMENTS) + len(ALONE) + sum(map(len, BODIES.values()))
 
 
 def write(directory):

@@ -6,7 +6,7 @@
 //
 //   {"runner": ["program", "argument"...], "kernels": ["csr_vector"...], "seed": 1, "random": 40,
 //    "matrices": ["stencil2d:20x20"...], "targets": [["csr_vector", "fem:1000,block=3"]...],
-//    "seconds": 120, "orders": 4}
+//    "seconds": 120}
 //
 // and writes JSON Lines to its standard output:
 //
@@ -19,7 +19,7 @@
 //       right comes with "drawing".
 //   {"looks": "beta y is missing"}               all wrong products of the kernel do
 //   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
-//    "lines": [...]}                             for each target on which the kernel is right
+//    "time": "3 (2 to 4) us", "lines": [...]}    for each target on which the kernel is right
 //   {"ended": "...", "matrix": "5 x 0", "forged": false}    the runner did, there: how; "forged":
 //   what
 //       came through its pipe was no answer, or it made a system call that no kernel makes
@@ -49,8 +49,10 @@
 namespace spmv::coursework {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Line = nlohmann::ordered_json;
 
+// What is only reported may be overlooked: then the product is still of use.
+enum class Checks { kAll, kFew };
 // Formats that pad are tried where they store no more than so many entries for each nonzero.
 constexpr double kPaddingLimit = 10;
 // Wrong products of a kernel that are compared with known mistakes.
@@ -64,8 +66,8 @@ constexpr int kMostNonzerosInLockstep = 3000;
 // Times that a kernel is run to make a failing matrix smaller.
 constexpr int kShrinkAttempts = 400;
 
-void say(const Json& line) {
-  std::cout << line.dump(-1, ' ', true, Json::error_handler_t::replace) << '\n' << std::flush;
+void say(const Line& line) {
+  std::cout << line.dump(-1, ' ', true, Line::error_handler_t::replace) << '\n' << std::flush;
 }
 
 // One way to multiply.
@@ -94,7 +96,7 @@ class Problems {
 
   struct Vectors {
     bool filled = false;
-    std::string x, y0;  // the elements' bytes
+    Json x, y0;  // the elements' bytes
     std::vector<double> x_values, y0_values;
     Reference reference;
   };
@@ -116,8 +118,8 @@ class Problems {
     const std::vector<T> x = test_vector<T>(a.cols, 1);
     const std::vector<T> y0 = scaled ? test_vector<T>(a.rows, 2)
                                      : std::vector<T>(a.rows, std::numeric_limits<T>::quiet_NaN());
-    v.x.assign(reinterpret_cast<const char*>(x.data()), x.size() * sizeof(T));
-    v.y0.assign(reinterpret_cast<const char*>(y0.data()), y0.size() * sizeof(T));
+    v.x = bytes_of(x);
+    v.y0 = bytes_of(y0);
     v.x_values.assign(x.begin(), x.end());
     if (scaled) v.y0_values.assign(y0.begin(), y0.end());
     v.reference = make_reference(a, alpha<T>(scaled), x, beta<T>(scaled), y0);
@@ -153,7 +155,6 @@ struct Options {
   std::uint64_t seed = 1;
   int random = 40;
   double seconds = 120;
-  int orders = 4;
 };
 
 // The kernels of one runner.
@@ -169,7 +170,7 @@ class Judge {
     looks_.clear();
     for (std::size_t m = 0; m < matrices.size(); ++m) {
       trying_ = matrices[m].name;
-      Json line{{"matrix", matrices[m].name}};
+      Line line{{"matrix", matrices[m].name}};
       line.update(check_matrix(kernel, matrices[m].triplets, m));
       say(line);
     }
@@ -182,12 +183,13 @@ class Judge {
     const Coo<double> triplets = to_coo(generate<double>(name));
     Problems problems(triplets);
     send_matrix(triplets);
-    for (int order = 0; order < std::min(options_.orders, kLockstep); ++order) {
-      const Outcome outcome = multiply(kernel, problems, {false, false, order}, kTolerant, true);
+    for (int order = 0; order < kLockstep; ++order) {
+      const Outcome outcome = multiply(kernel, problems, {false, false, order}, Checks::kFew, true);
       if (!outcome.right()) continue;
-      Json line{{"counted", kernel}, {"matrix", name}, {"nnz", triplets.nnz()}};
+      Line line{{"counted", kernel}, {"matrix", name}, {"nnz", triplets.nnz()}};
       line["steps"] = outcome.reply.steps;
-      line["lines"] = to_json(outcome.reply.counts);
+      line["time"] = outcome.reply.time;
+      line["lines"] = outcome.reply.counts;
       say(line);
       return;
     }
@@ -196,67 +198,50 @@ class Judge {
   const std::string& trying() const { return trying_; }
 
  private:
-  static Json to_json(const std::vector<Count>& counts) {
-    Json list = Json::array();
-    for (const Count& c : counts) {
-      list.push_back({{"array", c.array},
-                      {"space", c.space},
-                      {"access", c.access},
-                      {"file", c.file},
-                      {"line", c.line},
-                      {"requests", c.requests},
-                      {"lanes", c.lanes},
-                      {"sectors", c.sectors},
-                      {"ideal_sectors", c.ideal_sectors},
-                      {"addresses", c.addresses},
-                      {"bank_passes", c.bank_passes}});
-    }
-    return list;
+  void send(const Json& request) {
+    std::string bytes;
+    Json::to_msgpack(request, bytes);
+    runner_.send(bytes);
   }
 
   void send_matrix(const Coo<double>& triplets) {
-    FrameWriter out;
-    out.number(Ask::kMatrix);
-    out.number(triplets.rows);
-    out.number(triplets.cols);
-    out.array(triplets.row_indices);
-    out.array(triplets.column_indices);
-    out.array(triplets.values);
-    runner_.send(out.bytes());
+    send({{"rows", triplets.rows},
+          {"cols", triplets.cols},
+          {"row_indices", bytes_of(triplets.row_indices)},
+          {"column_indices", bytes_of(triplets.column_indices)},
+          {"values", bytes_of(triplets.values)}});
   }
 
-  Outcome multiply(const std::string& kernel, Problems& problems, const Case& c,
-                   std::uint8_t checked, bool counted = false) {
+  Outcome multiply(const std::string& kernel, Problems& problems, const Case& c, Checks checked,
+                   bool counted = false) {
     return c.single ? multiply<float>(kernel, problems, c, checked, counted)
                     : multiply<double>(kernel, problems, c, checked, counted);
   }
 
   // One product with the matrix that was sent last, which `problems` is about.
   template <typename T>
-  Outcome multiply(const std::string& kernel, Problems& problems, const Case& c,
-                   std::uint8_t checked, bool counted) {
+  Outcome multiply(const std::string& kernel, Problems& problems, const Case& c, Checks checked,
+                   bool counted) {
     const Problems::Vectors& v = problems.vectors<T>(c.scaled);
-    FrameWriter out;
-    out.number(counted ? Ask::kCount : Ask::kMultiply);
-    out.text(kernel);
-    out.number(std::uint8_t{c.single});
-    out.number(double{Problems::alpha<T>(c.scaled)});
-    out.number(double{Problems::beta<T>(c.scaled)});
-    out.number(static_cast<std::uint8_t>(c.order));
-    out.number(std::uint8_t{c.again});
-    out.number(checked);
-    out.number(kPaddingLimit);
-    out.text(v.x);
-    out.text(v.y0);
-    runner_.send(out.bytes());
+    send({{"kernel", kernel},
+          {"counted", counted},
+          {"single", c.single},
+          {"alpha", Problems::alpha<T>(c.scaled)},
+          {"beta", Problems::beta<T>(c.scaled)},
+          {"order", c.order},
+          {"again", c.again},
+          {"checked", checked == Checks::kAll},
+          {"padding_limit", kPaddingLimit},
+          {"x", v.x},
+          {"y", v.y0}});
 
     Outcome outcome;
-    outcome.reply = runner_.receive(v.y0.size());
+    outcome.reply = runner_.receive(v.y0.get_binary().size());
     const Reply& reply = outcome.reply;
-    if (reply.answer == Answer::kRefused) {
+    if (reply.answer == "refused") {
       outcome.kind = Outcome::Kind::kRefused;
       outcome.what = reply.text;
-    } else if (reply.answer == Answer::kFailed) {
+    } else if (reply.answer == "failed") {
       outcome.kind = Outcome::Kind::kFailed;
       outcome.what = reply.text;
     } else {
@@ -295,13 +280,13 @@ class Judge {
                      v.reference.y, v.reference.bound, y, wrong_rows(v, y), c.single});
   }
 
-  Json check_matrix(const std::string& kernel, const Coo<double>& triplets, std::size_t number) {
+  Line check_matrix(const std::string& kernel, const Coo<double>& triplets, std::size_t number) {
     Problems problems(triplets);
     send_matrix(triplets);
     if (triplets.rows > kMostRowsInOrders) {
-      const Outcome outcome = multiply(kernel, problems, {}, kChecked);
+      const Outcome outcome = multiply(kernel, problems, {}, Checks::kAll);
       if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
-      return outcome.right() ? Json{{"right", true}} : look_into(kernel, problems, {}, outcome);
+      return outcome.right() ? Line{{"right", true}} : look_into(kernel, problems, {}, outcome);
     }
     // Each order in each precision, with alpha and beta in one of the two, turn and turn about.
     for (int order = 0; order < orders(triplets); ++order) {
@@ -309,12 +294,12 @@ class Judge {
       for (Case c : {Case{false, scaled, order}, Case{true, !scaled, order}}) {
         // (Twice the time: for some small ones, and those on which blocks compete for work.)
         c.again = order == 0 && (number % 4 == 0 || triplets.rows > 2'500);
-        Outcome outcome = multiply(kernel, problems, c, kChecked);
+        Outcome outcome = multiply(kernel, problems, c, Checks::kAll);
         if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
         if (!outcome.right() && c.again) {
           Case first = c;
           first.again = false;
-          Outcome of_first = multiply(kernel, problems, first, kChecked);
+          Outcome of_first = multiply(kernel, problems, first, Checks::kAll);
           if (of_first.right()) return overwritten(c, outcome);
           c = first;
           outcome = std::move(of_first);
@@ -326,13 +311,13 @@ class Judge {
   }
 
   // In which a product with the matrix is made.
-  int orders(const Coo<double>& triplets) const {
+  static int orders(const Coo<double>& triplets) {
     const bool small =
         triplets.rows <= kMostRowsInLockstep && triplets.nnz() <= kMostNonzerosInLockstep;
-    return small ? options_.orders : std::min(options_.orders, kLockstep);
+    return small ? kLockstep + 1 : kLockstep;
   }
 
-  static Json overwritten(const Case& c, const Outcome& found) {
+  static Line overwritten(const Case& c, const Outcome& found) {
     return {{"right", false},
             {"kind", "result"},
             {"case", c.describe()},
@@ -344,7 +329,7 @@ class Judge {
   }
 
   // What to say of a matrix on which the case `c` came out as `found`.
-  Json look_into(const std::string& kernel, Problems& problems, const Case& c,
+  Line look_into(const std::string& kernel, Problems& problems, const Case& c,
                  const Outcome& found) {
     const bool failed = found.kind == Outcome::Kind::kFailed;
     // A product for which threads race in global memory is wrong, whatever came out; one for which
@@ -354,14 +339,14 @@ class Judge {
     std::string shown;
     if (races && orders(problems.triplets()) > kLockstep) {
       const Case together{c.single, c.scaled, kLockstep};
-      const Outcome outcome = multiply(kernel, problems, together, kTolerant);
+      const Outcome outcome = multiply(kernel, problems, together, Checks::kFew);
       if (outcome.kind == Outcome::Kind::kWrong) {
         lost = true;
         shown = together.describe() + ": " + outcome.what;
       }
     }
     const bool right = !lost && right_in_some_order(kernel, problems, c, failed);
-    Json line{{"right", right},
+    Line line{{"right", right},
               {"kind", failed  ? "error"
                        : right ? "order"
                                : "result"},
@@ -381,7 +366,7 @@ class Judge {
   void look_at(const std::string& kernel, Problems& problems, const Case& c) {
     if (looked_ == kMostLooks) return;
     wants_drawing_ = true;
-    const std::vector<std::string> found = multiply(kernel, problems, c, kTolerant).looks;
+    const std::vector<std::string> found = multiply(kernel, problems, c, Checks::kFew).looks;
     wants_drawing_ = false;
     if (looked_++ == 0) looks_ = found;
     std::erase_if(looks_, [&](const std::string& look) {
@@ -392,7 +377,7 @@ class Judge {
   // Whether the product of the case is right in one of the orders, races overlooked.
   bool right_in_some_order(const std::string& kernel, Problems& problems, Case c) {
     for (c.order = 0; c.order < orders(problems.triplets()); ++c.order) {
-      const Outcome outcome = multiply(kernel, problems, c, kTolerant);
+      const Outcome outcome = multiply(kernel, problems, c, Checks::kFew);
       if (outcome.right()) return true;
       if (outcome.kind == Outcome::Kind::kFailed) return false;  // more than a race
     }
@@ -403,7 +388,7 @@ class Judge {
   // reported, and it is not known yet whether the product is right all the same.
   bool right_in_some_order(const std::string& kernel, Problems& problems, const Case& c,
                            bool failed) {
-    if (failed && multiply(kernel, problems, c, kTolerant).kind == Outcome::Kind::kFailed) {
+    if (failed && multiply(kernel, problems, c, Checks::kFew).kind == Outcome::Kind::kFailed) {
       return false;
     }
     for (const bool single : {c.single, !c.single}) {
@@ -421,13 +406,13 @@ class Judge {
         [&](const Coo<double>& candidate) {
           Problems problems(candidate);
           send_matrix(candidate);
-          return multiply(kernel, problems, c, kChecked).kind == Outcome::Kind::kWrong;
+          return multiply(kernel, problems, c, Checks::kAll).kind == Outcome::Kind::kWrong;
         },
         kShrinkAttempts);
     Problems problems(small);
     send_matrix(small);
     wants_drawing_ = true;
-    const Outcome outcome = multiply(kernel, problems, c, kChecked);
+    const Outcome outcome = multiply(kernel, problems, c, Checks::kAll);
     wants_drawing_ = false;
     return fmt::format("{} x {} with {} nonzero{}, {}\n{}", small.rows, small.cols, small.nnz(),
                        small.nnz() == 1 ? "" : "s", c.describe(), outcome.drawing);
@@ -487,7 +472,6 @@ Options read_options(std::istream& in) {
   json.at("seed").get_to(o.seed);
   json.at("random").get_to(o.random);
   json.at("seconds").get_to(o.seconds);
-  json.at("orders").get_to(o.orders);
   return o;
 }
 

@@ -14,8 +14,8 @@ generators := $(filter-out $(call in_common,$(addprefix sparse/,bsr.cpp catalogu
   matrix_market_*.cpp row_source.cpp statistics.cpp text_file.cpp)),$(call in_common,sparse/*.cpp))
 judge_sources := $(generators) $(call in_common,harness/verify.cpp tests/kernel_matrices.cpp \
   $(addprefix coursework/,judge.cpp runner_process.cpp protocol.cpp drawing.cpp shrink.cpp))
-runner_sources := $(call in_common,sparse/convert.cpp device/error.cpp harness/kernel.cpp \
-  $(if $(filter cpu,$(BACKEND)),simt/*.cpp coursework/filter.cpp coursework/frames.cpp) coursework/runner.cpp coursework/protocol.cpp)
+runner_sources := $(call in_common,sparse/convert.cpp device/error.cpp harness/kernel.cpp harness/time_model.cpp \
+  simt/*.cpp coursework/filter.cpp coursework/frames.cpp coursework/runner.cpp coursework/protocol.cpp)
 
 ifeq ($(KIT_CXXFLAGS),)
   judge_objects := $(call object,$(judge_sources))
@@ -41,13 +41,13 @@ $(KIT)/prelude.hpp: $(ROOT)/common/coursework/prelude.hpp
 
 prelude := $(KIT)/prelude.hpp
 # With g++: accesses outside of a local or shared array call simt, too; a stack that grows touches each of its pages, so
-# that it does not go past its end unseen; who writes over its frame's end does not return, and the places of return
-# addresses are known (frames.cpp, between the announcements of stores and simt).
-ifeq ($(BACKEND)$(findstring clang,$(CXX)),cpu)
+# that it does not go past its end unseen; who writes over its frame's end, or a return address, does not return
+# (frames.cpp).
+ifeq ($(findstring clang,$(CXX)),)
   prelude += $(KIT)/prelude.hpp.gch
-  bounds := -fsanitize=object-size -fstack-clash-protection -fstack-protector-all -fno-omit-frame-pointer
-  stores := $(foreach kind,write unaligned_write volatile_write unaligned_volatile_write,$(addprefix __tsan_$(kind),1 2 4 8 16)) \
-    __tsan_write_range simt_memcpy simt_memmove simt_memset
+  bounds := -fsanitize=object-size -fstack-clash-protection -fstack-protector-all -fno-omit-frame-pointer \
+    --param tsan-instrument-func-entry-exit=1
+  frames := -Wl,--wrap=__tsan_func_entry,--wrap=__tsan_func_exit
 endif
 $(KIT)/prelude.hpp.gch: $(KIT)/prelude.hpp $(ROOT)/common/coursework/kit.mk
 	@echo '  compile common/coursework/prelude.hpp' >&2
@@ -64,16 +64,11 @@ $(shell mkdir -p $(TO))
 kernels := $(patsubst $(SOURCES)/%,$(TO)/%.o,$(sources))
 runner: $(TO)/runner
 $(TO)/runner: LIBRARIES := $(KIT)/runner.a $(LIBRARIES)
-$(TO)/runner: LINK_FLAGS += $(addprefix -Wl$(comma)--wrap=,$(stores))
+$(TO)/runner: LINK_FLAGS += $(frames)
 $(TO)/runner: $(kernels)
 	$(link)
-ifeq ($(BACKEND),cpu)
 $(TO)/%.cu.o: $(SOURCES)/%.cu
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) $(DEVICE_FLAGS) $(bounds) -include $(KIT)/prelude.hpp -c $< -o $@
-else
-$(TO)/%.cu.o: $(SOURCES)/%.cu
-	$(QUIET)$(NVCC) $(NVCC_FLAGS) -include $(KIT)/prelude.hpp -c $< -o $@
-endif
 $(TO)/%.cpp.o: $(SOURCES)/%.cpp
 	$(QUIET)$(CXX) $(ALL_CXXFLAGS) -c $< -o $@
 endif

@@ -209,7 +209,7 @@ def message(mistake, page):
     order = {"safe": "UNSAFE", "right": "WRONG"}.get(mistake.violates, "MISSED")
     chosen = next((line for line in lines if line.startswith(order)), lines[0] if lines else "")
     if order == "WRONG":
-        for expression in (r"It looks like this: (.*)", r"UNSAFE +(.*)", r"(row \d+ \(.*)"):
+        for expression in (r"It looks like this: (.*)", r"(The first product is right, .*)", r"UNSAFE +(.*)", r"(row \d+ \(.*)"):
             if found := re.search(expression, page):
                 return found[1]
     return re.sub(r"^\w+ +", "", chosen)

@@ -10,8 +10,6 @@
 namespace spmv::coursework {
 namespace {
 
-constexpr std::size_t kMostName = 200;
-
 // Reads `size` bytes. False: the end came first, or the deadline.
 bool receive(int file, char* data, std::size_t size, std::optional<Deadline> deadline,
              bool* timed_out, std::size_t& got) {
@@ -36,54 +34,42 @@ bool receive(int file, char* data, std::size_t size, std::optional<Deadline> dea
   return true;
 }
 
-void write_counts(FrameWriter& out, const std::vector<Count>& counts) {
-  out.number(static_cast<std::uint32_t>(counts.size()));
-  for (const Count& c : counts) {
-    for (const std::string* name : {&c.array, &c.space, &c.access, &c.file}) {
-      out.text(std::string_view(*name).substr(0, kMostName));
-    }
-    out.number(c.line);
-    for (const std::uint64_t n :
-         {c.requests, c.lanes, c.sectors, c.ideal_sectors, c.addresses, c.bank_passes}) {
-      out.number(n);
-    }
+const Json& field(const Json& json, const char* name) {
+  if (!json.is_object() || !json.contains(name)) {
+    throw ProtocolError(std::string("there is no '") + name + "'");
   }
+  return json[name];
 }
 
-std::string read_name(FrameReader& in) {
-  const std::string_view name = in.text();
-  if (name.size() > kMostName) throw ProtocolError("a name is too long");
-  return printable(name);
+std::string text_of(const Json& json, const char* name) {
+  const Json& text = field(json, name);
+  if (!text.is_string()) throw ProtocolError("a text is none");
+  return printable(text.get_ref<const std::string&>());
 }
 
-std::uint64_t read_counter(FrameReader& in) {
-  const auto count = in.number<std::uint64_t>();
-  if (count >> 53) throw ProtocolError("a counter is too large");
-  return count;
+std::uint64_t number_of(const Json& json, const char* name) {
+  const Json& number = field(json, name);
+  if (!number.is_number_unsigned() || number.get<std::uint64_t>() >> 53) {
+    throw ProtocolError("a number is none, or too large");
+  }
+  return number.get<std::uint64_t>();
 }
 
-std::vector<Count> read_counts(FrameReader& in) {
+// What a line asked of an array in one way, with the fields that this has, and no others.
+Json count_of(const Json& json) {
   constexpr std::array kSpaces{"global", "shared", "none"};
   constexpr std::array kAccesses{"load", "store", "atomic", "texture", "barrier", "warp operation"};
-  const auto known = [](const auto& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  const auto size = in.number<std::uint32_t>();
-  if (size > kMostCounts) throw ProtocolError("too many counters");
-  std::vector<Count> counts;
-  for (std::uint32_t i = 0; i < size; ++i) {
-    Count& c = counts.emplace_back();
-    for (std::string* name : {&c.array, &c.space, &c.access, &c.file}) *name = read_name(in);
-    if (!known(kSpaces, c.space) || !known(kAccesses, c.access)) {
-      throw ProtocolError("a counter of no known kind");
-    }
-    c.line = in.number<unsigned>();
-    for (std::uint64_t* n :
-         {&c.requests, &c.lanes, &c.sectors, &c.ideal_sectors, &c.addresses, &c.bank_passes}) {
-      *n = read_counter(in);
-    }
+  Json count;
+  for (const char* name : {"array", "space", "access", "file"}) count[name] = text_of(json, name);
+  for (const char* name :
+       {"line", "requests", "lanes", "sectors", "ideal_sectors", "addresses", "bank_passes"}) {
+    count[name] = number_of(json, name);
   }
-  return counts;
+  if (std::find(kSpaces.begin(), kSpaces.end(), count["space"]) == kSpaces.end() ||
+      std::find(kAccesses.begin(), kAccesses.end(), count["access"]) == kAccesses.end()) {
+    throw ProtocolError("a counter of no known kind");
+  }
+  return count;
 }
 
 }  // namespace
@@ -119,41 +105,22 @@ std::optional<std::string> receive_frame(int file, std::size_t limit,
   return bytes;
 }
 
-std::string write_reply(const Reply& reply) {
-  FrameWriter out;
-  out.number(reply.answer);
-  if (reply.answer == Answer::kDone) {
-    out.text(reply.y);
-    write_counts(out, reply.counts);
-    out.number(reply.steps);
-  } else {
-    out.text(std::string_view(reply.text).substr(0, kMostText));
-  }
-  return out.bytes();
-}
-
-Reply read_reply(std::string_view frame, std::size_t y_bytes) {
-  FrameReader in(frame);
+Reply read_reply(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
   Reply reply;
-  reply.answer = in.number<Answer>();
-  if (reply.answer == Answer::kDone) {
-    reply.y = in.text();
-    if (reply.y.size() != y_bytes) throw ProtocolError("y has another size");
-    reply.counts = read_counts(in);
-    reply.steps = read_counter(in);
-  } else if (reply.answer == Answer::kRefused || reply.answer == Answer::kFailed) {
-    const std::string_view text = in.text();
-    if (text.size() > kMostText) throw ProtocolError("a text is too long");
-    reply.text = printable(text);
-  } else {
+  reply.answer = text_of(json, "answer");
+  if (reply.answer == "refused" || reply.answer == "failed") {
+    reply.text = text_of(json, "text");
+  } else if (!reply.is_done()) {
     throw ProtocolError("an answer of no known kind");
+  } else if (json.contains("counts")) {
+    const Json& counts = json["counts"];
+    if (!counts.is_array() || counts.size() > kMostCounts) throw ProtocolError("too many counters");
+    for (const Json& count : counts) reply.counts.push_back(count_of(count));
+    reply.steps = number_of(json, "steps");
+    reply.time = text_of(json, "time");
   }
-  if (!in.at_end()) throw ProtocolError("a frame is longer than what it says");
   return reply;
-}
-
-std::size_t most_reply_bytes(std::size_t y_bytes) {
-  return y_bytes + kMostCounts * (4 * (kMostName + 4) + 6 * 8 + 4) + 64;
 }
 
 std::string printable(std::string_view text, std::size_t most) {

@@ -18,13 +18,13 @@
 #include "device/buffer.hpp"
 #include "device/csr.hpp"
 #include "harness/kernel.hpp"
+#include "harness/time_model.hpp"
 #include "sparse/convert.hpp"
 
-#ifndef SPMV_CUDA
+#include "simt/cache_model.hpp"
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
 #include "simt/shared_memory.hpp"
-#endif
 
 namespace spmv::coursework {
 namespace {
@@ -41,30 +41,23 @@ struct Product {
   bool again = false;          // a second product on the same arrays, whose y is returned
   bool checked = true;         // races and uninitialised reads end the kernel
   double padding_limit = 0;
-  std::string x, y;  // the elements' bytes; y as it is before
+  Json x, y;  // the elements' bytes; y as it is before
 };
 
-Product read_product(FrameReader& in, bool counted) {
+Product read_product(const Json& json) {
   Product p;
-  p.counted = counted;
-  p.kernel = in.text();
-  p.single = in.number<std::uint8_t>();
-  p.alpha = in.number<double>();
-  p.beta = in.number<double>();
-  p.order = in.number<std::uint8_t>();
-  p.again = in.number<std::uint8_t>();
-  p.checked = in.number<std::uint8_t>();
-  p.padding_limit = in.number<double>();
-  p.x = in.text();
-  p.y = in.text();
+  json.at("kernel").get_to(p.kernel);
+  json.at("counted").get_to(p.counted);
+  json.at("single").get_to(p.single);
+  json.at("alpha").get_to(p.alpha);
+  json.at("beta").get_to(p.beta);
+  json.at("order").get_to(p.order);
+  json.at("again").get_to(p.again);
+  json.at("checked").get_to(p.checked);
+  json.at("padding_limit").get_to(p.padding_limit);
+  p.x = json.at("x");
+  p.y = json.at("y");
   return p;
-}
-
-template <typename T>
-std::vector<T> elements(const std::string& bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-  return values;
 }
 
 template <typename T>
@@ -100,7 +93,8 @@ struct Current {
   }
 };
 
-#ifndef SPMV_CUDA
+const simt::Gpu& kGpu = *simt::find_gpu("h200");  // whose times are estimated
+
 void configure(const Product& product) {
   constexpr simt::Schedule kSchedules[] = {simt::Schedule::kForward, simt::Schedule::kReverse,
                                            simt::Schedule::kRandom, simt::Schedule::kLockstep};
@@ -113,37 +107,49 @@ void configure(const Product& product) {
   settings.multiprocessors = product.counted ? simt::Settings{}.multiprocessors : 4;
 }
 
-void fill_counts(Reply& reply, const simt::Profile& profile) {
+// Adds what was counted to an answer.
+void fill_counts(Json& reply, const std::string& kernel, const simt::Profile& profile) {
   std::vector<const void*> pcs;
   for (const auto& [key, counts] : profile.accesses) pcs.push_back(key.pc);
   const std::vector<simt::SourceLine> sources = simt::find_sources(pcs);
-  std::map<std::tuple<std::string, simt::Space, simt::Access, std::string, unsigned>, Count> lines;
+  std::map<std::tuple<std::string, std::string, std::string, std::string, unsigned>,
+           simt::AccessCounts>
+      lines;
   auto source = sources.begin();
   for (const auto& [key, counts] : profile.accesses) {
     const simt::SourceLine& place = *source++;
     if (key.space == simt::Space::kNone) continue;
     const std::string file = place.file.substr(place.file.find_last_of('/') + 1);
-    Count& line = lines[{key.array, key.space, key.access, file, place.line}];
-    line.array = key.array;
-    line.space = simt::to_string(key.space);
-    line.access = simt::to_string(key.access);
-    line.file = file;
-    line.line = place.line;
-    line.requests += counts.requests;
-    line.lanes += counts.lanes;
-    line.sectors += counts.sectors;
-    line.ideal_sectors += counts.ideal_sectors;
-    line.addresses += counts.addresses;
-    line.bank_passes += counts.passes;
+    lines[{key.array, simt::to_string(key.space), simt::to_string(key.access), file, place.line}] +=
+        counts;
   }
   if (lines.size() > kMostCounts) {
     throw device::DeviceError("it accesses memory in more lines than are counted: " +
                               std::to_string(kMostCounts));
   }
-  for (const auto& [kernel, counts] : profile.kernels) reply.steps += counts.warps.most;
-  for (auto& [key, count] : lines) reply.counts.push_back(std::move(count));
+  reply["counts"] = Json::array();
+  for (const auto& [key, counts] : lines) {
+    const auto& [array, space, access, file, line] = key;
+    reply["counts"].push_back({{"array", array},
+                               {"space", space},
+                               {"access", access},
+                               {"file", file},
+                               {"line", line},
+                               {"requests", counts.requests},
+                               {"lanes", counts.lanes},
+                               {"sectors", counts.sectors},
+                               {"ideal_sectors", counts.ideal_sectors},
+                               {"addresses", counts.addresses},
+                               {"bank_passes", counts.passes}});
+  }
+  std::uint64_t steps = 0;
+  for (const auto& [function, counts] : profile.kernels) steps += counts.warps.most;
+  reply["steps"] = steps;
+  const Estimate estimate = estimate_time(kernel, work_of(profile), kGpu);
+  reply["time"] = estimate.refusal.empty()
+                      ? to_text(estimate) + " us on an " + kGpu.full_name + ", " + estimate.detail
+                      : "no estimate: " + estimate.refusal;
 }
-#endif
 
 template <typename T>
 bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
@@ -151,9 +157,12 @@ bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
          (a.empty() || !std::memcmp(a.data(), b.data(), a.size() * sizeof(T)));
 }
 
+// The answer, and y.
 template <typename T>
-Reply multiply(const Kernel& kernel, Current& current, const Product& product) {
-  Reply reply;
+std::pair<Json, std::string> multiply(const Kernel& kernel, Current& current,
+                                      const Product& product) {
+  Json reply;
+  std::string y_bytes;
   try {
     const Matrix<T>& matrix = current.matrix<T>();
     const device::DeviceCsr<T> csr(matrix.csr);
@@ -165,9 +174,7 @@ Reply multiply(const Kernel& kernel, Current& current, const Product& product) {
     device::check(cudaDeviceSynchronize(), "setting up");
     spmv->preprocess(stream.get());
     stream.synchronize();
-#ifndef SPMV_CUDA
-    if (product.counted) simt::start_profile();
-#endif
+    if (product.counted) simt::start_profile(&kGpu);
     const auto run = [&] {
       spmv->multiply(static_cast<T>(product.alpha), x.data(), static_cast<T>(product.beta),
                      y.data(), stream.get());
@@ -178,28 +185,22 @@ Reply multiply(const Kernel& kernel, Current& current, const Product& product) {
       y.upload(elements<T>(product.y));
       run();
     }
-#ifndef SPMV_CUDA
-    if (product.counted) fill_counts(reply, simt::stop_profile());
-#endif
+    if (product.counted) fill_counts(reply, product.kernel, simt::stop_profile());
     const std::vector<T> result = y.download();
     const bool kept = same_bytes(x.download(), elements<T>(product.x)) &&
                       same_bytes(csr.row_offsets.download(), matrix.csr.row_offsets) &&
                       same_bytes(csr.column_indices.download(), matrix.csr.column_indices) &&
                       same_bytes(csr.values.download(), matrix.csr.values);
     if (!kept) throw device::DeviceError("it overwrites its input: x or the matrix");
-    reply.answer = Answer::kDone;
-    reply.y.assign(reinterpret_cast<const char*>(result.data()), result.size() * sizeof(T));
+    reply["answer"] = "done";
+    y_bytes.assign(reinterpret_cast<const char*>(result.data()), result.size() * sizeof(T));
   } catch (const Unsuitable& reason) {
-    reply.answer = Answer::kRefused;
-    reply.text = reason.what();
+    reply = {{"answer", "refused"}, {"text", reason.what()}};
   } catch (const device::DeviceError& error) {
-    reply = {};
-    reply.text = error.what();
-#ifndef SPMV_CUDA
+    reply = {{"answer", "failed"}, {"text", error.what()}};
     if (product.counted) simt::stop_profile();
-#endif
   }
-  return reply;
+  return {reply, y_bytes};
 }
 
 int run() {
@@ -207,33 +208,30 @@ int run() {
   const int answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (answers < 0 || nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0) return 2;
-#ifndef SPMV_CUDA
   simt::set_quiet_reports(true);
   simt::find_sources({reinterpret_cast<const void*>(&run)});  // starts what looks for lines
   forbid_attacks();
-#endif
   if (!send_frame(answers, kHello)) return 2;
   Current current;
   while (const std::optional<std::string> frame = receive_frame(STDIN_FILENO, kMostRequest)) {
-    FrameReader in(*frame);
-    const Ask ask = in.number<Ask>();
-    if (ask == Ask::kMatrix) {
+    const Json request = Json::from_msgpack(*frame);
+    if (request.contains("rows")) {
       current = {};
-      current.triplets.rows = in.number<Index>();
-      current.triplets.cols = in.number<Index>();
-      current.triplets.row_indices = in.array<Index>();
-      current.triplets.column_indices = in.array<Index>();
-      current.triplets.values = in.array<double>();
+      request.at("rows").get_to(current.triplets.rows);
+      request.at("cols").get_to(current.triplets.cols);
+      current.triplets.row_indices = elements<Index>(request.at("row_indices"));
+      current.triplets.column_indices = elements<Index>(request.at("column_indices"));
+      current.triplets.values = elements<double>(request.at("values"));
       continue;
     }
-    const Product product = read_product(in, ask == Ask::kCount);
-#ifndef SPMV_CUDA
+    const Product product = read_product(request);
     configure(product);
-#endif
     const Kernel& kernel = *find_kernels(product.kernel).at(0);
-    const Reply reply = product.single ? multiply<float>(kernel, current, product)
-                                       : multiply<double>(kernel, current, product);
-    if (!send_frame(answers, write_reply(reply))) return 2;
+    const auto [reply, y] = product.single ? multiply<float>(kernel, current, product)
+                                           : multiply<double>(kernel, current, product);
+    const bool is_done = reply["answer"] == "done";
+    if (!send_frame(answers, reply.dump(-1, ' ', true, Json::error_handler_t::replace))) return 2;
+    if (is_done && !send_frame(answers, y)) return 2;
   }
   return 0;
 }

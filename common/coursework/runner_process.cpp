@@ -126,8 +126,15 @@ void RunnerProcess::send(const std::string& frame) {
 Reply RunnerProcess::receive(std::size_t y_bytes) {
   bool timed_out = false;
   try {
-    const auto frame = receive_frame(answers_, most_reply_bytes(y_bytes), deadline_, &timed_out);
-    if (frame) return read_reply(*frame, y_bytes);
+    if (const auto text = receive_frame(answers_, kMostAnswer, deadline_, &timed_out)) {
+      Reply reply = read_reply(*text);
+      if (!reply.is_done()) return reply;
+      if (auto y = receive_frame(answers_, y_bytes, deadline_, &timed_out)) {
+        if (y->size() != y_bytes) throw ProtocolError("y has another size");
+        reply.y = std::move(*y);
+        return reply;
+      }
+    }
   } catch (const ProtocolError& error) {
     stop();
     throw RunnerEnded(std::string("its answer is none: ") + error.what(), true);

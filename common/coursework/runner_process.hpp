@@ -40,7 +40,8 @@ class RunnerProcess {
 
   // Neither waits for an answer. Throws RunnerEnded or RunnerFailed.
   void send(const std::string& frame);
-  // The answer to the product that was asked for last. Throws RunnerEnded or RunnerFailed.
+  // The answer to the product that was asked for last, with a y of `y_bytes` bytes. Throws
+  // RunnerEnded or RunnerFailed.
   Reply receive(std::size_t y_bytes);
 
  private:

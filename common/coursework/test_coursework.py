@@ -8,6 +8,8 @@ import contextlib
 import csv
 import hashlib
 import io
+import itertools
+import json
 import os
 import re
 import shutil
@@ -31,18 +33,20 @@ import flags
 import grade
 import handout
 import honest
+import kit
 import submissions
 from exercises import ROOT, TODO, Exercise, Target, read_step
 import mistakes
 from attacks import GRADED
+import variants
 from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, read_submission, submissions_in
 
 STEPS = sorted(path.parent for path in ROOT.glob("[0-9][0-9]_*/exercise.ini"))
 FULL = os.environ.get("COURSEWORK") == "full"
-KIT = ROOT / "build/cpu/kit"
 os.environ.pop("MAKEFLAGS", None)  # of `make test-coursework`, whose job server is not passed on
 
+_, KIT = kit.obtain()
 os.environ["SPMV_DEPS"] = "none"  # tests install nothing
 HAS_COPYDETECT = not subprocess.run([ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt"], capture_output=True).returncode
 
@@ -195,7 +199,7 @@ class OwnKernel(unittest.TestCase):
             ):
                 if text:
                     file.write_text(text, encoding="utf-8")
-                command = [sys.executable, ROOT / "common/coursework/check.py", step, "cpu", "--kernel", file]
+                command = [sys.executable, ROOT / "common/coursework/check.py", step, "--kernel", file]
                 done = subprocess.run(command, capture_output=True, text=True)
                 self.assertEqual(done.returncode, 2, done.stdout)
                 self.assertRegex(done.stderr, f"^error: .*{message}")
@@ -265,7 +269,7 @@ FLAGS = {
     "#define const": "const", "namespace simt { inline int g; }": "namespace simt",
     "// asm": "", '"asm"': "", "'a'": "", "R\"x(asm)x\"": "", "#if 0\nasm\n#endif": "", "[[maybe_unused]] int a;": "", "#pragma unroll": "",
     "template <> struct Mine<int> {};": "", "int load(int a) { return a; }": "", "__attribute__((aligned(8))) int a;": "",
-    "a ? b : 3;": "", "switch (a) { case b: 3; }": "", "__shfl_sync(1u, a, 0);": "", "#include <unistd.h>": "", "1'000'000": "",
+    "a ? b : 3;": "", "a ? b[c + 1] : 0;": "", "switch (a) { case b: 3; }": "", "__shfl_sync(1u, a, 0);": "", "#include <unistd.h>": "", "1'000'000": "",
 }  # fmt: skip
 
 
@@ -336,16 +340,20 @@ class Handouts(unittest.TestCase):
         self.assertEqual([place for place, _ in found], ["x/notes.txt:1"])
 
     def test_a_moved_handout_compiles_what_is_in_it(self):
-        """Solved, it is right; moved, copied over by an older file and broken, it is not."""
+        """As handed out, it says where to begin; solved, it is right; moved, copied over by an older file and broken, it is not."""
         step = read_step(ROOT / GRADED)
         handout.write_handout(step, self.directory)
         place = self.directory / GRADED
         self.use_kit_of_repository(place)
         kernel = place / GRADED / attacks.KERNEL
+        done = self.check(place)
+        self.assertRegex(done.stdout, rf"MISSING  not written yet(?s:.*)Next: write csr_vector: {GRADED}/{attacks.KERNEL}:\d+")
         kernel.write_text(attacks.right())
         done = self.check(place)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("right    on all", done.stdout)
+        found = re.search(r"time     (csr_vector_32 on \S+): (.*)\n +the step's own kernel: (.*)\n", done.stdout)
+        self.assertEqual(found[2], found[3], "make check ARGS=--write-times in each step")
         moved = place.rename(self.directory / "moved")
         kernel = moved / GRADED / attacks.KERNEL
         kernel.write_text(attacks.edit("row >= rows", "row >= rows - 1"))
@@ -360,10 +368,11 @@ class Handouts(unittest.TestCase):
         where = {"cwd": place / "common/coursework", "capture_output": True, "text": True}
         key = subprocess.run(words, **where, check=True).stdout.strip()
         home = self.directory / "kits" / key
-        home.mkdir(parents=True)
-        for name in ("common", "build"):
-            (home / name).symlink_to(ROOT / name)
-        (home / "complete-cpu").write_text(str(KIT))
+        (home / "build").mkdir(parents=True)
+        (home / "common").symlink_to(ROOT / "common")
+        (home / "build/cpu").symlink_to(ROOT / "build/cpu")
+        (home / "build/setup-cpu.mk").symlink_to(ROOT / "build/setup-cpu.mk")
+        (home / "build/kit.json").write_text(json.dumps({"inputs": key, "place": str(KIT)}))
         header = place / "common/simt/engine.hpp"
         text = header.read_text()
         header.write_text(text + "\n")
@@ -383,6 +392,55 @@ class Handouts(unittest.TestCase):
         with self.assertRaisesRegex(exercises.ExerciseError, "remove it"):
             handout.write_handout(step, self.directory)
         self.assertEqual([p.name for p in place.iterdir()], ["mine"])
+
+
+class Variants(unittest.TestCase):
+    """COURSEWORK=full judges those of all steps, and the steps as they are."""
+
+    def test_names_and_accesses(self):
+        self.assertEqual(variants.scaled("x[columns[k]] + fetch<T>(x, i + 1) + max[i]; return x[i];"),
+                         "x[kIncrementX * columns[k]] + fetch<T>(x, kIncrementX * (i + 1)) + max[i]; return x[i];")  # fmt: skip
+        self.assertEqual(len({(variants.increment(seed), variants.tag(seed)) for seed in range(100)}), 100)
+        with tempfile.TemporaryDirectory() as scratch:
+            handout.write_handout(read_step(ROOT / GRADED, 7), Path(scratch))
+            for path in ("README.md", f"{GRADED}/{attacks.KERNEL}", f"{GRADED}/stage.cu", f"{GRADED}/exercise.ini"):
+                self.assertIn(f"csr_vector_{variants.tag(7)}_kernel", (Path(scratch) / GRADED / path).read_text(), path)
+
+    def test_the_public_kernels_fail_and_those_of_the_variant_pass(self):
+        for directory, seed in itertools.product(STEPS, (None, 7)) if FULL else [(STEPS[0], 7)]:
+            step, public = read_step(directory, seed), read_step(directory)
+            own = {name: exercises.without_marks(text) for name, text in exercises.sources_of(step, directory).items()}
+            names = [name for exercise in step.exercises for name in exercise.files]
+            with self.subTest(step=step.directory, variant=seed):
+                with runner_with(step, {name: own[f"{step.directory}/{name}"] for name in names}) as (runner, answer):
+                    self.assertEqual((answer["flags"], answer["broken"]), ([], {}))
+                    for exercise in step.exercises:
+                        result = check.judge(step, exercise, KIT / "judge", [runner], seed=5)
+                        self.assertEqual(sum(result.points()), 100, check.explain(result))
+                if seed is None:
+                    continue
+                with runner_with(step, {name: exercises.without_marks((directory / name).read_text()) for name in names}) as (_, answer):
+                    self.assertEqual(set(answer["broken"]), set(names))  # by the kernels' names
+                renamed = {name: own[f"{step.directory}/{name}"].replace(f"{variants.INCREMENT} * ", "") for name in names}
+                with runner_with(step, renamed) as (runner, answer):
+                    result = check.judge(step, public.exercises[0], KIT / "judge", [runner], seed=5)
+                    self.assertLess(sum(result.points()), 10, check.explain(result))
+
+
+class OwnQuestions(unittest.TestCase):
+    def test_take_the_place_of_the_lesson_s(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            file, step = Path(scratch) / "mine.md", read_step(ROOT / GRADED)
+            file.write_text("## Step 02\n1. No?\nAnswer: No.\n## Step 03\n1. Why\n   so?\n   Answer: Therefore.\n\n2. How?\nAnswer: So.\n")
+            questions = exercises.own_questions(file, step)
+            self.assertEqual(questions, [("1. Why\n   so?", "Therefore."), ("2. How?", "So.")])
+            handout.write_handout(step, Path(scratch), [question for question, _ in questions])
+            text = (Path(scratch) / GRADED / "README.md").read_text()
+            self.assertTrue(text.endswith("## Questions\n\n1. Why\n   so?\n2. How?\n"), text[-200:])
+            self.assertIn("*Therefore.*", grade.page(grade.Grade("ann"), step, questions))
+            file.write_text("## Step 03\n1. Why?\n")
+            with self.assertRaisesRegex(exercises.ExerciseError, "mine.md: give questions"):
+                exercises.own_questions(file, step)
 
 
 # --- The sandbox ----------------------------------------------------------------------------------
@@ -650,6 +708,18 @@ class NotGraded(unittest.TestCase):
         self.assertIn("**Not graded.**", (output / "ann.md").read_text())
 
 
+@contextlib.contextmanager
+def runner_with(step, files):
+    """The runner of a step with files {name: text} in the place of its own, and what build.py says."""
+    with tempfile.TemporaryDirectory() as scratch:
+        course, out = Path(scratch) / "course", Path(scratch) / "out"
+        check.lay_out(step, ROOT / step.directory, course, {f"{step.directory}/{name}": text for name, text in files.items()})
+        out.mkdir()
+        names = [name for exercise in step.exercises for name in exercise.files]
+        answer = build.Build({"course": course, "step": step.directory, "out": out, "kit": KIT, "files": names}).run()
+        yield out / "objects/runner", answer
+
+
 class SamePoints(unittest.TestCase):
     """In every run, one alone and one beside another; in COURSEWORK=full 10, at most 4 at once."""
 
@@ -657,19 +727,13 @@ class SamePoints(unittest.TestCase):
         """Of atomic_coo with its atomic addition edited: a Result for each run."""
         step = read_step(ROOT / "04_atomic_coo")
         exercise = next(e for e in step.exercises if e.name == "atomic_coo")
-        name = f"{step.directory}/{exercise.files[0]}"
-        text, changes = re.subn(r"atomicAdd\(&y\[(.*)\], (.*)\);", edit, (ROOT / name).read_text())
+        text, changes = re.subn(r"atomicAdd\(&y\[(.*)\], (.*)\);", edit, (ROOT / step.directory / exercise.files[0]).read_text())
         self.assertGreater(changes, 0)
-        with tempfile.TemporaryDirectory() as scratch:
-            course, out = Path(scratch) / "course", Path(scratch) / "out"
-            check.lay_out(step, ROOT / step.directory, course, {name: text})
-            out.mkdir()
-            answer = build.Build({"course": course, "step": step.directory, "out": out, "backend": "cpu", "kit": KIT,
-                                  "files": exercise.files}).run()  # fmt: skip
+        with runner_with(step, {exercise.files[0]: text}) as (runner, answer):
             self.assertTrue(answer["built"], answer)
 
             def run(_):
-                return check.judge(step, exercise, KIT / "judge", [out / "objects/runner"], seed=7)
+                return check.judge(step, exercise, KIT / "judge", [runner], seed=7)
 
             results = []
             for at_once in [1, 2, 3, 4] if FULL else [2]:
@@ -697,7 +761,7 @@ class SamePoints(unittest.TestCase):
 
 # What is graded for every change, one of each kind; COURSEWORK=full grades all.
 IN_CI = ["one nonzero too many (<=)", "__syncwarp() is missing in the loop", "pairs are loaded from any address", "one lane adds up the row"]
-ATTACKS_IN_CI = ["exit", "fork", "socket", "function_pointer_in_template", "stack_jumped", "stack_overwritten", "return_address", "remembered", "through_result",
+ATTACKS_IN_CI = ["exit", "fork", "socket", "function_pointer_in_template", "stack_jumped", "stack_overwritten", "return_address", "by_atomic", "through_printf_own", "remembered", "through_result",
                  "through_array_cast", "through_union", "divides_by_zero", "another_block", "template_bomb", "long_error",
                  "for_ever", "always_42"]  # fmt: skip
 
@@ -726,6 +790,10 @@ class Grading(unittest.TestCase):
         submissions = cls.scratch / "submissions"
         cls.exercises = {m: mistakes.write_mistake(m, cls.step, submissions) for m in mistakes.MISTAKES[GRADED] if m.name in IN_CI}
         honest.write(submissions)
+        for name, files in honest.bodies(GRADED).items():
+            (submissions / name).mkdir()
+            for file, text in files.items():
+                (submissions / name / file).write_text(text)
         cls.kernels = attacks.KERNELS if FULL else ATTACKS_IN_CI
         cls.names = list(attacks.NAMES)[: 2 if FULL else 1]
         for name in cls.kernels:
@@ -736,7 +804,7 @@ class Grading(unittest.TestCase):
             attacks.with_right_kernel(submissions, name)
         before = cls.state()
         command = [sys.executable, ROOT / "common/coursework/grade.py", GRADED, submissions]
-        command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "6"]
+        command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "9"]
         command += [] if SANDBOX else ["--trusted"]
         cls.done = subprocess.run(command, capture_output=True, text=True)
         cls.changed = before != cls.state()
@@ -766,8 +834,18 @@ class Grading(unittest.TestCase):
 
     def test_honest_work_gets_all_points_and_no_flag(self):
         self.assertGreaterEqual(honest.variants(), 40)
-        for name in honest.submissions():
-            self.assertEqual((self.rows[name]["points"], self.rows[name]["remark"]), ("200", ""))
+        for name in [*honest.submissions(), *honest.bodies(GRADED)]:
+            self.assertEqual((self.rows[name]["points"], self.rows[name]["remark"]), ("100" if name.startswith("body") else "200", ""))
+
+    @unittest.skipUnless(FULL, "COURSEWORK=full judges them for all steps")
+    def test_other_bodies_of_honest_work_do_too(self):
+        for directory in STEPS:
+            step = read_step(directory)
+            for name, files in honest.bodies(directory.name).items():
+                with self.subTest(name), runner_with(step, files) as (runner, answer):
+                    self.assertEqual((answer["flags"], answer["broken"]), ([], {}))
+                    exercise = next(e for e in step.exercises if set(files) <= set(e.files))
+                    self.assertEqual(sum(check.judge(step, exercise, KIT / "judge", [runner], seed=5).points()), 100)
 
     def test_no_attack_gets_a_point_without_a_flag(self):
         for name in self.kernels:
@@ -824,7 +902,7 @@ class Grading(unittest.TestCase):
         self.assertIn("has no exercise.ini", message("01_sequential", self.scratch))
 
 
-# --- Every step, with its solution and without ------------------------------------------------------
+# --- Every step --------------------------------------------------------------------------------------
 
 
 class Compiles(unittest.TestCase):
@@ -876,43 +954,6 @@ class Compiles(unittest.TestCase):
         return done
 
 
-@unittest.skipUnless(FULL, "COURSEWORK=full tests every step")
-class EveryStep(unittest.TestCase):
-    """As handed out, and with the solution put in: a test a step, made below."""
-
-    def check_step(self, directory):
-        step = read_step(directory)
-        with tempfile.TemporaryDirectory() as scratch:
-            handout.write_handout(step, Path(scratch))
-            kit = Path(scratch) / step.directory
-            self.checks(kit, step, solved=False)
-            for exercise in step.exercises:
-                for name in exercise.files:
-                    shutil.copyfile(directory / name, kit / step.directory / name)
-            self.checks(kit, step, solved=True)
-
-    def checks(self, kit, step, solved):
-        done = subprocess.run(["make", "BACKEND=cpu", "check"], cwd=kit, capture_output=True, text=True)
-        text = done.stdout + done.stderr
-        self.assertNotIn("warning", text)
-        if solved:
-            self.assertEqual(done.returncode, 0, text)
-            self.assertIn("All is right, safe and within its targets", text)
-            return
-        self.assertNotEqual(done.returncode, 0)
-        first = step.exercises[0]
-        self.assertIn(f"Next: write {first.name}: {step.directory}/{first.files[0]}:", text)
-        # A kernel that says it is written, but does nothing, is told what is wrong with it.
-        for name in first.files:
-            path = kit / step.directory / name
-            path.write_text(path.read_text().replace(TODO, "DONE (exercise"))
-        done = subprocess.run(
-            ["make", "BACKEND=cpu", "-C", step.directory, "check", f"ARGS={first.name}"],
-            cwd=kit, capture_output=True, text=True)  # fmt: skip
-        self.assertRegex(done.stdout, "(?s)WRONG .*expected.*got|UNSAFE")
-        self.assertIn(f"Next: make {first.name} ", done.stdout)
-
-
 @unittest.skipUnless(FULL, "COURSEWORK=full builds a handout's program")
 class Watch(unittest.TestCase):
     def test_a_handout_shows_where_syncwarp_is_missing(self):
@@ -938,10 +979,6 @@ class Watch(unittest.TestCase):
         done = subprocess.run(["make", "BACKEND=cpu", *words], cwd=place, capture_output=True, text=True)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout
-
-
-for its_directory in STEPS:
-    setattr(EveryStep, f"test_{its_directory.name}", lambda self, d=its_directory: self.check_step(d))
 
 
 if __name__ == "__main__":

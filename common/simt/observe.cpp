@@ -165,7 +165,7 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   if (address - instruction.begin >= instruction.room) {
     // A local array: of each lane, another, which is not worth a look at what else it may be.
     const auto stack = reinterpret_cast<std::uintptr_t>(lane.fiber->stack);
-    if (address - stack <= kStackBytes - size) return;
+    if (access != Access::kAtomic && address - stack <= kStackBytes - size) return;
     classify(lane, instruction, address);
   }
   const Tally* const tally = instruction.tally;
@@ -401,7 +401,12 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
     return true;
   };
   instruction.tally = nullptr;
-  if (is_in(reinterpret_cast<std::uintptr_t>(lane.fiber->stack), kStackBytes)) return;
+  if (is_in(reinterpret_cast<std::uintptr_t>(lane.fiber->stack), kStackBytes)) {
+    if (instruction.access != Access::kAtomic) return;
+    lane.block->fail(lane,
+                     "updates a local variable by an atomic: they are for global and shared memory",
+                     instruction.pc, Outcome::kIllegalAddress);
+  }
   for (Tally* tally = instruction.tallies; tally; tally = tally->next) {
     if (is_in(tally->begin, tally->end - tally->begin)) {
       instruction.tally = tally;

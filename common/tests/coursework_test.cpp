@@ -102,59 +102,42 @@ TEST_CASE("a wrong product is drawn", "[coursework]") {
         std::string::npos);
 }
 
-TEST_CASE("an answer of the runner comes back as it was sent", "[coursework]") {
-  Reply sent;
-  sent.answer = Answer::kDone;
-  sent.y = std::string(24, 'y');
-  sent.counts = {{"values", "global", "load", "k.cuh", 17, 1, 2, 3, 4, 5, 6}};
-  const Reply got = read_reply(write_reply(sent), 24);
-  CHECK(got.y == sent.y);
+TEST_CASE("an answer of the runner is read, and one that is none is refused", "[coursework]") {
+  const Json line{{"array", "values"},  {"space", "global"}, {"access", "load"}, {"file", "k.cuh"},
+                  {"line", 17},         {"requests", 1},     {"lanes", 2},       {"sectors", 3},
+                  {"ideal_sectors", 4}, {"addresses", 5},    {"bank_passes", 6}};
+  Json sent{{"answer", "done"}, {"counts", {line}}, {"steps", 7}, {"time", "3 us\x1b"}};
+  const Reply got = read_reply(sent.dump());
   REQUIRE(got.counts.size() == 1);
-  CHECK(got.counts[0].array == "values");
-  CHECK(got.counts[0].bank_passes == 6);
-  CHECK(got.counts[0].file == "k.cuh");
-  CHECK(got.counts[0].line == 17);
-  CHECK(write_reply(sent).size() <= most_reply_bytes(24));
-}
+  CHECK(got.counts[0] == line);
+  CHECK(got.steps == 7);
+  CHECK(got.time == "3 us?");
+  CHECK(read_reply(R"({"answer": "failed", "text": "why"})").text == "why");
 
-TEST_CASE("an answer that is none is refused, wherever it ends", "[coursework]") {
-  Reply reply;
-  reply.answer = Answer::kDone;
-  reply.y = std::string(8, 'y');
-  reply.counts = {{"values", "global", "load", "", 0, 1, 2, 3, 4, 5, 6}};
-  const std::string good = write_reply(reply);
+  const std::string good = sent.dump();
   for (std::size_t size = 0; size < good.size(); ++size) {
-    CHECK_THROWS_AS(read_reply(good.substr(0, size), 8), ProtocolError);
+    CHECK_THROWS_AS(read_reply(good.substr(0, size)), ProtocolError);
   }
-  CHECK_THROWS_AS(read_reply(good + "x", 8), ProtocolError);
-  CHECK_THROWS_AS(read_reply(good, 16), ProtocolError);
-  CHECK_THROWS_AS(read_reply(std::string(1, '\x07'), 8), ProtocolError);
-  // Any byte may be another: an answer or an error, and nothing else.
-  for (std::size_t at = 0; at < good.size(); ++at) {
-    for (const int byte : {0x00, 0x7f, 0xff}) {
-      std::string other = good;
-      other[at] = static_cast<char>(byte);
-      bool taken_or_refused = false;
-      try {
-        taken_or_refused = read_reply(other, 8).counts.size() <= 1;
-      } catch (const ProtocolError&) {
-        taken_or_refused = true;
-      }
-      CHECK(taken_or_refused);
+  for (const char* bad :
+       {"[]", "1", R"({"answer": "fine"})", R"({"answer": 1})", R"({"answer": "failed"})",
+        R"({"answer": "done", "counts": 1})", R"({"answer": "done", "counts": []})"}) {
+    CHECK_THROWS_AS(read_reply(bad), ProtocolError);
+  }
+  for (const auto& [name, value] : line.items()) {
+    for (const Json& other : {Json(-1), Json(1e300), Json(std::uint64_t{1} << 60), Json::array()}) {
+      sent["counts"][0] = line;
+      sent["counts"][0][name] = other;
+      CHECK_THROWS_AS(read_reply(sent.dump()), ProtocolError);
     }
   }
-  reply.counts[0].space = "nowhere";
-  CHECK_THROWS_AS(read_reply(write_reply(reply), 8), ProtocolError);
-  reply.counts[0].space = "global";
-  reply.counts[0].lanes = ~std::uint64_t{0};
-  CHECK_THROWS_AS(read_reply(write_reply(reply), 8), ProtocolError);
+  sent["counts"] = Json::array();
+  for (std::size_t i = 0; i <= kMostCounts; ++i) sent["counts"].push_back(line);
+  CHECK_THROWS_AS(read_reply(sent.dump()), ProtocolError);
+  CHECK_THROWS_AS(read_reply(std::string(kMostAnswer, '[')), ProtocolError);
 }
 
 TEST_CASE("text from the runner is printable and short", "[coursework]") {
-  Reply reply;
-  reply.answer = Answer::kFailed;
-  reply.text = "a\x1b[2Jb\xff\n" + std::string(5000, 'c');
-  const Reply got = read_reply(write_reply(reply), 0);
-  CHECK(got.text.size() == kMostText);
-  CHECK(got.text.substr(0, 9) == "a?[2Jb?\nc");
+  const std::string text = printable("a\x1b[2Jb\xff\n" + std::string(5000, 'c'));
+  CHECK(text.size() == kMostText);
+  CHECK(text.substr(0, 9) == "a?[2Jb?\nc");
 }

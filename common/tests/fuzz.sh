@@ -110,16 +110,12 @@ awk '/^      \{"[a-z0-9_]+",$/ { gsub(/[^a-z0-9_]/, ""); name = $0; getline
   for word in ':' ',' '=' 'x' ',seed=' ',boundary=' ',dof=' '0.' '2147483647' '9223372036854775807' '=-1' \
     drop wrap clamp constant; do printf '"%s"\n' "$word"; done; } > $out/specification.dict
 
-# Replies: refused with a reason; y of 8 bytes; the same with the counters of a line.
-name() { printf '%s' "\\$(printf %o ${#1})\\0\\0\\0$1"; }
-counter="$(name values)$(name global)$(name load)$(name k.cuh)\21\0\0\0"
-for number in 1 2 3 4 5 6; do counter="$counter\\$number\0\0\0\0\0\0\0"; done
-printf '\0\2\6\0\0\0no fit' >$out/seeds-reply/refused
-printf '\10\1\10\0\0\00012345678\0\0\0\0\7\0\0\0\0\0\0\0' >$out/seeds-reply/product
-# shellcheck disable=SC2059  # it holds bytes
-printf "\10\1\10\0\0\00012345678\1\0\0\0$counter\7\0\0\0\0\0\0\0" >$out/seeds-reply/counters
-for word in global shared none load store atomic texture barrier 'warp operation'; do
-  printf '"\\x%02x\\x00\\x00\\x00%s"\n' ${#word} "$word"
+# Replies: refused with a reason; the counters of a line.
+echo '{"answer":"refused","text":"no fit"}' >$out/seeds-reply/refused
+echo '{"answer":"done","steps":7,"time":"3 us","counts":[{"array":"values","space":"global","access":"load","file":"k.cuh",'\
+'"line":17,"requests":1,"lanes":2,"sectors":3,"ideal_sectors":4,"addresses":5,"bank_passes":6}]}' >$out/seeds-reply/counters
+for word in answer done refused failed text steps time counts global shared none load store atomic texture barrier 'warp operation'; do
+  printf '"%s"\n' "$word"
 done >$out/reply.dict
 
 seconds=$(((seconds + 1) / $(echo "$targets" | wc -w)))

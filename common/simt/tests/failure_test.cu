@@ -189,6 +189,13 @@ __global__ void shared_pointer_kernel(int* out) {
   __syncthreads();
 }
 
+LINE(kLocalAtomicLine, 3);
+__global__ void local_atomic_kernel(int* out) {
+  int mine = 0;
+  atomicAdd(&mine, 1);
+  out[0] = mine;
+}
+
 TEST_CASE("a thread's own variables are its own", "[simt]") {
   if (lacks_instrumentation()) return;
   Buffer<int> out("out", 2);
@@ -197,6 +204,8 @@ TEST_CASE("a thread's own variables are its own", "[simt]") {
   Buffer<float*> cell("cell", 1);
   check_report(failure_of(stray_pointer_kernel, {1, 2}, cell.data()),
                {"thread (1,0,0): writes 4 bytes at an address that is another thread's own"});
+  check_report(failure_of(local_atomic_kernel, {1, 2}, out.data()),
+               {place(kLocalAtomicLine), "thread (0,0,0): updates a local variable by an atomic"});
 }
 
 // --- Alignment, and other faults of the processor

@@ -194,6 +194,15 @@ TEST_CASE("streams and events", "[simt]") {
   CHECK(cudaMemcpyAsync(to.data(), buffer.data(), 16, cudaMemcpyDeviceToDevice, stream) ==
         cudaSuccess);
   CHECK(cudaMemsetAsync(to.data(), 0, 16, stream) == cudaSuccess);
+  const Buffer<int> two("two", std::vector<int>{1, 2});
+  CHECK(cudaMemcpy2DAsync(to.data(), 8, two.data(), 4, 4, 2, cudaMemcpyDeviceToDevice, stream) ==
+        cudaSuccess);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+  CHECK(to.download() == std::vector<int>{1, 0, 2, 0});
+  CHECK_ERROR(cudaErrorInvalidValue, cudaMemcpy2DAsync(to.data(), 2, two.data(), 4, 4, 2,
+                                                       cudaMemcpyDeviceToDevice, stream));
+  CHECK_ERROR(cudaErrorInvalidValue, cudaMemcpy2DAsync(to.data(), 8, two.data(), 8, 4, 2,
+                                                       cudaMemcpyDeviceToDevice, stream));
 
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
   CHECK(cudaEventDestroy(stop) == cudaSuccess);
