@@ -42,7 +42,7 @@ function candidatesOf(rows, state) {
 
 // How far a matrix is from the one that is asked for: differences of logarithms, and 1 for another kind. The weights, and how
 // many neighbours, are those of a few dozen tried that did best in leaveOneOut() on an H200.
-const WEIGHTS = {nnz: 10, mean: 6, skew: 2, diagonals: 0.5}, NEIGHBOURS = 4, OF_A_FILE = 2;
+const WEIGHTS = {nnz: 10, mean: 6, skew: 2, diagonals: 0.5}, NEIGHBOURS = 8, OF_A_FILE = 2;
 function distance(asked, known) {
   let sum = 0;
   for (const [name, weight] of Object.entries(WEIGHTS)) {
@@ -91,7 +91,7 @@ function knownMatrices(rows, matrices, state) {
 // The nearest of the known matrices. Real files weigh more than generated ones.
 function nearestOf(asked, known) {
   return known.map(each => ({...each, distance: distance(asked, each)})).sort((a, b) => a.distance - b.distance).slice(0, NEIGHBOURS)
-    .map(each => ({...each, weight: (each.source === "file" ? OF_A_FILE : 1) / (0.05 + each.distance)}));
+    .map(each => ({...each, weight: (each.source === "file" ? OF_A_FILE : 1) / (0.1 + each.distance) ** 2}));
 }
 
 // What each kernel would cost, the least expected regret first. The regret on a matrix is how much longer a kernel takes for so
