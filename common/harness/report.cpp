@@ -341,91 +341,72 @@ std::optional<double> share_of_copy(const Record& record, const MatrixReport& re
   return record.compulsory_bytes / record.warm->median / 1e6 / report.copy_gb_per_s;
 }
 
-// Moved per needed byte, before caches.
-std::string moved_of_needed(const Record& record) {
-  return ratio(static_cast<double>(sum_traffic(record).all.sectors) * 32, record.compulsory_bytes);
-}
-
-// Blocks of as many lines, one beside the other.
-void print_beside(std::ostream& out, const std::vector<std::vector<std::string>>& blocks) {
-  for (std::size_t i = 0; i < blocks[0].size(); ++i) {
-    std::string line;
-    std::size_t end = 0;  // of the blocks so far
-    for (const std::vector<std::string>& block : blocks) {
-      line.resize(end, ' ');
-      line += (end ? "  " : "") + block[i];
-      std::size_t width = 0;
-      for (const std::string& text : block) width = std::max(width, text.size());
-      end += width + (end ? 2 : 0);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    out << line << '\n';
-  }
-}
-
-// A line per kernel. Beside another matrix there is no room for intervals and bars.
-Table ladder_of(const MatrixReport& report, bool gpu, bool alone) {
-  std::vector<std::string> header{"us", "of copy"};
-  if (!gpu) header = {"est. us", "limit", alone ? "moved/needed" : "moved"};
-  if (alone) header.emplace_back();
-  Table table(header);
-  double longest = gpu ? 1 : 1e-9;  // bar
-  for (const Record& record : report.records) {
-    longest = std::max(longest, share_of_copy(record, report).value_or(0));
-    for (const Estimate& e : record.estimates) longest = std::max(longest, e.us);
-  }
-  for (const Record& record : report.records) {
-    const auto add = [&](std::vector<std::string> row, double length) {
-      if (alone) row.push_back(bar(length, longest, gpu ? 14 : 8));
-      table.add(std::move(row));
-    };
-    const std::string state = !record.verified ? status(record) : record.warm ? "on the CPU" : "";
-    if (gpu) {
-      const std::optional<double> share = share_of_copy(record, report);
-      add({record.verified && record.warm ? number(1e3 * record.warm->median) : "",
-           share ? percent(*share, 1) : state},
-          share.value_or(0));
-    } else if (!record.verified || record.estimates.empty()) {
-      add({"", state, ""}, 0);
-    } else {
-      for (const Estimate& e : record.estimates) {
-        const std::string us = to_text(e);
-        add({alone ? us : us.substr(0, us.find(' ')), e.limit, moved_of_needed(record)}, e.us);
-      }
+// What stands beside a kernel for one matrix: a line, or one per GPU whose times are estimated. The
+// bar is of `longest`; where several matrices are side by side, 0, there is no room for it.
+std::vector<std::vector<std::string>> rungs(const Record& record, const MatrixReport& report,
+                                            bool gpu, double longest) {
+  std::vector<std::vector<std::string>> lines;
+  const auto add = [&](std::vector<std::string> line, double length) {
+    if (longest > 0) line.push_back(bar(length, longest, gpu ? 14 : 8));
+    lines.push_back(std::move(line));
+  };
+  const std::string state = !record.verified ? status(record) : record.warm ? "on the CPU" : "";
+  if (gpu) {
+    const std::optional<double> share = share_of_copy(record, report);
+    add({record.verified && record.warm ? number(1e3 * record.warm->median) : "",
+         share ? percent(*share, 1) : state},
+        share.value_or(0));
+  } else if (!record.verified || record.estimates.empty()) {
+    add({"", state, ""}, 0);
+  } else {
+    const std::string moved =
+        ratio(static_cast<double>(sum_traffic(record).all.sectors) * 32, record.compulsory_bytes);
+    for (const Estimate& e : record.estimates) {
+      const std::string us = to_text(e);  // with an interval
+      add({longest > 0 ? us : us.substr(0, us.find(' ')), e.limit, moved}, e.us);
     }
   }
-  return table;
+  return lines;
 }
 
-// The kernels, and beside them what was found on each matrix. With all GPUs, a line for each.
 void print_ladders(std::ostream& out, const std::vector<MatrixReport>& reports, bool gpu) {
   const bool alone = reports.size() == 1;
   const bool all = reports[0].options.gpu == "all";
-  Table kernels({"step", "kernel", all ? "GPU" : "idea"});
-  for (const Record& record : reports[0].records) {
-    std::vector<std::string> texts{all ? "" : record.kernel.idea};
-    if (all && record.verified && !record.estimates.empty()) texts.clear();
-    for (const Estimate& e : record.estimates) {
-      if (all && record.verified) texts.push_back(e.gpu);
-    }
-    for (const std::string& text : texts) {
-      kernels.add({step_name(record.kernel), record.kernel.name, text});
+  double longest = 0;
+  if (alone) {
+    longest = gpu ? 1 : 1e-9;
+    for (const Record& record : reports[0].records) {
+      longest = std::max(longest, share_of_copy(record, reports[0]).value_or(0));
+      for (const Estimate& e : record.estimates) longest = std::max(longest, e.us);
     }
   }
-  std::vector<std::vector<std::string>> blocks;
-  const auto add_block = [&](const std::string& title, const Table& table,
-                             std::size_t left_columns) {
-    std::stringstream text;
-    if (!alone) text << title << '\n';
-    table.print(text, left_columns);
-    blocks.emplace_back();
-    for (std::string line; std::getline(text, line);) blocks.back().push_back(line);
-  };
-  add_block("", kernels, 3);
+  std::vector<std::string> header{"step", "kernel", all ? "GPU" : "idea"};
+  std::vector<std::string> titles(header.size());
   for (const MatrixReport& report : reports) {
-    add_block(short_name(report), ladder_of(report, gpu, alone), 0);
+    titles.resize(header.size());
+    titles.push_back(alone ? "" : short_name(report));
+    const std::string moved = alone ? "moved/needed" : "moved";
+    for (const std::string& name : gpu ? std::vector<std::string>{"us", "of copy"}
+                                       : std::vector<std::string>{"est. us", "limit", moved}) {
+      header.push_back(name);
+    }
   }
-  print_beside(out, blocks);
+  if (alone) header.emplace_back();
+  Table table(header);
+  for (std::size_t k = 0; k < reports[0].records.size(); ++k) {
+    const Record& first = reports[0].records[k];
+    const std::size_t lines = rungs(first, reports[0], gpu, longest).size();
+    for (std::size_t i = 0; i < lines; ++i) {
+      std::vector<std::string> row{step_name(first.kernel), first.kernel.name, first.kernel.idea};
+      if (all) row[2] = i < first.estimates.size() ? first.estimates[i].gpu : "";
+      for (const MatrixReport& report : reports) {
+        const std::vector<std::string> cells = rungs(report.records[k], report, gpu, longest)[i];
+        row.insert(row.end(), cells.begin(), cells.end());
+      }
+      table.add(std::move(row));
+    }
+  }
+  table.print(out, 3, titles);
   if (gpu) {
     out << fmt::format(
         "us: median of warm products. of copy: bytes needed (A and x read once, y written once)\n"

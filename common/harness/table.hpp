@@ -27,11 +27,20 @@ class Table {
   explicit Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
 
-  void print(std::ostream& out, std::size_t left_columns) const {
+  // `titles`, if any, stand above the header: each begins where its column does.
+  void print(std::ostream& out, std::size_t left_columns,
+             const std::vector<std::string>& titles = {}) const {
     std::vector<std::size_t> widths(rows_[0].size(), 0);
     for (const auto& row : rows_) {
       for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
     }
+    std::string above;
+    for (std::size_t c = 0, begin = 0; c < titles.size(); begin += widths[c++] + 2) {
+      if (titles[c].empty()) continue;
+      above.resize(begin, ' ');
+      above += titles[c];
+    }
+    if (!above.empty()) out << above << '\n';
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       std::string line;
       for (std::size_t c = 0; c < rows_[r].size(); ++c) {
