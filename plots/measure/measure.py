@@ -568,38 +568,7 @@ class Sanitizer:
         return job
 
 
-class Cost:
-    """CPU seconds of counting, kernel by kernel, over those of a build without (--uncounted)."""
-
-    def __call__(self, job, runner):
-        if runner.arguments.uncounted is None:
-            return "FAILED: --uncounted says which program does not count; `make counting-cost` builds it"
-        worst, slowest = 0, ""
-        for kernel in job.kernels:
-            one = Job(job.group, job.keys, job.matrix, job.precision, [kernel])
-            seconds = [cpu_seconds([*one.command(spmv, 1), "--workers", "1"])
-                       for spmv in (runner.machine.spmv, runner.arguments.uncounted)]
-            ratio = seconds[0] / seconds[1]
-            print(f"{kernel:<28} {seconds[0]:>7.2f} s {seconds[1]:>7.2f} s {ratio:>7.1f}", flush=True)
-            worst, slowest = max((worst, slowest), (ratio, kernel))
-        verdict = "" if worst <= job.keys["limit"] else "FAILED: "
-        return f"{verdict}at most {worst:.1f} times ({slowest}); allowed are {job.keys['limit']}"
-
-    def still_to_do(self, job, store):
-        return job
-
-
-def cpu_seconds(command):
-    # Loading is not what is compared: one thread does that, too.
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise RecordError(f"{' '.join(command)}: exit status {process.returncode}")
-    return usage.ru_utime + usage.ru_stime
-
-
-TOOLS = {"info": Info(), "counters": Counters(), "sanitizer": Sanitizer(), "cost": Cost()}
+TOOLS = {"info": Info(), "counters": Counters(), "sanitizer": Sanitizer()}
 
 
 # --- Progress -------------------------------------------------------------------------------------
@@ -722,7 +691,6 @@ def arguments_of(argv):
     parser.add_argument("--fresh", action="store_true", help="measure again what has records")
     parser.add_argument("--stale", action="store_true", help="also what was measured with other machine code than today's")
     parser.add_argument("--since", default="", metavar="ID", help="only records of this run or later count as done")
-    parser.add_argument("--uncounted", help="for counting_cost: the program built with COUNT=0")
     parser.add_argument("--list", action="store_true", help="say what would be measured, and end")
     parser.add_argument("--sets", dest="list_sets", action="store_true", help="list the sets, and end")
     return parser.parse_args(argv)

@@ -413,7 +413,7 @@ class Declared(unittest.TestCase):
 
     def test_every_set_can_be_planned(self):
         known = {"about", "sets", "backend", "matrices", "largest", "kernels", "on_host", "precisions", "options", "program",
-                 "gpus", "partition", "exchange", "drive", "records", "alone", "processes", "tool", "tools", "pictures", "counted", "limit"}
+                 "gpus", "partition", "exchange", "drive", "records", "alone", "processes", "tool", "tools", "pictures", "counted"}
         for name, keys in measure.declared()["set"].items():
             with self.subTest(name):
                 self.assertLessEqual(set(keys), known)

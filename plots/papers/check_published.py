@@ -56,20 +56,25 @@ def compare(table, row, column, printed, computed, how):
         found.append((table, row, column, printed, f"{middle:.4g}", how))
 
 
+def same_column(name, column, computed, how):
+    """Compares a column of a table with what computed(row) gives."""
+    for row in published(name):
+        compare(name, row["matrix"], column, row[column], computed(row), how)
+
+
+def per_row(row):
+    return exactly(int(row["nonzeros"]) / int(row["rows"]))
+
+
 def he_gao():
-    table2 = published("he_gao_2016_table2")
-    sizes = {row["matrix"]: row for row in table2}
-    for row in table2:
-        compare("he_gao_2016_table2", row["matrix"], "nonzeros_a_row", row["nonzeros_a_row"],
-                exactly(int(row["nonzeros"]) / int(row["rows"])), "nonzeros / rows")
+    same_column("he_gao_2016_table2", "nonzeros_a_row", per_row, "nonzeros / rows")
+    sizes = {row["matrix"]: (row["rows"], row["nonzeros"]) for row in published("he_gao_2016_table2")}
     said = published("he_gao_2016_text")
-    figures = {3: ("7", 2), 4: ("8", 4), 5: ("9", 2), 6: ("10", 4)}
-    for number, (figure, gpus) in figures.items():
+    for number, figure, gpus in ((3, "7", 2), (4, "8", 4), (5, "9", 2), (6, "10", 4)):
         name = f"he_gao_2016_table{number}"
         table = published(name)
         for row in table:
-            if "rows" in row and (row["rows"], row["nonzeros"]) != (
-                    sizes[row["matrix"]]["rows"], sizes[row["matrix"]]["nonzeros"]):
+            if "rows" in row and (row["rows"], row["nonzeros"]) != sizes[row["matrix"]]:
                 found.append((name, row["matrix"], "rows", row["rows"], "", "not those of table 2"))
             for way in ("I", "II"):
                 computed = Interval.of(row["one_gpu"]).over(Interval.of(row[f"time_{way}"]))
@@ -77,11 +82,10 @@ def he_gao():
                         computed.times(100 / gpus), f"100 * one_gpu / ({gpus} * time)")
         for way in ("I", "II"):
             column = [float(row[f"efficiency_{way}"]) for row in table]
-            for what, of in (("max", max), ("mean", mean), ("min", min)):
-                words = said.where(figure=figure, what=f"{what}_efficiency_{way}")[0]
-                compare("he_gao_2016_text", f"section {words['section']}, {gpus} GPUs",
-                        f"{what}_efficiency_{way}", words["value"], exactly(of(column)),
-                        f"{what} of the column of table {number}")
+            for of in (max, mean, min):
+                words = said.where(figure=figure, what=f"{of.__name__}_efficiency_{way}")[0]
+                compare("he_gao_2016_text", f"section {words['section']}, {gpus} GPUs", words["what"], words["value"],
+                        exactly(of(column)), f"{of.__name__} of the column of table {number}")
     # A share of the peak of 144 GB/s (Godwin, table 1; Bylina, table 1). "Exceeds" by what is not said.
     for row in said.where(what="share_of_peak"):
         value = said.value(what="max_bandwidth", precision=row["precision"])
@@ -93,21 +97,16 @@ PRODUCTS = 1000  # how many the times of tables 4 and 6 must be of
 
 
 def bylina():
-    sizes = {}
+    sizes = {row["matrix"]: int(row["nonzeros"]) for number in (2, 3) for row in published(f"bylina_2011_table{number}")}
     for number in (2, 3):
-        name = f"bylina_2011_table{number}"
-        for row in published(name):
-            sizes[row["matrix"]] = int(row["nonzeros"])
-            compare(name, row["matrix"], "density", row["density"],
-                    exactly(int(row["nonzeros"]) / int(row["rows"])), "nonzeros / rows")
+        same_column(f"bylina_2011_table{number}", "density", per_row, "nonzeros / rows")
     for times, speedups in ((4, 5), (6, 7)):
         given = {row["matrix"]: row for row in published(f"bylina_2011_table{times}")}
         for row in published(f"bylina_2011_table{speedups}"):
             for kernel in ("coo", "csr", "ell", "hyb"):
                 matrix = given[row["matrix"]]
                 compare(f"bylina_2011_table{speedups}", row["matrix"], kernel, row[kernel],
-                        Interval.of(matrix["cpu"]).over(Interval.of(matrix[kernel])),
-                        f"times of table {times}")
+                        Interval.of(matrix["cpu"]).over(Interval.of(matrix[kernel])), f"times of table {times}")
     said = published("bylina_2011_text")
     rates = {
         (row["matrix"], kernel): 2e-9 * PRODUCTS * sizes[row["matrix"]] / float(row[kernel])
@@ -145,22 +144,16 @@ def bylina():
 
 
 def lightspmv():
-    for row in published("lightspmv_poster_matrices"):
-        compare("lightspmv_poster_matrices", row["matrix"], "mean", row["mean"],
-                exactly(int(row["nonzeros"]) / int(row["rows"])), "nonzeros / rows")
-    table = published("lightspmv_poster_table")
-    said = published("lightspmv_poster_text")
+    same_column("lightspmv_poster_matrices", "mean", per_row, "nonzeros / rows")
+    table, said = published("lightspmv_poster_table"), published("lightspmv_poster_text")
     for precision in ("f32", "f64"):
-        for row in table:
-            compare("lightspmv_poster_table", row["matrix"], f"speedup_{precision}",
-                    row[f"speedup_{precision}"],
-                    Interval.of(row[f"warp_{precision}"]).over(
-                        Interval.of(row[f"vector_{precision}"])), "warp / vector")
+        same_column("lightspmv_poster_table", f"speedup_{precision}", lambda row: Interval.of(row[f"warp_{precision}"]).over(
+            Interval.of(row[f"vector_{precision}"])), "warp / vector")
         for kernel in ("warp", "vector"):
             column = [float(row[f"{kernel}_{precision}"]) for row in table]
-            for what, of in (("max", max), ("mean", mean)):
-                words = said.where(rival=kernel, what=what, precision=precision)[0]
-                compare("lightspmv_poster_text", kernel, f"{what} {precision}", words["value"],
+            for of in (max, mean):
+                words = said.where(rival=kernel, what=of.__name__, precision=precision)[0]
+                compare("lightspmv_poster_text", kernel, f"{of.__name__} {precision}", words["value"],
                         exactly(of(column)), "the column of the table")
 
 
