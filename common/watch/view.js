@@ -221,10 +221,10 @@ class Pane {
     this.layout = {lefts, wide, tall, warps};
     const place = (moment, column) => [lefts[moment.launch] + column * wide, rows.get(moment.warp) * tall];
     if (!this.still || this.still.width !== this.grid.width || state.redraw) {
+      const colours = Object.fromEntries(Object.keys(PURPOSES).map(name => [name, css(`--${name}`)]));
       run.moments.forEach((one, at) => {
         if (run.column[at] < 0) return;
-        const what = run.purpose(one);
-        context.fillStyle = css(`--${what}`);
+        context.fillStyle = colours[run.purpose(one)];
         context.globalAlpha = .25 + .75 * lanesOf(one.mask).length / LANES;
         context.fillRect(...place(one, run.column[at]), Math.max(.7, wide - (wide > 3 ? .7 : 0)), Math.max(.7, tall - (tall > 3 ? 1 : 0)));
       });
