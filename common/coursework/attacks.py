@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""Hostile submissions for step 03: attacks.py DIRECTORY
+"""Hostile submissions for step 03.
 
 Each is a directory, an archive or something that is neither, as a student could hand it in. None may get a point
 that it does not deserve without a flag, harm another submission, or end the grading.
@@ -8,7 +7,6 @@ that it does not deserve without a flag, harm another submission, or end the gra
 import io
 import os
 import struct
-import sys
 import tarfile
 import zipfile
 import zlib
@@ -232,21 +230,3 @@ def write_attack(name, place, student=None):
     path = Path(place) / (student or name)
     path.mkdir()
     (path / KERNEL).write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
-
-
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    place = Path(sys.argv[1])
-    place.mkdir(parents=True)
-    for name in KERNELS:
-        write_attack(name, place)
-    for write, _ in OTHERS.values():
-        write(place)
-    for name in NAMES:
-        with_right_kernel(place, name)
-    print(f"{len(KERNELS) + len(OTHERS) + len(NAMES)} submissions in {place}")
-
-
-if __name__ == "__main__":
-    main()

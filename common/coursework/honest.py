@@ -1,12 +1,10 @@
-#!/usr/bin/env python3
-"""Right submissions in many styles: honest.py DIRECTORY
+"""Right submissions in many styles.
 
 What students write and none of which may cost a point or raise a flag. Each construct is a few lines for the right
 kernels of a step; all that can stand together do, so that judging them takes seconds.
 """
 
 import re
-import sys
 from pathlib import Path
 
 from exercises import ROOT, without_marks
@@ -211,14 +209,3 @@ def write(directory):
         place.mkdir(parents=True)
         for file, text in files.items():
             (place / file).write_text(text, encoding="utf-8")
-
-
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    write(sys.argv[1])
-    print(f"{variants()} constructs in {len(submissions())} submissions in {sys.argv[1]}")
-
-
-if __name__ == "__main__":
-    main()

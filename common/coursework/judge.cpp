@@ -160,8 +160,7 @@ struct Options {
 // The kernels of one runner.
 class Judge {
  public:
-  explicit Judge(const Options& options)
-      : options_(options), runner_(options.runner, options.seconds) {}
+  explicit Judge(const Options& options) : runner_(options.runner, options.seconds) {}
 
   void check(const std::string& kernel, const std::vector<test::NamedMatrix>& matrices) {
     say({{"kernel", kernel}, {"matrices", matrices.size()}});
@@ -418,7 +417,6 @@ class Judge {
                        small.nnz() == 1 ? "" : "s", c.describe(), outcome.drawing);
   }
 
-  const Options& options_;
   RunnerProcess runner_;
   std::string trying_;
   bool drawn_ = false, wants_drawing_ = false;
