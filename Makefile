@@ -4,9 +4,7 @@ ifneq ($(KERNEL),)
   $(call refuse,KERNEL=$(KERNEL): name the step of which it is a version: make -C 03_csr_vector run KERNEL=$(KERNEL))
 endif
 
-include 10_multigpu/mpi/mpi.mk
-include 10_multigpu/mutants.mk
-include 10_multigpu/minimal.mk
+include 10_multigpu/programs.mk
 
 PRECISION ?= f64
 SPMV := $(OUT)/spmv
