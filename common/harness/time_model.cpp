@@ -79,6 +79,15 @@ const TimeParameters* find_parameters(std::string_view gpu) {
   return found == std::end(kTimeParameters) ? nullptr : found;
 }
 
+// As the hardware allocates them: in groups of 8 per thread.
+double registers_per_warp(std::string_view function) {
+  double per_thread = kFewRegisters;
+  for (const Registers& r : kRegisters) {
+    if (function.substr(0, function.find('<')).ends_with(r.function)) per_thread = r.per_thread;
+  }
+  return std::ceil(per_thread / 8) * 8 * 32;
+}
+
 std::string refusal_of(const std::string& kernel, const std::vector<Work>& work,
                        const simt::Gpu& gpu) {
   if (!find_parameters(gpu.name)) {
@@ -128,13 +137,15 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
   for (const Work& w : work) {
     const double n = w.launches, sms = gpu.multiprocessors;
     const double warps_per_block = w.warps / w.blocks, blocks = w.blocks / n;
-    double resident = std::min<double>(gpu.blocks, std::floor(gpu.threads / 32 / warps_per_block));
+    const double warps_by_registers = std::floor(kAllRegisters / registers_per_warp(w.function));
+    double resident = std::min<double>(
+        gpu.blocks, std::floor(std::min(gpu.threads / 32.0, warps_by_registers) / warps_per_block));
     if (w.shared_bytes > 0) {
       resident = std::min(resident, std::floor(static_cast<double>(gpu.shared_bytes) /
                                                (w.shared_bytes + kReservedSharedBytes)));
     }
     resident = std::max(resident, 1.0);
-    const double waves = std::max(1.0, blocks / (resident * sms));
+    const double waves = std::ceil(blocks / (resident * sms));
     const double busy = std::min(sms, blocks) * n;  // multiprocessors, and launches
     const double all_requests = w.requests + w.shared_requests;
     // Of the busiest warp, as multiples of the average one. Draws are loads: it waits for them.
@@ -145,23 +156,22 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
         (w.load_sectors > 0 ? w.l2_loads / w.load_sectors * w.loads : 0) / w.warps +
         w.draws / w.warps;
     const double shared = w.shared_requests / w.warps;
-    const double average = waves * (std::max(1.0, w.draws / w.warps) * p.item + loads * p.load +
-                                    l2_loads * p.l2_load + shared * p.shared_load);
-    const double busiest =
-        uneven * (loads * p.tail_load + l2_loads * p.tail_l2_load + shared * p.tail_shared_load);
-    const std::array<double, 13> terms{
+    const double items = waves * std::max(1.0, w.draws / w.warps);
+    const double one_warp = loads * p.load + l2_loads * p.l2_load + shared * p.shared_load;
+    // Average warps one after the other, and in one wave the busiest.
+    const double in_turn = waves - 1 + std::max(uneven, 1.0);
+    const std::array<double, 11> terms{
         0,
         32 * w.l2_sectors / n * p.l2_byte,
         32 * w.dram_sectors / n * missing * p.dram_byte,
         w.lines / busy * p.line,
-        (all_requests + w.shuffles) / busy * p.instruction,
+        (w.requests + w.shuffles) / busy * p.instruction,
         w.shared_passes / busy * p.shared_pass,
         w.atomics / n * p.atomic,
-        average,
-        waves * w.barriers / w.blocks * p.barrier,
+        items * p.item + in_turn * one_warp,
+        in_turn * w.barriers / w.blocks * p.barrier,
         w.hottest_address / n * p.same_address,
         w.hottest_counter / n * p.same_counter,
-        busiest,
     };
     double power_sum = 0;
     for (const double us : terms) power_sum += std::pow(us, p.exponent);
@@ -169,8 +179,7 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
     sums[0].us += n * p.dependent;
     for (std::size_t i = 1; i < sums.size(); ++i) sums[i].us += n * terms[i];
     sums[6].us += n * (terms[9] + terms[10]);
-    sums[7].us += n * busiest;
-    if (uneven > 2) longest += n * busiest;
+    if (uneven > 2) longest += n * uneven * one_warp;
     most_warps = std::max(most_warps, std::min(resident * warps_per_block,
                                                std::ceil(w.warps / n / std::min(sms, blocks))));
   }

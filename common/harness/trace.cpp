@@ -147,6 +147,8 @@ std::string trace_line(const Record& record, const Matrix<T>& matrix, const RunO
   for (const Record::WrongRow& row : record.wrong_rows) {
     wrong.push_back({{"row", row.row}, {"expected", row.expected}, {"got", row.got}});
   }
+  Json estimates = Json::array();
+  for (const Estimate& estimate : record.estimates) estimates.push_back(to_json(estimate));
   const Json header{{"trace", kTraceVersion},
                     {"kernel",
                      {{"name", k.name},
@@ -168,6 +170,7 @@ std::string trace_line(const Record& record, const Matrix<T>& matrix, const RunO
                     {"seed", options.seed},
                     {"schedule", options.schedule},
                     {"compulsory_bytes", record.compulsory_bytes},
+                    {"estimates", estimates},
                     {"verified", record.verified},
                     {"failure", record.failure},
                     {"wrong_rows", wrong}};

@@ -540,6 +540,7 @@ class Run {
     const at = name => this.sums[name][m + 1];
     const moved = at("sectors") * SECTOR;
     const format = (a, b) => b ? number(a / b) : "-";
+    const estimate = this.trace.estimates.find(e => e.limit);  // of the whole product
     const [unit, size] = this.trace.compulsory_bytes < 1e6 ? ["kB", 1e3] : ["MB", 1e6];
     return {
       [`needed ${unit}`]: number(this.trace.compulsory_bytes / size),
@@ -551,6 +552,7 @@ class Run {
       "lanes": format(at("lanes"), at("requests")),
       "moved / needed": this.trace.compulsory_bytes ? (moved / this.trace.compulsory_bytes).toFixed(2) : "-",
       "requests": String(at("requests")),
+      ...estimate && {"limit": estimate.limit},
       ...this.parts.length && {"link kB": number((at("linkSectors") * SECTOR + at("linkBytes")) / 1e3)},
     };
   }

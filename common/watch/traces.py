@@ -52,8 +52,8 @@ def addresses_of(deltas):
 
 MEMBERS = {
     "trace": int, "kernel": dict, "matrix": dict, "precision": str, "alpha": (int, float), "beta": (int, float),
-    "seed": int, "schedule": str, "compulsory_bytes": (int, float), "verified": bool, "failure": str,
-    "wrong_rows": list, "truncated": bool, "sources": list, "places": list, "arrays": list, "instructions": list,
+    "seed": int, "schedule": str, "compulsory_bytes": (int, float), "estimates": list, "verified": bool,
+    "failure": str, "wrong_rows": list, "truncated": bool, "sources": list, "places": list, "arrays": list, "instructions": list,
     "launches": list, "streams": list, "values": list, "events": list,
 }  # fmt: skip
 SHAPES = {  # of events: the number of elements after the name

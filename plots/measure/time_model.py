@@ -1,9 +1,11 @@
 """The time model of the CPU backend: collects counts, fits the parameters, judges the model by cross-validation.
 
     plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...    (files or generators; in the background)
+    plots/python.sh plots/measure/time_model.py registers build/cuda/spmv           (after a change of a kernel; needs no GPU)
     plots/python.sh plots/measure/time_model.py fit [RECORDS of an H100]
 
-`collect` appends to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `fit` compares
+`collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `registers` writes
+REGISTERS: how many a thread of each CUDA function has, as nvcc noted it in the program. `fit` compares
 that with the warm times in plots/results/NVIDIA_H200, and writes common/harness/time_model_parameters.hpp, the tables
 and the figure of common/harness/TIME_MODEL.md, and EXAMPLES. The equations stand in that page, in quantities() and
 Products here, and in common/harness/time_model.cpp, whose test compares its estimates with EXAMPLES.
@@ -11,8 +13,12 @@ Products here, and in common/harness/time_model.cpp, whose test compares its est
 
 import argparse
 import collections
+import functools
 import gzip
 import json
+import math
+import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -26,6 +32,7 @@ from records import ROOT, read, read_records
 from style import BLUE, GREY, ORANGE, new_figure, save_png
 
 COUNTS = ROOT / "plots/results/cpu_backend/time_model_counts.jsonl.gz"
+REGISTERS = ROOT / "plots/measure/registers.tsv"
 HEADER = ROOT / "common/harness/time_model_parameters.hpp"
 PAGE = ROOT / "common/harness/TIME_MODEL.md"
 EXAMPLES = ROOT / "common/tests/time_model_examples.json"
@@ -55,6 +62,7 @@ GPUS = {
 }
 L2_SHARE = 0.5  # a footprint of so much of the L2 stays there from one product to the next
 RESERVED_SHARED_BYTES = 1024  # per block, by the system
+ALL_REGISTERS, FEW_REGISTERS = 65536, 32  # of a multiprocessor; that a thread has if nothing else is known
 
 # Name, unit, meaning, first guess, and how firmly to hold on to it (in steps of e-fold; 0.2: hardly).
 Parameter = collections.namedtuple("Parameter", "name unit meaning guess weight")
@@ -62,28 +70,38 @@ PARAMETERS = [
     Parameter("launch", "us", "a product of one launch, back to back with others, that does nothing", 1.8, 0.2),
     Parameter("dependent", "us", "each further launch, which waits for the one before", 1.5, 0.2),
     Parameter("l2_byte", "us", "a byte between L1 and L2", 1 / 5.5e6, 0.2),
-    Parameter("dram_byte", "us", "a byte from DRAM", 1 / 4.0e6, 0.2),
+    Parameter("dram_byte", "us", "a byte from DRAM, by the bandwidth of a copy", None, 20),
     Parameter("line", "us", "a 128-byte line that a request touches, on one multiprocessor", 1 / 1.7e3, 1),
-    Parameter("instruction", "us", "a request or shuffle, on one multiprocessor", 0.5 / 1.7e3, 2),
+    Parameter("instruction", "us", "a request to global memory, or a shuffle, on one multiprocessor", 0.5 / 1.7e3, 2),
     Parameter("shared_pass", "us", "a pass over the banks of shared memory, on one multiprocessor", 1 / 1.7e3, 2),
     Parameter("atomic", "us", "an address that an atomic addition updates, all multiprocessors together", 4e-4, 0.2),
     Parameter("same_address", "us", "an atomic addition to one and the same address", 0.0056, 0.2),
     Parameter("same_counter", "us", "a draw from one and the same integer", 0.0007, 0.2),
     Parameter("item", "us", "an item of a warp, per wave: its first loads, each of which needs the one before", 0.3, 0.2),
-    Parameter("load", "us", "a load of a warp, per wave, when the L1 serves it", 0.005, 0.2),
-    Parameter("l2_load", "us", "what is added to it when the L2 does", 0.010, 0.2),
-    Parameter("shared_load", "us", "a request of a warp to shared memory, per wave", 0.002, 0.2),
-    Parameter("tail_load", "us", "a load of the busiest warp, when the L1 serves it", 0.010, 0.2),
-    Parameter("tail_l2_load", "us", "what is added to it when the L2 does", 0.020, 0.2),
-    Parameter("tail_shared_load", "us", "a request of the busiest warp to shared memory", 0.003, 0.2),
-    Parameter("barrier", "us", "a barrier of a block, per wave", 0.03, 1),
+    Parameter("load", "us", "a load of a warp when the L1 serves it", 0.010, 0.2),
+    Parameter("l2_load", "us", "what is added to it when the L2 does", 0.020, 0.2),
+    Parameter("shared_load", "us", "a request of a warp to shared memory", 0.003, 0.2),
+    Parameter("barrier", "us", "a barrier of a block", 0.03, 1),
     Parameter("exponent", "", "how far limits overlap: 1 adds them, infinity takes the largest", 2.0, 0.2),
 ]
 NAMES = [p.name for p in PARAMETERS]
+# What an H100 may have otherwise than an H200, and how firmly to hold on to the H200's value all the same; the rest: 3.
+OWN = {"launch": 0.5, "dependent": 0.5, "l2_byte": 0.5, "dram_byte": 20}
 LIMITS = ["L2 bandwidth", "DRAM bandwidth", "L1 lines", "instructions", "shared memory", "atomics", "latency", "barriers"]
 
 
 # --- The model --------------------------------------------------------------------------------------
+
+
+def base_name(function):
+    """csr_vector_kernel, however its template arguments are written."""
+    return re.search(r"\w+(?=[<(]|$)", function)[0]
+
+
+@functools.lru_cache
+def registers_of(file=REGISTERS):
+    """{CUDA function without template arguments: registers per thread}"""
+    return {name: int(count) for name, count in (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines())}
 
 
 def quantities(work, gpu):
@@ -91,10 +109,11 @@ def quantities(work, gpu):
     w = work
     n, sms = w["launches"], gpu.multiprocessors
     warps_per_block, blocks = w["warps"] / w["blocks"], w["blocks"] / n
-    resident = min(gpu.blocks, gpu.threads // 32 // warps_per_block)
+    registers = -(-registers_of().get(base_name(w["function"]), FEW_REGISTERS) // 8) * 8 * 32  # of a warp
+    resident = min(gpu.blocks, min(gpu.threads // 32, ALL_REGISTERS // registers) // warps_per_block)
     if w["shared_bytes"]:
         resident = min(resident, gpu.shared_bytes // (w["shared_bytes"] + RESERVED_SHARED_BYTES))
-    waves = max(1, blocks / (max(resident, 1) * sms))
+    waves = math.ceil(blocks / (max(resident, 1) * sms))
     busy = min(sms, blocks) * n
     requests = w["requests"] + w["shared_requests"]
     uneven = w["longest_item"] * w["warps"] / max(requests, 1) + (w["draws"] > 0)
@@ -102,12 +121,12 @@ def quantities(work, gpu):
     missed = w["l2_loads"] / w["load_sectors"] if w["load_sectors"] else 0
     l2_loads = (missed * w["loads"] + w["draws"]) / w["warps"]
     shared = w["shared_requests"] / w["warps"]
-    average = [waves * max(1, w["draws"] / w["warps"]), waves * loads, waves * l2_loads, waves * shared]
-    busiest = [uneven * loads, uneven * l2_loads, uneven * shared]
+    items = max(1, w["draws"] / w["warps"])
+    in_turn = waves - 1 + max(uneven, 1)  # average warps one after the other, and in one wave the busiest
     return n, np.array(
-        [32 * w["l2_sectors"] / n, 32 * w["dram_sectors"] / n, w["lines"] / busy, (requests + w["shuffles"]) / busy,
+        [32 * w["l2_sectors"] / n, 32 * w["dram_sectors"] / n, w["lines"] / busy, (w["requests"] + w["shuffles"]) / busy,
          w["shared_passes"] / busy, w["atomics"] / n, w["hottest_address"] / n, w["hottest_counter"] / n,
-         *average, *busiest, waves * w["barriers"] / w["blocks"]]
+         waves * items, in_turn * loads, in_turn * l2_loads, in_turn * shared, in_turn * w["barriers"] / w["blocks"]]
     )  # fmt: skip
 
 
@@ -135,8 +154,8 @@ class Products:
     def terms(self, parameters):
         """By function, in microseconds per launch: one column per limit that overlaps with the others."""
         us = self.table * parameters[2:-1]
-        # L2, DRAM, lines, instructions, passes, atomics, one address, one counter, the average warp, the busiest, barriers
-        return np.column_stack([us[:, :8], us[:, 8:12].sum(axis=1), us[:, 12:15].sum(axis=1), us[:, 15]])
+        # L2, DRAM, lines, instructions, passes, atomics, one address, one counter, warps one after the other, barriers
+        return np.column_stack([us[:, :8], us[:, 8:12].sum(axis=1), us[:, 12]])
 
     def estimate(self, parameters):
         launch, dependent, exponent = parameters[0], parameters[1], parameters[-1]
@@ -148,7 +167,7 @@ class Products:
     def limits(self, parameters):
         """The name of the largest term of each product, as time_model.cpp names it (longest rows count as latency)."""
         t = self.terms(parameters) * self.launches[:, None]
-        t = np.column_stack([t[:, :5], t[:, 5:8].sum(axis=1), t[:, 8] + t[:, 9], t[:, 10]])
+        t = np.column_stack([t[:, :5], t[:, 5:8].sum(axis=1), t[:, 8:]])
         sums = np.zeros((len(self.rows), len(LIMITS) + 1))
         np.add.at(sums[:, 1:], self.index, t)
         sums[:, 0] = parameters[0] - parameters[1]
@@ -174,7 +193,9 @@ def fit(products, prior=None, weights=None, start=None):
         p[-1] -= 1
         return np.log(p)
 
-    prior = encode([p.guess for p in PARAMETERS] if prior is None else prior)
+    prior = np.array([p.guess for p in PARAMETERS] if prior is None else prior, dtype=float)
+    prior[NAMES.index("dram_byte")] = 1e-3 / products.gpu.dram
+    prior = encode(prior)
     weights = np.array([p.weight for p in PARAMETERS]) if weights is None else weights
     residuals = lambda x: np.log(products.estimate(decode(x)) / products.measured)  # noqa: E731
     cost = lambda r, x: (  # noqa: E731
@@ -205,13 +226,13 @@ def fit(products, prior=None, weights=None, start=None):
 # --- Judging it -------------------------------------------------------------------------------------
 
 
-def left_out(products, by):
+def left_out(products, by, prior=None, weights=None):
     """log(estimate / measured), each with parameters fitted without its matrix (by=0) or kernel (by=2)."""
-    start, errors = fit(products), np.zeros(len(products.rows))
+    start, errors = fit(products, prior, weights), np.zeros(len(products.rows))
     keys = np.array([row[by] for row in products.rows])
     for key in np.unique(keys):
         inside = products.where(keys == key)
-        parameters = fit(products.where(keys != key), start=start)
+        parameters = fit(products.where(keys != key), prior, weights, start)
         errors[keys == key] = np.log(inside.estimate(parameters) / inside.measured)
     return errors
 
@@ -241,14 +262,49 @@ def by_kernel(rows, errors):
 # --- Counts and times ---------------------------------------------------------------------------------
 
 
-def collect(spmv, matrices):
-    """Appends to COUNTS, matrix by matrix, what is not there yet."""
+def collect(spmv, matrices, precisions, kernels):
+    """Adds to COUNTS, or replaces there, what `spmv --profile` counts; writes it after each matrix and precision."""
     for matrix in matrices:
-        for precision in ("f64", "f32"):
+        for precision in precisions:
             with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-                command = [spmv, "-m", matrix, "--complex", "real", "-p", precision, "-k", ",".join(KERNELS), "--profile"]
-                subprocess.run([*command, "--json", file.name], check=True, stdout=subprocess.DEVNULL)
+                command = [spmv, "-m", matrix, "--complex", "real", "-p", precision, "-k", ",".join(kernels), "--profile"]
+                if subprocess.run([*command, "--json", file.name], stdout=subprocess.DEVNULL).returncode:
+                    raise SystemExit(f"error: {' '.join(command)} failed; {COUNTS} holds what was counted before")
                 add_counts(Path(file.name).read_text(encoding="utf-8"))
+
+
+def collect_registers(program):
+    """Writes REGISTERS, from the machine code of both precisions in a program for GPUs: the median of what a function's
+    instantiations for double have. NVIDIA does not document the format: section .nv.info, attribute 0x2f."""
+    if not program.is_file():
+        raise SystemExit(f"error: {program}: no such file; `make BACKEND=cuda build` makes build/cuda/spmv")
+    code, found, place = program.read_bytes(), {}, -1
+    while (place := code.find(b"\x7fELF", place + 1)) >= 0:
+        if struct.unpack_from("<H", code, place + 18) != (190,):  # CUDA
+            continue
+        (table,), (size, count, names) = struct.unpack_from("<Q", code, place + 40), struct.unpack_from("<HHH", code, place + 58)
+        headers = [struct.unpack_from("<IIQQQQ", code, place + table + i * size) for i in range(count)]
+        content = lambda h: code[place + h[4]:place + h[4] + h[5]]  # noqa: E731
+        text = lambda strings, at: strings[at:strings.index(b"\0", at)].decode()  # noqa: E731
+        sections = {text(content(headers[names]), h[0]): content(h) for h in headers}
+        info, at = sections.get(".nv.info", b""), 0
+        while at + 4 <= len(info):
+            form, attribute, length = struct.unpack_from("<BBH", info, at)
+            at += 4
+            if (form, attribute) == (4, 0x2F):
+                symbol, registers = struct.unpack_from("<II", info, at)
+                found[text(sections[".strtab"], struct.unpack_from("<I", sections[".symtab"], 24 * symbol)[0])] = registers
+            at += length if form == 4 else 0
+    names = subprocess.run(["c++filt"], input="\n".join(found), capture_output=True, text=True, check=True).stdout.splitlines()
+    counts = collections.defaultdict(list)
+    for name, registers in zip(names, found.values()):
+        function = re.match(r"(?:void )?spmv::(\w+_kernel)\b(?!.*<.*float)", name)
+        if function:
+            counts[function[1]].append(registers)
+    if not counts:
+        raise SystemExit(f"error: {program}: no machine code of ours")
+    lines = (f"{name}\t{sorted(of)[len(of) // 2]}\n" for name, of in sorted(counts.items()) if max(of) > FEW_REGISTERS)
+    write_whole(REGISTERS, "".join(lines))
 
 
 def add_counts(text):
@@ -283,6 +339,11 @@ def rows_with(records, kernels):
         if c["kernel"] in kernels and record and record["nnz"] == c["nnz"] and in_range:
             rows.append((c["matrix"], c["precision"], c["kernel"], c["work"], 1e3 * record["warm_ms"]))
     return rows
+
+
+def with_copy_bandwidth(name, records):
+    """The GPU with the bandwidth of a copy that its records found instead of its data sheet's."""
+    return GPUS[name]._replace(dram=np.median([r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r]))
 
 
 def read_archive(file):
@@ -332,6 +393,15 @@ inline constexpr TimeParameters kTimeParameters[] = {{
 {tables}}};
 inline constexpr double kL2Share = {L2_SHARE};  // a footprint of so much of the L2 stays there
 inline constexpr double kReservedSharedBytes = {RESERVED_SHARED_BYTES};  // of each block, by the system
+inline constexpr double kAllRegisters = {ALL_REGISTERS};  // of a multiprocessor
+inline constexpr double kFewRegisters = {FEW_REGISTERS};  // that a thread has at most if its function is not listed
+
+struct Registers {{
+  const char* function;
+  double per_thread;
+}};
+inline constexpr Registers kRegisters[] = {{
+{"".join(f'    {{"{name}", {count}}},' + chr(10) for name, count in registers_of().items())}}};
 
 // The interval of an estimate, by its limit: from estimate * low to estimate * high.
 struct Interval {{
@@ -422,7 +492,8 @@ def draw(rows, errors):
 
 
 def fit_all(h100_records):
-    h200, records = GPUS["h200"], read_records("NVIDIA_H200")
+    records = read_records("NVIDIA_H200")
+    h200 = with_copy_bandwidth("h200", records)
     products = Products(rows_with(records, CSR_COO), h200)
     parameters = {"h200": fit(products)}
     errors = {"fitted": np.log(products.estimate(parameters["h200"]) / products.measured)}
@@ -457,17 +528,14 @@ def fit_all(h100_records):
 
     measured = {"h200"}
     if h100_records:
-        on_h100 = Products(rows_with(read_archive(h100_records), CSR_COO), GPUS["h100"])
+        archive = read_archive(h100_records)
+        on_h100 = Products(rows_with(archive, CSR_COO), with_copy_bandwidth("h100", archive))
         plain = np.log(on_h100.estimate(parameters["h200"]) / on_h100.measured)
-        firm = np.full(len(NAMES), 3.0)
-        parameters["h100"] = fit(on_h100, parameters["h200"], firm)
-        errors_h100, keys = np.zeros(len(on_h100.rows)), np.array([row[0] for row in on_h100.rows])
-        for matrix in np.unique(keys):
-            inside = on_h100.where(keys == matrix)
-            found = fit(on_h100.where(keys != matrix), parameters["h200"], firm)
-            errors_h100[keys == matrix] = np.log(inside.estimate(found) / inside.measured)
+        start = parameters["h200"], np.array([OWN.get(name, 3) for name in NAMES])
+        parameters["h100"] = fit(on_h100, *start)
         limits_h100 = on_h100.limits(parameters["h100"])
-        for what, e in (("H100, parameters of the H200", plain), ("H100, matrix left out", errors_h100)):
+        for what, e in (("H100, parameters of the H200", plain), ("H100, matrix left out", left_out(on_h100, 0, *start)),
+                        ("H100, kernel left out", left_out(on_h100, 2, *start))):  # fmt: skip
             judgements.append(judgement_row(what, judge(on_h100.rows, e), holds(limits_h100, e, intervals)))
         measured.add("h100")
     for gpu in GPUS:
@@ -507,11 +575,17 @@ def main():
     collecting = commands.add_parser("collect", help="append to the counts")
     collecting.add_argument("spmv", help="the program of the CPU backend")
     collecting.add_argument("matrices", nargs="+")
+    collecting.add_argument("--precisions", nargs="+", choices=("f64", "f32"), default=("f64", "f32"))
+    collecting.add_argument("--kernels", nargs="+", choices=KERNELS, default=KERNELS, metavar="KERNEL")
+    reading = commands.add_parser("registers", help="write how many registers each CUDA function has")
+    reading.add_argument("program", type=Path, help="the program of the CUDA backend")
     fitting = commands.add_parser("fit", help="write parameters, tables and figure")
     fitting.add_argument("h100", nargs="?", help="records of an H100 (JSON Lines, gzipped or not)")
     arguments = parser.parse_args()
     if arguments.command == "collect":
-        collect(arguments.spmv, arguments.matrices)
+        collect(arguments.spmv, arguments.matrices, arguments.precisions, arguments.kernels)
+    elif arguments.command == "registers":
+        collect_registers(arguments.program)
     else:
         fit_all(arguments.h100)
 
