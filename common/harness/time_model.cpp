@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -79,6 +80,13 @@ const TimeParameters* find_parameters(std::string_view gpu) {
   return found == std::end(kTimeParameters) ? nullptr : found;
 }
 
+// Times of what overlaps: with exponent 1 their sum, with a large one the largest.
+double combined(std::initializer_list<double> times, double exponent) {
+  double sum = 0;
+  for (const double us : times) sum += std::pow(us, exponent);
+  return std::pow(sum, 1 / exponent);
+}
+
 // As the hardware allocates them: in groups of 8 per thread.
 double registers_per_warp(std::string_view function) {
   double per_thread = kFewRegisters;
@@ -123,6 +131,7 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
   // The part of the bytes that the product before has not left in the L2.
   const double l2 = kL2Share * static_cast<double>(gpu.l2_bytes);
   const double missing = std::clamp(footprint / l2 - 1, 0.0, 1.0);
+  const double latency = 1 + (kDramLatency - 1) * missing;
 
   std::array<Term, 9> sums{{{"launches", p.launch - p.dependent},
                             {"L2 bandwidth", 0},
@@ -157,7 +166,8 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
         w.draws / w.warps;
     const double shared = w.shared_requests / w.warps;
     const double items = waves * std::max(1.0, w.draws / w.warps);
-    const double one_warp = loads * p.load + l2_loads * p.l2_load + shared * p.shared_load;
+    const double one_warp =
+        loads * p.load + l2_loads * latency * p.l2_load + shared * p.shared_load;
     // Average warps one after the other, and in one wave the busiest.
     const double in_turn = waves - 1 + std::max(uneven, 1.0);
     const std::array<double, 11> terms{
@@ -168,14 +178,17 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
         (w.requests + w.shuffles) / busy * p.instruction,
         w.shared_passes / busy * p.shared_pass,
         w.atomics / n * p.atomic,
-        items * p.item + in_turn * one_warp,
+        items * latency * p.item + in_turn * one_warp,
         in_turn * w.barriers / w.blocks * p.barrier,
         w.hottest_address / n * p.same_address,
         w.hottest_counter / n * p.same_counter,
     };
-    double power_sum = 0;
-    for (const double us : terms) power_sum += std::pow(us, p.exponent);
-    total += n * (p.dependent + std::pow(power_sum, 1 / p.exponent));
+    // Every byte from DRAM passes the L2, so that the slower of both counts.
+    const double streams =
+        combined({std::max(terms[1], terms[2]), terms[3], terms[4], terms[5]}, kStreams);
+    const double all =
+        combined({streams, terms[6], terms[9], terms[10], terms[7] + terms[8]}, p.exponent);
+    total += n * (p.dependent + all);
     sums[0].us += n * p.dependent;
     for (std::size_t i = 1; i < sums.size(); ++i) sums[i].us += n * terms[i];
     sums[6].us += n * (terms[9] + terms[10]);
