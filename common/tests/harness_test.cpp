@@ -192,6 +192,13 @@ TEST_CASE("a GPU's table fits on a screen, and shows the rest on request", "[har
     CHECK(screen(true).find(column) != std::string::npos);
   }
   CHECK(screen(true).find("3746") != std::string::npos);  // GB/s
+
+  for (const std::size_t matrices : {1, 2}) {
+    std::ostringstream out;
+    print_ladder(out, std::vector<MatrixReport>(matrices, report), true);
+    CHECK((out.str().find("89%  ####") != std::string::npos) == (matrices == 1));  // of copy
+    CHECK((out.str().find("85.4      89%  85.4      89%") != std::string::npos) == (matrices == 2));
+  }
 }
 
 TEST_CASE("the worst row is named with its length and both values", "[harness]") {
