@@ -1,4 +1,4 @@
-// Arithmetic of CUDA's that C++ has not: bits, products' upper halves, rounding that is asked for.
+// Arithmetic of CUDA's that C++ has not: bits, and operations that are rounded each for itself.
 // Part of builtins.hpp.
 #pragma once
 
@@ -11,31 +11,10 @@
 
 namespace simt {
 
-enum class Rounding { kNearest, kZero, kUp, kDown };
-
-// The exact result, rounded once; out of line, where the compiler knows of rounding modes.
-float add(float a, float b, Rounding rounding) noexcept;
-float multiply(float a, float b, Rounding rounding) noexcept;
-float divide(float a, float b, Rounding rounding) noexcept;
-float multiply_add(float a, float b, float c, Rounding rounding) noexcept;
-float square_root(float a, Rounding rounding) noexcept;
-double add(double a, double b, Rounding rounding) noexcept;
-double multiply(double a, double b, Rounding rounding) noexcept;
-double divide(double a, double b, Rounding rounding) noexcept;
-double multiply_add(double a, double b, double c, Rounding rounding) noexcept;
-double square_root(double a, Rounding rounding) noexcept;
-float to_float(double a, Rounding rounding) noexcept;
-float to_float(long long a, Rounding rounding) noexcept;
-float to_float(unsigned long long a, Rounding rounding) noexcept;
-double to_double(long long a, Rounding rounding) noexcept;
-double to_double(unsigned long long a, Rounding rounding) noexcept;
-double to_integral(double a, Rounding rounding) noexcept;
-
 // To an integer: NaN becomes 0, what is too large the largest, as on the GPU.
 template <typename Integer>
-Integer to_integer(double a, Rounding rounding) {
+Integer to_integer(double whole) {
   using Limits = std::numeric_limits<Integer>;
-  const double whole = to_integral(a, rounding);
   if (whole != whole) return 0;
   if (whole >= static_cast<double>(Limits::max())) return Limits::max();
   if (whole <= static_cast<double>(Limits::min())) return Limits::min();
@@ -69,39 +48,6 @@ inline unsigned __brev(unsigned x) {
   unsigned reversed = 0;
   for (int bit = 0; bit < 32; ++bit) reversed |= ((x >> bit) & 1u) << (31 - bit);
   return reversed;
-}
-inline unsigned long long __brevll(unsigned long long x) {
-  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
-         __brev(static_cast<unsigned>(x >> 32));
-}
-// Four of the eight bytes of x (0 to 3) and y (4 to 7), chosen by the lower three bits of each
-// nibble of `selector`; its fourth bit spreads the byte's sign.
-inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
-  const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
-  unsigned result = 0;
-  for (int i = 0; i < 4; ++i) {
-    const unsigned nibble = selector >> 4 * i & 15u;
-    unsigned byte = static_cast<unsigned>(bytes >> 8 * (nibble & 7u)) & 0xffu;
-    if (nibble & 8u) byte = byte & 0x80u ? 0xffu : 0;
-    result |= byte << 8 * i;
-  }
-  return result;
-}
-// The upper (_l) or lower (_r) word of high:low, shifted by `shift` modulo 32; _lc and _rc shift by
-// at most 32.
-inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
-  const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
-  return static_cast<unsigned>(both << (shift & 31u) >> 32);
-}
-inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
-  const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
-  return static_cast<unsigned>(both >> (shift & 31u));
-}
-inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
-  return shift >= 32 ? low : __funnelshift_l(low, high, shift);
-}
-inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
-  return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
 // The position of the |offset|-th set bit of `mask` from bit `base` on, upwards or, if `offset` is
 // negative, downwards; ~0 if there is none. An offset of 0 asks whether bit `base` is set.
@@ -143,41 +89,6 @@ inline int __double2loint(double x) {
 inline double __hiloint2double(int high, int low) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 |
                                static_cast<unsigned>(low));
-}
-
-// --- Integers
-// -------------------------------------------------------------------------------------
-
-// The upper halves of products.
-inline int __mulhi(int a, int b) {
-  return static_cast<int>(static_cast<long long>(a) * b >> 32);
-}
-inline unsigned __umulhi(unsigned a, unsigned b) {
-  return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
-}
-__extension__ typedef __int128 simt_int128;
-__extension__ typedef unsigned __int128 simt_uint128;
-inline long long __mul64hi(long long a, long long b) {
-  return static_cast<long long>(static_cast<simt_int128>(a) * b >> 64);
-}
-inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
-  return static_cast<unsigned long long>(static_cast<simt_uint128>(a) * b >> 64);
-}
-// Products of the lower 24 bits.
-inline int __mul24(int a, int b) {
-  const auto low = [](int x) { return static_cast<int>(static_cast<unsigned>(x) << 8) >> 8; };
-  return static_cast<int>(static_cast<long long>(low(a)) * low(b));
-}
-inline unsigned __umul24(unsigned a, unsigned b) {
-  return (a & 0xffffffu) * (b & 0xffffffu);
-}
-// |a - b| + c.
-inline unsigned __sad(int a, int b, unsigned c) {
-  const long long difference = static_cast<long long>(a) - b;
-  return static_cast<unsigned>(difference < 0 ? -difference : difference) + c;
-}
-inline unsigned __usad(unsigned a, unsigned b, unsigned c) {
-  return (a < b ? b - a : a - b) + c;
 }
 
 // --- Floating point
@@ -245,72 +156,44 @@ inline void __sincosf(float x, float* sine, float* cosine) {
   *cosine = std::cos(x);
 }
 
-#define SIMT_ROUNDED(suffix, rounding)                            \
-  inline float __fadd_##suffix(float a, float b) {                \
-    return simt::add(a, b, simt::Rounding::rounding);             \
-  }                                                               \
-  inline float __fsub_##suffix(float a, float b) {                \
-    return simt::add(a, -b, simt::Rounding::rounding);            \
-  }                                                               \
-  inline float __fmul_##suffix(float a, float b) {                \
-    return simt::multiply(a, b, simt::Rounding::rounding);        \
-  }                                                               \
-  inline float __fdiv_##suffix(float a, float b) {                \
-    return simt::divide(a, b, simt::Rounding::rounding);          \
-  }                                                               \
-  inline float __frcp_##suffix(float a) {                         \
-    return simt::divide(1.0f, a, simt::Rounding::rounding);       \
-  }                                                               \
-  inline float __fsqrt_##suffix(float a) {                        \
-    return simt::square_root(a, simt::Rounding::rounding);        \
-  }                                                               \
-  inline float __fmaf_##suffix(float a, float b, float c) {       \
-    return simt::multiply_add(a, b, c, simt::Rounding::rounding); \
-  }                                                               \
-  inline double __dadd_##suffix(double a, double b) {             \
-    return simt::add(a, b, simt::Rounding::rounding);             \
-  }                                                               \
-  inline double __dsub_##suffix(double a, double b) {             \
-    return simt::add(a, -b, simt::Rounding::rounding);            \
-  }                                                               \
-  inline double __dmul_##suffix(double a, double b) {             \
-    return simt::multiply(a, b, simt::Rounding::rounding);        \
-  }                                                               \
-  inline double __ddiv_##suffix(double a, double b) {             \
-    return simt::divide(a, b, simt::Rounding::rounding);          \
-  }                                                               \
-  inline double __drcp_##suffix(double a) {                       \
-    return simt::divide(1.0, a, simt::Rounding::rounding);        \
-  }                                                               \
-  inline double __dsqrt_##suffix(double a) {                      \
-    return simt::square_root(a, simt::Rounding::rounding);        \
-  }                                                               \
-  inline double __fma_##suffix(double a, double b, double c) {    \
-    return simt::multiply_add(a, b, c, simt::Rounding::rounding); \
-  }                                                               \
-  inline float __double2float_##suffix(double a) {                \
-    return simt::to_float(a, simt::Rounding::rounding);           \
-  }                                                               \
-  SIMT_CONVERSIONS(int, int, suffix, rounding, long long)         \
-  SIMT_CONVERSIONS(uint, unsigned, suffix, rounding, long long)   \
-  SIMT_CONVERSIONS(ll, long long, suffix, rounding, long long)    \
-  SIMT_CONVERSIONS(ull, unsigned long long, suffix, rounding, unsigned long long)
-#define SIMT_CONVERSIONS(name, Integer, suffix, rounding, Wide)             \
-  inline Integer __float2##name##_##suffix(float a) {                       \
-    return simt::to_integer<Integer>(a, simt::Rounding::rounding);          \
-  }                                                                         \
-  inline Integer __double2##name##_##suffix(double a) {                     \
-    return simt::to_integer<Integer>(a, simt::Rounding::rounding);          \
-  }                                                                         \
-  inline float __##name##2float_##suffix(Integer a) {                       \
-    return simt::to_float(static_cast<Wide>(a), simt::Rounding::rounding);  \
-  }                                                                         \
-  inline double __##name##2double_##suffix(Integer a) {                     \
-    return simt::to_double(static_cast<Wide>(a), simt::Rounding::rounding); \
-  }
-SIMT_ROUNDED(rn, kNearest)
-SIMT_ROUNDED(rz, kZero)
-SIMT_ROUNDED(ru, kUp)
-SIMT_ROUNDED(rd, kDown)
-#undef SIMT_CONVERSIONS
+// Each rounded once, to nearest: out of line, so that no compiler makes one operation of two.
+#define SIMT_ROUNDED(T, prefix, fused)     \
+  T __##prefix##add_rn(T a, T b) noexcept; \
+  T __##prefix##sub_rn(T a, T b) noexcept; \
+  T __##prefix##mul_rn(T a, T b) noexcept; \
+  T __##prefix##div_rn(T a, T b) noexcept; \
+  T __##prefix##rcp_rn(T a) noexcept;      \
+  T __##prefix##sqrt_rn(T a) noexcept;     \
+  T fused(T a, T b, T c) noexcept;
+SIMT_ROUNDED(float, f, __fmaf_rn)
+SIMT_ROUNDED(double, d, __fma_rn)
 #undef SIMT_ROUNDED
+inline float __double2float_rn(double a) {
+  return static_cast<float>(a);
+}
+
+// Between integers and floating point.
+#define SIMT_TO_INTEGER(name, Integer, suffix, round)   \
+  inline Integer __float2##name##_##suffix(float a) {   \
+    return simt::to_integer<Integer>(round(double{a})); \
+  }                                                     \
+  inline Integer __double2##name##_##suffix(double a) { \
+    return simt::to_integer<Integer>(round(a));         \
+  }
+#define SIMT_CONVERSIONS(name, Integer)              \
+  SIMT_TO_INTEGER(name, Integer, rn, std::nearbyint) \
+  SIMT_TO_INTEGER(name, Integer, rz, std::trunc)     \
+  SIMT_TO_INTEGER(name, Integer, ru, std::ceil)      \
+  SIMT_TO_INTEGER(name, Integer, rd, std::floor)     \
+  inline float __##name##2float_rn(Integer a) {      \
+    return static_cast<float>(a);                    \
+  }                                                  \
+  inline double __##name##2double_rn(Integer a) {    \
+    return static_cast<double>(a);                   \
+  }
+SIMT_CONVERSIONS(int, int)
+SIMT_CONVERSIONS(uint, unsigned)
+SIMT_CONVERSIONS(ll, long long)
+SIMT_CONVERSIONS(ull, unsigned long long)
+#undef SIMT_CONVERSIONS
+#undef SIMT_TO_INTEGER

@@ -350,7 +350,6 @@ void grid_sync() noexcept {
   }
   block.barrier(lane, Barrier::kPlain, 0);
   if (lane.thread.x == 0 && lane.thread.y == 0 && lane.thread.z == 0) {
-    block.observer().fence(lane, Scope::kDevice);
     block.observer().grid_arrives();
     const std::uint64_t generation = gang->arrive(block.seat());
     block.changed();
@@ -362,7 +361,6 @@ void grid_sync() noexcept {
     lane.at_grid_barrier = false;
     block.changed();
     block.observer().grid_synchronized();
-    block.observer().fence(lane, Scope::kDevice);
   }
   lane.pc = pc;
   block.barrier(lane, Barrier::kPlain, 0);

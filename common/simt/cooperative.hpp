@@ -19,11 +19,12 @@
 // only. A store to another process's memory is made at once.)
 #pragma once
 
+#include <semaphore.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -57,13 +58,29 @@ class Gang {
  private:
   Gang(const std::vector<Grid>& grids, const Attempt& attempt);
 
+  // (std::binary_semaphore polls before it sleeps, which takes most of the time where hundreds of
+  // blocks share a few cores.)
+  class Baton {
+   public:
+    Baton() { sem_init(&semaphore_, 0, 0); }
+    ~Baton() { sem_destroy(&semaphore_); }
+    Baton(const Baton&) = delete;
+    Baton& operator=(const Baton&) = delete;
+    void release() { sem_post(&semaphore_); }
+    void acquire() {
+      while (sem_wait(&semaphore_) != 0) continue;
+    }
+
+   private:
+    sem_t semaphore_;
+  };
   struct Seat {
     std::unique_ptr<Block> block;
     std::size_t grid = 0;
     std::uint64_t block_number = 0;
     bool done = false;
     bool visited = false;  // since something last changed
-    std::binary_semaphore baton{0};
+    Baton baton;
   };
   struct GridBarrier {
     std::uint64_t generation = 0;

@@ -53,6 +53,12 @@ bool is_stream(cudaStream_t stream);
 int device_of_stream(cudaStream_t stream);
 // Whether what `stream` is asked for is not to be done at once: it is captured, or late.
 bool is_deferred(cudaStream_t stream);
+// What CUDA does not allow while streams are being captured, since what they are asked for is not
+// done then: to wait for anything, to allocate and to free; to wait for the device of such a
+// stream; to use the legacy stream beside one that waits for it (cudaStreamDefault). Returns
+// CUDA's error, and no graph will come of the captures that it concerns.
+enum class InCapture : std::uint8_t { kUnsafeCall, kWaitForDevice, kLegacyStream };
+cudaError_t refuse_in_capture(InCapture call);
 // What a stream is asked for.
 class Work {
  public:
@@ -426,8 +432,10 @@ class Observer {
   void join_block();
   void join_warp(unsigned warp, unsigned mask);
   bool is_known(const Moment& moment, const Lane& lane) const;
-  void acquire(const Lane& lane, const std::shared_ptr<const Release>& release, bool block_only,
-               bool weak);
+  bool saw_last_write(const Word& word, WordAccess::Kind kind, const Lane& lane) const;
+  void compare(Lane& lane, const Tally& tally, std::uintptr_t address, const WordAccess& access,
+               const Word& word, const std::vector<WordAccess>& earlier);
+  void acquire(const Lane& lane, const Release& release, bool block_only, bool weak);
   std::shared_ptr<const Release> release(const Lane& lane, bool block_only,
                                          const std::shared_ptr<const Release>& before);
   void explain(const Lane& lane, const Tally& tally, std::uintptr_t address);

@@ -269,6 +269,8 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   if (!pointer) return simt::set_error(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
+  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  if (error != cudaSuccess) return error;
   if (bytes > simt::physical_bytes()) return simt::set_error(cudaErrorMemoryAllocation);
   if (simt::is_instrumented()) simt::watch_faults();
 
@@ -290,13 +292,17 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 }
 
 cudaError_t cudaFree(void* pointer) {
-  return pointer ? simt::remove_allocation(pointer, false) : cudaSuccess;
+  if (!pointer) return cudaSuccess;
+  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  return error == cudaSuccess ? simt::remove_allocation(pointer, false) : error;
 }
 
 cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   if (!pointer) return simt::set_error(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
+  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  if (error != cudaSuccess) return error;
   *pointer = std::malloc(bytes);
   if (!*pointer) return simt::set_error(cudaErrorMemoryAllocation);
   simt::Heap& h = heap();
@@ -311,6 +317,8 @@ cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
 
 cudaError_t cudaFreeHost(void* pointer) {
   if (!pointer) return cudaSuccess;
+  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  if (error != cudaSuccess) return error;
   simt::finish_all();
   simt::Heap& h = heap();
   const std::unique_lock lock(h.mutex);
@@ -324,21 +332,6 @@ cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
   if (!free_bytes || !total_bytes) return simt::set_error(cudaErrorInvalidValue);
   *total_bytes = simt::physical_bytes();
   *free_bytes = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * simt::kPageBytes;
-  return cudaSuccess;
-}
-
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
-  if (!attributes) return simt::set_error(cudaErrorInvalidValue);
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  const Allocation* allocation = find_allocation(address);
-  void* const p = const_cast<void*>(pointer);
-  if (allocation && allocation->contains(address)) {
-    *attributes = {cudaMemoryTypeDevice, allocation->device, p, nullptr};
-  } else if (simt::find_pinned(address).bytes > 0) {
-    *attributes = {cudaMemoryTypeHost, simt::current_device(), p, p};
-  } else {
-    *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, p};
-  }
   return cudaSuccess;
 }
 
@@ -430,7 +423,8 @@ bool is_pageable(const void* pointer) {
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (bytes == 0) return cudaSuccess;
-  const cudaError_t error = check_copy(to, from, bytes, kind);
+  cudaError_t error = check_copy(to, from, bytes, kind);
+  if (error == cudaSuccess) error = simt::refuse_in_capture(simt::InCapture::kLegacyStream);
   if (error == cudaSuccess) copy(to, from, bytes);
   return error;
 }
@@ -468,37 +462,7 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
 
 namespace {
 
-cudaError_t check_peers(void* to, int to_device, const void* from, int from_device,
-                        std::size_t bytes) {
-  if (!simt::is_device(to_device) || !simt::is_device(from_device)) {
-    return simt::set_error(cudaErrorInvalidDevice);
-  }
-  if (bytes == 0) return cudaSuccess;
-  if (device_of(to) != to_device || device_of(from) != from_device) {
-    return simt::set_error(cudaErrorInvalidValue);
-  }
-  return cudaSuccess;
-}
-
-}  // namespace
-
-// Copies between devices need no peer access: without it CUDA stages them through the host.
-cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
-                           std::size_t bytes) {
-  const cudaError_t error = check_peers(to, to_device, from, from_device, bytes);
-  return error != cudaSuccess ? error : cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
-}
-
-cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
-                                std::size_t bytes, cudaStream_t stream) {
-  if (!simt::is_stream(stream)) return simt::set_error(cudaErrorInvalidResourceHandle);
-  const cudaError_t error = check_peers(to, to_device, from, from_device, bytes);
-  return error != cudaSuccess ? error
-                              : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
-}
-
-cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
-  if (bytes == 0) return cudaSuccess;
+cudaError_t set(void* to, int value, std::size_t bytes) {
   if (const auto pinned = simt::find_pinned(reinterpret_cast<std::uintptr_t>(to)); pinned.bytes) {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(to) - pinned.begin;
     if (bytes > pinned.bytes - offset) return simt::set_error(cudaErrorInvalidValue);
@@ -513,11 +477,19 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   return cudaSuccess;
 }
 
+}  // namespace
+
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  if (bytes == 0) return cudaSuccess;
+  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kLegacyStream);
+  return error == cudaSuccess ? set(to, value, bytes) : error;
+}
+
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   if (!simt::is_stream(stream)) return simt::set_error(cudaErrorInvalidResourceHandle);
   if (bytes == 0) return cudaSuccess;
   if (place_of(to, bytes) != Place::kDevice) return simt::set_error(cudaErrorInvalidValue);
-  return simt::enqueue(stream, [=] { return cudaMemset(to, value, bytes); });
+  return simt::enqueue(stream, [=] { return set(to, value, bytes); });
 }
 
 // --- Peers --------------------------------------------------------------------------------------

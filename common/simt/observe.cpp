@@ -293,9 +293,7 @@ void Observer::check_shared(Lane& lane, const Tally& tally, std::uintptr_t addre
   const std::size_t end = begin + tally.size;
   for (std::size_t w = begin / 4; 4 * w < end; ++w) {
     SharedWord& word = tally.words[w];
-    const std::size_t first = std::max(begin, 4 * w) - 4 * w;
-    const std::size_t last = std::min(end, 4 * w + 4) - 4 * w;
-    const auto bytes = static_cast<std::uint8_t>((1u << last) - (1u << first));
+    const std::uint8_t bytes = bytes_of_word<4>(w, begin, end);
     if (word.block != block_) word.block = block_, word.written = 0;
     if (reads && check_uninitialised_ && (word.written & bytes) != bytes) {
       report_uninitialised(lane, tally, address);

@@ -96,9 +96,9 @@ std::vector<std::vector<std::byte>> GlobalRaces::written_memory() const {
   return memory;
 }
 
-Word& GlobalRaces::word(Region& region, std::uintptr_t address) {
+Word& GlobalRaces::word(Region& region, std::size_t index) {
   if (region.words.empty()) region.words.resize(region.bytes / 8 + 1);
-  Word*& word = region.words[(address - region.begin) / 8];
+  Word*& word = region.words[index];
   if (!word) word = &words_.emplace_back();
   return *word;
 }
@@ -200,80 +200,166 @@ bool VectorClock::covers(const Moment& moment) const {
                      [&](const Fence& fence) { return fence.covers(moment); });
 }
 
-void VectorClock::join(Time& time, const Time& other) {
-  if (time == other || !other) return;
-  if (!time || time->epoch < other->epoch) time = other;
-  if (time == other || other->epoch < time->epoch) return;
-  std::shared_ptr<BlockTime> both;  // once it differs from `time`
-  for (const Fence& fence : other->fences) {
-    const std::vector<Fence>& fences = both ? both->fences : time->fences;
-    const auto own = std::find_if(fences.begin(), fences.end(),
-                                  [&](const Fence& f) { return f.at.same_thread(fence.at); });
-    if (own != fences.end() && own->at.step >= fence.at.step) continue;
-    const auto index = static_cast<std::size_t>(own - fences.begin());
-    if (!both) both = std::make_shared<BlockTime>(*time);
-    if (index == both->fences.size()) both->fences.emplace_back();
-    both->fences[index] = fence;
+bool VectorClock::BlockTime::covers(const BlockTime& other) const {
+  if (epoch != other.epoch) return epoch > other.epoch;
+  return std::all_of(other.fences.begin(), other.fences.end(), [&](const Fence& fence) {
+    return std::any_of(fences.begin(), fences.end(), [&](const Fence& own) {
+      return own.at.same_thread(fence.at) && own.at.step >= fence.at.step;
+    });
+  });
+}
+
+bool VectorClock::covers(const Times& times, const Times& others) {
+  for (std::size_t b = 0; b < kBlocks; ++b) {
+    const BlockTime* const own = times[b].get();
+    const BlockTime* const other = others[b].get();
+    if (own != other && other && (!own || !own->covers(*other))) return false;
   }
-  if (both) time = std::move(both);
+  return true;
+}
+
+bool VectorClock::covers(const VectorClock& other) const {
+  if (times_.size() < other.times_.size() || phases_.size() < other.phases_.size()) return false;
+  for (std::size_t g = 0; g < other.phases_.size(); ++g) {
+    if (phases_[g] < other.phases_[g]) return false;
+  }
+  for (std::size_t i = 0; i < other.times_.size(); ++i) {
+    const auto& own = times_[i];
+    const auto& its = other.times_[i];
+    if (own != its && its && (!own || !covers(*own, *its))) return false;
+  }
+  return true;
+}
+
+VectorClock::Time VectorClock::join(const Time& time, const Time& other) {
+  if (time == other || !other || (time && time->covers(*other))) return time;
+  if (!time || other->covers(*time)) return other;
+  BlockTime both = *time;
+  for (const Fence& fence : other->fences) {
+    const auto own = std::find_if(both.fences.begin(), both.fences.end(),
+                                  [&](const Fence& f) { return f.at.same_thread(fence.at); });
+    if (own == both.fences.end()) {
+      both.fences.push_back(fence);
+    } else if (own->at.step < fence.at.step) {
+      *own = fence;
+    }
+  }
+  return std::make_shared<const BlockTime>(std::move(both));
 }
 
 Clock VectorClock::with(const Clock& clock, const Fence& fence) {
-  VectorClock own;
-  own.times_.resize(fence.at.block / kBlocks + 1);
-  auto times = std::make_shared<Times>();
-  (*times)[fence.at.block % kBlocks] =
-      std::make_shared<BlockTime>(BlockTime{fence.at.epoch, {fence}});
-  own.times_.back() = std::move(times);
-  own.phases_.resize(fence.at.grid + 1u);
-  own.phases_.back() = fence.at.phase;
-  return join(clock, std::make_shared<VectorClock>(std::move(own)));
+  VectorClock own = clock ? *clock : VectorClock{};
+  const std::size_t chunk = fence.at.block / kBlocks;
+  own.times_.resize(std::max(own.times_.size(), chunk + 1));
+  Times times = own.times_[chunk] ? *own.times_[chunk] : Times{};
+  Time& time = times[fence.at.block % kBlocks];
+  time = join(time, std::make_shared<const BlockTime>(BlockTime{fence.at.epoch, {fence}}));
+  own.times_[chunk] = std::make_shared<const Times>(std::move(times));
+  own.phases_.resize(std::max<std::size_t>(own.phases_.size(), fence.at.grid + 1u));
+  own.phases_[fence.at.grid] = std::max(own.phases_[fence.at.grid], fence.at.phase);
+  return std::make_shared<const VectorClock>(std::move(own));
 }
 
+// (Mostly one of the two knows what the other one knows.)
 Clock VectorClock::join(const Clock& clock, const Clock& other) {
   if (clock == other || !other) return clock;
-  if (!clock) return other;
+  if (!clock || other->covers(*clock)) return other;
+  if (clock->covers(*other)) return clock;
   VectorClock both = *clock;
   both.times_.resize(std::max(clock->times_.size(), other->times_.size()));
   both.phases_.resize(std::max(clock->phases_.size(), other->phases_.size()));
   for (std::size_t i = 0; i < other->times_.size(); ++i) {
     auto& mine = both.times_[i];
     const auto& its = other->times_[i];
-    if (!mine) mine = its;
-    if (mine == its || !its) continue;
-    Times times = *mine;
-    for (std::size_t b = 0; b < kBlocks; ++b) join(times[b], (*its)[b]);
-    if (times != *mine) mine = std::make_shared<const Times>(std::move(times));
+    if (mine == its || !its || (mine && covers(*mine, *its))) continue;
+    if (!mine || covers(*its, *mine)) {
+      mine = its;
+      continue;
+    }
+    Times times;
+    for (std::size_t b = 0; b < kBlocks; ++b) times[b] = join((*mine)[b], (*its)[b]);
+    mine = std::make_shared<const Times>(std::move(times));
   }
   for (std::size_t g = 0; g < other->phases_.size(); ++g) {
     both.phases_[g] = std::max(both.phases_[g], other->phases_[g]);
   }
-  if (both.times_ == clock->times_ && both.phases_ == clock->phases_) return clock;
   return std::make_shared<const VectorClock>(std::move(both));
 }
 
 // --- What threads know --------------------------------------------------------------------------
 
+void ReadingClock::join(const Clock& clock) {
+  clock_ = VectorClock::join(clock_, clock);
+}
+
+const Clock& ReadingClock::clock() {
+  join(std::exchange(last_all_, nullptr));
+  join(std::exchange(last_block_, nullptr));
+  return clock_;
+}
+
+void ReadingClock::read(const Release& release, bool block_only, std::uint64_t block) {
+  const bool follows = release.sequence == sequence_ && release.number >= number_;
+  if (!follows || (block_only && last_all_)) clock();
+  sequence_ = release.sequence;
+  number_ = release.number;
+  last_all_ = block_only ? nullptr : release.all;
+  last_block_ = nullptr;
+  for (const auto& [its_block, told] : release.blocks) {
+    if (its_block == block) last_block_ = told;
+  }
+}
+
+void ReadingClock::take(ReadingClock&& other) {
+  join(other.clock_);
+  const bool follows = other.sequence_ == sequence_ && other.number_ >= number_;
+  if (!follows || (!other.last_all_ && last_all_)) clock();
+  if (other.last_all_ || other.last_block_) {
+    std::tie(sequence_, number_) = std::pair(other.sequence_, other.number_);
+    last_all_ = std::move(other.last_all_);
+    last_block_ = std::move(other.last_block_);
+  }
+  other = {};
+}
+
+bool ReadingClock::covers(const Moment& moment) const {
+  for (const Clock* clock : {&clock_, &last_all_, &last_block_}) {
+    if (*clock && (*clock)->covers(moment)) return true;
+  }
+  return false;
+}
+
+void Knowledge::fence(const Fence& fence, bool wide) {
+  if (is_wide && !wide) tell();
+  known.take(std::move(pending));
+  last_fence = fence;
+  fenced = true;
+  is_wide = wide;
+}
+
+void Knowledge::tell() {
+  if (!std::exchange(fenced, false)) return;
+  const Clock told = VectorClock::with(known.clock(), last_fence);
+  const bool same = told_block == told_all;
+  told_block = VectorClock::join(told_block, told);
+  if (!std::exchange(is_wide, false)) return;
+  told_all = same ? told_block : VectorClock::join(told_all, told);
+}
+
+void Knowledge::join(Knowledge& other) {
+  other.tell();
+  known.join(other.known.clock());
+  known.join(other.pending.clock());
+  told_block = VectorClock::join(told_block, other.told_block);
+  told_all = VectorClock::join(told_all, other.told_all);
+}
+
 Knowledge& Observer::knowledge(const Lane& lane) {
   return learnt_.try_emplace(lane.warp * kWarpSize + lane.id, common_).first->second;
 }
 
-namespace {
-
-// Adds what `other` knows and tells, at a barrier: what it read by volatile loads counts, too.
-void join_at_barrier(Knowledge& knowledge, Knowledge& other) {
-  other.tell();
-  const auto add = [](Clock& to, const Clock& clock) { to = VectorClock::join(to, clock); };
-  add(knowledge.known, other.known);
-  add(knowledge.known, other.pending);
-  add(knowledge.told_block, other.told_block);
-  add(knowledge.told_all, other.told_all);
-}
-
-}  // namespace
-
 void Observer::join_block() {
-  for (auto& [thread, learnt] : learnt_) join_at_barrier(common_, learnt);
+  for (auto& [thread, learnt] : learnt_) common_.join(learnt);
   learnt_.clear();
 }
 
@@ -288,7 +374,7 @@ void Observer::join_warp(unsigned warp, unsigned mask) {
   for_each([&](unsigned thread) {
     const auto own = learnt_.find(thread);
     if (own == learnt_.end()) return;
-    join_at_barrier(joined, own->second);
+    joined.join(own->second);
     any = true;
   });
   if (any) for_each([&](unsigned thread) { learnt_[thread] = joined; });
@@ -297,32 +383,12 @@ void Observer::join_warp(unsigned warp, unsigned mask) {
 void Observer::grid_arrives() {
   if (!ordering_) return;
   Clock& known = resident_->known[phase_ % 2];
-  known = VectorClock::join(known, common_.known);
+  known = VectorClock::join(known, common_.known.clock());
 }
 
 void Observer::grid_synchronized() {
-  if (ordering_) {
-    learnt_.clear();  // the fence of the thread that waited, which another one follows
-    common_.known = VectorClock::join(common_.known, resident_->known[phase_ % 2]);
-  }
+  if (ordering_) common_.known.join(resident_->known[phase_ % 2]);
   ++phase_;
-}
-
-void Knowledge::fence(const Fence& fence, bool wide) {
-  if (is_wide && !wide) tell();
-  known = VectorClock::join(known, std::exchange(pending, nullptr));
-  last_fence = fence;
-  fenced = true;
-  is_wide = wide;
-}
-
-void Knowledge::tell() {
-  if (!std::exchange(fenced, false)) return;
-  const Clock told = VectorClock::with(known, last_fence);
-  const bool same = told_block == told_all;
-  told_block = VectorClock::join(told_block, told);
-  if (!std::exchange(is_wide, false)) return;
-  told_all = same ? told_block : VectorClock::join(told_all, told);
 }
 
 void Observer::fence(Lane& lane, Scope scope) {
@@ -332,18 +398,10 @@ void Observer::fence(Lane& lane, Scope scope) {
 }
 
 // `lane` reads a word that was written with `release`.
-void Observer::acquire(const Lane& lane, const std::shared_ptr<const Release>& release,
-                       bool block_only, bool weak) {
+void Observer::acquire(const Lane& lane, const Release& release, bool block_only, bool weak) {
   Knowledge& own = knowledge(lane);
-  if (own.read == release && (weak || !own.read_weakly)) return;
-  own.read = release;
-  own.read_weakly = weak;
-  if (!weak) own.tell();
-  Clock& clock = weak ? own.pending : own.known;
-  if (!block_only) clock = VectorClock::join(clock, release->all);
-  for (const auto& [block, told] : release->blocks) {
-    if (block == block_number_) clock = VectorClock::join(clock, told);
-  }
+  if (!weak && !own.known.has_read_last(release)) own.tell();
+  (weak ? own.pending : own.known).read(release, block_only, block_number_);
 }
 
 // What `lane` tells those who read what it is about to write, beside what `before` tells. Null if
@@ -354,11 +412,15 @@ std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_on
   Knowledge& knows = own == learnt_.end() ? common_ : own->second;
   knows.tell();
   if (!knows.told_block) return before;
-  Release release = before ? *before : Release{};
+  Release release = before ? *before : Release{races_->new_sequence(), 0, nullptr, {}};
+  ++release.number;
   if (!block_only) release.all = VectorClock::join(release.all, knows.told_all);
   // (Where blocks run one after the other, those of others have ended.)
   if (!resident_) {
     std::erase_if(release.blocks, [&](const auto& of) { return of.first != block_number_; });
+  }
+  if (!block_only && knows.told_block == knows.told_all) {  // no more than the others
+    return std::make_shared<const Release>(std::move(release));
   }
   const auto of_block = std::find_if(release.blocks.begin(), release.blocks.end(),
                                      [&](const auto& of) { return of.first == block_number_; });
@@ -370,7 +432,7 @@ std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_on
   return std::make_shared<const Release>(std::move(release));
 }
 
-// --- Happens-before -----------------------------------------------------------------------------
+// --- Words --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -386,23 +448,13 @@ Kind kind_of(Access access, Strength strength) {
   return stores ? Kind::kWrite : Kind::kRead;
 }
 
-bool is_strong(Kind kind) {
-  return kind != Kind::kRead && kind != Kind::kWrite;
-}
-bool reads_only(Kind kind) {
-  return kind == Kind::kRead || kind == Kind::kStrongRead;
-}
-bool updates(Kind kind) {
-  return kind == Kind::kUpdate || kind == Kind::kBlockUpdate;
-}
-
 std::string at_line(const void* pc) {
   const std::string line = source_line(pc);
   return line.empty() ? line : " at " + line;
 }
 
 // Adds an access to those of its kind, of which only a thread's last one counts.
-void add(std::vector<WordAccess>& list, const WordAccess& access) {
+void add_last_of_thread(std::vector<WordAccess>& list, const WordAccess& access) {
   const auto replaces = [](const WordAccess& b, const WordAccess& a) {
     return a.kind == b.kind && a.bytes == b.bytes && a.at.same_thread(b.at);
   };
@@ -423,17 +475,53 @@ void add(std::vector<WordAccess>& list, const WordAccess& access) {
   list.push_back(access);
 }
 
-// Whether two accesses to one byte are a race unless they are ordered. (Two volatile stores are
-// none by the memory model, but one of them is lost: they count as one.)
-bool conflict(const WordAccess& a, const WordAccess& b) {
-  if (!(a.bytes & b.bytes) || a.at.same_thread(b.at)) return false;
-  if (reads_only(a.kind) && reads_only(b.kind)) return false;
-  if (!is_strong(a.kind) || !is_strong(b.kind)) return true;
-  if (a.kind == Kind::kStrongWrite && b.kind == Kind::kStrongWrite) return true;
-  return a.at.block != b.at.block && (a.kind == Kind::kBlockUpdate || b.kind == Kind::kBlockUpdate);
+}  // namespace
+
+// (Two volatile stores are no race by the memory model, but one of them is lost: they count as
+// one.)
+bool WordAccess::conflicts(const WordAccess& other) const {
+  if (!(bytes & other.bytes) || at.same_thread(other.at)) return false;
+  if (reads_only() && other.reads_only()) return false;
+  if (!is_strong() || !other.is_strong()) return true;
+  if (kind == Kind::kStrongWrite && other.kind == Kind::kStrongWrite) return true;
+  return at.block != other.at.block &&
+         (kind == Kind::kBlockUpdate || other.kind == Kind::kBlockUpdate);
 }
 
-}  // namespace
+void Word::add(WordAccess access) {
+  const Kind kind = access.kind;
+  if (access.is_strong() && kind != Kind::kStrongRead) ++version;
+  access.version = version;
+  // Those after which this one certainly came need not be kept.
+  if (kind == Kind::kWrite) {
+    const auto is_replaced = [&](const WordAccess& a) { return !(a.bytes & ~access.bytes); };
+    for (auto* list : {&reads, &strong_reads, &writes}) std::erase_if(*list, is_replaced);
+    updated = updated_by_several = false;
+  } else if (access.updates()) {
+    std::erase_if(writes, [&](const WordAccess& a) {
+      return a.kind == kind && a.bytes == access.bytes &&
+             (kind == Kind::kUpdate || a.at.block == access.at.block);
+    });
+    updated_by_several |= updated && update_block != access.at.block;
+    updated = true;
+    update_block = access.at.block;
+    update_epoch = access.at.epoch;
+  }
+  add_last_of_thread(kind == Kind::kRead         ? reads
+                     : kind == Kind::kStrongRead ? strong_reads
+                                                 : writes,
+                     access);
+}
+
+void Word::forget_loads(const Moment& thread) {
+  const std::size_t count = std::min(reads.size(), kMaxLoadsToCheck);
+  const auto first = reads.end() - static_cast<std::ptrdiff_t>(count);
+  reads.erase(std::remove_if(first, reads.end(),
+                             [&](const WordAccess& a) { return a.at.same_thread(thread); }),
+              reads.end());
+}
+
+// --- Happens-before -----------------------------------------------------------------------------
 
 Moment Observer::now(const Lane& lane) const {
   Moment moment;
@@ -461,115 +549,90 @@ bool Observer::is_over(const Moment& moment, const Lane& lane) const {
 // Whether `moment` came before a fence that `lane` knows of through atomic operations.
 bool Observer::is_known(const Moment& moment, const Lane& lane) const {
   const auto own = learnt_.find(lane.warp * kWarpSize + lane.id);
-  const Clock& known = own == learnt_.end() ? common_.known : own->second.known;
-  return known && known->covers(moment);
+  return (own == learnt_.end() ? common_ : own->second).known.covers(moment);
+}
+
+// Whether `lane` has seen the last atomic operation on the word, or comes after a thread that has.
+// Atomic operations on a word are ordered with those before them: who comes after the last one
+// comes after all. (A volatile load and store one after the other are no update.)
+bool Observer::saw_last_write(const Word& word, Kind kind, const Lane& lane) const {
+  const bool by_update = kind == Kind::kStrongWrite;
+  const auto is_one = [&](const WordAccess& a) {
+    return a.version == word.version && (by_update ? a.updates() : a.is_strong()) &&
+           is_over(a.at, lane);
+  };
+  // (The latest first. Volatile loads are in the order of what they saw.)
+  if (std::any_of(word.writes.rbegin(), word.writes.rend(), is_one)) return true;
+  if (by_update) return false;
+  for (auto a = word.strong_reads.rbegin(); a != word.strong_reads.rend(); ++a) {
+    if (a->version < word.version) return false;
+    if (is_one(*a)) return true;
+  }
+  return false;
+}
+
+// Compares an access to a word with earlier ones. A race ends the launch, unless one of the two is
+// a load that may still be checked by atomicCAS.
+void Observer::compare(Lane& lane, const Tally& tally, std::uintptr_t address,
+                       const WordAccess& access, const Word& word,
+                       const std::vector<WordAccess>& earlier) {
+  for (const WordAccess& a : earlier) {
+    if (!access.conflicts(a) || is_over(a.at, lane)) continue;
+    const bool was_strong_write = a.is_strong() && !a.reads_only();
+    if (is_known(a.at, lane) || (was_strong_write && saw_last_write(word, access.kind, lane))) {
+      races_->relied_on_order = true;
+      continue;
+    }
+    const Unobserved unobserved;
+    const bool then = a.kind == Kind::kRead && access.updates();
+    if (!then && !(access.kind == Kind::kRead && a.updates())) {
+      races_->race = race_with(a, lane, tally, address);
+      lane.block->fail(lane, races_->race.report + (resident_ ? races_->race.missing : ""));
+    }
+    const GlobalRaces::Load load = GlobalRaces::load_of(then ? a.at : access.at, word);
+    if (!races_->unchecked.contains(load)) {
+      races_->unchecked[load] = race_with(a, lane, tally, address);
+    }
+  }
 }
 
 // Compares the access with those before it, and orders the lane after what it reads.
 void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   ++steps_[lane.warp * kWarpSize + lane.id];
   const bool is_atomic = tally.access == Access::kAtomic;
-  Kind kind = kind_of(tally.access, tally.strength);
+  WordAccess access;
+  access.at = now(lane);
+  access.pc = tally.pc;
+  access.kind = kind_of(tally.access, tally.strength);
   // An atomic operation that leaves the value as it is: a way of reading it.
-  if (is_atomic && !lane.changes(lane.update)) kind = Kind::kStrongRead;
-  if (is_strong(kind)) {
+  if (is_atomic && !lane.changes(lane.update)) access.kind = Kind::kStrongRead;
+  if (access.is_strong()) {
     auto& published = tally.region ? races_->published(address) : published_[address];
     const bool block_only = tally.strength == Strength::kBlock;
-    if (published && kind != Kind::kStrongWrite) acquire(lane, published, block_only, !is_atomic);
-    if (!reads_only(kind)) published = release(lane, block_only, is_atomic ? published : nullptr);
+    if (published && access.kind != Kind::kStrongWrite) {
+      acquire(lane, *published, block_only, !is_atomic);
+    }
+    if (!access.reads_only()) {
+      published = release(lane, block_only, is_atomic ? published : nullptr);
+    }
   }
-
   const std::size_t begin = address - tally.begin, end = begin + tally.size;
   for (std::size_t w = begin / 8; 8 * w < end; ++w) {
-    Word& word =
-        tally.region ? races_->word(*tally.region, tally.begin + 8 * w) : (*tally.ordered)[w];
+    Word& word = tally.region ? races_->word(*tally.region, w) : (*tally.ordered)[w];
     if (!tally.region && word.block != block_) word = {}, word.block = block_;
-    WordAccess access;
-    access.at = now(lane);
-    access.pc = tally.pc;
-    access.kind = kind;
-    const std::size_t first = std::max(begin, 8 * w) - 8 * w;
-    const std::size_t last = std::min(end, 8 * w + 8) - 8 * w;
-    access.bytes = static_cast<std::uint8_t>((1u << last) - (1u << first));
-    const std::uintptr_t place = tally.begin + 8 * w;
+    word.address = tally.begin + 8 * w;
+    access.bytes = bytes_of_word<8>(w, begin, end);
     if (tally.strength == Strength::kCompare) {
-      races_->unchecked.erase({block_number_, lane.warp * kWarpSize + lane.id, place});
-      const std::size_t count = std::min(word.reads.size(), kMaxLoadsToCheck);
-      for (auto a = word.reads.end() - static_cast<std::ptrdiff_t>(count); a != word.reads.end();) {
-        const bool is_checked = a->at.same_thread(access.at);
-        a = is_checked ? word.reads.erase(a) : a + 1;
-      }
+      races_->unchecked.erase(GlobalRaces::load_of(access.at, word));
+      word.forget_loads(access.at);
     }
-
-    // Atomic operations on a word are ordered with those before them: who comes after the last one,
-    // or after one that saw it, comes after all.
-    const auto saw_last_write = [&] {
-      // (A volatile load and store one after the other are no update.)
-      const bool by_update = kind == Kind::kStrongWrite;
-      for (const auto* list : {&word.writes, &word.strong_reads}) {
-        for (auto a = list->rbegin(); a != list->rend(); ++a) {
-          if (list == &word.strong_reads && (by_update || a->version < word.version)) break;
-          if (by_update ? !updates(a->kind) : !is_strong(a->kind)) continue;
-          if (a->version == word.version && is_over(a->at, lane)) return true;
-        }
-      }
-      return false;
-    };
-    if (!is_strong(kind) && word.updated &&
-        (word.updated_by_several || word.update_block != block_number_ ||
-         word.update_epoch == epoch_)) {
-      races_->relied_on_order = true;
+    if (!access.is_strong() && word.is_updated_beside(access.at)) races_->relied_on_order = true;
+    compare(lane, tally, address, access, word, word.writes);
+    if (!access.reads_only()) {
+      compare(lane, tally, address, access, word, word.reads);
+      compare(lane, tally, address, access, word, word.strong_reads);
     }
-    const auto compare = [&](const std::vector<WordAccess>& earlier) {
-      for (const WordAccess& a : earlier) {
-        if (!conflict(a, access) || is_over(a.at, lane)) continue;
-        const bool was_strong_write = is_strong(a.kind) && !reads_only(a.kind);
-        if (is_known(a.at, lane) || (was_strong_write && saw_last_write())) {
-          races_->relied_on_order = true;
-          continue;
-        }
-        const Unobserved unobserved;
-        const bool then = a.kind == Kind::kRead && updates(kind);
-        if (!then && !(kind == Kind::kRead && updates(a.kind))) {
-          races_->race = race_with(a, lane, tally, address);
-          lane.block->fail(lane, races_->race.report + (resident_ ? races_->race.missing : ""));
-        }
-        const Moment& load = then ? a.at : access.at;
-        const GlobalRaces::Load key{load.block, load.warp * kWarpSize + load.lane, place};
-        if (!races_->unchecked.contains(key)) {
-          races_->unchecked[key] = race_with(a, lane, tally, address);
-        }
-      }
-    };
-    compare(word.writes);
-    if (!reads_only(kind)) {
-      compare(word.reads);
-      compare(word.strong_reads);
-    }
-
-    if (is_strong(kind) && kind != Kind::kStrongRead) ++word.version;
-    access.version = word.version;
-    // Those after which this one certainly came need not be kept.
-    if (kind == Kind::kWrite) {
-      const auto is_replaced = [&](const WordAccess& a) { return !(a.bytes & ~access.bytes); };
-      for (auto* list : {&word.reads, &word.strong_reads, &word.writes}) {
-        std::erase_if(*list, is_replaced);
-      }
-      word.updated = word.updated_by_several = false;
-    } else if (updates(kind)) {
-      std::erase_if(word.writes, [&](const WordAccess& a) {
-        return a.kind == kind && a.bytes == access.bytes &&
-               (kind == Kind::kUpdate || a.at.block == access.at.block);
-      });
-      word.updated_by_several |= word.updated && word.update_block != block_number_;
-      word.updated = true;
-      word.update_block = block_number_;
-      word.update_epoch = epoch_;
-    }
-    add(kind == Kind::kRead         ? word.reads
-        : kind == Kind::kStrongRead ? word.strong_reads
-                                    : word.writes,
-        access);
+    word.add(access);
   }
 }
 
@@ -587,7 +650,7 @@ Race Observer::race_with(const WordAccess& other, const Lane& lane, const Tally&
                      (race.shared ? "shared '" : "'") + *tally.array + "', which " +
                      lane.block->name_of_thread(race.threads[1].number);
   if (!own_block) what += " of " + lane.block->name_of_block(other.at.block);
-  what += reads_only(other.kind) ? " read" : updates(other.kind) ? " updated" : " wrote";
+  what += other.reads_only() ? " read" : other.updates() ? " updated" : " wrote";
   what += at_line(other.pc);
   race.report = lane.block->describe_failure(lane, what, tally.pc);
   race.missing = own_block && other.at.warp == lane.warp

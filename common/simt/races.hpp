@@ -27,6 +27,7 @@
 // the thread then checks what it read with atomicCAS.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -92,6 +93,7 @@ using Clock = std::shared_ptr<const VectorClock>;  // null: of nothing
 class VectorClock {
  public:
   bool covers(const Moment& moment) const;
+  bool covers(const VectorClock& other) const;
   // The clock that knows what `clock` knows, and what came before `fence`, or what `other` knows.
   static Clock with(const Clock& clock, const Fence& fence);
   static Clock join(const Clock& clock, const Clock& other);
@@ -100,37 +102,62 @@ class VectorClock {
   struct BlockTime {
     std::uint32_t epoch = 0;    // all earlier ones are over
     std::vector<Fence> fences;  // in it: the last of each thread
+    bool covers(const BlockTime& other) const;
   };
   using Time = std::shared_ptr<const BlockTime>;
   static constexpr std::size_t kBlocks = 32;
   using Times = std::array<Time, kBlocks>;  // of neighbouring blocks
-  static void join(Time& time, const Time& other);
+  static bool covers(const Times& times, const Times& others);
+  static Time join(const Time& time, const Time& other);
 
   std::vector<std::shared_ptr<const Times>> times_;
   std::vector<std::uint32_t> phases_;  // of each grid: all earlier ones are over
 };
 
-// What one finds out by reading a word that was written after a fence.
+// What one finds out by reading a word that was written after a fence. An atomic operation adds to
+// what the word told before: `number` counts these, in a sequence that a plain store ends.
 struct Release {
+  std::uint64_t sequence = 0, number = 0;
   Clock all;                                            // for its readers
   std::vector<std::pair<std::uint64_t, Clock>> blocks;  // only threads of a block
+};
+
+// A clock to which releases are joined that a thread reads. A loop that polls reads one after the
+// other of a sequence, and only the last counts: it is joined when the clock is asked for.
+class ReadingClock {
+ public:
+  // `release` tells less to a reader at block scope, and more to threads of `block`.
+  void read(const Release& release, bool block_only, std::uint64_t block);
+  bool has_read_last(const Release& release) const {
+    return sequence_ == release.sequence && number_ == release.number;
+  }
+  void join(const Clock& clock);
+  // Takes over what `other` has read.
+  void take(ReadingClock&& other);
+  const Clock& clock();
+  bool covers(const Moment& moment) const;
+
+ private:
+  Clock clock_;
+  std::uint64_t sequence_ = 0, number_ = 0;  // of what was read last,
+  Clock last_all_, last_block_;              // which is not in clock_ yet
 };
 
 // What a thread knows of others', and what it tells those who read what it writes: what it knew at
 // a fence. Threads of a block learn of each other's at barriers.
 struct Knowledge {
-  Clock known;
-  Clock pending;               // read by volatile loads: known from the next fence or barrier on
+  ReadingClock known;
+  ReadingClock pending;        // read by volatile loads: known from the next fence or barrier on
   Clock told_block, told_all;  // by fences of any scope, and by those that are wider than the block
-  // A loop that polls reads the same and has a fence again and again: what it read last, and the
-  // last fence, of which told_block and told_all do not know yet.
-  std::shared_ptr<const Release> read;
-  bool read_weakly = false;
+  // The last fence, of which told_block and told_all do not know yet: a loop that polls has one
+  // again and again.
   bool fenced = false, is_wide = false;
   Fence last_fence;
 
   void fence(const Fence& fence, bool wide);
   void tell();
+  // Adds what `other` knows and tells, at a barrier: what it read by volatile loads counts, too.
+  void join(Knowledge& other);
 };
 
 // One of several grids that are resident together, and what its blocks knew when they came to its
@@ -140,7 +167,15 @@ struct ResidentGrid {
   Clock known[2];
 };
 
-// An access to 8 bytes of global memory.
+// Which bytes of the `word`-th `size` bytes lie between `begin` and `end`, as bits.
+template <std::size_t size>
+std::uint8_t bytes_of_word(std::size_t word, std::size_t begin, std::size_t end) {
+  const std::size_t first = std::max(begin, size * word) - size * word;
+  const std::size_t last = std::min(end, size * word + size) - size * word;
+  return static_cast<std::uint8_t>((1u << last) - (1u << first));
+}
+
+// An access to 8 bytes of memory.
 struct WordAccess {
   enum class Kind : std::uint8_t {
     kRead,
@@ -155,8 +190,16 @@ struct WordAccess {
   std::uint32_t version = 0;  // how many strong writes to the word it has seen
   std::uint8_t bytes = 0;     // which of the eight, as bits
   Kind kind{};
+
+  bool is_strong() const { return kind != Kind::kRead && kind != Kind::kWrite; }
+  bool reads_only() const { return kind == Kind::kRead || kind == Kind::kStrongRead; }
+  bool updates() const { return kind == Kind::kUpdate || kind == Kind::kBlockUpdate; }
+  // Whether the two are a race unless they are ordered.
+  bool conflicts(const WordAccess& other) const;
 };
+// The accesses to a word with which a later one may race.
 struct Word {
+  std::uintptr_t address = 0;
   // Plain loads, volatile and atomic ones, and stores and updates: the last of each thread, in
   // order.
   std::vector<WordAccess> reads, strong_reads, writes;
@@ -166,6 +209,15 @@ struct Word {
   std::uint64_t update_block = 0;
   std::uint32_t update_epoch = 0;
   std::uint32_t block = 0;  // shared memory: stamp of the block that this is about
+
+  void add(WordAccess access);
+  // `thread` checks by atomicCAS what it has loaded.
+  void forget_loads(const Moment& thread);
+  // Whether an atomic operation was the last to write, and only luck or an order that other
+  // accesses make keeps a plain access at `at` behind it.
+  bool is_updated_beside(const Moment& at) const {
+    return updated && (updated_by_several || update_block != at.block || update_epoch == at.epoch);
+  }
 };
 
 // A race that is reported: `size` bytes at `address`, and two threads.
@@ -230,12 +282,16 @@ class GlobalRaces {
   std::vector<std::vector<std::byte>> written_memory() const;
 
   // --- kOrder: one thread of the host ---
-  Word& word(Region& region, std::uintptr_t address);
+  Word& word(Region& region, std::size_t index);
   std::shared_ptr<const Release>& published(std::uintptr_t address) { return published_[address]; }
+  std::uint64_t new_sequence() { return ++sequences_; }
   // Reports of loads that raced unless their threads check them with atomicCAS: by block, thread
   // and word.
   using Load = std::tuple<std::uint64_t, unsigned, std::uintptr_t>;
   std::map<Load, Race> unchecked;
+  static Load load_of(const Moment& at, const Word& word) {
+    return {at.block, at.warp * kWarpSize + at.lane, word.address};
+  }
 
  private:
   std::mutex mutex_;
@@ -243,6 +299,7 @@ class GlobalRaces {
   std::vector<std::pair<const void*, std::uintptr_t>> readers_;
   std::deque<Word> words_;
   std::unordered_map<std::uintptr_t, std::shared_ptr<const Release>> published_;
+  std::uint64_t sequences_ = 0;  // of releases
 };
 
 }  // namespace simt

@@ -114,6 +114,10 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   const Grid now{kernel,           grid, block,     config->dynamicSmemBytes,
                  current_device(), body, arguments, argument_bytes};
   const cudaStream_t stream = config->stream;
+  if (!stream) {
+    const cudaError_t error = refuse_in_capture(InCapture::kLegacyStream);
+    if (error != cudaSuccess) return error;
+  }
   if (!cooperative && !is_deferred(stream)) {
     const OnStream on(stream);
     return run(now);
@@ -219,6 +223,8 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
     {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
      "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
     {cudaErrorStreamCaptureMerge, "cudaErrorStreamCaptureMerge",
      "operation would result in a merge of separate capture sequences"},
     {cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched",
@@ -227,6 +233,8 @@ constexpr ErrorText kErrors[] = {
      "capturing stream has unjoined work"},
     {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
      "dependency created on uncaptured work in another stream"},
+    {cudaErrorStreamCaptureImplicit, "cudaErrorStreamCaptureImplicit",
+     "operation would make the legacy stream depend on a capturing blocking stream"},
     {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
      "operation not permitted on an event last recorded in a capturing stream"},
 };
@@ -310,60 +318,36 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   cudaDeviceProp p;
   const cudaError_t error = cudaGetDeviceProperties(&p, device);
   if (error != cudaSuccess) return error;
-  switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock:
-      *value = p.maxThreadsPerBlock;
-      break;
-    case cudaDevAttrMaxSharedMemoryPerBlock:
-      *value = static_cast<int>(p.sharedMemPerBlock);
-      break;
-    case cudaDevAttrWarpSize:
-      *value = p.warpSize;
-      break;
-    case cudaDevAttrMultiProcessorCount:
-      *value = p.multiProcessorCount;
-      break;
-    case cudaDevAttrL2CacheSize:
-      *value = p.l2CacheSize;
-      break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-      *value = p.maxThreadsPerMultiProcessor;
-      break;
-    case cudaDevAttrComputeCapabilityMajor:
-      *value = p.major;
-      break;
-    case cudaDevAttrComputeCapabilityMinor:
-      *value = p.minor;
-      break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = static_cast<int>(p.sharedMemPerMultiprocessor);
-      break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = static_cast<int>(p.sharedMemPerBlockOptin);
-      break;
-    case cudaDevAttrCooperativeLaunch:
-      *value = 1;
-      break;
-    case cudaDevAttrReservedSharedMemoryPerBlock:
-      *value = static_cast<int>(p.reservedSharedMemPerBlock);
-      break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor:
-      *value = p.maxBlocksPerMultiProcessor;
-      break;
-    default:
-      return set_error(cudaErrorInvalidValue);
+  const struct {
+    cudaDeviceAttr attribute;
+    std::size_t value;
+  } values[] = {
+      {cudaDevAttrMaxThreadsPerBlock, simt::kThreadsPerBlock},
+      {cudaDevAttrMaxSharedMemoryPerBlock, p.sharedMemPerBlock},
+      {cudaDevAttrWarpSize, simt::kWarpSize},
+      {cudaDevAttrMultiProcessorCount, static_cast<std::size_t>(p.multiProcessorCount)},
+      {cudaDevAttrL2CacheSize, static_cast<std::size_t>(p.l2CacheSize)},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, simt::kThreadsPerMultiprocessor},
+      {cudaDevAttrComputeCapabilityMajor, static_cast<std::size_t>(p.major)},
+      {cudaDevAttrComputeCapabilityMinor, static_cast<std::size_t>(p.minor)},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, p.sharedMemPerMultiprocessor},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, p.sharedMemPerBlockOptin},
+      {cudaDevAttrCooperativeLaunch, 1},
+      {cudaDevAttrReservedSharedMemoryPerBlock, p.reservedSharedMemPerBlock},
+      {cudaDevAttrMaxBlocksPerMultiprocessor, simt::kBlocksPerMultiprocessor},
+  };
+  for (const auto& entry : values) {
+    if (entry.attribute != attribute) continue;
+    *value = static_cast<int>(entry.value);
+    return cudaSuccess;
   }
-  return cudaSuccess;
+  return set_error(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaDeviceSynchronize() {
+  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kWaitForDevice);
+  if (error != cudaSuccess) return error;
   return set_error(simt::finish_device(simt::current_device()));
-}
-
-cudaError_t cudaDeviceReset() {
-  simt::finish_device(simt::current_device());
-  simt::last_error = cudaSuccess;
-  return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "simt/cooperative.hpp"
@@ -40,7 +41,19 @@ using Nodes = std::vector<Node>;
 
 struct Capture {
   cudaStream_t origin = nullptr;
+  cudaStreamCaptureMode mode{};
+  std::thread::id thread;  // that began it
   Nodes nodes;
+  bool invalid = false;  // after an error: nothing more is captured, and no graph comes of it
+
+  cudaError_t fail(cudaError_t error) {
+    invalid = true;
+    return set_error(error);
+  }
+  std::size_t add(Node node) {
+    nodes.push_back(std::move(node));
+    return nodes.size() - 1;
+  }
 };
 // Where a stream stands in a capture, or stood when an event was recorded in it.
 struct Position {
@@ -50,6 +63,7 @@ struct Position {
 
 struct Stream {
   int device = 0;
+  bool non_blocking = false;
   LatePtr last;
   Position position;
   // Also where a cooperative grid is still to run.
@@ -220,12 +234,32 @@ bool is_deferred(cudaStream_t stream) {
   return found && (found->position.capture || found->is_late());
 }
 
+cudaError_t refuse_in_capture(InCapture call) {
+  Handles& h = handles();
+  const std::lock_guard lock(h.mutex);
+  cudaError_t error = cudaSuccess;
+  for (const auto& [handle, stream] : h.streams) {
+    Capture* const capture = stream.position.capture.get();
+    if (!capture) continue;
+    const bool is_unsafe = capture->mode == cudaStreamCaptureModeGlobal ||
+                           (capture->mode == cudaStreamCaptureModeThreadLocal &&
+                            capture->thread == std::this_thread::get_id());
+    const bool is_here = stream.device == current_device();
+    const bool is_legacy = call == InCapture::kLegacyStream;
+    if (call == InCapture::kUnsafeCall ? !is_unsafe : !is_here) continue;
+    if (is_legacy && stream.non_blocking) continue;
+    error = capture->fail(is_legacy ? cudaErrorStreamCaptureImplicit
+                                    : cudaErrorStreamCaptureUnsupported);
+  }
+  return error;
+}
+
 cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shared_ptr<void> kept) {
   if (!stream) return error_of(Gang::run({grid}, {stream}));
   Handles& h = handles();
   const std::lock_guard lock(h.mutex);
   Stream& s = *find(h, stream);
-  if (s.position.capture) return set_error(cudaErrorNotSupported);
+  if (s.position.capture) return s.position.capture->fail(cudaErrorNotSupported);
   s.last = add_late(h, s.device, {}, {s.last});
   s.last->stream = stream;
   s.last->cooperative = {new Grid(grid), [kept](const Grid* g) { delete g; }};
@@ -233,14 +267,17 @@ cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shar
 }
 
 cudaError_t enqueue(cudaStream_t stream, Work work) {
+  if (!stream) {
+    const cudaError_t error = refuse_in_capture(InCapture::kLegacyStream);
+    return error == cudaSuccess ? work() : error;
+  }
   if (!is_deferred(stream)) return work();
   Handles& h = handles();
   const std::lock_guard lock(h.mutex);
   Stream& s = *find(h, stream);
-  if (s.position.capture) {
-    Nodes& nodes = s.position.capture->nodes;
-    nodes.push_back({s.device, std::move(work), std::move(s.position.after)});
-    s.position.after = {nodes.size() - 1};
+  if (Capture* const capture = s.position.capture.get()) {
+    if (capture->invalid) return set_error(cudaErrorStreamCaptureInvalidated);
+    s.position.after = {capture->add({s.device, std::move(work), std::move(s.position.after)})};
   } else {
     s.last = add_late(h, s.device, std::move(work), {s.last});
   }
@@ -276,6 +313,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   const std::lock_guard lock(h.mutex);
   *stream = h.make<cudaStream_t>();
   h.streams[*stream].device = simt::current_device();
+  h.streams[*stream].non_blocking = flags == cudaStreamNonBlocking;
   return cudaSuccess;
 }
 
@@ -300,14 +338,18 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (!stream) return cudaSuccess;
+  if (!stream) return simt::refuse_in_capture(simt::InCapture::kLegacyStream);
   {
     auto& h = handles();
     const std::lock_guard lock(h.mutex);
     const auto* const found = find(h, stream);
     if (!found) return set_error(cudaErrorInvalidResourceHandle);
-    if (found->position.capture) return set_error(cudaErrorStreamCaptureUnsupported);
+    if (const auto& capture = found->position.capture) {
+      return capture->fail(cudaErrorStreamCaptureUnsupported);
+    }
   }
+  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  if (error != cudaSuccess) return error;
   return set_error(simt::finish_stream(stream));
 }
 
@@ -318,6 +360,10 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (flags != 0) return set_error(cudaErrorInvalidValue);
   if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
+  if (!stream) {
+    const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kLegacyStream);
+    if (error != cudaSuccess) return error;
+  }
   auto& h = handles();
   const std::lock_guard lock(h.mutex);
   auto* const s = find(h, stream);
@@ -331,12 +377,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (!s) return e->position.capture ? set_error(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
   if (e->position.capture) {
     if (s->position.capture && s->position.capture != e->position.capture) {
-      return set_error(cudaErrorStreamCaptureMerge);
+      e->position.capture->invalid = true;
+      return s->position.capture->fail(cudaErrorStreamCaptureMerge);
     }
     s->position.capture = e->position.capture;
     simt::merge(s->position.after, e->position.after);
   } else if (s->position.capture) {
-    return set_error(cudaErrorStreamCaptureIsolation);
+    return s->position.capture->fail(cudaErrorStreamCaptureIsolation);
   } else if (e->late && !e->late->done) {
     s->last = add_late(h, s->device, {}, {s->last, e->late});
   }
@@ -371,6 +418,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   if (flags > cudaEventRecordExternal) return set_error(cudaErrorInvalidValue);
+  if (!stream) {
+    const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kLegacyStream);
+    if (error != cudaSuccess) return error;
+  }
   const bool is_external = flags == cudaEventRecordExternal;
   auto& h = handles();
   const std::lock_guard lock(h.mutex);
@@ -388,10 +439,10 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     return cudaSuccess;
   };
   if (s && s->position.capture) {
+    simt::Capture& capture = *s->position.capture;
+    if (capture.invalid) return set_error(cudaErrorStreamCaptureInvalidated);
     if (is_external) {
-      simt::Nodes& nodes = s->position.capture->nodes;
-      nodes.push_back({s->device, mark, std::move(s->position.after)});
-      s->position.after = {nodes.size() - 1};
+      s->position.after = {capture.add({s->device, mark, std::move(s->position.after)})};
     } else {
       e->recorded = false;  // it is a place in a graph, and no point in time
       e->position = s->position;
@@ -417,9 +468,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     const std::lock_guard lock(h.mutex);
     const auto* const e = find(h, event);
     if (!e) return set_error(cudaErrorInvalidResourceHandle);
-    if (e->position.capture) return set_error(cudaErrorCapturedEvent);
+    if (e->position.capture) return e->position.capture->fail(cudaErrorCapturedEvent);
     wanted = e->late;
   }
+  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  if (error != cudaSuccess) return error;
   if (!wanted) return cudaSuccess;
   return set_error(simt::finish([&](const simt::LatePtr& late) { return late == wanted; }));
 }
@@ -457,6 +510,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   if (s->position.capture) return set_error(cudaErrorInvalidValue);
   s->position.capture = std::make_shared<simt::Capture>();
   s->position.capture->origin = stream;
+  s->position.capture->mode = mode;
+  s->position.capture->thread = std::this_thread::get_id();
   return cudaSuccess;
 }
 
@@ -480,6 +535,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   for (auto& [handle, event] : h.events) {
     if (event.position.capture == capture) event.position = {};
   }
+  if (capture->invalid) return set_error(cudaErrorStreamCaptureInvalidated);
   if (!joined) return set_error(cudaErrorStreamCaptureUnjoined);
   *graph = h.make<cudaGraph_t>();
   h.graphs[*graph] = std::make_shared<simt::Nodes>(std::move(capture->nodes));
@@ -492,17 +548,10 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
   const std::lock_guard lock(h.mutex);
   const auto* const s = find(h, stream);
   if (stream && !s) return set_error(cudaErrorInvalidResourceHandle);
-  *status = s && s->position.capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  const auto it = h.graphs.find(graph);
-  if (it == h.graphs.end() || !count) return set_error(cudaErrorInvalidValue);
-  if (nodes) return set_error(cudaErrorNotSupported);
-  *count = it->second->size();
+  const auto* const capture = s ? s->position.capture.get() : nullptr;
+  *status = !capture           ? cudaStreamCaptureStatusNone
+            : capture->invalid ? cudaStreamCaptureStatusInvalidated
+                               : cudaStreamCaptureStatusActive;
   return cudaSuccess;
 }
 
@@ -528,7 +577,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (it == h.executables.end()) return set_error(cudaErrorInvalidValue);
     nodes = it->second;
     auto* const s = find(h, stream);
-    if (s && s->position.capture) return set_error(cudaErrorNotSupported);  // a graph in a graph
+    if (s && s->position.capture) return s->position.capture->fail(cudaErrorNotSupported);
     if (s && s->is_late()) {
       std::vector<simt::LatePtr> late;
       for (const simt::Node& node : *nodes) {

@@ -130,6 +130,38 @@ __host__ __device__ inline unsigned first_value(std::uint64_t seed, unsigned thr
   return static_cast<unsigned>(x >> 32) ^ static_cast<unsigned>(x);
 }
 
+// What a thread does alone.
+__host__ __device__ inline unsigned alone(const Instruction& in, unsigned v, unsigned lane) {
+  const unsigned a = static_cast<unsigned>(in.a);
+  if (in.op == Op::kAffine) return a * v + static_cast<unsigned>(in.b) + lane;
+  if (in.op == Op::kBranch) return v >> a & 1u ? v * 5 + 1 : v ^ v >> 7;
+  if (in.op == Op::kLoop) {
+    for (unsigned trip = v % a; trip > 0; --trip) v = v * 1664525u + trip;
+  }
+  return v;
+}
+
+// What a lane that is not there would give is not defined: such a source gives nothing.
+__device__ inline unsigned shuffled(const Instruction& in, unsigned v, unsigned present, int lane) {
+  const unsigned live = __ballot_sync(present, 1), a = static_cast<unsigned>(in.a);
+  unsigned got = 0;
+  int source = 0;
+  if (in.op == Op::kShuffle) {
+    got = __shfl_sync(present, v, in.a, in.b);
+    source = __shfl_sync(~0u, lane, in.a, in.b);
+  } else if (in.op == Op::kShuffleUp) {
+    got = __shfl_up_sync(present, v, a, in.b);
+    source = __shfl_up_sync(~0u, lane, a, in.b);
+  } else if (in.op == Op::kShuffleDown) {
+    got = __shfl_down_sync(present, v, a, in.b);
+    source = __shfl_down_sync(~0u, lane, a, in.b);
+  } else {
+    got = __shfl_xor_sync(present, v, in.a, in.b);
+    source = __shfl_xor_sync(~0u, lane, in.a, in.b);
+  }
+  return source >= 0 && source < 32 && (live >> source & 1u) ? got : 0;
+}
+
 __global__ void program_kernel(int count, const Instruction* instructions, std::uint64_t seed,
                                unsigned* values, unsigned* cells) {
   __shared__ unsigned exchange[1024];
@@ -144,34 +176,12 @@ __global__ void program_kernel(int count, const Instruction* instructions, std::
     const Instruction in = instructions[i];
     const unsigned a = static_cast<unsigned>(in.a);
     switch (in.op) {
-      case Op::kAffine:
-        v = a * v + static_cast<unsigned>(in.b) + lane;
-        break;
-      // What a lane that is not there would give is not defined: such sources are left out.
       case Op::kShuffle:
       case Op::kShuffleUp:
       case Op::kShuffleDown:
-      case Op::kShuffleXor: {
-        const unsigned live = __ballot_sync(present, 1);
-        unsigned got = 0;
-        int source = 0;
-        const int id = static_cast<int>(lane);
-        if (in.op == Op::kShuffle) {
-          got = __shfl_sync(present, v, in.a, in.b);
-          source = __shfl_sync(~0u, id, in.a, in.b);
-        } else if (in.op == Op::kShuffleUp) {
-          got = __shfl_up_sync(present, v, a, in.b);
-          source = __shfl_up_sync(~0u, id, a, in.b);
-        } else if (in.op == Op::kShuffleDown) {
-          got = __shfl_down_sync(present, v, a, in.b);
-          source = __shfl_down_sync(~0u, id, a, in.b);
-        } else {
-          got = __shfl_xor_sync(present, v, in.a, in.b);
-          source = __shfl_xor_sync(~0u, id, in.a, in.b);
-        }
-        if (source >= 0 && source < 32 && (live >> source & 1u)) v += got;
+      case Op::kShuffleXor:
+        v += shuffled(in, v, present, static_cast<int>(lane));
         break;
-      }
       case Op::kBallot:
         v ^= __ballot_sync(~0u, static_cast<int>(v >> a & 1u));
         break;
@@ -215,22 +225,15 @@ __global__ void program_kernel(int count, const Instruction* instructions, std::
       case Op::kAtomicAdd:
         atomicAdd(&cells[v % a], 1u);
         break;
-      case Op::kLoop:
-        for (unsigned trip = v % a; trip > 0; --trip) v = v * 1664525u + trip;
-        break;
-      case Op::kBranch:
-        if (v >> a & 1u) {
-          v = v * 5 + 1;
-        } else {
-          v ^= v >> 7;
-        }
-        break;
-      default:
+      case Op::kLeave:
         if (v % a == 0) {
           exchange[self] = 0;
           values[global] = v;
           return;
         }
+        break;
+      default:
+        v = alone(in, v, lane);
     }
   }
   values[global] = v;
@@ -247,111 +250,101 @@ class LockStep {
   const std::vector<unsigned>& values() const { return v_; }
 
   void run(const Instruction& in) {
-    const unsigned a = static_cast<unsigned>(in.a);
     const std::vector<unsigned> before = v_;
-    // Combines the values, as they were, of the live threads that `same_group` puts with thread t.
-    const auto fold = [&](unsigned t, auto same_group, unsigned initial, auto combine) {
-      for (unsigned other = 0; other < v_.size(); ++other) {
-        if (alive_[other] && same_group(t, other)) initial = combine(initial, before[other], other);
-      }
-      return initial;
-    };
-    const auto warp = [](unsigned t, unsigned other) { return t / 32 == other / 32; };
-    const auto parity = [&](unsigned t, unsigned other) {
-      return warp(t, other) && t % 2 == other % 2;
-    };
-    const auto block = [](unsigned, unsigned) { return true; };
-    const auto add = [](unsigned sum, unsigned value, unsigned) { return sum + value; };
-
     for (unsigned t = 0; t < v_.size(); ++t) {
-      if (!alive_[t]) continue;
-      const unsigned lane = t % 32;
-      unsigned& v = v_[t];
-      switch (in.op) {
-        case Op::kAffine:
-          v = a * v + static_cast<unsigned>(in.b) + lane;
-          break;
-        case Op::kShuffle:
-        case Op::kShuffleUp:
-        case Op::kShuffleDown:
-        case Op::kShuffleXor: {
-          const unsigned source = t - lane + shuffle_source(in, static_cast<int>(lane));
-          if (source < v_.size() && alive_[source]) v += before[source];
-          break;
-        }
-        case Op::kBallot:
-          v ^= fold(t, warp, 0, [&](unsigned bits, unsigned value, unsigned other) {
-            return bits | (value >> a & 1u) << other % 32;
-          });
-          break;
-        case Op::kMatch:
-          v ^= fold(t, warp, 0, [&](unsigned bits, unsigned value, unsigned other) {
-            return bits | (value % a == before[t] % a ? 1u : 0u) << other % 32;
-          });
-          break;
-        case Op::kReduce:
-          v ^= fold(t, warp, 0, add);
-          break;
-        case Op::kHalves:
-          if (lane % 2 == 0) {
-            v += fold(t, parity, 0, [](unsigned x, unsigned value, unsigned) { return x ^ value; });
-          } else {
-            v -=
-                fold(t, parity, 0, [](unsigned x, unsigned y, unsigned) { return std::max(x, y); });
-          }
-          break;
-        case Op::kBarrierRotate: {
-          const unsigned other = (t + a) % static_cast<unsigned>(v_.size());
-          v = v * 3 + ((alive_[other] ? before[other] : 0) | 1);
-          break;
-        }
-        case Op::kBarrierCount:
-          v += fold(t, block, 0,
-                    [&](unsigned n, unsigned value, unsigned) { return n + (value >> a & 1u); });
-          break;
-        case Op::kAtomicAdd:
-          ++cells_[v % a];
-          break;
-        case Op::kLoop:
-          for (unsigned trip = v % a; trip > 0; --trip) v = v * 1664525u + trip;
-          break;
-        case Op::kBranch:
-          v = v >> a & 1u ? v * 5 + 1 : v ^ v >> 7;
-          break;
-        case Op::kLeave:
-          if (v % a == 0) alive_[t] = false;
-          break;
-        default:
-          break;
+      if (alive_[t]) v_[t] = next(in, t, before);
+    }
+    if (in.op == Op::kLeave) {
+      for (unsigned t = 0; t < v_.size(); ++t) {
+        alive_[t] = alive_[t] && v_[t] % static_cast<unsigned>(in.a) != 0;
       }
     }
-    if (in.op == Op::kBarrierVotes) {
-      step([&](unsigned t) {
-        return fold(t, block, 0,
-                    [&](unsigned any, unsigned v, unsigned) { return any | (v % a == 0); });
-      });
-      const std::vector<unsigned> between = v_;
-      bool all = true;
-      for (unsigned t = 0; t < v_.size(); ++t) all = all && (!alive_[t] || between[t] % a != 1);
-      step([&](unsigned) { return all ? 2u : 0u; });
-    }
-    if (in.op == Op::kSegments) {
-      const unsigned width = static_cast<unsigned>(in.b);
-      for (unsigned trip = 0; trip < 7; ++trip) {
-        const std::vector<unsigned> now = v_;
-        step([&](unsigned t) {
-          if (trip >= (t % 32 / width * a + t / 32) % 7) return 0u;
-          unsigned sum = 0;
-          for (unsigned other = 0; other < now.size(); ++other) {
-            if (alive_[other] && other / width == t / width) sum += now[other] ^ trip;
-          }
-          return sum;
-        });
-      }
-    }
+    if (in.op == Op::kBarrierVotes) vote(static_cast<unsigned>(in.a));
+    if (in.op == Op::kSegments) add_in_segments(in);
   }
 
  private:
+  // Combines the values `now` of the live threads that `same_group` puts with thread t.
+  template <typename SameGroup, typename Combine>
+  unsigned fold(unsigned t, const std::vector<unsigned>& now, SameGroup same_group,
+                Combine combine) const {
+    unsigned folded = 0;
+    for (unsigned other = 0; other < now.size(); ++other) {
+      if (alive_[other] && same_group(t, other)) folded = combine(folded, now[other], other);
+    }
+    return folded;
+  }
+
+  // The value of thread t after `in`, of the values before; votes and segments are for others.
+  unsigned next(const Instruction& in, unsigned t, const std::vector<unsigned>& before) {
+    const unsigned a = static_cast<unsigned>(in.a), lane = t % 32, v = before[t];
+    const auto warp = [](unsigned one, unsigned other) { return one / 32 == other / 32; };
+    const auto parity = [&](unsigned one, unsigned other) {
+      return warp(one, other) && one % 2 == other % 2;
+    };
+    const auto block = [](unsigned, unsigned) { return true; };
+    switch (in.op) {
+      case Op::kShuffle:
+      case Op::kShuffleUp:
+      case Op::kShuffleDown:
+      case Op::kShuffleXor: {
+        const unsigned source = t - lane + shuffle_source(in, static_cast<int>(lane));
+        return source < v_.size() && alive_[source] ? v + before[source] : v;
+      }
+      case Op::kBallot:
+        return v ^ fold(t, before, warp, [&](unsigned bits, unsigned value, unsigned other) {
+                 return bits | (value >> a & 1u) << other % 32;
+               });
+      case Op::kMatch:
+        return v ^ fold(t, before, warp, [&](unsigned bits, unsigned value, unsigned other) {
+                 return bits | (value % a == v % a ? 1u : 0u) << other % 32;
+               });
+      case Op::kReduce:
+        return v ^
+               fold(t, before, warp, [](unsigned sum, unsigned x, unsigned) { return sum + x; });
+      case Op::kHalves:
+        if (lane % 2) {
+          return v - fold(t, before, parity,
+                          [](unsigned most, unsigned x, unsigned) { return std::max(most, x); });
+        }
+        return v +
+               fold(t, before, parity, [](unsigned all, unsigned x, unsigned) { return all ^ x; });
+      case Op::kBarrierRotate: {
+        const unsigned other = (t + a) % static_cast<unsigned>(v_.size());
+        return v * 3 + ((alive_[other] ? before[other] : 0) | 1);
+      }
+      case Op::kBarrierCount:
+        return v + fold(t, before, block,
+                        [&](unsigned n, unsigned x, unsigned) { return n + (x >> a & 1u); });
+      case Op::kAtomicAdd:
+        ++cells_[v % a];
+        return v;
+      default:
+        return alone(in, v, lane);
+    }
+  }
+
+  void vote(unsigned a) {
+    bool any = false, all = true;
+    for (unsigned t = 0; t < v_.size(); ++t) any = any || (alive_[t] && v_[t] % a == 0);
+    step([&](unsigned) { return any ? 1u : 0u; });
+    for (unsigned t = 0; t < v_.size(); ++t) all = all && (!alive_[t] || v_[t] % a != 1);
+    step([&](unsigned) { return all ? 2u : 0u; });
+  }
+
+  void add_in_segments(const Instruction& in) {
+    const unsigned a = static_cast<unsigned>(in.a), width = static_cast<unsigned>(in.b);
+    const auto segment = [&](unsigned t, unsigned other) { return t / width == other / width; };
+    for (unsigned trip = 0; trip < 7; ++trip) {
+      const std::vector<unsigned> now = v_;
+      step([&](unsigned t) {
+        if (trip >= (t % 32 / width * a + t / 32) % 7) return 0u;
+        return fold(t, now, segment,
+                    [&](unsigned sum, unsigned x, unsigned) { return sum + (x ^ trip); });
+      });
+    }
+  }
+
   template <typename Increment>
   void step(Increment increment) {
     for (unsigned t = 0; t < v_.size(); ++t) {
