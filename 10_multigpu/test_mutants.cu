@@ -85,7 +85,7 @@ TEST_CASE("persistent: every mistake is found by one of 20 seeds, and by the che
   struct Group {
     Result right;
     std::vector<std::pair<const char*, Result>> mistakes;
-    // Found only where plain stores are late.
+    // Without the check of races found only where plain stores are late.
     std::vector<std::pair<const char*, Result>> late_mistakes;
   };
   const Group groups[] = {

@@ -23,7 +23,7 @@ bool overlap(std::uintptr_t a, unsigned a_size, std::uintptr_t b, unsigned b_siz
 
 void mark_written(std::uintptr_t address, unsigned size) {
   const Allocation* const allocation = find_allocation(address);
-  if (allocation && allocation->contains(address) && allocation->written) {
+  if (allocation && allocation->written) {
     allocation->written->add(address - allocation->begin, size);
   }
 }

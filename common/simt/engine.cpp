@@ -810,7 +810,7 @@ std::string Block::describe(const Lane& lane) const {
         text += " polls memory";
         const auto address = reinterpret_cast<std::uintptr_t>(lane.polled);
         const Allocation* const allocation = find_allocation(address);
-        if (allocation && allocation->contains(address)) {
+        if (allocation) {
           text += " (" + std::to_string(address - allocation->begin) + " bytes into '" +
                   allocation->name + "', where it finds " + std::to_string(lane.seen) + ")";
         }
@@ -907,8 +907,7 @@ std::string Block::describe_wait() const {
 bool Block::is_late(std::uintptr_t address) const {
   if (!gang_ || !settings().late_peer_stores) return false;
   const Allocation* const allocation = find_allocation(address);
-  return allocation && allocation->contains(address) && allocation->device != grid().device &&
-         !allocation->is_shared();
+  return allocation && allocation->device != grid().device && !allocation->is_shared();
 }
 
 void Block::expect_late_store(Lane& lane, std::uintptr_t address, unsigned size) {

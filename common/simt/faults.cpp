@@ -69,7 +69,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (current_lane && go_on_with_report(current_lane, fault_of(*info), address, context)) return;
   const Allocation* allocation = find_allocation(address);
-  if (signal == SIGSEGV && allocation && allocation->contains(address)) {
+  if (signal == SIGSEGV && allocation) {
     char text[256];
     const int length = std::snprintf(
         text, sizeof text, "error: %s touched device memory: byte %zu of '%s'; %s\n",

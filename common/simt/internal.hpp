@@ -142,8 +142,7 @@ struct Allocation {
   bool contains(std::uintptr_t address) const { return address - begin < bytes; }
 };
 
-// The allocation that holds `address`, or the nearest one at or below it if none does (a hint for
-// the report, see contains()); null if there is none. Valid until it is freed.
+// The allocation that holds `address`; null if there is none. Valid until it is freed.
 const Allocation* find_allocation(std::uintptr_t address);
 // Where `address` is, "12 bytes into 'x', which has 12", for a report; "" if near no allocation.
 std::string describe_address(std::uintptr_t address);
@@ -442,6 +441,8 @@ class Observer {
   Race race_with(const WordAccess& other, const Lane& lane, const Tally& tally,
                  std::uintptr_t address) const;
   static std::string verb(Access access);
+  // "reads 4 bytes, 8 bytes into 'x'".
+  static std::string describe_access(const Tally& tally, std::uintptr_t address);
   void end_item(Warp& warp);
   void count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
              unsigned warp);

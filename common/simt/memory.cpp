@@ -53,6 +53,16 @@ Heap& heap() {
   return instance;
 }
 
+// The heap, while nobody else uses it (std::unique_lock) or changes it (std::shared_lock).
+template <template <typename> typename Lock>
+class Locked {
+ public:
+  Heap* operator->() const { return &heap(); }
+
+ private:
+  Lock<std::shared_mutex> lock_{heap().mutex};
+};
+
 std::size_t physical_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * kPageBytes;
 }
@@ -80,16 +90,15 @@ void set_open(Allocation& allocation, bool open) {
 
 // Pages of their own, or of `file`, at an address that no allocation had before.
 void* map_pages(std::size_t bytes, int file = -1) {
-  Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
+  const Locked<std::unique_lock> h;
   const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
   const auto map = [=](std::uintptr_t address, int flags) {
     return mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, kind | flags, file,
                 0);
   };
-  while (h.next_address + bytes < kEndAddress) {
-    const std::uintptr_t address = h.next_address;
-    h.next_address += (bytes + 2 * kGapBytes - 1) / kGapBytes * kGapBytes;
+  while (h->next_address + bytes < kEndAddress) {
+    const std::uintptr_t address = h->next_address;
+    h->next_address += (bytes + 2 * kGapBytes - 1) / kGapBytes * kGapBytes;
     void* const mapped = map(address, MAP_FIXED_NOREPLACE);
     if (mapped != MAP_FAILED || errno != EEXIST) return mapped;
   }
@@ -108,17 +117,15 @@ void add_allocation(Allocation allocation) {
     if (allocation.imported) allocation.written->add(0, allocation.bytes);
     set_open(allocation, false);
   }
-  Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  h.allocations.emplace(allocation.begin, std::move(allocation));
+  const Locked<std::unique_lock> h;
+  h->allocations.emplace(allocation.begin, std::move(allocation));
 }
 
 cudaError_t remove_allocation(void* pointer, bool imported) {
   finish_all();
-  Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  const auto it = h.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
-  if (it == h.allocations.end() || it->second.imported != imported) {
+  const Locked<std::unique_lock> h;
+  const auto it = h->allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+  if (it == h->allocations.end() || it->second.imported != imported) {
     return set_error(cudaErrorInvalidValue);
   }
   Allocation& allocation = it->second;
@@ -129,7 +136,7 @@ cudaError_t remove_allocation(void* pointer, bool imported) {
   if (allocation.file >= 0) close(allocation.file);
   allocation.file = -1;
   allocation.written = nullptr;
-  h.freed.insert(h.allocations.extract(it));
+  h->freed.insert(h->allocations.extract(it));
   return cudaSuccess;
 }
 
@@ -137,31 +144,28 @@ cudaError_t remove_allocation(void* pointer, bool imported) {
 
 DeviceMemoryAccess::DeviceMemoryAccess() {
   if (!is_instrumented()) return;
-  Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  ++h.users;
+  const Locked<std::unique_lock> h;
+  ++h->users;
 #if defined(__clang__) && __clang_major__ < 16
   // These copy structures with memcpy and announce nothing.
-  for (auto& [begin, allocation] : h.allocations) set_open(allocation, true);
+  for (auto& [begin, allocation] : h->allocations) set_open(allocation, true);
 #endif
 }
 
 DeviceMemoryAccess::~DeviceMemoryAccess() {
   if (!is_instrumented()) return;
-  Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  if (--h.users > 0) return;
-  for (auto& [begin, allocation] : h.allocations) {
+  const Locked<std::unique_lock> h;
+  if (--h->users > 0) return;
+  for (auto& [begin, allocation] : h->allocations) {
     if (allocation.open) set_open(allocation, false);
   }
 }
 
 void DeviceMemoryAccess::open(std::uintptr_t address) {
   if (!is_instrumented()) return;
-  Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  const auto it = h.allocations.upper_bound(address);
-  if (it == h.allocations.begin()) return;
+  const Locked<std::unique_lock> h;
+  const auto it = h->allocations.upper_bound(address);
+  if (it == h->allocations.begin()) return;
   Allocation& allocation = std::prev(it)->second;
   if (allocation.contains(address) && !allocation.open) set_open(allocation, true);
 }
@@ -195,65 +199,60 @@ bool WrittenBytes::complete() const {
 }
 
 const Allocation* find_allocation(std::uintptr_t address) {
-  Heap& h = heap();
-  const std::shared_lock lock(h.mutex);
-  auto it = h.allocations.upper_bound(address);
-  if (it == h.allocations.begin()) return nullptr;
-  return &std::prev(it)->second;
+  const Locked<std::shared_lock> h;
+  const auto after = h->allocations.upper_bound(address);
+  if (after == h->allocations.begin() || !std::prev(after)->second.contains(address))
+    return nullptr;
+  return &std::prev(after)->second;
 }
 
 std::string describe_address(std::uintptr_t address) {
-  Heap& h = heap();
-  const std::shared_lock lock(h.mutex);
-  const auto after = h.allocations.upper_bound(address);
+  const Locked<std::shared_lock> h;
+  const auto after = h->allocations.upper_bound(address);
   const auto text = [&](std::uintptr_t offset, const char* where, const Allocation& allocation) {
     return std::to_string(offset) + " bytes " + where + " '" + allocation.name + "', which has " +
            std::to_string(allocation.bytes);
   };
-  if (after != h.allocations.begin()) {
+  if (after != h->allocations.begin()) {
     const Allocation& below = std::prev(after)->second;
     if (address - below.begin < below.bytes + kGapBytes / 2) {
       return text(address - below.begin, "into", below);
     }
   }
-  const auto freed = h.freed.upper_bound(address);
-  if (freed != h.freed.begin() && std::prev(freed)->second.contains(address)) {
+  const auto freed = h->freed.upper_bound(address);
+  if (freed != h->freed.begin() && std::prev(freed)->second.contains(address)) {
     return "in '" + std::prev(freed)->second.name + "', which has been freed";
   }
-  if (after != h.allocations.end() && after->first - address < kGapBytes / 2) {
+  if (after != h->allocations.end() && after->first - address < kGapBytes / 2) {
     return text(after->first - address, "before", after->second);
   }
   return "";
 }
 
 PinnedRange find_pinned(std::uintptr_t address) {
-  Heap& h = heap();
-  const std::shared_lock lock(h.mutex);
-  const auto after = h.pinned.upper_bound(address);
-  if (after == h.pinned.begin()) return {};
+  const Locked<std::shared_lock> h;
+  const auto after = h->pinned.upper_bound(address);
+  if (after == h->pinned.begin()) return {};
   const auto& [begin, bytes] = *std::prev(after);
   return address - begin < bytes ? PinnedRange{begin, bytes} : PinnedRange{};
 }
 
 bool shares_memory() {
-  Heap& h = heap();
-  const std::shared_lock lock(h.mutex);
-  return std::any_of(h.allocations.begin(), h.allocations.end(),
+  const Locked<std::shared_lock> h;
+  return std::any_of(h->allocations.begin(), h->allocations.end(),
                      [](const auto& entry) { return entry.second.is_shared(); });
 }
 
 bool can_reach(int device, int owner) {
   if (device == owner) return true;
-  Heap& h = heap();
-  const std::shared_lock lock(h.mutex);
-  return h.peers.contains({device, owner});
+  const Locked<std::shared_lock> h;
+  return h->peers.contains({device, owner});
 }
 
 void name_allocation(const void* pointer, const char* name) {
-  Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  const auto it = h.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
-  if (it != h.allocations.end()) it->second.name = name;
+  const Locked<std::unique_lock> h;
+  const auto it = h->allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+  if (it != h->allocations.end()) it->second.name = name;
 }
 
 }  // namespace simt
@@ -261,7 +260,7 @@ void name_allocation(const void* pointer, const char* name) {
 using simt::Allocation;
 using simt::DeviceMemoryAccess;
 using simt::find_allocation;
-using simt::heap;
+using simt::Locked;
 
 // --- Allocation ---------------------------------------------------------------------------------
 
@@ -305,9 +304,8 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   if (error != cudaSuccess) return error;
   *pointer = std::malloc(bytes);
   if (!*pointer) return simt::set_error(cudaErrorMemoryAllocation);
-  simt::Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  h.pinned.emplace(reinterpret_cast<std::uintptr_t>(*pointer), bytes);
+  const Locked<std::unique_lock> h;
+  h->pinned.emplace(reinterpret_cast<std::uintptr_t>(*pointer), bytes);
   return cudaSuccess;
 }
 
@@ -320,9 +318,8 @@ cudaError_t cudaFreeHost(void* pointer) {
   const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
   if (error != cudaSuccess) return error;
   simt::finish_all();
-  simt::Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  if (h.pinned.erase(reinterpret_cast<std::uintptr_t>(pointer)) == 0)
+  const Locked<std::unique_lock> h;
+  if (h->pinned.erase(reinterpret_cast<std::uintptr_t>(pointer)) == 0)
     return simt::set_error(cudaErrorInvalidValue);
   std::free(pointer);
   return cudaSuccess;
@@ -345,36 +342,21 @@ enum class Place { kHost, kDevice, kBeyond };
 Place place_of(const void* pointer, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   const Allocation* allocation = find_allocation(address);
-  if (!allocation || !allocation->contains(address)) return Place::kHost;
+  if (!allocation) return Place::kHost;
   return bytes <= allocation->bytes - (address - allocation->begin) ? Place::kDevice
                                                                     : Place::kBeyond;
 }
-
-// The device whose memory `pointer` points into; -1 if none.
-int device_of(const void* pointer) {
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  const Allocation* allocation = find_allocation(address);
-  return allocation && allocation->contains(address) ? allocation->device : -1;
-}
-
-}  // namespace
-
-namespace {
 
 // Notes that the host wrote `bytes` bytes; of what it copied `from` device memory, those that had
 // been written there.
 void mark_written(void* to, std::size_t bytes, const void* from) {
   const Allocation* const target = find_allocation(reinterpret_cast<std::uintptr_t>(to));
-  if (!target || !target->written || device_of(to) < 0) return;
+  if (!target || !target->written) return;
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(to) - target->begin;
-  const Allocation* source = nullptr;
-  if (from) source = find_allocation(reinterpret_cast<std::uintptr_t>(from));
-  if (!source) {
-    target->written->add(offset, bytes);
-    return;
-  }
-  const std::size_t source_offset = reinterpret_cast<std::uintptr_t>(from) - source->begin;
-  if (source->written->all(source_offset, bytes)) {
+  const Allocation* const source = find_allocation(reinterpret_cast<std::uintptr_t>(from));
+  const std::size_t source_offset =
+      source ? reinterpret_cast<std::uintptr_t>(from) - source->begin : 0;
+  if (!source || source->written->all(source_offset, bytes)) {
     target->written->add(offset, bytes);
     return;
   }
@@ -409,7 +391,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(from));
   std::memmove(to, from, bytes);
-  mark_written(to, bytes, device_of(from) >= 0 ? from : nullptr);
+  mark_written(to, bytes, from);
   if (simt::Recorder* const recorder = simt::active_recorder()) recorder->copy(to, from, bytes);
 }
 
@@ -508,16 +490,14 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   const int device = simt::current_device();
   if (!simt::is_device(peer) || peer == device) return simt::set_error(cudaErrorInvalidDevice);
   if (!simt::settings().peer_access) return simt::set_error(cudaErrorPeerAccessUnsupported);
-  simt::Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  const bool added = h.peers.insert({device, peer}).second;
+  const Locked<std::unique_lock> h;
+  const bool added = h->peers.insert({device, peer}).second;
   return added ? cudaSuccess : simt::set_error(cudaErrorPeerAccessAlreadyEnabled);
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  simt::Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  const bool removed = h.peers.erase({simt::current_device(), peer}) > 0;
+  const Locked<std::unique_lock> h;
+  const bool removed = h->peers.erase({simt::current_device(), peer}) > 0;
   return removed ? cudaSuccess : simt::set_error(cudaErrorPeerAccessNotEnabled);
 }
 
@@ -576,10 +556,9 @@ bool move_to_file(Allocation& allocation) {
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
   if (!handle) return simt::set_error(cudaErrorInvalidValue);
   simt::finish_all();
-  simt::Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  const auto it = h.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
-  if (it == h.allocations.end() || it->second.imported) {
+  const Locked<std::unique_lock> h;
+  const auto it = h->allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+  if (it == h->allocations.end() || it->second.imported) {
     return simt::set_error(cudaErrorInvalidValue);
   }
   Allocation& allocation = it->second;
@@ -629,9 +608,8 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
                         {},
                         -1,
                         true});
-  simt::Heap& h = heap();
-  const std::unique_lock lock(h.mutex);
-  h.peers.insert({device, shared.device});
+  const Locked<std::unique_lock> h;
+  h->peers.insert({device, shared.device});
   *pointer = mapped;
   return cudaSuccess;
 }

@@ -271,11 +271,10 @@ void Observer::check_overlap(Lane& lane, const Tally& tally, std::uintptr_t addr
   }
   const auto* const other = early_->accesses.conflict(address, tally.size, tally.access);
   if (!other) return;
-  std::string what = "race: " + verb(tally.access) + std::to_string(tally.size) + " bytes, " +
-                     std::to_string(address - tally.begin) + " bytes into '" + *tally.array +
-                     "', which block " + to_text(other->block) + ", thread " +
-                     to_text(other->thread) + " of the next kernel, " +
-                     kernel_name(early_->grid().kernel) + ", " + verb(other->access);
+  std::string what = "race: " + describe_access(tally, address) + ", which block " +
+                     to_text(other->block) + ", thread " + to_text(other->thread) +
+                     " of the next kernel, " + kernel_name(early_->grid().kernel) + ", " +
+                     verb(other->access);
   const std::string line = source_line(other->pc);
   if (!line.empty()) what += "at " + line + " ";
   what += "before it waits by cudaGridDependencySynchronize()";
@@ -377,14 +376,18 @@ std::string Observer::verb(Access access) {
   return kVerbs[static_cast<int>(access)];
 }
 
+std::string Observer::describe_access(const Tally& tally, std::uintptr_t address) {
+  return verb(tally.access) + std::to_string(tally.size) + " bytes, " +
+         std::to_string(address - tally.begin) + " bytes into " +
+         (tally.space == Space::kShared ? "shared '" : "'") + *tally.array + "'";
+}
+
 void Observer::report_uninitialised(Lane& lane, const Tally& tally, std::uintptr_t address) {
   const Unobserved unobserved;
   const bool shared = tally.space == Space::kShared;
   lane.block->fail(
       lane,
-      verb(tally.access) + std::to_string(tally.size) + " bytes, " +
-          std::to_string(address - tally.begin) + " bytes into " + (shared ? "shared '" : "'") +
-          *tally.array + "', that was not written" +
+      describe_access(tally, address) + ", that was not written" +
           (shared ? " since the block started (or not yet, if a barrier is missing)" : ""),
       tally.pc);
 }
@@ -492,8 +495,7 @@ std::string Observer::describe_place(const Lane& lane, std::uintptr_t address) c
     return std::to_string(address - overrun_begin) + " bytes into shared '" + overrun->name +
            "', which has " + std::to_string(overrun->bytes);
   }
-  if (allocation && allocation->contains(address) &&
-      !can_reach(grid_->device, allocation->device)) {
+  if (allocation && !can_reach(grid_->device, allocation->device)) {
     return "in '" + allocation->name + "' on device " + std::to_string(allocation->device) +
            "; device " + std::to_string(grid_->device) + " has no peer access to it";
   }
@@ -690,6 +692,10 @@ SIMT_OBSERVED_COPIES_OF(__tsan_)
 SIMT_OBSERVED_COPIES_OF(simt_)
 
 // Atomics of the host code that stands in the same sources (reference counts and the like).
+#define SIMT_HOST_UPDATE(bits, T, name, builtin)            \
+  T __tsan_atomic##bits##_##name(volatile T* p, T v, int) { \
+    return __atomic_##builtin(p, v, __ATOMIC_SEQ_CST);      \
+  }
 #define SIMT_HOST_ATOMIC(bits, T)                                                           \
   T __tsan_atomic##bits##_load(const volatile T* p, int) {                                  \
     return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                            \
@@ -697,24 +703,12 @@ SIMT_OBSERVED_COPIES_OF(simt_)
   void __tsan_atomic##bits##_store(volatile T* p, T v, int) {                               \
     __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                               \
   }                                                                                         \
-  T __tsan_atomic##bits##_exchange(volatile T* p, T v, int) {                               \
-    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                     \
-  }                                                                                         \
-  T __tsan_atomic##bits##_fetch_add(volatile T* p, T v, int) {                              \
-    return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);                                      \
-  }                                                                                         \
-  T __tsan_atomic##bits##_fetch_sub(volatile T* p, T v, int) {                              \
-    return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST);                                      \
-  }                                                                                         \
-  T __tsan_atomic##bits##_fetch_and(volatile T* p, T v, int) {                              \
-    return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST);                                      \
-  }                                                                                         \
-  T __tsan_atomic##bits##_fetch_or(volatile T* p, T v, int) {                               \
-    return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);                                       \
-  }                                                                                         \
-  T __tsan_atomic##bits##_fetch_xor(volatile T* p, T v, int) {                              \
-    return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST);                                      \
-  }                                                                                         \
+  SIMT_HOST_UPDATE(bits, T, exchange, exchange_n)                                           \
+  SIMT_HOST_UPDATE(bits, T, fetch_add, fetch_add)                                           \
+  SIMT_HOST_UPDATE(bits, T, fetch_sub, fetch_sub)                                           \
+  SIMT_HOST_UPDATE(bits, T, fetch_and, fetch_and)                                           \
+  SIMT_HOST_UPDATE(bits, T, fetch_or, fetch_or)                                             \
+  SIMT_HOST_UPDATE(bits, T, fetch_xor, fetch_xor)                                           \
   int __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* e, T v, int, int) {   \
     return __atomic_compare_exchange_n(p, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
   }                                                                                         \

@@ -10,9 +10,7 @@ namespace {
 template <typename Visit>
 void for_each_word(std::uintptr_t address, unsigned size, const Visit& visit) {
   for (std::uintptr_t word = address / 8 * 8; word < address + size; word += 8) {
-    const std::uintptr_t first = std::max(address, word) - word;
-    const std::uintptr_t last = std::min(address + size, word + 8) - word;
-    visit(word, static_cast<std::uint8_t>((1u << last) - (1u << first)));
+    visit(word, bytes_of_word<8>(word / 8, address, address + size));
   }
 }
 

@@ -312,9 +312,9 @@ void ReadingClock::read(const Release& release, bool block_only, std::uint64_t b
 
 void ReadingClock::take(ReadingClock&& other) {
   join(other.clock_);
-  const bool follows = other.sequence_ == sequence_ && other.number_ >= number_;
-  if (!follows || (!other.last_all_ && last_all_)) clock();
   if (other.last_all_ || other.last_block_) {
+    const bool follows = other.sequence_ == sequence_ && other.number_ >= number_;
+    if (!follows || (last_all_ && !other.last_all_)) clock();
     std::tie(sequence_, number_) = std::pair(other.sequence_, other.number_);
     last_all_ = std::move(other.last_all_);
     last_block_ = std::move(other.last_block_);
@@ -418,9 +418,6 @@ std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_on
   // (Where blocks run one after the other, those of others have ended.)
   if (!resident_) {
     std::erase_if(release.blocks, [&](const auto& of) { return of.first != block_number_; });
-  }
-  if (!block_only && knows.told_block == knows.told_all) {  // no more than the others
-    return std::make_shared<const Release>(std::move(release));
   }
   const auto of_block = std::find_if(release.blocks.begin(), release.blocks.end(),
                                      [&](const auto& of) { return of.first == block_number_; });
@@ -645,9 +642,7 @@ Race Observer::race_with(const WordAccess& other, const Lane& lane, const Tally&
   race.shared = tally.space == Space::kShared;
   race.threads[0] = {block_number_, lane.warp * kWarpSize + lane.id};
   race.threads[1] = {other.at.block, other.at.warp * kWarpSize + other.at.lane};
-  std::string what = "race: " + verb(tally.access) + std::to_string(tally.size) + " bytes, " +
-                     std::to_string(address - tally.begin) + " bytes into " +
-                     (race.shared ? "shared '" : "'") + *tally.array + "', which " +
+  std::string what = "race: " + describe_access(tally, address) + ", which " +
                      lane.block->name_of_thread(race.threads[1].number);
   if (!own_block) what += " of " + lane.block->name_of_block(other.at.block);
   what += other.reads_only() ? " read" : other.updates() ? " updated" : " wrote";

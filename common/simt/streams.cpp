@@ -101,20 +101,34 @@ Handles& handles() {
   return instance;
 }
 
-Stream* find(Handles& h, cudaStream_t stream) {
-  const auto it = h.streams.find(stream);
-  return it == h.streams.end() ? nullptr : &it->second;
+// All of them, while nobody else uses them.
+class Locked {
+ public:
+  Handles* operator->() const { return &handles(); }
+  Handles& operator*() const { return handles(); }
+
+ private:
+  std::lock_guard<std::mutex> lock_{handles().mutex};
+};
+
+// What a handle stands for; null if nothing does.
+template <typename Handle, typename T>
+T* find(std::map<Handle, T>& all, Handle handle) {
+  const auto it = all.find(handle);
+  return it == all.end() ? nullptr : &it->second;
 }
-Event* find(Handles& h, cudaEvent_t event) {
-  const auto it = h.events.find(event);
-  return it == h.events.end() ? nullptr : &it->second;
+Stream* find(const Locked& h, cudaStream_t stream) {
+  return find(h->streams, stream);
+}
+Event* find(const Locked& h, cudaEvent_t event) {
+  return find(h->events, event);
 }
 
-LatePtr add_late(Handles& h, int device, Work work, std::vector<LatePtr> after) {
+LatePtr add_late(const Locked& h, int device, Work work, std::vector<LatePtr> after) {
   std::erase_if(after, [](const LatePtr& late) { return !late || late->done; });
-  h.late.push_back(std::make_shared<Late>(
+  h->late.push_back(std::make_shared<Late>(
       Late{device, std::move(work), std::move(after), false, nullptr, nullptr}));
-  return h.late.back();
+  return h->late.back();
 }
 
 void merge(std::vector<std::size_t>& into, const std::vector<std::size_t>& from) {
@@ -216,8 +230,7 @@ bool lie_before(const Nodes& graph, std::vector<std::size_t> ends,
 }  // namespace
 
 int device_of_stream(cudaStream_t stream) {
-  Handles& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const Locked h;
   const Stream* const found = find(h, stream);
   return found ? found->device : -1;
 }
@@ -228,17 +241,15 @@ bool is_stream(cudaStream_t stream) {
 
 bool is_deferred(cudaStream_t stream) {
   if (!stream) return false;
-  Handles& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const Locked h;
   const Stream* const found = find(h, stream);
   return found && (found->position.capture || found->is_late());
 }
 
 cudaError_t refuse_in_capture(InCapture call) {
-  Handles& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const Locked h;
   cudaError_t error = cudaSuccess;
-  for (const auto& [handle, stream] : h.streams) {
+  for (const auto& [handle, stream] : h->streams) {
     Capture* const capture = stream.position.capture.get();
     if (!capture) continue;
     const bool is_unsafe = capture->mode == cudaStreamCaptureModeGlobal ||
@@ -256,8 +267,7 @@ cudaError_t refuse_in_capture(InCapture call) {
 
 cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shared_ptr<void> kept) {
   if (!stream) return error_of(Gang::run({grid}, {stream}));
-  Handles& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const Locked h;
   Stream& s = *find(h, stream);
   if (s.position.capture) return s.position.capture->fail(cudaErrorNotSupported);
   s.last = add_late(h, s.device, {}, {s.last});
@@ -272,8 +282,7 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
     return error == cudaSuccess ? work() : error;
   }
   if (!is_deferred(stream)) return work();
-  Handles& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const Locked h;
   Stream& s = *find(h, stream);
   if (Capture* const capture = s.position.capture.get()) {
     if (capture->invalid) return set_error(cudaErrorStreamCaptureInvalidated);
@@ -285,10 +294,9 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
 }
 
 cudaError_t finish_stream(cudaStream_t stream) {
-  Handles& h = handles();
   LatePtr last;
   {
-    const std::lock_guard lock(h.mutex);
+    const Locked h;
     if (const Stream* const found = find(h, stream)) last = found->last;
   }
   return last ? finish([&](const LatePtr& late) { return late == last; }) : cudaSuccess;
@@ -302,18 +310,16 @@ cudaError_t finish_all() {
 
 }  // namespace simt
 
-using simt::handles;
 using simt::set_error;
 
 // --- Streams ------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   if (!stream || flags > cudaStreamNonBlocking) return set_error(cudaErrorInvalidValue);
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  *stream = h.make<cudaStream_t>();
-  h.streams[*stream].device = simt::current_device();
-  h.streams[*stream].non_blocking = flags == cudaStreamNonBlocking;
+  const simt::Locked h;
+  *stream = h->make<cudaStream_t>();
+  h->streams[*stream].device = simt::current_device();
+  h->streams[*stream].non_blocking = flags == cudaStreamNonBlocking;
   return cudaSuccess;
 }
 
@@ -332,16 +338,14 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  return h.streams.erase(stream) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
+  const simt::Locked h;
+  return h->streams.erase(stream) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (!stream) return simt::refuse_in_capture(simt::InCapture::kLegacyStream);
   {
-    auto& h = handles();
-    const std::lock_guard lock(h.mutex);
+    const simt::Locked h;
     const auto* const found = find(h, stream);
     if (!found) return set_error(cudaErrorInvalidResourceHandle);
     if (const auto& capture = found->position.capture) {
@@ -364,8 +368,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kLegacyStream);
     if (error != cudaSuccess) return error;
   }
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const simt::Locked h;
   auto* const s = find(h, stream);
   const auto* const e = find(h, event);
   if (!e) return set_error(cudaErrorInvalidResourceHandle);
@@ -394,11 +397,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (!event || flags > 7) return set_error(cudaErrorInvalidValue);
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  *event = h.make<cudaEvent_t>();
-  h.events[*event].device = simt::current_device();
-  h.events[*event].timed = !(flags & cudaEventDisableTiming);
+  const simt::Locked h;
+  *event = h->make<cudaEvent_t>();
+  h->events[*event].device = simt::current_device();
+  h->events[*event].timed = !(flags & cudaEventDisableTiming);
   return cudaSuccess;
 }
 
@@ -407,9 +409,8 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  return h.events.erase(event) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
+  const simt::Locked h;
+  return h->events.erase(event) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -423,8 +424,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     if (error != cudaSuccess) return error;
   }
   const bool is_external = flags == cudaEventRecordExternal;
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const simt::Locked h;
   auto* const s = find(h, stream);
   auto* const e = find(h, event);
   const int device = s ? s->device : stream ? -1 : simt::current_device();
@@ -433,8 +433,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   e->position = {};
   e->late = nullptr;
   const auto mark = [event] {
-    auto& all = handles();
-    const std::lock_guard mark_lock(all.mutex);
+    const simt::Locked all;
     if (auto* const marked = find(all, event)) marked->time = std::chrono::steady_clock::now();
     return cudaSuccess;
   };
@@ -464,8 +463,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   simt::LatePtr wanted;
   {
-    auto& h = handles();
-    const std::lock_guard lock(h.mutex);
+    const simt::Locked h;
     const auto* const e = find(h, event);
     if (!e) return set_error(cudaErrorInvalidResourceHandle);
     if (e->position.capture) return e->position.capture->fail(cudaErrorCapturedEvent);
@@ -483,8 +481,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
   if (!milliseconds) return set_error(cudaErrorInvalidValue);
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const simt::Locked h;
   const auto* const from = find(h, start);
   const auto* const to = find(h, stop);
   if (!from || !to || !from->recorded || !to->recorded || !from->timed || !to->timed) {
@@ -503,8 +500,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
     return set_error(cudaErrorInvalidValue);
   }
   if (!stream) return set_error(cudaErrorStreamCaptureUnsupported);
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const simt::Locked h;
   auto* const s = find(h, stream);
   if (!s) return set_error(cudaErrorInvalidResourceHandle);
   if (s->position.capture) return set_error(cudaErrorInvalidValue);
@@ -518,8 +514,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (!graph) return set_error(cudaErrorInvalidValue);
   *graph = nullptr;
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const simt::Locked h;
   auto* const s = find(h, stream);
   if (!s) return set_error(cudaErrorInvalidResourceHandle);
   const auto capture = s->position.capture;
@@ -527,25 +522,24 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (capture->origin != stream) return set_error(cudaErrorStreamCaptureUnmatched);
   const auto ends = s->position.after;
   bool joined = true;
-  for (auto& [handle, other] : h.streams) {
+  for (auto& [handle, other] : h->streams) {
     if (other.position.capture != capture) continue;
     joined = joined && lie_before(capture->nodes, ends, other.position.after);
     other.position = {};
   }
-  for (auto& [handle, event] : h.events) {
+  for (auto& [handle, event] : h->events) {
     if (event.position.capture == capture) event.position = {};
   }
   if (capture->invalid) return set_error(cudaErrorStreamCaptureInvalidated);
   if (!joined) return set_error(cudaErrorStreamCaptureUnjoined);
-  *graph = h.make<cudaGraph_t>();
-  h.graphs[*graph] = std::make_shared<simt::Nodes>(std::move(capture->nodes));
+  *graph = h->make<cudaGraph_t>();
+  h->graphs[*graph] = std::make_shared<simt::Nodes>(std::move(capture->nodes));
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   if (!status) return set_error(cudaErrorInvalidValue);
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
+  const simt::Locked h;
   const auto* const s = find(h, stream);
   if (stream && !s) return set_error(cudaErrorInvalidResourceHandle);
   const auto* const capture = s ? s->position.capture.get() : nullptr;
@@ -558,12 +552,11 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long flags) {
   if (!executable || flags != 0) return set_error(cudaErrorInvalidValue);
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  const auto it = h.graphs.find(graph);
-  if (it == h.graphs.end()) return set_error(cudaErrorInvalidValue);
-  *executable = h.make<cudaGraphExec_t>();
-  h.executables[*executable] = it->second;
+  const simt::Locked h;
+  const auto* const nodes = simt::find(h->graphs, graph);
+  if (!nodes) return set_error(cudaErrorInvalidValue);
+  *executable = h->make<cudaGraphExec_t>();
+  h->executables[*executable] = *nodes;
   return cudaSuccess;
 }
 
@@ -571,11 +564,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
   std::shared_ptr<simt::Nodes> nodes;
   {
-    auto& h = handles();
-    const std::lock_guard lock(h.mutex);
-    const auto it = h.executables.find(executable);
-    if (it == h.executables.end()) return set_error(cudaErrorInvalidValue);
-    nodes = it->second;
+    const simt::Locked h;
+    const auto* const found = simt::find(h->executables, executable);
+    if (!found) return set_error(cudaErrorInvalidValue);
+    nodes = *found;
     auto* const s = find(h, stream);
     if (s && s->position.capture) return s->position.capture->fail(cudaErrorNotSupported);
     if (s && s->is_late()) {
@@ -598,13 +590,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  return h.graphs.erase(graph) ? cudaSuccess : set_error(cudaErrorInvalidValue);
+  const simt::Locked h;
+  return h->graphs.erase(graph) ? cudaSuccess : set_error(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-  auto& h = handles();
-  const std::lock_guard lock(h.mutex);
-  return h.executables.erase(executable) ? cudaSuccess : set_error(cudaErrorInvalidValue);
+  const simt::Locked h;
+  return h->executables.erase(executable) ? cudaSuccess : set_error(cudaErrorInvalidValue);
 }

@@ -296,7 +296,7 @@ void Recorder::copy(const void* to, const void* from, std::size_t bytes) {
   for (const void* const pointer : {to, from}) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     const Allocation* const allocation = find_allocation(address);
-    if (allocation && allocation->contains(address)) {
+    if (allocation) {
       event += fmt::format(
           ",{},{}", array(allocation->begin, allocation->bytes, Space::kGlobal, allocation->name),
           address - allocation->begin);

@@ -1,9 +1,5 @@
-// CUDA on the CPU: the counts of what kernels ask of memory, on patterns whose counts are known;
-// and how quick it all is.
+// CUDA on the CPU: the counts of what kernels ask of memory, on patterns whose counts are known.
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <ctime>
 
 #include "simt/shared_memory.hpp"
 #include "simt/tests/testing.hpp"
@@ -620,84 +616,6 @@ TEST_CASE("profiles hold what happens between start and stop", "[simt]") {
     CHECK(contains(simt::kernel_name(key.kernel), "strided_kernel<float>"));
     CHECK(contains(simt::source_line(key.pc), "profile_test.cu:"));
     CHECK(key.space == Space::kGlobal);
-  }
-}
-
-// --- Speed --------------------------------------------------------------------------------------
-
-__global__ void loads_kernel(int n, const float* x, float* sums) {
-  const int threads = gridDim.x * blockDim.x;
-  const int self = blockIdx.x * blockDim.x + threadIdx.x;
-  float sum = 0;
-  for (int i = self; i < n; i += threads) sum += x[i];
-  sums[self] = sum;
-}
-
-__global__ void short_threads_kernel(int n, const float* x, float* y) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] += 2 * x[i];
-}
-
-__global__ void shuffles_kernel(int n, int* out) {
-  int value = threadIdx.x;
-  for (int i = 0; i < n; ++i) value = __shfl_xor_sync(~0u, value, 1 + i % 31) + 1;
-  out[blockIdx.x * blockDim.x + threadIdx.x] = value;
-}
-
-__global__ void barriers_kernel(int n, int* out) {
-  int count = 0;
-  for (int i = 0; i < n; ++i) count += __syncthreads_count(1);
-  out[blockIdx.x * blockDim.x + threadIdx.x] = count;
-}
-
-__global__ void empty_kernel() {}
-
-// Millions a second of one core's time.
-template <typename Work>
-double rate(const char* what, double count, Work&& work) {
-  work();
-  const std::clock_t start = std::clock();
-  work();
-  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  std::printf("%-46s %8.3f million a second a core\n", what, count / seconds / 1e6);
-  return count / seconds / 1e6;
-}
-
-TEST_CASE("speed", "[.benchmark]") {
-  const ScopedSettings restore;
-  simt::settings().workers = 1;
-  constexpr int kN = 1 << 22;
-  const Buffer<float> x("x", std::vector<float>(kN, 1.0f));
-  Buffer<float> y("y", std::vector<float>(kN)), sums("sums", 256 * 256);
-  Buffer<int> out("out", 64 * 256);
-  const auto loads = [&] { launch(loads_kernel, {256, 256}, kN, x.data(), sums.data()); };
-  CHECK(rate("loads, 64 a thread", kN, loads) > 20);
-  CHECK(rate("loads, 2 a thread", 2.0 * kN, [&] {
-          launch(short_threads_kernel, {kN / 256, 256}, kN, x.data(), y.data());
-        }) > 20);
-  if (simt::is_instrumented()) {
-    simt::start_profile();
-    CHECK(rate("loads, 64 a thread, counted", kN, loads) > 20);
-    simt::stop_profile();
-  }
-  CHECK(rate("shuffles", 64.0 * 256 * 200, [&] {
-          launch(shuffles_kernel, {64, 256}, 200, out.data());
-        }) > 5);
-  rate("waits at a barrier", 64.0 * 256 * 200, [&] {
-    launch(barriers_kernel, {64, 256}, 200, out.data());
-  });
-  CHECK(rate("launches of one block of 32", 10000, [&] {
-          for (int i = 0; i < 10000; ++i) launch(empty_kernel, {1, 32});
-        }) > 0.02);
-  rate("launches of one block of 1024", 1000, [&] {
-    for (int i = 0; i < 1000; ++i) launch(empty_kernel, {1, 1024});
-  });
-  if (simt::is_instrumented()) {
-    simt::start_profile();
-    rate("launches of one warp with one load, counted", 10000, [&] {
-      for (int i = 0; i < 10000; ++i) launch(loads_kernel, {1, 32}, 32, x.data(), sums.data());
-    });
-    simt::stop_profile();
   }
 }
 
