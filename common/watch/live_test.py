@@ -225,6 +225,28 @@ class LivePage(test_watch.Scratch):
             self.assertEqual([url for url in chromium.asked if not url.startswith(("file:", "about:", "blob:"))], [])
         self.check(found)
 
+    @unittest.skipUnless(browser.find() and shutil.which("em++"), "no Chromium or emscripten here")
+    def test_own_kernel_in_chromium(self):
+        mine = self.scratch / "mine.cuh"
+        text = (watch.HERE.parents[1] / "02_csr_scalar/csr_scalar.cuh").read_text(encoding="utf-8")
+        mine.write_text(text.replace("k < row_end", "k <= row_end"), encoding="utf-8")
+        done = subprocess.run(["make", "-s", "-C", watch.HERE.parents[1] / "02_csr_scalar", "BACKEND=cpu", "watch", f"KERNEL={mine}",
+                               "MATRIX=stencil2d:6x5"], capture_output=True, text=True)  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = Path(done.stdout.splitlines()[-1].removeprefix("Open in a browser: "))
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            found = chromium.evaluate(f"""(async () => {{ {SCENARIO}
+              await wait(() => window.SPMV_LIVE && !$("live").hidden);
+              const [size] = [...$("live").querySelectorAll("input")].slice(1);
+              size.value = 9;
+              size.oninput();
+              await wait(() => +$("live").dataset.ran === 1);
+              return runs.map(run => [run.name, run.trace.matrix.name, run.kinds.wrong.length > 0, run.trace.sources.some(source => source.text.includes("k <= row_end"))]);
+            }})()""")
+            self.assertEqual(chromium.errors, [])
+        self.assertEqual(found, [["csr_scalar", "stencil2d:9x9", False, False], ["my_csr_scalar", "stencil2d:9x9", True, True]])
+
     @unittest.skipUnless(shutil.which("firefox-esr") or shutil.which("firefox"), "no Firefox here")
     def test_in_firefox(self):
         told = []
