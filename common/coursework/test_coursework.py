@@ -921,7 +921,6 @@ class Compiles(unittest.TestCase):
             shutil.copyfile(ROOT / "build/setup-cpu.mk", place.parent / "build/setup-cpu.mk")
             self.make(place, "CXXFLAGS=-fsyntax-only -Werror", place.parent / f"build/cpu/{step.directory}/stage.cu.o")
 
-    @unittest.skipUnless(FULL, "COURSEWORK=full compiles them")
     def test_the_sources_of_a_kit_in_one(self):
         """Without a warning: names of one file clash with those of no other."""
         with tempfile.TemporaryDirectory() as out:

@@ -102,7 +102,7 @@ Handles& handles() {
 }
 
 // All of them, while nobody else uses them.
-class Locked {
+class LockedStreams {
  public:
   Handles* operator->() const { return &handles(); }
   Handles& operator*() const { return handles(); }
@@ -117,14 +117,14 @@ T* find(std::map<Handle, T>& all, Handle handle) {
   const auto it = all.find(handle);
   return it == all.end() ? nullptr : &it->second;
 }
-Stream* find(const Locked& h, cudaStream_t stream) {
+Stream* find(const LockedStreams& h, cudaStream_t stream) {
   return find(h->streams, stream);
 }
-Event* find(const Locked& h, cudaEvent_t event) {
+Event* find(const LockedStreams& h, cudaEvent_t event) {
   return find(h->events, event);
 }
 
-LatePtr add_late(const Locked& h, int device, Work work, std::vector<LatePtr> after) {
+LatePtr add_late(const LockedStreams& h, int device, Work work, std::vector<LatePtr> after) {
   std::erase_if(after, [](const LatePtr& late) { return !late || late->done; });
   h->late.push_back(std::make_shared<Late>(
       Late{device, std::move(work), std::move(after), false, nullptr, nullptr}));
@@ -230,7 +230,7 @@ bool lie_before(const Nodes& graph, std::vector<std::size_t> ends,
 }  // namespace
 
 int device_of_stream(cudaStream_t stream) {
-  const Locked h;
+  const LockedStreams h;
   const Stream* const found = find(h, stream);
   return found ? found->device : -1;
 }
@@ -241,13 +241,13 @@ bool is_stream(cudaStream_t stream) {
 
 bool is_deferred(cudaStream_t stream) {
   if (!stream) return false;
-  const Locked h;
+  const LockedStreams h;
   const Stream* const found = find(h, stream);
   return found && (found->position.capture || found->is_late());
 }
 
 cudaError_t refuse_in_capture(InCapture call) {
-  const Locked h;
+  const LockedStreams h;
   cudaError_t error = cudaSuccess;
   for (const auto& [handle, stream] : h->streams) {
     Capture* const capture = stream.position.capture.get();
@@ -267,7 +267,7 @@ cudaError_t refuse_in_capture(InCapture call) {
 
 cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shared_ptr<void> kept) {
   if (!stream) return error_of(Gang::run({grid}, {stream}));
-  const Locked h;
+  const LockedStreams h;
   Stream& s = *find(h, stream);
   if (s.position.capture) return s.position.capture->fail(cudaErrorNotSupported);
   s.last = add_late(h, s.device, {}, {s.last});
@@ -282,7 +282,7 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
     return error == cudaSuccess ? work() : error;
   }
   if (!is_deferred(stream)) return work();
-  const Locked h;
+  const LockedStreams h;
   Stream& s = *find(h, stream);
   if (Capture* const capture = s.position.capture.get()) {
     if (capture->invalid) return set_error(cudaErrorStreamCaptureInvalidated);
@@ -296,7 +296,7 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
 cudaError_t finish_stream(cudaStream_t stream) {
   LatePtr last;
   {
-    const Locked h;
+    const LockedStreams h;
     if (const Stream* const found = find(h, stream)) last = found->last;
   }
   return last ? finish([&](const LatePtr& late) { return late == last; }) : cudaSuccess;
@@ -316,7 +316,7 @@ using simt::set_error;
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   if (!stream || flags > cudaStreamNonBlocking) return set_error(cudaErrorInvalidValue);
-  const simt::Locked h;
+  const simt::LockedStreams h;
   *stream = h->make<cudaStream_t>();
   h->streams[*stream].device = simt::current_device();
   h->streams[*stream].non_blocking = flags == cudaStreamNonBlocking;
@@ -338,14 +338,14 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const simt::Locked h;
+  const simt::LockedStreams h;
   return h->streams.erase(stream) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (!stream) return simt::refuse_in_capture(simt::InCapture::kLegacyStream);
   {
-    const simt::Locked h;
+    const simt::LockedStreams h;
     const auto* const found = find(h, stream);
     if (!found) return set_error(cudaErrorInvalidResourceHandle);
     if (const auto& capture = found->position.capture) {
@@ -368,7 +368,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kLegacyStream);
     if (error != cudaSuccess) return error;
   }
-  const simt::Locked h;
+  const simt::LockedStreams h;
   auto* const s = find(h, stream);
   const auto* const e = find(h, event);
   if (!e) return set_error(cudaErrorInvalidResourceHandle);
@@ -397,7 +397,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (!event || flags > 7) return set_error(cudaErrorInvalidValue);
-  const simt::Locked h;
+  const simt::LockedStreams h;
   *event = h->make<cudaEvent_t>();
   h->events[*event].device = simt::current_device();
   h->events[*event].timed = !(flags & cudaEventDisableTiming);
@@ -409,7 +409,7 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  const simt::Locked h;
+  const simt::LockedStreams h;
   return h->events.erase(event) ? cudaSuccess : set_error(cudaErrorInvalidResourceHandle);
 }
 
@@ -424,7 +424,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     if (error != cudaSuccess) return error;
   }
   const bool is_external = flags == cudaEventRecordExternal;
-  const simt::Locked h;
+  const simt::LockedStreams h;
   auto* const s = find(h, stream);
   auto* const e = find(h, event);
   const int device = s ? s->device : stream ? -1 : simt::current_device();
@@ -433,7 +433,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   e->position = {};
   e->late = nullptr;
   const auto mark = [event] {
-    const simt::Locked all;
+    const simt::LockedStreams all;
     if (auto* const marked = find(all, event)) marked->time = std::chrono::steady_clock::now();
     return cudaSuccess;
   };
@@ -463,7 +463,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   simt::LatePtr wanted;
   {
-    const simt::Locked h;
+    const simt::LockedStreams h;
     const auto* const e = find(h, event);
     if (!e) return set_error(cudaErrorInvalidResourceHandle);
     if (e->position.capture) return e->position.capture->fail(cudaErrorCapturedEvent);
@@ -481,7 +481,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
   if (!milliseconds) return set_error(cudaErrorInvalidValue);
-  const simt::Locked h;
+  const simt::LockedStreams h;
   const auto* const from = find(h, start);
   const auto* const to = find(h, stop);
   if (!from || !to || !from->recorded || !to->recorded || !from->timed || !to->timed) {
@@ -500,7 +500,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
     return set_error(cudaErrorInvalidValue);
   }
   if (!stream) return set_error(cudaErrorStreamCaptureUnsupported);
-  const simt::Locked h;
+  const simt::LockedStreams h;
   auto* const s = find(h, stream);
   if (!s) return set_error(cudaErrorInvalidResourceHandle);
   if (s->position.capture) return set_error(cudaErrorInvalidValue);
@@ -514,7 +514,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (!graph) return set_error(cudaErrorInvalidValue);
   *graph = nullptr;
-  const simt::Locked h;
+  const simt::LockedStreams h;
   auto* const s = find(h, stream);
   if (!s) return set_error(cudaErrorInvalidResourceHandle);
   const auto capture = s->position.capture;
@@ -539,7 +539,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   if (!status) return set_error(cudaErrorInvalidValue);
-  const simt::Locked h;
+  const simt::LockedStreams h;
   const auto* const s = find(h, stream);
   if (stream && !s) return set_error(cudaErrorInvalidResourceHandle);
   const auto* const capture = s ? s->position.capture.get() : nullptr;
@@ -552,7 +552,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long flags) {
   if (!executable || flags != 0) return set_error(cudaErrorInvalidValue);
-  const simt::Locked h;
+  const simt::LockedStreams h;
   const auto* const nodes = simt::find(h->graphs, graph);
   if (!nodes) return set_error(cudaErrorInvalidValue);
   *executable = h->make<cudaGraphExec_t>();
@@ -564,7 +564,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
   std::shared_ptr<simt::Nodes> nodes;
   {
-    const simt::Locked h;
+    const simt::LockedStreams h;
     const auto* const found = simt::find(h->executables, executable);
     if (!found) return set_error(cudaErrorInvalidValue);
     nodes = *found;
@@ -590,11 +590,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  const simt::Locked h;
+  const simt::LockedStreams h;
   return h->graphs.erase(graph) ? cudaSuccess : set_error(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-  const simt::Locked h;
+  const simt::LockedStreams h;
   return h->executables.erase(executable) ? cudaSuccess : set_error(cudaErrorInvalidValue);
 }
