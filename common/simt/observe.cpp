@@ -218,6 +218,7 @@ void Observer::meet(Lane& lane, Access access, const char* name, const void* pc)
   if (!counting_) return;
   Instruction& instruction = find_instruction(pc, 0, access);
   if (!instruction.tally) {
+    const Unobserved unobserved;  // strings may be linked from a kernel's object
     instruction.tally = add_tally(instruction, Space::kNone, operations_.emplace_back(name));
   }
   trails_[lane.id].push_back({instruction.tally->place, instruction.tally->number, 0});
