@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "device/devices.hpp"
@@ -65,18 +66,37 @@ constexpr int kGraphSteps = 10;  // even: a graph leaves x where it found it
 
 using Graph = device::Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 
-// Within a process: each receiver copies the entries that it needs from their owner's memory. Where
-// the two GPUs cannot reach each other, the CUDA runtime takes the copy through the host's memory.
+// Within a process: each receiver copies the entries that it needs from their owner's memory or,
+// where the two GPUs cannot reach each other, the owner copies them to pinned memory of the host
+// first.
 template <typename T>
 class Copies final : public Transport<T> {
  public:
-  explicit Copies(const AllGpus<T>& gpus) : gpus_(gpus) {}
-  void send(StepOnGpu<T>& gpu, int k) override { gpu.pack(k); }
+  // through_host: owners and receivers between which entries go through the host.
+  Copies(const AllGpus<T>& gpus, const std::set<std::pair<int, int>>& through_host) : gpus_(gpus) {
+    for (const auto& gpu : gpus_) {
+      for (const Send& send : gpu->layout.sends) {
+        const std::pair key(gpu->number, send.receiver);
+        if (through_host.contains(key)) stages_[key] = device::Pinned<T>(send.count());
+      }
+    }
+  }
+  void send(StepOnGpu<T>& gpu, int k) override {
+    gpu.pack(k);
+    for (const Send& send : gpu.layout.sends) {
+      const auto stage = stages_.find({gpu.number, send.receiver});
+      if (stage == stages_.end()) continue;
+      copy_entries(stage->second.data(), gpu.source(send, k), send.count(), gpu.main);
+    }
+  }
   void receive(StepOnGpu<T>& gpu, int k) override {
     for (const Halo& halo : gpu.layout.halos) {
       StepOnGpu<T>& owner = *gpus_[halo.owner];
       owner.ready.hold(gpu.comm);
-      copy_entries(gpu.x(k) + halo.ghost_begin, owner.source(owner.layout.send_to(gpu.number), k),
+      const auto stage = stages_.find({halo.owner, gpu.number});
+      copy_entries(gpu.x(k) + halo.ghost_begin,
+                   stage != stages_.end() ? stage->second.data()
+                                          : owner.source(owner.layout.send_to(gpu.number), k),
                    halo.count(), gpu.comm);
     }
   }
@@ -86,6 +106,7 @@ class Copies final : public Transport<T> {
 
  private:
   const AllGpus<T>& gpus_;
+  std::map<std::pair<int, int>, device::Pinned<T>> stages_;  // by owner and receiver
 };
 
 // The host asks for the steps, by kLoop or, in one process, by kGraph.
@@ -105,10 +126,7 @@ class HostMachine final : public Machine<T> {
       }
       transport_ = processes_.make_transport(gpus_);
       capturable_ = !transport_;
-      if (exchanges_ && !transport_) {
-        enable_peers(setup.peer_access);
-        transport_ = std::make_unique<Copies<T>>(gpus_);
-      }
+      if (exchanges_ && !transport_) transport_ = transport_within(setup.peer_access);
     });
   }
 
@@ -197,19 +215,23 @@ class HostMachine final : public Machine<T> {
     return gpus_[part]->buffers[exchanges_ ? k % 2 : 1].download();
   }
 
-  // Lets the GPUs reach each other's memory, where they can.
-  void enable_peers(bool allow) {
+  // Finds out which GPUs reach each other's memory.
+  std::unique_ptr<Transport<T>> transport_within(bool allow_peers) {
+    std::set<std::pair<int, int>> through_host;
     for (const int p : here_) {
       for (const int q : here_) {
         const int from = this->device_of(p), to = this->device_of(q);
-        if (p == q || (allow && (from == to || device::enable_peer_access(from, to)))) continue;
-        remark_ = allow ? "GPUs " + std::to_string(q) + " and " + std::to_string(p) +
-                              " have no access to each other's memory"
-                        : "peer access is not used";
+        if (p == q || (allow_peers && (from == to || device::enable_peer_access(from, to))))
+          continue;
+        through_host.insert({q, p});
+        remark_ = allow_peers ? "GPUs " + std::to_string(q) + " and " + std::to_string(p) +
+                                    " have no access to each other's memory"
+                              : "peer access is not used";
         remark_ += ": entries of x go through the host";
         this->uses_host_ = true;
       }
     }
+    return std::make_unique<Copies<T>>(gpus_, through_host);
   }
 
   void each(const OnEach& work) {

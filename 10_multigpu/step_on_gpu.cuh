@@ -37,8 +37,9 @@ __global__ void pack_kernel(int count, const int* __restrict__ places, const T* 
   if (i < count) packed[i] = x[places[i]];
 }
 
-// What moves entries of x between parts: copies between GPUs (machine.cu), NCCL and MPI
-// (mpi/ranks.cu). Each function queues work of step k on the GPU's streams.
+// What moves entries of x between parts: copies between GPUs or through the host
+// (machine.cu), NCCL and MPI (mpi/ranks.cu). Each function queues work of step k on the GPU's
+// streams.
 template <typename T>
 class Transport {
  public:

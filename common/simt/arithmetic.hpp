@@ -49,6 +49,39 @@ inline unsigned __brev(unsigned x) {
   for (int bit = 0; bit < 32; ++bit) reversed |= ((x >> bit) & 1u) << (31 - bit);
   return reversed;
 }
+inline unsigned long long __brevll(unsigned long long x) {
+  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
+         __brev(static_cast<unsigned>(x >> 32));
+}
+// Four of the eight bytes of x (0 to 3) and y (4 to 7), chosen by the lower three bits of each
+// nibble of `selector`; its fourth bit spreads the byte's sign.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned nibble = selector >> 4 * i & 15u;
+    unsigned byte = static_cast<unsigned>(bytes >> 8 * (nibble & 7u)) & 0xffu;
+    if (nibble & 8u) byte = byte & 0x80u ? 0xffu : 0;
+    result |= byte << 8 * i;
+  }
+  return result;
+}
+// The upper (_l) or lower (_r) word of high:low, shifted by `shift` modulo 32; _lc and _rc shift by
+// at most 32.
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+  const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
+  return static_cast<unsigned>(both << (shift & 31u) >> 32);
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
+  return static_cast<unsigned>(both >> (shift & 31u));
+}
+inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
+  return shift >= 32 ? low : __funnelshift_l(low, high, shift);
+}
+inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
+  return shift >= 32 ? high : __funnelshift_r(low, high, shift);
+}
 // The position of the |offset|-th set bit of `mask` from bit `base` on, upwards or, if `offset` is
 // negative, downwards; ~0 if there is none. An offset of 0 asks whether bit `base` is set.
 inline unsigned __fns(unsigned mask, unsigned base, int offset) {
@@ -89,6 +122,41 @@ inline int __double2loint(double x) {
 inline double __hiloint2double(int high, int low) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 |
                                static_cast<unsigned>(low));
+}
+
+// --- Integers
+// -------------------------------------------------------------------------------------
+
+// The upper halves of products.
+inline int __mulhi(int a, int b) {
+  return static_cast<int>(static_cast<long long>(a) * b >> 32);
+}
+inline unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
+}
+__extension__ typedef __int128 simt_int128;
+__extension__ typedef unsigned __int128 simt_uint128;
+inline long long __mul64hi(long long a, long long b) {
+  return static_cast<long long>(static_cast<simt_int128>(a) * b >> 64);
+}
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return static_cast<unsigned long long>(static_cast<simt_uint128>(a) * b >> 64);
+}
+// Products of the lower 24 bits.
+inline int __mul24(int a, int b) {
+  const auto low = [](int x) { return static_cast<int>(static_cast<unsigned>(x) << 8) >> 8; };
+  return static_cast<int>(static_cast<long long>(low(a)) * low(b));
+}
+inline unsigned __umul24(unsigned a, unsigned b) {
+  return (a & 0xffffffu) * (b & 0xffffffu);
+}
+// |a - b| + c.
+inline unsigned __sad(int a, int b, unsigned c) {
+  const long long difference = static_cast<long long>(a) - b;
+  return static_cast<unsigned>(difference < 0 ? -difference : difference) + c;
+}
+inline unsigned __usad(unsigned a, unsigned b, unsigned c) {
+  return (a < b ? b - a : a - b) + c;
 }
 
 // --- Floating point

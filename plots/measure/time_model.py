@@ -439,15 +439,20 @@ IN_THE_INTERVAL = 0.85  # what it promises is 80%; a new kernel on a new matrix 
 
 def intervals_of(limits, errors):
     """By limit, and "any" for those of which there are too few: what measured / estimate was for the middle
-    products, IN_THE_INTERVAL of them, whose kernel had been left out."""
+    products, IN_THE_INTERVAL of them, whose kernel had been left out, widened where that does not hold the estimate."""
     ends = 0.5 - IN_THE_INTERVAL / 2, 0.5 + IN_THE_INTERVAL / 2
     ratio = np.exp(-errors)
+
+    def interval(of):
+        low, high = np.quantile(of, ends)
+        return min(low, 1), max(high, 1)
+
     found = {}
     for limit in ["launches", *LIMITS]:
         of = ratio[limits == limit]
         if len(of) >= FEWEST_FOR_AN_INTERVAL:
-            found[limit] = tuple(np.quantile(of, ends))
-    return {**found, "any": tuple(np.quantile(ratio, ends))}
+            found[limit] = interval(of)
+    return {**found, "any": interval(ratio)}
 
 
 def holds(limits, errors, intervals):

@@ -24,6 +24,28 @@ TEST_CASE("vectors have the sizes and alignments of CUDA", "[simt]") {
   CHECK((pair.x == -1 && pair.y == 7));
 }
 
+TEST_CASE("bits and upper halves of products", "[simt]") {
+  Random random(3);
+  for (int i = 0; i < 1000; ++i) {
+    const unsigned a = random.bits(), b = random.bits(), n = random.below(80);
+    const std::uint64_t both = static_cast<std::uint64_t>(b) << 32 | a;
+    const unsigned left = n % 32, up = n < 32 ? n : 32;
+    CHECK(__funnelshift_l(a, b, n) == static_cast<unsigned>((both << left) >> 32));
+    CHECK(__funnelshift_r(a, b, n) == static_cast<unsigned>(both >> left));
+    CHECK(__funnelshift_lc(a, b, n) == (up == 32 ? a : static_cast<unsigned>((both << up) >> 32)));
+    CHECK(__funnelshift_rc(a, b, n) == (up == 32 ? b : static_cast<unsigned>(both >> up)));
+    CHECK(__umulhi(a, b) == static_cast<unsigned>((1ull * a * b) >> 32));
+    CHECK(__mulhi(static_cast<int>(a), static_cast<int>(b)) ==
+          static_cast<int>((1ll * static_cast<int>(a) * static_cast<int>(b)) >> 32));
+    CHECK(__umul64hi(both, 1ull << 40) == both >> 24);
+    CHECK(__usad(a, b, 1) == (a < b ? b - a : a - b) + 1);
+  }
+  CHECK(__mul64hi(-1, 1) == -1);
+  CHECK(__byte_perm(0x33221100, 0x77665544, 0x7531) == 0x77553311);
+  CHECK(__byte_perm(0x80ff017f, 0, 0xba98) == 0xffff0000);
+  CHECK(__mul24(0xff000003, 5) == 15);
+}
+
 TEST_CASE("bit positions, square roots and saturation", "[simt]") {
   CHECK(__fns(0b10110, 0, 1) == 1);
   CHECK(__fns(0b10110, 0, 3) == 4);
