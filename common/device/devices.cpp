@@ -1,8 +1,6 @@
 #include "device/devices.hpp"
 
 #include <algorithm>
-#include <set>
-#include <utility>
 
 #include "sparse/matrix.hpp"
 
@@ -33,17 +31,13 @@ bool can_access_peer(int device, int peer) {
 
 bool enable_peer_access(int device, int peer) {
   if (!can_access_peer(device, peer)) return false;
-  // To ask twice is an error.
-  static std::set<std::pair<int, int>> enabled;
-  if (enabled.contains({device, peer})) return true;
   const OnDevice on(device);
   const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
   if (error == cudaErrorPeerAccessAlreadyEnabled) {
-    cudaGetLastError();  // by a library: it is what was wanted, and no later check shall find it
+    cudaGetLastError();  // it is what was wanted, and no later check shall find it
   } else {
     check(error, "peer access of device " + std::to_string(device) + " to " + std::to_string(peer));
   }
-  enabled.insert({device, peer});
   return true;
 }
 
