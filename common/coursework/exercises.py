@@ -1,4 +1,4 @@
-"""Exercises: what is taken out of a step's kernels, and what is asked of whoever puts it back.
+"""Exercises: what is taken out of a step's kernels, and what is asked of those who put it back.
 
 A kernel's source has marks, on lines of their own:
 

@@ -7,7 +7,7 @@ namespace spmv {
 
 // The right to use the GPU: from construction to end() or destruction, no other process has a Turn
 // of the same file, which holds the id of the process that has it. An empty name stands for no
-// file: nobody to wait for.
+// file: no process to wait for.
 class Turn {
  public:
   // Waits for it. Throws InputError when the file cannot be made.

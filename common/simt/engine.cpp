@@ -216,7 +216,7 @@ Block::~Block() {
 void Block::free_stacks() {
   if (!stacks_) return;
 #ifdef SIMT_ADDRESS_SANITIZER
-  // What the first frames of lanes forbade would be forbidden to whoever gets this memory next.
+  // What the first frames of lanes forbade would be forbidden to the next owner of this memory.
   __asan_unpoison_memory_region(stacks_, stack_count_ * kStackBytes);
 #endif
   munmap(stacks_, stack_count_ * kStackBytes);

@@ -53,7 +53,7 @@ Heap& heap() {
   return instance;
 }
 
-// The heap, while nobody else uses it (std::unique_lock) or changes it (std::shared_lock).
+// The heap, while no other thread uses it (std::unique_lock) or changes it (std::shared_lock).
 template <template <typename> typename Lock>
 class Locked {
  public:
