@@ -74,7 +74,7 @@ if [ -n "$spmv_mpi" ]; then
     >"$scratch/bad.mtx"
   expect 'a file that is wrong' 2 '^error: .*bad.mtx:4: ' $mpirun -np 3 "$spmv_mpi" \
     --matrix "$scratch/bad.mtx"
-  holds 'is told of once' test "$(grep -c '^error: ' "$scratch/err")" = 1
+  holds 'gives one error message' test "$(grep -c '^error: ' "$scratch/err")" = 1
   # One rank alone cannot do its part: it is given another matrix, which is not there. (A shell tells
   # the ranks apart; programs with a colon between are too much for Open MPI 5.0.7.)
   expect 'a rank that fails alone ends all' 2 '^error: .*nothing.mtx: no such file' \

@@ -335,7 +335,8 @@ std::string bar(double value, double longest, int width) {
   return fmt::format("{:<{}}", std::string(length, '#'), width);
 }
 
-// The needed bytes per second, as a part of the GPU's copy bandwidth; none of what is not measured.
+// The effective bandwidth (compulsory bytes per second) as a fraction of the GPU's copy bandwidth;
+// no value where nothing was measured.
 std::optional<double> share_of_copy(const Record& record, const MatrixReport& report) {
   if (!record.verified || record.kernel.runs_on == RunsOn::kHost || !record.warm) return {};
   return record.compulsory_bytes / record.warm->median / 1e6 / report.copy_gb_per_s;

@@ -550,8 +550,8 @@ bool Observer::is_known(const Moment& moment, const Lane& lane) const {
 }
 
 // Whether `lane` has seen the last atomic operation on the word, or comes after a thread that has.
-// Atomic operations on a word are ordered with those before them: who comes after the last one
-// comes after all. (A volatile load and store one after the other are no update.)
+// Atomic operations on a word are ordered with those before them: what happens after the last one
+// happens after all. (A volatile load and store one after the other are no update.)
 bool Observer::saw_last_write(const Word& word, Kind kind, const Lane& lane) const {
   const bool by_update = kind == Kind::kStrongWrite;
   const auto is_one = [&](const WordAccess& a) {

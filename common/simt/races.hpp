@@ -114,8 +114,8 @@ class VectorClock {
   std::vector<std::uint32_t> phases_;  // of each grid: all earlier ones are over
 };
 
-// What one finds out by reading a word that was written after a fence. An atomic operation adds to
-// what the word told before: `number` counts these, in a sequence that a plain store ends.
+// What a thread acquires by reading a word that was released after a fence. An atomic operation
+// continues the release sequence of the word: `number` counts these, and a plain store ends it.
 struct Release {
   std::uint64_t sequence = 0, number = 0;
   Clock all;                                            // for its readers

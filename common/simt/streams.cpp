@@ -101,7 +101,7 @@ Handles& handles() {
   return instance;
 }
 
-// All of them, while nobody else uses them.
+// All of them, locked: no other thread uses them.
 class LockedStreams {
  public:
   Handles* operator->() const { return &handles(); }

@@ -1,4 +1,4 @@
-// What every CSR matrix must be, whoever made it.
+// The invariants of a CSR matrix.
 #pragma once
 
 #include <algorithm>
