@@ -22,8 +22,8 @@ holds 'one header compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings -I"$scra
 holds 'a header that cannot be written' bash -c "! python3 '$here/amalgamate.py' '$scratch/none/one_pass.cuh' 2>'$scratch/error'"
 holds 'is an error in one line' test "$(grep -c "^error: $scratch/none/one_pass.cuh: " "$scratch/error")$(wc -l <"$scratch/error")" = 11
 
-holds 'the example with several vectors compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings \
-  "$here/example/several_vectors.cu" -o "$scratch/several" -lcusparse
+holds 'the example beside cuSPARSE compiles' "$nvcc" -std=c++17 -O0 -Werror all-warnings \
+  "$here/example/beside_cusparse.cu" -o "$scratch/beside" -lcusparse
 
 if command -v cmake >/dev/null; then
   # project NAME HOW-IT-IS-FOUND CMAKE-OPTION...: configures and builds with the target.
@@ -56,7 +56,9 @@ if python3 -c 'import numpy, cuda.bindings.nvrtc as n; assert not n.nvrtcVersion
 from spmv_one_pass import kernel
 for T in "float", "double":
     for name in ("describe_kernel<{}>", "plan_kernel<{}>", "choose_kernel", "spmv::prepare_one_pass_kernel<{}>",
-                 "spmv::pcsr_one_pass_kernel<{}>", *(f"spmv::pcsr_rows_kernel<{1 << w}, {{}}>" for w in range(11))):
+                 "spmv::pcsr_one_pass_kernel<{}>", *(f"spmv::pcsr_rows_kernel<{1 << w}, {{}}>" for w in range(11)),
+                 *(f"spmv::pcsr_several_kernel<{{}}, {v}>" for v in (2, 4, 8)), "spmv::scale_transposed_kernel<{}>",
+                 "spmv::pcsr_transposed_kernel<{}>"):
         kernel("90", name.format(T), None)'
 else
   echo 'skipped: the Python module of the one-pass product: no numpy, cuda-bindings or NVRTC'

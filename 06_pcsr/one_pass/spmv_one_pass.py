@@ -3,6 +3,9 @@
     import spmv_one_pass
     product = spmv_one_pass.OnePass(matrix)     # torch.sparse_csr_tensor or cupyx.scipy.sparse.csr_matrix, on a GPU
     y = product(x)                              # or product(x, alpha, beta, y), which is written and returned
+    y = product.transposed(x)                   # of the transpose, by atomics
+    product = spmv_one_pass.OnePass(matrix, most_vectors=8)
+    Y = product(X)                              # X: as many rows as the matrix has columns, and 2, 4 or 8 columns
 
 NVRTC compiles one_pass.cuh, which has to be beside this file: the one of the repository, or the single one that
 amalgamate.py writes. Needs NumPy, cuda-bindings (pip install cuda-bindings[all]) and PyTorch or CuPy; values of
@@ -31,7 +34,8 @@ __global__ void describe_kernel(int* out) {
   const int values[] = {int(sizeof(Tile)), int(sizeof(PartialSum<T>)), int(sizeof(OnePassShared<T>)),
                         int(sizeof(OnePassShared<double>)), int(sizeof(OnePassArguments<T>)),
                         int(sizeof(PlainVectors<T>)), int(sizeof(RowsStatistics)), Policy::kThreads, Policy::kBlocks, kPrepareThreads,
-                        kStatisticsBlocks};
+                        kStatisticsBlocks, int(sizeof(SeveralVectors<T>)), SeveralPolicy<T, 8>::kThreads, kTransposedThreads,
+                        int(sizeof(SeveralShared<T, 2>)), int(sizeof(SeveralShared<T, 4>)), int(sizeof(SeveralShared<T, 8>))};
   for (int value : values) *out++ = value;
 }
 template <typename T>
@@ -140,9 +144,13 @@ class Cupy:
 
 class OnePass:
     """A plan for one CSR matrix on the GPU that is current. One product at a time; the matrix's values may change in
-    place (self.values), its pattern may not. Raises ValueError for what does not fit, RuntimeError for CUDA's errors."""
+    place (self.values), its pattern may not. most_vectors: the most that a product will get, 1, 2, 4 or 8.
+    Raises ValueError for what does not fit, RuntimeError for CUDA's errors."""
 
-    def __init__(self, matrix):
+    def __init__(self, matrix, most_vectors=1):
+        if most_vectors not in (1, 2, 4, 8):
+            raise ValueError(f"{most_vectors} vectors: 1, 2, 4 and 8 are supported")
+        self.most_vectors = most_vectors
         self.library = (Torch if type(matrix).__module__.split(".")[0] == "torch" else Cupy)(matrix)
         self.shape = tuple(matrix.shape)
         self.row_offsets, self.column_indices, self.values = self.library.arrays
@@ -162,10 +170,11 @@ class OnePass:
         major, minor = (attribute(f"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR"))
         self.get = lambda name: kernel(f"{major}{minor}", name, device)
         at, empty, numbers = self.library.at, self.library.empty, self.library.numbers
-        self.out = out = empty(16, "int32")
+        self.out = out = empty(32, "int32")
         launch(self.get(f"describe_kernel<{self.type}>"), 1, 1, stream, at(out))
-        described = numbers(out)[:11].tolist()
-        tile, partial_sum, shared, largest, arguments, vectors, statistics, threads, most_blocks, prepare, most = described
+        described = numbers(out)[:17].tolist()
+        tile, partial_sum, shared, largest, of_arguments, vectors, statistics, threads, most_blocks, prepare, most = described[:11]
+        of_several, several_threads, self.transposed_threads, *several_shared = described[11:]
 
         product = self.get(f"spmv::pcsr_one_pass_kernel<{self.type}>")
         block_bytes = threads // 32 * largest
@@ -186,21 +195,35 @@ class OnePass:
             (name, "u8") for name in ("tiles", "row_offsets", "column_indices", "values", "partial_sums", "unstarted"))], align=True)
         of_vectors = numpy.dtype(
             [("x", "u8"), ("y", "u8"), ("z", "u8"), ("alpha", self.dtype), ("beta", self.dtype)], align=True)  # fmt: skip
-        if (fields.itemsize, of_vectors.itemsize) != (arguments, vectors):
-            raise RuntimeError("OnePassArguments or PlainVectors has other members than spmv_one_pass.py knows")
+        several = numpy.dtype([("x", "u8"), ("y", "u8"), ("alpha", self.dtype), ("beta", self.dtype)], align=True)
+        if (fields.itemsize, of_vectors.itemsize, several.itemsize) != (of_arguments, vectors, of_several):
+            raise RuntimeError("OnePassArguments, PlainVectors or SeveralVectors has other members than spmv_one_pass.py knows")
 
         def scaled(alpha, x, beta, y):
             return numpy.array([(x, y if beta else 0, y, alpha, beta)], of_vectors)
 
         # The first blocks find tiles, the others look at rows.
         self.tile_borders, self.partial_sums, self.unstarted = (
-            empty(count, "uint8") for count in ((self.tiles + 1) * tile, 2 * self.tiles * partial_sum, 4 * self.tiles))
+            empty(count, "uint8")
+            for count in ((self.tiles + 1) * tile, 2 * self.tiles * partial_sum * most_vectors, 4 * self.tiles))
+        check(driver.cuMemsetD8Async(at(self.partial_sums), 0, 2 * self.tiles * partial_sum * most_vectors, stream))
         looking = min((rows.value - 1) // prepare + 1, most) if rows_may_suit else 0
         found = empty(max(looking, 1) * statistics, "uint8")
         finding = self.tiles // (prepare // 32) + 1
         launch(self.get(f"spmv::prepare_one_pass_kernel<{self.type}>"), finding + looking, prepare, stream,
                ctypes.c_int(finding), ctypes.c_int(self.tiles), ctypes.c_uint(tile_items), rows, nnz, at(self.row_offsets),
                at(self.tile_borders), at(self.partial_sums), at(self.unstarted), at(found))  # fmt: skip
+
+        def arguments():
+            return numpy.array([(self.tiles, tile_items, at(self.tile_borders), at(self.row_offsets), at(self.column_indices),
+                                 at(self.values), at(self.partial_sums), at(self.unstarted))], fields)  # fmt: skip
+
+        def multiply_several(count, alpha, x, beta, y, stream):
+            most_warps = min(warps, several_threads // 32)
+            launch(self.get(f"spmv::pcsr_several_kernel<{self.type}, {count}>"), (self.tiles - 1) // most_warps + 1,
+                   32 * most_warps, stream, arguments(), numpy.array([(x, y, alpha, beta)], several),
+                   shared_bytes=most_warps * several_shared[(2, 4, 8).index(count)])  # fmt: skip
+
         width = -1
         if looking:
             launch(self.get("choose_kernel"), 1, 1, stream, ctypes.c_int(looking), at(found), rows, nnz,
@@ -218,27 +241,54 @@ class OnePass:
             shared_bytes = warps * shared if warps < 8 else block_bytes
 
             def multiply(alpha, x, beta, y, stream):
-                values = (self.tiles, tile_items, at(self.tile_borders), at(self.row_offsets), at(self.column_indices),
-                          at(self.values), at(self.partial_sums), at(self.unstarted))  # fmt: skip
-                launch(product, blocks, 32 * warps, stream, numpy.array([values], fields), scaled(alpha, x, beta, y),
+                launch(product, blocks, 32 * warps, stream, arguments(), scaled(alpha, x, beta, y),
                        shared_bytes=shared_bytes)  # fmt: skip
 
-        self.multiply = multiply
+        self.arguments, self.multiply, self.multiply_several = arguments, multiply, multiply_several
 
-    def __call__(self, x, alpha=1.0, beta=0.0, y=None):
-        """y = alpha A x + beta y on the current stream. x and y: vectors of the matrix's library, type and GPU; y is not
-        read if beta is 0, and made if it is None. Returns y."""
-        rows, cols = self.shape
+    def vectors(self, x, beta, y, x_shape, y_shape):
+        """(beta, y) with y made, and beta 0, if it is None; ValueError unless both fit."""
         if y is None:
-            y, beta = self.library.empty(rows, self.dtype), 0.0
-        for name, vector, length in (("x", x, cols), ("y", y, rows)):
+            y, beta = self.library.empty(y_shape, self.dtype), 0.0
+        for name, vector, shape in (("x", x, x_shape), ("y", y, y_shape)):
             contiguous = vector.is_contiguous() if hasattr(vector, "is_contiguous") else vector.flags.c_contiguous
-            if tuple(vector.shape) != (length,) or vector.dtype != self.values.dtype or not contiguous:
-                raise ValueError(f"{name} must have {length} contiguous elements of {self.dtype}")
+            if tuple(vector.shape) != shape or vector.dtype != self.values.dtype or not contiguous:
+                raise ValueError(f"{name} must have {' x '.join(map(str, shape))} contiguous elements of {self.dtype}")
             if vector.device != self.values.device:
                 raise ValueError(f"{name} is not on the matrix's GPU")
+        return beta, y
+
+    def __call__(self, x, alpha=1.0, beta=0.0, y=None):
+        """y = alpha A x + beta y on the current stream. x and y: vectors of the matrix's library, type and GPU, or 2, 4 or
+        8 of them as the columns of row-major arrays (aligned to 16 bytes); y is not read if beta is 0, and made if it is
+        None. Returns y."""
+        rows, cols = self.shape
+        several = tuple(x.shape[1:])
+        if several and (len(several) > 1 or several[0] not in (2, 4, 8) or several[0] > self.most_vectors):
+            raise ValueError(f"x has the shape {tuple(x.shape)}: expected {cols}, or {cols} x 2, 4 or 8, at most most_vectors")
+        beta, y = self.vectors(x, beta, y, (cols, *several), (rows, *several))
+        at, (_, stream) = self.library.at, self.library.current()
+        if several and (at(x) % 16 or at(y) % 16):
+            raise ValueError("x and y must be aligned to 16 bytes")
+        if self.tiles and several:
+            self.multiply_several(several[0], alpha, at(x), beta, at(y), stream)
+        elif self.tiles:
+            self.multiply(alpha, at(x), beta, at(y), stream)
+        return y
+
+    def transposed(self, x, alpha=1.0, beta=0.0, y=None):
+        """y = alpha A^T x + beta y by one atomic per nonzero, so the last bits may differ from run to run; in all else as a
+        product. (For many products a plan of the transpose is faster, which the matrix's library makes.)"""
+        rows, cols = self.shape
+        beta, y = self.vectors(x, beta, y, (rows,), (cols,))
+        at, (_, stream), threads = self.library.at, self.library.current(), self.transposed_threads
+        scalars = numpy.array([alpha, beta], self.dtype)
+        if cols:
+            launch(self.get(f"spmv::scale_transposed_kernel<{self.type}>"), (cols - 1) // threads + 1, threads, stream,
+                   ctypes.c_int(cols), scalars[1:], at(y))  # fmt: skip
         if self.tiles:
-            self.multiply(alpha, self.library.at(x), beta, self.library.at(y), self.library.current()[1])
+            launch(self.get(f"spmv::pcsr_transposed_kernel<{self.type}>"), (self.tiles - 1) // (threads // 32) + 1, threads,
+                   stream, self.arguments(), scalars[:1], at(x), at(y))  # fmt: skip
         return y
 
 
@@ -279,30 +329,40 @@ def main():
             for rows, cols, lengths in matrices():
                 offsets = numpy.concatenate([[0], numpy.cumsum(lengths)])
                 columns = random.integers(0, cols, offsets[-1])
-                values, x, y = (random.standard_normal(n).astype(dtype) for n in (offsets[-1], cols, rows))
+                values = random.standard_normal(offsets[-1]).astype(dtype)
                 try:
                     matrix, to_gpu, from_gpu, wait = library(offsets, columns, values, (rows, cols))
                 except ImportError as error:
                     print(f"skipped: {error}")
                     break
-                product = OnePass(matrix)
                 of = numpy.repeat(numpy.arange(rows), lengths)
-                exact = 2 * numpy.bincount(of, values.astype(float) * x[columns], rows) - y
-                bound = 1 + 2 * numpy.bincount(of, abs(values.astype(float) * x[columns]), rows)
-                got, again = (from_gpu(product(to_gpu(x), 2, -1, to_gpu(y))) for _ in range(2))
-                error = (abs(got - exact) / bound).max()
-                on_gpu = to_gpu(x)
+                product = OnePass(matrix, most_vectors=8)
+
+                def error_of(multiply, to, x_shape, y_shape, picked):
+                    """The largest error of multiply(x, 2, -1, y) over its bound; nan if it is not the same twice."""
+                    x, y = (random.standard_normal(shape).astype(dtype) for shape in (x_shape, y_shape))
+                    terms = (values * x[picked].T.astype(float)).T
+                    exact, bound = -y.astype(float), numpy.ones(y_shape)
+                    numpy.add.at(exact, to, 2 * terms)
+                    numpy.add.at(bound, to, 2 * abs(terms))
+                    got, again = (from_gpu(multiply(to_gpu(x), 2, -1, to_gpu(y))) for _ in range(2))
+                    same = (got == again).all() or multiply == product.transposed
+                    return (abs(got - exact) / bound).max() if same else numpy.nan
+
+                errors = [error_of(product, of, cols, rows, columns), error_of(product.transposed, columns, rows, cols, of)]
+                errors += [error_of(product, of, (cols, count), (rows, count), columns) for count in (2, 4, 8)]
+                on_gpu = to_gpu(random.standard_normal(cols).astype(dtype))
                 wait()
                 start = perf_counter()
                 for _ in range(100):
                     product(on_gpu)
                 wait()
                 path = f"{product.lanes_per_row} lanes per row" if product.lanes_per_row else f"{product.tiles} tiles"
-                print(f"{library.__name__[5:]}: {rows} x {cols}, {len(values)} nonzeros, {dtype}, {path}: error {error:.1e}, "
+                print(f"{library.__name__[5:]}: {rows} x {cols}, {len(values)} nonzeros, {dtype}, {path}: error {max(errors):.1e}, "
                       f"{1e4 * (perf_counter() - start):.1f} us per call from Python")  # fmt: skip
-                if not error <= tolerance or not (got == again).all():
-                    sys.exit("error: the product is wrong")
-                checked += 1
+                if not all(error <= tolerance for error in errors):
+                    sys.exit(f"error: a product is wrong: {errors}")
+                checked += len(errors)
     print(f"{checked} products are right")
 
 
