@@ -264,6 +264,13 @@ def key_of(line):
             line.get("partition"), line.get("exchange"))
 
 
+def ways_on(count, partitions, exchanges):
+    """(GPUs, partition, exchange) of what 10_multigpu measures: on one GPU all partitions are the same, and all exchanges but none."""
+    if count == 1:
+        partitions, exchanges = partitions[:1], [*["none"] * ("none" in exchanges), *[e for e in exchanges if e != "none"][:1]]
+    return [(count, partition, exchange) for partition in partitions for exchange in exchanges]
+
+
 def still_to_do(job, store, devices):
     """The job without what is done, or None."""
     keys, name = job.keys, matrix_name(job.matrix)
@@ -272,9 +279,7 @@ def still_to_do(job, store, devices):
     if ("", name, job.precision, "*", None, None, None) in done and not program:
         return None
     if "gpus" in keys:
-        counts = counts_of(keys, devices)
-        ways = [(count, partition, exchange) for count in counts[-1:] for partition in keys.get("partition", ["nonzeros"])
-                for exchange in keys["exchange"]]
+        ways = ways_on(counts_of(keys, devices)[-1], keys.get("partition", ["nonzeros"]), keys["exchange"])
         exchanges = ",".join(keys["exchange"])
     else:
         ways, exchanges = [(None, None, None)], None

@@ -270,6 +270,11 @@ class Bench(unittest.TestCase):
         self.assertEqual(self.bench("multigpu", devices=2)[2], [])
         self.assertEqual(len(self.bench("multigpu", devices=4)[2]), 3)  # on four it has not been measured
 
+    def test_one_gpu_has_one_partition_and_one_exchange(self):
+        self.assertEqual(measure.ways_on(1, ["rows", "nonzeros"], ["packed", "none", "stores"]),
+                         [(1, "rows", "none"), (1, "rows", "packed")])
+        self.assertEqual(len(measure.ways_on(2, ["rows", "nonzeros"], ["packed", "none", "stores"])), 6)
+
     def test_programs_of_several_gpus_measure_the_kernels_of_their_set(self):
         self.bench("multigpu", devices=2)
         status, said, noted = self.bench("published", devices=2)  # the same matrix and ways, another kernel
