@@ -270,8 +270,6 @@ def explain(result):
         lines.append(f"  WRONG    {result.right or 'none'} of {result.tried} matrices were finished")
     if result.unsafe():
         lines += ["  UNSAFE   " + "\n           ".join(result.unsafe().splitlines())]
-        if re.search(r"mask 0x[1248]0*\b.* does not name", result.unsafe()):
-            lines.append("           (__activemask() is sure to name the calling lane, and no other: give the lanes that take part.)")
     elif result.counts():
         lines.append("  safe     no error of memory, no race seen, no deadlock")
     if not result.counts() or result.ended:
@@ -370,6 +368,13 @@ def main():
         sys.exit(2)
 
 
+def uses_active_mask(directory, step):
+    """Whether an exercise's file leaves it to the hardware which lanes take part."""
+    files = {directory / name for exercise in step.exercises for name in exercise.files}
+    texts = [file.read_text(encoding="utf-8", errors="replace") for file in files if file.exists()]
+    return any(re.search(r"\b(__activemask|coalesced_threads)\b", text) for text in texts)
+
+
 def report(step, directory, place, names, flags, broken, runner, mine):
     """Prints it; returns the exit status."""
     following, total, most = None, 0, 0
@@ -393,6 +398,9 @@ def report(step, directory, place, names, flags, broken, runner, mine):
                 else f"bring {exercise.name} within its targets")  # fmt: skip
     if flags:
         print(explain_flags(flags))
+    if uses_active_mask(directory, step):
+        print("Note: __activemask() and coalesced_threads() name the lanes that happen to be together. CUDA does not promise that\n"
+              "lanes meet again after a branch; name the lanes that take part where you know them.")  # fmt: skip
     print(f"{total} of {most} points, as make grade would give them on these matrices; its own are hidden.")
     if following:
         print(f"Next: {following}; then make check again.")

@@ -190,10 +190,10 @@ __forceinline__ unsigned __match_all_sync(unsigned mask, T value, int* predicate
   *predicate = lanes != 0;
   return lanes;
 }
-// CUDA promises no more than that the caller is in the answer; here it is alone in it.
+// The lanes that arrive here together, as on a GPU whose lanes meet again after a branch. CUDA
+// promises no more than that the caller is one of them.
 __forceinline__ unsigned __activemask() {
-  const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-  return 1u << (thread % simt::kWarpSize);
+  return simt::vote(simt::Collective::kActiveMask, ~0u, 0);
 }
 __forceinline__ unsigned __reduce_add_sync(unsigned mask, unsigned value) {
   return simt::vote(simt::Collective::kReduceAdd, mask, value);

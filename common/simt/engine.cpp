@@ -50,6 +50,7 @@ constexpr int kMaxGuards = 16384;
 constexpr unsigned kPollsBeforeYield = 256;
 constexpr unsigned kIdleRounds = 1000;
 constexpr unsigned kMaxDraws = 5;
+constexpr unsigned kPatience = 100;  // rounds; see Block::together()
 
 std::uint64_t mix(std::uint64_t x) {
   return mix64(x + kGoldenGamma);
@@ -93,6 +94,7 @@ constexpr CollectiveName kCollectiveNames[] = {
     {Collective::kReduceAnd, "__reduce_and_sync"},
     {Collective::kReduceOr, "__reduce_or_sync"},
     {Collective::kReduceXor, "__reduce_xor_sync"},
+    {Collective::kActiveMask, "__activemask"},
 };
 static_assert(
     [] {
@@ -100,7 +102,7 @@ static_assert(
       for (const CollectiveName& entry : kCollectiveNames) {
         if (static_cast<std::size_t>(entry.kind) != next++) return false;
       }
-      return next == static_cast<std::size_t>(Collective::kReduceXor) + 1;
+      return next == static_cast<std::size_t>(Collective::kActiveMask) + 1;
     }(),
     "every operation has a name, in the order of the enumeration");
 
@@ -373,6 +375,7 @@ void Block::run_lanes(std::uint64_t block_number) {
     warp.started = 0;
     warp.busy = 0;
     warp.drew = false;
+    warp.waits = 0;
   }
   live_ = static_cast<unsigned>(lanes_.size());
   at_barrier_ = 0;
@@ -387,7 +390,7 @@ void Block::run_lanes(std::uint64_t block_number) {
   std::chrono::steady_clock::time_point polling_since{};
   unsigned idle_rounds = 0;
   while (live_ > 0) {
-    const std::uint64_t events_before = events_;
+    const std::uint64_t progress_before = events_ + waits_;
     bool ran = false;
     for (const unsigned w : warp_order_) {
       if (take_turns && warps_[w].busy > 0) {
@@ -408,18 +411,19 @@ void Block::run_lanes(std::uint64_t block_number) {
         if (lane.state == Lane::State::kYielded) lane.state = Lane::State::kReady;
       }
       yielded_ = 0;
+      const bool progressed = events_ + waits_ != progress_before;
       if (gang_) {
-        if (!gang_->pass(seat_, events_ != events_before)) return;
+        if (!gang_->pass(seat_, progressed)) return;
         continue;
       }
       // Blocks one after the other need not be an order in which the kernel can end.
-      idle_rounds = events_ == events_before ? idle_rounds + 1 : 0;
+      idle_rounds = progressed ? 0 : idle_rounds + 1;
       if (state_->is_ordered() && idle_rounds > kIdleRounds) {
         state_->fail(Outcome::kAbandoned, "");
         return;
       }
       const auto now = std::chrono::steady_clock::now();
-      if (events_ != events_before || polling_since == decltype(polling_since){}) {
+      if (progressed || polling_since == decltype(polling_since){}) {
         polling_since = now;
       } else if (std::chrono::duration<double>(now - polling_since).count() >
                  settings().spin_limit_seconds) {
@@ -525,7 +529,7 @@ bool Block::meet(Warp& warp) {
   for (unsigned rest = warp.pending; rest;) {
     const Lane& lane = lanes[std::countr_zero(rest)];
     const unsigned mask = lane.request.mask & warp.live;
-    if (awaited(lane)) {
+    if (lane.request.kind == Collective::kActiveMask || awaited(lane)) {
       rest &= rest - 1;
       continue;
     }
@@ -533,7 +537,11 @@ bool Block::meet(Warp& warp) {
     completed |= mask;
     rest &= ~mask;
   }
-  if (completed) ++events_;
+  if (completed) {
+    ++events_;
+  } else if ((completed = together(warp))) {
+    complete(warp, completed);
+  }
   // All that run on meet in one place: what comes before it and after it is counted apart.
   if (observer_.counting() && completed && completed == warp.live) {
     const void* const pc = lanes[std::countr_zero(completed)].pc;
@@ -542,6 +550,34 @@ bool Block::meet(Warp& warp) {
     if (!rest) observer_.line_up(warp.first_lane / kWarpSize);
   }
   return completed != 0;
+}
+
+// The lanes of a warp, none of which can go on, that are together at __activemask(): of those that
+// wait at one, the lanes at the first place in the program, as a GPU's that have left a loop wait
+// for the others. 0 if there are none, or while a lane that lets others run may still come. (If it
+// waits for one of these, nothing happens in the block, and patience ends.)
+unsigned Block::together(Warp& warp) {
+  const void* first = nullptr;
+  unsigned lanes = 0;
+  bool may_come = false;
+  for (unsigned rest = warp.pending ? warp.live : 0; rest; rest &= rest - 1) {
+    const Lane& lane = lanes_[warp.first_lane + std::countr_zero(rest)];
+    may_come |= lane.state == Lane::State::kYielded || lane.state == Lane::State::kAtPreviousGrid;
+    if (lane.state != Lane::State::kAtCollective || lane.request.kind != Collective::kActiveMask) {
+      continue;
+    }
+    if (!first || std::less<>{}(lane.pc, first)) {
+      first = lane.pc;
+      lanes = 0;
+    }
+    if (lane.pc == first) lanes |= 1u << lane.id;
+  }
+  if (!lanes || !may_come) return lanes;
+  if (std::exchange(warp.events, events_) != events_) warp.waits = 0;
+  if (warp.waits == kPatience) return lanes;
+  ++warp.waits;
+  ++waits_;
+  return 0;
 }
 
 // A lane that `lane`, at a warp operation, still waits for: one that its mask names and that is not
@@ -603,6 +639,9 @@ void Block::complete(Warp& warp, unsigned mask) {
       break;
     case Collective::kAll:
       set_all(ballot == mask);
+      break;
+    case Collective::kActiveMask:
+      set_all(mask);
       break;
     case Collective::kMatchAny:
       for_each([&](unsigned id) {

@@ -72,6 +72,7 @@ enum class Collective : std::uint8_t {
   kReduceAnd,
   kReduceOr,
   kReduceXor,
+  kActiveMask,  // of no promised lanes: those that are at it together
 };
 
 // Who sees what a fence or a release orders.

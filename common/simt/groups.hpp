@@ -98,7 +98,7 @@ class coalesced_group : public detail::Lanes {
   __forceinline__ static unsigned meta_group_size() { return 1; }
   __forceinline__ static unsigned meta_group_rank() { return 0; }
 };
-// CUDA promises no more than that the caller is in the group; here it is alone in it.
+// The lanes that arrive here together; see __activemask().
 __forceinline__ coalesced_group coalesced_threads() {
   return coalesced_group(__activemask());
 }

@@ -254,8 +254,10 @@ struct Warp {
   bool drew = false;        // see Block::draw()
   std::uint8_t order[kWarpSize] = {};
   unsigned lanes = 0;
-  std::uint64_t busy = 0;  // Schedule::kTurns: turns that its last requests take
-  std::uint64_t seed = 0;  // Schedule::kLockstep: of the order of its lanes
+  std::uint64_t events = 0;  // Block::events_ when lanes last waited at __activemask(),
+  unsigned waits = 0;        // and for how many rounds since then
+  std::uint64_t busy = 0;    // Schedule::kTurns: turns that its last requests take
+  std::uint64_t seed = 0;    // Schedule::kLockstep: of the order of its lanes
 };
 
 extern constinit thread_local Lane* current_lane;
@@ -673,6 +675,7 @@ class Block {
   bool meet(Warp& warp);
   static bool release_accesses(Lane* lanes, Warp& warp);
   bool pass_previous_grid();
+  unsigned together(Warp& warp);
   const Lane* awaited(const Lane& lane) const;
   void complete(Warp& warp, unsigned mask);
   void try_release_barrier();
@@ -706,6 +709,7 @@ class Block {
   unsigned at_barrier_ = 0;
   unsigned yielded_ = 0;
   std::uint64_t events_ = 0;  // completions and exits, to tell progress from polling
+  std::uint64_t waits_ = 0;   // rounds in which lanes at __activemask() have waited for others
 
   std::byte* stacks_ = nullptr;  // lowest address
   std::size_t stack_count_ = 0;

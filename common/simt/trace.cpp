@@ -189,7 +189,8 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
   if (target.access == Access::kWarpOperation) {
     std::string event = fmt::format("[\"warp operation\",{},{}", number, mask);
     if (target.name != "__syncwarp") {
-      const bool is_mask = target.name == "__ballot_sync" || target.name.starts_with("__match");
+      const bool is_mask = target.name == "__ballot_sync" || target.name == "__activemask" ||
+                           target.name.starts_with("__match");
       list(event, [&](unsigned id) {
         event += fmt::format("{}", value(notes[id]->words[0], form(notes[id]->words[0])));
       });

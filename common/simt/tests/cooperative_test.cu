@@ -200,6 +200,25 @@ TEST_CASE("cooperative: a grid's blocks meet, in every schedule", "[simt]") {
   });
 }
 
+// A lane waits for the other block; the rest of its warp waits for it.
+__global__ void wait_then_meet_kernel(int* arrived, unsigned* masks) {
+  if (threadIdx.x == 3) {
+    atomicAdd(arrived, 1);
+    while (atomicAdd(arrived, 0) < 2) {
+    }
+  }
+  masks[32 * blockIdx.x + threadIdx.x] = __activemask();
+}
+
+TEST_CASE("cooperative: the active mask holds a lane that waits for a block", "[simt]") {
+  under_every_schedule([] {
+    Buffer<int> arrived("arrived", std::vector<int>(1));
+    Buffer<unsigned> masks("masks", 64);
+    launch_cooperative(wait_then_meet_kernel, {dim3(2), dim3(32)}, arrived.data(), masks.data());
+    CHECK(masks.download() == std::vector<unsigned>(64, ~0u));
+  });
+}
+
 TEST_CASE("cooperative: what must not be", "[simt]") {
   const ScopedSettings restore;
   Buffer<int> values("values", 4096), sums("sums", 4096);

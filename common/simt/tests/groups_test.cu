@@ -75,9 +75,14 @@ __global__ void partitions_kernel(int* out, int* count) {
   out[4 * i + 1] = static_cast<int>(alike.thread_rank());
   out[4 * i + 2] = static_cast<int>(even.size());
   out[4 * i + 3] = cg::inclusive_scan(even, 1);
-  // One atomic per group.
-  const auto group = cg::coalesced_threads();
-  if (group.thread_rank() == 0) atomicAdd(count, static_cast<int>(group.size()));
+  // One atomic per group, of which each warp has two.
+  if (i % 4 == 0) {
+    const auto group = cg::coalesced_threads();
+    if (group.thread_rank() == 0) atomicAdd(count, static_cast<int>(group.size()));
+  } else {
+    const auto group = cg::coalesced_threads();
+    if (group.thread_rank() == group.size() - 1) atomicAdd(count + 1, 1);
+  }
 }
 
 TEST_CASE("cooperative groups: blocks, tiles and partitions", "[simt]") {
@@ -90,9 +95,9 @@ TEST_CASE("cooperative groups: blocks, tiles and partitions", "[simt]") {
     check_tiles<8>();
     check_tiles<32>();
 
-    Buffer<int> groups("groups", 4 * kThreads), count("count", std::vector<int>(1));
+    Buffer<int> groups("groups", 4 * kThreads), count("count", std::vector<int>(2));
     launch(partitions_kernel, {1, kThreads}, groups.data(), count.data());
-    CHECK(count.download()[0] == static_cast<int>(kThreads));
+    CHECK(count.download() == std::vector<int>{kThreads / 4, kThreads / 32});
     const std::vector<int> result = groups.download();
     for (int i = 0; i < static_cast<int>(kThreads); ++i) {
       int sum = 0, rank = 0;

@@ -342,15 +342,88 @@ TEST_CASE("divergent lanes synchronise with those that they name", "[simt]") {
   });
 }
 
+// --- The active mask ----------------------------------------------------------------------------
+
+// Of each thread: the mask at the start, in a branch, after it, in the last iteration of a loop
+// that lanes leave one after the other, after that, once lane 0 has passed a fence, once the first
+// half of the lanes wait elsewhere, and among those that have not returned.
+constexpr int kMasks = 8;
 __global__ void active_mask_kernel(unsigned* out) {
-  out[threadIdx.x + blockDim.x * threadIdx.y] = __activemask();
+  const unsigned thread = threadIdx.x + blockDim.x * threadIdx.y;
+  const unsigned lane = thread % 32;
+  unsigned* const mask = out + kMasks * thread;
+  mask[0] = __activemask();
+  if (lane % 3 == 0) {
+    mask[1] = __activemask();
+  } else {
+    mask[1] = __activemask();
+  }
+  mask[2] = __activemask();
+  for (unsigned i = 0; i <= lane; ++i) mask[3] = __activemask();
+  mask[4] = __activemask();
+  if (lane == 0) __threadfence();
+  mask[5] = __activemask();
+  if (lane < 16) __syncwarp();
+  mask[6] = lane < 16 ? 0 : __activemask();
+  if (lane >= 16) __syncwarp();
+  if (lane % 2 == 0) return;
+  mask[7] = __activemask();
 }
 
-TEST_CASE("the active mask holds the caller", "[simt]") {
-  Buffer<unsigned> out("out", 66);
+// Lane 5 waits for a flag that the others set behind their __activemask(), in a loop with one, too.
+__global__ void spinning_lane_kernel(bool in_loop, int* flag, unsigned* out) {
+  if (threadIdx.x == 5) {
+    unsigned mask = 0;
+    while (atomicAdd(flag, 0) == 0) {
+      if (in_loop) mask |= __activemask();
+    }
+    out[5] = mask | __activemask();
+  } else {
+    out[threadIdx.x] = __activemask();
+    if (threadIdx.x == 0) atomicExch(flag, 1);
+  }
+}
+
+// As in many a tutorial: the sum of the lanes that are together.
+__global__ void sum_of_active_kernel(int* out) {
+  int sum = static_cast<int>(threadIdx.x);
+  const unsigned mask = __activemask();
+  for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_down_sync(mask, sum, distance);
+  if (threadIdx.x % 32 == 0) out[threadIdx.x / 32] = sum;
+}
+
+void check_active_masks() {
+  Buffer<unsigned> out("out", std::vector<unsigned>(66 * kMasks));
   launch(active_mask_kernel, {1, {11, 6}}, out.data());
   const auto masks = out.download();
-  for (int thread = 0; thread < 66; ++thread) CHECK((masks[thread] >> thread % 32 & 1u) == 1);
+  for (unsigned thread = 0; thread < 66; ++thread) {
+    CAPTURE(thread);
+    const unsigned lane = thread % 32;
+    const unsigned all = thread < 64 ? ~0u : 3u;
+    const unsigned thirds = 0x49249249u;
+    const unsigned expected[kMasks] = {
+        all, all & (lane % 3 == 0 ? thirds : ~thirds),        all, all & ~0u << lane, all,
+        all, lane < 16 || thread >= 64 ? 0 : all & ~0u << 16, 0};
+    for (int i = 0; i < 7; ++i) CHECK(masks[kMasks * thread + i] == expected[i]);
+    CHECK(masks[kMasks * thread + 7] == (lane % 2 ? all & 0xaaaaaaaau : 0));
+  }
+  for (const bool in_loop : {false, true}) {
+    Buffer<int> flag("flag", std::vector<int>(1));
+    launch(spinning_lane_kernel, {1, 32}, in_loop, flag.data(), out.data());
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      CHECK(out.download()[lane] == (lane == 5 ? 1u << 5 : ~(1u << 5)));
+    }
+  }
+  Buffer<int> sums("sums", 2);
+  launch(sum_of_active_kernel, {1, 64}, sums.data());
+  CHECK(sums.download() == std::vector<int>{31 * 16, 31 * 16 + 32 * 32});
+}
+
+TEST_CASE("the active mask holds the lanes that arrive together", "[simt]") {
+  under_every_schedule(check_active_masks);
+  const ScopedSettings restore;
+  simt::settings().schedule = simt::Schedule::kTurns;
+  check_active_masks();
 }
 
 // --- Barriers -----------------------------------------------------------------------------------

@@ -366,8 +366,22 @@ __global__ void uneven_kernel(const float* in, float* out) {
   out[blockIdx.x * 64 + threadIdx.x] = sums[63 - threadIdx.x];
 }
 
+// Lanes leave the loop eight at a time.
+__global__ void active_loop_kernel(int* out) {
+  int lanes = 0;
+  for (unsigned i = 0; i <= threadIdx.x / 8; ++i) lanes += __popc(__activemask());
+  out[threadIdx.x] = lanes;
+}
+
 TEST_CASE("meetings, and how work is spread", "[simt]") {
   if (cannot_count()) return;
+  Buffer<int> lanes("lanes", 32);
+  const AccessCounts active = counts(profile_of(active_loop_kernel, {1, 32}, lanes.data()),
+                                     "__activemask", Access::kWarpOperation);
+  CHECK(active.requests == 4);
+  CHECK(active.lanes == 32 + 24 + 16 + 8);
+  CHECK(lanes.download()[31] == 32 + 24 + 16 + 8);
+
   const Buffer<float> in("in", std::vector<float>(100));
   Buffer<float> out("out", 4 * 64);
   const Profile profile = profile_of(uneven_kernel, {4, 64}, in.data(), out.data());
