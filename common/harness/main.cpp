@@ -52,6 +52,11 @@ const std::vector<std::string> kDefaultMatrices =
                                     "fem:100000,block=3"}
          : std::vector<std::string>{"stencil2d:300x300", "powerlaw:60000x60000,nnz=400000",
                                     "fem:5000,block=3"};
+// Of the ladder: rows that are alike beside rows that differ much. On the CPU backend smaller ones, so
+// that it takes seconds.
+const std::vector<std::string> kLadderMatrices =
+    kGpu ? std::vector<std::string>{kDefaultMatrices[2], kDefaultMatrices[1]}
+         : std::vector<std::string>{"fem:1200,block=3", "powerlaw:16000x16000,nnz=105000"};
 
 struct Options : CommandArguments {
   std::string turn;
@@ -166,11 +171,9 @@ void set_up_backend([[maybe_unused]] const Options& options) {
 
 int run(Options& options) {
   print_environment(std::cout, options.environment);
-  // The ladder: rows that are alike beside rows that differ much.
-  if (options.matrices.empty() && options.ladder) {
-    options.matrices = {kDefaultMatrices[2], kDefaultMatrices[1]};
+  if (options.matrices.empty()) {
+    options.matrices = options.ladder ? kLadderMatrices : kDefaultMatrices;
   }
-  if (options.matrices.empty()) options.matrices = kDefaultMatrices;
   const std::size_t most = options.run.gpu == "all" ? 1 : 2;  // of a ladder
   if (options.ladder && options.matrices.size() > most) options.matrices.resize(most);
 
