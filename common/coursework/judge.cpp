@@ -57,8 +57,8 @@ enum class Checks { kAll, kFew };
 constexpr double kPaddingLimit = 10;
 // Wrong products of a kernel that are compared with known mistakes.
 constexpr int kMostLooks = 12;
-// Larger matrices are multiplied with once only.
-constexpr Index kMostRowsInOrders = 10'000;
+// Matrices with more rows are multiplied with twice, those with more still once.
+constexpr Index kMostRowsInBothPrecisions = 1000, kMostRowsInOrders = 10'000;
 // Lanes that advance access by access switch at each of them.
 constexpr int kLockstep = 3;
 constexpr Index kMostRowsInLockstep = 300;
@@ -156,6 +156,8 @@ struct Options {
   int random = 40;
   double seconds = 120;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Options, runner, kernels, matrices, targets, seed, random,
+                                   seconds)
 
 // The kernels of one runner.
 class Judge {
@@ -170,10 +172,11 @@ class Judge {
     for (std::size_t m = 0; m < matrices.size(); ++m) {
       trying_ = matrices[m].name;
       Line line{{"matrix", matrices[m].name}};
-      line.update(check_matrix(kernel, matrices[m].triplets, m));
+      line.update(check_matrix(kernel, matrices[m].triplets, m + checked_));
       say(line);
     }
     if (!looks_.empty()) say({{"looks", looks_.front()}});
+    ++checked_;
   }
 
   // Counts in double precision, in an order in which the product is right.
@@ -222,17 +225,9 @@ class Judge {
   Outcome multiply(const std::string& kernel, Problems& problems, const Case& c, Checks checked,
                    bool counted) {
     const Problems::Vectors& v = problems.vectors<T>(c.scaled);
-    send({{"kernel", kernel},
-          {"counted", counted},
-          {"single", c.single},
-          {"alpha", Problems::alpha<T>(c.scaled)},
-          {"beta", Problems::beta<T>(c.scaled)},
-          {"order", c.order},
-          {"again", c.again},
-          {"checked", checked == Checks::kAll},
-          {"padding_limit", kPaddingLimit},
-          {"x", v.x},
-          {"y", v.y0}});
+    send(Product{kernel, counted, c.single, Problems::alpha<T>(c.scaled),
+                 Problems::beta<T>(c.scaled), c.order, c.again, checked == Checks::kAll,
+                 kPaddingLimit, v.x, v.y0});
 
     Outcome outcome;
     outcome.reply = runner_.receive(v.y0.get_binary().size());
@@ -287,29 +282,37 @@ class Judge {
       if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
       return outcome.right() ? Line{{"right", true}} : look_into(kernel, problems, {}, outcome);
     }
-    // Each order in each precision, with alpha and beta in one of the two, turn and turn about.
-    for (int order = 0; order < orders(triplets); ++order) {
-      const bool scaled = (number + static_cast<std::size_t>(order)) % 2 != 0;
-      for (Case c : {Case{false, scaled, order}, Case{true, !scaled, order}}) {
-        // (Twice the time: for some small ones, and those on which blocks compete for work.)
-        c.again = order == 0 && (number % 4 == 0 || triplets.rows > 2'500);
-        Outcome outcome = multiply(kernel, problems, c, Checks::kAll);
-        if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
-        if (!outcome.right() && c.again) {
-          Case first = c;
-          first.again = false;
-          Outcome of_first = multiply(kernel, problems, first, Checks::kAll);
-          if (of_first.right()) return overwritten(c, outcome);
-          c = first;
-          outcome = std::move(of_first);
-        }
-        if (!outcome.right()) return look_into(kernel, problems, c, outcome);
+    for (Case c : cases(triplets, number)) {
+      Outcome outcome = multiply(kernel, problems, c, Checks::kAll);
+      if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
+      if (!outcome.right() && c.again) {
+        Case first = c;
+        first.again = false;
+        Outcome of_first = multiply(kernel, problems, first, Checks::kAll);
+        if (of_first.right()) return overwritten(c, outcome);
+        c = first;
+        outcome = std::move(of_first);
       }
+      if (!outcome.right()) return look_into(kernel, problems, c, outcome);
     }
     return {{"right", true}};
   }
 
-  // In which a product with the matrix is made.
+  // The products with a matrix. Precision, alpha and beta, and the order that is not the first,
+  // take turns from matrix to matrix: each pair of them comes up on a quarter of the matrices or
+  // more.
+  static std::vector<Case> cases(const Coo<double>& triplets, std::size_t number) {
+    const bool single = number % 2 != 0, scaled = number / 2 % 2 != 0;
+    // (Twice the time: for some small ones, and those on which blocks compete for work.)
+    const bool again = number % 5 == 0 || triplets.rows > 2'500;
+    std::vector<Case> found{{single, scaled, 0, again},
+                            {!single, scaled, number / 4 % 2 != 0 ? 2 : 1}};
+    if (triplets.rows <= kMostRowsInBothPrecisions) found.push_back({!single, !scaled, 0});
+    if (orders(triplets) > kLockstep) found.push_back({single, !scaled, kLockstep});
+    return found;
+  }
+
+  // In which a product with the matrix may be made.
   static int orders(const Coo<double>& triplets) {
     const bool small =
         triplets.rows <= kMostRowsInLockstep && triplets.nnz() <= kMostNonzerosInLockstep;
@@ -419,6 +422,7 @@ class Judge {
 
   RunnerProcess runner_;
   std::string trying_;
+  std::size_t checked_ = 0;  // kernels
   bool drawn_ = false, wants_drawing_ = false;
   std::vector<std::string> looks_;  // of all wrong products of the kernel that were looked at
   int looked_ = 0;
@@ -460,22 +464,9 @@ std::vector<test::NamedMatrix> matrices_of(const Options& options) {
   return matrices;
 }
 
-Options read_options(std::istream& in) {
-  const Json json = Json::parse(in);
-  Options o;
-  json.at("runner").get_to(o.runner);
-  json.at("kernels").get_to(o.kernels);
-  json.at("matrices").get_to(o.matrices);
-  json.at("targets").get_to(o.targets);
-  json.at("seed").get_to(o.seed);
-  json.at("random").get_to(o.random);
-  json.at("seconds").get_to(o.seconds);
-  return o;
-}
-
 int run() {
   std::signal(SIGPIPE, SIG_IGN);
-  const Options options = read_options(std::cin);
+  const auto options = Json::parse(std::cin).get<Options>();
   std::vector<test::NamedMatrix> matrices = matrices_of(options);
   std::string trying;
   try {

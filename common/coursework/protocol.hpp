@@ -6,7 +6,7 @@
 // checked, and text is made printable.
 //
 //   judge -> runner   MessagePack: a matrix, which is not answered, or what to multiply
-//                     (read_product() in runner.cpp)
+//                     (Product)
 //   runner -> judge   first kHello; then for each product one answer, as JSON text, and where that
 //                     says "done", y
 //
@@ -52,6 +52,21 @@ std::vector<T> elements(const Json& json) {
   if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
   return values;
 }
+
+// One product that is asked for.
+struct Product {
+  std::string kernel;
+  bool counted = false;
+  bool single = false;         // precision
+  double alpha = 1, beta = 0;  // exact in either precision
+  int order = 0;               // 0 forward, 1 reverse, 2 random, 3 in lockstep
+  bool again = false;          // a second product on the same arrays, whose y is returned
+  bool checked = true;         // races and uninitialised reads end the kernel
+  double padding_limit = 0;
+  Json x, y;  // the elements' bytes; y as it is before
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Product, kernel, counted, single, alpha, beta, order, again,
+                                   checked, padding_limit, x, y)
 
 using Deadline = std::chrono::steady_clock::time_point;
 

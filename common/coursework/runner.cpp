@@ -31,35 +31,6 @@ namespace {
 
 constexpr std::size_t kMostRequest = std::size_t{1} << 30;
 
-// One product that is asked for.
-struct Product {
-  bool counted = false;
-  std::string kernel;
-  bool single = false;         // precision
-  double alpha = 1, beta = 0;  // exact in either precision
-  std::uint8_t order = 0;      // 0 forward, 1 reverse, 2 random, 3 in lockstep
-  bool again = false;          // a second product on the same arrays, whose y is returned
-  bool checked = true;         // races and uninitialised reads end the kernel
-  double padding_limit = 0;
-  Json x, y;  // the elements' bytes; y as it is before
-};
-
-Product read_product(const Json& json) {
-  Product p;
-  json.at("kernel").get_to(p.kernel);
-  json.at("counted").get_to(p.counted);
-  json.at("single").get_to(p.single);
-  json.at("alpha").get_to(p.alpha);
-  json.at("beta").get_to(p.beta);
-  json.at("order").get_to(p.order);
-  json.at("again").get_to(p.again);
-  json.at("checked").get_to(p.checked);
-  json.at("padding_limit").get_to(p.padding_limit);
-  p.x = json.at("x");
-  p.y = json.at("y");
-  return p;
-}
-
 template <typename T>
 Matrix<T> to_matrix(const Coo<double>& triplets) {
   Matrix<T> matrix;
@@ -224,7 +195,7 @@ int run() {
       current.triplets.values = elements<double>(request.at("values"));
       continue;
     }
-    const Product product = read_product(request);
+    const auto product = request.get<Product>();
     configure(product);
     const Kernel& kernel = *find_kernels(product.kernel).at(0);
     const auto [reply, y] = product.single ? multiply<float>(kernel, current, product)

@@ -407,7 +407,7 @@ class Variants(unittest.TestCase):
                 self.assertIn(f"csr_vector_{variants.tag(7)}_kernel", (Path(scratch) / GRADED / path).read_text(), path)
 
     def test_the_public_kernels_fail_and_those_of_the_variant_pass(self):
-        for directory, seed in itertools.product(STEPS, (None, 7)) if FULL else [(STEPS[0], 7)]:
+        for directory, seed in itertools.product(STEPS, (None, 7, 8)) if FULL else [(STEPS[0], 7)]:
             step, public = read_step(directory, seed), read_step(directory)
             own = {name: exercises.without_marks(text) for name, text in exercises.sources_of(step, directory).items()}
             names = [name for exercise in step.exercises for name in exercise.files]
@@ -419,6 +419,8 @@ class Variants(unittest.TestCase):
                         self.assertEqual(sum(result.points()), 100, check.explain(result))
                 if seed is None:
                     continue
+                with runner_with(step, {}) as (_, answer):  # as handed out
+                    self.assertEqual((answer["flags"], answer["broken"], answer["built"]), ([], {}, True))
                 with runner_with(step, {name: exercises.without_marks((directory / name).read_text()) for name in names}) as (_, answer):
                     self.assertEqual(set(answer["broken"]), set(names))  # by the kernels' names
                 renamed = {name: own[f"{step.directory}/{name}"].replace(f"{variants.INCREMENT} * ", "") for name in names}
@@ -804,7 +806,7 @@ class Grading(unittest.TestCase):
             attacks.with_right_kernel(submissions, name)
         before = cls.state()
         command = [sys.executable, ROOT / "common/coursework/grade.py", GRADED, submissions]
-        command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "9"]
+        command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "6"]
         command += [] if SANDBOX else ["--trusted"]
         cls.done = subprocess.run(command, capture_output=True, text=True)
         cls.changed = before != cls.state()
@@ -915,17 +917,17 @@ class Compiles(unittest.TestCase):
                 handout.write_handout(step, scratch)
                 place = Path(scratch) / step.directory / step.directory
                 out = Path(scratch) / "objects" / step.directory
-                self.make("common/coursework", f"SOURCES={place}", f"TO={out}", out / "stage.cu.o",
-                          "CXXFLAGS=-O2 -g1 -fsyntax-only -Werror -Wno-unused")  # fmt: skip
+                make(ROOT / "common/coursework", f"SOURCES={place}", f"TO={out}", out / "stage.cu.o",
+                     "CXXFLAGS=-O2 -g1 -fsyntax-only -Werror -Wno-unused")  # fmt: skip
             (place.parent / "build").mkdir()
             shutil.copyfile(ROOT / "build/setup-cpu.mk", place.parent / "build/setup-cpu.mk")
-            self.make(place, "CXXFLAGS=-fsyntax-only -Werror", place.parent / f"build/cpu/{step.directory}/stage.cu.o")
+            make(place, "CXXFLAGS=-fsyntax-only -Werror", place.parent / f"build/cpu/{step.directory}/stage.cu.o")
 
     def test_the_sources_of_a_kit_in_one(self):
         """Without a warning: names of one file clash with those of no other."""
         with tempfile.TemporaryDirectory() as out:
-            self.make("common/coursework", "-j2", f"KIT={out}", "KIT_CXXFLAGS=-O0 -fsyntax-only -Werror",
-                      f"{out}/all_of_judge.o", f"{out}/all_of_runner.o")  # fmt: skip
+            make(ROOT / "common/coursework", "-j2", f"KIT={out}", "KIT_CXXFLAGS=-O0 -fsyntax-only -Werror",
+                 f"{out}/all_of_judge.o", f"{out}/all_of_runner.o")  # fmt: skip
 
     def test_cuda_that_is_missing_is_an_error_that_says_so(self):
         with tempfile.TemporaryDirectory() as scratch:
@@ -940,17 +942,39 @@ class Compiles(unittest.TestCase):
                   cg::this_cluster().sync();
                   atomicSub(y, 1.0);
                 }""")
-            done = self.make("common/coursework", f"SOURCES={scratch}", f"TO={scratch}/out", f"{scratch}/out/missing.cu.o",
-                             status=2)  # fmt: skip
+            done = make(ROOT / "common/coursework", f"SOURCES={scratch}", f"TO={scratch}/out", f"{scratch}/out/missing.cu.o",
+                        status=2)  # fmt: skip
             for message in ("simt has no tiles of several warps", "simt has no memcpy_async: copy with a loop",
                             "simt has no __managed__ memory: allocate with cudaMalloc", "this_cluster.* is not a member of",
                             "CUDA has atomicSub for integers only"):  # fmt: skip
                 self.assertRegex(done.stderr, message)
 
-    def make(self, place, *words, status=0):
-        done = subprocess.run(["make", "-C", ROOT / place, "BACKEND=cpu", *words], capture_output=True, text=True)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done
+def make(place, *words, status=0):
+    done = subprocess.run(["make", "-C", place, "BACKEND=cpu", *words], capture_output=True, text=True)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+@unittest.skipUnless(FULL, "COURSEWORK=full checks the handout of every step")
+class EveryStep(unittest.TestCase):
+    def test_make_check_as_handed_out_and_solved(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            for directory in STEPS:
+                with self.subTest(directory.name):
+                    step = read_step(directory)
+                    handout.write_handout(step, scratch)
+                    place = Path(scratch) / step.directory
+                    kernels, first = place / step.directory, step.exercises[0]
+                    self.assertIn(f"Next: write {first.name}: {step.directory}/{first.files[0]}:", make(place, "check", status=2).stdout)
+                    for name in first.files:  # says that it is written, and does nothing
+                        (kernels / name).write_text((kernels / name).read_text().replace(TODO, "DONE (exercise"))
+                    said = make(kernels, "check", f"ARGS={first.name}", status=2).stdout
+                    self.assertRegex(said, f"(?s)(WRONG .*expected.*got|UNSAFE).*Next: make {first.name} ")
+                    for name in itertools.chain.from_iterable(exercise.files for exercise in step.exercises):
+                        shutil.copyfile(directory / name, kernels / name)
+                    done = make(place, "check")
+                    self.assertIn("All is right, safe and within its targets", done.stdout)
+                    self.assertNotIn("warning", done.stdout + done.stderr)
 
 
 @unittest.skipUnless(FULL, "COURSEWORK=full builds a handout's program")
@@ -967,18 +991,12 @@ class Watch(unittest.TestCase):
             shutil.copyfile(Path(scratch) / mistakes.slug(mistake) / kernel.name, kernel)
             line = 1 + next(i for i, text in enumerate(kernel.read_text().split("\n")) if "+ distance];" in text)
             where = rf"{kernel.name}:{line}, block \(\d+,0,0\), thread \(\d+,0,0\): race: writes "
-            self.make(place, 0, "watch", f"KERNELS={exercise}")
+            make(place, "watch", f"KERNELS={exercise}")
             page = (place / f"build/watch/{GRADED}.html").read_text(encoding="utf-8")
             self.assertRegex(page, rf'\["failure","[^"]*{where}')
-            text = self.make(place, 2, "check", f"ARGS={exercise}")
+            text = make(place, "check", f"ARGS={exercise}", status=2).stdout
             self.assertRegex(text, rf"UNSAFE  .*{kernel.name}:{line}.*race")
             self.assertRegex(text, rf"line {line}, lane \d+ of warp \d+, block \d+: race: (?s:.*)make -C {GRADED} watch KERNELS={exercise} ")
-
-    def make(self, place, status, *words):
-        done = subprocess.run(["make", "BACKEND=cpu", *words], cwd=place, capture_output=True, text=True)
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-        return done.stdout
-
 
 if __name__ == "__main__":
     unittest.main()
