@@ -16,7 +16,7 @@ import tarfile
 from pathlib import Path
 
 import variants
-from exercises import GIVEN, ROOT, ExerciseError, holes_of, own_questions, read_step, sources_of, split, taken_out, with_holes
+from exercises import GIVEN, ROOT, ExerciseError, given_files, own_questions, read_step, sources_of, split, taken_out
 
 # Of common/, what a step needs. Tests of the repository itself are not among it.
 COMMON = [
@@ -86,14 +86,14 @@ def files_of(step, questions=None):
             raise ExerciseError(f"common/{pattern}: no such file")
         files.update((str(p.relative_to(ROOT)), None) for p in found)
 
-    holes = holes_of(step)
     directory = ROOT / step.directory
+    given = given_files(step, directory)
     number = int(step.directory[:2])
     sources = sources_of(step, directory)
     for name, text in sources.items():
         own = name.removeprefix(f"{step.directory}/")
-        if own in holes:
-            text = with_holes(text, *holes[own], name=name)
+        if f"given/{own}" in given:
+            text = given[f"given/{own}"]
             files[f"{GIVEN.relative_to(ROOT)}/{own}"] = text
         elif taken_out(text, name):
             raise ExerciseError(f"{name} has marks, but is in no exercise")

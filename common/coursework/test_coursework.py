@@ -84,6 +84,21 @@ class Exercises(unittest.TestCase):
                         self.assertTrue(target.reason)
             self.assertIn("add_kernel", sources)
 
+    def test_a_hint_stands_at_the_todo_whose_code_it_is_about(self):
+        for directory in STEPS:
+            step = read_step(directory)
+            files = handout.files_of(step)
+            for exercise in step.exercises:
+                with self.subTest(step=step.directory, exercise=exercise.name):
+                    texts = [files[f"{step.directory}/{name}"] for name in exercise.files]
+                    todos = re.findall(rf"// {re.escape(TODO)} {exercise.name}\).*\n((?: *//.*\n)*)", "".join(texts))
+                    said = [" ".join(re.findall(r"// (.*)", comment)) for comment in todos]
+                    self.assertEqual(said, [" ".join(exercises.hints_of(hint)[0].split()) for hint in exercise.hints])
+                    taken = [part for name in exercise.files for part in exercises.split((directory / name).read_text())[1::2]]
+                    for hint, code in zip(exercise.hints, taken, strict=True):
+                        for called in re.findall(r"(\w+)(?:<\w+>)?\(", hint):
+                            self.assertIn(called, "\n".join(code), hint)
+
     def test_every_question_has_an_answer(self):
         def count(text):
             return len(re.findall(r"^\d+\. ", text, re.MULTILINE))
