@@ -1,7 +1,6 @@
 """Bylina, Bylina and Karwacki 2011: storage formats on Markov chains (tables 2 to 7, figures 10 to 12)."""
 
 import style
-from check_published import PRODUCTS
 from records import gflops, milliseconds, published
 from tables import Table, cell, looks_table
 
@@ -11,6 +10,7 @@ GPU = "Tesla C2050"
 FORMATS = {"coo": ["coo", "segscan_shuffle"], "csr": ["csr_vector_shared"], "ell": ["ell"],
            "hyb": ["hyb"]}
 COLOURS = [style.GREY, style.ORANGE, style.SKY, style.GREEN, style.BLUE]
+PRODUCTS = 1000  # how many the times of tables 4 and 6 must be of
 
 
 def patterns_of(kernel, data):

@@ -26,26 +26,24 @@ def grids(data):
 
 def statements(figure):
     said = published("godwin_2012_text").where(figure=str(figure))
-    return "The paper's figure is lost, and its text gives no numbers. It says:\n" + "\n".join(
-        f"  – {row['kernel']} against {row['than']}, {row['dof']} degrees of freedom: {row['words']}" for row in said)
+    return "The paper's figure is lost, and its text gives no numbers. It says: " + "; ".join(
+        f"{row['kernel']} against {row['than']}, {row['dof']} degree{'' if row['dof'] == '1' else 's'} of freedom: {row['words']}"
+        for row in said) + "."
 
 
 def picture(number, title, unit, value, state):
     def draw(data, gaps):
         every = {grid: of for grid, of in grids(data).items()
                  if any(data.fastest(m, p, FORMATS["CDS"]) for m in of.values() for p in ("f32", "f64"))}
-        figure = style.new_figure(max(3.1 * len(every), 9), 7.6 if every else 1.7, f"{PAPER}, figure {number}: {title}")
+        gaps.remark(statements(number))
         if not every:
-            style.words(figure.subplots(), statements(number))
             gaps.remark("No records of CDS on grids with several unknowns a point: "
                         f"`{style.COMMAND} KERNELS='cds*,dia*,ell*,cusparse_*'`.")
-            return figure
+            return None
+        figure = style.new_figure(max(3.1 * len(every), 9), 7, f"{PAPER}, figure {number}: {title}")
         copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=None)
-        grid = figure.add_gridspec(3, len(every), height_ratios=[0.4, 1, 1])
-        style.words(figure.add_subplot(grid[0, :]), statements(number))
-        for row, precision in enumerate(("f32", "f64"), 1):
-            for column, (name, of) in enumerate(every.items()):
-                axes = figure.add_subplot(grid[row, column])
+        for line, precision in zip(figure.subplots(2, len(every), squeeze=False), ("f32", "f64")):
+            for axes, (name, of) in zip(line, every.items()):
                 for (label, patterns), colour, marker in zip(FORMATS.items(), COLOURS, style.MARKERS):
                     records = {dof: gaps.find(label, m, precision, patterns) for dof, m in of.items()}
                     there = {dof: r for dof, r in records.items() if r}
@@ -59,13 +57,10 @@ def picture(number, title, unit, value, state):
                     axes.axhline(copy, color=style.BLACK, linewidth=0.8, linestyle="--", label=f"a copy: {copy:.0f} GB/s")
                 axes.set_title(f"{name}, {precision}")
                 axes.set_xlabel("degrees of freedom")
-                axes.set_ylim(bottom=0)
+                axes.set_ylim(0, 1.08 * max(axes.get_ylim()[1] / 1.05, copy or 0) if number == 8 else None)
                 axes.set_xticks(list(of))
-                if column == 0:
-                    axes.set_ylabel(unit)
-                    if row == 1:
-                        handles, labels = axes.get_legend_handles_labels()
-        style.legend_below_title(figure, handles, labels)
+            line[0].set_ylabel(unit)
+        style.legend_below_title(figure, *figure.axes[0].get_legend_handles_labels())
         gaps.remark(f"{data.device}, {state}; lines up and down: spread. CDS: the paper's, cds_texture; ours: the faster of cds and "
                     "cds_sliced. CSR: cuSPARSE's fastest, which PETSc's is today."
                     + (" What fits in the L2 is read from there." if state == "warm" else " Cold: the L2 is flushed before each product."))

@@ -163,28 +163,32 @@ def parallel_figure(data, gaps):
     """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
     figure = style.new_figure(12.5, 7.2, f"{PAPER}, figures 7 to 10: parallel efficiency in double precision")
     missing, panels = {}, figure.subplots(2, 2, sharex=True, sharey=True)
+    names = [row["matrix"] for row in published("he_gao_2016_table3")]
+    found = {number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
+             for number, (_, gpus, exchange) in PARALLEL.items()}
+    # All panels have one axis, and what one of them shows of a stand-in has its star on all.
+    sources = {matrix: record["source"] for own, best in found.values() for (matrix, _), record in {**best, **own}.items()}
     for axes, (number, (table, gpus, exchange)) in zip(panels.flat, PARALLEL.items()):
         theirs = {row["matrix"]: row for row in published(f"he_gao_2016_table{table}")}
-        own, best = (efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True))
-        names = [row["matrix"] for row in published("he_gao_2016_table3")]
-        sources = {matrix: record["source"] for (matrix, _), record in {**best, **own}.items()}
-        series = [style.Series(label.format(way), [percent(found[m, way]) if (m, way) in found else None for m in names],
-                               theirs=[float(theirs[m][f"efficiency_{way}"]) for m in names] if found is own else [])
-                  for found, label in ((own, "PCSR-{}"), (best, "our fastest, cut as PCSR-{}")) for way in ("I", "II")]
+        own, best = found[number]
+        series = [style.Series(label.format(way), [percent(of[m, way]) if (m, way) in of else None for m in names],
+                               theirs=[float(theirs[m][f"efficiency_{way}"]) for m in names] if of is own else [])
+                  for of, label in ((own, "PCSR-{}"), (best, "our fastest, cut as PCSR-{}")) for way in ("I", "II")]
         style.dots(axes, [starred(m, sources.get(m)) for m in names], series, [sources.get(m, "file") for m in names], "2 or 4 Tesla C2050",
                    [style.SKY, style.BLUE, style.ORANGE, style.VERMILLION], log=False)
         axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication")
         axes.axhline(100, color=style.BLACK, linewidth=0.7)
-        axes.set_ylim(bottom=0)
-        if "stand-in" in sources.values():
-            gaps.remark(STAND_IN)
         missing[gpus] = sorted({m for m in names if (m, "I") not in own and (m, "II") not in own} | set(missing.get(gpus, ())))
+    panels[0, 0].set_ylim(bottom=0)  # of all, once every mark is there
+    if "stand-in" in sources.values():
+        gaps.remark(STAND_IN)
     for axes in panels[:, 0]:
         axes.set_ylabel("time on one / (GPUs x time), %")
     style.legend_below_title(figure, *panels[0, 0].get_legend_handles_labels())
-    for gpus, names in missing.items():
+    for names in dict.fromkeys(map(tuple, missing.values())):
         if names:
-            gaps.remark(f"Of the paper's kernel on {gpus} {data.device} there is nothing yet on {style.listed(names, 20)}; `make bench SET=published`.")
+            on = " and ".join(str(gpus) for gpus, of in missing.items() if tuple(of) == names)
+            gaps.remark(f"Of the paper's kernel on {on} GPUs there is nothing yet on {style.listed(names, 20)}; `make bench SET=published`.")
     gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU. Marks: kernel pcsr, and the fastest kernel and exchange here. "
                 "Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it.")
     return figure

@@ -336,17 +336,20 @@ def break_even(data, gaps):
     for y, kernel in enumerate(PREPARED):
         pairs = [(alone[m, "f64", kernel], alone[m, "f64", BASE]) for m in matrices if (m, "f64", kernel) in alone]
         counts = sorted(products for own, base in pairs if (products := paid_off(own, base)))
-        axes.plot(counts, [y + 0.2 * (k % 3 - 1) for k in range(len(counts))], "o", color=style.BLUE, alpha=0.7, markersize=4, label="_each")
+        # Dots beside each other are moved apart.
+        axes.plot(counts, [y + 0.13 * (k % 5 - 2) for k in range(len(counts))], "o", color=style.BLUE, alpha=0.7, markersize=4, label="_each")
         if counts:
             axes.plot([median(counts)] * 2, [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
-        axes.text(1.01, y, f"{len(counts)} of {len(pairs)}; refused {len(matrices) - len(pairs)}", transform=axes.get_yaxis_transform(),
+        refused = f", refuses {len(matrices) - len(pairs)}" if len(pairs) < len(matrices) else ""
+        axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}{refused}", transform=axes.get_yaxis_transform(),
                   va="center", fontsize=7.5)
     axes.set(xscale="log", xlabel="products", ylim=(len(PREPARED) - 0.4, -0.6))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_yticks(range(len(PREPARED)), PREPARED)
     axes.grid(True, axis="x")
     axes.grid(False, axis="y")
-    gaps.remark("A dot per real file on which it pays off, the line their median; right: on how many files it pays off, of those it was "
-                "measured on, and how many it refused. Setup and preprocess measured with nothing beside them; those of csr_vector are none.")
+    gaps.remark("A dot per real file on which it pays off, the line their median; right: on how many files, of those it takes. Setup and "
+                "preprocess measured with nothing beside them; csr_vector has none.")
     return figure
 
 

@@ -217,12 +217,6 @@ def legend_below_title(figure, handles, labels):
                   borderaxespad=0, columnspacing=1.5)
 
 
-def words(axes, text):
-    """Axes that hold words where a picture is lost."""
-    axes.axis("off")
-    axes.text(0, 1, text, va="top", ha="left", fontsize=8, linespacing=1.5, transform=axes.transAxes)
-
-
 def save(figure, directory, name):
     """NAME.png, of 256 colours, and NAME.svg: the same bytes on every run."""
     save_png(figure, directory, name)

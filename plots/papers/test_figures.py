@@ -298,7 +298,7 @@ class Series(Case):
         figure, _ = self.draw("break_even")
         ell = next(line for line in figure.axes[0].get_lines() if len(line.get_ydata()) and abs(line.get_ydata()[0] - ours.PREPARED.index("ell")) < 0.3)
         self.assertEqual(list(ell.get_xdata()), [math.ceil(1.5 / (0.02 * 7000 / 5000))])
-        self.assertIn("1 of 1; refused 0", [text.get_text() for text in figure.axes[0].texts])
+        self.assertIn("pays off on 1 of 1", [text.get_text() for text in figure.axes[0].texts])
         self.assertIsNone(ours.paid_off(self.sets["large"].times["cage14", "f64", "csr_scalar"], self.sets["large"].times["cage14", "f64", "ell"]))
 
     def test_tables(self):

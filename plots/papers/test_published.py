@@ -3,7 +3,6 @@
 import csv
 import unittest
 
-import check_published
 from records import PUBLISHED, Published
 
 TABLES = sorted(p.stem for p in PUBLISHED.glob("*.csv") if p.stem != "disagreements")
@@ -48,27 +47,8 @@ class Tables(unittest.TestCase):
             self.assertEqual(names(f"bylina_2011_table{sizes}"), names(f"bylina_2011_table{speedups}"))
 
 
-class Arithmetic(unittest.TestCase):
-    def test_what_disagrees_is_noted_and_nothing_else(self):
-        noted = (PUBLISHED / "disagreements.csv").read_text()
-        self.assertEqual(noted, check_published.disagreements())
-
-    def test_a_number_is_all_that_rounds_or_is_cut_to_it(self):
-        for text, good, bad in (("4.18", 4.1751, 4.1749), ("4.18", 4.1899, 4.1901),
-                                ("5.00e-4", 5.009e-4, 5.04e-4), ("39", 39.9, 38.4)):
-            printed = check_published.Interval.of(text)
-            self.assertTrue(printed.meets(check_published.exactly(good)))
-            self.assertFalse(printed.meets(check_published.exactly(bad)))
-
-    def test_a_misprint_is_found(self):
-        check_published.found.clear()
-        computed = check_published.Interval.of("0.4444").over(check_published.Interval.of("0.2670"))
-        check_published.compare("t", "r", "c", "83.21", computed.times(50), "")
-        self.assertEqual(check_published.found, [])
-        check_published.compare("t", "r", "c", "83.12", computed.times(50), "")
-        self.assertEqual(len(check_published.found), 1)
-
-    def test_the_disagreements_name_what_is_there(self):
+class Disagreements(unittest.TestCase):
+    def test_they_name_what_is_there(self):
         with open(PUBLISHED / "disagreements.csv", encoding="utf-8") as lines:
             for row in csv.DictReader(line for line in lines if not line.startswith("#")):
                 self.assertIn(row["table"], TABLES)
