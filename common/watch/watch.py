@@ -31,7 +31,7 @@ DEFAULT_MATRIX = "stencil2d:16x16"
 
 def record(program, matrix, kernels, precision="f64", schedule="forward", *more, command=""):
     """The traces of kernels on a matrix, in the order of `kernels`; a product that is wrong has one, too.
-    `command`: a step's own program, with options, that runs what `kernels` names (10_multigpu/steps.cpp)."""
+    `command`: a step's own program, with options, that runs what `kernels` names (10_multigpu/steps.cu)."""
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "trace.jsonl"
         which = "--way" if command else "--kernel"

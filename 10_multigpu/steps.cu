@@ -1,21 +1,34 @@
 // Step 10: a few steps of an iteration on several GPUs, recorded: spmv steps --trace FILE, for the
 // page of `make watch` and the lesson's picture; in double precision, as minimal.cu. (For products,
-// sizes and times: multigpu.cpp.)
-#include "steps.hpp"
-
+// sizes and times: multigpu.cpp.) Only the CPU backend records.
+#ifndef SPMV_CUDA
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cuda/atomic>
+#include <functional>
 #include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
-#include "device/error.hpp"
+#include "device/devices.hpp"
 #include "harness/command.hpp"
 #include "harness/output.hpp"
 #include "harness/trace.hpp"
 #include "harness/verify.hpp"
 #include "measure.hpp"
 #include "vectors.hpp"
+
+// Its headers are included above.
+namespace minimal {
+#include "minimal.cu"
+}
 
 namespace spmv::multigpu {
 namespace {
@@ -27,11 +40,81 @@ const std::map<std::string, const char*> kWays{
     {"packed", "entries that a GPU needs are packed and copied; streams wait for events"},
     {"persistent", "one kernel per GPU for all steps; an arrival per block and step"}};
 
+// Where rows and entries of x are on a GPU, for those who read the trace.
+struct PlacesOnGpu {
+  std::vector<Index> rows;     // of the matrix, in the order in which they are stored
+  Index boundary_rows;         // which are the first
+  std::vector<Index> columns;  // of each entry of the local x; -1: it has none
+};
+
+struct Iteration {
+  std::vector<PlacesOnGpu> parts;
+  std::function<void()> run;
+  std::function<std::vector<double>(int k)> x_of;  // as Machine's
+};
+
 struct StepsOptions {
   int gpus = 2;
   int steps = 2;
   std::vector<std::string> ways{"packed", "minimal"};
 };
+
+// --- minimal.cu ---------------------------------------------------------------------------------
+
+// Names in the trace for what minimal.cu has allocated.
+void name_memory(const minimal::Part& part) {
+  const int g = part.gpu;
+  const std::pair<const void*, const char*> names[] = {{part.order, "order"},
+                                                       {part.receivers, "receivers"},
+                                                       {part.row_offsets, "row_offsets"},
+                                                       {part.column_indices, "column_indices"},
+                                                       {part.values, "values"},
+                                                       {part.x[g], "x"},
+                                                       {part.flags[g], "flags"}};
+  for (const auto& [memory, name] : names) simt::name_allocation(memory, name);
+}
+
+template <typename T>
+std::vector<T> copied(const T* from, std::size_t count) {
+  std::vector<T> to(count);
+  device::check(cudaMemcpy(to.data(), from, count * sizeof(T), cudaMemcpyDefault), "copying");
+  return to;
+}
+
+Iteration iteration_of_minimal(int gpus, int steps, const Csr<double>& a,
+                               const std::vector<double>& x) {
+  minimal::Csr csr;
+  csr.row_offsets.assign(a.row_offsets.begin(), a.row_offsets.end());
+  csr.column_indices.assign(a.column_indices.begin(), a.column_indices.end());
+  csr.values.assign(a.values.begin(), a.values.end());
+  device::available_devices(gpus);
+  const std::vector<int> cuts = minimal::cut_by_nonzeros(csr, gpus);
+  const std::vector<minimal::Part> parts = minimal::make_parts(csr, cuts, x);
+  Iteration iteration;
+  for (const minimal::Part& part : parts) {
+    const std::vector<unsigned> receivers = copied(part.receivers, part.columns);
+    std::vector<Index> columns(part.columns, -1);
+    for (Index i = 0; i < a.cols; ++i) {
+      const bool is_own = cuts[part.gpu] <= i && i < cuts[part.gpu + 1];
+      if (is_own || (receivers[i] >> part.gpu & 1) != 0) columns[i] = i;
+    }
+    iteration.parts.push_back({copied(part.order, part.rows), part.boundary_rows, columns});
+    for (int peer = 0; peer < gpus; ++peer) device::enable_peer_access(part.gpu, peer);
+    name_memory(part);
+  }
+  iteration.run = [=] { minimal::iterate(parts, cuts, steps); };
+  iteration.x_of = [=](int k) {
+    std::vector<double> whole;
+    for (const minimal::Part& part : parts) {
+      const auto own = copied(part.x[part.gpu] + k % 2 * part.columns + cuts[part.gpu], part.rows);
+      whole.insert(whole.end(), own.begin(), own.end());
+    }
+    return whole;
+  };
+  return iteration;
+}
+
+// --- All ways -----------------------------------------------------------------------------------
 
 Iteration iteration_of(const std::string& way, const StepsOptions& options, const Csr<double>& a,
                        const std::vector<double>& x) {
@@ -122,9 +205,6 @@ bool record(const StepsOptions& options, const CommandArguments& arguments,
 }
 
 int run(const StepsOptions& options, const CommandArguments& arguments) {
-  if (arguments.environment.backend == "cuda") {
-    throw InputError("steps: only the CPU backend records; use make BACKEND=cpu");
-  }
   if (arguments.trace.empty()) throw InputError("steps: where to? give --trace FILE");
   if (arguments.precision == "f32") {
     throw InputError("steps: it multiplies in double precision: leave out --precision f32");
@@ -151,3 +231,4 @@ int run(const StepsOptions& options, const CommandArguments& arguments) {
 
 }  // namespace
 }  // namespace spmv::multigpu
+#endif
