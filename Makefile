@@ -28,7 +28,7 @@ $(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/con
 
 .PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
   counting-cost learn hint test-learn slides questions test-questions bench calibrate figures pictures report site test-site test-plots handout grade \
-  test-coursework test-watch browser test-browser test-traces check-cuda12 notebook test-notebook test-commands compile_commands lint
+  test-coursework test-watch browser test-browser test-traces notebook test-notebook test-commands compile_commands lint
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z0-9_-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -172,9 +172,6 @@ test-notebook:  ## execute it and compare
 
 test-commands: $(SPMV)  ## run the commands of the pages that nothing else runs (minutes)
 	@python3 common/pages/run_commands.py $(ARGS)
-
-check-cuda12: $(SPMV)  ## compile kernels with CUDA 12's NVRTC, host code with its headers (no GPU)
-	@common/python.sh common/cuda12/requirements.txt common/cuda12/check.py $(SPMV) $(CXX) $(EXTRA_INCLUDES) $(EXTRA_DEFINES) $(OPENMP)
 
 test-plots:  ## test the scripts that measure, draw and write tables
 	@plots/python.sh plots/run_tests.py

@@ -52,8 +52,8 @@ const std::vector<std::string> kDefaultMatrices =
                                     "fem:100000,block=3"}
          : std::vector<std::string>{"stencil2d:300x300", "powerlaw:60000x60000,nnz=400000",
                                     "fem:5000,block=3"};
-// Of the ladder: rows that are alike beside rows that differ much. On the CPU backend smaller ones, so
-// that it takes seconds.
+// Of the ladder: rows that are alike beside rows that differ much. On the CPU backend smaller ones,
+// so that it takes seconds.
 const std::vector<std::string> kLadderMatrices =
     kGpu ? std::vector<std::string>{kDefaultMatrices[2], kDefaultMatrices[1]}
          : std::vector<std::string>{"fem:1200,block=3", "powerlaw:16000x16000,nnz=105000"};

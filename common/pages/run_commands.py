@@ -39,7 +39,7 @@ ELSEWHERE = {
     r"make bench.*|make counting-cost": "needs a GPU or hours; plots/measure/test_measure.py tests the driver",
     r".*stationary MATRIX=m_3.7M.*": "minutes; a smaller chain is run here",
     r"make figures|make pictures": "CI draws them in its tests of plots/ and of watch/",
-    r"make site|make notebook|make check-cuda12": "the workflows in .github/",
+    r"make site|make notebook": "the workflows in .github/",
     r"make mkl|make cusparse": "downloads 250 MB",
     r"make data.*": "needs a network; common/tests/data_test.sh runs it with a server of its own",
     r"make (learn|hint)\b.*": "CI: common/primer/tests",

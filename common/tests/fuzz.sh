@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fuzzes what reads text from outside: fuzz.sh [SECONDS [TARGET]], 60 s unless told, shared by the
-# targets: matrix_market (the reader of files), specification (of generators), reply (what the judge
-# of coursework reads from the process with a student's kernels).
+# targets: matrix_market (the reader of files), reply (what the judge of coursework reads from the
+# process with a student's kernels).
 #
 # Starts from the malformed corpus, a few good inputs and whatever earlier runs found worth keeping
 # (build/fuzz/corpus-TARGET). Exits 1 when an input crashes a target or breaks one of its checks; the
@@ -17,8 +17,8 @@ esac
 cd "$(dirname "$0")/../.."
 compiler=${CXX_FUZZ:-clang++}
 out=build/fuzz
-targets=${2:-matrix_market specification reply}
-for target in matrix_market specification reply; do mkdir -p $out/seeds-$target $out/corpus-$target; done
+targets=${2:-matrix_market reply}
+for target in matrix_market reply; do mkdir -p $out/seeds-$target $out/corpus-$target; done
 
 if ! command -v "$compiler" > /dev/null; then
   echo "fuzz: skipped, $compiler is not installed (clang with its libFuzzer runtime)"
@@ -46,10 +46,7 @@ sources_of() {
   echo "tests/fuzz_$1"
   case $1 in
     reply) echo coursework/protocol ;;
-    *) for name in convert fem generators graph grid kkt lattice matrix_market_header \
-         matrix_market_reader memory mesh powerlaw rmat row_lengths simple specification stand_in text_file wlan; do
-         echo sparse/$name
-       done ;;
+    *) for name in convert matrix_market_header matrix_market_reader memory text_file; do echo sparse/$name; done ;;
   esac
 }
 for target in $targets; do sources_of "$target"; done | sort -u |
@@ -95,21 +92,6 @@ for word in '%%MatrixMarket' ' matrix' ' vector' ' coordinate' ' array' ' real' 
   printf '"%s"\n' "$word"
 done > $out/matrix_market.dict
 
-# Of each generator, how it is written, from the table that defines them.
-k=0
-awk '/^      \{"[a-z0-9_]+",$/ { gsub(/[^a-z0-9_]/, ""); name = $0; getline
-                              gsub(/[^A-Za-z]/, ""); print name, $0 }' common/sparse/generators.cpp |
-  while read -r name sizes; do
-    for size in 0 1 3 17 2147483647; do
-      k=$((k + 1))
-      printf '%s:%s' "$name" "$(echo "$sizes" | sed "s/[A-Z][A-Z]*/$size/g")" \
-        > $out/seeds-specification/$k
-    done
-  done
-{ grep -o '{"[a-z0-9_]*"' common/sparse/generators.cpp | tr -d '{' | sort -u
-  for word in ':' ',' '=' 'x' ',seed=' ',boundary=' ',dof=' '0.' '2147483647' '9223372036854775807' '=-1' \
-    drop wrap clamp constant; do printf '"%s"\n' "$word"; done; } > $out/specification.dict
-
 # Replies: refused with a reason; the counters of a line.
 echo '{"answer":"refused","text":"no fit"}' >$out/seeds-reply/refused
 echo '{"answer":"done","steps":7,"time":"3 us","counts":[{"array":"values","space":"global","access":"load","file":"k.cuh",'\
@@ -120,11 +102,10 @@ done >$out/reply.dict
 
 seconds=$(((seconds + 1) / $(echo "$targets" | wc -w)))
 for target in $targets; do
-  case $target in matrix_market | reply) longest=512 ;; *) longest=96 ;; esac
   log=$out/$target.log
   status=0
   # shellcheck disable=SC2086  # FUZZ_FLAGS is a list
-  $out/fuzz_$target -max_total_time="$seconds" -max_len=$longest -timeout=10 -rss_limit_mb=1024 \
+  $out/fuzz_$target -max_total_time="$seconds" -max_len=512 -timeout=10 -rss_limit_mb=1024 \
     -dict=$out/$target.dict -artifact_prefix=$out/ -print_final_stats=1 ${FUZZ_FLAGS:-} \
     $out/corpus-$target $out/seeds-$target > $log 2>&1 || status=$?
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' $log)
