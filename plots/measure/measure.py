@@ -19,8 +19,8 @@ that; --stale measures what was measured with other machine code than today's bu
 Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@measured": all that
 records name but files; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
 "@list"; "step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `alone` (nothing beside it), `precisions`, `options`, `program` (a step's own), `gpus`, `partition`, `exchange` and
-`drive` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`: `pictures` (matrices whose whole picture is kept)
-and `counted` (nonzeros up to which `kernels` are counted). `processes`, of a set or of all: that many measure each matrix
+`drive` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`:
+`counted` (nonzeros up to which `kernels` are counted). `processes`, of a set or of all: that many measure each matrix
 and precision of at most `several_up_to` nonzeros, and a record has the median of their medians, between the least and the greatest.
 """
 
@@ -455,7 +455,7 @@ def visible_devices(devices):
 
 
 class Info:
-    """Looks at matrices: results/matrices.jsonl. Of most of them a sketch is kept of the picture."""
+    """Looks at matrices: results/matrices.jsonl. Of the picture a sketch is kept."""
 
     def __call__(self, job, runner):
         out, why = runner.children.run([runner.machine.spmv, "info", "--json", *job.keys.get("options", []), job.matrix],
@@ -465,9 +465,7 @@ class Info:
         line = json.loads(out)
         if line["matrix"]["source"] == "file":
             line["matrix"]["detail"] = Path(line["matrix"]["detail"]).name
-        line["sketch"] = sketch(line["picture"])
-        if matrix_name(job.matrix) not in job.keys["pictures"]:
-            del line["picture"]
+        line["sketch"] = sketch(line.pop("picture"))
         if line["matrix"]["nnz"] <= job.keys.get("counted", 0) and not runner.machine.has_gpu:
             line["moved"] = self.moved(job, runner)
         file = self.file(runner.store)

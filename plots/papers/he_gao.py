@@ -1,4 +1,4 @@
-"""He and Gao 2016: PCSR on one GPU (figures 4 to 6, table 2) and on several (tables 3 to 6,
+"""He and Gao 2016: PCSR on one GPU (figures 4 and 5, table 2) and on several (tables 3 to 6,
 figures 7 to 10)."""
 
 import style
@@ -119,40 +119,6 @@ def figure5(data, gaps):
     return figure
 
 
-PICTURED = ("af_shell9", "cont-300")
-
-
-def figure6(data, gaps):
-    """Where the nonzeros of af_shell9 and cont-300 are, of their files: a stand-in's structure is not theirs."""
-    names = [m for m in PICTURED if "picture" in data.shapes.get(m, {})
-             and data.shapes[m]["matrix"]["source"] == "file"]
-    missing = [m for m in PICTURED if m not in names]
-    if missing:
-        gaps.remark(f"No picture of {' and '.join(missing)}, whose file is not here: `make data ARGS=\"{' '.join(missing)}\"`, "
-                    "then `make bench SET=shapes`.")
-    if not names:
-        return None
-    figure = style.new_figure(4.2 * len(names), 4.6, f"{PAPER}, figure 6: two matrices")
-    for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names):
-        info = data.shapes[name]
-        picture = info["picture"]
-        dots = [[0.0] * picture["columns"] for _ in range(picture["lines"])]
-        most = max(count for *_, count in picture["cells"])
-        for line, column, count in picture["cells"]:
-            dots[line][column] = 0.35 + 0.65 * count / most
-        axes.imshow(dots, cmap="Greys", vmin=0, vmax=1, interpolation="nearest",
-                    extent=(0, info["matrix"]["cols"], info["matrix"]["rows"], 0))
-        axes.grid(False)
-        axes.ticklabel_format(axis="both", style="plain")
-        axes.locator_params(nbins=4)
-        axes.set_title(f"{starred(name, info['matrix']['source'])}: {info['matrix']['rows']:,} rows, {info['mean_row']:.1f} per row")
-        for spine in axes.spines.values():
-            spine.set_visible(True)
-    gaps.remark("Each dot is a 200th of the rows by a 200th of the columns, the darker the fuller. cont-300 is rebuilt from the constraints "
-                "of its quadratic program: the sizes are the paper's, the order of rows is assumed.")
-    return figure
-
-
 # --- Several GPUs ---------------------------------------------------------------------------------
 
 # figure -> table, GPUs, whether x is exchanged.
@@ -234,7 +200,6 @@ def table2(data):
                         "longest row": lambda info: str(info["max_row"])})
 
 
-FIGURES = {"he_gao_2016_figure4": figure4, "he_gao_2016_figure5": figure5, "he_gao_2016_figure6": figure6,
-           "he_gao_2016_figures_7_to_10": parallel_figure}
+FIGURES = {"he_gao_2016_figure4": figure4, "he_gao_2016_figure5": figure5, "he_gao_2016_figures_7_to_10": parallel_figure}
 TABLES = {"he_gao_2016_figure4": figure4_table, "he_gao_2016_table2": table2,
           **{f"he_gao_2016_table{n}": parallel_table(n) for n in (3, 4, 5, 6)}}
