@@ -157,6 +157,26 @@ __device__ __forceinline__ void add_to(float* address, float val) { atomicAdd(ad
     __syncwarp(team);
   }
 """),
+        ("tiles of a tile", "#include <cooperative_groups.h>\n", "", r"""
+  namespace cg = cooperative_groups;
+  auto tile = cg::tiled_partition<lanes_per_fetch>(cg::this_thread_block());
+  auto vector = cg::tiled_partition<lanes_per_row>(tile);
+  do {
+    unsigned row = 0;
+    if (tile.thread_rank() == 0) row = fetch_by_inc ? atomicInc(row_counter, 0xfffffffeu) : atomicAdd(row_counter, lanes_per_fetch / lanes_per_row);
+    row = tile.shfl(row, 0);
+    if (row >= rows) break;
+    row += vector.meta_group_rank();
+    if (row < rows) {
+      T sum = 0;
+      for (unsigned k = row_offsets[row] + vector.thread_rank(), end = row_offsets[row + 1]; k < end; k += vector.size())
+        sum += values[k] * device::fetch<T>(x, column_indices[k]);
+      for (unsigned d = vector.size() / 2; d > 0; d /= 2) sum += vector.shfl_down(sum, d);
+      if (vector.thread_rank() == 0) y[row] = scale(alpha, sum, beta, &y[row]);
+    }
+    tile.sync();
+  } while (true);
+"""),
     ],
 }  # fmt: skip
 

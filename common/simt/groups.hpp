@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <type_traits>
 
 #include "simt/builtins.hpp"
 
@@ -107,6 +108,7 @@ template <unsigned kSize, typename Parent = void>
 class thread_block_tile : public detail::Lanes {
   static_assert(kSize >= 1 && (kSize & (kSize - 1)) == 0, "a tile has a power of two of threads");
   static_assert(kSize <= simt::kWarpSize, "simt has no tiles of several warps");
+  using Whole = std::conditional_t<std::is_void_v<Parent>, thread_block, Parent>;
 
  public:
   __forceinline__ thread_block_tile()
@@ -116,10 +118,11 @@ class thread_block_tile : public detail::Lanes {
   __forceinline__ static constexpr unsigned num_threads() { return kSize; }
   __forceinline__ static constexpr unsigned size() { return kSize; }
   __forceinline__ static unsigned thread_rank() { return detail::lane() % kSize; }
+  // Of the tiles into which the parent, the block or a larger tile, was partitioned.
   __forceinline__ static unsigned meta_group_size() {
-    return (thread_block::num_threads() + kSize - 1) / kSize;
+    return (Whole::num_threads() + kSize - 1) / kSize;
   }
-  __forceinline__ static unsigned meta_group_rank() { return thread_block::thread_rank() / kSize; }
+  __forceinline__ static unsigned meta_group_rank() { return Whole::thread_rank() / kSize; }
   template <typename T>
   __forceinline__ T shfl(T value, unsigned source) const {
     return __shfl_sync(mask(), value, static_cast<int>(source), static_cast<int>(kSize));

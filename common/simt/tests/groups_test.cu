@@ -36,7 +36,8 @@ __global__ void tile_kernel(int* out) {
   own[5] = static_cast<int>(tile.ballot(i % 3 == 0));
   own[6] = cg::reduce(tile, (i * 37) % 101, cg::greater<int>());
   const auto half = cg::tiled_partition<(kSize + 1) / 2>(tile);
-  own[7] = cg::reduce(half, 1, cg::plus<int>());
+  own[7] = cg::reduce(half, 1, cg::plus<int>()) * 100 +
+           static_cast<int>(half.meta_group_size() * 10 + half.meta_group_rank());
 }
 
 template <unsigned kSize>
@@ -62,7 +63,8 @@ void check_tiles() {
     CHECK(own[4] == static_cast<int>(i / kSize * 100 + i % kSize));
     CHECK(own[5] == votes);
     CHECK(own[6] == most);
-    CHECK(own[7] == static_cast<int>((kSize + 1) / 2));
+    constexpr unsigned kHalf = (kSize + 1) / 2;
+    CHECK(own[7] == static_cast<int>(kHalf * 100 + kSize / kHalf * 10 + i % kSize / kHalf));
   }
 }
 
