@@ -3,8 +3,7 @@
 // In step 03 the lanes of a row read together, but a row begins anywhere, and a short one leaves
 // lanes idle. Here a thread does not look at row offsets: thread k multiplies nonzero k, coalesced
 // with its neighbours, and stores the product in `middle` (the paper's v); kernel 2
-// (pcsr_sums.cuh) adds up the rows. (He and Gao 2016, Algorithm 2, equations 3 and 4; the
-// numbers in brackets are its lines.)
+// (pcsr_sums.cuh) adds up the rows. (He and Gao 2016, Algorithm 2, equations 3 and 4.)
 //
 //   thread   owns the nonzeros k, k + threads of the grid, ...
 //   warp     owns 32 neighbouring nonzeros at a time: all requests but those for x are coalesced
@@ -28,10 +27,10 @@ __global__ void pcsr_products_kernel(int nnz, const int* __restrict__ column_ind
                                      const T* __restrict__ values, const T* __restrict__ x,
                                      T* __restrict__ middle) {
   // exercise: begin
-  const unsigned threads = blockDim.x * gridDim.x;        // (02)
-  unsigned k = threadIdx.x + blockIdx.x * blockDim.x;     // (01)
-  for (; k < static_cast<unsigned>(nnz); k += threads) {  // (03), (05)
-    middle[k] = values[k] * x[column_indices[k]];         // (04)
+  const unsigned threads = blockDim.x * gridDim.x;
+  unsigned k = threadIdx.x + blockIdx.x * blockDim.x;
+  for (; k < static_cast<unsigned>(nnz); k += threads) {
+    middle[k] = values[k] * x[column_indices[k]];
   }
   // exercise: end
 }
@@ -42,10 +41,10 @@ __global__ void pcsr_products_texture_kernel(int nnz, const int* __restrict__ co
                                              const T* __restrict__ values, cudaTextureObject_t x,
                                              T* __restrict__ middle) {
   // exercise: begin
-  const unsigned threads = blockDim.x * gridDim.x;                   // (02)
-  unsigned k = threadIdx.x + blockIdx.x * blockDim.x;                // (01)
-  for (; k < static_cast<unsigned>(nnz); k += threads) {             // (03), (05)
-    middle[k] = values[k] * device::fetch<T>(x, column_indices[k]);  // (04)
+  const unsigned threads = blockDim.x * gridDim.x;
+  unsigned k = threadIdx.x + blockIdx.x * blockDim.x;
+  for (; k < static_cast<unsigned>(nnz); k += threads) {
+    middle[k] = values[k] * device::fetch<T>(x, column_indices[k]);
   }
   // exercise: end
 }

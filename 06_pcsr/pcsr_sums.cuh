@@ -3,8 +3,8 @@
 // Kernel 1 (pcsr_products.cuh) stored one product per nonzero in `middle`, where the rows of a
 // block lie one after the other. The block's threads load them together, coalesced, a piece at a
 // time, into shared memory; there each thread adds up its own row, and strided reads cost bank
-// conflicts at most, not sectors. (He and Gao 2016, Algorithm 3. The numbers in brackets are its
-// lines; NOTES.md lists what is wrong in the print.)
+// conflicts at most, not sectors. (He and Gao 2016, Algorithm 3. NOTES.md says which
+// of its lines is which here, and what is wrong in the print.)
 //
 //   thread   owns one row: adds up its products, writes y[row]
 //   warp     nothing of its own
@@ -26,38 +26,38 @@ template <int threads, typename T>
 __global__ void pcsr_sums_kernel(int rows, const int* row_offsets, const T* middle, int piece_size,
                                  T alpha, T beta, T* y) {
   extern __shared__ __align__(16) unsigned char pcsr_piece[];
-  T* const v_s = reinterpret_cast<T*>(pcsr_piece);  // (01)
-  __shared__ int ptr_s[threads + 1];                // (02)
-  const int tid = threadIdx.x;                      // (04)
-  const int first_row = blockIdx.x * threads;       // (03), less tid
+  T* const v_s = reinterpret_cast<T*>(pcsr_piece);
+  __shared__ int ptr_s[threads + 1];
+  const int tid = threadIdx.x;
+  const int first_row = blockIdx.x * threads;
   const int rows_here = min(threads, rows - first_row);
 
   // exercise: begin
   // First stage: the block's row offsets. Threads past the last row get an empty one.
-  ptr_s[tid] = row_offsets[first_row + min(tid, rows_here)];          // (05)
-  if (tid == 0) ptr_s[threads] = row_offsets[first_row + rows_here];  // (06)
-  __syncthreads();                                                    // (07)
+  ptr_s[tid] = row_offsets[first_row + min(tid, rows_here)];
+  if (tid == 0) ptr_s[threads] = row_offsets[first_row + rows_here];
+  __syncthreads();
 
   // The block's products, piece by piece: nlen of them from i on. Positions are
   // compared as distances, since i + piece_size may be more than an int holds.
-  T sum = 0;                       // (10)
-  const int end = ptr_s[threads];  // (10), maxlen
+  T sum = 0;
+  const int end = ptr_s[threads];
   int nlen = 0;
-  for (int i = ptr_s[0]; i < end; i += nlen) {  // (11)
-    nlen = min(end - i, piece_size);            // (08), (09)
+  for (int i = ptr_s[0]; i < end; i += nlen) {
+    nlen = min(end - i, piece_size);
 
     // Second stage: the piece into shared memory, once no thread reads the previous one.
-    __syncthreads();                                                   // (13)
-    for (int j = tid; j < nlen; j += threads) v_s[j] = middle[i + j];  // (12), (14) to (19)
-    __syncthreads();                                                   // (20)
+    __syncthreads();
+    for (int j = tid; j < nlen; j += threads) v_s[j] = middle[i + j];
+    __syncthreads();
 
-    // Third stage: the part of the thread's row that lies in the piece. (If there is none, row_e <=
-    // row_s and the loop is empty, so the test of line (21) is not needed.)
-    const int row_s = max(ptr_s[tid] - i, 0);           // (22)
-    const int row_e = min(ptr_s[tid + 1] - i, nlen);    // (23)
-    for (int j = row_s; j < row_e; ++j) sum += v_s[j];  // (24) to (26)
+    // Third stage: the part of the thread's row that lies in the piece. If there is none, row_e <=
+    // row_s and the loop is empty.
+    const int row_s = max(ptr_s[tid] - i, 0);
+    const int row_e = min(ptr_s[tid + 1] - i, nlen);
+    for (int j = row_s; j < row_e; ++j) sum += v_s[j];
   }
-  if (tid < rows_here) y[first_row + tid] = scale(alpha, sum, beta, &y[first_row + tid]);  // (29)
+  if (tid < rows_here) y[first_row + tid] = scale(alpha, sum, beta, &y[first_row + tid]);
   // exercise: end
 }
 
