@@ -323,7 +323,7 @@ std::unique_ptr<Machine<T>> make_machine(const std::vector<Part<T>>& parts, cons
   if (!setup.peer_access && parts.size() > 1) {
     throw Unsuitable("peer access is not used, and stores need it: use --exchange packed");
   }
-  return make_persistent(parts, setup);
+  return make_persistent(parts, setup, processes);
 }
 
 template class Machine<float>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <exception>
 #include <limits>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "../06_pcsr/one_pass/one_pass.cuh"
 #include "device/csr.hpp"
 #include "device/devices.hpp"
+#include "device/ipc.hpp"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
 #include "persistent.cuh"
@@ -32,26 +34,40 @@ RowsStatistics statistics_of(const device::DeviceCsr<T>& a) {
   return all;
 }
 
-// The parts are on GPUs that reach each other's memory.
+// The parts are on GPUs that reach each other's memory. Several processes share it by CUDA IPC.
 template <typename T>
 class PersistentMachine final : public Machine<T> {
-  using Machine<T>::layouts_;
+  using Machine<T>::processes_, Machine<T>::here_, Machine<T>::layouts_;
   using Function = void (*)(PartsHere<T>, int);
 
+  // What all processes know of a part.
+  struct Known {
+    int device = 0;
+    Index local_cols = 0;
+    long long rows = 0, nnz = 0;
+    int width = 0;            // what rows_width() wants
+    int resident_blocks = 0;  // that its GPU holds
+    int boundary_warps = 0;   // warps that have boundary rows
+    // What other parts use, at its addresses in this process.
+    T* x = nullptr;
+    unsigned* arrivals = nullptr;
+    cudaIpcMemHandle_t handles[2] = {};  // of these two, for other processes
+  };
+
+  // A GPU of this process's parts.
   struct Device {
+    int number = 0;
     int parts = 0;
     device::Stream stream;
     device::Buffer<unsigned> stuck{"stuck", 4};
     PartsHere<T> arguments{};
   };
 
-  // A part, and what is in its GPU's memory.
+  // A part of this process, and what is in its GPU's memory.
   struct OnGpu {
     device::DeviceCsr<T> csr;
     Device* device = nullptr;
     int number_there = 0;               // among the parts on it
-    int width = 0;                      // what rows_width() wants
-    int boundary_warps = 0;             // warps that have boundary rows
     device::Buffer<T> x;                // both buffers
     device::Buffer<unsigned> arrivals;  // of each part
     unsigned tile_items = 0;            // the length of a tile, in rows and nonzeros
@@ -64,122 +80,147 @@ class PersistentMachine final : public Machine<T> {
 
  public:
   PersistentMachine(const std::vector<Part<T>>& parts, const Setup& setup,
-                    const PersistentOptions<T>& options)
-      : Machine<T>(parts, setup, kOneProcess), on_gpu_(parts.size()) {
-    place(parts);
+                    const Processes& processes, const PersistentOptions<T>& options)
+      : Machine<T>(parts, setup, processes), known_(parts.size()), on_gpu_(parts.size()) {
+    processes_.together([&] { place(parts); });
+    processes_.gather(known_);
+    for (const Known& part : known_) {
+      x_distance_ = std::max(x_distance_, static_cast<std::size_t>(part.local_cols + 31) / 32 * 32);
+    }
     choose_kernel(options);
+    processes_.together([&] { find_resident_blocks(); });
+    processes_.gather(known_);
     choose_grid(options.blocks);
-    each([&](int p, OnGpu& mine) {
-      divide(p, mine);
-      mine.x = device::Buffer<T>("x", 2 * x_distance_);
-      mine.arrivals = device::Buffer<unsigned>("arrivals", on_gpu_.size());
+    processes_.together([&] {
+      each([&](int p, OnGpu& mine) {
+        divide(p, mine);
+        allocate(p, mine);
+      });
     });
-    each([&](int p, OnGpu& mine) { describe(p, mine); });
-    each_device([&](Device& on) {
-      on.arguments.blocks = blocks_;
-      on.arguments.most_polls = options.most_polls;
-      on.arguments.stuck = on.stuck.data();
-      std::size_t bytes = 0;
-      for (const OnGpu& mine : on_gpu_) {
-        if (mine.device == &on) bytes += mine.csr.bytes() + mine.x.bytes();
+    processes_.gather(known_);
+    processes_.together([&] {
+      open_memory();
+      each([&](int p, OnGpu& mine) { describe(p, mine); });
+      for (const auto& on : devices_here_) {
+        const device::OnDevice current(on->number);
+        PartsHere<T>& arguments = on->arguments;
+        arguments.blocks = blocks_;
+        arguments.most_polls = options.most_polls;
+        arguments.stuck = on->stuck.data();
+        std::size_t bytes = 0;
+        for (const int p : here_) {
+          const OnGpu& mine = *on_gpu_[p];
+          if (mine.device == on.get()) bytes += mine.csr.bytes() + mine.x.bytes();
+        }
+        arguments.read_once =
+            !fits_cache(static_cast<long long>(bytes), device::attribute(cudaDevAttrL2CacheSize));
       }
-      on.arguments.read_once =
-          !fits_cache(static_cast<long long>(bytes), device::attribute(cudaDevAttrL2CacheSize));
     });
   }
 
   ~PersistentMachine() override {
-    for (const auto& on : devices_) cudaStreamSynchronize(on->stream.get());  // a run may fail
+    for (const auto& on : devices_here_) cudaStreamSynchronize(on->stream.get());  // a run may fail
+    imported_.clear();
+    // No process may free what another one has open. (If this one fails, the others may have, too.)
+    if (std::uncaught_exceptions() == 0) processes_.together([] {});
   }
 
   // With its ghost entries, and no arrivals yet. All else is NaN, so that an entry that is missing
   // or late shows.
   void start(const std::vector<T>& x) override {
-    each([&](int p, OnGpu& mine) {
-      std::vector<T> local(2 * x_distance_, std::numeric_limits<T>::quiet_NaN());
-      layouts_[p].take(x, local);
-      for (const Halo& halo : layouts_[p].halos) {
-        T* ghost = &local[halo.ghost_begin];
-        for (const Index column : halo.columns) *ghost++ = x[column];
-      }
-      mine.x.upload(local);
-      mine.arrivals.upload(std::vector<unsigned>(mine.arrivals.size(), 0));
-      mine.device->stuck.upload(std::vector<unsigned>(4, 0));
+    processes_.together([&] {
+      each([&](int p, OnGpu& mine) {
+        std::vector<T> local(2 * x_distance_, std::numeric_limits<T>::quiet_NaN());
+        layouts_[p].take(x, local);
+        for (const Halo& halo : layouts_[p].halos) {
+          T* ghost = &local[halo.ghost_begin];
+          for (const Index column : halo.columns) *ghost++ = x[column];
+        }
+        mine.x.upload(local);
+        mine.arrivals.upload(std::vector<unsigned>(mine.arrivals.size(), 0));
+        mine.device->stuck.upload(std::vector<unsigned>(4, 0));
+      });
     });
   }
 
   double run(int steps, Drive) override {
     const auto before = std::chrono::steady_clock::now();
     // All are launched before any is waited for: they wait for each other.
-    each_device([&](Device& on) {
-      on.arguments.factor = static_cast<T>(this->factor_);
-      device::launch_cooperative(
-          function_,
-          {dim3(blocks_ * on.parts), dim3(threads_), threads_ / 32 * warp_bytes_, on.stream.get()},
-          on.arguments, steps);
+    processes_.together([&] {
+      for (const auto& on : devices_here_) {
+        const device::OnDevice current(on->number);
+        on->arguments.factor = static_cast<T>(this->factor_);
+        device::launch_cooperative(function_,
+                                   {dim3(blocks_ * on->parts), dim3(threads_),
+                                    threads_ / 32 * warp_bytes_, on->stream.get()},
+                                   on->arguments, steps);
+      }
     });
-    each_device([](Device& on) { on.stream.synchronize(); });
-    const std::chrono::duration<double, std::milli> time =
-        std::chrono::steady_clock::now() - before;
-    each_device([](Device& on) { report_stuck(on.stuck.download()); });
+    std::chrono::duration<double, std::milli> time{};
+    processes_.together([&] {
+      for (const auto& on : devices_here_) {
+        const device::OnDevice current(on->number);
+        on->stream.synchronize();
+      }
+      time = std::chrono::steady_clock::now() - before;
+      report_stuck();
+    });
     return time.count();
   }
 
  private:
   template <typename Work>
   void each(const Work& work) {
-    for (int p = 0; p < this->parts(); ++p) {
-      const device::OnDevice on(this->device_of(p));
-      work(p, on_gpu_[p]);
-    }
-  }
-  template <typename Work>
-  void each_device(const Work& work) {
-    for (int d = 0; d < this->devices(); ++d) {
-      const device::OnDevice on(d);
-      work(*devices_[d]);
+    for (const int p : here_) {
+      const device::OnDevice on(known_[p].device);
+      work(p, *on_gpu_[p]);
     }
   }
 
-  // Brings the parts to their GPUs. Throws where these cannot reach each other.
+  // Brings the parts of this process to their GPUs.
   void place(const std::vector<Part<T>>& parts) {
     for (int d = 0; d < this->devices(); ++d) {
-      const device::OnDevice on(d);
-      devices_.push_back(std::make_unique<Device>());
-      for (int peer = 0; peer < this->devices(); ++peer) {
-        if (peer == d || device::enable_peer_access(d, peer)) continue;
-        throw Unsuitable("GPUs " + std::to_string(d) + " and " + std::to_string(peer) +
-                         " have no access to each other's memory, which stores need: use "
-                         "--exchange packed");
-      }
+      const int number = processes_.first_device() + d;
+      const device::OnDevice on(number);
+      devices_here_.push_back(std::make_unique<Device>());
+      devices_here_[d]->number = number;
     }
-    each([&](int p, OnGpu& mine) {
+    for (const int p : here_) {
+      Known& known = known_[p];
+      known.device = this->device_of(p);
+      const device::OnDevice on(known.device);
+      on_gpu_[p] = std::make_unique<OnGpu>();
+      OnGpu& mine = *on_gpu_[p];
       mine.csr = device::DeviceCsr<T>(parts[p].matrix);
-      mine.device = devices_[this->device_of(p)].get();
+      mine.device = devices_here_[known.device - processes_.first_device()].get();
       mine.number_there = mine.device->parts++;
-      x_distance_ =
-          std::max(x_distance_, static_cast<std::size_t>(parts[p].local_cols + 31) / 32 * 32);
-      if (mine.csr.rows == 0) return;
+      known.local_cols = parts[p].local_cols;
+      known.rows = mine.csr.rows;
+      known.nnz = mine.csr.nnz;
+      if (mine.csr.rows == 0) continue;
       // (Step 06 also asks rows_may_suit_memory(). Here a lane per row is faster for rows of 7
       // nonzeros, too: NOTES.md.)
       const bool fits_l2 = fits_cache(static_cast<long long>(mine.csr.bytes()),
                                       device::attribute(cudaDevAttrL2CacheSize));
-      mine.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr), fits_l2);
-    });
+      known.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr), fits_l2);
+    }
   }
 
+  // What follows from known_ alone is the same in every process.
   void choose_kernel(const PersistentOptions<T>& options) {
+    std::set<int> devices;
     long long rows = 0, nnz = 0;
     int width = 0;
     bool rows_suit = true;
-    for (const OnGpu& part : on_gpu_) {
-      rows += part.csr.rows;
-      nnz += part.csr.nnz;
+    for (const Known& part : known_) {
+      devices.insert(part.device);
+      rows += part.rows;
+      nnz += part.nnz;
       rows_suit &= part.width >= 0 && part.width <= 5;
       width = std::max(width, part.width);
     }
     // GPUs that have several parts cannot run persistent_rows_kernel.
-    const bool parts_share = this->devices() < this->parts();
+    const bool parts_share = static_cast<int>(devices.size()) < this->parts();
     const bool is_best = options.kernel == PersistentKernel::kBest;
     tiles_ = parts_share || options.kernel == PersistentKernel::kTiles || (is_best && !rows_suit);
     lanes_ = options.lanes_per_row;
@@ -204,36 +245,56 @@ class PersistentMachine final : public Machine<T> {
     if (options.function) function_ = options.function;
   }
 
-  // As many warps as can be resident, or as are of use.
-  void choose_grid(int wanted_blocks) {
-    const int most_threads = tiles_ ? kPersistentTilesThreads : kPersistentRowsThreads;
-    const std::size_t bytes = most_threads / 32 * warp_bytes_;
-    long long useful = 1;  // warps
-    int fit = std::numeric_limits<int>::max();
-    each([&](int, OnGpu& mine) {
+  int most_threads() const { return tiles_ ? kPersistentTilesThreads : kPersistentRowsThreads; }
+
+  // Blocks of each part that its GPU holds. Throws where that cannot reach the others.
+  void find_resident_blocks() {
+    const std::size_t bytes = most_threads() / 32 * warp_bytes_;
+    for (const auto& on : devices_here_) {
+      for (int p = 0; p < this->parts(); ++p) {
+        const int peer = known_[p].device;
+        if (peer == on->number || (on_gpu_[p] ? device::enable_peer_access(on->number, peer)
+                                              : device::can_access_peer(on->number, peer))) {
+          continue;
+        }
+        throw Unsuitable("GPUs " + std::to_string(on->number) + " and " + std::to_string(peer) +
+                         " have no access to each other's memory, which stores need: use "
+                         "--exchange packed");
+      }
+    }
+    each([&](int p, OnGpu& mine) {
       if (bytes > 0) {
         device::check(cudaFuncSetAttribute(function_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                            static_cast<int>(bytes)),
                       "shared memory");
         device::limit_shared_memory(function_, 1, bytes);
       }
-      fit = std::min(fit,
-                     device::resident_blocks(function_, most_threads, bytes) / mine.device->parts);
-      const long long rows = mine.csr.rows;
-      useful =
-          std::max(useful, tiles_ ? device::divide_up(rows + mine.csr.nnz, 1LL * kOnePassLeastItems)
-                                  : device::divide_up(lanes_ * rows, 32LL));
+      known_[p].resident_blocks =
+          device::resident_blocks(function_, most_threads(), bytes) / mine.device->parts;
     });
+  }
+
+  // As many warps as can be resident, or as are of use.
+  void choose_grid(int wanted_blocks) {
+    long long useful = 1;  // warps
+    int fit = std::numeric_limits<int>::max();
+    for (const Known& part : known_) {
+      fit = std::min(fit, part.resident_blocks);
+      useful = std::max(useful,
+                        tiles_ ? device::divide_up(part.rows + part.nnz, 1LL * kOnePassLeastItems)
+                               : device::divide_up(lanes_ * part.rows, 32LL));
+    }
     const int warps = static_cast<int>(std::min(useful, 1LL << 20));
     blocks_ = wanted_blocks > 0 ? wanted_blocks : std::clamp(warps, 1, std::max(fit, 1));
-    threads_ = 32 * std::clamp(device::divide_up(warps, blocks_), 1, most_threads / 32);
+    threads_ = 32 * std::clamp(device::divide_up(warps, blocks_), 1, most_threads() / 32);
   }
 
   // Which warps multiply what, and how many have boundary rows, which stand first.
   void divide(int p, OnGpu& mine) {
     const Index boundary_rows = layouts_[p].boundary_rows;
     const int warps = blocks_ * threads_ / 32;
-    mine.boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
+    int& boundary_warps = known_[p].boundary_warps;
+    boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
     if (!tiles_) return;
     // As many tiles as one pass has on as many warps, in blocks of its own size.
     const OnePassShape shape =
@@ -257,7 +318,29 @@ class PersistentMachine final : public Machine<T> {
     const auto with_boundary = std::count_if(tiles.begin(), tiles.end() - 1, [&](Tile tile) {
       return (tile.row & ~kCutRow) < boundary_rows;
     });
-    mine.boundary_warps = std::min(static_cast<int>(with_boundary), warps);
+    boundary_warps = std::min(static_cast<int>(with_boundary), warps);
+  }
+
+  // What a run reads and writes. Other processes learn of it by handles.
+  void allocate(int p, OnGpu& mine) {
+    mine.x = device::Buffer<T>("x", 2 * x_distance_);
+    mine.arrivals = device::Buffer<unsigned>("arrivals", this->parts());
+    Known& known = known_[p];
+    known.x = mine.x.data();
+    known.arrivals = mine.arrivals.data();
+    if (processes_.count() == 1) return;
+    known.handles[0] = device::handle_of(mine.x);
+    known.handles[1] = device::handle_of(mine.arrivals);
+  }
+
+  void open_memory() {
+    for (int p = 0; p < this->parts(); ++p) {
+      if (on_gpu_[p]) continue;
+      const device::OnDevice on(processes_.first_device());
+      const auto open = [&](int i) { return imported_.emplace_back(known_[p].handles[i]).data(); };
+      known_[p].x = static_cast<T*>(open(0));
+      known_[p].arrivals = static_cast<unsigned*>(open(1));
+    }
   }
 
   // Tells the kernel of part p: its neighbours, and what it sends.
@@ -267,7 +350,7 @@ class PersistentMachine final : public Machine<T> {
     std::vector<Run<T>> runs;
     for (const Send& send : layouts_[p].sends) {
       neighbours.insert(send.receiver);
-      T* ghost = on_gpu_[send.receiver].x.data() + send.ghost_begin;
+      T* ghost = known_[send.receiver].x + send.ghost_begin;
       const std::size_t before = runs.size();
       for (const Index row : send.sources) {
         if (runs.size() == before || row != runs.back().end) runs.push_back({row, row, ghost});
@@ -281,8 +364,8 @@ class PersistentMachine final : public Machine<T> {
     std::vector<Neighbour> table;
     for (const int q : neighbours) {
       table.push_back(
-          {q, on_gpu_[q].arrivals.data() + p, mine.arrivals.data() + q,
-           static_cast<unsigned>(device::divide_up(on_gpu_[q].boundary_warps, threads_ / 32))});
+          {q, known_[q].arrivals + p, known_[p].arrivals + q,
+           static_cast<unsigned>(device::divide_up(known_[q].boundary_warps, threads_ / 32))});
     }
     mine.neighbours = device::Buffer<Neighbour>("neighbours", table);
 
@@ -307,22 +390,26 @@ class PersistentMachine final : public Machine<T> {
     view.product.values = view.values;
     view.product.partial_sums = mine.partial_sums.data();
     view.product.unstarted = mine.unstarted.data();
-    view.boundary_warps = mine.boundary_warps;
+    view.boundary_warps = known_[p].boundary_warps;
     view.arrivals = mine.arrivals.data() + p;
   }
 
   // Throws where a wait has timed out.
-  static void report_stuck(const std::vector<unsigned>& stuck) {
-    if (!stuck[0]) return;
-    throw device::DeviceError(
-        "part " + std::to_string(stuck[1]) + ", in step " + std::to_string(stuck[2]) +
-        ", timed out waiting for " +
-        (stuck[3] == stuck[1] ? "its own blocks" : "part " + std::to_string(stuck[3])) +
-        ": another GPU has failed, or is too slow");
+  void report_stuck() {
+    for (const auto& on : devices_here_) {
+      const device::OnDevice current(on->number);
+      const std::vector<unsigned> stuck = on->stuck.download();
+      if (!stuck[0]) continue;
+      throw device::DeviceError(
+          "part " + std::to_string(stuck[1]) + ", in step " + std::to_string(stuck[2]) +
+          ", timed out waiting for " +
+          (stuck[3] == stuck[1] ? "its own blocks" : "part " + std::to_string(stuck[3])) +
+          ": another GPU has failed, or is too slow");
+    }
   }
 
   std::vector<T> own_x(int part, int k) override {
-    std::vector<T> both = on_gpu_[part].x.download();
+    std::vector<T> both = on_gpu_[part]->x.download();
     both.erase(both.begin(), both.begin() + static_cast<std::ptrdiff_t>(k % 2 * x_distance_));
     return both;
   }
@@ -332,23 +419,26 @@ class PersistentMachine final : public Machine<T> {
   int lanes_ = 0, blocks_ = 0, threads_ = 0;
   std::size_t warp_bytes_ = 0;   // of shared memory
   std::size_t x_distance_ = 32;  // between a part's two buffers of x
-  std::vector<OnGpu> on_gpu_;    // of each part
-  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<Known> known_;
+  std::vector<std::unique_ptr<OnGpu>> on_gpu_;  // of each part; null where it is another process's
+  std::vector<std::unique_ptr<Device>> devices_here_;
+  std::vector<device::Imported> imported_;
 };
 
 }  // namespace
 
 template <typename T>
 std::unique_ptr<Machine<T>> make_persistent(const std::vector<Part<T>>& parts, const Setup& setup,
+                                            const Processes& processes,
                                             const PersistentOptions<T>& options) {
-  return std::make_unique<PersistentMachine<T>>(parts, setup, options);
+  return std::make_unique<PersistentMachine<T>>(parts, setup, processes, options);
 }
 
 template std::unique_ptr<Machine<float>> make_persistent(const std::vector<Part<float>>&,
-                                                         const Setup&,
+                                                         const Setup&, const Processes&,
                                                          const PersistentOptions<float>&);
 template std::unique_ptr<Machine<double>> make_persistent(const std::vector<Part<double>>&,
-                                                          const Setup&,
+                                                          const Setup&, const Processes&,
                                                           const PersistentOptions<double>&);
 
 }  // namespace spmv::multigpu

@@ -28,11 +28,13 @@ struct PersistentOptions {
   void (*function)(PartsHere<T>, int steps) = nullptr;  // in the place of the kernel
 };
 
-// The parts are those of prepare(..., Exchange::kStores), all in this process. remark() is what the
-// machine has chosen: "persistent: 2 lanes per row", "persistent: tiles". Throws Unsuitable where
-// two GPUs cannot reach each other's memory.
+// The parts are those of prepare(..., Exchange::kStores, processes). Several processes are on one
+// machine, each with a GPU of its own. remark() is what the machine has chosen: "persistent: 2
+// lanes per row", "persistent: tiles". Throws Unsuitable where two GPUs cannot reach each other's
+// memory.
 template <typename T>
 std::unique_ptr<Machine<T>> make_persistent(const std::vector<Part<T>>& parts, const Setup& setup,
+                                            const Processes& processes = kOneProcess,
                                             const PersistentOptions<T>& options = {});
 
 }  // namespace spmv::multigpu

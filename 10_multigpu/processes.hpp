@@ -32,6 +32,7 @@ class Processes {
 
   virtual int count() const { return 1; }
   virtual int number() const { return 0; }  // this one's
+  bool has(int part) const { return count() == 1 || part == number(); }
   // The numbers of those of `parts` parts that are in this process. The i-th of them is on device
   // first_device() + i, unless parts share devices.
   std::vector<int> here(std::size_t parts) const {

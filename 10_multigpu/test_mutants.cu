@@ -45,10 +45,10 @@ Result run_of(std::vector<double> (*run)(int rows, int steps, int gpus)) {
 // A run of a persistent kernel or, unless it is null, of a version of it.
 Result run_of(PersistentKernel kernel, void (*mutant)(PartsHere<double>, int) = nullptr) {
   const Csr<double> a = generate<double>("powerlaw:300x300,nnz=2400");
-  const std::shared_ptr<Machine<double>> machine =
-      make_persistent(parts_of(a, Partition::kNonzeros, 3, Exchange::kStores), {Exchange::kStores},
-                      PersistentOptions<double>{
-                          .kernel = kernel, .lanes_per_row = 4, .blocks = 2, .function = mutant});
+  const std::shared_ptr<Machine<double>> machine = make_persistent(
+      parts_of(a, Partition::kNonzeros, 3, Exchange::kStores), {Exchange::kStores}, kOneProcess,
+      PersistentOptions<double>{
+          .kernel = kernel, .lanes_per_row = 4, .blocks = 2, .function = mutant});
   machine->keep_factor(0.25);
   return [machine, x = first_x<double>(a.cols, 3)] {
     machine->start(x);

@@ -36,7 +36,7 @@ template <typename T>
 std::unique_ptr<Machine<T>> machine_of(const Csr<T>& a, int count,
                                        const PersistentOptions<T>& options = {}, int devices = 0) {
   return make_persistent(parts_of(a, Partition::kNonzeros, count, Exchange::kStores),
-                         {Exchange::kStores, true, devices}, options);
+                         {Exchange::kStores, true, devices}, kOneProcess, options);
 }
 
 constexpr PersistentKernel kRows = PersistentKernel::kRows;

@@ -82,13 +82,51 @@ if [ -n "$spmv_mpi" ]; then
       exec "$0" --matrix "$1/$matrix.mtx"' "$spmv_mpi" "$scratch"
   holds 'with one message' test "$(grep -c '^error: ' "$scratch/err")" = 1
 
-  expect 'single precision' 0 verified $mpirun -np 2 "$spmv_mpi" --matrix banded:70,bandwidth=20 --precision f32
-  expect 'parts without rows' 0 verified $mpirun -np 3 "$spmv_mpi" --matrix diagonal:1
-  expect 'no rows at all' 0 verified $mpirun -np 2 "$spmv_mpi" --matrix stencil2d:0x0
-  endless="exec $spmv_mpi --matrix stencil2d:9x8 --iterate 1000000"
-  export mpirun endless
-  expect 'a rank that dies ends all' 137 'signal 9' bash -c '$mpirun -np 2 bash -c \
-    '\''[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-}}" = 1 ] && { sleep 3; kill -KILL $$; } & '\''"$endless"'
+  # One persistent kernel per rank, with the bits of one GPU.
+  expect 'one rank' 0 'persistent: 32 lanes per row' $mpirun -np 1 "$spmv_mpi" $small
+  result=$(checksum) most=
+  for ranks in 2 3 4; do
+    expect "$ranks ranks" 0 '(persistent|drive loop): ' $mpirun -np $ranks "$spmv_mpi" $small
+    if why=$(grep '^drive loop: ' "$scratch/out"); then
+      echo "skipped: persistent kernels of $ranks ranks: ${why#*: }"
+    else
+      holds "persistent kernels of $ranks ranks have the bits of one" test "$(checksum)" = "$result"
+      most=$ranks
+    fi
+  done
+  if [ -n "$most" ]; then
+    persistent="$mpirun -np $most $spmv_mpi --drive persistent"
+    expect "the same on $most ranks, recorded" 0 verified $persistent $small --json "$scratch/of_ranks"
+    holds 'with the same bits' test "$(checksum)" = "$result"
+    holds 'as what it is' grep -q "\"ranks\":$most,.*\"exchange\":\"stores\",\"steps\":4," "$scratch/of_ranks"
+    expect 'tiles' 0 'persistent: tiles' $persistent --matrix powerlaw:20000x20000,nnz=100000,max_row=9000
+    expect 'single precision' 0 verified $persistent --matrix banded:70,bandwidth=20 --precision f32
+    expect 'parts without rows' 0 verified $persistent --matrix diagonal:1
+    expect 'no rows at all' 0 verified $persistent --matrix stencil2d:0x0
+    endless="exec $spmv_mpi --drive persistent --matrix stencil2d:9x8 --iterate 1000000"
+    one_is() { # SIGNAL: one rank is sent it during the run
+      $mpirun -np $most bash -c '[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-}}" = 1 ] && { sleep 3; kill -'$1' $$; } &
+        '"$endless"
+    }
+    export -f one_is
+    export mpirun most endless
+    expect 'a rank that dies ends all' 137 'signal 9' bash -c 'one_is KILL'
+    if [ "$backend" = cuda ]; then
+      echo 'skipped: a rank that hangs: the kernel of a process that is stopped runs on'
+    else
+      expect 'a rank that hangs ends all' 1 '^error: .*(timed out|deadlock)' bash -c 'one_is STOP'
+    fi
+  fi
+  # Where there is one GPU, that ranks share it is said first.
+  for refusal in "--share-gpus 1:ranks share GPUs" "--no-peer-access:(the GPUs have no access|ranks share GPUs)"; do
+    expect "persistent kernels with ${refusal%%:*}" 2 "^error: --drive persistent: ${refusal#*:}" $mpirun -np 2 \
+      "$spmv_mpi" $small --drive persistent ${refusal%%:*}
+    holds 'are refused once' test "$(grep -c '^error: ' "$scratch/err")" = 1
+    expect 'not unless they are asked for' 0 "^drive loop: ${refusal#*:}" $mpirun -np 2 "$spmv_mpi" $small ${refusal%%:*}
+  done
+  expect 'a kernel for persistent kernels' 2 '^error: --drive persistent has its own' $mpirun -np 2 "$spmv_mpi" \
+    $small --drive persistent --kernel pcsr
+  expect 'a drive that is none' 2 '^error: .*--drive' $mpirun -np 2 "$spmv_mpi" $small --drive graph
   expect 'a part above the limit of memory' 2 '^error: .*: the part of rank [01] needs .*--memory-limit' \
     $mpirun -np 2 "$spmv_mpi" --matrix stencil2d:300x300 --memory-limit 1M
   expect 'help' 0 'iterate' $mpirun -np 2 "$spmv_mpi" --help

@@ -23,10 +23,14 @@ int available_devices(int wanted) {
   return std::min(wanted, count);
 }
 
-bool enable_peer_access(int device, int peer) {
+bool can_access_peer(int device, int peer) {
   int can = 0;
   check(cudaDeviceCanAccessPeer(&can, device, peer), "asking for peer access");
-  if (can == 0) return false;
+  return can != 0;
+}
+
+bool enable_peer_access(int device, int peer) {
+  if (!can_access_peer(device, peer)) return false;
   const OnDevice on(device);
   const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
   if (error == cudaErrorPeerAccessAlreadyEnabled) {

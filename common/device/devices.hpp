@@ -29,7 +29,9 @@ class OnDevice {
   int before_ = 0;
 };
 
-// Lets kernels and copies of `device` use the memory of `peer`, another one. False: they cannot.
+// Whether kernels and copies of `device` can use the memory of `peer`, another one.
+bool can_access_peer(int device, int peer);
+// Lets them. False: they cannot.
 bool enable_peer_access(int device, int peer);
 
 // `count` elements of pinned host memory, which copies need to run beside kernels, and which
