@@ -1,27 +1,26 @@
 #include "simt/arithmetic.hpp"
 
-#define SIMT_ROUNDED(T, prefix, fused)      \
-  T __##prefix##add_rn(T a, T b) noexcept { \
-    return a + b;                           \
-  }                                         \
-  T __##prefix##sub_rn(T a, T b) noexcept { \
-    return a - b;                           \
-  }                                         \
-  T __##prefix##mul_rn(T a, T b) noexcept { \
-    return a * b;                           \
-  }                                         \
-  T __##prefix##div_rn(T a, T b) noexcept { \
-    return a / b;                           \
-  }                                         \
-  T __##prefix##rcp_rn(T a) noexcept {      \
-    return 1 / a;                           \
-  }                                         \
-  T __##prefix##sqrt_rn(T a) noexcept {     \
-    return std::sqrt(a);                    \
-  }                                         \
-  T fused(T a, T b, T c) noexcept {         \
-    return std::fma(a, b, c);               \
+#define SIMT_ROUNDED(T, add, sub, mul, div, rcp, root, fused) \
+  T add(T a, T b) noexcept {                                  \
+    return a + b;                                             \
+  }                                                           \
+  T sub(T a, T b) noexcept {                                  \
+    return a - b;                                             \
+  }                                                           \
+  T mul(T a, T b) noexcept {                                  \
+    return a * b;                                             \
+  }                                                           \
+  T div(T a, T b) noexcept {                                  \
+    return a / b;                                             \
+  }                                                           \
+  T rcp(T a) noexcept {                                       \
+    return 1 / a;                                             \
+  }                                                           \
+  T root(T a) noexcept {                                      \
+    return std::sqrt(a);                                      \
+  }                                                           \
+  T fused(T a, T b, T c) noexcept {                           \
+    return std::fma(a, b, c);                                 \
   }
-SIMT_ROUNDED(float, f, __fmaf_rn)
-SIMT_ROUNDED(double, d, __fma_rn)
+SIMT_ALL_ROUNDED(SIMT_ROUNDED)
 #undef SIMT_ROUNDED

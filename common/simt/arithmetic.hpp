@@ -23,27 +23,20 @@ Integer to_integer(double whole) {
 
 }  // namespace simt
 
-// --- Bits
-// -----------------------------------------------------------------------------------------
+// A function of one argument, x.
+#define SIMT_UNARY(Result, name, T, expression) \
+  inline Result name(T x) {                     \
+    return expression;                          \
+  }
 
-inline int __popc(unsigned x) {
-  return std::popcount(x);
-}
-inline int __popcll(unsigned long long x) {
-  return std::popcount(x);
-}
-inline int __clz(int x) {
-  return std::countl_zero(static_cast<unsigned>(x));
-}
-inline int __clzll(long long x) {
-  return std::countl_zero(static_cast<unsigned long long>(x));
-}
-inline int __ffs(int x) {
-  return __builtin_ffs(x);
-}
-inline int __ffsll(long long x) {
-  return __builtin_ffsll(x);
-}
+// --- Bits ---------------------------------------------------------------------------------------
+
+SIMT_UNARY(int, __popc, unsigned, std::popcount(x))
+SIMT_UNARY(int, __popcll, unsigned long long, std::popcount(x))
+SIMT_UNARY(int, __clz, int, std::countl_zero(static_cast<unsigned>(x)))
+SIMT_UNARY(int, __clzll, long long, std::countl_zero(static_cast<unsigned long long>(x)))
+SIMT_UNARY(int, __ffs, int, __builtin_ffs(x))
+SIMT_UNARY(int, __ffsll, long long, __builtin_ffsll(x))
 inline unsigned __brev(unsigned x) {
   unsigned reversed = 0;
   for (int bit = 0; bit < 32; ++bit) reversed |= ((x >> bit) & 1u) << (31 - bit);
@@ -95,37 +88,20 @@ inline unsigned __fns(unsigned mask, unsigned base, int offset) {
   return ~0u;
 }
 
-inline int __float_as_int(float x) {
-  return std::bit_cast<int>(x);
-}
-inline unsigned __float_as_uint(float x) {
-  return std::bit_cast<unsigned>(x);
-}
-inline float __int_as_float(int x) {
-  return std::bit_cast<float>(x);
-}
-inline float __uint_as_float(unsigned x) {
-  return std::bit_cast<float>(x);
-}
-inline long long __double_as_longlong(double x) {
-  return std::bit_cast<long long>(x);
-}
-inline double __longlong_as_double(long long x) {
-  return std::bit_cast<double>(x);
-}
-inline int __double2hiint(double x) {
-  return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 32);
-}
-inline int __double2loint(double x) {
-  return static_cast<int>(std::bit_cast<std::uint64_t>(x));
-}
+SIMT_UNARY(int, __float_as_int, float, std::bit_cast<int>(x))
+SIMT_UNARY(unsigned, __float_as_uint, float, std::bit_cast<unsigned>(x))
+SIMT_UNARY(float, __int_as_float, int, std::bit_cast<float>(x))
+SIMT_UNARY(float, __uint_as_float, unsigned, std::bit_cast<float>(x))
+SIMT_UNARY(long long, __double_as_longlong, double, std::bit_cast<long long>(x))
+SIMT_UNARY(double, __longlong_as_double, long long, std::bit_cast<double>(x))
+SIMT_UNARY(int, __double2hiint, double, static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 32))
+SIMT_UNARY(int, __double2loint, double, static_cast<int>(std::bit_cast<std::uint64_t>(x)))
 inline double __hiloint2double(int high, int low) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 |
                                static_cast<unsigned>(low));
 }
 
-// --- Integers
-// -------------------------------------------------------------------------------------
+// --- Integers -----------------------------------------------------------------------------------
 
 // The upper halves of products.
 inline int __mulhi(int a, int b) {
@@ -159,8 +135,7 @@ inline unsigned __usad(unsigned a, unsigned b, unsigned c) {
   return (a < b ? b - a : a - b) + c;
 }
 
-// --- Floating point
-// -------------------------------------------------------------------------------
+// --- Floating point -----------------------------------------------------------------------------
 
 // Of a number and a NaN, the number.
 template <typename T>
@@ -173,95 +148,76 @@ requires std::is_arithmetic_v<T>
 constexpr T max(T a, T b) {
   return a < b || a != a ? b : a;
 }
-inline float rsqrtf(float x) {
-  return static_cast<float>(1 / std::sqrt(static_cast<double>(x)));
-}
-inline float rsqrt(float x) {
-  return rsqrtf(x);
-}
-inline double rsqrt(double x) {
-  return 1 / std::sqrt(x);
-}
+SIMT_UNARY(float, rsqrtf, float, static_cast<float>(1 / std::sqrt(static_cast<double>(x))))
+SIMT_UNARY(float, rsqrt, float, rsqrtf(x))
+SIMT_UNARY(double, rsqrt, double, 1 / std::sqrt(x))
 inline float __saturatef(float x) {  // of a NaN, 0
   return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f;
 }
-inline float __frsqrt_rn(float x) {
-  return rsqrtf(x);
-}
+SIMT_UNARY(float, __frsqrt_rn, float, rsqrtf(x))
 // The fast versions are as exact as the others.
 inline float __fdividef(float a, float b) {
   return a / b;
 }
-inline float __expf(float x) {
-  return std::exp(x);
-}
-inline float __exp10f(float x) {
-  return std::pow(10.0f, x);
-}
-inline float __logf(float x) {
-  return std::log(x);
-}
-inline float __log2f(float x) {
-  return std::log2(x);
-}
-inline float __log10f(float x) {
-  return std::log10(x);
-}
+SIMT_UNARY(float, __expf, float, std::exp(x))
+SIMT_UNARY(float, __exp10f, float, std::pow(10.0f, x))
+SIMT_UNARY(float, __logf, float, std::log(x))
+SIMT_UNARY(float, __log2f, float, std::log2(x))
+SIMT_UNARY(float, __log10f, float, std::log10(x))
 inline float __powf(float x, float y) {
   return std::pow(x, y);
 }
-inline float __sinf(float x) {
-  return std::sin(x);
-}
-inline float __cosf(float x) {
-  return std::cos(x);
-}
-inline float __tanf(float x) {
-  return std::tan(x);
-}
+SIMT_UNARY(float, __sinf, float, std::sin(x))
+SIMT_UNARY(float, __cosf, float, std::cos(x))
+SIMT_UNARY(float, __tanf, float, std::tan(x))
 inline void __sincosf(float x, float* sine, float* cosine) {
   *sine = std::sin(x);
   *cosine = std::cos(x);
 }
 
 // Each rounded once, to nearest: out of line, so that no compiler makes one operation of two.
-#define SIMT_ROUNDED(T, prefix, fused)     \
-  T __##prefix##add_rn(T a, T b) noexcept; \
-  T __##prefix##sub_rn(T a, T b) noexcept; \
-  T __##prefix##mul_rn(T a, T b) noexcept; \
-  T __##prefix##div_rn(T a, T b) noexcept; \
-  T __##prefix##rcp_rn(T a) noexcept;      \
-  T __##prefix##sqrt_rn(T a) noexcept;     \
+#define SIMT_ROUNDED(T, add, sub, mul, div, rcp, root, fused) \
+  T add(T a, T b) noexcept;                                   \
+  T sub(T a, T b) noexcept;                                   \
+  T mul(T a, T b) noexcept;                                   \
+  T div(T a, T b) noexcept;                                   \
+  T rcp(T a) noexcept;                                        \
+  T root(T a) noexcept;                                       \
   T fused(T a, T b, T c) noexcept;
-SIMT_ROUNDED(float, f, __fmaf_rn)
-SIMT_ROUNDED(double, d, __fma_rn)
+#define SIMT_ALL_ROUNDED(OF_TYPE)                                                              \
+  OF_TYPE(float, __fadd_rn, __fsub_rn, __fmul_rn, __fdiv_rn, __frcp_rn, __fsqrt_rn, __fmaf_rn) \
+  OF_TYPE(double, __dadd_rn, __dsub_rn, __dmul_rn, __ddiv_rn, __drcp_rn, __dsqrt_rn, __fma_rn)
+SIMT_ALL_ROUNDED(SIMT_ROUNDED)
 #undef SIMT_ROUNDED
-inline float __double2float_rn(double a) {
-  return static_cast<float>(a);
-}
+SIMT_UNARY(float, __double2float_rn, double, static_cast<float>(x))
 
 // Between integers and floating point.
-#define SIMT_TO_INTEGER(name, Integer, suffix, round)   \
-  inline Integer __float2##name##_##suffix(float a) {   \
-    return simt::to_integer<Integer>(round(double{a})); \
-  }                                                     \
-  inline Integer __double2##name##_##suffix(double a) { \
-    return simt::to_integer<Integer>(round(a));         \
-  }
-#define SIMT_CONVERSIONS(name, Integer)              \
-  SIMT_TO_INTEGER(name, Integer, rn, std::nearbyint) \
-  SIMT_TO_INTEGER(name, Integer, rz, std::trunc)     \
-  SIMT_TO_INTEGER(name, Integer, ru, std::ceil)      \
-  SIMT_TO_INTEGER(name, Integer, rd, std::floor)     \
-  inline float __##name##2float_rn(Integer a) {      \
-    return static_cast<float>(a);                    \
-  }                                                  \
-  inline double __##name##2double_rn(Integer a) {    \
-    return static_cast<double>(a);                   \
-  }
-SIMT_CONVERSIONS(int, int)
-SIMT_CONVERSIONS(uint, unsigned)
-SIMT_CONVERSIONS(ll, long long)
-SIMT_CONVERSIONS(ull, unsigned long long)
-#undef SIMT_CONVERSIONS
+#define SIMT_TO_INTEGER(Integer, of_float, of_double, round)                        \
+  SIMT_UNARY(Integer, of_float, float, simt::to_integer<Integer>(round(double{x}))) \
+  SIMT_UNARY(Integer, of_double, double, simt::to_integer<Integer>(round(x)))
+SIMT_TO_INTEGER(int, __float2int_rn, __double2int_rn, std::nearbyint)
+SIMT_TO_INTEGER(int, __float2int_rz, __double2int_rz, std::trunc)
+SIMT_TO_INTEGER(int, __float2int_ru, __double2int_ru, std::ceil)
+SIMT_TO_INTEGER(int, __float2int_rd, __double2int_rd, std::floor)
+SIMT_TO_INTEGER(unsigned, __float2uint_rn, __double2uint_rn, std::nearbyint)
+SIMT_TO_INTEGER(unsigned, __float2uint_rz, __double2uint_rz, std::trunc)
+SIMT_TO_INTEGER(unsigned, __float2uint_ru, __double2uint_ru, std::ceil)
+SIMT_TO_INTEGER(unsigned, __float2uint_rd, __double2uint_rd, std::floor)
+SIMT_TO_INTEGER(long long, __float2ll_rn, __double2ll_rn, std::nearbyint)
+SIMT_TO_INTEGER(long long, __float2ll_rz, __double2ll_rz, std::trunc)
+SIMT_TO_INTEGER(long long, __float2ll_ru, __double2ll_ru, std::ceil)
+SIMT_TO_INTEGER(long long, __float2ll_rd, __double2ll_rd, std::floor)
+SIMT_TO_INTEGER(unsigned long long, __float2ull_rn, __double2ull_rn, std::nearbyint)
+SIMT_TO_INTEGER(unsigned long long, __float2ull_rz, __double2ull_rz, std::trunc)
+SIMT_TO_INTEGER(unsigned long long, __float2ull_ru, __double2ull_ru, std::ceil)
+SIMT_TO_INTEGER(unsigned long long, __float2ull_rd, __double2ull_rd, std::floor)
+SIMT_UNARY(float, __int2float_rn, int, static_cast<float>(x))
+SIMT_UNARY(double, __int2double_rn, int, static_cast<double>(x))
+SIMT_UNARY(float, __uint2float_rn, unsigned, static_cast<float>(x))
+SIMT_UNARY(double, __uint2double_rn, unsigned, static_cast<double>(x))
+SIMT_UNARY(float, __ll2float_rn, long long, static_cast<float>(x))
+SIMT_UNARY(double, __ll2double_rn, long long, static_cast<double>(x))
+SIMT_UNARY(float, __ull2float_rn, unsigned long long, static_cast<float>(x))
+SIMT_UNARY(double, __ull2double_rn, unsigned long long, static_cast<double>(x))
 #undef SIMT_TO_INTEGER
+#undef SIMT_UNARY

@@ -195,36 +195,20 @@ __forceinline__ unsigned __match_all_sync(unsigned mask, T value, int* predicate
 __forceinline__ unsigned __activemask() {
   return simt::vote(simt::Collective::kActiveMask, ~0u, 0);
 }
-__forceinline__ unsigned __reduce_add_sync(unsigned mask, unsigned value) {
-  return simt::vote(simt::Collective::kReduceAdd, mask, value);
-}
-__forceinline__ int __reduce_add_sync(unsigned mask, int value) {
-  return static_cast<int>(
-      simt::vote(simt::Collective::kReduceAdd, mask, static_cast<unsigned>(value)));
-}
-__forceinline__ unsigned __reduce_min_sync(unsigned mask, unsigned value) {
-  return simt::vote(simt::Collective::kReduceMinUnsigned, mask, value);
-}
-__forceinline__ int __reduce_min_sync(unsigned mask, int value) {
-  return static_cast<int>(
-      simt::vote(simt::Collective::kReduceMinSigned, mask, static_cast<unsigned>(value)));
-}
-__forceinline__ unsigned __reduce_max_sync(unsigned mask, unsigned value) {
-  return simt::vote(simt::Collective::kReduceMaxUnsigned, mask, value);
-}
-__forceinline__ int __reduce_max_sync(unsigned mask, int value) {
-  return static_cast<int>(
-      simt::vote(simt::Collective::kReduceMaxSigned, mask, static_cast<unsigned>(value)));
-}
-__forceinline__ unsigned __reduce_and_sync(unsigned mask, unsigned value) {
-  return simt::vote(simt::Collective::kReduceAnd, mask, value);
-}
-__forceinline__ unsigned __reduce_or_sync(unsigned mask, unsigned value) {
-  return simt::vote(simt::Collective::kReduceOr, mask, value);
-}
-__forceinline__ unsigned __reduce_xor_sync(unsigned mask, unsigned value) {
-  return simt::vote(simt::Collective::kReduceXor, mask, value);
-}
+#define SIMT_REDUCTION(T, name, kind)                                                              \
+  __forceinline__ T name(unsigned mask, T value) {                                                 \
+    return static_cast<T>(simt::vote(simt::Collective::kind, mask, static_cast<unsigned>(value))); \
+  }
+SIMT_REDUCTION(unsigned, __reduce_add_sync, kReduceAdd)
+SIMT_REDUCTION(int, __reduce_add_sync, kReduceAdd)
+SIMT_REDUCTION(unsigned, __reduce_min_sync, kReduceMinUnsigned)
+SIMT_REDUCTION(int, __reduce_min_sync, kReduceMinSigned)
+SIMT_REDUCTION(unsigned, __reduce_max_sync, kReduceMaxUnsigned)
+SIMT_REDUCTION(int, __reduce_max_sync, kReduceMaxSigned)
+SIMT_REDUCTION(unsigned, __reduce_and_sync, kReduceAnd)
+SIMT_REDUCTION(unsigned, __reduce_or_sync, kReduceOr)
+SIMT_REDUCTION(unsigned, __reduce_xor_sync, kReduceXor)
+#undef SIMT_REDUCTION
 
 // --- Atomics ------------------------------------------------------------------------------------
 

@@ -71,43 +71,11 @@ void set_order(T* order, std::size_t n, Schedule schedule, std::uint64_t seed) {
   if (schedule == Schedule::kRandom) shuffle_order(order, n, seed);
 }
 
-struct CollectiveName {
-  Collective kind;
-  const char* name;
-};
-constexpr CollectiveName kCollectiveNames[] = {
-    {Collective::kSyncWarp, "__syncwarp"},
-    {Collective::kShuffle, "__shfl_sync"},
-    {Collective::kShuffleUp, "__shfl_up_sync"},
-    {Collective::kShuffleDown, "__shfl_down_sync"},
-    {Collective::kShuffleXor, "__shfl_xor_sync"},
-    {Collective::kBallot, "__ballot_sync"},
-    {Collective::kAny, "__any_sync"},
-    {Collective::kAll, "__all_sync"},
-    {Collective::kMatchAny, "__match_any_sync"},
-    {Collective::kMatchAll, "__match_all_sync"},
-    {Collective::kReduceAdd, "__reduce_add_sync"},
-    {Collective::kReduceMinSigned, "__reduce_min_sync"},
-    {Collective::kReduceMaxSigned, "__reduce_max_sync"},
-    {Collective::kReduceMinUnsigned, "__reduce_min_sync"},
-    {Collective::kReduceMaxUnsigned, "__reduce_max_sync"},
-    {Collective::kReduceAnd, "__reduce_and_sync"},
-    {Collective::kReduceOr, "__reduce_or_sync"},
-    {Collective::kReduceXor, "__reduce_xor_sync"},
-    {Collective::kActiveMask, "__activemask"},
-};
-static_assert(
-    [] {
-      auto next = std::size_t{0};
-      for (const CollectiveName& entry : kCollectiveNames) {
-        if (static_cast<std::size_t>(entry.kind) != next++) return false;
-      }
-      return next == static_cast<std::size_t>(Collective::kActiveMask) + 1;
-    }(),
-    "every operation has a name, in the order of the enumeration");
-
 const char* name_of(Collective kind) {
-  return kCollectiveNames[static_cast<int>(kind)].name;
+#define SIMT_NAME(kind, name) name,
+  constexpr const char* kNames[] = {SIMT_COLLECTIVES(SIMT_NAME)};
+#undef SIMT_NAME
+  return kNames[static_cast<int>(kind)];
 }
 
 std::string hex(std::uint64_t value) {

@@ -52,28 +52,31 @@ Settings& settings();
 std::string take_report();
 void set_quiet_reports(bool quiet);
 
-// Ways in which lanes of a warp meet.
-enum class Collective : std::uint8_t {
-  kSyncWarp,
-  kShuffle,
-  kShuffleUp,
-  kShuffleDown,
-  kShuffleXor,
-  kBallot,
-  kAny,
-  kAll,
-  kMatchAny,
-  kMatchAll,
-  kReduceAdd,
-  kReduceMinSigned,
-  kReduceMaxSigned,
-  kReduceMinUnsigned,
-  kReduceMaxUnsigned,
-  kReduceAnd,
-  kReduceOr,
-  kReduceXor,
-  kActiveMask,  // of no promised lanes: those that are at it together
-};
+// Ways in which lanes of a warp meet, and what CUDA calls them. (__activemask() promises no lanes:
+// it names those that are at it together.)
+#define SIMT_COLLECTIVES(OPERATION)                  \
+  OPERATION(kSyncWarp, "__syncwarp")                 \
+  OPERATION(kShuffle, "__shfl_sync")                 \
+  OPERATION(kShuffleUp, "__shfl_up_sync")            \
+  OPERATION(kShuffleDown, "__shfl_down_sync")        \
+  OPERATION(kShuffleXor, "__shfl_xor_sync")          \
+  OPERATION(kBallot, "__ballot_sync")                \
+  OPERATION(kAny, "__any_sync")                      \
+  OPERATION(kAll, "__all_sync")                      \
+  OPERATION(kMatchAny, "__match_any_sync")           \
+  OPERATION(kMatchAll, "__match_all_sync")           \
+  OPERATION(kReduceAdd, "__reduce_add_sync")         \
+  OPERATION(kReduceMinSigned, "__reduce_min_sync")   \
+  OPERATION(kReduceMaxSigned, "__reduce_max_sync")   \
+  OPERATION(kReduceMinUnsigned, "__reduce_min_sync") \
+  OPERATION(kReduceMaxUnsigned, "__reduce_max_sync") \
+  OPERATION(kReduceAnd, "__reduce_and_sync")         \
+  OPERATION(kReduceOr, "__reduce_or_sync")           \
+  OPERATION(kReduceXor, "__reduce_xor_sync")         \
+  OPERATION(kActiveMask, "__activemask")
+#define SIMT_KIND(kind, name) kind,
+enum class Collective : std::uint8_t { SIMT_COLLECTIVES(SIMT_KIND) };
+#undef SIMT_KIND
 
 // Who sees what a fence or a release orders.
 enum class Scope : std::uint8_t { kBlock, kDevice, kSystem };

@@ -442,6 +442,16 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
   return error != cudaSuccess ? error : copy_rows();
 }
 
+// Between devices, with peer access or without: CUDA then goes by the host.
+cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, std::size_t bytes) {
+  return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
+                                cudaStream_t stream) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
 namespace {
 
 cudaError_t set(void* to, int value, std::size_t bytes) {

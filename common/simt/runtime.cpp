@@ -191,48 +191,9 @@ struct ErrorText {
   const char* name;
   const char* text;
 };
-
-#define SIMT_NAMED(error) error, #error
-constexpr ErrorText kErrors[] = {
-    {SIMT_NAMED(cudaSuccess), "no error"},
-    {SIMT_NAMED(cudaErrorInvalidValue), "invalid argument"},
-    {SIMT_NAMED(cudaErrorMemoryAllocation), "out of memory"},
-    {SIMT_NAMED(cudaErrorInvalidConfiguration), "invalid configuration argument"},
-    {SIMT_NAMED(cudaErrorInvalidSymbol), "invalid device symbol"},
-    {SIMT_NAMED(cudaErrorInvalidDevicePointer), "invalid device pointer"},
-    {SIMT_NAMED(cudaErrorInvalidMemcpyDirection), "invalid copy direction for memcpy"},
-    {SIMT_NAMED(cudaErrorInvalidDeviceFunction), "invalid device function"},
-    {SIMT_NAMED(cudaErrorNoDevice), "no CUDA-capable device is detected"},
-    {SIMT_NAMED(cudaErrorInvalidDevice), "invalid device ordinal"},
-    {SIMT_NAMED(cudaErrorDeviceUninitialized), "invalid device context"},
-    {SIMT_NAMED(cudaErrorPeerAccessUnsupported),
-     "peer access is not supported between these two devices"},
-    {SIMT_NAMED(cudaErrorInvalidResourceHandle), "invalid resource handle"},
-    {SIMT_NAMED(cudaErrorNotReady), "device not ready"},
-    {SIMT_NAMED(cudaErrorIllegalAddress), "an illegal memory access was encountered"},
-    {SIMT_NAMED(cudaErrorPeerAccessAlreadyEnabled), "peer access is already enabled"},
-    {SIMT_NAMED(cudaErrorPeerAccessNotEnabled), "peer access has not been enabled"},
-    {SIMT_NAMED(cudaErrorMisalignedAddress), "misaligned address"},
-    {SIMT_NAMED(cudaErrorLaunchFailure), "unspecified launch failure"},
-    {SIMT_NAMED(cudaErrorCooperativeLaunchTooLarge), "too many blocks in cooperative launch"},
-    {SIMT_NAMED(cudaErrorNotSupported), "operation not supported"},
-    {SIMT_NAMED(cudaErrorStreamCaptureUnsupported),
-     "operation not permitted when stream is capturing"},
-    {SIMT_NAMED(cudaErrorStreamCaptureInvalidated),
-     "operation failed due to a previous error during capture"},
-    {SIMT_NAMED(cudaErrorStreamCaptureMerge),
-     "operation would result in a merge of separate capture sequences"},
-    {SIMT_NAMED(cudaErrorStreamCaptureUnmatched),
-     "capture was not ended in the same stream as it began"},
-    {SIMT_NAMED(cudaErrorStreamCaptureUnjoined), "capturing stream has unjoined work"},
-    {SIMT_NAMED(cudaErrorStreamCaptureIsolation),
-     "dependency created on uncaptured work in another stream"},
-    {SIMT_NAMED(cudaErrorStreamCaptureImplicit),
-     "operation would make the legacy stream depend on a capturing blocking stream"},
-    {SIMT_NAMED(cudaErrorCapturedEvent),
-     "operation not permitted on an event last recorded in a capturing stream"},
-};
-#undef SIMT_NAMED
+#define SIMT_ERROR(name, number, text) {name, #name, text},
+constexpr ErrorText kErrors[] = {SIMT_ERRORS(SIMT_ERROR)};
+#undef SIMT_ERROR
 
 const ErrorText& text_of(cudaError_t error) {
   static constexpr ErrorText kUnknown{cudaSuccess, "unrecognized error code",
@@ -343,6 +304,12 @@ cudaError_t cudaDeviceSynchronize() {
   const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kWaitForDevice);
   if (error != cudaSuccess) return error;
   return set_error(simt::finish_device(simt::current_device()));
+}
+
+cudaError_t cudaDeviceReset() {
+  const cudaError_t error = cudaDeviceSynchronize();
+  simt::last_error = cudaSuccess;
+  return error;
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {

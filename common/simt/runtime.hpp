@@ -18,37 +18,46 @@
 
 #define CUDART_VERSION 13000
 
-enum cudaError_t {
-  cudaSuccess = 0,
-  cudaErrorInvalidValue = 1,
-  cudaErrorMemoryAllocation = 2,
-  cudaErrorInvalidConfiguration = 9,
-  cudaErrorInvalidSymbol = 13,
-  cudaErrorInvalidDevicePointer = 17,
-  cudaErrorInvalidMemcpyDirection = 21,
-  cudaErrorInvalidDeviceFunction = 98,
-  cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101,
-  cudaErrorDeviceUninitialized = 201,
-  cudaErrorPeerAccessUnsupported = 217,
-  cudaErrorInvalidResourceHandle = 400,
-  cudaErrorNotReady = 600,
-  cudaErrorIllegalAddress = 700,
-  cudaErrorPeerAccessAlreadyEnabled = 704,
-  cudaErrorPeerAccessNotEnabled = 705,
-  cudaErrorMisalignedAddress = 716,
-  cudaErrorLaunchFailure = 719,
-  cudaErrorCooperativeLaunchTooLarge = 720,
-  cudaErrorNotSupported = 801,
-  cudaErrorStreamCaptureUnsupported = 900,
-  cudaErrorStreamCaptureInvalidated = 901,
-  cudaErrorStreamCaptureMerge = 902,
-  cudaErrorStreamCaptureUnmatched = 903,
-  cudaErrorStreamCaptureUnjoined = 904,
-  cudaErrorStreamCaptureIsolation = 905,
-  cudaErrorStreamCaptureImplicit = 906,
-  cudaErrorCapturedEvent = 907,
-};
+// Name, number and text.
+#define SIMT_ERRORS(ERROR)                                                                \
+  ERROR(cudaSuccess, 0, "no error")                                                       \
+  ERROR(cudaErrorInvalidValue, 1, "invalid argument")                                     \
+  ERROR(cudaErrorMemoryAllocation, 2, "out of memory")                                    \
+  ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")               \
+  ERROR(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")         \
+  ERROR(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                    \
+  ERROR(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                     \
+  ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                            \
+  ERROR(cudaErrorDeviceUninitialized, 201, "invalid device context")                      \
+  ERROR(cudaErrorPeerAccessUnsupported, 217,                                              \
+        "peer access is not supported between these two devices")                         \
+  ERROR(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                   \
+  ERROR(cudaErrorNotReady, 600, "device not ready")                                       \
+  ERROR(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")         \
+  ERROR(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")         \
+  ERROR(cudaErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")           \
+  ERROR(cudaErrorMisalignedAddress, 716, "misaligned address")                            \
+  ERROR(cudaErrorLaunchFailure, 719, "unspecified launch failure")                        \
+  ERROR(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch") \
+  ERROR(cudaErrorNotSupported, 801, "operation not supported")                            \
+  ERROR(cudaErrorStreamCaptureUnsupported, 900,                                           \
+        "operation not permitted when stream is capturing")                               \
+  ERROR(cudaErrorStreamCaptureInvalidated, 901,                                           \
+        "operation failed due to a previous error during capture")                        \
+  ERROR(cudaErrorStreamCaptureMerge, 902,                                                 \
+        "operation would result in a merge of separate capture sequences")                \
+  ERROR(cudaErrorStreamCaptureUnmatched, 903,                                             \
+        "capture was not ended in the same stream as it began")                           \
+  ERROR(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")        \
+  ERROR(cudaErrorStreamCaptureIsolation, 905,                                             \
+        "dependency created on uncaptured work in another stream")                        \
+  ERROR(cudaErrorStreamCaptureImplicit, 906,                                              \
+        "operation would make the legacy stream depend on a capturing blocking stream")   \
+  ERROR(cudaErrorCapturedEvent, 907,                                                      \
+        "operation not permitted on an event last recorded in a capturing stream")
+#define SIMT_ERROR(name, number, text) name = number,
+enum cudaError_t { SIMT_ERRORS(SIMT_ERROR) };
+#undef SIMT_ERROR
 
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,
@@ -132,6 +141,8 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize();
+// Also forgets the last error; memory and streams stay, unlike on a GPU.
+cudaError_t cudaDeviceReset();
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
@@ -152,6 +163,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
                               std::size_t from_pitch, std::size_t width, std::size_t height,
                               cudaMemcpyKind kind, cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
+                           std::size_t bytes);
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                std::size_t bytes, cudaStream_t stream = nullptr);
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes);
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream = nullptr);
 
@@ -205,17 +220,11 @@ enum cudaStreamCaptureMode {
   cudaStreamCaptureModeThreadLocal = 1,
   cudaStreamCaptureModeRelaxed = 2,
 };
-enum cudaStreamCaptureStatus {
-  cudaStreamCaptureStatusNone = 0,
-  cudaStreamCaptureStatusActive = 1,
-  cudaStreamCaptureStatusInvalidated = 2,
-};
 
 // What streams are asked for from here on is not done but kept, with the order that streams and
 // events give it. A stream that waits for an event of a stream that is captured is captured, too.
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long flags = 0);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);

@@ -537,18 +537,6 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  if (!status) return set_error(cudaErrorInvalidValue);
-  const simt::LockedStreams h;
-  const auto* const s = find(h, stream);
-  if (stream && !s) return set_error(cudaErrorInvalidResourceHandle);
-  const auto* const capture = s ? s->position.capture.get() : nullptr;
-  *status = !capture           ? cudaStreamCaptureStatusNone
-            : capture->invalid ? cudaStreamCaptureStatusInvalidated
-                               : cudaStreamCaptureStatusActive;
-  return cudaSuccess;
-}
-
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long flags) {
   if (!executable || flags != 0) return set_error(cudaErrorInvalidValue);

@@ -333,10 +333,7 @@ TEST_CASE("cooperative: a kernel waits for another process, but not for ever", "
 }
 
 TEST_CASE("cooperative: a block that fails ends all grids with one report", "[simt]") {
-  if (!simt::is_instrumented()) {
-    WARN("skipped: an overrun is caught in the instrumented build (COUNT=1) only");
-    return;
-  }
+  if (lacks_instrumentation()) return;
   simt::set_quiet_reports(true);
   Pair pair;
   for (int d = 0; d < 2; ++d) {
@@ -351,10 +348,7 @@ TEST_CASE("cooperative: a block that fails ends all grids with one report", "[si
 }
 
 TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
-  if (!simt::is_instrumented()) {
-    WARN("skipped: only the instrumented build (COUNT=1) counts");
-    return;
-  }
+  if (lacks_instrumentation()) return;
   Pair pair;
   Buffer<int> there, result("result", 32);
   {
@@ -381,10 +375,7 @@ TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
 }
 
 TEST_CASE("cooperative: races between blocks and between devices", "[simt]") {
-  if (!simt::is_instrumented()) {
-    WARN("skipped: races are found in the instrumented build (COUNT=1) only");
-    return;
-  }
+  if (lacks_instrumentation()) return;
   simt::set_quiet_reports(true);
   under_every_schedule([] {
     constexpr int kThreads = 3 * 40;

@@ -39,13 +39,6 @@ void check_report(const std::string& report, std::initializer_list<std::string> 
 
 // --- Memory -------------------------------------------------------------------------------------
 
-// The CPU backend's other builds have no way to see an access.
-bool lacks_instrumentation() {
-  if (simt::is_instrumented()) return false;
-  WARN("skipped: misuse of memory is caught in the instrumented build (COUNT=1)");
-  return true;
-}
-
 LINE(kReadLine, 2);
 __global__ void read_kernel(const float* from, int offset, float* to) {
   to[threadIdx.x] = from[static_cast<int>(threadIdx.x) + offset];

@@ -11,16 +11,8 @@ using simt::AccessCounts;
 using simt::Profile;
 using simt::Space;
 
-// Without instrumentation there is nothing to count. clang leaves out loads that a store to the
-// same address follows, and narrows vector loads of which one member is used: the kernels here do
-// neither.
-bool cannot_count() {
-  if (simt::is_instrumented()) return false;
-  simt::start_profile();
-  CHECK(simt::stop_profile().empty());
-  WARN("skipped: only the instrumented build (COUNT=1) counts");
-  return true;
-}
+// (clang leaves out loads that a store to the same address follows, and narrows vector loads of
+// which one member is used: the kernels here have neither.)
 
 template <typename... Parameters, typename... Arguments>
 Profile profile_of(void (*kernel)(Parameters...), const Shape& shape, Arguments&&... arguments) {
@@ -77,7 +69,7 @@ AccessCounts strided(int threads, int stride, int offset) {
 }
 
 TEST_CASE("sectors of global memory", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   SECTION("neighbours") {
     check_global(strided<float>(64, 1, 0), {2, 64, 256, 8, 8});
     check_global(strided<int>(64, 1, 0), {2, 64, 256, 8, 8});
@@ -138,7 +130,7 @@ __global__ void vectors_profile_kernel(const float4* quads, const double2* pairs
 }
 
 TEST_CASE("vectors are one request, structures several", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   const Buffer<float4> quads("quads", std::vector<float4>(32, make_float4(1, 2, 3, 4)));
   const Buffer<double2> pairs("pairs", std::vector<double2>(32, make_double2(1, 2)));
   const Buffer<int2> ints("ints", std::vector<int2>(32, make_int2(1, 2)));
@@ -188,7 +180,7 @@ __global__ void copy_kernel(bool serial, int ints, const int* in, int* out) {
 }
 
 TEST_CASE("copies count as loads and stores of up to 16 bytes", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   const Buffer<int> in("in", std::vector<int>(32 * 8));
   Buffer<int> out("out", 32 * 8);
   for (const bool serial : {false, true}) {
@@ -251,7 +243,7 @@ __global__ void two_arrays_kernel(const float* a, const float* b, float* out) {
 }
 
 TEST_CASE("lanes are lined up as the hardware would", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   const Buffer<float> in("in", std::vector<float>(1024)), other("other", std::vector<float>(1024));
   Buffer<float> out("out", 64);
 
@@ -314,7 +306,7 @@ __global__ void rows_kernel(int rows, const int* lengths, const float* in, float
 }
 
 TEST_CASE("lanes wait for each other behind loops and branches", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   const Buffer<float> in("in", std::vector<float>(1024));
   Buffer<float> out("out", 1024);
   Random random(7);
@@ -374,7 +366,7 @@ __global__ void active_loop_kernel(int* out) {
 }
 
 TEST_CASE("meetings, and how work is spread", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   Buffer<int> lanes("lanes", 32);
   const AccessCounts active = counts(profile_of(active_loop_kernel, {1, 32}, lanes.data()),
                                      "__activemask", Access::kWarpOperation);
@@ -421,7 +413,7 @@ TEST_CASE("meetings, and how work is spread", "[simt]") {
 }
 
 TEST_CASE("lines of 128 bytes", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   const Buffer<float> in("in", std::vector<float>(10000));
   Buffer<float> out("out", 64);
   struct Case {
@@ -450,7 +442,7 @@ __global__ void twice_kernel(int n, const float* in, float* out) {
 }
 
 TEST_CASE("the model of the caches", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   // Two multiprocessors of one block each; an L1 of 64 sectors, an L2 of 256.
   const simt::Gpu small{"small", "small", 2, 32, 1, 2048, 1024, false, 8192};
   const auto cached = [&](int blocks, int n) {
@@ -493,7 +485,7 @@ __global__ void atomics_kernel(int divisor, float* cells) {
 }
 
 TEST_CASE("lanes of an atomic on one address", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   Buffer<float> cells("cells", std::vector<float>(64));
   struct Case {
     int divisor;
@@ -521,7 +513,7 @@ __global__ void banks_kernel(int stride, T* out) {
 }
 
 TEST_CASE("passes over the banks of shared memory", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   const ScopedSettings restore;
   simt::settings().check_races = false;  // at stride 0 all lanes write to one place
   Buffer<float> floats("floats", 32);
@@ -571,7 +563,7 @@ __global__ void uneven_kernel(int, int*, const float* in, float* out) {
 }
 
 TEST_CASE("a profile is the same in every run", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   const ScopedSettings restore;
   const Buffer<float> in("in", std::vector<float>(1000));
   for (const auto kernel : {compete_kernel, uneven_kernel}) {
@@ -605,7 +597,7 @@ TEST_CASE("a profile is the same in every run", "[simt]") {
 }
 
 TEST_CASE("profiles hold what happens between start and stop", "[simt]") {
-  if (cannot_count()) return;
+  if (lacks_instrumentation()) return;
   const Buffer<float> in("in", std::vector<float>(64));
   Buffer<float> out("out", 64);
   const auto run = [&] { launch(strided_kernel<float>, {2, 32}, 64, 1, 0, in.data(), out.data()); };

@@ -92,21 +92,13 @@ TEST_CASE("kernels that lean on an order are found out by another", "[simt]") {
 // --- Programs -----------------------------------------------------------------------------------
 
 enum class Op {
-  kAffine,     // v = a v + b + lane
-  kShuffle,    // v += shuffle from lane a, width b
-  kShuffleUp,  // ... by a
-  kShuffleDown,
-  kShuffleXor,
+  kAffine,         // v = a v + b + lane
+  kShuffle,        // v += shuffle from lane a, width b
   kBallot,         // v ^= ballot of v's bit a
-  kMatch,          // v ^= match_any of v mod a
   kReduce,         // v ^= reduce_add of v
-  kHalves,         // even lanes reduce with even ones, odd lanes shuffle with odd ones
-  kSegments,       // segments of width b: a trip count of their own, of shuffles among themselves
   kBarrierRotate,  // v = v of the thread a further on, through shared memory
   kBarrierCount,   // v += threads whose v has bit a
-  kBarrierVotes,   // v += 1 where any v of the block is 0 mod a; 2 where all are not 1 mod a
   kAtomicAdd,      // cell v mod a of global memory += 1
-  kLoop,           // v mod a rounds of arithmetic
   kBranch,         // threads whose v has bit a do one thing, the others another
   kLeave,          // threads whose v is 0 mod a return
   kCount
@@ -130,36 +122,18 @@ __host__ __device__ inline unsigned first_value(std::uint64_t seed, unsigned thr
   return static_cast<unsigned>(x >> 32) ^ static_cast<unsigned>(x);
 }
 
+// The lane from which `lane` reads.
+__host__ __device__ inline unsigned shuffle_source(const Instruction& in, unsigned lane) {
+  const unsigned width = static_cast<unsigned>(in.b);
+  return lane / width * width + static_cast<unsigned>(in.a) % width;
+}
+
 // What a thread does alone.
 __host__ __device__ inline unsigned alone(const Instruction& in, unsigned v, unsigned lane) {
   const unsigned a = static_cast<unsigned>(in.a);
   if (in.op == Op::kAffine) return a * v + static_cast<unsigned>(in.b) + lane;
   if (in.op == Op::kBranch) return v >> a & 1u ? v * 5 + 1 : v ^ v >> 7;
-  if (in.op == Op::kLoop) {
-    for (unsigned trip = v % a; trip > 0; --trip) v = v * 1664525u + trip;
-  }
   return v;
-}
-
-// What a lane that is not there would give is not defined: such a source gives nothing.
-__device__ inline unsigned shuffled(const Instruction& in, unsigned v, unsigned present, int lane) {
-  const unsigned live = __ballot_sync(present, 1), a = static_cast<unsigned>(in.a);
-  unsigned got = 0;
-  int source = 0;
-  if (in.op == Op::kShuffle) {
-    got = __shfl_sync(present, v, in.a, in.b);
-    source = __shfl_sync(~0u, lane, in.a, in.b);
-  } else if (in.op == Op::kShuffleUp) {
-    got = __shfl_up_sync(present, v, a, in.b);
-    source = __shfl_up_sync(~0u, lane, a, in.b);
-  } else if (in.op == Op::kShuffleDown) {
-    got = __shfl_down_sync(present, v, a, in.b);
-    source = __shfl_down_sync(~0u, lane, a, in.b);
-  } else {
-    got = __shfl_xor_sync(present, v, in.a, in.b);
-    source = __shfl_xor_sync(~0u, lane, in.a, in.b);
-  }
-  return source >= 0 && source < 32 && (live >> source & 1u) ? got : 0;
 }
 
 __global__ void program_kernel(int count, const Instruction* instructions, std::uint64_t seed,
@@ -176,38 +150,19 @@ __global__ void program_kernel(int count, const Instruction* instructions, std::
     const Instruction in = instructions[i];
     const unsigned a = static_cast<unsigned>(in.a);
     switch (in.op) {
-      case Op::kShuffle:
-      case Op::kShuffleUp:
-      case Op::kShuffleDown:
-      case Op::kShuffleXor:
-        v += shuffled(in, v, present, static_cast<int>(lane));
+      case Op::kShuffle: {
+        // What a lane that is not there would give is not defined: such a source gives nothing.
+        const unsigned live = __ballot_sync(present, 1);
+        const unsigned got = __shfl_sync(present, v, in.a, in.b);
+        if (live >> shuffle_source(in, lane) & 1u) v += got;
         break;
+      }
       case Op::kBallot:
         v ^= __ballot_sync(~0u, static_cast<int>(v >> a & 1u));
-        break;
-      case Op::kMatch:
-        v ^= __match_any_sync(present, v % a);
         break;
       case Op::kReduce:
         v ^= __reduce_add_sync(~0u, v);
         break;
-      case Op::kHalves:
-        if (lane % 2 == 0) {
-          v += __reduce_xor_sync(0x55555555u, v);
-        } else {
-          v -= __reduce_max_sync(0xaaaaaaaau, v);
-          __syncwarp(0xaaaaaaaau);
-        }
-        break;
-      case Op::kSegments: {
-        const unsigned width = static_cast<unsigned>(in.b);
-        const unsigned segment = lane / width;
-        const unsigned mask = (width == 32 ? ~0u : (1u << width) - 1) << segment * width;
-        for (unsigned trip = 0; trip < (segment * a + self / 32) % 7; ++trip) {
-          v += __reduce_add_sync(mask, v ^ trip);
-        }
-        break;
-      }
       case Op::kBarrierRotate:
         exchange[self] = v;
         __syncthreads();
@@ -217,10 +172,6 @@ __global__ void program_kernel(int count, const Instruction* instructions, std::
         break;
       case Op::kBarrierCount:
         v += static_cast<unsigned>(__syncthreads_count(static_cast<int>(v >> a & 1u)));
-        break;
-      case Op::kBarrierVotes:
-        v += __syncthreads_or(v % a == 0) ? 1 : 0;
-        v += __syncthreads_and(v % a != 1) ? 2 : 0;
         break;
       case Op::kAtomicAdd:
         atomicAdd(&cells[v % a], 1u);
@@ -259,62 +210,41 @@ class LockStep {
         alive_[t] = alive_[t] && v_[t] % static_cast<unsigned>(in.a) != 0;
       }
     }
-    if (in.op == Op::kBarrierVotes) vote(static_cast<unsigned>(in.a));
-    if (in.op == Op::kSegments) add_in_segments(in);
   }
 
  private:
-  // Combines the values `now` of the live threads that `same_group` puts with thread t.
-  template <typename SameGroup, typename Combine>
-  unsigned fold(unsigned t, const std::vector<unsigned>& now, SameGroup same_group,
+  // Combines the values `now` of the live threads among those from `first` to `end` - 1.
+  template <typename Combine>
+  unsigned fold(const std::vector<unsigned>& now, unsigned first, std::size_t end,
                 Combine combine) const {
     unsigned folded = 0;
-    for (unsigned other = 0; other < now.size(); ++other) {
-      if (alive_[other] && same_group(t, other)) folded = combine(folded, now[other], other);
+    for (unsigned other = first; other < std::min(end, now.size()); ++other) {
+      if (alive_[other]) folded = combine(folded, now[other], other);
     }
     return folded;
   }
 
-  // The value of thread t after `in`, of the values before; votes and segments are for others.
+  // The value of thread t after `in`, of the values before.
   unsigned next(const Instruction& in, unsigned t, const std::vector<unsigned>& before) {
-    const unsigned a = static_cast<unsigned>(in.a), lane = t % 32, v = before[t];
-    const auto warp = [](unsigned one, unsigned other) { return one / 32 == other / 32; };
-    const auto parity = [&](unsigned one, unsigned other) {
-      return warp(one, other) && one % 2 == other % 2;
-    };
-    const auto block = [](unsigned, unsigned) { return true; };
+    const unsigned a = static_cast<unsigned>(in.a), lane = t % 32, v = before[t], warp = t - lane;
     switch (in.op) {
-      case Op::kShuffle:
-      case Op::kShuffleUp:
-      case Op::kShuffleDown:
-      case Op::kShuffleXor: {
-        const unsigned source = t - lane + shuffle_source(in, static_cast<int>(lane));
+      case Op::kShuffle: {
+        const unsigned source = warp + shuffle_source(in, lane);
         return source < v_.size() && alive_[source] ? v + before[source] : v;
       }
       case Op::kBallot:
-        return v ^ fold(t, before, warp, [&](unsigned bits, unsigned value, unsigned other) {
-                 return bits | (value >> a & 1u) << other % 32;
-               });
-      case Op::kMatch:
-        return v ^ fold(t, before, warp, [&](unsigned bits, unsigned value, unsigned other) {
-                 return bits | (value % a == v % a ? 1u : 0u) << other % 32;
+        return v ^ fold(before, warp, warp + 32, [&](unsigned bits, unsigned x, unsigned other) {
+                 return bits | (x >> a & 1u) << other % 32;
                });
       case Op::kReduce:
-        return v ^
-               fold(t, before, warp, [](unsigned sum, unsigned x, unsigned) { return sum + x; });
-      case Op::kHalves:
-        if (lane % 2) {
-          return v - fold(t, before, parity,
-                          [](unsigned most, unsigned x, unsigned) { return std::max(most, x); });
-        }
-        return v +
-               fold(t, before, parity, [](unsigned all, unsigned x, unsigned) { return all ^ x; });
+        return v ^ fold(before, warp, warp + 32,
+                        [](unsigned sum, unsigned x, unsigned) { return sum + x; });
       case Op::kBarrierRotate: {
         const unsigned other = (t + a) % static_cast<unsigned>(v_.size());
         return v * 3 + ((alive_[other] ? before[other] : 0) | 1);
       }
       case Op::kBarrierCount:
-        return v + fold(t, before, block,
+        return v + fold(before, 0, v_.size(),
                         [&](unsigned n, unsigned x, unsigned) { return n + (x >> a & 1u); });
       case Op::kAtomicAdd:
         ++cells_[v % a];
@@ -322,44 +252,6 @@ class LockStep {
       default:
         return alone(in, v, lane);
     }
-  }
-
-  void vote(unsigned a) {
-    bool any = false, all = true;
-    for (unsigned t = 0; t < v_.size(); ++t) any = any || (alive_[t] && v_[t] % a == 0);
-    step([&](unsigned) { return any ? 1u : 0u; });
-    for (unsigned t = 0; t < v_.size(); ++t) all = all && (!alive_[t] || v_[t] % a != 1);
-    step([&](unsigned) { return all ? 2u : 0u; });
-  }
-
-  void add_in_segments(const Instruction& in) {
-    const unsigned a = static_cast<unsigned>(in.a), width = static_cast<unsigned>(in.b);
-    const auto segment = [&](unsigned t, unsigned other) { return t / width == other / width; };
-    for (unsigned trip = 0; trip < 7; ++trip) {
-      const std::vector<unsigned> now = v_;
-      step([&](unsigned t) {
-        if (trip >= (t % 32 / width * a + t / 32) % 7) return 0u;
-        return fold(t, now, segment,
-                    [&](unsigned sum, unsigned x, unsigned) { return sum + (x ^ trip); });
-      });
-    }
-  }
-
-  template <typename Increment>
-  void step(Increment increment) {
-    for (unsigned t = 0; t < v_.size(); ++t) {
-      if (alive_[t]) v_[t] += increment(t);
-    }
-  }
-
-  static unsigned shuffle_source(const Instruction& in, int lane) {
-    const int begin = lane - lane % in.b;
-    int source = lane;
-    if (in.op == Op::kShuffle) source = begin + in.a % in.b;
-    if (in.op == Op::kShuffleUp && lane - in.a >= begin) source = lane - in.a;
-    if (in.op == Op::kShuffleDown && lane + in.a < begin + in.b) source = lane + in.a;
-    if (in.op == Op::kShuffleXor && (lane ^ in.a) < begin + in.b) source = lane ^ in.a;
-    return static_cast<unsigned>(source);
   }
 
   std::vector<unsigned> v_;
@@ -380,11 +272,6 @@ Program random_program(std::uint64_t seed) {
     switch (op) {
       case Op::kAffine:
         in = {op, 1 + 2 * below(1000), below(1 << 20)};
-        break;
-      case Op::kMatch:
-      case Op::kLoop:
-      case Op::kBarrierVotes:
-        in.a = 2 + below(20);
         break;
       case Op::kBarrierRotate:
         in.a = 1 + below(100);

@@ -122,7 +122,6 @@ TEST_CASE("updates of global memory that are not atomic are races", "[simt][race
   check_race(plain_beside_atomic_kernel, "which thread (63,0,0) of block (1,0,0) updated");
   check_race(block_atomic_kernel, "updates 4 bytes");
   check_race(early_total_kernel, "into 'data'");
-  check_race(early_reset_kernel, "into 'data'");
   check_race(boundary_rows_kernel, "of block (0,0,0) wrote");
   check_race(wide_store_kernel, "writes 16 bytes");
   check_race(bytes_kernel, "1 bytes into 'data', which thread (0,0,0) wrote");
@@ -134,10 +133,7 @@ constexpr const char* kTakesAtomic =
 
 TEST_CASE("the report of a race on global memory names both threads and both lines",
           "[simt][race]") {
-  if (!simt::is_instrumented()) {
-    WARN("skipped: only the instrumented build (COUNT=1) finds races");
-    return;
-  }
+  if (lacks_instrumentation()) return;
   const std::string place = " at race_test.cu:" + std::to_string(kPlainUpdateLine);
   const std::string report = verdict_of([] {
     Buffer<int> data = zeros("data", kAll);
@@ -428,10 +424,7 @@ __global__ void carry_kernel(int* data, int* flags) {
         }
         carry = static_cast<int>(word);
       } else {
-        if (kKind == Carry::kAtomicFlag) {
-          while (atomicAdd(flags + 2 + block - 1, 0) == 0) {
-          }
-        } else if (kKind == Carry::kPlainFlag) {
+        if (kKind == Carry::kAtomicFlag || kKind == Carry::kPlainFlag) {
           while (atomicAdd(flags + 2 + block - 1, 0) == 0) {
           }
         } else {
@@ -502,15 +495,10 @@ __global__ void warp_tickets_kernel(int* data, int* flags) {
     if (threadIdx.x % 32 == 0 && !kAtomic) data[row / 2] += sum;
   }
 }
-__global__ void thread_tickets_kernel(int* data, int* flags) {
-  for (int row; (row = atomicAdd(flags + 1, 1)) < kAll;) data[row / 2] += 1;
-}
-
 TEST_CASE("work that threads draw from a counter", "[simt][race]") {
   check_right(tickets_kernel, kAll);
   check_right(warp_tickets_kernel<true>, 0);
   check_race(warp_tickets_kernel<false>, "into 'data'");
-  check_race(thread_tickets_kernel, "into 'data'");
 }
 
 // --- Right kernels ------------------------------------------------------------------------------
@@ -593,10 +581,7 @@ __global__ void device_variable_kernel(int*, int* flags) {
 TEST_CASE("races on __device__ variables and pinned memory are reported", "[simt][race]") {
   check_right(device_variable_kernel<true>, kAll);
   check_race(device_variable_kernel<false>, "device_total'");
-  if (!simt::is_instrumented()) {
-    WARN("skipped: only the instrumented build (COUNT=1) finds races");
-    return;
-  }
+  if (lacks_instrumentation()) return;
   int* pinned = nullptr;
   REQUIRE(cudaMallocHost(&pinned, kAll * sizeof(int)) == cudaSuccess);
   std::fill(pinned, pinned + kAll, 0);

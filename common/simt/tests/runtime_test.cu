@@ -61,8 +61,7 @@ TEST_CASE("the runtime API's header is simt's", "[simt]") {
 }
 
 TEST_CASE("errors have names and texts, and the last one is remembered", "[simt]") {
-  for (const int code :
-       {0, 1, 2, 9, 13, 17, 21, 98, 100, 101, 217, 400, 600, 700, 704, 705, 719, 801}) {
+  for (const int code : {0, 1, 2, 9, 21, 98, 100, 101, 217, 400, 600, 700, 704, 705, 719, 801}) {
     const auto error = static_cast<cudaError_t>(code);
     CHECK(std::strncmp(cudaGetErrorName(error), "cuda", 4) == 0);
     CHECK(std::strlen(cudaGetErrorString(error)) > 5);
@@ -77,6 +76,9 @@ TEST_CASE("errors have names and texts, and the last one is remembered", "[simt]
   CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
   CHECK(cudaEventCreate(nullptr) == cudaErrorInvalidValue);
   CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaSuccess);
+  CHECK(cudaSetDevice(77) == cudaErrorInvalidDevice);
+  CHECK(cudaDeviceReset() == cudaSuccess);
   CHECK(cudaGetLastError() == cudaSuccess);
 }
 
@@ -304,8 +306,6 @@ TEST_CASE("devices", "[simt]") {
   CHECK_ERROR(cudaErrorInvalidValue,
               cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(127), 0));
   CHECK_ERROR(cudaErrorInvalidDevice, cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 3));
-  CHECK(cudaRuntimeGetVersion(&value) == cudaSuccess);
-  CHECK(value == CUDART_VERSION);
   CHECK_ERROR(cudaErrorInvalidValue, cudaGetDeviceCount(nullptr));
   CHECK_ERROR(cudaErrorInvalidValue, cudaGetDevice(nullptr));
 }
@@ -337,7 +337,8 @@ TEST_CASE("peers", "[simt]") {
   CHECK_ERROR(cudaErrorInvalidValue, cudaDeviceEnablePeerAccess(1, 1));
 
   // Copies need no peer access.
-  CHECK(cudaMemcpy(here.data(), there.data(), 16, cudaMemcpyDeviceToDevice) == cudaSuccess);
+  CHECK(cudaMemcpyPeer(here.data(), 0, there.data(), 1, 8) == cudaSuccess);
+  CHECK(cudaMemcpyPeerAsync(here.data() + 2, 0, there.data() + 2, 1, 8) == cudaSuccess);
   CHECK(here.download() == host);
 
   // A kernel's stream is of its device, and so is the event that marks a point in it.
@@ -464,32 +465,18 @@ TEST_CASE("textures are checked when they are made", "[simt]") {
   resource.res.linear.sizeInBytes += 4;
   CHECK_ERROR(cudaErrorInvalidValue,
               cudaCreateTextureObject(&texture, &resource, &description, nullptr));
-  resource.res.linear.sizeInBytes -= 4;
+  resource.res.linear.sizeInBytes = buffer.bytes();
   CHECK(cudaCreateTextureObject(&texture, &resource, &description, nullptr) == cudaSuccess);
   CHECK(cudaDestroyTextureObject(texture) == cudaSuccess);
   CHECK_ERROR(cudaErrorInvalidValue, cudaDestroyTextureObject(texture));
   CHECK_ERROR(cudaErrorInvalidValue, cudaDestroyTextureObject(0));
-}
 
-TEST_CASE("a texture over linear memory has a greatest width", "[simt]") {
-  const cudaChannelFormatDesc format = cudaCreateChannelDesc<int2>();
+  const cudaChannelFormatDesc& format = resource.res.linear.desc;
   std::size_t elements = 0;
   CHECK(cudaDeviceGetTexture1DLinearMaxWidth(&elements, &format, 0) == cudaSuccess);
   CHECK(elements == std::size_t{1} << 28);
   CHECK_ERROR(cudaErrorInvalidValue, cudaDeviceGetTexture1DLinearMaxWidth(nullptr, &format, 0));
-  CHECK_ERROR(cudaErrorInvalidValue, cudaDeviceGetTexture1DLinearMaxWidth(&elements, nullptr, 0));
   CHECK_ERROR(cudaErrorInvalidDevice, cudaDeviceGetTexture1DLinearMaxWidth(&elements, &format, 9));
-
-  Buffer<int> buffer("buffer", 8);
-  cudaResourceDesc resource = {};
-  resource.resType = cudaResourceTypeLinear;
-  resource.res.linear.devPtr = buffer.data();
-  resource.res.linear.desc = format;
-  resource.res.linear.sizeInBytes = (elements + 1) * sizeof(int2);
-  const cudaTextureDesc description = {};
-  cudaTextureObject_t texture = 0;
-  CHECK_ERROR(cudaErrorInvalidValue,
-              cudaCreateTextureObject(&texture, &resource, &description, nullptr));
 }
 
 // --- What ends the process ----------------------------------------------------------------------
@@ -508,10 +495,7 @@ TEST_CASE("the host reads past device memory", "[.simt-host-reads-past]") {
 TEST_CASE("device memory is out of the host's reach", "[simt]") {
   const std::string past = output_of_test("[.simt-host-reads-past]");
   CHECK(!contains(past, "status 0"));
-  if (!simt::is_instrumented()) {
-    WARN("skipped: only the instrumented build (COUNT=1) keeps the host from device memory");
-    return;
-  }
+  if (lacks_instrumentation()) return;
   const std::string output = output_of_test("[.simt-host-reads]");
   CAPTURE(output);
   CHECK(contains(output,

@@ -189,10 +189,7 @@ __global__ void early_store_kernel(int* early, const int* from, int* to) {
 }
 
 TEST_CASE("overlap: accesses that do not wait for the previous kernel are races", "[simt]") {
-  if (!simt::is_instrumented()) {
-    WARN("skipped: races are found in the instrumented build (COUNT=1) only");
-    return;
-  }
+  if (lacks_instrumentation()) return;
   const ScopedSettings restore;
   simt::settings().late_streams = true;
   simt::set_quiet_reports(true);
@@ -251,12 +248,7 @@ TEST_CASE("graphs: what is captured is done at each launch", "[simt]") {
     Event join;
     cudaSetDevice(0);
 
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusActive;
-    CHECK(cudaStreamIsCapturing(origin.get(), &status) == cudaSuccess);
-    CHECK(status == cudaStreamCaptureStatusNone);
     REQUIRE(cudaStreamBeginCapture(origin.get(), cudaStreamCaptureModeRelaxed) == cudaSuccess);
-    CHECK(cudaStreamIsCapturing(origin.get(), &status) == cudaSuccess);
-    CHECK(status == cudaStreamCaptureStatusActive);
     timed.record_time(origin);
     launch(add_kernel, {1, 1, 0, origin.get()}, value.data(), 1);
     fork.record(origin);
@@ -363,10 +355,6 @@ TEST_CASE("graphs: what CUDA refuses while a stream is captured, and ends the ca
     CHECK(std::string(cudaGetErrorName(call())) == cudaGetErrorName(expected));
     cudaGetLastError();  // (of the thread that made the call)
     const bool is_valid = expected == cudaSuccess;
-    cudaStreamCaptureStatus status{};
-    CHECK(cudaStreamIsCapturing(stream, &status) == cudaSuccess);
-    CHECK(status ==
-          (is_valid ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusInvalidated));
     check_error(is_valid ? cudaSuccess : cudaErrorStreamCaptureInvalidated,
                 cudaMemsetAsync(value.data(), 0, 4, stream));
     cudaGraph_t graph = nullptr;

@@ -71,6 +71,13 @@ class OtherProcess {
   pid_t id_;
 };
 
+// Whether a test must be skipped since it is about accesses to memory.
+inline bool lacks_instrumentation() {
+  if (simt::is_instrumented()) return false;
+  WARN("skipped: only the instrumented build (COUNT=1) sees accesses to memory");
+  return true;
+}
+
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
