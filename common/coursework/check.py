@@ -9,9 +9,11 @@ if it could not be told.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -379,14 +381,16 @@ def report(step, directory, place, names, flags, broken, runner, mine):
     """Prints it; returns the exit status."""
     following, total, most = None, 0, 0
     limits = ["prlimit", f"--cpu={LIMIT_CPU_S}:{LIMIT_CPU_S + 5}", "--core=0", "--"]
-    for number, exercise in enumerate(step.exercises, 1):
-        if names and exercise.name not in names:
-            continue
-        print(f"Exercise {number}, {exercise.level}: {exercise.name}", flush=True)
+
+    def verdict(exercise):
         todo = None if mine else place_of_todo(directory, exercise)
-        result = not_run(exercise, broken, todo and f"not written yet: {todo}")
-        if result is None:
-            result = judge(step, exercise, place / "judge", [*limits, runner])
+        return todo, not_run(exercise, broken, todo and f"not written yet: {todo}") or judge(step, exercise, place / "judge", [*limits, runner])
+
+    chosen = [exercise for exercise in step.exercises if not names or exercise.name in names]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        verdicts = list(pool.map(verdict, chosen))
+    for exercise, (todo, result) in zip(chosen, verdicts):
+        print(f"Exercise {step.exercises.index(exercise) + 1}, {exercise.level}: {exercise.name}")
         print(explain(result), flush=True)
         print("  points   " + points_line(result), flush=True)
         total, most = total + sum(result.points()), most + exercise.points()
