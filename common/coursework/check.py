@@ -381,6 +381,8 @@ def report(step, directory, place, names, flags, broken, runner, mine):
     """Prints it; returns the exit status."""
     following, total, most = None, 0, 0
     limits = ["prlimit", f"--cpu={LIMIT_CPU_S}:{LIMIT_CPU_S + 5}", "--core=0", "--"]
+    if not mine and (ROOT / "common/primer/puzzles").exists():  # in the repository, not in a handout
+        print("This judges the repository's own kernels. Yours: make learn, or make check KERNEL=mine.cuh", flush=True)
 
     def verdict(exercise):
         todo = None if mine else place_of_todo(directory, exercise)

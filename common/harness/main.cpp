@@ -58,6 +58,21 @@ const std::vector<std::string> kLadderMatrices =
     kGpu ? std::vector<std::string>{kDefaultMatrices[2], kDefaultMatrices[1]}
          : std::vector<std::string>{"fem:1200,block=3", "powerlaw:16000x16000,nnz=105000"};
 
+// Below the ladder: what limits the kernels there, and why each step is faster than the one before
+// or which other question it answers.
+const char* const kLadderLimits =
+    "L1 lines: cache lines that requests touch. longest row: the busiest warp has more than twice\n"
+    "the average's work. launches: the matrix is so small that nothing else takes as long.\n";
+const char* const kLadderReading =
+    "Why (fem is a mesh, its rows are alike; powerlaw is a graph with one very long row):\n"
+    "03 after 02  lanes share a row and read neighbouring nonzeros: fewer sectors and lines.\n"
+    "04 after 03  equal nonzeros per thread: none waits for the longest row; costs atomics.\n"
+    "05 after 04  another question: the same bits in every run, so no atomics; costs carries.\n"
+    "06 after 05  one launch: lanes per row on the mesh, a scan on the graph. The best on CSR.\n"
+    "07           another way to balance: a warp that is done fetches rows by an atomic.\n"
+    "08, 09       other storage, for rows of equal length and for grids. Try it on a grid:\n"
+    "             make run MATRIX=stencil3d:30x30x30\n";
+
 struct Options : CommandArguments {
   std::string turn;
   std::string complex_part = "refuse";
@@ -171,6 +186,7 @@ void set_up_backend([[maybe_unused]] const Options& options) {
 
 int run(Options& options) {
   print_environment(std::cout, options.environment);
+  const bool first_screen = options.ladder && options.matrices.empty() && options.kernels == "*";
   if (options.matrices.empty()) {
     options.matrices = options.ladder ? kLadderMatrices : kDefaultMatrices;
   }
@@ -204,6 +220,9 @@ int run(Options& options) {
     }
   }
   if (reports.size() > 1 && !options.ladder) print_summary(std::cout, reports, kGpu);
+  if (first_screen && options.run.gpu != "all") {
+    std::cout << (kGpu ? "" : kLadderLimits) << kLadderReading;
+  }
   print_verdict(std::cout, reports);
   return exit_code;
 }

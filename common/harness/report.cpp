@@ -294,10 +294,9 @@ void print_gpu_table(std::ostream& out, const MatrixReport& report, bool wide) {
 }
 
 // What kernels chose for the matrix (lanes per row, widths).
-void print_choices(std::ostream& out, const MatrixReport& report,
-                   const std::string& matrix = "this matrix") {
+void print_choices(std::ostream& out, const MatrixReport& report) {
   constexpr std::size_t kWidth = 100;
-  std::string line = fmt::format("Chosen for {}:", matrix);
+  std::string line = "Chosen for this matrix:";
   bool any = false;
   for (const Record& record : report.records) {
     if (record.choice.empty()) continue;
@@ -550,7 +549,7 @@ void print_ladder(std::ostream& out, const std::vector<MatrixReport>& reports, b
   print_ladders(out, reports, gpu);
   for (const MatrixReport& report : reports) {
     const bool several = reports.size() > 1;
-    print_choices(out, report, several ? short_name(report) : "this matrix");
+    if (!several) print_choices(out, report);
     print_failures(out, report, true, several ? "on " + short_name(report) : "");
   }
 }

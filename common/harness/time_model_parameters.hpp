@@ -75,9 +75,9 @@ struct Refusal {
   const char* reason;
 };
 inline constexpr Refusal kRefusals[] = {
-    {"cds", "the time model is off by 41% (median; 90th percentile 101%)"},
-    {"cds_sliced", "the time model is off by 41% (median; 90th percentile 99%)"},
-    {"sell", "the time model is off by 29% (median; 90th percentile 53%)"},
+    {"cds", "for this kernel the time model is off by 41% (median; 90th percentile 101%)"},
+    {"cds_sliced", "for this kernel the time model is off by 41% (median; 90th percentile 99%)"},
+    {"sell", "for this kernel the time model is off by 29% (median; 90th percentile 53%)"},
 };
 
 }  // namespace spmv

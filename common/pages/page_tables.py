@@ -194,7 +194,9 @@ class RecordTable:
             caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
         named = any(not best_of(k) and k != "baseline" for k in self.kernels)
         if named and len(self.kernels) > 1 and not self.fast and not self.rival:
-            caption += " Bold: the best of the kernels here" + (", and ties: their processes' spreads overlap." if self.ties else ".")
+            others = any(best_of(k) or k == "baseline" for k in self.kernels)
+            caption += " Bold: the best, cuSPARSE and baseline apart" if others else " Bold: the best of the kernels here"
+            caption += ", and ties: their processes' spreads overlap." if self.ties else "."
         return caption
 
     def page(self):

@@ -19,6 +19,7 @@ import select
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import webbrowser
 from pathlib import Path
@@ -51,13 +52,23 @@ def shown(path):
     return str(path.relative_to(ROOT)) if ROOT in path.parents else str(path)
 
 
-def make(*words, capture=False, errors=subprocess.STDOUT):
-    """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors. errors: where stderr goes
-    if the output is captured; None: to the reader, who sees what is being compiled."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
-    done = subprocess.run(["make", "--no-print-directory", *words, "BACKEND=cpu"], env=environment, cwd=ROOT, text=True,
-                          stdout=subprocess.PIPE if capture else None, stderr=errors if capture else None)  # fmt: skip
-    return done.returncode, done.stdout or ""
+def make(*words, capture=False, shows_compiling=False):
+    """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors. shows_compiling: what goes
+    to stderr is shown, without make's own errors, since the reader sees what they are about."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "ARGS"))}
+    command = functools.partial(subprocess.Popen, ["make", "--no-print-directory", *words, "BACKEND=cpu"], env=environment, cwd=ROOT, text=True)
+    if not shows_compiling:
+        done = command(stdout=subprocess.PIPE if capture else None, stderr=subprocess.STDOUT if capture else None)
+        output = done.communicate()[0] or ""
+        return done.returncode, output
+    with tempfile.TemporaryFile("w+") as output:
+        done = command(stdout=output, stderr=subprocess.PIPE)
+        for line in done.stderr:
+            if not line.startswith("make"):
+                print(line, end="", file=sys.stderr, flush=True)
+        status = done.wait()
+        output.seek(0)
+        return status, output.read()
 
 
 # --- Exercises ------------------------------------------------------------------------------------
@@ -81,7 +92,7 @@ class Puzzle:
             shutil.copyfile(PUZZLES / self.file.name, self.file)
 
     def describe(self):
-        return f"Write it in {shown(self.file)}, which says what is to be done."
+        return f"The task is in {shown(self.file)}. Write the kernel there."
 
     def build(self):
         if not (BUILT / "puzzle.a").exists():
@@ -149,8 +160,10 @@ class StepExercise:
                 + ("" if IN_HANDOUT else f"\nThe lesson, {self.step}/README.md, shows the kernel: read it afterwards."))  # fmt: skip
 
     def check(self):
-        status, output = make("-C", str(self.directory), "check", f"ARGS={self.name}", capture=True, errors=None)
+        status, output = make("-C", str(self.directory), "check", f"ARGS={self.name}", shows_compiling=True)
         text = re.sub(r"^(make|Exercise |Next: |All is |\d+ of \d+ points).*\n?", "", output, flags=re.MULTILINE).rstrip()
+        if not IN_HANDOUT:  # "Where:" names a command, which is typed at the root of the repository
+            text = text.replace(f"make -C {self.step} ", f"make -C {shown(self.directory)}/{self.step} ")
         if status and not re.search(r"^  (MISSING|WRONG|UNSAFE|MISSED) ", output, re.MULTILINE):
             raise LearnError(text or f"make -C {shown(self.directory)} check has failed")
         return (NOT_SOLVED if status else SOLVED), text

@@ -673,8 +673,9 @@ std::uint64_t UndefinedShuffles::read(const Block& block, const Lane& lane, unsi
                           " is used, and undefined: lane " + std::to_string(lane.id) +
                           " reads from lane " + std::to_string(source) +
                           (!(mask >> source & 1u) ? ", which mask " + hex(mask) + " does not name"
-                           : source >= block.warp_of(lane).lanes ? ", which the block does not have"
-                                                                 : ", which has returned"),
+                           : source >= block.warp_of(lane).lanes
+                               ? ", which the block does not have"
+                               : ", which has returned without executing it"),
                       lane.pc)});
   }
   if (std::find(varied.begin(), varied.end(), lane.pc) == varied.end()) return kUndefined;

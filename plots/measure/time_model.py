@@ -523,7 +523,7 @@ def fit_all(h100_records):
     kernels = pd.concat([by_kernel(products.rows, errors["matrix"]), by_kernel(others.rows, errors["others"])])
     without = by_kernel(products.rows, errors["kernel"])
     failing = kernels[(kernels["median"] > WORST_MEDIAN) | (kernels.p90 > WORST_P90)]
-    refusals = {kernel: f"the time model is off by {percent(row['median'])} (median; 90th percentile "
+    refusals = {kernel: f"for this kernel the time model is off by {percent(row['median'])} (median; 90th percentile "
                 f"{percent(row.p90)})" for kernel, row in failing.iterrows()}  # fmt: skip
     shown = ~np.isin([row[2] for row in products.rows], failing.index)
 
