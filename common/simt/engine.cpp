@@ -73,7 +73,7 @@ void set_order(T* order, std::size_t n, Schedule schedule, std::uint64_t seed) {
 
 const char* name_of(Collective kind) {
 #define SIMT_NAME(kind, name) name,
-  constexpr const char* kNames[] = {SIMT_COLLECTIVES(SIMT_NAME)};
+  static constexpr const char* kNames[] = {SIMT_COLLECTIVES(SIMT_NAME)};
 #undef SIMT_NAME
   return kNames[static_cast<int>(kind)];
 }
