@@ -387,9 +387,7 @@ __device__ __forceinline__ void multiply_tile(Agent& agent) {
   agent.start();
   do {
     agent.multiply();
-    // Not before the tile's first elements of x are there: the next kernel loads, too. Calls after
-    // the first have no effect.
-    let_next_kernel_start();
+    let_next_kernel_start();  // where products overlap
     const bool row_ends = agent.row_ends_in_iteration();
     if (row_ends) {
       agent.store_products();

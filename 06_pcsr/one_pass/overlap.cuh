@@ -7,9 +7,10 @@
 //   wait_for_previous_kernel()  returns when the previous kernel has completed and its stores are
 //                               visible. Before it, a thread may only read what that kernel does
 //                               not write, and may not write anything that it reads or writes.
-//   let_next_kernel_start()     once every block has called it or has exited, the blocks of the
-//   next
+//   let_next_kernel_start()     once every block has called it or has exited, those of the next
 //                               kernel may start. It makes no store visible: the next kernel waits.
+//                               Calls after the first have no effect. One pass calls it when the
+//                               tile's first elements of x are there: the next kernel loads, too.
 //
 // The second call stands behind the first one. So a kernel that starts early knows that all kernels
 // but the previous one have completed, however many of them overlap in a row. Launched without the
