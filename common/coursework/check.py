@@ -370,10 +370,10 @@ def main():
         sys.exit(2)
 
 
-def uses_active_mask(directory, step):
+def uses_active_mask(directory, step, mine):
     """Whether an exercise's file leaves it to the hardware which lanes take part."""
     files = {directory / name for exercise in step.exercises for name in exercise.files}
-    texts = [file.read_text(encoding="utf-8", errors="replace") for file in files if file.exists()]
+    texts = [*mine.values(), *(file.read_text(encoding="utf-8", errors="replace") for file in files if file.exists())]
     return any(re.search(r"\b(__activemask|coalesced_threads)\b", text) for text in texts)
 
 
@@ -404,7 +404,7 @@ def report(step, directory, place, names, flags, broken, runner, mine):
                 else f"bring {exercise.name} within its targets")  # fmt: skip
     if flags:
         print(explain_flags(flags))
-    if uses_active_mask(directory, step):
+    if uses_active_mask(directory, step, mine):
         print("Note: __activemask() and coalesced_threads() name the lanes that happen to be together. CUDA does not promise that\n"
               "lanes meet again after a branch; name the lanes that take part where you know them.")  # fmt: skip
     print(f"{total} of {most} points, as make grade would give them on these matrices; its own are hidden.")
