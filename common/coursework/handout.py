@@ -129,11 +129,6 @@ def section(step, page, heading):
 
 def assignment(step, questions):
     lines = [f"# {step.title}", "", step.goal, ""]
-    for page in step.pages:
-        title = "" if page == "README.md" else f" ({Path(page).stem})"
-        for heading in ("The idea", "A drawing"):
-            lines += [f"## {heading}{title}", "", section(step, page, heading), ""]
-    lines += ["## Words", "", section(step, "../common/README.md", "Words"), ""]
     lines += [variants.describe(step.variant), ""] if step.variant is not None else []
     lines += ["## What to write", ""]
     for number, exercise in enumerate(step.exercises, 1):
@@ -176,6 +171,12 @@ def assignment(step, questions):
         for target in exercise.targets:
             lines += [f"| {describe(target)} | {target.points} |"]
         lines += [""]
+    for page in step.pages:
+        title = "" if page == "README.md" else f" ({Path(page).stem})"
+        for heading in ("The idea", "A drawing"):
+            lines += [f"## {heading}{title}", "", section(step, page, heading), ""]
+    words = section(step, "../common/README.md", "Words")
+    lines += ["<details><summary>Words</summary>", "", words, "</details>", ""]
     if questions:
         return "\n".join([*lines, "## Questions", "", *questions]).rstrip() + "\n"
     lines += [
