@@ -154,12 +154,12 @@ def ask_judge(program, question, limit_s):
     return lines
 
 
-def judge(step, exercise, program, runner, seed=1, random=40, limit_s=LIMIT_S, only_targets=False):
+def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S, only_targets=False):
     """Runs an exercise's kernels. runner: the command."""
     result = Result(exercise)
     targets = list(dict.fromkeys((t.kernel, drawn(t.matrix, seed)) for t in exercise.targets))
     lines = ask_judge(program, {
-        "runner": [str(word) for word in runner], "kernels": [] if only_targets else exercise.kernels, "seed": seed, "random": random,
+        "runner": [str(word) for word in runner], "kernels": [] if only_targets else exercise.kernels, "seed": seed,
         "matrices": step.matrices, "targets": targets, "seconds": limit_s}, limit_s)  # fmt: skip
     kernel, begun, matrices, records = "", 0, 0, {}
     for line in lines:

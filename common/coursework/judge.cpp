@@ -4,7 +4,7 @@
 // The kernels run in another process (runner.cpp). This one has the matrices, the references and
 // the verdict. It reads a JSON object from its standard input,
 //
-//   {"runner": ["program", "argument"...], "kernels": ["csr_vector"...], "seed": 1, "random": 40,
+//   {"runner": ["program", "argument"...], "kernels": ["csr_vector"...], "seed": 1,
 //    "matrices": ["stencil2d:20x20"...], "targets": [["csr_vector", "fem:1000,block=3"]...],
 //    "seconds": 120}
 //
@@ -65,6 +65,7 @@ constexpr Index kMostRowsInLockstep = 300;
 constexpr int kMostNonzerosInLockstep = 3000;
 // Times that a kernel is run to make a failing matrix smaller.
 constexpr int kShrinkAttempts = 400;
+constexpr int kRandomMatrices = 40;
 
 void say(const Line& line) {
   std::cout << line.dump(-1, ' ', true, Line::error_handler_t::replace) << '\n' << std::flush;
@@ -153,11 +154,9 @@ struct Options {
   std::vector<std::string> runner, kernels, matrices;
   std::vector<std::pair<std::string, std::string>> targets;
   std::uint64_t seed = 1;
-  int random = 40;
   double seconds = 120;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Options, runner, kernels, matrices, targets, seed, random,
-                                   seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Options, runner, kernels, matrices, targets, seed, seconds)
 
 // The kernels of one runner.
 class Judge {
@@ -448,7 +447,7 @@ test::NamedMatrix many_rows() {
 std::vector<test::NamedMatrix> matrices_of(const Options& options) {
   const std::uint64_t seed = options.seed * 1'000'003;
   std::vector<test::NamedMatrix> matrices = test::adversarial_matrices(seed);
-  for (test::NamedMatrix& matrix : test::random_matrices(options.random, seed)) {
+  for (test::NamedMatrix& matrix : test::random_matrices(kRandomMatrices, seed)) {
     matrices.push_back(std::move(matrix));
   }
   for (const std::string& name : options.matrices) {
