@@ -195,22 +195,22 @@ void Block::free_stacks() {
 void Block::fiber_main() {
   Fiber& fiber = *current_lane->fiber;
   Block& block = *current_lane->block;
-  fiber.stack_switch.arrive(&block.scheduler_switch_);
+  fiber.stack_switch.arrive(block.from_scheduler_ ? &block.scheduler_switch_ : nullptr);
   // A lane that returns hands its stack to the next one that has not started: a kernel whose lanes
   // never wait runs on one stack without a switch.
+  Warp& warp = block.warps_[current_lane->warp];
   for (Lane* lane = current_lane; lane;) {
     const Grid& grid = block.grid();
     grid.body(grid.arguments);
     block.finish(*lane);
-    lane = block.state_->failed() ? nullptr : block.next_unstarted(block.warps_[lane->warp]);
+    lane = block.state_->failed() ? nullptr : block.next_unstarted(warp);
     if (lane) {
       lane->fiber = &fiber;
       block.enter(*lane);
     }
   }
   block.idle_.push_back(&fiber);
-  fiber.stack_switch.leave_for(block.scheduler_switch_, true);
-  fiber.context.switch_to(block.scheduler_);
+  block.leave(fiber, warp, true);
 }
 
 void Block::enter(Lane& lane) {
@@ -220,15 +220,22 @@ void Block::enter(Lane& lane) {
   thread_index = lane.thread;
 }
 
-void Block::resume(Lane& lane) {
+// Makes `lane` the one that runs, once its fiber is switched to.
+Fiber& Block::prepare(Lane& lane) {
   if (!lane.fiber) {
     lane.fiber = idle_.back();
     idle_.pop_back();
     lane.fiber->context.prepare<fiber_main>(lane.fiber->stack);
     lane.fiber->stack_switch.fake_stack = nullptr;
   }
-  Fiber& fiber = *lane.fiber;
   enter(lane);
+  return *lane.fiber;
+}
+
+// Runs `lane`, and those of its warp that can go on after it, until the last of these waits.
+void Block::resume(Lane& lane) {
+  Fiber& fiber = prepare(lane);
+  from_scheduler_ = true;
   scheduler_switch_.leave_for(fiber.stack_switch);
   scheduler_.switch_to(fiber.context);
   scheduler_switch_.arrive();
@@ -236,11 +243,25 @@ void Block::resume(Lane& lane) {
   current_trail = nullptr;
 }
 
+// Sets the running lane aside, for good if it has returned. The next one of its warp goes on at
+// once, without a switch to the scheduler in between.
+void Block::leave(Fiber& fiber, Warp& warp, bool for_good) {
+  Lane* const next = state_->failed() ? nullptr : next_lane(warp);
+  if (next) {
+    Fiber& other = prepare(*next);
+    from_scheduler_ = false;
+    fiber.stack_switch.leave_for(other.stack_switch, for_good);
+    fiber.context.switch_to(other.context);
+  } else {
+    fiber.stack_switch.leave_for(scheduler_switch_, for_good);
+    fiber.context.switch_to(scheduler_);
+  }
+}
+
 void Block::suspend(Lane& lane) {
   settle(lane);
   Fiber& fiber = *lane.fiber;
-  fiber.stack_switch.leave_for(scheduler_switch_);
-  fiber.context.switch_to(scheduler_);
+  leave(fiber, warps_[lane.warp]);
   fiber.stack_switch.arrive();
 }
 
@@ -411,20 +432,24 @@ Lane* Block::next_unstarted(Warp& warp) {
   return &lanes_[warp.first_lane + warp.order[warp.started++]];
 }
 
+// The next lane of a warp that can go on: one that has not started, else one that no longer waits.
+Lane* Block::next_lane(Warp& warp) {
+  if (Lane* const lane = next_unstarted(warp)) return lane;
+  while (warp.resumed < warp.lanes) {
+    Lane& lane = lanes_[warp.first_lane + warp.order[warp.resumed++]];
+    if (lane.state == Lane::State::kReady) return &lane;
+  }
+  return nullptr;
+}
+
 // Runs the lanes of a warp until none can go on by itself. False if none could to begin with.
 bool Block::run_warp(Warp& warp) {
   bool ran = false;
   do {
-    while (Lane* lane = next_unstarted(warp)) {
+    warp.resumed = 0;
+    while (Lane* lane = next_lane(warp)) {
       ran = true;
       resume(*lane);
-      if (state_->failed()) return true;
-    }
-    for (unsigned i = 0; i < warp.lanes; ++i) {
-      Lane& lane = lanes_[warp.first_lane + warp.order[i]];
-      if (lane.state != Lane::State::kReady) continue;
-      ran = true;
-      resume(lane);
       if (state_->failed()) return true;
     }
   } while (

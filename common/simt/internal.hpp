@@ -250,6 +250,7 @@ struct Warp {
   unsigned live = 0;        // lanes that have not returned
   unsigned pending = 0;     // lanes at a warp operation
   unsigned started = 0;     // how many of `order` have started
+  unsigned resumed = 0;     // how many of it have been looked at since lanes last met
   unsigned syncs = 0;       // __syncwarp() completed
   bool drew = false;        // see Block::draw()
   std::uint8_t order[kWarpSize] = {};
@@ -668,10 +669,13 @@ class Block {
   void order_lanes(std::uint64_t block_number);
   bool run_warp(Warp& warp);
   void enter(Lane& lane);
+  Fiber& prepare(Lane& lane);
   void resume(Lane& lane);
+  void leave(Fiber& fiber, Warp& warp, bool for_good = false);
   void suspend(Lane& lane);
   void finish(Lane& lane);
   Lane* next_unstarted(Warp& warp);
+  Lane* next_lane(Warp& warp);
   bool meet(Warp& warp);
   static bool release_accesses(Lane* lanes, Warp& warp);
   bool pass_previous_grid();
@@ -717,6 +721,7 @@ class Block {
   std::vector<Fiber*> idle_;
   Context scheduler_;
   StackSwitch scheduler_switch_;
+  bool from_scheduler_ = false;  // that is where the last switch came from
   Observer observer_;
 };
 

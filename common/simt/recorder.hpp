@@ -91,7 +91,8 @@ class Recorder {
   std::unordered_map<const void*, std::size_t> places_;
   std::map<std::tuple<std::uintptr_t, std::size_t, std::string>, int> arrays_;
   std::map<std::tuple<const void*, unsigned, int>, std::size_t> instructions_;
-  std::map<std::pair<std::uint64_t, Form>, std::size_t> values_;
+  std::unordered_map<std::uint64_t, std::size_t> values_[3];  // by Form
+  std::string event_;                                         // the one that is being written
 
   std::vector<Note> notes_[kWarpSize];
   std::size_t next_note_[kWarpSize] = {};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -40,6 +41,14 @@ std::string number_at(std::uintptr_t address) {
   std::string text = number<Integer, Float>(bits);
   std::erase(text, '"');
   return text == "~" ? "-1" : text;
+}
+
+// Appends digits alone: there are a dozen numbers per lane and iteration, and most of what a trace
+// costs is writing them.
+template <typename Integer>
+void put(std::string& text, Integer value) {
+  char digits[24];
+  text.append(digits, std::to_chars(digits, std::end(digits), value).ptr);
 }
 
 bool is_shuffle(Collective kind) {
@@ -163,73 +172,79 @@ void Recorder::finish_lining_up() {
 }
 
 void Recorder::step(const void* pc, unsigned mask) {
-  write(fmt::format("[\"at\",{},{}]", place(pc), mask));
+  event_ = "[\"at\",";
+  put(event_, place(pc));
+  event_ += ',';
+  put(event_, mask);
+  event_ += ']';
+  write(event_);
 }
 
 void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[kWarpSize],
                        unsigned mask) {
-  const std::size_t number = instruction(target);
   const Note* notes[kWarpSize];
   for (unsigned rest = mask; rest; rest &= rest - 1) {
     const auto id = static_cast<unsigned>(std::countr_zero(rest));
     notes[id] = &notes_[id][next_note_[id]++];
   }
-  const auto list = [mask](std::string& event, auto&& element) {
+  std::string& event = event_;
+  event = "[\"";
+  event += target.access == Access::kBarrier ? "wait" : to_string(target.access);
+  event += "\",";
+  put(event, instruction(target));
+  event += ',';
+  put(event, mask);
+  const auto list = [&event, mask](auto&& element) {
     event += ",[";
     for (unsigned rest = mask; rest; rest &= rest - 1) {
       element(static_cast<unsigned>(std::countr_zero(rest)));
-      event += rest & (rest - 1) ? "," : "]";
+      event += rest & (rest - 1) ? ',' : ']';
     }
   };
 
-  if (target.access == Access::kBarrier) {
-    write(fmt::format("[\"wait\",{},{}]", number, mask));
-    return;
-  }
-  if (target.access == Access::kWarpOperation) {
-    std::string event = fmt::format("[\"warp operation\",{},{}", number, mask);
-    if (target.name != "__syncwarp") {
-      const bool is_mask = target.name == "__ballot_sync" || target.name == "__activemask" ||
-                           target.name.starts_with("__match");
-      list(event, [&](unsigned id) {
-        event += fmt::format("{}", value(notes[id]->words[0], form(notes[id]->words[0])));
-      });
-      list(event, [&](unsigned id) {
-        const std::uint64_t bits = notes[id]->words[1];
-        event += notes[id]->has_result
-                     ? fmt::format("{}", value(bits, is_mask ? Form::kMask : form(bits)))
-                     : "null";
-      });
-      if (target.name.starts_with("__shfl")) {
-        list(event, [&](unsigned id) { event += fmt::format("{}", notes[id]->source); });
+  if (target.access == Access::kWarpOperation && target.name != "__syncwarp") {
+    const bool is_mask = target.name == "__ballot_sync" || target.name == "__activemask" ||
+                         target.name.starts_with("__match");
+    list([&](unsigned id) { put(event, value(notes[id]->words[0], form(notes[id]->words[0]))); });
+    list([&](unsigned id) {
+      const std::uint64_t bits = notes[id]->words[1];
+      if (notes[id]->has_result) {
+        put(event, value(bits, is_mask ? Form::kMask : form(bits)));
+      } else {
+        event += "null";
       }
+    });
+    if (target.name.starts_with("__shfl")) {
+      list([&](unsigned id) { put(event, unsigned{notes[id]->source}); });
     }
-    write(event + "]");
-    return;
   }
-
-  std::string event = fmt::format("[\"{}\",{},{}", to_string(target.access), number, mask);
-  std::uintptr_t last = target.begin;
-  list(event, [&](unsigned id) {
-    event += fmt::format("{}", static_cast<std::ptrdiff_t>(addresses[id] - last));
-    last = addresses[id];
-  });
-  const auto words = [&](unsigned id, unsigned first) {
-    const auto& w = notes[id]->words;
-    if (target.size <= 4) {
-      event += fmt::format("{}", value(static_cast<std::uint32_t>(w[first]), Form::kFourBytes));
-    } else if (target.size == 8) {
-      event += fmt::format("{}", value(w[first], Form::kEightBytes));
-    } else {
-      event +=
-          fmt::format("[{},{}]", value(w[0], Form::kEightBytes), value(w[1], Form::kEightBytes));
+  if (target.space != Space::kNone) {
+    std::uintptr_t last = target.begin;
+    list([&](unsigned id) {
+      put(event, static_cast<std::ptrdiff_t>(addresses[id] - last));
+      last = addresses[id];
+    });
+    const auto words = [&](unsigned id, unsigned first) {
+      const auto& w = notes[id]->words;
+      if (target.size <= 4) {
+        put(event, value(static_cast<std::uint32_t>(w[first]), Form::kFourBytes));
+      } else if (target.size == 8) {
+        put(event, value(w[first], Form::kEightBytes));
+      } else {
+        event += '[';
+        put(event, value(w[0], Form::kEightBytes));
+        event += ',';
+        put(event, value(w[1], Form::kEightBytes));
+        event += ']';
+      }
+    };
+    list([&](unsigned id) { words(id, 0); });
+    if (target.access == Access::kAtomic) {
+      list([&](unsigned id) { words(id, 1); });
     }
-  };
-  list(event, [&](unsigned id) { words(id, 0); });
-  if (target.access == Access::kAtomic) {
-    list(event, [&](unsigned id) { words(id, 1); });
   }
-  write(event + "]");
+  event += ']';
+  write(event);
 }
 
 // --- Tables -------------------------------------------------------------------------------------
@@ -278,7 +293,8 @@ std::size_t Recorder::instruction(const Target& target) {
 }
 
 std::size_t Recorder::value(std::uint64_t bits, Form form) {
-  const auto [it, is_new] = values_.try_emplace({bits, form}, trace_.values.size());
+  auto& known = values_[static_cast<std::size_t>(form)];
+  const auto [it, is_new] = known.try_emplace(bits, trace_.values.size());
   if (is_new) {
     trace_.values.push_back(form == Form::kMask ? fmt::format("\"{:#x}\"", bits)
                             : form == Form::kFourBytes
