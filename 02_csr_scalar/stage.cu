@@ -1,5 +1,6 @@
 // Step 02 for the harness.
 #include "csr_scalar.cuh"
+#include "device/block_threads.hpp"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
 
@@ -12,9 +13,9 @@ class CsrScalar final : public Spmv<T> {
   explicit CsrScalar(const Problem<T>& problem) : a_(problem.csr) {}
 
   void multiply(T alpha, const T* x, T beta, T* y, cudaStream_t stream) override {
-    constexpr int kThreads = 256;
-    const int blocks = device::divide_up(a_.rows, kThreads);
-    device::launch(csr_scalar_kernel<T>, {dim3(blocks), dim3(kThreads), 0, stream}, a_.rows,
+    const int threads = device::block_threads(256);
+    const int blocks = device::divide_up(a_.rows, threads);
+    device::launch(csr_scalar_kernel<T>, {dim3(blocks), dim3(threads), 0, stream}, a_.rows,
                    a_.row_offsets.data(), a_.column_indices.data(), a_.values.data(), alpha, x,
                    beta, y);
   }

@@ -3,6 +3,7 @@
 
 #include "csr_vector.cuh"
 #include "csr_vector_shared.cuh"
+#include "device/block_threads.hpp"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
 #include "rules.hpp"
@@ -41,9 +42,9 @@ class CsrVector final : public Spmv<T> {
  private:
   template <int lanes_per_row>
   void multiply_with(T alpha, const T* x, T beta, T* y, cudaStream_t stream) {
-    constexpr int kThreads = 256;
-    const int blocks = device::divide_up(a_.rows, kThreads / lanes_per_row);
-    device::launch(csr_vector_kernel<lanes_per_row, T>, {dim3(blocks), dim3(kThreads), 0, stream},
+    const int threads = device::block_threads(256);
+    const int blocks = device::divide_up(a_.rows, threads / lanes_per_row);
+    device::launch(csr_vector_kernel<lanes_per_row, T>, {dim3(blocks), dim3(threads), 0, stream},
                    a_.rows, a_.row_offsets.data(), a_.column_indices.data(), a_.values.data(),
                    alpha, x, beta, y);
   }

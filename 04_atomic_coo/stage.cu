@@ -5,6 +5,7 @@
 #include "atomic_coo.cuh"
 #include "atomic_coo_sorted.cuh"
 #include "atomic_coo_warp.cuh"
+#include "device/block_threads.hpp"
 #include "device/coo.hpp"
 #include "device/launch.hpp"
 #include "device/scale.cuh"
@@ -27,7 +28,9 @@ class AtomicSpmv : public Spmv<T> {
                    static_cast<const int*>(nullptr), static_cast<const T*>(nullptr), alpha, beta,
                    y);
     const int threads = device::divide_up(a_.nnz, static_cast<Index>(kItemsPerThread));
-    device::launch(kernel_, {dim3(device::divide_up(threads, kThreads)), dim3(kThreads), 0, stream},
+    const int per_block = device::block_threads(kThreads);
+    device::launch(kernel_,
+                   {dim3(device::divide_up(threads, per_block)), dim3(per_block), 0, stream},
                    static_cast<unsigned>(a_.nnz), a_.row_indices.data(), a_.column_indices.data(),
                    a_.values.data(), alpha, x, y);
   }

@@ -6,6 +6,7 @@
 
 #include "../02_csr_scalar/csr_scalar.cuh"
 #include "../05_segmented_scan/segscan_shuffle.cuh"
+#include "device/block_threads.hpp"
 #include "dia.cuh"
 #include "diagonal_formats.hpp"
 #include "ell.cuh"
@@ -19,7 +20,8 @@ namespace {
 constexpr int kThreads = 128;
 
 device::Shape thread_a_row(Index rows, cudaStream_t stream) {
-  return {dim3(device::divide_up(rows, kThreads)), dim3(kThreads), 0, stream};
+  const int threads = device::block_threads(kThreads);
+  return {dim3(device::divide_up(rows, threads)), dim3(threads), 0, stream};
 }
 
 std::string percent(double part, double whole) {

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "device/block_threads.hpp"
 #include "harness/command.hpp"
 #include "harness/kernel.hpp"
 #include "harness/options.hpp"
@@ -85,6 +86,7 @@ struct Options : CommandArguments {
   int machine_code = 0;
   bool catalogue = false;
   bool verify_only = false;
+  std::string block_threads;
   // info
   std::string info_matrix;
   bool sizes = false;
@@ -314,7 +316,7 @@ void declare(CommandLine& line, Options& options) {
            {size_in_bytes()});
   line.add("--verify-only", options.verify_only, "measure and count nothing");
   if (kGpu) {
-    for (const std::string option : {"--profile", "--schedule", "--trace"}) {
+    for (const std::string option : {"--profile", "--schedule", "--trace", "--block-threads"}) {
       line.refuse(option, option + " is an option of the CPU backend: make run BACKEND=cpu");
     }
     line.add("--machine-code", options.machine_code,
@@ -331,6 +333,9 @@ void declare(CommandLine& line, Options& options) {
              "warps of a block take turns at warp operations; lockstep: forward, but lanes of a "
              "warp advance together from one access to memory to the next",
              {one_of({"forward", "reverse", "random", "turns", "lockstep"})});
+    line.add("--block-threads", options.block_threads,
+             "threads per block, of the kernels of steps 02, 03, 04 and 08 that take any number",
+             {one_of({"32", "64", "128", "256", "512", "1024"})});
     line.add("--trace", options.trace,
              "record the first product of each kernel in this file (JSON Lines)");
     line.add("--trace-limit", options.trace_limit_mb, "most MB of events for each kernel",
@@ -356,6 +361,12 @@ void complete(Options& options) {
   if (options.complex_part == "magnitude") options.load.complex_part = ComplexPart::kMagnitude;
   if (options.run.profile) options.ladder = false;
   options.run.measure = !options.verify_only;
+  if (!options.block_threads.empty()) {
+    if (!options.json.empty()) {
+      throw InputError("--block-threads: a record does not name it; leave out --json");
+    }
+    device::given_block_threads = std::stoi(options.block_threads);
+  }
   if (!options.trace.empty()) {
     options.run.trace_limit = static_cast<std::size_t>(1e6 * options.trace_limit_mb);
   }
