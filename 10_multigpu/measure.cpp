@@ -432,13 +432,6 @@ class Measurement {
 
 }  // namespace
 
-void require_square(const std::string& what, Index rows, Index cols) {
-  if (rows == cols) return;
-  throw InputError(
-      fmt::format("{} has {} rows and {} columns; only of a square matrix y can be the next x",
-                  what, rows, cols));
-}
-
 void measure(const Options& options, const CommandArguments& arguments,
              const Processes& processes) {
   std::vector<const Kernel*> kernels;

@@ -38,7 +38,4 @@ struct Options {
 void measure(const Options& options, const CommandArguments& arguments,
              const Processes& processes = kOneProcess);
 
-// Throws InputError, which begins with `what`, unless the matrix is square.
-void require_square(const std::string& what, Index rows, Index cols);
-
 }  // namespace spmv::multigpu

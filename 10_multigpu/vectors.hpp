@@ -2,9 +2,12 @@
 // checksum of the one it ends with.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -13,6 +16,14 @@
 #include "sparse/rng.hpp"
 
 namespace spmv::multigpu {
+
+// Throws InputError, which begins with `what`, unless the matrix is square.
+inline void require_square(const std::string& what, Index rows, Index cols) {
+  if (rows == cols) return;
+  throw InputError(
+      fmt::format("{} has {} rows and {} columns; only of a square matrix y can be the next x",
+                  what, rows, cols));
+}
 
 // The x of step 0: test_vector()'s, divided by 3 so that it has all the digits of T. (With few
 // digits a row's sum is exact in every order, and its bits would show nothing.)

@@ -104,8 +104,7 @@ const quiz = {
     }
     $("grain").value = this.on ? "news" : "request";
     this.show();
-    state.redraw = true;
-    go(state.tick);
+    redraw();
   },
   show() {
     $("quiz").setAttribute("aria-pressed", this.on);

@@ -21,7 +21,6 @@ HERE = Path(__file__).resolve().parent
 LIVE = Path(os.environ.get("LIVE", watch.LIVE.parent))
 MATRICES = (("stencil2d:12x11", "f64"), ("powerlaw:150x130,nnz=900", "f32"), ("dense:3x70", "f64"), ("fem:20,block=3", "f64"))
 MEGABYTE = 1e6
-SLOWER = max(1, os.getloadavg()[0])  # on a machine that others use, too
 # Kernels of which g++ and clang++ make other accesses; y is the same:
 #   csr_vector_shared           clang++ keeps the partial sum of the loop over a row in a register, g++ in shared memory
 #   segscan_shuffle, coo, hyb   g++ loads the row index of one lane of the scan once more
@@ -117,6 +116,17 @@ class Module(test_watch.Scratch):
                 self.assertEqual(done.returncode, 1, done.stdout)
                 self.assertRegex(done.stdout + done.stderr, r"\.cuh:\d+")
 
+    def test_several_gpus_and_blocks_of_other_sizes(self):
+        steps = [("steps", "--gpus", gpus, "--way", "packed,parts", "--trace", self.scratch / "trace.jsonl") for gpus in (2, 3, 4)]
+        for arguments in (*steps, *(("--block-threads", threads, "--kernel", "csr_scalar,csr_vector_8,ell,dia") for threads in (32, 512))):
+            with self.subTest(arguments=arguments):
+                (native, _), (here, _) = self.both(*arguments, "--matrix", "stencil2d:12x12")
+                self.assertEqual((here.returncode, here.stderr), (0, ""))
+                table = [result.stdout[result.stdout.find("step  kernel") :] for result in (native, here)]
+                self.assertEqual(table[1].split(), table[0].split())
+        refused = module("steps", "--way", "minimal", "--trace", self.scratch / "t")
+        self.assertRegex(refused.stderr, "in a browser blocks cannot wait for each other: take --way packed or parts")
+
     def test_bad_input_is_refused(self):
         (native, _), (here, _) = self.both("--matrix", "stencil2d:0x", "--kernel", "csr_scalar")
         self.assertEqual((here.returncode, here.stderr), (native.returncode, native.stderr))
@@ -153,35 +163,50 @@ def product(trace):
     return y
 
 
-SCENARIO = """
+PLAY = """
 const wait = (what, ms = 120000) => new Promise((done, fail) => {
   const end = Date.now() + ms, timer = setInterval(() => {
     if (what()) { clearInterval(timer); done(); } else if (Date.now() > end) { clearInterval(timer); fail(new Error("too late: " + what)); }
   }, 5);
 });
-async function scenario() {
+let played = 0;
+// Changes controls, named by their labels, and waits for the run. Returns the totals that the page shows at its end.
+async function play(changes) {
   await wait(() => window.SPMV_LIVE && !$("live").hidden);
-  const found = {ready: +document.body.dataset.ready, times: {}, totals: {}};
-  const controls = [...$("live").querySelectorAll("select, input")];
-  const [kernel, lanes, beside, mistake, matrix, size] = controls;
-  let number = 0;
-  const after = async (name, change) => {
-    change();
-    ++number;
-    await wait(() => +$("live").dataset.ran === number);
-    const totals = runs[0].totals(runs[0].count - 1);
+  const labels = [...$("live").querySelectorAll("label")];
+  for (const [name, value] of Object.entries(changes)) {
+    const control = labels.find(label => label.firstChild.textContent.trim() === name).querySelector("select, input");
+    control.value = value;
+    (control.oninput || control.onchange)();
+  }
+  ++played;
+  await wait(() => +$("live").dataset.ran === played);
+  return Object.fromEntries([...document.querySelectorAll(".end td")].filter(cell => cell.dataset.name).map(cell => [cell.dataset.name, cell.textContent]));
+}
+const said = () => $("live").querySelector(".says").textContent;
+const textOf = selector => document.querySelector(selector).textContent;
+"""
+
+SCENARIO = PLAY + """
+async function scenario() {
+  const found = {times: {}, totals: {}};
+  const after = async (name, changes) => {
+    const totals = await play(changes);
+    found.ready = +document.body.dataset.ready;
     found.totals[name] = {kernel: runs[0].name, ...totals, wrong: runs[0].kinds.wrong.length};
-    found.times[name] = $("live").querySelector(".says").textContent;
+    found.times[name] = said();
   };
-  kernel.value = "csr_vector";
   for (const [at, name] of ["csr_scalar", "csr_vector_2", "csr_vector_4", "csr_vector_8", "csr_vector_16", "csr_vector_32"].entries()) {
-    await after(name, () => { lanes.max = 5; lanes.value = at; lanes.oninput(); });
+    await after(name, {kernel: "csr_vector", "lanes per row": at});
   }
-  await after("60x60", () => { lanes.value = 3; size.value = 60; size.oninput(); });
-  size.value = 16;
-  for (const option of mistake.options) {
-    if (option.value) await after(option.value, () => { mistake.value = option.value; mistake.onchange(); });
-  }
+  await after("60x60", {"lanes per row": 3, size: 60});
+  await play({size: 16, "threads per block": 64});
+  found.threads = [runs[0].launches[0].block[0], said()];
+  await play({kernel: "csr_vector_shared"});
+  found.fixed = [runs[0].launches[0].block[0], said()];
+  for (const {value} of $("live").querySelectorAll("[value$=_mistake]")) await after(value, {mistake: value});
+  await play({mistake: "", kernel: "packed", GPUs: 3, size: 8});
+  found.gpus = [runs[0].parts.length, runs[0].trace.verified, runs[0].kinds.copy.length, panes[0].devicesCard.hidden, runs[0].totals(runs[0].count - 1)["link kB"]];
   return found;
 }
 """
@@ -198,23 +223,57 @@ class LivePage(test_watch.Scratch):
 
     def check(self, found):
         """What the page shows is what the module says under Node; of which Module says what is the native program's."""
-        self.assertLess(found["ready"], 1000 * SLOWER)
-        self.assertLess(max(int(text.removesuffix(" ms")) for text in found["times"].values()), 1000 * SLOWER)
+        self.assertLess(found["ready"], 1000 * browser.SLOWER)
+        self.assertLess(max(int(text.removesuffix(" ms")) for text in found["times"].values()), 1000 * browser.SLOWER)
         for name, totals in found["totals"].items():
             kernel = "csr_vector_8" if name == "60x60" else name
             self.assertEqual(totals["kernel"], kernel)
             if name.endswith("_mistake"):
                 continue
             size = "60x60" if name == "60x60" else "16x16"
-            done = module("--matrix", f"stencil2d:{size}", "--kernel", kernel)
-            table = [re.split(r"  +", line.strip()) for line in done.stdout.splitlines()]
-            head = next(line for line in table if "moved kB" in line)
-            row = next(line for line in table if len(line) > 3 and line[1].split(" ")[0] == kernel)
-            wanted = dict(zip(head[2:], row[2:]))
+            wanted = test_watch.columns(module("--matrix", f"stencil2d:{size}", "--kernel", kernel).stdout, kernel)
             for column in ("moved kB", "matrix", "x", "stores", "lanes"):
                 # (3.625 is 3.63 here and 3.62 there.)
                 self.assertAlmostEqual(float(totals[column]), float(wanted[column]), delta=0.003 * float(wanted[column]), msg=(name, column))
         self.assertTrue(any(totals["wrong"] for totals in found["totals"].values()))
+        self.assertEqual(found["threads"][0], 64)
+        self.assertNotIn("fixes", found["threads"][1])
+        self.assertRegex(found["fixed"][1], "the source of csr_vector_shared fixes its threads per block")
+        parts, verified, copies, hidden, link = found["gpus"]
+        self.assertEqual((parts, verified, copies, hidden), (3, True, 8, False))
+        self.assertGreater(float(link), 0)
+
+    def play(self, chromium, *changes):
+        """The totals of the last of several plays."""
+        return chromium.evaluate(f"(async () => {{ let totals; for (const one of {json.dumps(changes)}) totals = await play(one); return totals; }})()")
+
+    @unittest.skipUnless(browser.find(), "no Chromium here")
+    def test_five_questions_are_answered_by_playing(self):
+        """Of steps 02 to 05; an answer is what the page shows."""
+        with browser.Browser() as chromium:
+            chromium.open(self.page(PLAY))
+            look, rows = chromium.evaluate, {"matrix": "dense", "size": 64}
+
+            # 02: a lane per row. How many sectors does the worst request touch, and how many would do?
+            self.play(chromium, {"kernel": "csr_vector", "lanes per row": 0})
+            look("$('kind').value = 'worst'; $('next').click()")
+            self.assertRegex(look("textOf('.sentence')"), r"load values, 8 bytes each\. The request touches 32 sectors .* 8 would hold")
+
+            # 03: rows of 64 nonzeros: how many sectors per request of the matrix with 1 lane per row, and with 32?
+            sectors = [float(self.play(chromium, {**rows, "lanes per row": at})["matrix"]) for at in (0, 5)]
+            self.assertGreater(sectors[0], 3 * sectors[1])
+            # 03: rows of 5 nonzeros: how many of 32 lanes work in a request with 1 lane per row, and with 32?
+            lanes = [float(self.play(chromium, {"matrix": "grid, 5 points", "lanes per row": at})["lanes"]) for at in (0, 5)]
+            self.assertGreater(lanes[0], 4 * lanes[1])
+
+            # 04: a plain addition in place of atomicAdd: which line, and which two threads, race?
+            # 05: the barrier after the sums are stored is missing: what is read too early, where?
+            for kernel, why, line in (("atomic_coo", r"'y', which .* wrote at \S+; .* such as atomicAdd", r"y\["),
+                                      ("segscan_block", r"shared 'rows', which .* wrote at \S+, with no __syncwarp or __syncthreads between", r"rows\[")):  # fmt: skip
+                self.play(chromium, {"mistake": f"{kernel}_mistake"})
+                self.assertRegex(look("textOf('.failed')"), rf"^{kernel}\.cuh:\d+, block .*, thread \(1,0,0\): race: reads \d bytes, \d+ bytes into {why}")
+                self.assertRegex(look("textOf('.code .now')"), line)
+            self.assertEqual(chromium.errors, [])
 
     @unittest.skipUnless(browser.find(), "no Chromium here")
     def test_in_chromium(self):
@@ -236,12 +295,8 @@ class LivePage(test_watch.Scratch):
         page = Path(done.stdout.splitlines()[-1].removeprefix("Open in a browser: "))
         with browser.Browser() as chromium:
             chromium.open(page)
-            found = chromium.evaluate(f"""(async () => {{ {SCENARIO}
-              await wait(() => window.SPMV_LIVE && !$("live").hidden);
-              const [size] = [...$("live").querySelectorAll("input")].slice(1);
-              size.value = 9;
-              size.oninput();
-              await wait(() => +$("live").dataset.ran === 1);
+            found = chromium.evaluate(f"""(async () => {{ {PLAY}
+              await play({{size: 9}});
               return runs.map(run => [run.name, run.trace.matrix.name, run.kinds.wrong.length > 0, run.trace.sources.some(source => source.text.includes("k <= row_end"))]);
             }})()""")
             self.assertEqual(chromium.errors, [])
@@ -249,13 +304,14 @@ class LivePage(test_watch.Scratch):
 
     @unittest.skipUnless(shutil.which("firefox-esr") or shutil.which("firefox"), "no Firefox here")
     def test_in_firefox(self):
-        told = []
+        told, arrived = [], threading.Event()
 
         class Listener(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 told.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
                 self.send_response(204)
                 self.end_headers()
+                arrived.set()
 
             def log_message(self, *_):
                 pass
@@ -271,10 +327,7 @@ class LivePage(test_watch.Scratch):
             process = subprocess.Popen([shutil.which("firefox-esr") or shutil.which("firefox"), "--headless", "--no-remote", "--profile", profile, page.resolve().as_uri()],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
             try:
-                for _ in range(1500):
-                    if told:
-                        break
-                    threading.Event().wait(0.2)
+                arrived.wait(300)
             finally:
                 process.terminate()
                 process.wait(timeout=30)

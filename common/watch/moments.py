@@ -21,16 +21,8 @@ SCHEDULES = ("forward", "reverse", "random", "lockstep")
 WORST_ON = "stencil2d:16x16"
 
 
-def requests(trace):
-    """(event number, block, warp, line, kind, array, lanes, addresses, bytes per lane)."""
-    block = warp = 0
-    for number, event in enumerate(trace["events"]):
-        if event[0] in ("launch", "block", "warp"):
-            block, warp = (event[1], 0) if event[0] == "block" else (block, event[1]) if event[0] == "warp" else (0, 0)
-        if event[0] in traces.ACCESSES:
-            instruction = trace["instructions"][event[1]]
-            yield (number, block, warp, trace["places"][instruction["place"]][1], event[0], trace["arrays"][instruction["array"]],
-                   traces.lanes_of(event[2]), traces.addresses_of(event[3]), instruction["size"])  # fmt: skip
+def line_of(trace, instruction):
+    return trace["places"][instruction["place"]][1]
 
 
 def wrong_moment(trace):
@@ -40,22 +32,22 @@ def wrong_moment(trace):
         place = re.search(r" at [^ ]*?:(\d+), block \((\d+),\d+,\d+\), thread \((\d+),", failure)
         what = failure[place.end():].partition(": ")[2] if place else failure
         found = None
-        for number, block, warp, line, _, array, lanes, *_ in requests(trace):
-            if place and (line, block, warp) == (int(place[1]), int(place[2]), int(place[3]) // 32):
+        for number, at, instruction, _, lanes, _ in traces.requests(trace):
+            if place and (line_of(trace, instruction), *at) == (int(place[1]), int(place[2]), int(place[3]) // 32):
                 found = number if int(place[3]) % 32 in lanes else found
         if not place:
             return found, re.sub(r"^kernel .*?, (?=block \()", "", failure)
         where = f"line {place[1]}, lane {int(place[3]) % 32} of warp {int(place[3]) // 32}, block {place[2]}"
         return found, f"{where}: {what}"
-    if not trace["wrong_rows"] or not any(True for _ in requests(trace)):
+    if not trace["wrong_rows"] or not any(True for _ in traces.requests(trace)):
         return None
     row, expected, got = (trace["wrong_rows"][0][name] for name in ("row", "expected", "got"))
     last = None
-    for number, block, warp, line, kind, array, lanes, addresses, size in requests(trace):
-        if kind != "load" and array["name"] == "y":
+    for number, (block, warp), instruction, array, lanes, addresses in traces.requests(trace):
+        if instruction["access"] != "load" and array["name"] == "y":
             for lane, address in zip(lanes, addresses):
-                if address // size == row:
-                    last = number, f"line {line}, lane {lane} of warp {warp}, block {block}: the last to write y[{row}]"
+                if address // instruction["size"] == row:
+                    last = number, f"line {line_of(trace, instruction)}, lane {lane} of warp {warp}, block {block}: the last to write y[{row}]"
     got = "nan" if got is None else f"{got:.6g}"
     if last is None:
         return None, f"no lane writes y[{row}], which should be {expected:.6g}"
@@ -65,13 +57,13 @@ def wrong_moment(trace):
 def worst_moment(trace):
     """(unneeded sectors, event number, sentence) of the request that touches most sectors more than its bytes need."""
     found = None
-    for number, block, warp, line, kind, array, lanes, addresses, size in requests(trace):
+    for number, (block, warp), instruction, array, lanes, addresses in traces.requests(trace):
         if array["space"] != "global":
             continue
-        counts = traces.measure({"size": size}, array, lanes, addresses)
+        counts = traces.measure(instruction, array, lanes, addresses)
         excess = counts["sectors"] - counts["ideal_sectors"]
         if excess > 0 and (found is None or excess > found[0]):
-            found = (excess, number, f"line {line}, warp {warp}, block {block}: {len(lanes)} lanes {kind} {array['name']}, "
+            found = (excess, number, f"line {line_of(trace, instruction)}, warp {warp}, block {block}: {len(lanes)} lanes {instruction['access']} {array['name']}, "
                      f"{counts['sectors']} sectors where {counts['ideal_sectors']} would do")  # fmt: skip
     return found
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the pictures of the lessons from traces: make pictures
 
-    pictures.py PROGRAM DIRECTORY [NAME...] [--files DIRECTORY]
+    pictures.py PROGRAM DIRECTORY [--files DIRECTORY]
 
 PROGRAM is the CPU backend with all steps. Each picture is an SVG that follows the reader's light or dark
 setting, moves where motion explains, and stands still where the reader asks for that. Drawn again, it is
@@ -51,9 +51,10 @@ def number(value):
 
 
 class Picture:
-    def __init__(self, title, description):
+    def __init__(self, title, description=""):
         self.title, self.description = title, description
         self.parts, self.styles, self.height = [], [], 0
+        self.text(10, 20, title, "ink title")
 
     def add(self, tag, text=None, **attributes):
         words = "".join(f' {name.rstrip("_").replace("_", "-")}="{number(v) if isinstance(v, float) else escape(str(v))}"'
@@ -173,7 +174,6 @@ def lanes_over_sectors(trace, title, turns=3, array="values"):
     first = min(min(r[1]) for r in requests) // 128 * 128
     last = -(-max(max(r[1]) + r[4] for r in requests) // 128) * 128
     left, room = 96, WIDTH - 110
-    picture.text(10, 20, title, "ink title")
     y = 34
     names = []
     for turn in range(1, len(requests) + 1):
@@ -203,7 +203,6 @@ def shuffle_tree(trace, title):
                           for i, (lanes, sources) in enumerate(rounds, 1)) + f" Lanes {', '.join(map(str, writers))} write the sums.")  # fmt: skip
     left, pitch = 100, (WIDTH - 120) / 32
     x = [left + (lane + 0.5) * pitch for lane in range(32)]
-    picture.text(10, 20, title, "ink title")
     y, step = 44, 58
     needed = [set(writers)]
     for lanes, sources in reversed(rounds):
@@ -240,9 +239,8 @@ def shuffle_tree(trace, title):
 
 def collisions(found, title):
     """Lanes of an atomic above the elements of y: those on one element take turns."""
-    picture = Picture(title, "")
+    picture = Picture(title)
     described = []
-    picture.text(10, 20, title, "ink title")
     y = 40
     left, pitch = 100, (WIDTH - 120) / 32
     for trace in found:
@@ -285,7 +283,6 @@ def scan_rounds(trace, title, warp=1):
     picture = Picture(title, f"Warp {warp} of {trace['kernel']['name']}: 32 nonzeros of rows {rows[0]} to {rows[-1]}. " + " ".join(
         f"Round {i}: {len(pairs)} lanes take the sum {pairs[0][0] - pairs[0][1]} to the left." for i, pairs in enumerate(rounds, 1))
         + f" Then {len(ends)} lanes write a row.")  # fmt: skip
-    picture.text(10, 20, title, "ink title")
     left, pitch = 100, (WIDTH - 120) / 32
     x = lambda lane: left + (lane + 0.5) * pitch  # noqa: E731
     hue = {row: colour((i * 9) % 32) for i, row in enumerate(sorted(set(rows)))}
@@ -325,7 +322,6 @@ def carries(trace, title):
     cut = [rows[-1] for rows, after in zip(shares, shares[1:]) if rows[-1] == after[0]]
     picture = Picture(title, f"{len(shares)} warps of a block of {trace['kernel']['name']} on {trace['matrix']['name']}, each with a stretch of nonzeros in "
                       f"the colours of their rows. {plural(len(cut), 'row')} cut by the border of two warps: {', '.join(map(str, cut)) or 'none'}.")  # fmt: skip
-    picture.text(10, 20, title, "ink title")
     left, room, y = 80, WIDTH - 100, 40
     most = max(map(len, shares))
     hue = lambda row: colour((row * 9) % 32)  # noqa: E731
@@ -352,8 +348,7 @@ def banks(trace, title, array="pcsr_piece", launch=1):
     lanes, addresses, counts, _, size = accesses(trace, array, launch=launch)[0]
     offset = next(a["offset"] for a in trace["arrays"] if a["name"] == array)
     length = (addresses[1] - addresses[0]) // size  # of a row
-    picture = Picture(title, "")
-    picture.text(10, 20, title, "ink title")
+    picture = Picture(title)
     left, pitch, y = 190, (WIDTH - 210) / 32, 40
     told = []
     for label, shift in ((f"row i at {length} i", 0), (f"row i at {length + 1} i", size)):
@@ -403,7 +398,6 @@ def tiles(trace, title):
     picture = Picture(title, f"The {len(borders) - 1} tiles of {trace['kernel']['name']} on {rows} rows with {nonzeros} nonzeros, as stretches of a path that goes "
                       f"right at each nonzero and down at the end of each row, on {trace['matrix']['name']}. Row {longest} has {offsets[longest + 1] - offsets[longest]} nonzeros, and "
                       f"{len(inside)} tiles begin inside it.")  # fmt: skip
-    picture.text(10, 20, title, "ink title")
     left, top, room, tall = 70, 46, WIDTH - 100, 300
     x = lambda k: left + k * room / nonzeros  # noqa: E731
     y = lambda row: top + row * tall / rows  # noqa: E731
@@ -435,7 +429,6 @@ def two_kernels(trace, title):
     """Products of the first launch, in the order of memory, and what the second makes of them."""
     picture = Picture(title, f"{trace['kernel']['name']}: the first launch reads values in order and writes a product for each; a block of the second "
                       "brings the products of its rows to shared memory, and each thread adds up its row.")  # fmt: skip
-    picture.text(10, 20, title, "ink title")
     left, room = 130, WIDTH - 150
     loads = accesses(trace, "values", launch=0)[0]
     stores = accesses(trace, "middle", "store", launch=0)[0]
@@ -495,7 +488,6 @@ def timeline(trace, title):
     end = max(bar["end"] for bar in useful)
     picture = Picture(title, f"{trace['kernel']['name']} on {trace['matrix']['name']}: {len(warps)} warps take rows from one counter, {len(useful)} times. "
                       f"The fewest that a warp takes is {min(sum(b['warp'] == w for b in useful) for w in warps)} times, the most {max(sum(b['warp'] == w for b in useful) for w in warps)}.")  # fmt: skip
-    picture.text(10, 20, title, "ink title")
     left, room, y = 80, WIDTH - 100, 36
     for w, warp in enumerate(warps):
         picture.text(10, y + 12 + w * 20, f"warp {warp[1]}")
@@ -514,8 +506,7 @@ def timeline(trace, title):
 
 def storage(found, title):
     """What formats store of the first rows, in the order of memory; padding stands out."""
-    picture = Picture(title, "")
-    picture.text(10, 20, title, "ink title")
+    picture = Picture(title)
     y, told = 40, []
     for trace, name, empty in found:
         held = {}
@@ -559,7 +550,6 @@ def csr_arrays(trace, title, row=1):
     row_of = [r for r in range(rows) for _ in range(offsets[r], offsets[r + 1])]
     picture = Picture(title, f"{trace['matrix']['name']}: {rows} rows and {nonzeros} nonzeros. row_offsets {offsets}. column_indices {columns}. "
                       f"Row {row} has nonzeros {offsets[row]} to {offsets[row + 1] - 1} and reads elements {gathered} of x.")  # fmt: skip
-    picture.text(10, 20, title, "ink title")
     side, top, left, cell = 26, 62, 42, 27
     for r in range(rows):
         picture.text(left - 8, top + r * side + 17, f"row {r}", "soft small", "end")
@@ -613,8 +603,7 @@ def adaptive_blocks(trace, title):
     hues = {"stream": colour(3), "vector": colour(22), "shared": colour(31)}
     texts = {"stream": "the short rows of a block: products in shared memory, then a few lanes per row",
              "vector": "a row of more than 1,024 nonzeros: all threads of its block", "shared": "a row of more than 8,192: several blocks"}  # fmt: skip
-    picture = Picture(title, "")
-    picture.text(10, 20, title, "ink title")
+    picture = Picture(title)
     left, top = 62, 48
     scale = (WIDTH - left - 12) / nonzeros
     for begin in offsets:
@@ -644,8 +633,7 @@ def chain(trace, title):
     zeros = [(r, r + d) for d in kept for r in range(rows) if 0 <= r + d < rows and (r, r + d) not in set(places)]
     rest = [(r, c) for r, c in places if c - r not in kept]
     dense = len(places) - len(rest)
-    picture = Picture(title, "")
-    picture.text(10, 20, title, "ink title")
+    picture = Picture(title)
     left, top, side = 20, 36, 380
     cell = side / rows
     picture.rect(left, top, side, side, class_="edge")
@@ -729,10 +717,9 @@ def by_flags(trace):
             flags[array["device"], values[0]] = gpu, clock[gpu]
             phase[gpu] = "interior"
         elif array["name"] == "flags":
-            if (gpu, values[0]) not in flags or flags[gpu, values[0]] is None:
+            if (gpu, values[0]) not in flags:
                 continue
-            source, time = flags[gpu, values[0]]
-            flags[gpu, values[0]] = None
+            source, time = flags.pop((gpu, values[0]))
             clock[gpu] = max(clock[gpu], time)
             spend("flag")
             told.append((source, time, gpu, clock[gpu]))
@@ -745,8 +732,7 @@ def by_flags(trace):
 def steps(events, flags, title):
     """The same two steps of an iteration on two GPUs, one above the other."""
     hues = {"interior": colour(3), "boundary": colour(25), "copy": colour(16), "flag": None}
-    picture = Picture(title, "")
-    picture.text(10, 20, title, "ink title")
+    picture = Picture(title)
     described = []
     y = 34
     for trace, found, what in ((events, by_events(events), "events"), (flags, by_flags(flags), "flags")):
@@ -836,7 +822,8 @@ def sparsity(program, files, title="Where the nonzeros of these matrices are"):
     names = re.search(r"matrices=(\S+) precision", readme)[1].split(",")
     cells, gap = 48, 18
     side = (WIDTH - 20 - gap * (len(names) - 1)) / len(names)
-    picture = Picture(title, "")
+    picture = Picture(title)
+    picture.parts.clear()  # a name above each matrix is enough
     told = []
     for i, name in enumerate(names):
         info = find_matrix(program, files, name, re.search(rf"^\| {name} \| (\S+) \|", readme, re.MULTILINE)[1])
@@ -880,8 +867,7 @@ def launch_of_threads(trace, title):
     threads, blocks = trace["launches"][0]["block"][0], trace["launches"][0]["grid"][0]
     warps, gap, left = threads // 32, 26, 62
     pitch = (WIDTH - left - 12 - gap * (blocks - 1)) / blocks / 32
-    picture = Picture(title, "")
-    picture.text(10, 20, title, "ink title")
+    picture = Picture(title)
     told, rows = [], 0
     for block in range(blocks):
         x0, first = left + block * (32 * pitch + gap), rows
@@ -912,8 +898,7 @@ def three_requests(trace, title):
     chosen = [(accesses(trace, "row_offsets")[0], "row_offsets[row], a load: neighbouring lanes, neighbouring elements of 4 bytes"),
               (accesses(trace, "y", "store")[0], "y[row], a store: the same with elements of 8 bytes"),
               (accesses(trace, "values")[0], "values[k], a load: each lane is in a row of its own, 3 to 5 elements of 8 bytes from its neighbour's")]  # fmt: skip
-    picture = Picture(title, "")
-    picture.text(10, 20, title, "ink title")
+    picture = Picture(title)
     left, room = 96, WIDTH - 110
     widest = max(-(-(max(r[1]) + r[4] - min(r[1]) // 128 * 128) // 128) * 128 for r, _ in chosen)
     y, told = 34, []
@@ -941,8 +926,7 @@ def hidden_latency(trace, title):
     hues = {"row_offsets": colour(3), "column_indices": colour(16), "values": colour(10), "x": colour(25), "y": colour(31)}
     left, room, units = 96, WIDTH - 110, 132
     scale = room / units
-    picture = Picture(title, "")
-    picture.text(10, 20, title, "ink title")
+    picture = Picture(title)
     y, told = 36, []
     for count in (1, 4, 8):
         ready, busy, started = [0] * count, 0, 0
@@ -981,8 +965,7 @@ def roofline(scalar, vector, title):
     low, high, least, most = -6, 6, 3, 17  # powers of two: operations per byte, GFLOP/s
     x = lambda intensity: left + (math.log2(intensity) - low) / (high - low) * (right - left)  # noqa: E731
     y = lambda gflops: bottom - (math.log2(gflops) - least) / (most - least) * (bottom - top)  # noqa: E731
-    picture = Picture(title, "")
-    picture.text(10, 20, title, "ink title")
+    picture = Picture(title)
     for power in range(low, high + 1):
         picture.line(x(2.0**power), top, x(2.0**power), bottom, class_="soft-line", stroke_width="0.5")
         picture.text(x(2.0**power), bottom + 15, f"{2**power}" if power >= 0 else f"1/{2**-power}", "soft small", "middle")
@@ -1059,12 +1042,10 @@ def pictures():
     }  # fmt: skip
 
 
-def draw(program, names=()):
+def draw(program):
     """{name: SVG}."""
     recorded, drawn = {}, {}
     for name, (runs, how) in pictures().items():
-        if names and name not in names:
-            continue
         for run in runs:
             if run not in recorded:
                 matrix, kernel, schedule, command = *run, *("forward", "")[len(run) - 2 :]
@@ -1077,26 +1058,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program", type=Path)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("names", nargs="*")
     parser.add_argument("--files", type=Path)
     arguments = parser.parse_args()
-    unknown = set(arguments.names) - set(pictures()) - {SPARSITY}
-    if unknown:
-        sys.exit(f"error: no picture {', '.join(sorted(unknown))}; there are {', '.join(pictures())}")
     arguments.directory.mkdir(parents=True, exist_ok=True)
     try:
-        for name, text in draw(arguments.program, arguments.names).items():
+        for name, text in draw(arguments.program).items():
             (arguments.directory / f"{name}.svg").write_text(text, encoding="utf-8")
             print(arguments.directory / f"{name}.svg")
     except traces.TraceError as error:
         sys.exit(f"error: {error}")
-    if not arguments.names or SPARSITY in arguments.names:
-        file = arguments.directory / f"{SPARSITY}.svg"
-        try:
-            file.write_text(sparsity(arguments.program, arguments.files).svg(), encoding="utf-8")
-            print(file)
-        except traces.TraceError as error:
-            print(f"{file} stays as it is: {error}")
+    file = arguments.directory / f"{SPARSITY}.svg"
+    try:
+        file.write_text(sparsity(arguments.program, arguments.files).svg(), encoding="utf-8")
+        print(file)
+    except traces.TraceError as error:
+        print(f"{file} stays as it is: {error}")
 
 
 if __name__ == "__main__":

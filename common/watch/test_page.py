@@ -80,18 +80,11 @@ class Pages(test_watch.Scratch):
 
     def totals(self, matrix, kernel, schedule):
         """The columns of `make run`."""
-        done = test_watch.run("-m", matrix, "-k", kernel, "--schedule", schedule)
-        lines = [re.split(r"  +", line.strip()) for line in done.stdout.splitlines()]
-        head = next(line for line in lines if "moved kB" in line)
-        row = next(line for line in lines if len(line) > 3 and line[1].split(" ")[0] == kernel)
-        return dict(zip(head[2:], row[2:]))
+        return test_watch.columns(test_watch.run("-m", matrix, "-k", kernel, "--schedule", schedule).stdout, kernel)
 
     def opens_within(self, limit_ms, file):
-        """By the clock, or, where others use the machine's cores, in time that the browser computes."""
-        before = self.browser.cpu_ms()
         self.browser.open(file)
-        ready, computed = int(self.look("document.body.dataset.ready")), self.browser.cpu_ms() - before
-        self.assertLess(min(ready, computed), limit_ms)
+        self.assertLess(int(self.look("document.body.dataset.ready")), limit_ms * browser.SLOWER)
 
     def check_page(self, matrix, kernels, tour=None, schedule="forward", limit_ms=1000):
         self.opens_within(limit_ms, self.page(matrix, kernels, tour, schedule))
@@ -304,20 +297,6 @@ class Pages(test_watch.Scratch):
                 self.assertLessEqual(self.look("document.documentElement.scrollWidth"), 400)
         finally:
             self.browser.call("Emulation.clearDeviceMetricsOverride")
-
-    def test_light_and_dark(self):
-        self.browser.open(self.page("stencil2d:6x5", ["csr_scalar"]))
-        colours = []
-        for _ in range(2):
-            colours.append(self.look("getComputedStyle(document.body).backgroundColor"))
-            self.look("$('theme').click()")
-        self.assertNotEqual(*colours)
-
-    def test_it_fits_into_1280_pixels(self):
-        self.browser.open(self.page("stencil2d:16x16", ["csr_scalar", "csr_vector"]))
-        self.assertLessEqual(self.look("document.documentElement.scrollWidth"), 1280)
-        clipped = self.look("[...document.querySelectorAll('.totals, .sentence, h2')].filter(e => e.getBoundingClientRect().right > e.parentNode.getBoundingClientRect().right + 1).length")
-        self.assertEqual(clipped, 0)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Tests of traces and of what is made from them. WATCH_SPMV: the program with all steps;
 WATCH_BROKEN: that with kernels which are wrong."""
 
-import json
 import os
 import re
 import subprocess
@@ -29,6 +28,14 @@ COUNTED = ("requests", "lanes", "bytes_used", "sectors", "ideal_sectors", "bank_
 
 def run(*arguments):
     return subprocess.run([SPMV, *map(str, arguments)], capture_output=True, text=True)
+
+
+def columns(text, kernel):
+    """What the table of a run says of a kernel."""
+    lines = [re.split(r"  +", line.strip()) for line in text.splitlines()]
+    head = next(line for line in lines if "moved kB" in line)
+    row = next(line for line in lines if len(line) > 3 and line[1].split(" ")[0] == kernel)
+    return dict(zip(head[2:], row[2:]))
 
 
 class Scratch(unittest.TestCase):
@@ -63,7 +70,6 @@ class Traces(Scratch):
             for t in recorded:
                 key = t["kernel"]["name"], t["matrix"]["name"]
                 with self.subTest(schedule=schedule, kernel=key):
-                    traces.validate(t)
                     self.assertTrue(t["verified"])
                     sums = traces.traffic(t)
                     self.assertEqual(len(sums), len(counted[key]))
@@ -83,7 +89,6 @@ class Traces(Scratch):
                     found = traces.read(file)
                     self.assertEqual([t["kernel"]["name"] for t in found], WAYS)
                     for t, line in zip(found, re.findall(".* verified; .*", done.stdout)):
-                        traces.validate(t)
                         self.assertEqual(len(t["parts"]), gpus)
                         self.assertEqual(sorted(row for part in t["parts"] for row in part["rows"]), list(range(90)))
                         self.check_links(t, line)
@@ -201,7 +206,6 @@ class Traces(Scratch):
         self.assertEqual(len(done.stderr.splitlines()), 2)
         self.assertRegex(done.stderr, r"trace of csr_vector on stencil2d:16x16 is cut: .* 0\.01 MB; take a smaller")
         for t in traces.read(file):
-            traces.validate(t)
             self.assertTrue(t["truncated"])
 
     def test_bad_files_are_named(self):
@@ -216,23 +220,6 @@ class Traces(Scratch):
                 traces.read(file)
         with self.assertRaisesRegex(traces.TraceError, "No such file"):
             traces.read(self.scratch / "none")
-
-    def test_what_breaks_the_schema_is_named(self):
-        [t] = self.record("-m", "stencil2d:4x3", "-k", "csr_scalar")
-        number = next(n for n, e in enumerate(t["events"]) if e[0] == "load")
-        good = json.dumps(t)
-        for change, message in (
-            (lambda t: t.pop("values"), "member 'values'"),
-            (lambda t: t["events"][number][4].pop(), f"event {number}, .*12 lanes, but 11"),
-            (lambda t: t["events"][number][3].__setitem__(0, 4000), f"event {number}, .*byte 4000 of row_offsets"),
-            (lambda t: t["events"].insert(0, ["warp", 0]), "event 0"),
-            (lambda t: t["events"][number].__setitem__(0, "store"), "is a load"),
-            (lambda t: t["places"][-1].__setitem__(1, 10**6), "has no line 1000000"),
-        ):
-            broken = json.loads(good)
-            change(broken)
-            with self.assertRaisesRegex(traces.TraceError, message):
-                traces.validate(broken)
 
     def test_the_moment_at_which_it_goes_wrong_is_named(self):
         for kernel, message in (

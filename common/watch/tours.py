@@ -81,14 +81,8 @@ def read(path):
             continue
         if line.startswith("== "):
             tour.stops.append(Stop(line[3:].strip(), number))
-        elif not tour.stops and name == "matrix":
-            tour.matrix = value
-        elif not tour.stops and name == "kernels":
-            tour.kernels = value.split()
-        elif not tour.stops and name == "schedule":
-            tour.schedule = value
-        elif not tour.stops and name == "command":
-            tour.command = value
+        elif not tour.stops and name in ("matrix", "kernels", "schedule", "command"):
+            setattr(tour, name, value.split() if name == "kernels" else value)
         elif not tour.stops:
             raise TourError(f"{path}:{number}: '{line}' before the first title ('== ...') is not matrix:, kernels:, schedule: or command:")
         elif name in ("at", "shows") and not tour.stops[-1].text:

@@ -1,4 +1,4 @@
-"""Reads traces (README.md in this directory): checks them, and counts what they hold."""
+"""Reads traces (README.md in this directory), and counts what they hold."""
 
 import json
 from collections import defaultdict
@@ -47,100 +47,6 @@ def addresses_of(deltas):
     return addresses
 
 
-# --- Is it a trace? -------------------------------------------------------------------------------
-
-
-MEMBERS = {
-    "trace": int, "kernel": dict, "matrix": dict, "precision": str, "alpha": (int, float), "beta": (int, float),
-    "seed": int, "schedule": str, "compulsory_bytes": (int, float), "estimates": list, "verified": bool,
-    "failure": str, "wrong_rows": list, "truncated": bool, "sources": list, "places": list, "arrays": list, "instructions": list,
-    "launches": list, "streams": list, "values": list, "events": list,
-}  # fmt: skip
-SHAPES = {  # of events: the number of elements after the name
-    "launch": {1}, "block": {1}, "warp": {1}, "at": {2}, "load": {4}, "store": {4}, "atomic": {5},
-    "warp operation": {2, 4, 5}, "wait": {2}, "barrier": {0}, "copy": {6}, "record": {2}, "stream wait": {2}, "failure": {1},
-}  # fmt: skip
-
-
-def validate(trace):
-    """Raises TraceError if `trace` does not follow the schema; the text names member or event."""
-    for name, kind in MEMBERS.items():
-        if not isinstance(trace.get(name), kind):
-            raise TraceError(f"member '{name}': missing or of the wrong type")
-    for number, (file, line) in enumerate(trace["places"]):
-        source = trace["sources"][file]
-        if source["file"] and not 0 < line <= source["text"].count("\n") + 1:
-            raise TraceError(f"place {number}: {source['file']} has no line {line}")
-    for number, instruction in enumerate(trace["instructions"]):
-        if not 0 <= instruction["place"] < len(trace["places"]):
-            raise TraceError(f"instruction {number}: no place {instruction['place']}")
-        if ("array" in instruction) != (instruction["access"] in ACCESSES):
-            raise TraceError(f"instruction {number}: an access has an array, nothing else does")
-    for number, part in enumerate(trace.get("parts", [])):
-        rows, (first, end), columns = part["rows"], part["boundary"], part["columns"]
-        if not (0 <= first <= end <= len(rows) and all(0 <= row < trace["matrix"]["rows"] for row in rows)
-                and all(-1 <= column < trace["matrix"]["columns"] for column in columns)):  # fmt: skip
-            raise TraceError(f"part {number}: rows or columns that the matrix has not")
-    block = warp = None
-    blocks = warps = 0
-    for number, event in enumerate(trace["events"]):
-        try:
-            kind, *rest = event
-            if len(rest) not in SHAPES[kind]:
-                raise ValueError(f"{len(rest)} elements")
-            if kind == "launch":
-                block = warp = None
-                launch = trace["launches"][rest[0]]
-                grid, threads = launch["grid"], launch["block"]
-                blocks = grid[0] * grid[1] * grid[2]
-                warps = -(-threads[0] * threads[1] * threads[2] // LANES)
-            elif kind == "block":
-                block, warp = rest[0], None
-                if not 0 <= block < blocks:
-                    raise ValueError(f"the launch has {blocks} blocks")
-            elif kind == "warp":
-                warp = rest[0]
-                if not 0 <= warp < warps:
-                    raise ValueError(f"the block has {warps} warps")
-            elif kind in ("record", "stream wait"):
-                trace["streams"][rest[kind == "record"]]
-            elif kind == "copy":
-                for array, offset in (rest[:2], rest[2:4]):
-                    if array is not None and not 0 <= offset <= trace["arrays"][array]["bytes"] - rest[4]:
-                        raise ValueError(f"outside {trace['arrays'][array]['name']}")
-            elif kind in ACCESSES + ("at", "wait", "warp operation"):
-                if warp is None or block is None:
-                    raise ValueError("before any block and warp")
-                validate_lanes(trace, kind, rest)
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise TraceError(f"event {number}, {json.dumps(event)[:100]}: {error}") from error
-
-
-def validate_lanes(trace, kind, rest):
-    number, mask, *lists = rest
-    active = len(lanes_of(mask))
-    if not 0 < mask < 1 << LANES:
-        raise ValueError(f"mask {mask}")
-    if kind == "at":
-        trace["places"][number]
-        return
-    instruction = trace["instructions"][number]
-    if kind in ACCESSES:
-        if instruction["access"] != kind:
-            raise ValueError(f"instruction {number} is a {instruction['access']}")
-        array = trace["arrays"][instruction["array"]]
-        for address in addresses_of(lists[0]):
-            if not 0 <= address <= array["bytes"] - instruction["size"]:
-                raise ValueError(f"byte {address} of {array['name']}, which has {array['bytes']}")
-    for position, entries in enumerate(lists):
-        if len(entries) != active:
-            raise ValueError(f"{active} lanes, but {len(entries)} entries")
-        if kind in ACCESSES and position > 0:
-            for entry in entries:
-                for value in entry if isinstance(entry, list) else [entry]:
-                    trace["values"][value]
-
-
 # --- Counting -------------------------------------------------------------------------------------
 
 
@@ -180,11 +86,16 @@ def bank_passes(lanes, addresses, size, offset):
 
 
 def requests(trace):
-    """(event number, instruction, array, lanes, byte offsets) of every request."""
+    """(event number, (block, warp), instruction, array, lanes, byte offsets) of every request."""
+    block = warp = 0
     for number, event in enumerate(trace["events"]):
+        if event[0] == "block":
+            block = event[1]
+        if event[0] == "warp":
+            warp = event[1]
         if event[0] in ACCESSES:
             instruction = trace["instructions"][event[1]]
-            yield number, instruction, trace["arrays"][instruction["array"]], lanes_of(event[2]), addresses_of(event[3])
+            yield number, (block, warp), instruction, trace["arrays"][instruction["array"]], lanes_of(event[2]), addresses_of(event[3])
 
 
 def measure(instruction, array, lanes, addresses):
@@ -205,7 +116,7 @@ def measure(instruction, array, lanes, addresses):
 def traffic(trace):
     """Counts summed by (array, space, access), as in a record's `traffic`."""
     sums = defaultdict(lambda: defaultdict(int))
-    for _, instruction, array, lanes, addresses in requests(trace):
+    for _, _, instruction, array, lanes, addresses in requests(trace):
         of = sums[array["name"], array["space"], instruction["access"]]
         for name, count in measure(instruction, array, lanes, addresses).items():
             of[name] += count

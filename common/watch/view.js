@@ -940,16 +940,6 @@ function drawTimeline() {
     context.fillStyle = css("--bad");
     for (const m of run.kinds.wrong) context.fillRect(tickOf(r, m) / ticks * width, each * r, 2, each);
   });
-  // Which GPU executes.
-  runs.forEach((run, r) => {
-    if (!run.parts.length) return;
-    for (let px = 0; px < width; ++px) {
-      const moment = run.moments[state.axis[Math.floor(px / width * ticks)][r]];
-      if (moment.launch < 0) continue;
-      context.fillStyle = COLOURS[Math.round(run.launches[moment.launch].device * 31 / Math.max(1, run.parts.length - 1))];
-      context.fillRect(px, each * r, 1, 3);
-    }
-  });
   const x = ticks > 1 ? state.tick / (ticks - 1) * (width - 2) : 0;
   context.fillStyle = css("--ink");
   context.fillRect(x, 0, 2, 28);
@@ -970,6 +960,11 @@ function go(tick) {
   if (warp) $("warp").value = `${state.focus}:${warp.key}`;
   clearTimeout(state.writing);
   state.writing = setTimeout(writeUrl, 120);
+}
+
+function redraw() {
+  state.redraw = true;
+  go(state.tick);
 }
 
 function writeUrl() {
@@ -1123,8 +1118,6 @@ function start() {
   $("keys").innerHTML = "<kbd>space</kbd> play, pause &nbsp; <kbd>←</kbd> <kbd>→</kbd> step &nbsp; <kbd>↑</kbd> <kbd>↓</kbd> warp &nbsp; " +
     "<kbd>n</kbd> <kbd>N</kbd> next, previous event of the chosen kind &nbsp; <kbd>t</kbd> tour &nbsp; <kbd>p</kbd> predict, <kbd>1</kbd> to <kbd>4</kbd> answer &nbsp; <kbd>Home</kbd> <kbd>End</kbd>. " +
     "The order is that of the CPU backend, warp after warp; on a GPU warps overlap.";
-  $("first").onclick = () => go(0);
-  $("last").onclick = () => go(state.axis.length - 1);
   $("back").onclick = () => step(-1);
   $("forward").onclick = () => step(1);
   $("play").onclick = () => play(!state.playing);
@@ -1143,13 +1136,10 @@ function start() {
     $("panels").append(make("button", {type: "button", textContent: name, onclick: () => showPanel(name)}));
   }
   showPanel("lanes");
-  $("theme").onclick = () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", readUrl);
-  addEventListener("resize", () => { state.redraw = true; go(state.tick); });
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
-  document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
+  addEventListener("resize", redraw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   load(JSON.parse($("data").textContent));
   document.body.dataset.ready = Math.round(performance.now());
 }
@@ -1159,15 +1149,7 @@ const PANELS = ["warps", "source", "lanes", "memory", "matrix"];
 function showPanel(name) {
   document.body.dataset.panel = name;
   for (const button of $("panels").children) button.setAttribute("aria-pressed", button.textContent === name);
-  if (!panes) return;
-  state.redraw = true;
-  go(state.tick);
-}
-
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  state.redraw = true;
-  go(state.tick);
+  if (panes) redraw();
 }
 
 function onKey(event) {

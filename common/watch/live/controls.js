@@ -2,6 +2,8 @@
 // worker. live.js defines SPMV_LIVE: {script: the worker's, wasm: the module, gzipped and in base64, kernels: --list --json}.
 
 const LANES_PER_ROW = /_(2|4|8|16|32)$/;
+// Of step 10, ways to exchange entries of x: `spmv steps --way`. (Persistent kernels need several threads of the host.)
+const WAYS = ["packed", "parts"];
 // What the sliders mean: the specification of `size` and `each`.
 const MATRICES = {
   "grid, 5 points": {size: [4, 60, 16], of: n => `stencil2d:${n}x${n}`},
@@ -27,13 +29,14 @@ function startLive({script, wasm, kernels}) {
   const lanesOfFamily = base => [...base === "csr_vector" ? [1] : [], ...names.filter(name => LANES_PER_ROW.test(name) && family(name) === base).map(name => +name.match(LANES_PER_ROW)[1])];
   const withLanes = (base, lanes) => (lanes === 1 ? "csr_scalar" : `${base}_${lanes}`);
   const families = [...new Set(names.map(name => (lanesOfFamily(family(name)).length > 2 ? family(name) : name)))];
-  const ideaOf = name => (kernels.find(k => k.name === name) || kernels.find(k => family(k.name) === name)).idea;
-  const stepOf = name => String((kernels.find(k => k.name === name) || kernels.find(k => family(k.name) === name)).step).padStart(2, "0");
-  const choices = families.filter(name => !name.endsWith("_mistake")).map(name => [name, `${stepOf(name)} ${name}`]);
+  const infoOf = name => kernels.find(k => k.name === name) || kernels.find(k => family(k.name) === name);
+  const choices = [...families.filter(name => !name.endsWith("_mistake")).map(name => [name, `${String(infoOf(name).step).padStart(2, "0")} ${name}`]), ...WAYS.map(name => [name, `10 ${name}`])];
   const mistakes = names.filter(name => name.endsWith("_mistake"));
 
   const kernel = select(choices), beside = select([["", "–"], ...choices]);
-  const mistake = select([["", "none"], ...mistakes.map(name => [name, `${name.replace("_mistake", "")}: ${ideaOf(name)}`])]);
+  const mistake = select([["", "none"], ...mistakes.map(name => [name, `${name.replace("_mistake", "")}: ${infoOf(name).idea}`])]);
+  const gpus = slider(2, 4, 2), gpusText = make("output"), gpusLabel = label("GPUs", gpus, gpusText);
+  const threads = select([["", "the step's"], ...[32, 64, 128, 256, 512, 1024].map(count => [count])]), threadsLabel = label("threads per block", threads);
   const lanes = slider(0, 5, 0), lanesText = make("output"), lanesLabel = label("lanes per row", lanes, lanesText);
   const matrix = select(Object.keys(MATRICES).map(name => [name]));
   const size = slider(4, 60, 16), sizeText = make("output"), each = slider(1, 32, 8), eachText = make("output");
@@ -43,7 +46,7 @@ function startLive({script, wasm, kernels}) {
   const says = make("output", {className: "says"});
   const table = make("table", {className: "totals seen"});
   const box = $("live");
-  box.append(make("div", {className: "buttons"}, label("kernel", kernel), lanesLabel, label("beside", beside), label("mistake", mistake)),
+  box.append(make("div", {className: "buttons"}, label("kernel", kernel), lanesLabel, threadsLabel, gpusLabel, label("beside", beside), label("mistake", mistake)),
     make("div", {className: "buttons"}, label("matrix", matrix), label("size", size, sizeText), eachLabel, label("your .mtx", file),
       label("precision", precision), label("schedule", schedule), says), table);
   box.hidden = false;
@@ -53,6 +56,7 @@ function startLive({script, wasm, kernels}) {
     const base = kernel.value, steps = lanesOfFamily(base);
     return mistake.value || (steps.length > 2 ? withLanes(base, steps[Math.min(+lanes.value, steps.length - 1)]) : base);
   };
+  const isWay = () => !mistake.value && WAYS.includes(kernel.value);
   const specification = () => {
     if (matrix.value === "file") return `/${live.file.name}`;
     return MATRICES[matrix.value].of(+size.value, +each.value);
@@ -62,6 +66,9 @@ function startLive({script, wasm, kernels}) {
     lanesLabel.hidden = steps.length < 3 || mistake.value !== "";
     lanes.max = Math.max(1, steps.length - 1);
     lanesText.textContent = steps[Math.min(+lanes.value, steps.length - 1)];
+    gpusLabel.hidden = !isWay();
+    gpusText.textContent = gpus.value;
+    for (const one of [threadsLabel, precision.parentNode]) one.hidden = isWay();
     const kind = MATRICES[matrix.value];
     size.parentNode.hidden = !kind;
     eachLabel.hidden = !kind || !kind.each;
@@ -94,12 +101,14 @@ function startLive({script, wasm, kernels}) {
         ...heads.map(head => make("td", {textContent: cells[head]})))));
   };
   const run = () => {
-    const wanted = [...beside.value ? [beside.value] : [], chosen()].filter((name, i, all) => all.indexOf(name) === i);
+    const other = beside.value && WAYS.includes(beside.value) === isWay() ? [beside.value] : [];
+    const wanted = [...new Set([...other, chosen()])];
     says.textContent = "runs …";
     const files = matrix.value === "file" ? {[`/${live.file.name}`]: live.file.bytes} : {};
     live.wanted = wanted;
-    worker.postMessage({number: ++live.number, files, args: ["--matrix", specification(), "--kernel", wanted.join(","),
-      "--precision", precision.value, "--schedule", schedule.value, "--verify-only", "--trace-limit", "32", "--workers", "1"]});
+    const which = isWay() ? ["steps", "--gpus", gpus.value, "--way"] : [...threads.value ? ["--block-threads", threads.value] : [], "--precision", precision.value, "--kernel"];
+    worker.postMessage({number: ++live.number, files, args: [...which, wanted.join(","), "--matrix", specification(),
+      "--schedule", schedule.value, "--verify-only", "--trace-limit", "32", "--workers", "1"]});
   };
   function choose() {
     showChoice();
@@ -125,6 +134,8 @@ function startLive({script, wasm, kernels}) {
       if (like >= 0) goTo(0, like);
     }
     says.textContent = `${Math.round(milliseconds)} ms`;
+    const fixed = traces.find(trace => !isWay() && threads.value && !trace.launches.some(({block}) => block[0] * block[1] * block[2] === +threads.value));
+    if (fixed) says.textContent += `; the source of ${fixed.kernel.name} fixes its threads per block`;
     document.title = `${runs.map(other => other.name).join(" and ")} on ${traces[0].matrix.name}`;
     document.querySelector("h1").textContent = document.title;
     showSeen(traces);
@@ -144,14 +155,14 @@ function startLive({script, wasm, kernels}) {
   file.onchange = () => take(file.files[0]);
   addEventListener("dragover", event => event.preventDefault());
   addEventListener("drop", event => { event.preventDefault(); take(event.dataTransfer.files[0]); });
-  for (const control of [kernel, beside, mistake, precision, schedule]) control.onchange = choose;
-  for (const control of [lanes, size, each]) control.oninput = choose;
+  for (const control of [kernel, beside, mistake, precision, schedule, threads]) control.onchange = choose;
+  for (const control of [lanes, size, each, gpus]) control.oninput = choose;
   matrix.onchange = setMatrix;
 
   // As the page opened.
   const {kernel: shown, matrix: of} = runs[runs.length - 1].trace, grid = of.name.match(/^stencil2d:(\d+)x\1$/);
-  const choiceOf = name => [name, family(name)].find(one => families.includes(one)) || "";
-  if (choiceOf(shown.name)) kernel.value = choiceOf(shown.name);
+  const choiceOf = name => [name, family(name)].find(one => choices.some(([value]) => value === one)) || "";
+  kernel.value = choiceOf(shown.name) || (runs[0].parts.length ? WAYS[0] : kernel.value);
   if (runs.length > 1) beside.value = choiceOf(runs[0].name);
   const steps = lanesOfFamily(kernel.value), own = shown.name.match(LANES_PER_ROW);
   lanes.value = Math.max(0, own ? steps.indexOf(+own[1]) : 0);

@@ -8,11 +8,13 @@ include $(dir $(lastword $(MAKEFILE_LIST)))../../build.mk
 EMXX ?= $(shell command -v em++)
 LIVE := $(ROOT)/build/wasm
 HERE := $(ROOT)/common/watch/live
-LIVE_STEPS ?= $(filter-out 01_% 10_%,$(STEPS))
+LIVE_STEPS ?= $(filter-out 01_%,$(STEPS))
 MODULE ?= $(LIVE)
-# Without the Markov chains, a program of its own, and the CPU's libraries.
-LIVE_SOURCES := $(filter-out %/markov.cpp %/markov_commands.cpp %/markov_vectors.cu %/peers/mkl.cpp %/peers/eigen.cpp %/thrust.cu,\
-  $(COMMON_SOURCES) $(call stage_sources,$(LIVE_STEPS)))
+# Without the Markov chains, a program of its own, and the CPU's libraries; of step 10 what `spmv steps` needs. Blocks that wait
+# for each other have a thread of the host each, which a page has not (one_thread.cpp).
+LIVE_SOURCES := $(filter-out %/markov.cpp %/markov_commands.cpp %/markov_vectors.cu %/peers/mkl.cpp %/peers/eigen.cpp %/thrust.cu \
+  %/multigpu.cpp %/10_multigpu/measure.cpp %/persistent.cu %/steps_of_minimal.cu,$(COMMON_SOURCES) $(call stage_sources,$(LIVE_STEPS)))
+LIVE_SOURCES += $(if $(filter 10_%,$(LIVE_STEPS)),$(HERE)/one_thread.cpp)
 LIVE_SOURCES += $(or $(MINE),$(shell python3 $(HERE)/mistakes.py $(LIVE)/mistakes))
 live_object = $(patsubst $(ROOT)/%,$(LIVE)/%.o,$(1))
 
@@ -72,7 +74,7 @@ $(MODULE)/spmv.js: $(call live_object,$(LIVE_SOURCES)) $(HERE)/live.mk
 	  $(if $(MINE),--embed-file $(OWN)@$(OWN:$(ROOT)/%=/spmv/%))
 ifndef MINE  # somebody waits for it
 	@echo '  optimize $(@:$(ROOT)/%.js=%.wasm)' >&2
-	$(QUIET)wasm-opt -Os --mvp-features $(@:.js=.wasm) -o $(@:.js=.wasm)
+	$(QUIET)wasm-opt -Oz --mvp-features $(@:.js=.wasm) -o $(@:.js=.wasm)
 endif
 
 $(MODULE)/live.js: $(MODULE)/spmv.js $(addprefix $(HERE)/,package.py worker.js run.js)
