@@ -169,9 +169,9 @@ const wait = (what, ms = 120000) => new Promise((done, fail) => {
     if (what()) { clearInterval(timer); done(); } else if (Date.now() > end) { clearInterval(timer); fail(new Error("too late: " + what)); }
   }, 5);
 });
-let played = 0;
+let chosen = 0;
 // Changes controls, named by their labels, and waits for the run. Returns the totals that the page shows at its end.
-async function play(changes) {
+async function choose(changes) {
   await wait(() => window.SPMV_LIVE && !$("live").hidden);
   const labels = [...$("live").querySelectorAll("label")];
   for (const [name, value] of Object.entries(changes)) {
@@ -179,8 +179,8 @@ async function play(changes) {
     control.value = value;
     (control.oninput || control.onchange)();
   }
-  ++played;
-  await wait(() => +$("live").dataset.ran === played);
+  ++chosen;
+  await wait(() => +$("live").dataset.ran === chosen);
   return Object.fromEntries([...document.querySelectorAll(".end td")].filter(cell => cell.dataset.name).map(cell => [cell.dataset.name, cell.textContent]));
 }
 const said = () => $("live").querySelector(".says").textContent;
@@ -191,7 +191,7 @@ SCENARIO = PLAY + """
 async function scenario() {
   const found = {times: {}, totals: {}};
   const after = async (name, changes) => {
-    const totals = await play(changes);
+    const totals = await choose(changes);
     found.ready = +document.body.dataset.ready;
     found.totals[name] = {kernel: runs[0].name, ...totals, wrong: runs[0].kinds.wrong.length};
     found.times[name] = said();
@@ -200,12 +200,12 @@ async function scenario() {
     await after(name, {kernel: "csr_vector", "lanes per row": at});
   }
   await after("60x60", {"lanes per row": 3, size: 60});
-  await play({size: 16, "threads per block": 64});
+  await choose({size: 16, "threads per block": 64});
   found.threads = [runs[0].launches[0].block[0], said()];
-  await play({kernel: "csr_vector_shared"});
+  await choose({kernel: "csr_vector_shared"});
   found.fixed = [runs[0].launches[0].block[0], said()];
   for (const {value} of $("live").querySelectorAll("[value$=_mistake]")) await after(value, {mistake: value});
-  await play({mistake: "", kernel: "packed", GPUs: 3, size: 8});
+  await choose({mistake: "", kernel: "packed", GPUs: 3, size: 8});
   found.gpus = [runs[0].parts.length, runs[0].trace.verified, runs[0].kinds.copy.length, panes[0].devicesCard.hidden, runs[0].totals(runs[0].count - 1)["link kB"]];
   return found;
 }
@@ -224,7 +224,7 @@ class LivePage(test_watch.Scratch):
     def check(self, found):
         """What the page shows is what the module says under Node; of which Module says what is the native program's."""
         self.assertLess(found["ready"], 1000 * browser.SLOWER)
-        self.assertLess(max(int(text.removesuffix(" ms")) for text in found["times"].values()), 1000 * browser.SLOWER)
+        self.assertLess(max(int(text.split()[0]) for text in found["times"].values()), 1000 * browser.SLOWER)
         for name, totals in found["totals"].items():
             kernel = "csr_vector_8" if name == "60x60" else name
             self.assertEqual(totals["kernel"], kernel)
@@ -245,7 +245,7 @@ class LivePage(test_watch.Scratch):
 
     def play(self, chromium, *changes):
         """The totals of the last of several plays."""
-        return chromium.evaluate(f"(async () => {{ let totals; for (const one of {json.dumps(changes)}) totals = await play(one); return totals; }})()")
+        return chromium.evaluate(f"(async () => {{ let totals; for (const one of {json.dumps(changes)}) totals = await choose(one); return totals; }})()")
 
     @unittest.skipUnless(browser.find(), "no Chromium here")
     def test_five_questions_are_answered_by_playing(self):
@@ -264,7 +264,7 @@ class LivePage(test_watch.Scratch):
             self.assertGreater(sectors[0], 3 * sectors[1])
             # 03: rows of 5 nonzeros: how many of 32 lanes work in a request with 1 lane per row, and with 32?
             lanes = [float(self.play(chromium, {"matrix": "grid, 5 points", "lanes per row": at})["lanes"]) for at in (0, 5)]
-            self.assertGreater(lanes[0], 4 * lanes[1])
+            self.assertGreater(lanes[0], 2 * lanes[1])
 
             # 04: a plain addition in place of atomicAdd: which line, and which two threads, race?
             # 05: the barrier after the sums are stored is missing: what is read too early, where?
@@ -296,7 +296,7 @@ class LivePage(test_watch.Scratch):
         with browser.Browser() as chromium:
             chromium.open(page)
             found = chromium.evaluate(f"""(async () => {{ {PLAY}
-              await play({{size: 9}});
+              await choose({{size: 9}});
               return runs.map(run => [run.name, run.trace.matrix.name, run.kinds.wrong.length > 0, run.trace.sources.some(source => source.text.includes("k <= row_end"))]);
             }})()""")
             self.assertEqual(chromium.errors, [])
