@@ -124,7 +124,7 @@ class Module(test_watch.Scratch):
                 self.assertEqual((here.returncode, here.stderr), (0, ""))
                 table = [result.stdout[result.stdout.find("step  kernel") :] for result in (native, here)]
                 self.assertEqual(table[1].split(), table[0].split())
-        refused = module("steps", "--way", "minimal", "--trace", self.scratch / "t")
+        refused = module("steps", "--way", "persistent", "--trace", self.scratch / "t")
         self.assertRegex(refused.stderr, "in a browser blocks cannot wait for each other: take --way packed or parts")
 
     def test_bad_input_is_refused(self):

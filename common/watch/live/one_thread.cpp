@@ -1,6 +1,5 @@
 // In place of what needs several threads of the host: steps of an iteration by persistent kernels.
 #include "../../../10_multigpu/persistent.hpp"
-#include "../../../10_multigpu/steps.hpp"
 
 namespace spmv::multigpu {
 
@@ -19,9 +18,5 @@ template std::unique_ptr<Machine<float>> make_persistent(const std::vector<Part<
 template std::unique_ptr<Machine<double>> make_persistent(const std::vector<Part<double>>&,
                                                           const Setup&, const Processes&,
                                                           const PersistentOptions<double>&);
-
-Iteration iteration_of_minimal(int, int, const Csr<double>&, const std::vector<double>&) {
-  refuse();
-}
 
 }  // namespace spmv::multigpu
