@@ -11,6 +11,7 @@
 #include "convert.hpp"
 #include "convert_diagonals.cuh"
 #include "dia_csr.cuh"
+#include "sparse/diagonals.hpp"
 
 namespace spmv {
 
@@ -102,7 +103,10 @@ struct Dia {
     offsets = std::move(places.offsets);
   }
   double stored() const { return static_cast<double>(rows) * offsets.size(); }
-  std::size_t bytes() const { return rows * offsets.size() * sizeof(T) + offsets.bytes(); }
+  // What a product reads: not what is stored for places outside of the matrix.
+  std::size_t bytes() const {
+    return places_within(rows, cols, offsets.download()) * sizeof(T) + offsets.bytes();
+  }
 };
 
 // --- Diagonals and CSR --------------------------------------------------------------------------
@@ -172,8 +176,9 @@ class DiaCsr {
   double stored() const {
     return static_cast<double>(rows) * offsets.size() + static_cast<double>(rest_nonzeros());
   }
+  // What a product reads, as for DIA.
   std::size_t bytes() const {
-    return rows * offsets.size() * sizeof(T) + offsets.bytes() +
+    return places_within(rows, cols, offsets.download()) * sizeof(T) + offsets.bytes() +
            std::visit([](const auto& its) { return its.bytes(); }, rest);
   }
 

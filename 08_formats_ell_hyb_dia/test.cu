@@ -460,6 +460,10 @@ TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
   CHECK(full.offsets.download() == std::vector<int>{-2, -1, 0, 1, 2});
   CHECK(full.rest_nonzeros() == 0);
   CHECK(full.stored() == 2500);
+  // Of the five diagonals a product reads what lies within the matrix, as DIA does.
+  CHECK(full.bytes() == (500 + 2 * 499 + 2 * 498) * 8 + 5 * 4);
+  const Csr<double> band = generate<double>("banded:500,bandwidth=2");
+  CHECK(Dia<double>(device::DeviceCsr<double>(band), 3).bytes() == full.bytes());
 
   // One full diagonal and a few nonzeros far from it, which a distance of 16 bits reaches or not.
   for (const Index far : {kNear, kNear + 1}) {

@@ -16,6 +16,7 @@
 #include "device/csr.hpp"
 #include "device/launch.hpp"
 #include "harness/kernel.hpp"
+#include "sparse/diagonals.hpp"
 
 namespace spmv {
 
@@ -51,12 +52,7 @@ struct CdsMatrix {
   // Those that a product reads: it skips blocks outside of the matrix.
   std::uint64_t read_bytes() const {
     const auto& [block, offsets] = diagonals;
-    const std::int64_t block_rows = rows / block;
-    std::uint64_t blocks = 0;
-    for (const std::int64_t offset : offsets) {
-      blocks += static_cast<std::uint64_t>(std::min(block_rows, cols / block - offset) -
-                                           std::max(std::int64_t{0}, -offset));
-    }
+    const std::uint64_t blocks = places_within(rows / block, cols / block, offsets);
     return blocks * sizeof(T) * static_cast<std::uint64_t>(block) *
                static_cast<std::uint64_t>(block) +
            offsets.size() * sizeof(Index);

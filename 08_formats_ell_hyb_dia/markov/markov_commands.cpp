@@ -138,9 +138,14 @@ class Workload {
           "average, tails below {:.1g} cut off.\n",
           options_.time, options_.start, mean(), uniformized_.rate, options_.tolerance);
     }
+    double slowest = 0;
+    for (const Outcome<T>& o : outcomes) {
+      if (o.good() && timed(o)) slowest = std::max(slowest, o.run.milliseconds);
+    }
     std::vector<std::string> legend{
         kGpu ? "step: a product and what goes with it, checks included."
-             : "MB per step: P' and x read once, the new x written once; ms: of this CPU."};
+             : fmt::format("MB per step: P' and x read once, the new x written once{}",
+                           slowest > 0 ? "; ms: of this CPU." : ".")};
     if (is_stationary()) {
       legend.push_back(fmt::format("residual: the sum of |Q' x| over {:.4g}.", uniformized_.rate));
     }
@@ -149,10 +154,6 @@ class Workload {
     }
     fmt::print("{}\n", fmt::join(legend, "\n"));
 
-    double slowest = 0;
-    for (const Outcome<T>& o : outcomes) {
-      if (o.good() && timed(o)) slowest = std::max(slowest, o.run.milliseconds);
-    }
     std::vector<std::string> header{"step", "kernel", "steps"};
     const std::vector<std::string> per_step =
         kGpu ? std::vector<std::string>{"setup ms", "us per step"}

@@ -283,7 +283,8 @@ def report_similar(found, grader, output):
             put("reference", own, without_marks(sources[f"{grader.step.directory}/{own}"]))
         done = subprocess.run(
             [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt", ROOT / "common/coursework/similar.py",
-             places, (output / "similar.html").resolve(), str(SIMILAR)], capture_output=True, text=True)  # fmt: skip
+             places, (output / "similar.html").resolve(), str(SIMILAR)], capture_output=True, text=True,
+            env=os.environ | {"PYTHONHASHSEED": "0"})  # fmt: skip  # copydetect goes through sets: the same page in every run
         if done.returncode != 0:
             return f"not looked for: similar submissions ({printable((done.stderr.strip().splitlines() or ['copydetect failed'])[-1])})"
         most = {}  # of each file: the one that is most like it

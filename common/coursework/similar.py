@@ -22,8 +22,8 @@ with contextlib.redirect_stdout(io.StringIO()):  # it tells of its progress
     )  # fmt: skip
     detector.run()
     detector.generate_html_report()
-for one_share, _, one, other, *_ in detector.get_copied_code_list():
-    names = [str(Path(path).relative_to(places)).removeprefix("submissions/") for path in (one, other)]
-    if not names[0].startswith("reference/"):
-        found.append([one_share, *names])
-print(json.dumps(found))
+for one_share, other_share, *paths in detector.get_copied_code_list():
+    one, other = [str(Path(path).relative_to(places)).removeprefix("submissions/") for path in paths[:2]]
+    # Of each pair copydetect names one first, now this, now that: both are shown, each with its share.
+    found += [row for row in ([one_share, one, other], [other_share, other, one]) if not row[1].startswith("reference/")]
+print(json.dumps(sorted(found)))

@@ -94,5 +94,21 @@ class Questions(unittest.TestCase):
                 self.assertLessEqual(named, set(section))
 
 
+class Answers(unittest.TestCase):
+    def test_every_question_of_a_step_has_its_answer(self):
+        answers = questions.ROOT / "common/coursework/answers.md"
+        given = {step: numbered(text) for step, text in re.findall(r"^## Step (\d\d)\n(.*?)(?=^## |\Z)", answers.read_text(), re.M | re.S)}
+        asked = {}
+        for page in questions.ROOT.glob("[01][0-9]_*/**/*.md"):
+            for text in re.findall(r"^## Questions\n(.*?)(?=^## |\Z)", page.read_text(), re.M | re.S):
+                step = page.relative_to(questions.ROOT).parts[0][:2]
+                asked[step] = asked.get(step, 0) + len(numbered(text))
+        self.assertEqual({step: list(range(1, count + 1)) for step, count in asked.items()}, given)
+
+
+def numbered(text):
+    return [int(number) for number in re.findall(r"^(\d+)\. ", text, re.M)]
+
+
 if __name__ == "__main__":
     unittest.main()

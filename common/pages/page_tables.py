@@ -80,7 +80,7 @@ def head_of(kernel):
 records_of = functools.lru_cache(read_records)  # a README has many tables of one device
 
 
-OPTIONAL = {"speedup_of", "published", "program", "pays_off_against"}
+OPTIONAL = {"speedup_of", "published", "program", "pays_off_against", "slide"}
 AGAIN = "`make bench` with `ARGS='--alone --fresh'` measures it alone"
 
 
@@ -111,6 +111,7 @@ class RecordTable:
         self.fast = wanted.get("speedup_of")
         self.rival = wanted.get("pays_off_against")
         self.published = wanted.get("published")
+        self.is_slide = "slide" in wanted
         if self.rival:
             self.title, self.more_is_better = f"Products after which setup pays off against {self.rival}", False
         self.records = [r for r in everything if r["precision"] == self.precision]
@@ -170,7 +171,7 @@ class RecordTable:
         text = "—" if figure is None else str(figure) if self.rival else number(figure)
         if is_bold:
             text = f"**{text}**"
-        return f"{text} ({note})" if note else text
+        return f"{text} ({note})" if note and not self.is_slide else text
 
     def row(self, name):
         full = find_matrix(self.records, name)
@@ -189,7 +190,7 @@ class RecordTable:
         shown = [r for r in self.records if r["matrix"] in full_names and any(matches(r["kernel"], k) for k in asked)]
         devices = ", ".join(sorted({r["device"] for r in shown if "device" in r}))
         # Drivers and versions are below the fold; update() makes the link relative to the page.
-        caption = f"{self.title}; {self.precision}; [{devices}]({VERSIONS})."
+        caption = f"{self.title}; {self.precision}; {devices if self.is_slide else f'[{devices}]({VERSIONS})'}."
         if self.column == "gb_per_s":
             caption += f" A copy runs at {number(max(r['copy_gb_per_s'] for r in shown))} GB/s."
         named = any(not best_of(k) and k != "baseline" for k in self.kernels)

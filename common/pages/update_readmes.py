@@ -26,7 +26,7 @@ A block begins with one of these markers on a line of its own and ends with <!--
         with their geometric mean and, with published=NAME, the paper's own figures from
         plots/published/NAME.csv below. program=NAME shows the records of a step's own program.
         With pays_off_against=KERNEL the cells say after how many products a kernel's setup has paid off
-        against KERNEL's.
+        against KERNEL's. slide=yes leaves out what kernels have chosen, and the link to versions.
 
     <!-- claims: device=NVIDIA_H200 -->
         The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py).
