@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#if __has_include(<Eigen/Dense>)
+#ifdef HAVE_EIGEN
 #include <Eigen/Dense>
 #endif
 
@@ -71,7 +71,7 @@ void compare(MarkovVerdict& verdict, double bound) {
   }
 }
 
-#if __has_include(<Eigen/Dense>)
+#ifdef HAVE_EIGEN
 template <typename T>
 Eigen::MatrixXd dense(const Csr<T>& a) {
   Eigen::MatrixXd result = Eigen::MatrixXd::Zero(a.rows, a.cols);
@@ -285,7 +285,7 @@ MarkovVerdict judge_stationary(const MarkovRun<T>& run, const Matrix<T>& rates,
     verdict.failure =
         fmt::format("the residual is {:.2e}; {:.2e} is allowed", verdict.residual, allowed);
   }
-#if __has_include(<Eigen/Dense>)
+#ifdef HAVE_EIGEN
   if (q.rows <= kDenseStates) {
     // The last equation follows from the others; that the sum is 1 takes its place.
     Eigen::MatrixXd a = dense(q);
@@ -314,7 +314,7 @@ MarkovVerdict judge_transient(const MarkovRun<T>& run, const Matrix<T>& rates,
   const double rounding =
       static_cast<double>(run.steps + 2) * (uniformized.error + 2 * kEpsilon<T>);
   verdict.failure = fault_of(x, verdict.sum_error, rounding);
-#if __has_include(<Eigen/Dense>)
+#ifdef HAVE_EIGEN
   const Index n = rates.csr.rows;
   if (n <= kDenseStates) {
     // e^(Q' t) by its series for a small time, squared until the time is t. With P' in the place of

@@ -1,5 +1,5 @@
 // Eigen's product of a row-major sparse matrix, on all cores: the CPU library to compare with.
-#if __has_include(<Eigen/SparseCore>)
+#ifdef HAVE_EIGEN
 #include <Eigen/SparseCore>
 
 #include "harness/kernel.hpp"
