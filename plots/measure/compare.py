@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import geometric_mean
 
 from record_format import STATES, RecordError, column
-from records import files_in, frame, short
+from records import files_in, frame
 
 RIVALS = ("cusparse_csr", "cusparse_coo", "cusparse_spmvop")
 
@@ -38,7 +38,7 @@ def lines(times, kernel):
             found = speedups(times[times.precision == precision], kernel, state)
             if found.empty:
                 continue
-            worst = ", ".join(f"{row.speedup:.2f} {short(name)}" for name, row in
+            worst = ", ".join(f"{row.speedup:.2f} {name}" for name, row in
                               found.sort_values("speedup", kind="stable").head(3).iterrows())
             shares = found.share[found.nnz > 1e6]
             share = f"{geometric_mean(shares):12.0%}" if len(shares) else "           -"
