@@ -799,15 +799,10 @@ def short(count):
 
 
 def find_matrix(program, files, name, per_row):
-    """`spmv info` of the matrix with that name and, as the README says, so many nonzeros per row: of a file, or of
-    a generator, whose defaults may have been others when it was measured. Raises TraceError."""
-    specifications = [name]
-    if ":" in name:
-        for records in sorted((ROOT / "plots" / "results").glob("*/*.jsonl")):
-            specifications += re.findall(rf'"detail": ?"({name},[^"]*)"', records.read_text(encoding="utf-8"))
-    elif files:
-        specifications = [*sorted(files.glob(f"{name}.mtx*")), name]
-    for specification in dict.fromkeys(specifications):
+    """`spmv info` of the matrix with that name and, as the README says, so many nonzeros per row: of a generator, or
+    of a file. Raises TraceError."""
+    specifications = [*(sorted(files.glob(f"{name}.mtx*")) if files else []), name]
+    for specification in specifications:
         done = subprocess.run([program, "info", specification, "--json"], capture_output=True, text=True)
         info = json.loads(done.stdout) if done.returncode == 0 else {"matrix": {"source": ""}}
         if info["matrix"]["source"] in ("file", "generated") and f"{info['mean_row']:.1f}" == per_row:
@@ -819,14 +814,14 @@ def sparsity(program, files, title="Where the nonzeros of these matrices are"):
     """The matrices of the README's table, side by side: a cell is darker the more nonzeros it has. Those that no
     generator makes exactly are read from the directory `files` or from data/. Raises TraceError."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    names = re.search(r"matrices=(\S+) precision", readme)[1].split(",")
+    names = [name.replace(";", ",") for name in re.search(r"matrices=(\S+) precision", readme)[1].split(",")]
     cells, gap = 48, 18
     side = (WIDTH - 20 - gap * (len(names) - 1)) / len(names)
     picture = Picture(title)
     picture.parts.clear()  # a name above each matrix is enough
     told = []
     for i, name in enumerate(names):
-        info = find_matrix(program, files, name, re.search(rf"^\| {name} \| (\S+) \|", readme, re.MULTILINE)[1])
+        info = find_matrix(program, files, name, re.search(rf"^\| {re.escape(name)} \| (\S+) \|", readme, re.MULTILINE)[1])
         rows, columns, drawn = info["matrix"]["rows"], info["matrix"]["cols"], info["picture"]
         high, wide = (max(4, round(cells * n / max(rows, columns))) for n in (rows, columns))
         sums = defaultdict(int)
@@ -850,7 +845,7 @@ def sparsity(program, files, title="Where the nonzeros of these matrices are"):
             picture.add("path", d="".join(path), class_="nonzero", opacity=str((0.3, 0.55, 0.8, 1)[of]),
                         transform=f"translate({number(x0)} {44 + cell / 2:.2f}) scale({cell:.4f})")  # fmt: skip
         per_row = info["matrix"]["nnz"] / rows
-        picture.text(x0, 16, name, "ink small")
+        picture.text(x0, 16, name.split(",")[0], "ink small")
         picture.text(x0, 32, f"{short(rows)} × {short(columns)}, {short(per_row)} each", "soft small")
         told.append(f"{name}: {rows} rows, {columns} columns, {info['matrix']['nnz']} nonzeros.")
     picture.height = 44 + side

@@ -41,7 +41,7 @@ class Pictures(unittest.TestCase):
         self.assertLess(file.stat().st_size, 20_000)
         told = ElementTree.parse(file).getroot().find(f"{SVG}desc").text
         for name, per_row in re.findall(r"^\| (\S+) \| ([\d.]+) \| .*pcsr_one_pass", readme, re.MULTILINE):
-            rows, nonzeros = map(int, re.search(rf"{name}: (\d+) rows, \d+ columns, (\d+) nonzeros", told).groups())
+            rows, nonzeros = map(int, re.search(rf"{re.escape(name)}: (\d+) rows, \d+ columns, (\d+) nonzeros", told).groups())
             self.assertEqual(f"{nonzeros / rows:.1f}", per_row, name)
 
     def test_a_matrix_without_its_file_is_named(self):
