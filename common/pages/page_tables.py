@@ -182,7 +182,7 @@ class RecordTable:
         bold = self.bold(full, cells)
         texts = [self.text(figure, note, kernel in bold) for (figure, note), kernel in zip(cells, self.kernels)]
         star = "" if matrix["source"] != "stand-in" else " (stand-in)"
-        return [full + star, f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}", *texts]
+        return [(name if self.is_slide else full) + star, f"{matrix['nnz'] / max(matrix['rows'], 1):.1f}", *texts]
 
     def caption(self):
         full_names = {find_matrix(self.records, name) for name in self.matrices}
