@@ -165,7 +165,7 @@ function drawAnswer() {
   fill($("choice"), ["kernel", "us each", ...(typed ? ["regret", "worst"] : ["quartiles"]), "setup", "all"], order.slice(0, 6).map(each => [
     each.kernel, digits(1e3 * each.ms), ...(typed ? [percent(each.expected), percent(each.worst)] : [`${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`]),
     duration(each.setup), duration(total(each))]));
-  note.replaceChildren(...from, ` Setup: conversion from CSR on the device, and analysis, without opening cuSPARSE; measured alone for the kernels of make bench SET=setup on real files in f64, elsewhere while other processes prepared the next matrices, which can lengthen it.`);
+  note.replaceChildren(...from, ` Setup: conversion from CSR on the device, and analysis, without opening cuSPARSE; measured alone for the kernels of make bench SET=setup on real files in f64. Elsewhere other processes prepared the next matrices meanwhile, which can lengthen it: there it is at most what the same kernel took on a matrix with no fewer rows, nonzeros and bytes.`);
   return candidates;
 }
 

@@ -6,6 +6,7 @@ function completed(row, of) {
   const kernel = of.kernels[row.kernel] ?? {}, matrix = of.matrices[row.matrix] ?? {};
   row.step = kernel.step ?? 0;
   row.format = kernel.format ?? "";
+  row.charted = kernel.charted;
   row.kind = matrix.kind ?? "other";
   if (row.source === "generated" && matrix.papers) row.source = "paper's own";  // the papers generated it, too
   row.host = row.cold_ms == null;  // only GPUs have cold times
@@ -23,5 +24,6 @@ async function unpacked(text) {
   }
   delete payload.columns;
   for (const row of payload.rows) completed(row, payload);
+  boundSetups(payload.rows);
   return payload;
 }

@@ -22,8 +22,9 @@ import libraries
 import ours
 import style
 from kinds import KINDS, kind_of
+from measure import declared
 from record_format import RecordError, write_whole
-from records import OTHER_CODE, ROOT, UNKNOWN_CODE, Data, code_state, device_names, on_gpu
+from records import OTHER_CODE, ROOT, UNKNOWN_CODE, Data, code_state, device_names, fits, on_gpu
 from tables import Table, cell
 
 HERE = Path(__file__).parent
@@ -32,7 +33,7 @@ QUARTILES = [f"{state}{quartile}_ms" for state in ("warm", "cold", "overlapped")
 # Fields of a row: words, and numbers.
 WORDS = ["device", "source", "matrix", "precision", "kernel", "choice", "code", "run"]
 NUMBERS = ["rows", "cols", "nnz", *QUARTILES, "setup_ms", "preprocess_ms", "compulsory_bytes", "baseline_warm_ms", "baseline_cold_ms",
-           "copy_gb_per_s"]
+           "copy_gb_per_s", "alone"]
 RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
 LOOKS = ["min_row", "max_row", "mean_row", "stddev_row", "empty_rows", "diagonals", "bandwidth", "row_lengths", "sketch", "moved"]
 
@@ -71,9 +72,10 @@ def measurements(every):
     """All rows of the devices, as columns, with what belongs to runs, matrices and kernels once."""
     rows = [row for data in every for row in data.times.values()]
     matrices, kernels, runs = {}, {}, {}
+    charted = declared()["lists"]["charted"]
     for data in every:
         for row in data.times.values():
-            kernels[row["kernel"]] = {"step": row["step"], "format": row["format"]}
+            kernels[row["kernel"]] = {"step": row["step"], "format": row["format"], "charted": fits(row["kernel"], charted)}
             runs[row["run"] + row["device"]] = {"id": row["run"], **{name: row[name] for name in RUN if name in row}}
         for name, record in data.matrices.items():
             papers = {"papers": True} if ours.group_of(data, name) == ours.GROUPS[2] else {}
