@@ -12,6 +12,7 @@ Exit status 1: something is to be measured.
 
 import argparse
 import collections
+import fnmatch
 import json
 import re
 import subprocess
@@ -26,11 +27,12 @@ from records import todays_code
 CODE = ROOT / "plots" / "measure" / "machine_code.tsv"
 SHOWN = ["full", "setup", "sensitivity", "multigpu"]  # the sets that figures, tables and pages show
 ARCHS = [90]  # compute capabilities of the devices in plots/results/
+GPUS = 4  # of the machine on which the sets of several GPUs are to be measured
 
 
 class Planned:
     """What measure.plan() asks of a machine, of a device that is not here: with the kernels of a program that is, and with
-    those of cuSPARSE that records know."""
+    those of cuSPARSE and the real files that records know."""
 
     has_gpu = True
     environment = {"backend": "cuda"}
@@ -42,7 +44,11 @@ class Planned:
             if record["kernel"].startswith("cusparse_") and record["kernel"] not in known:
                 known.add(record["kernel"])
                 self.kernels.append({"name": record["kernel"], "step": 0, "format": record["format"], "host": False})
-        self.devices = max((int(record.get("gpus", 1)) for record in records), default=1)
+        self.devices = GPUS
+        self.known = sorted({f"{record['matrix']}.mtx.gz" for record in records if record["source"] == "file"})
+
+    def files(self, pattern):
+        return [f"data/{name}" for name in fnmatch.filter(self.known, pattern)]
 
 
 def update(program):
@@ -113,10 +119,19 @@ def main(argv=None):
             stale = collections.Counter(r["kernel"] for r in records if code_state(r) == OTHER_CODE)
             for kernel, count in stale.most_common():
                 print(f"  other code: {kernel}, {count}")
-            for name, (kernels, jobs) in to_measure(device, records, arguments.spmv).items():
+            found = to_measure(device, records, arguments.spmv)
+            for name, (kernels, jobs) in found.items():
                 todo = True
-                print(f"  make bench SET={name} ARGS=--stale    # about {measure.minutes(expected_seconds(jobs, records))}: "
-                      f"{len(jobs)} matrices and precisions, {len(kernels)} kernels: {', '.join(kernels[:4])}{', ...' if len(kernels) > 4 else ''}")
+                gpus = max(job.gpus(GPUS) for job in jobs)
+                files = "SPMV_DATA=DIRECTORY_OF_THE_FILES " if any(job.matrix.startswith("data/") for job in jobs) else ""
+                print(f"  {files}make bench SET={name} ARGS=--stale    # {f'needs {gpus} GPUs; ' if gpus > 1 else ''}"
+                      f"about {measure.minutes(expected_seconds(jobs, records))}: {len(jobs)} matrices and precisions, {len(kernels)} kernels: "
+                      f"{', '.join(kernels[:4])}{', ...' if len(kernels) > 4 else ''}")
+            asked = {(measure.matrix_name(job.matrix), job.precision, kernel) for _, jobs in found.values() for job in jobs for kernel in job.kernels}
+            left = collections.Counter(r["kernel"] for r in records if code_state(r) and (r["matrix"], r["precision"], r["kernel"]) not in asked)
+            if left:
+                print(f"  in no set, of other or unknown code: {left.total():,} records of {len(left)} kernels, most of "
+                      + ", ".join(f"{kernel} ({count})" for kernel, count in left.most_common(4)))
     except (RecordError, OSError, subprocess.SubprocessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

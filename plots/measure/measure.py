@@ -101,8 +101,14 @@ def nonzeros_of(spec):
     return 1_000_000
 
 
-def expanded(text):
-    """The names that an entry of `matrices` stands for."""
+def data_files(pattern):
+    """Those in SPMV_DATA, or in data/."""
+    data = Path(os.environ.get("SPMV_DATA") or ROOT / "data")
+    return [str(file) for file in sorted(data.glob(pattern))]
+
+
+def expanded(text, files=data_files):
+    """The names that an entry of `matrices` stands for; `files` finds those of a pattern."""
     if text == "@measured":
         # Those of files are found as "files:".
         return [line["matrix"]["name"] for device in device_names() for file in files_in(RESULTS / device)
@@ -112,10 +118,9 @@ def expanded(text):
         tables = declared()["tables"].get(text[1:])
         if tables is not None:
             return [row["matrix"] for name in tables for row in published(name)]
-        return [name for entry in declared()["lists"][text[1:]] for name in expanded(entry)]
+        return [name for entry in declared()["lists"][text[1:]] for name in expanded(entry, files)]
     if text.startswith("files:"):
-        data = Path(os.environ.get("SPMV_DATA") or ROOT / "data")
-        return [str(file) for file in sorted(data.glob(text[len("files:"):]))]
+        return files(text[len("files:"):])
     if found := re.search(r"\{(\d+)\.\.(\d+)\}", text):
         return [text[:found.start()] + str(n) + text[found.end():] for n in range(int(found[1]), int(found[2]) + 1)]
     return [text]
@@ -128,8 +133,8 @@ def in_turn(lists):
     return list(dict.fromkeys(name for _, name in sorted(turns, key=lambda turn: turn[0])))
 
 
-def matrices_of(group):
-    names = in_turn([expanded(entry) for entry in group["matrices"]])
+def matrices_of(group, files=data_files):
+    names = in_turn([expanded(entry, files) for entry in group["matrices"]])
     return [name for name in names if nonzeros_of(name) <= group.get("largest", float("inf"))]
 
 
@@ -186,6 +191,10 @@ class Job:
         """Whether nothing may run beside it; a step's own program takes no turns."""
         return bool({"on_host", "program", "tool", "alone"} & set(self.keys))
 
+    def gpus(self, devices):
+        """The most that it uses, of a machine with so many; 0: it needs more."""
+        return max(counts_of(self.keys, devices), default=0) if "gpus" in self.keys else 1
+
     def command(self, spmv, devices):
         words = [spmv, *([self.keys["program"]] if "program" in self.keys else []), *self.keys.get("options", [])]
         words += ["-m", self.matrix, "-p", self.precision]
@@ -207,6 +216,8 @@ def counts_of(keys, devices):
 
 class Machine:
     """What the program says of itself and of where it runs."""
+
+    files = staticmethod(data_files)
 
     def __init__(self, spmv):
         self.spmv = spmv
@@ -278,8 +289,10 @@ def still_to_do(job, store, devices):
     program = keys.get("program", "")
     if ("", name, job.precision, "*", None, None, None) in done and not program:
         return None
+    if not (gpus := job.gpus(devices)):
+        return None
     if "gpus" in keys:
-        ways = ways_on(counts_of(keys, devices)[-1], keys.get("partition", ["nonzeros"]), keys["exchange"])
+        ways = ways_on(gpus, keys.get("partition", ["nonzeros"]), keys["exchange"])
         exchanges = ",".join(keys["exchange"])
     else:
         ways, exchanges = [(None, None, None)], None
@@ -313,7 +326,7 @@ def plan(arguments, machine, store):
             # Kernels of the host that were asked for by name: alone.
             on_host = {**keys, "on_host": True}
             ways += [(on_host, named)] if (named := kernels_of(on_host, machine.kernels)) else []
-        for matrix in names_in(arguments.matrices) or matrices_of(keys):
+        for matrix in names_in(arguments.matrices) or matrices_of(keys, machine.files):
             jobs += [Job(name, of, matrix, precision, named) for of, named in ways for precision in precisions]
     return [job for job in (TOOLS[job.keys["tool"]].still_to_do(job, store) if "tool" in job.keys
                             else still_to_do(job, store, machine.devices) for job in jobs) if job]

@@ -63,10 +63,13 @@ class Evidence(unittest.TestCase):
                          "2 of other code, 1 unknown")
 
     def test_the_commands(self):
-        declared = {"set": {"a": {"backend": "cuda", "matrices": ["m"], "precisions": ["f64"], "records": "bench.jsonl"},
-                            **{name: {"sets": ["a"] if name == "full" else []} for name in evidence.SHOWN}},
+        on_files = {"backend": "cuda", "matrices": ["files:real.*"], "precisions": ["f64"], "kernels": ["same"], "records": "bench.jsonl"}
+        several = {**on_files, "matrices": ["m"], "gpus": [1, 2], "exchange": ["none"], "program": "multigpu"}
+        declared = {"set": {"a": {"backend": "cuda", "matrices": ["m"], "precisions": ["f64"], "records": "bench.jsonl"}, "b": on_files, "c": several,
+                            **{name: {"sets": ["a", "b", "c"] if name == "full" else []} for name in evidence.SHOWN}},
                     "nonzeros": {}, "tables": {}, "lists": {}}
         kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": false}]'
+        write(self.file.parent / "more.jsonl", [record("old", "real", 1)])
         out = io.StringIO()
         with unittest.mock.patch.object(measure, "declared", lambda: declared), \
                 unittest.mock.patch.object(measure, "output_of", lambda command: kernels), \
@@ -74,6 +77,9 @@ class Evidence(unittest.TestCase):
             self.assertEqual(evidence.main(["Some_GPU"]), 1)
         self.assertIn("other code: changed, 1", out.getvalue())
         self.assertIn("make bench SET=a ARGS=--stale    # about 0 s: 1 matrices and precisions, 1 kernels: changed", out.getvalue())
+        self.assertIn("  SPMV_DATA=DIRECTORY_OF_THE_FILES make bench SET=b ARGS=--stale    # about", out.getvalue())
+        self.assertIn("make bench SET=c ARGS=--stale    # needs 2 GPUs; about", out.getvalue())
+        self.assertIn("in no set, of other or unknown code: 3 records of 2 kernels, most of old (2), gone (1)", out.getvalue())
 
 
 if __name__ == "__main__":

@@ -282,6 +282,9 @@ class Bench(unittest.TestCase):
         kernels = [r["kernel"] for r in records_in(self.root / "Some__GPU" / "multigpu.jsonl")]
         self.assertEqual(sorted(kernels), ["csr_scalar"] * 4 + ["ell"] * 4)
         self.assertEqual(self.bench("published", devices=2)[2], [])
+        self.assertEqual(measure.Job("weak", {"gpus": [2, 4]}, "cant", "f64").gpus(1), 0)
+        self.assertIsNone(measure.still_to_do(measure.Job("weak", {"gpus": [2], "records": "weak.jsonl"}, "cant", "f64"),
+                                              measure.Store("Some__GPU", self.root, "", True), devices=1))
         _, _, noted = self.bench("multigpu", "--kernels", "csr_scalar,ell", "--fresh", devices=2)
         self.assertEqual(self.asked(noted), [("cant", "f64", "csr_scalar,ell")])
 
