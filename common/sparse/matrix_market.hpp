@@ -11,9 +11,8 @@ namespace spmv {
 
 // Reads `path` (.mtx, or gzip whatever its name): the triplets in the order of the file. Symmetric,
 // skew-symmetric and Hermitian files are expanded, each mirrored entry after the one it mirrors;
-// pattern entries become 1; zeros and duplicates are kept; an array file gives an entry for each of
-// its positions. Values are rounded once, from their decimal digits to T; those too large for T
-// become infinite.
+// pattern entries become 1; zeros and duplicates are kept; an array file is refused. Values are
+// rounded once, from their decimal digits to T; those too large for T become infinite.
 //
 // Throws InputError: "FILE:LINE: what is wrong; what to do". The first fault in the file is
 // reported, whatever the number of threads.

@@ -61,8 +61,11 @@ void read_banner(std::string_view line, const std::string& name, const LoadOptio
   }
 
   const std::string format = lower_case(words[1]);
-  if (format != "coordinate" && format != "array") {
-    fail(fmt::format("unknown format {}; use coordinate or array", in_quotes(words[1])));
+  if (format == "array") {
+    fail("an array file lists every position, zeros too; write its nonzeros as coordinate");
+  }
+  if (format != "coordinate") {
+    fail(fmt::format("unknown format {}; use coordinate", in_quotes(words[1])));
   }
   std::string field = lower_case(words[2]);
   if (field == "double") field = "real";  // files from before the format settled
@@ -77,7 +80,6 @@ void read_banner(std::string_view line, const std::string& name, const LoadOptio
                      in_quotes(words[3])));
   }
 
-  layout.is_array = format == "array";
   layout.is_integer = field == "integer";
   layout.is_complex = field == "complex";
   layout.has_value = field != "pattern";
@@ -85,9 +87,6 @@ void read_banner(std::string_view line, const std::string& name, const LoadOptio
   layout.is_skew = symmetry == "skew-symmetric";
   layout.symmetry = symmetry;
 
-  if (!layout.has_value && layout.is_array) {
-    fail("an array file cannot be pattern, it has no positions; use coordinate");
-  }
   if (!layout.has_value && layout.is_skew) {
     fail("a pattern file cannot be skew-symmetric, it has no signs; use symmetric");
   }
@@ -105,10 +104,9 @@ Index read_size(std::string_view word, const char* what, const std::string& name
   const auto fail = [&](const std::string& why) {
     fail_in_file(name, layout.size_line, fmt::format("the {} {}", what, why));
   };
-  const char* const remedy = layout.is_array ? "write ROWS COLUMNS" : "write ROWS COLUMNS ENTRIES";
-  if (word.empty()) fail(fmt::format("is missing; {}", remedy));
+  if (word.empty()) fail("is missing; write ROWS COLUMNS ENTRIES");
   if (!is_whole_number(word)) {
-    fail(fmt::format("{} is not a whole number; {}", in_quotes(word), remedy));
+    fail(fmt::format("{} is not a whole number; write ROWS COLUMNS ENTRIES", in_quotes(word)));
   }
   const bool negative = word.starts_with('-');
   const bool has_sign = negative || word.starts_with('+');
@@ -117,7 +115,7 @@ Index read_size(std::string_view word, const char* what, const std::string& name
       std::from_chars(word.data() + has_sign, word.data() + word.size(), value).ec;
   const bool too_large = error != std::errc() || value > kMaxNonzeros;
   if (negative && (value != 0 || too_large)) {
-    fail(fmt::format("{} is negative; {}", printable(word, 32), remedy));
+    fail(fmt::format("{} is negative; write ROWS COLUMNS ENTRIES", printable(word, 32)));
   }
   if (too_large) {
     fail(fmt::format("{} is more than {}, the most that 32-bit indices allow; use a smaller matrix",
@@ -129,22 +127,18 @@ Index read_size(std::string_view word, const char* what, const std::string& name
 }  // namespace
 
 const char* Layout::entry_words() const {
-  if (is_array) return is_complex ? "REAL IMAGINARY" : "VALUE";
   if (!has_value) return "ROW COLUMN";
   return is_complex ? "ROW COLUMN REAL IMAGINARY" : "ROW COLUMN VALUE";
 }
 
 std::size_t Layout::most_entries(std::size_t bytes) const {
-  const std::size_t indices = is_array ? 0 : 2;
   const std::size_t values = !has_value ? 0 : is_complex ? 2 : 1;
-  const std::size_t shortest = 2 * (indices + values);  // a digit and a blank or line end each
+  const std::size_t shortest = 2 * (2 + values);  // a digit and a blank or line end each
   return bytes / shortest + (bytes % shortest + 1 == shortest);  // the last end may be lacking
 }
 
 std::string Layout::announced() const {
-  std::string result = "the size line announces ";
-  if (is_array) result += fmt::format("{} x {}, which is ", rows, cols);
-  return result + plural(stored_entries, "entry", "entries");
+  return "the size line announces " + plural(stored_entries, "entry", "entries");
 }
 
 std::size_t least_nonzeros(const Layout& layout) {
@@ -211,22 +205,19 @@ Layout read_header(TextFile& file, std::string_view& text, const LoadOptions& op
     }
     if (!next_line(line)) {
       fail_in_file(name, layout.size_line,
-                   fmt::format("the file ends before the size line; add ROWS COLUMNS{}",
-                               layout.is_array ? "" : " ENTRIES after the banner"));
+                   "the file ends before the size line; add ROWS COLUMNS ENTRIES after the banner");
     }
     word = next_word(line);
   } while (word.empty() || word.front() == '%');
 
   layout.rows = read_size(word, "number of rows", name, layout);
   layout.cols = read_size(next_word(line), "number of columns", name, layout);
-  if (!layout.is_array) {
-    const Index entries = read_size(next_word(line), "number of entries", name, layout);
-    layout.stored_entries = static_cast<std::size_t>(entries);
-  }
+  layout.stored_entries =
+      static_cast<std::size_t>(read_size(next_word(line), "number of entries", name, layout));
   if (const std::string_view extra = next_word(line); !extra.empty()) {
     fail_in_file(name, layout.size_line,
-                 fmt::format("unexpected {} after the sizes; write ROWS COLUMNS{}",
-                             in_quotes(extra), layout.is_array ? "" : " ENTRIES"));
+                 fmt::format("unexpected {} after the sizes; write ROWS COLUMNS ENTRIES",
+                             in_quotes(extra)));
   }
 
   if (layout.is_mirrored && layout.rows != layout.cols) {
@@ -235,12 +226,6 @@ Layout read_header(TextFile& file, std::string_view& text, const LoadOptions& op
         fmt::format("a {} matrix must be square, and this one is {} x {}; correct the size line, "
                     "or say general in the banner",
                     layout.symmetry, layout.rows, layout.cols));
-  }
-  if (layout.is_array) {
-    const auto rows = static_cast<std::size_t>(layout.rows);
-    layout.stored_entries = !layout.is_mirrored ? rows * static_cast<std::size_t>(layout.cols)
-                            : layout.is_skew    ? (rows * rows - rows) / 2
-                                                : (rows * rows + rows) / 2;
   }
   check_nonzeros(name, layout, least_nonzeros(layout));
 

@@ -16,7 +16,6 @@ struct Layout {
   Index rows = 0;
   Index cols = 0;
   std::size_t stored_entries = 0;
-  bool is_array = false;
   bool is_integer = false;
   bool is_complex = false;
   bool has_value = true;     // false: a pattern

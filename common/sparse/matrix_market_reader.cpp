@@ -82,7 +82,7 @@ bool are_zeros(const char* p) {
 
 template <typename T>
 struct Entry {
-  Index row, col;  // both 0 in an array file
+  Index row, col;
   T value;
 };
 
@@ -102,17 +102,6 @@ const char* skip_blanks(const char* p) {
 
 const char* skip_line(const char* p, const char* end) {
   return static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p))) + 1;
-}
-
-// Lines of `text` that hold an entry: neither blank nor a comment.
-std::size_t count_entries(std::string_view text) {
-  std::size_t count = 0;
-  const char* const end = text.data() + text.size();
-  for (const char* p = text.data(); p != end; p = skip_line(p, end)) {
-    p = skip_blanks(p);
-    count += *p != '\n' && *p != '%';
-  }
-  return count;
 }
 
 // Parses the lines of `chunk`. Throws the first fault; one entry more than `most` is one.
@@ -144,10 +133,8 @@ void parse_lines(const Layout& layout, ComplexPart complex_part, std::size_t mos
 
     const char* const entry_begin = p;
     Entry<T> entry{0, 0, 1};
-    if (!layout.is_array) {
-      read_index(layout.rows, "row", entry.row);
-      read_index(layout.cols, "column", entry.col);
-    }
+    read_index(layout.rows, "row", entry.row);
+    read_index(layout.cols, "column", entry.col);
     const char* const value_begin = p;
     if (layout.has_value) read_value(entry.value);
     if (layout.is_complex) {
@@ -167,7 +154,7 @@ void parse_lines(const Layout& layout, ComplexPart complex_part, std::size_t mos
                               "nothing; remove the upper half, or say general",
                               entry.row + 1, entry.col + 1, layout.symmetry)};
     }
-    if (layout.is_skew && !layout.is_array && entry.row == entry.col && !are_zeros(value_begin)) {
+    if (layout.is_skew && entry.row == entry.col && !are_zeros(value_begin)) {
       throw Fault{entry_begin,
                   fmt::format("entry ({}, {}) is on the diagonal of a skew-symmetric matrix and "
                               "not zero; remove it, or correct the banner",
@@ -312,15 +299,8 @@ class Body {
     const auto line_ends = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
     std::string what = fault.what;
     if (what.empty()) {
-      std::size_t found = layout_.stored_entries + count_entries(behind);
-      std::size_t looked_at = 0;
-      while (looked_at < kLookedAt && !(text_ = file_.next()).empty()) {
-        found += count_entries(text_);
-        looked_at += text_.size();
-      }
-      what = fmt::format(
-          "{} (line {}), but the file holds {}{}; correct the size line, or remove what follows",
-          layout_.announced(), layout_.size_line, looked_at < kLookedAt ? "" : "at least ", found);
+      what = fmt::format("{} (line {}), but more follow; correct the size line, or remove these",
+                         layout_.announced(), layout_.size_line);
     } else if (file_.open_end() && behind.find('\n') == behind.size() - 1) {
       what += ", or fetch the file again if it is cut short here";
     }
@@ -338,28 +318,6 @@ class Body {
   const Layout layout_;
   std::size_t lines_before_;
   std::size_t entries_ = 0;
-};
-
-// Gives the values of an array file their positions: down each column, from the diagonal (or below
-// it) on if only a triangle is stored.
-class ArrayPosition {
- public:
-  explicit ArrayPosition(const Layout& layout) : layout_(layout), row_(first_row()) {}
-  template <typename T>
-  void give_to(Entry<T>& entry) {
-    entry.row = row_;
-    entry.col = col_;
-    if (++row_ < layout_.rows) return;
-    ++col_;
-    row_ = first_row();
-  }
-
- private:
-  Index first_row() const { return !layout_.is_mirrored ? 0 : layout_.is_skew ? col_ + 1 : col_; }
-
-  const Layout& layout_;
-  Index col_ = 0;
-  Index row_;
 };
 
 // The rows [first, end); end = -1: all, for which there has to be memory.
@@ -400,9 +358,7 @@ Coo<T> read_rows(const std::filesystem::path& path, Index first, Index end,
   };
   const bool is_magnitude = layout.is_complex && options.complex_part == ComplexPart::kMagnitude;
   const bool negate = layout.is_skew && !is_magnitude;
-  ArrayPosition position(layout);
-  body.read([&](Entry<T> entry) {
-    if (layout.is_array) position.give_to(entry);
+  body.read([&](const Entry<T>& entry) {
     keep(entry.row, entry.col, entry.value);
     if (!layout.is_mirrored || entry.row == entry.col) return;
     keep(entry.col, entry.row, negate ? -entry.value : entry.value);

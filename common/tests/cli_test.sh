@@ -196,7 +196,7 @@ PY
 frugal 'a quarter of a gigabyte of zeros' 'zeros.gz:1: the file does not begin with' "$spmv" -m "$scratch/zeros.gz"
 frugal 'zeros behind a matrix' 'zeros_behind.gz: a line is longer' "$spmv" -m "$scratch/zeros_behind.gz"
 frugal 'blank lines behind a matrix' 'blank_lines.gz:.* no entry in the' "$spmv" -m "$scratch/blank_lines.gz"
-frugal 'entries behind a matrix' 'surplus.gz:.*holds at least' "$spmv" -m "$scratch/surplus.gz"
+frugal 'entries behind a matrix' 'surplus.gz:.*but more follow' "$spmv" -m "$scratch/surplus.gz"
 
 # --- Output that cannot be written -------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Fuzzes what reads text from outside: fuzz.sh [SECONDS [TARGET]], 60 s unless told, shared by the
 # targets: matrix_market (the reader of files), reply (what the judge of coursework reads from the
 # process with a student's kernels).
@@ -67,18 +67,14 @@ seed complex "$banner coordinate complex general\n2 2 2\n1 1 3 4\n2 1 -5 12.0\n"
 seed symmetric "$banner coordinate real symmetric\n3 3 3\n3 1 2.5\n2 2 7\n2 1 -1\n"
 seed skew "$banner coordinate real skew-symmetric\n3 3 2\n3 1 2.5\n3 2 -1\n"
 seed hermitian "$banner coordinate complex hermitian\n2 2 2\n1 1 2 0\n2 1 3 -4\n"
-seed array "$banner array real general\n2 3\n1\n2\n3\n0\n5\n6\n"
-seed array_symmetric "$banner array integer symmetric\n3 3\n1\n2\n3\n4\n5\n6\n"
-seed array_skew "$banner array real skew-symmetric\n3 3\n1\n2\n3\n"
-seed array_complex "$banner array complex hermitian\n2 2\n1 0\n2 5\n3 0\n"
 seed crlf "$banner coordinate real general\r\n%% comment\r\n\r\n2 2 2\r\n1 1 1\r\n\t2 2\t+1.5D+03 \r\n"
 seed odd_values "$banner coordinate real general\n1 1 5\n1 1 nan\n1 1 -Inf\n1 1 1e400\n1 1 4.9e-324\n\
 1 1 16777217.0000000000000000001"
 seed empty "$banner coordinate real general\n0 0 0\n"
 if command -v gzip > /dev/null; then
   gzip -n < $out/seeds-matrix_market/general > $out/seeds-matrix_market/general.gz
-  gzip -n < $out/seeds-matrix_market/array > $out/seeds-matrix_market/array.gz
-  cat $out/seeds-matrix_market/general.gz $out/seeds-matrix_market/array.gz > $out/seeds-matrix_market/two_members.gz
+  gzip -n < $out/seeds-matrix_market/symmetric > $out/seeds-matrix_market/symmetric.gz
+  cat $out/seeds-matrix_market/{general,symmetric}.gz > $out/seeds-matrix_market/two_members.gz
 fi
 for file in common/tests/malformed/*; do
   case $file in *.tsv) ;; *) cp "$file" $out/seeds-matrix_market/ ;; esac
