@@ -3,8 +3,7 @@
 #
 #   data_test.sh SPMV
 #
-# Most download from file:// URLs. Those that need a server that misbehaves use a small one in
-# Python on 127.0.0.1, and are left out, in one line, where there is no python3.
+# They download from file:// URLs.
 set -uo pipefail
 
 if ! command -v curl > /dev/null; then
@@ -16,8 +15,6 @@ spmv=$(cd "$(dirname "${1:?usage: data_test.sh SPMV}")" && pwd)/$(basename "$1")
 script=$(cd "$(dirname "$0")/.." && pwd)/data.sh
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 work=$scratch
-server=
-trap '[ -n "$server" ] && kill "$server" 2> /dev/null; rm -rf "$work"' EXIT
 
 check() { # WHAT COMMAND...
   "${@:2}"
@@ -70,7 +67,7 @@ begin() {
 }
 url=file://$work/site
 
-# --- With file:// ---------------------------------------------------------------------------------
+# --- The downloads --------------------------------------------------------------------------------
 
 begin 'a matrix arrives'
 fetch small
@@ -131,6 +128,12 @@ check 'exits with 0' exits_with 0
 check 'is continued' says 'continuing after 3000 bytes'
 check 'is whole' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
 
+begin 'a download that was complete'
+mkdir -p "$work/data/.partial"
+cp "$work/site/Good/large.tar.gz" "$work/data/.partial/large.tar.gz.part"
+fetch large
+check 'is no obstacle' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
+
 begin 'wrong use'
 fetch nosuch
 check 'an unknown name fails' exits_with 1
@@ -139,85 +142,5 @@ fetch --frob
 check 'an unknown option exits with 2' exits_with 2
 fetch --max-nnz many
 check 'a bad number exits with 2' exits_with 2
-
-# --- With a server --------------------------------------------------------------------------------
-
-# Answers ranges, as the collection does. A path that starts with /cut/ is dropped half-way, the
-# first time; one that starts with /whole/ ignores ranges.
-cat > "$work/server.py" << 'PYTHON'
-import http.server, os, re, sys
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    seen = set()
-
-    def do_GET(self):
-        mode, path = re.match(r"/(cut/|whole/|)(.*)", self.path).groups()
-        try:
-            body = open(os.path.join(sys.argv[1], path), "rb").read()
-        except OSError:
-            return self.send_error(404)
-        asked = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        if asked and mode != "whole/":
-            begin = int(asked[1])
-            if begin >= len(body):
-                return self.send_error(416)
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {begin}-{len(body) - 1}/{len(body)}")
-            body = body[begin:]
-        else:
-            self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        drop = mode == "cut/" and path not in self.seen
-        self.seen.add(path)
-        self.wfile.write(body[: len(body) // 2] if drop else body)
-
-    def log_message(self, *arguments):
-        pass
-
-server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_address[1], flush=True)
-server.serve_forever()
-PYTHON
-
-if command -v python3 > /dev/null; then
-  mkfifo "$work/port"
-  python3 "$work/server.py" "$work/site" > "$work/port" &
-  server=$!
-  read -r port < "$work/port"
-  site=http://127.0.0.1:$port
-
-  begin 'a server'
-  url=$site
-  fetch small missing
-  check 'gives what it has' [ -e "$work/data/small.mtx.gz" ]
-  check 'and the rest is 404' says 'missing cannot be downloaded from'
-  check 'with the number' says 404
-
-  begin 'a connection that breaks'
-  url=$site/cut
-  fetch large
-  check 'fails' exits_with 1
-  check 'leaves no final name' absent "$work/data/large.mtx.gz"
-  fetch large
-  check 'is continued by the next run' says 'continuing after'
-  check 'which succeeds' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
-
-  begin 'a server that cannot continue'
-  mkdir -p "$work/data/.partial"
-  head -c 3000 "$work/site/Good/large.tar.gz" > "$work/data/.partial/large.tar.gz.part"
-  url=$site/whole
-  fetch large
-  check 'sends all of it again' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
-
-  begin 'an archive that was complete'
-  mkdir -p "$work/data/.partial"
-  cp "$work/site/Good/large.tar.gz" "$work/data/.partial/large.tar.gz.part"
-  url=$site
-  fetch large
-  check 'is no obstacle' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
-else
-  echo 'no python3 here: the cases that need a server were left out'
-fi
 
 summary

@@ -65,38 +65,6 @@ TEST_CASE("statistics of matrices without rows, columns or nonzeros", "[statisti
   }
 }
 
-TEST_CASE("statistics agree with their definitions", "[statistics]") {
-  for (const char* spec : {"powerlaw:311x207", "powerlaw:207x311,empty=40", "rmat:scale=8",
-                           "fem:100", "random:1x100", "random:100x1"}) {
-    CAPTURE(spec);
-    const Csr<double> csr = generate<double>(spec);
-    const Coo<double> coo = to_coo(csr);
-    std::vector<Index> lengths(csr.rows, 0);
-    double distances = 0;
-    Index bandwidth = 0;
-    for (Index k = 0; k < coo.nnz(); ++k) {
-      ++lengths[coo.row_indices[k]];
-      const Index distance = std::abs(coo.row_indices[k] - coo.column_indices[k]);
-      distances += distance;
-      bandwidth = std::max(bandwidth, distance);
-    }
-    double sum = 0, squares = 0;
-    for (const Index length : lengths) {
-      sum += length;
-      squares += static_cast<double>(length) * length;
-    }
-    const double mean = sum / csr.rows;
-    const Statistics s = compute_statistics(csr);
-    CHECK(s.min_row == *std::min_element(lengths.begin(), lengths.end()));
-    CHECK(s.max_row == *std::max_element(lengths.begin(), lengths.end()));
-    CHECK(s.mean_row == Approx(mean));
-    CHECK(s.stddev_row == Approx(std::sqrt(squares / csr.rows - mean * mean)).margin(1e-9));
-    CHECK(s.empty_rows == std::count(lengths.begin(), lengths.end(), 0));
-    CHECK(s.bandwidth == bandwidth);
-    CHECK(s.dispersion == Approx(distances / csr.nnz() / std::max(csr.rows, csr.cols)));
-  }
-}
-
 TEST_CASE("dispersion is the Markov paper's", "[statistics]") {
   // Its table 2.
   CHECK(compute_statistics(generate<float>("dense:2000x2000")).dispersion ==
