@@ -336,57 +336,13 @@ TEST_CASE("CSR-Adaptive: row blocks of 2^31 - 1 nonzeros", "[06]") {
   check_row_blocks<kBlock>(joined(Lengths(4 * kBlock, 0), {kMost}));
 }
 
-// The kernels with row blocks of 32 nonzeros, so that every case is met on a small matrix.
-template <typename T>
-void check_adaptive_kernel(const Lengths& lengths) {
-  constexpr int kBlock = 32;
-  constexpr int kThreads = 64;
-  const Csr<T> host = csr_of<T>(lengths);
-  const device::DeviceCsr<T> a(host);
-  const std::vector<T> x_host = test_vector<T>(host.cols, 1);
-  const Buffer<T> x("x", x_host);
-  const std::vector<T> y0 = test_vector<T>(host.rows, 2);
-  const int blocks = device::divide_up(a.rows + a.nnz, kBlock);
-  Buffer<int> block_rows("block_rows", blocks + 1);
-  Buffer<int> shared_rows("shared_rows", a.nnz / shared_row(kBlock));
-  Buffer<int> counter("shared_row_counter", std::vector<int>{0});
-  Buffer<T> partial_sums("partial_sums", blocks);
-  device::launch(row_blocks_kernel<kBlock>, {dim3(blocks / 64 + 1), dim3(64)}, a.rows, blocks,
-                 a.row_offsets.data(), block_rows.data(), shared_rows.data(), counter.data());
-  for (const T beta : {T{0}, T{2}}) {
-    Buffer<T> y("y", y0);
-    device::launch(csr_adaptive_kernel<kBlock, kThreads, T>, {dim3(blocks), dim3(kThreads)},
-                   block_rows.data(), a.row_offsets.data(), a.column_indices.data(),
-                   a.values.data(), T{3}, x.data(), beta, y.data(), partial_sums.data());
-    device::launch(csr_adaptive_shared_rows_kernel<kBlock, T>,
-                   {dim3(counter.download()[0]), dim3(32)}, shared_rows.data(),
-                   a.row_offsets.data(), partial_sums.data(), T{3}, beta, y.data());
-    const Verdict verdict = verify(y.download(), make_reference(host, T{3}, x_host, beta, y0));
-    INFO(verdict.describe());
-    CHECK(verdict.ok);
-  }
-}
-
-TEST_CASE("CSR-Adaptive: short, long and shared rows, alone and side by side", "[06]") {
-  for (const int n : {1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 2000}) {
-    CAPTURE(n);
-    check_adaptive_kernel<double>({n});
-    check_adaptive_kernel<float>(Lengths(5, n));
-    check_adaptive_kernel<double>({0, n, 0, 1, n, n, 0});
-    check_adaptive_kernel<float>(joined(Lengths(40, 1), {n}));
-    check_adaptive_kernel<double>(joined(joined(Lengths(40, 0), {n}), Lengths(40, 0)));
-  }
-  for (std::uint64_t seed = 0; seed < 12; ++seed) {
-    check_adaptive_kernel<double>(random_lengths(100, 1 << seed, seed));
-  }
-}
-
 // --- All ----------------------------------------------------------------------------------------
 
 TEST_CASE("PCSR, CSR-Adaptive and one pass give the same bits in every run", "[06]") {
-  // Rows of every kind: many short ones, empty ones, and three that several blocks share.
-  const Lengths lengths =
-      joined({20000, 3, 1500}, joined(random_lengths(900, 30, 9), {9000, 0, 30000}));
+  // Rows of every kind: many short ones, empty ones, and those that several blocks share, also as
+  // long as the shortest that csr_adaptive's do.
+  const Lengths lengths = joined({20000, 3, 1500, 8191, 0, 8192, 8193, 8194},
+                                 joined(random_lengths(900, 30, 9), {9000, 0, 30000}));
   const Csr<float> a = csr_of<float>(lengths);
   for (const std::string name : {"pcsr_texture", "pcsr", "csr_adaptive", "pcsr_one_pass"}) {
     Product<float> product(name, a);

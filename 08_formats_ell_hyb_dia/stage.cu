@@ -17,6 +17,7 @@
 namespace spmv {
 namespace {
 
+// For all formats, so that they can be compared. (Step 02 launches its kernel, here csr, with 256.)
 constexpr int kThreads = 128;
 
 device::Shape thread_a_row(Index rows, cudaStream_t stream) {

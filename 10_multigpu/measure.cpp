@@ -231,8 +231,7 @@ class Measurement {
     processes_.gather(outcome.parts);
     std::unique_ptr<Machine<T>> machine;
     try {
-      machine = make_machine(parts, *way.kernel,
-                             {exchange, !options_.no_peer_access, options_.share_gpus}, processes_);
+      machine = make_machine(parts, *way.kernel, {exchange, !options_.no_peer_access}, processes_);
     } catch (const Unsuitable& reason) {
       outcome.left_out = true;
       outcome.notes.push_back(fmt::format("left out: {}", reason.what()));
@@ -407,10 +406,6 @@ class Measurement {
     line["peer_access"] = outcome.peer_access;
     for (const DriveTime& drive : outcome.drives) line["step_ms"][drive.name] = to_json(drive.step);
     if (outcome.one_gpu_step_ms) line["one_gpu_step_ms"] = *outcome.one_gpu_step_ms;
-    if (outcome.difference) {
-      line["difference_from_one"] = {{"rows", outcome.difference->rows},
-                                     {"max_ulps", outcome.difference->max_ulps}};
-    }
     if (measures_) records.add_code(outcome.functions);
     records.append_to(arguments_.json);
   }

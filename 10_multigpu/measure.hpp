@@ -28,7 +28,6 @@ struct Options {
   std::vector<std::string> drives{"loop", "graph", "persistent"};
   int steps = 0;
   bool no_peer_access = false;
-  int share_gpus = 0;  // how many GPUs the parts share; 0: one for each part
 };
 
 // Every number of parts, partition, exchange and kernel, on each of arguments.matrices. The first

@@ -44,9 +44,6 @@ int run(Options options, CommandArguments arguments) {
                {between(0, 1000000)});
       line.add("--no-peer-access", own->no_peer_access,
                "as if no GPU could reach another one's memory");
-      line.add("--share-gpus", own->share_gpus,
-               "how many GPUs the parts share; 0: one for each part, or all where there are fewer",
-               {between(0, kMaxGpus)});
       return [own](const CommandArguments& arguments) { return run(*own, arguments); };
     });
 

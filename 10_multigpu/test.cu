@@ -162,23 +162,6 @@ TEST_CASE("parts: what stands where", "[10]") {
   CHECK(none[1].matrix.column_indices == Cuts{1, 3, 3});
 }
 
-TEST_CASE("parts: ghost entries stand in their owner's order", "[10]") {
-  // Part 0 needs columns 4 and 6 of part 1, and part 2 needs column 5.
-  Coo<double> coo;
-  coo.rows = coo.cols = 12;
-  coo.row_indices = {0, 0, 8};
-  coo.column_indices = {4, 6, 5};
-  coo.values = {1, 2, 3};
-  const auto parts = parts_of(to_csr(coo), Partition::kRows, 3, Exchange::kStores);
-  CHECK(parts[1].boundary_rows == 3);
-  CHECK(parts[1].order == Cuts{0, 2, 1, 3});  // by the parts that need them
-  REQUIRE(parts[1].sends.size() == 2);
-  CHECK(parts[1].sends[0].sources == Cuts{0, 1});
-  CHECK(parts[1].sends[1].sources == Cuts{2});
-  CHECK(parts[0].halos[0].columns == Cuts{4, 6});
-  CHECK(parts[2].halos[0].columns == Cuts{5});
-}
-
 TEST_CASE("parts: entries side by side are not packed", "[10]") {
   const auto line =
       parts_of(generate<double>("banded:12,bandwidth=1"), Partition::kRows, 2, Exchange::kPacked);
@@ -259,75 +242,46 @@ TEMPLATE_TEST_CASE("an iteration on several GPUs has the bits of one", "[10]", f
 
 TEST_CASE("one pass: the same bits by every way, run and drive", "[10]") {
   [[maybe_unused]] const Gpus gpus;
-  for (const char* spec : {"stencil3d:6x5x7,points=27", "powerlaw:200x200,nnz=2000"}) {
-    const Csr<double> a = generate<double>(spec);
-    for (const int count : {2, 4}) {
+  for (const auto& [name, a] : matrices<double>()) {
+    for (const int count : {2, 5}) {
       std::vector<double> first;
       for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
         const auto machine =
             machine_of(a, Partition::kNonzeros, count, {exchange}, "pcsr_one_pass");
         for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
-          CAPTURE(spec, count, static_cast<int>(exchange), static_cast<int>(drive));
+          CAPTURE(name, count, static_cast<int>(exchange), static_cast<int>(drive));
           // A graph of ten steps, and one more.
           const std::vector<double> result = run_and_verify(*machine, a, 11, drive, 0.25);
           if (first.empty()) first = result;
           CHECK(same_bits(result, first));
         }
-      }
-    }
-  }
-}
-
-TEST_CASE("one pass: an iteration by every way is right", "[10]") {
-  [[maybe_unused]] const Gpus gpus;
-  for (const auto& [name, a] : matrices<double>()) {
-    for (const int count : {2, 5}) {
-      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
-        CAPTURE(name, count, static_cast<int>(exchange));
-        const auto machine =
-            machine_of(a, Partition::kNonzeros, count, {exchange}, "pcsr_one_pass");
-        run_and_verify(*machine, a, 1, Drive::kGraph);
         CHECK(machine->time_each(1).size() == static_cast<std::size_t>(count));
       }
     }
   }
 }
 
-TEST_CASE("without peer access entries of x go through the host", "[10]") {
+TEST_CASE("without peer access, and where parts share GPUs, the bits are those of one", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
-  std::vector<double> with_peers;
+  std::vector<double> of_one;
   for (const bool peers : {true, false}) {
-    for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
-      for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
-        const auto machine = machine_of(a, Partition::kRows, 3, {exchange, peers});
-        CHECK(machine->remark().empty() == peers);
-        CHECK(machine->uses_host() != peers);
-        const std::vector<double> result = run_and_verify(*machine, a, 4, drive);
-        if (with_peers.empty()) with_peers = result;
-        CHECK(same_bits(result, with_peers));
+    for (const int devices : {0, 1, 2}) {  // 0: one for each part
+      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
+        for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
+          CAPTURE(peers, devices, static_cast<int>(exchange), static_cast<int>(drive));
+          const auto machine = machine_of(a, Partition::kRows, 5, {exchange, peers, devices});
+          CHECK(machine->devices() <= (devices > 0 ? devices : 5));
+          CHECK(machine->remark().empty() == peers);
+          CHECK(machine->uses_host() != peers);
+          const std::vector<double> result = run_and_verify(*machine, a, 4, drive);
+          if (of_one.empty()) of_one = result;
+          CHECK(same_bits(result, of_one));
+        }
       }
     }
   }
   CHECK_THROWS_AS(machine_of(a, Partition::kRows, 3, {Exchange::kStores, false}), Unsuitable);
-}
-
-TEST_CASE("parts that share GPUs have the bits of one", "[10]") {
-  [[maybe_unused]] const Gpus gpus;
-  const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
-  std::vector<double> of_one;
-  for (const int devices : {1, 2}) {
-    for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
-      for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
-        CAPTURE(devices, static_cast<int>(exchange), static_cast<int>(drive));
-        const auto machine = machine_of(a, Partition::kRows, 5, {exchange, true, devices});
-        CHECK(machine->devices() <= devices);
-        const std::vector<double> result = run_and_verify(*machine, a, 4, drive);
-        if (of_one.empty()) of_one = result;
-        CHECK(same_bits(result, of_one));
-      }
-    }
-  }
 }
 
 TEST_CASE("a graph is made anew for another factor", "[10]") {

@@ -18,31 +18,6 @@
 
 namespace spmv {
 
-// The first `phases` phases of the one-pass agent on the first iteration of tile 0, by one warp;
-// then what is in its shared memory.
-template <typename T>
-__global__ void one_pass_phases_kernel(const __grid_constant__ OnePassArguments<T> a,
-                                       const __grid_constant__ PlainVectors<T> vectors, int phases,
-                                       T* products, unsigned* row_ends) {
-  __shared__ OnePassShared<T> phases_shared;
-  OnePassAgent<T, const PlainVectors<T>> agent(a, phases_shared, 0, vectors);
-  agent.load_first_items();
-  agent.load_row_ends();
-  agent.start();
-  agent.multiply();
-  agent.store_products();
-  if (phases > 1) agent.mark_row_ends();
-  if (phases > 2) agent.scan_segments();
-  if (phases > 3) agent.write_rows();
-  __syncwarp();
-  for (int i = threadIdx.x; i < OnePassAgent<T>::kIterationItems; i += 32) {
-    products[i] = phases_shared.products[OnePassShared<T>::place(i)];
-  }
-  if (threadIdx.x < OnePassPolicy<T>::kEndWords) {
-    row_ends[threadIdx.x] = phases_shared.row_ends[threadIdx.x];
-  }
-}
-
 // pcsr_one_pass_kernel with the wait for the previous kernel too late: after x has been read.
 template <typename T>
 __global__ void late_wait_kernel(const __grid_constant__ OnePassArguments<T> a,
@@ -216,70 +191,6 @@ void check_one_pass(const Lengths& lengths, unsigned tile_items, int overhang) {
                    input.arguments(), input.vectors(T{3}, beta));
     input.check_y(T{3}, beta);
   }
-}
-
-// What each phase must leave, from the definition, for a matrix whose first tile is all of it.
-template <typename T>
-void check_phases(const Lengths& lengths) {
-  constexpr int kIterationItems = OnePassAgent<T>::kIterationItems;
-  OnePassInput<T> input(lengths, 1u << 20, 0);
-  REQUIRE(input.tiles.count == 1);
-  const Csr<T>& a = input.host;
-  const int nnz_here = std::min(a.nnz(), kIterationItems);
-  std::vector<T> product(kIterationItems);
-  std::vector<unsigned> ends(kIterationItems / 32);
-  std::vector<std::pair<int, T>> sums;  // where a row ends in the iteration, and its sum
-  for (int i = 0; i < nnz_here; ++i) product[i] = a.values[i] * input.x_host[a.column_indices[i]];
-  for (Index row = 0; row < a.rows && a.row_offsets[row + 1] <= nnz_here; ++row) {
-    if (lengths[row] == 0) continue;
-    const int last = a.row_offsets[row + 1] - 1;
-    ends[last / 32] |= 1u << last % 32;
-    T sum = 0;
-    for (int i = a.row_offsets[row]; i <= last; ++i) sum += product[i];
-    sums.emplace_back(last, sum);
-  }
-  Buffer<T> products("products", kIterationItems);
-  Buffer<unsigned> row_ends("row_ends", kIterationItems / 32);
-  const auto run = [&](int phases) {
-    device::launch(one_pass_phases_kernel<T>, {dim3(1), dim3(32)}, input.arguments(),
-                   input.vectors(T{4}, T{2}), phases, products.data(), row_ends.data());
-  };
-  CAPTURE(lengths.size());
-  run(1);  // multiply, store_products
-  CHECK(same_bits(products.download(), product));
-  CHECK(row_ends.download() == std::vector<unsigned>(kIterationItems / 32));
-  run(2);  // mark_row_ends
-  CHECK(row_ends.download() == ends);
-  run(3);  // scan_segments: sums of rows where they end, products elsewhere
-  const std::vector<T> scanned = products.download();
-  for (const auto& [last, sum] : sums) CHECK(std::abs(scanned[last] - sum) < T{1e-4});
-  for (int i = 0; i < nnz_here; ++i) {
-    if (!(ends[i / 32] >> i % 32 & 1)) CHECK(scanned[i] == product[i]);
-  }
-  run(4);  // write_rows: y of the rows that end here, and of no others
-  CHECK(row_ends.download() == std::vector<unsigned>(kIterationItems / 32));
-  const std::vector<T> y = input.y.download();
-  for (Index row = 0; row < a.rows; ++row) {
-    const int end = a.row_offsets[row + 1];
-    if (end > nnz_here) {
-      CHECK(y[row] == input.y0[row]);
-    } else {
-      const T sum = lengths[row] > 0 ? scanned[end - 1] : T{0};
-      CHECK(y[row] ==
-            T{4} * sum + T{2} * input.y0[row]);  // exact: the same with a fused multiply-add
-    }
-  }
-}
-
-TEST_CASE("one pass: what each phase of the agent leaves", "[06]") {
-  test::under_every_schedule([] {
-    check_phases<double>(Lengths(256, 1));
-    check_phases<float>(Lengths(40, 5));
-    check_phases<double>({256});
-    check_phases<float>({255, 1, 300});
-    check_phases<double>(joined({7, 0, 0, 8, 9}, joined(Lengths(150, 0), {100, 31, 1, 400})));
-    check_phases<float>(joined(Lengths(70, 3), Lengths(70, 2)));
-  });
 }
 
 TEST_CASE("one pass: rows around an iteration's and a tile's size, whole and cut", "[06]") {
@@ -602,32 +513,6 @@ TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows 
   constexpr RowsStatistics kAlike{18, {}};
   STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, true) == 2);
   STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, false) == -1);
-}
-
-TEST_CASE("one pass: statistics of row lengths", "[06]") {
-  const Lengths lengths = joined(random_lengths(1000, 90, 4), {3000, 0});
-  const Buffer<int> row_offsets("row_offsets", offsets_of(lengths));
-  const auto rows = static_cast<int>(lengths.size());
-  Buffer<RowsStatistics> statistics("statistics", std::vector<RowsStatistics>(2));
-  device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u, rows,
-                 0, row_offsets.data(), static_cast<Tile*>(nullptr),
-                 static_cast<PartialSum<float>*>(nullptr), static_cast<unsigned*>(nullptr),
-                 statistics.data());
-  const std::vector<RowsStatistics> found = statistics.download();
-  RowsStatistics both = found[0];
-  both.add(found[1]);
-  CHECK(both.longest == 3000);
-  for (int w = 0; w < kRowsWidths; ++w) {
-    const int rows_per_warp = std::max(32 >> w, 1);
-    long long iterations = 0;
-    for (int first = 0; first < rows; first += rows_per_warp) {
-      const int last = std::min(first + rows_per_warp, rows);
-      const int longest = *std::max_element(&lengths[first], &lengths[first] + (last - first));
-      iterations += std::max(device::divide_up(longest, kRowsItemsPerThread << w), 1);
-    }
-    CAPTURE(w);
-    CHECK(both.iterations(w, rows) == iterations);
-  }
 }
 
 TEST_CASE("one pass: a plan in a graph, moved, and used twice", "[06]") {

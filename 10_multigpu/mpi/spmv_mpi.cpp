@@ -50,10 +50,6 @@ std::optional<std::string> parse(int argc, char** argv, MpiOptions& own, Options
   line.add("--iterate", options.steps, "", {between(1, 1000000)});
   line.add("--no-peer-access", options.no_peer_access,
            "as if no GPU could reach another one's memory");
-  line.add("--share-gpus", options.share_gpus,
-           "how many GPUs the ranks of a machine share; 0: one for each rank, or all where there "
-           "are fewer",
-           {between(0, kMaxGpus)});
   line.add("--seed", arguments.run.seed, "of the first x");
   line.add("--memory-limit", arguments.load.memory_limit_bytes,
            "most memory that a rank's part of the matrix may take, such as 500M or 8G; 0: a "
@@ -115,8 +111,7 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   MPI_Comm_rank(here, &rank_here);
   MPI_Comm_size(here, &ranks_here);
   ranks.together([&] {
-    const int most = options.share_gpus > 0 ? options.share_gpus : ranks_here;
-    devices_here = device::available_devices(std::min(most, ranks_here));
+    devices_here = device::available_devices(ranks_here);
     ranks.use_device(rank_here % devices_here);
     device::check(cudaSetDevice(ranks.first_device()), "choosing a device");
     arguments.environment = describe_environment(argc, argv);
@@ -149,7 +144,6 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   options.exchanges = {own.exchange};
   options.drives = {own.drive};
   options.no_peer_access = false;  // it has been decided
-  options.share_gpus = 0;
   measure(options, arguments, ranks);
 }
 

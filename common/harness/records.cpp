@@ -195,16 +195,6 @@ void add_profile(ordered_json& record, const Profile& profile) {
     if (line.traffic.space == "global") json["sectors_a_request"] = sectors_a_request(line.traffic);
     record["lines"].push_back(std::move(json));
   }
-  for (const FirstRequest& first : profile.first_requests) {
-    record["first_requests"].push_back({{"kernel", first.kernel},
-                                        {"file", first.file},
-                                        {"line", first.line},
-                                        {"array", first.array},
-                                        {"space", first.space},
-                                        {"access", first.access},
-                                        {"size", first.size},
-                                        {"offsets", first.requests}});
-  }
 }
 
 std::string kernels_as_json() {

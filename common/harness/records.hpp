@@ -54,7 +54,7 @@ class Records {
 nlohmann::ordered_json to_json(const Quartiles& quartiles);
 
 nlohmann::ordered_json to_json(const Traffic& traffic);
-// Adds "kernels", "lines" and "first_requests" to a record.
+// Adds "kernels" and "lines" to a record.
 void add_profile(nlohmann::ordered_json& record, const Profile& profile);
 
 // As `spmv --list --json` prints them: an array of objects.

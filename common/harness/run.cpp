@@ -188,7 +188,6 @@ Record Bench<T>::run(const Kernel& kernel) const {
     const double y_bytes = static_cast<double>(a.rows) * sizeof(T) * (task_.beta == T{0} ? 1 : 2);
     const auto matrix_bytes = static_cast<double>(spmv->matrix_bytes());
     record.compulsory_bytes = matrix_bytes + static_cast<double>(a.cols) * sizeof(T) + y_bytes;
-    record.paper_bytes = matrix_bytes + static_cast<double>(a.nnz()) * sizeof(T) + y_bytes;
     record.flops = 2.0 * static_cast<double>(a.nnz());
 
     std::vector<T> first;

@@ -46,8 +46,6 @@ struct Record {
   double preprocess_ms = 0;
   // A and x read once, y written once (and read, if beta is not 0).
   double compulsory_bytes = 0;
-  // As the papers count: x read once per nonzero.
-  double paper_bytes = 0;
   double flops = 0;  // two a nonzero
 
   std::optional<Quartiles> warm;        // GPU, or a kernel that runs on the host

@@ -215,9 +215,9 @@ Layout read_header(TextFile& file, std::string_view& text, const LoadOptions& op
   layout.stored_entries =
       static_cast<std::size_t>(read_size(next_word(line), "number of entries", name, layout));
   if (const std::string_view extra = next_word(line); !extra.empty()) {
-    fail_in_file(name, layout.size_line,
-                 fmt::format("unexpected {} after the sizes; write ROWS COLUMNS ENTRIES",
-                             in_quotes(extra)));
+    fail_in_file(
+        name, layout.size_line,
+        fmt::format("unexpected {} after the sizes; write ROWS COLUMNS ENTRIES", in_quotes(extra)));
   }
 
   if (layout.is_mirrored && layout.rows != layout.cols) {

@@ -25,7 +25,6 @@
 #include <fmt/format.h>
 
 #include "sparse/convert.hpp"
-#include "sparse/text_file.hpp"
 #include "tests/bits.hpp"
 #include "tests/catch.hpp"
 #include "tests/matrix_text.hpp"
@@ -106,18 +105,15 @@ LoadOptions with_complex(ComplexPart part) {
 TEST_CASE("coordinate files of every field", "[matrix_market]") {
   check_entries(kRealGeneral + "3 4 3\n1 1 1.5\n3 4 -2e3\n2 1 0.1\n", 3, 4,
                 {{1, 1, 1.5}, {3, 4, -2000}, {2, 1, 0.1}});
-  check_entries(banner("double", "general") + "1 1 1\n1 1 2.5\n", 1, 1,
-                {{1, 1, 2.5}});
-  check_entries(banner("integer", "general") +
-                    "2 2 4\n1 1 7\n1 2 -3\n2 1 +4\n2 2 123456789012345678901\n",
-                2, 2, {{1, 1, 7}, {1, 2, -3}, {2, 1, 4}, {2, 2, 123456789012345678901.0}});
-  check_entries(banner("pattern", "general") + "3 3 2\n3 1\n1 3\n", 3, 3,
-                {{3, 1, 1}, {1, 3, 1}});
+  check_entries(banner("double", "general") + "1 1 1\n1 1 2.5\n", 1, 1, {{1, 1, 2.5}});
+  check_entries(
+      banner("integer", "general") + "2 2 4\n1 1 7\n1 2 -3\n2 1 +4\n2 2 123456789012345678901\n", 2,
+      2, {{1, 1, 7}, {1, 2, -3}, {2, 1, 4}, {2, 2, 123456789012345678901.0}});
+  check_entries(banner("pattern", "general") + "3 3 2\n3 1\n1 3\n", 3, 3, {{3, 1, 1}, {1, 3, 1}});
 }
 
 TEST_CASE("complex files give the part that was asked for", "[matrix_market]") {
-  const std::string text =
-      banner("complex", "general") + "2 2 2\n1 1 3 4\n2 1 -5 12.0\n";
+  const std::string text = banner("complex", "general") + "2 2 2\n1 1 3 4\n2 1 -5 12.0\n";
   check_entries(text, 2, 2, {{1, 1, 3}, {2, 1, -5}}, with_complex(ComplexPart::kReal));
   check_entries(text, 2, 2, {{1, 1, 5}, {2, 1, 13}}, with_complex(ComplexPart::kMagnitude));
   CHECK(message_of(text) ==
@@ -126,19 +122,16 @@ TEST_CASE("complex files give the part that was asked for", "[matrix_market]") {
 
 TEST_CASE("a stored triangle is expanded, each mirror image after its original",
           "[matrix_market]") {
-  check_entries(
-      banner("real", "symmetric") + "3 3 4\n3 1 2.5\n2 2 7\n3 3 0\n2 1 -1\n", 3, 3,
-      {{3, 1, 2.5}, {1, 3, 2.5}, {2, 2, 7}, {3, 3, 0}, {2, 1, -1}, {1, 2, -1}});
+  check_entries(banner("real", "symmetric") + "3 3 4\n3 1 2.5\n2 2 7\n3 3 0\n2 1 -1\n", 3, 3,
+                {{3, 1, 2.5}, {1, 3, 2.5}, {2, 2, 7}, {3, 3, 0}, {2, 1, -1}, {1, 2, -1}});
   check_entries(banner("pattern", "symmetric") + "2 2 2\n2 1\n1 1\n", 2, 2,
                 {{2, 1, 1}, {1, 2, 1}, {1, 1, 1}});
-  check_entries(banner("integer", "skew-symmetric") + "3 3 3\n3 1 2\n2 2 0\n3 2 -4\n",
-                3, 3, {{3, 1, 2}, {1, 3, -2}, {2, 2, 0}, {3, 2, -4}, {2, 3, 4}});
-  check_entries(
-      banner("real", "skew-symmetric") + "3 3 3\n1 1 -0.0e5 \r\n2 2 +.00D9\n3 3 0\n",
-      3, 3, {{1, 1, -0.0}, {2, 2, 0}, {3, 3, 0}});
+  check_entries(banner("integer", "skew-symmetric") + "3 3 3\n3 1 2\n2 2 0\n3 2 -4\n", 3, 3,
+                {{3, 1, 2}, {1, 3, -2}, {2, 2, 0}, {3, 2, -4}, {2, 3, 4}});
+  check_entries(banner("real", "skew-symmetric") + "3 3 3\n1 1 -0.0e5 \r\n2 2 +.00D9\n3 3 0\n", 3,
+                3, {{1, 1, -0.0}, {2, 2, 0}, {3, 3, 0}});
 
-  const std::string hermitian =
-      banner("complex", "Hermitian") + "2 2 2\n1 1 2 0\n2 1 3 -4\n";
+  const std::string hermitian = banner("complex", "Hermitian") + "2 2 2\n1 1 2 0\n2 1 3 -4\n";
   check_entries(hermitian, 2, 2, {{1, 1, 2}, {2, 1, 3}, {1, 2, 3}},
                 with_complex(ComplexPart::kReal));
   check_entries(hermitian, 2, 2, {{1, 1, 2}, {2, 1, 5}, {1, 2, 5}},
@@ -270,31 +263,6 @@ TEST_CASE("gzip is recognised by its content", "[matrix_market]") {
   CHECK(identical(read_matrix_market<double>(scratch / "plain.mtx.gz"), expected));
 }
 
-TEST_CASE("any cut into chunks gives the same matrix", "[matrix_market]") {
-  std::mt19937_64 random(11);
-  for (const bool symmetric : {false, true}) {
-    const Index size = 70001;
-    const std::size_t stored = 150000;
-    std::string text = banner("real", symmetric ? "symmetric" : "general") +
-                       fmt::format("{} {} {}\n", size, size, stored);
-    for (std::size_t k = 0; k < stored; ++k) {
-      Index row = static_cast<Index>(random() % size) + 1;
-      Index col = static_cast<Index>(random() % size) + 1;
-      if (symmetric && row < col) std::swap(row, col);
-      if (k % 5000 == 0) text += "% a comment\n\n";
-      text += fmt::format("{} {} {}\n", row, col, static_cast<double>(random()) / 1e19);
-    }
-    LoadOptions options;
-    const Coo<double> one = parse<double>(text, options);
-    CHECK(one.values.size() >= stored);
-    for (const std::size_t chunk_bytes : {1000, 65536, 1 << 28}) {
-      CAPTURE(symmetric, chunk_bytes);
-      options.chunk_bytes = chunk_bytes;
-      CHECK(identical(parse<double>(text, options), one));
-    }
-  }
-}
-
 TEST_CASE("the first fault is reported, whichever thread finds it", "[matrix_market]") {
   std::string text = kRealGeneral + "100 100 30000\n";
   for (int k = 0; k < 30000; ++k) {
@@ -375,35 +343,6 @@ TEST_CASE("a text that is none is refused after a look at its beginning", "[matr
   std::string comments = kRealGeneral;
   for (int k = 0; k < 1 << 18; ++k) comments += "% nothing but comments here\n% nor there\n";
   CHECK(message_of(comments) == "FILE: no size line follows within 4.0 MiB; check the file");
-}
-
-TEST_CASE("a text in pieces", "[matrix_market]") {
-  std::string text;
-  for (int line = 0; line < 1000; ++line) text += std::string(line * 37 % 101, 'x') + "\n";
-  const ScratchDirectory scratch;
-  for (const bool open_end : {false, true}) {
-    if (open_end) text += "the end";
-    for (const bool compressed : {false, true}) {
-      write_bytes(scratch / "text", compressed ? gzip(text) : text);
-      for (const std::size_t piece_bytes : {1, 64, 100, 1000, 1 << 20}) {
-        CAPTURE(open_end, compressed, piece_bytes);
-        TextFile file(scratch / "text", piece_bytes);
-        CHECK((text + "\n").starts_with(file.head()));
-        CHECK(file.longest() >= text.size());
-        std::string joined;
-        std::size_t longest = 0;
-        for (std::string_view some = file.next(); !some.empty(); some = file.next()) {
-          CHECK(some.ends_with('\n'));
-          longest = std::max(longest, some.size());
-          joined += some;
-        }
-        CHECK(longest <= std::max<std::size_t>(2 * piece_bytes, 128) + 202);
-        CHECK(joined == text + (open_end ? "\n" : ""));
-        CHECK(file.open_end() == open_end);
-        CHECK(file.next().empty());
-      }
-    }
-  }
 }
 
 TEST_CASE("what cannot be opened as a file", "[matrix_market]") {

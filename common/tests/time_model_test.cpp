@@ -37,20 +37,6 @@ Estimate on(const std::string& gpu, const std::vector<Work>& work,
 
 }  // namespace
 
-TEST_CASE("estimates grow with each quantity that a product is counted to have", "[times]") {
-  const Work work = streaming_work();
-  const double us = on("h200", {work}).us;
-  for (double Work::*const quantity :
-       {&Work::requests, &Work::loads, &Work::shared_requests, &Work::shared_passes,
-        &Work::shuffles, &Work::lines, &Work::l2_loads, &Work::l2_sectors, &Work::dram_sectors,
-        &Work::atomics, &Work::hottest_address, &Work::hottest_counter, &Work::longest_item,
-        &Work::barriers}) {
-    Work more = work;
-    more.*quantity = 2 * work.*quantity + 1e7;
-    CHECK(on("h200", {more}).us > us);
-  }
-}
-
 TEST_CASE("an estimate has an interval and the limit that takes most of it", "[times]") {
   Work work = streaming_work();
   const Estimate streaming = on("h200", {work});
@@ -131,15 +117,6 @@ TEST_CASE("estimates are those of the script that fitted the parameters", "[time
     const std::string limit = estimate.limit == "longest row" ? "latency" : estimate.limit;
     CHECK(limit == example["limit"].get<std::string>());
   }
-}
-
-TEST_CASE("a warp that draws its items is not taken for the busiest", "[times]") {
-  Work work = streaming_work();
-  work.longest_item = work.requests;  // one warp does everything
-  Work draws = work;
-  draws.draws = draws.hottest_counter = 8000;
-  draws.longest_item = 21;  // but draws each item
-  CHECK(on("h200", {draws}).us < on("h200", {work}).us / 2);
 }
 
 TEST_CASE("GPUs that are known by data sheets have no interval; others no estimate", "[times]") {
