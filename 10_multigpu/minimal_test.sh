@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # minimal.cu on 1 to 4 emulated GPUs, or on the GPUs of this machine:  minimal_test.sh MINIMAL
-# GPUs without peer access are a refusal, not a failure.
+# The number of rows is also the seed of the schedule. GPUs without peer access are a refusal, not a failure.
 failed=0
 for gpus in 1 2 3 4; do
   for rows in 1 3 300; do
-    out=$(SIMT_DEVICES=$gpus timeout 120 "$1" $rows 5 2>&1) && [[ $out == *"5 steps: verified, 0 of $rows "* ]] ||
+    out=$(SIMT_DEVICES=$gpus SIMT_SEED=$rows timeout 120 "$1" $rows 5 2>&1) && [[ $out == *"5 steps: verified, 0 of $rows "* ]] ||
       [[ $out == *"peer access"* ]] || { failed=1 && echo "FAILED: minimal on $gpus GPUs, $rows rows: $out"; }
   done
 done

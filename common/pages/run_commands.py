@@ -78,7 +78,8 @@ def placeholders(scratch):
     matrix, kernel = scratch / "matrix.mtx.gz", scratch / "csr_vector.cuh"
     matrix.write_bytes(gzip.compress(b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 1 3\n"))
     shutil.copyfile(ROOT / STEP / "csr_vector.cuh", kernel)
-    names = {r"path/to/matrix\.mtx\.gz|file\.mtx\.gz": matrix, r"(path/to/)?(mine|csr_vector)\.cuh": kernel}
+    names = {r"path/to/matrix\.mtx\.gz|file\.mtx\.gz": matrix, r"(path/to/)?(mine|csr_vector)\.cuh": kernel,
+             r"\bmine\.cu\b": ROOT / "10_multigpu/minimal.cu"}
     return names | {rf"\b{name}\.jsonl": scratch / f"{name}.jsonl" for name in ("records", "run", "trace")}
 
 
