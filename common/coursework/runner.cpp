@@ -116,10 +116,7 @@ void fill_counts(Json& reply, const std::string& kernel, const simt::Profile& pr
   std::uint64_t steps = 0;
   for (const auto& [function, counts] : profile.kernels) steps += counts.warps.most;
   reply["steps"] = steps;
-  const Estimate estimate = estimate_time(kernel, work_of(profile), kGpu);
-  reply["time"] = estimate.refusal.empty()
-                      ? to_text(estimate) + " us on an " + kGpu.full_name + ", " + estimate.detail
-                      : "no estimate: " + estimate.refusal;
+  reply["time"] = describe(estimate_time(kernel, work_of(profile), kGpu));
 }
 
 template <typename T>

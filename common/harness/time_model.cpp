@@ -229,6 +229,11 @@ std::string to_text(const Estimate& e) {
   return brief(e.us) + (e.high > 0 ? fmt::format(" ({} to {})", brief(e.low), brief(e.high)) : "");
 }
 
+std::string describe(const Estimate& e) {
+  if (!e.refusal.empty()) return "no estimate: " + e.refusal;
+  return fmt::format("{} us on an {}, {}", to_text(e), e.gpu_full_name, e.detail);
+}
+
 nlohmann::ordered_json to_json(const Estimate& e) {
   if (!e.refusal.empty()) return {{"gpu", e.gpu}, {"no_estimate", e.refusal}};
   nlohmann::ordered_json json{{"gpu", e.gpu}, {"us", e.us}, {"limit", e.detail}};

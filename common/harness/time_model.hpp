@@ -35,7 +35,7 @@ struct Work {
   double atomics = 0;          // addresses in requests of atomics, but for draws
   double draws = 0;            // requests that update integers: a warp draws its next item
   double hottest_address = 0;  // lanes' atomics on one address, summed over the launches
-  double hottest_counter = 0;  // the same of draws, by requests
+  double hottest_counter = 0;  // the same of draws, a request of additions as one
   double longest_item = 0;     // most requests of a warp from one draw to the next
 };
 std::vector<Work> work_of(const simt::Profile& profile);
@@ -58,6 +58,8 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
 
 // "3.4 (2.9 to 4.1)"; "-" if it was refused.
 std::string to_text(const Estimate& estimate);
+// "3.4 (2.9 to 4.1) us on an NVIDIA H200, launches", or why there is none.
+std::string describe(const Estimate& estimate);
 nlohmann::ordered_json to_json(const Estimate& estimate);
 
 // Short names of the GPUs that have parameters.

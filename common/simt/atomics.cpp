@@ -1,6 +1,7 @@
 // Read-modify-write operations of kernels, on the host's own atomics: blocks run on several cores.
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "simt/builtins.hpp"
@@ -11,7 +12,7 @@ namespace simt {
 namespace {
 
 template <typename T, typename Combine>
-T update(T* address, Strength strength, Combine combine, const void* pc) {
+T update(T* address, Strength strength, std::string_view name, Combine combine, const void* pc) {
   Lane& lane = *current_lane;
   if constexpr (std::is_integral_v<T>) lane.block->draw(lane, address, pc);
   std::atomic_ref<T> target(*address);
@@ -23,7 +24,9 @@ T update(T* address, Strength strength, Combine combine, const void* pc) {
   lane.changes = [](const void* f) { return (*static_cast<const decltype(changes)*>(f))(); };
   lane.block->observer().access(lane, reinterpret_cast<std::uintptr_t>(address), sizeof(T),
                                 Access::kAtomic, strength, pc);
-  if constexpr (std::is_integral_v<T>) lane.block->observer().note_draw(pc, sizeof(T));
+  if constexpr (std::is_integral_v<T>) {
+    lane.block->observer().note_draw(pc, sizeof(T), name == "atomic_add");
+  }
   if (Gang* const gang = lane.block->gang()) {
     gang->forward(lane.block->seat(), reinterpret_cast<std::uintptr_t>(address), sizeof(T));
   }
@@ -51,13 +54,13 @@ Strength strength_of(Scope scope, Strength wide) {
 #define SIMT_OPERATION(T, name, expression)                              \
   T name(T* address, T b, Scope scope) noexcept {                        \
     return update(                                                       \
-        address, strength_of(scope, Strength::kPlain),                   \
+        address, strength_of(scope, Strength::kPlain), #name,            \
         [b](T a) { return static_cast<T>(expression); }, SIMT_CALLER()); \
   }
 #define SIMT_COMPARE_EXCHANGE(T)                                                    \
   T atomic_compare_exchange(T* address, T compare, T value, Scope scope) noexcept { \
     return update(                                                                  \
-        address, strength_of(scope, Strength::kCompare),                            \
+        address, strength_of(scope, Strength::kCompare), "compare_exchange",        \
         [=](T a) { return a == compare ? value : a; }, SIMT_CALLER());              \
   }
 #define SIMT_INTEGER_ATOMICS(T)                    \

@@ -323,8 +323,9 @@ class Observer {
   void end_block();
   void access(Lane& lane, std::uintptr_t address, unsigned size, Access access, Strength strength,
               const void* pc);
-  // The atomic at `pc`, which has just been seen, updates an integer.
-  void note_draw(const void* pc, unsigned size);
+  // The atomic at `pc`, which has just been seen, updates an integer. `merges`: nvcc makes one of
+  // those of a warp's lanes on one address, as it does with additions.
+  void note_draw(const void* pc, unsigned size, bool merges);
   void fence(Lane& lane, Scope scope);
   // The instruction at `pc` is about to touch what is no part of the variable that it names.
   [[noreturn]] void reject_outside(Lane& lane, bool is_store, const void* pc);
@@ -375,7 +376,7 @@ class Observer {
     Region* region;              // global memory in which races are looked for
     std::vector<Word>* ordered;  // shared memory in which they are
     bool counted;
-    bool draws = false;  // updates an integer
+    bool draws = false, merges = false;  // see note_draw()
     AccessCounts counts = {};
     std::vector<RequestSample> samples = {};
   };

@@ -301,8 +301,8 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
       counts.max_same_address = std::max(counts.max_same_address, same);
     }
     if (global_atomic && !tally.draws) ++atomics_[begin];
+    if (global_atomic && tally.draws && (same == 1 || !tally.merges)) ++draws_[begin];
     if (same > 1) continue;
-    if (global_atomic && tally.draws) ++draws_[begin];
     ++counts.addresses;
     bytes += begin + tally.size - std::max(begin, end);
     end = begin + tally.size;

@@ -118,9 +118,12 @@ void Observer::end_item(Warp& warp) {
   warp.item_begin = warp.requests;
 }
 
-void Observer::note_draw(const void* pc, unsigned size) {
+void Observer::note_draw(const void* pc, unsigned size, bool merges) {
   if (!counting_) return;
-  if (Tally* const tally = find_instruction(pc, size, Access::kAtomic).tally) tally->draws = true;
+  if (Tally* const tally = find_instruction(pc, size, Access::kAtomic).tally) {
+    tally->draws = true;
+    tally->merges = merges;
+  }
 }
 
 Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size, Access access,

@@ -89,7 +89,8 @@ struct KernelCounts {
   std::uint64_t barriers = 0;            // a block's threads met
   std::uint64_t longest_item = 0;        // most requests of a warp from one draw to the next
   std::uint64_t draws = 0;               // requests that update integers of global memory
-  std::uint64_t hottest_counter = 0;     // most draws from one integer, over the launches
+  std::uint64_t hottest_counter = 0;     // most updates of one integer, over the launches: one per
+                                         // request of additions, which nvcc merges, else per lane
   std::uint64_t hottest_address = 0;     // most lanes' other atomics on one address, likewise
   std::size_t shared_bytes = 0;          // per block
   std::uint64_t dram_write_sectors = 0;  // by the model of the caches; see cache_model.hpp

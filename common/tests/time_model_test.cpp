@@ -4,12 +4,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/kernel.hpp"
+#include "harness/run.hpp"
 #include "harness/time_model.hpp"
 #include "harness/time_model_parameters.hpp"
+#include "sparse/load.hpp"
 #include "tests/catch.hpp"
 
 #ifndef SPMV_CUDA
 #include "simt/cache_model.hpp"
+#include "simt/profile.hpp"
 
 using namespace spmv;
 
@@ -116,6 +120,27 @@ TEST_CASE("estimates are those of the script that fitted the parameters", "[time
     CHECK(estimate.us == Approx(example["us"].get<double>()).epsilon(0.005));
     const std::string limit = estimate.limit == "longest row" ? "latency" : estimate.limit;
     CHECK(limit == example["limit"].get<std::string>());
+  }
+}
+
+// In a handout there is nothing to count them again.
+TEST_CASE("times.json has what the model says of the steps' own kernels", "[times]") {
+  if (!simt::is_instrumented()) return;
+  std::ifstream file(SPMV_SOURCE_DIR "/common/coursework/times.json");
+  const nlohmann::json times = nlohmann::json::parse(file);
+  CHECK(times.size() >= 20);
+  for (const auto& [name, time] : times.items()) {
+    INFO(name << "; to write it again: make check ARGS=--write-times in the kernel's step");
+    const std::size_t on = name.find(" on ");
+    const auto kernel = std::find_if(kernels().begin(), kernels().end(), [&](const Kernel& k) {
+      return k.info.name == name.substr(0, on);
+    });
+    REQUIRE(kernel != kernels().end());
+    const Matrix<double> matrix = load_matrix<double>(name.substr(on + 4));
+    const device::DeviceCsr<double> csr(matrix.csr);
+    const Record record = Bench<double>({matrix, csr}, {}).run(*kernel);
+    REQUIRE(record.estimates.size() == 1);
+    CHECK(describe(record.estimates[0]) == time.get<std::string>());
   }
 }
 
