@@ -143,7 +143,11 @@ class PcsrOnePass final : public Spmv<T> {
   std::string choice() const override {
     if (const int lanes = plan_.lanes_per_row())
       return std::to_string(lanes) + (lanes == 1 ? " lane per row" : " lanes per row");
-    return "tiles of " + std::to_string(plan_.shape().tile_items);
+    const OnePassShape& shape = plan_.shape();
+    if (plan_.block_tiles()) {
+      return "tiles of " + std::to_string(shape.tile_items * shape.warps_per_block) + " per block";
+    }
+    return "tiles of " + std::to_string(shape.tile_items);
   }
 
  private:

@@ -69,6 +69,7 @@ struct OnePassArguments {
 template <typename T>
 struct OnePassShared {
   using Policy = OnePassPolicy<T>;
+  static constexpr bool kBlockTile = false;
   alignas(16) T products[32 * Policy::kStride];
   unsigned row_ends[Policy::kEndWords];  // one bit per product: the last of its row?
 
@@ -76,6 +77,16 @@ struct OnePassShared {
   static __device__ __forceinline__ int place(int i) {
     return i + i / Policy::kItemsPerThread * Policy::kPack;
   }
+};
+
+// That of a warp that shares a tile with the warps of its block (block_tiles.cuh): its partial sums
+// of rows that lie in several of them.
+template <typename T>
+struct BlockTileShared : OnePassShared<T> {
+  static constexpr bool kBlockTile = true;
+  T head_sum;    // of the row in which its part of the tile begins
+  T tail_sum;    // of the row that goes on in the next warp's part
+  int tail_row;  // that row; -1: there is none
 };
 
 // 16 bytes or fewer, which a lane reads at once.
@@ -99,7 +110,10 @@ struct alignas(count * sizeof(T)) Pack {
 //   carry_           the sum so far of row row_ over the iterations before; over all lanes together
 //                    if carry_spread_, else in lane 0
 //   shared.row_ends  all 0
-template <typename T, typename Vectors = PlainVectors<T>, typename Value = T>
+//
+// Shared: BlockTileShared<T> if the warps of a block share a tile.
+template <typename T, typename Vectors = PlainVectors<T>, typename Value = T,
+          typename Shared = OnePassShared<T>>
 class OnePassAgent {
  public:
   using Policy = OnePassPolicy<T>;
@@ -110,7 +124,7 @@ class OnePassAgent {
 
   // Reads the tile's borders. `tile` must be warp-uniform and less than arguments.tile_count.
   __device__ __forceinline__ OnePassAgent(const OnePassArguments<T, Value>& arguments,
-                                          OnePassShared<T>& shared, int tile, Vectors& vectors)
+                                          Shared& shared, int tile, Vectors& vectors)
       : a_(arguments), shared_(shared), vectors_(vectors), tile_(tile), lane_(threadIdx.x % 32) {
     const TileBorders borders = read_borders(a_.tiles, tile);
     nnz_begin_ = borders.nnz_begin;
@@ -118,6 +132,12 @@ class OnePassAgent {
     rows_ = borders.rows;
     row_ = rows_.first;
     iteration_begin_ = nnz_begin_ & ~7;  // begins with a whole sector
+    if constexpr (Shared::kBlockTile) {
+      if (lane_ == 0) {
+        shared_.tail_sum = 0;
+        shared_.tail_row = rows_.tail_cut ? rows_.end : -1;
+      }
+    }
   }
 
   // No row of the tile has nonzeros in it.
@@ -133,7 +153,9 @@ class OnePassAgent {
 
   // Loads where the first row begins, where the first 64 rows end, and where cut rows lie.
   __device__ __forceinline__ void load_row_ends() {
-    cut_row_ = tiles_of_cut_row(a_.tile_items, rows_, a_.row_offsets);
+    if constexpr (!Shared::kBlockTile) {
+      cut_row_ = tiles_of_cut_row(a_.tile_items, rows_, a_.row_offsets);
+    }
     begin_ = a_.row_offsets[row_];
     end_[0] = end_of(row_ + lane_);
     end_[1] = end_of(row_ + 32 + lane_);
@@ -290,23 +312,37 @@ class OnePassAgent {
     return !last_iteration_;
   }
 
-  // Publishes the partial sum of the tail, and finishes the rows of which this tile started last.
+  // Publishes the partial sum of the tail, and finishes the rows of which this tile started last;
+  // those of a block's tile are finished by add_up_cut_row().
   __device__ __forceinline__ void finish_cut_rows() {
     // exercise: begin
     if (rows_.tail_cut) {
       carry_ = sum_of_warp(carry_);
-      if (lane_ == 0) publish(a_.partial_sums[2LL * tile_ + !rows_.is_piece()], carry_);
+      if (lane_ == 0) publish_tail(carry_);
     }
-    const unsigned started_last = __ballot_sync(kAll, unstarted_ == 1);
-    for (int side = 0; side < 2; ++side) {  // head, tail
-      if (!(started_last >> side & 1)) continue;
-      const int first = __shfl_sync(kAll, cut_row_.first, side);
-      const int last = __shfl_sync(kAll, cut_row_.last, side);
-      const int row = side == 0 ? rows_.first : rows_.end;
-      finish_cut_row<1>(first, last, a_.partial_sums, a_.unstarted,
-                        [&](T total) { vectors_.store(row, total); });
+    if constexpr (!Shared::kBlockTile) {
+      const unsigned started_last = __ballot_sync(kAll, unstarted_ == 1);
+      for (int side = 0; side < 2; ++side) {  // head, tail
+        if (!(started_last >> side & 1)) continue;
+        const int first = __shfl_sync(kAll, cut_row_.first, side);
+        const int last = __shfl_sync(kAll, cut_row_.last, side);
+        const int row = side == 0 ? rows_.first : rows_.end;
+        finish_cut_row<1>(first, last, a_.partial_sums, a_.unstarted,
+                          [&](T total) { vectors_.store(row, total); });
+      }
     }
     // exercise: end
+  }
+
+  // Where a row that began in an earlier warp of the block ends in this one: adds up its partial
+  // sums. of_block: the shared memory of the block's warps, behind a barrier of the block after
+  // finish_cut_rows().
+  __device__ __forceinline__ void add_up_cut_row(const Shared* of_block) {
+    if (!rows_.head_cut || rows_.is_piece()) return;
+    const Shared* earlier = of_block + lane_;
+    const bool has_part = earlier < &shared_ && earlier->tail_row == rows_.first;
+    const T sum = sum_of_warp(has_part ? earlier->tail_sum : T{0});
+    if (lane_ == 0) vectors_.store(rows_.first, sum + shared_.head_sum);
   }
 
  private:
@@ -355,12 +391,29 @@ class OnePassAgent {
     if (begin >= nnz_begin_) {
       vectors_.store(row_ + q, sum);
     } else {
+      publish_head(sum);
+    }
+  }
+
+  // The partial sum of the row in which the tile begins, and of the one that goes on after it: by
+  // one lane each.
+  __device__ __forceinline__ void publish_head(T sum) {
+    if constexpr (Shared::kBlockTile) {
+      shared_.head_sum = sum;
+    } else {
       publish(a_.partial_sums[2LL * tile_], sum);
+    }
+  }
+  __device__ __forceinline__ void publish_tail(T sum) {
+    if constexpr (Shared::kBlockTile) {
+      shared_.tail_sum = sum;
+    } else {
+      publish(a_.partial_sums[2LL * tile_ + !rows_.is_piece()], sum);
     }
   }
 
   const OnePassArguments<T, Value>& a_;
-  OnePassShared<T>& shared_;
+  Shared& shared_;
   Vectors& vectors_;
   const int tile_;
   const int lane_;

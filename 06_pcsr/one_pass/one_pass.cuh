@@ -24,6 +24,7 @@
 #endif
 
 #include "agent.cuh"
+#include "block_tiles.cuh"
 #include "rows.cuh"
 #include "several.cuh"
 #include "tiles.cuh"
@@ -132,6 +133,17 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
   const bool suits = found.longest <= 3 * loads(width) && all <= 5LL * nnz / 2 + 600'000;
   if (suits && (fits_l2 || rows_suit_memory(width))) return width;
   return fits_l2 && nnz >= 64LL * rows ? long_rows_width(rows, nnz, found.longest) : -1;
+}
+
+// Whether tiles of blocks may suit a matrix of this shape, and whether they do, by its longest row.
+// Whole rows make tiles unequal only if tiles are short (up to three iterations) and a row can be
+// longer than an iteration; one of more than three tiles makes a block the last (NOTES.md).
+__host__ __device__ constexpr bool block_tiles_may_suit(const OnePassShape& shape) {
+  return shape.warps_per_block > 1 && 2LL * shape.tile_items <= 3 * kOnePassOverhang;
+}
+__host__ __device__ constexpr bool block_tiles_suit(const OnePassShape& shape, int longest) {
+  return block_tiles_may_suit(shape) && 2LL * longest > kOnePassOverhang &&
+         longest <= 3LL * shape.tile_items * shape.warps_per_block;
 }
 
 // --- Preparation --------------------------------------------------------------------------------
@@ -290,6 +302,8 @@ class OnePassPlan {
     next += fresh.partial_sum_count() * sizeof(PartialSum<T>);
     fresh.tiles_ = reinterpret_cast<Tile*>(next);
     next += (tiles + 1) * sizeof(Tile);
+    fresh.parts_ = reinterpret_cast<Tile*>(next);
+    next += fresh.part_count() * sizeof(Tile);
     fresh.unstarted_ = reinterpret_cast<unsigned*>(next);
     next += tiles * sizeof(unsigned);
     fresh.statistics_ = reinterpret_cast<RowsStatistics*>(next);
@@ -297,8 +311,8 @@ class OnePassPlan {
     return cudaSuccess;
   }
 
-  // Bytes of workspace that create() takes for this matrix on the current device: at most 2% of the
-  // matrix, and 32 KB; more for several vectors.
+  // Bytes of workspace that create() takes for this matrix on the current device: at most 2.5% of
+  // the matrix, and 32 KB; more for several vectors.
   static cudaError_t workspace_bytes(const CsrPattern& matrix, std::size_t* bytes,
                                      const OnePassOptions& options = {}) {
     OnePassPlan plan;
@@ -311,7 +325,7 @@ class OnePassPlan {
   std::size_t workspace_bytes() const {
     const std::size_t tiles = shape_.tile_count;
     if (tiles == 0) return 0;
-    return partial_sum_count() * sizeof(PartialSum<T>) + (tiles + 1) * sizeof(Tile) +
+    return partial_sum_count() * sizeof(PartialSum<T>) + (tiles + 1 + part_count()) * sizeof(Tile) +
            tiles * sizeof(unsigned) + most_statistics_blocks() * sizeof(RowsStatistics);
   }
 
@@ -326,6 +340,12 @@ class OnePassPlan {
         prepare_one_pass_kernel<T>, tile_blocks + statistics_blocks, kPrepareThreads, 0, stream,
         false, tile_blocks, shape_.tile_count, shape_.tile_items, matrix_.rows, matrix_.nnz,
         matrix_.row_offsets, tiles_, partial_sums_, unstarted_, statistics_);
+    if (error == cudaSuccess && part_count() > 0) {
+      error = launch_kernel(find_parts_kernel<T>, (part_count() - 1) / 4 + 1, 128, 0, stream, false,
+                            shape_.blocks, shape_.warps_per_block,
+                            shape_.tile_items * shape_.warps_per_block, matrix_.rows,
+                            matrix_.row_offsets, parts_);
+    }
     // To ordinary memory: the first pinned memory of a process takes a millisecond (NOTES.md).
     RowsStatistics found[kStatisticsBlocks];
     if (error == cudaSuccess && rows_may_suit_) {
@@ -335,10 +355,12 @@ class OnePassPlan {
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     if (error != cudaSuccess) return error;
     rows_width_ = -1;
+    block_tiles_ = false;
     if (!rows_may_suit_) return cudaSuccess;
     RowsStatistics all = {};
     for (int b = 0; b < statistics_blocks; ++b) all.add(found[b]);
     rows_width_ = rows_width(matrix_.rows, matrix_.nnz, all, fits_l2_);
+    block_tiles_ = rows_width_ < 0 && block_tiles_suit(shape_, all.longest);
     return cudaSuccess;
   }
 
@@ -358,10 +380,13 @@ class OnePassPlan {
     if (shape_.tile_count == 0) return cudaSuccess;
     const PlainVectors<T, Epilogue> vectors{x, y, z, epilogue};
     if (rows_width_ >= 0) return multiply_rows(values, vectors, stream);
-    const auto kernel = pcsr_one_pass_kernel<T, Value, Epilogue>;
+    const auto kernel = block_tiles_ ? pcsr_block_tiles_kernel<T, Value, Epilogue>
+                                     : pcsr_one_pass_kernel<T, Value, Epilogue>;
     if (const cudaError_t error = set_carveout(kernel); error != cudaSuccess) return error;
+    OnePassArguments<T, Value> arguments = this->arguments(values);
+    if (block_tiles_) arguments.tiles = parts_;
     return launch_kernel(kernel, shape_.blocks, 32 * shape_.warps_per_block, shared_bytes(), stream,
-                         overlaps(), arguments(values), vectors);
+                         overlaps(), arguments, vectors);
   }
 
   // Y = alpha A X + beta Y with `vectors` vectors: 2, 4 or 8, and at most
@@ -401,6 +426,7 @@ class OnePassPlan {
 
   // What prepare() chose.
   int lanes_per_row() const { return rows_width_ >= 0 ? 1 << rows_width_ : 0; }  // 0: tiles
+  bool block_tiles() const { return block_tiles_; }  // a block owns a tile, not a warp
   const OnePassShape& shape() const { return shape_; }
   bool overlaps() const { return options_.overlap && overlap_supported_; }
 
@@ -415,9 +441,9 @@ class OnePassPlan {
   // them in single precision: where products overlap, the third one is of the next product, whose
   // blocks then spread unevenly over the multiprocessors.
   static constexpr std::size_t kBlockBytes =
-      OnePassPolicy<T>::kThreads / 32 * sizeof(OnePassShared<double>);
+      OnePassPolicy<T>::kThreads / 32 * sizeof(BlockTileShared<double>);
   std::size_t shared_bytes() const {
-    return shape_.warps_per_block < 8 ? shape_.warps_per_block * sizeof(OnePassShared<T>)
+    return shape_.warps_per_block < 8 ? shape_.warps_per_block * sizeof(BlockTileShared<T>)
                                       : kBlockBytes;
   }
 
@@ -498,6 +524,12 @@ class OnePassPlan {
     return std::size_t{2} * shape_.tile_count * options_.most_vectors;
   }
 
+  // Borders of parts of blocks' tiles (block_tiles.cuh); 0 if there cannot be any.
+  int part_count() const {
+    if (!rows_may_suit_ || !block_tiles_may_suit(shape_)) return 0;
+    return shape_.blocks * shape_.warps_per_block + 1;
+  }
+
   template <int kVectors>
   cudaError_t launch_several(const Value* values, const SeveralVectors<T>& vectors,
                              cudaStream_t stream) const {
@@ -526,6 +558,7 @@ class OnePassPlan {
   bool fits_l2_ = false;    // the matrix
   bool read_once_ = false;  // matrix and vectors together do not fit
   bool rows_may_suit_ = false;
+  bool block_tiles_ = false;
   int rows_width_ = -1;                         // binary logarithm of the lanes per row; -1: tiles
   int carveout_ = 0;                            // per cent of the L1 cache that are shared memory
   mutable const void* has_carveout_ = nullptr;  // the kernel for which it was set
@@ -533,6 +566,7 @@ class OnePassPlan {
   DeviceMemory owned_;  // if the caller gave none; in it or in the caller's:
   PartialSum<T>* partial_sums_ = nullptr;
   Tile* tiles_ = nullptr;
+  Tile* parts_ = nullptr;
   unsigned* unstarted_ = nullptr;
   RowsStatistics* statistics_ = nullptr;
 };

@@ -31,8 +31,8 @@ using namespace spmv;
 template <typename T>
 __global__ void describe_kernel(int* out) {
   using Policy = OnePassPolicy<T>;
-  const int values[] = {int(sizeof(Tile)), int(sizeof(PartialSum<T>)), int(sizeof(OnePassShared<T>)),
-                        int(sizeof(OnePassShared<double>)), int(sizeof(OnePassArguments<T>)),
+  const int values[] = {int(sizeof(Tile)), int(sizeof(PartialSum<T>)), int(sizeof(BlockTileShared<T>)),
+                        int(sizeof(BlockTileShared<double>)), int(sizeof(OnePassArguments<T>)),
                         int(sizeof(PlainVectors<T>)), int(sizeof(RowsStatistics)), Policy::kThreads, Policy::kBlocks, kPrepareThreads,
                         kStatisticsBlocks, int(sizeof(SeveralVectors<T>)), SeveralPolicy<T, 8>::kThreads, kTransposedThreads,
                         int(sizeof(SeveralShared<T, 2>)), int(sizeof(SeveralShared<T, 4>)), int(sizeof(SeveralShared<T, 8>))};
@@ -48,11 +48,13 @@ __global__ void plan_kernel(int rows, int cols, int nnz, int resident_blocks, lo
                         rows <= nnz && (fits || rows_may_suit_memory(rows, nnz))};
   for (int value : values) *out++ = value;
 }
-__global__ void choose_kernel(int count, const RowsStatistics* statistics, int rows, int nnz, bool fits_l2, int* out) {
+__global__ void choose_kernel(int count, const RowsStatistics* statistics, int rows, int nnz, bool fits_l2, unsigned tile_items,
+                              int warps, int* out) {
   RowsStatistics all = {};
   for (int i = 0; i < count; ++i) all.add(statistics[i]);
   out[0] = rows_width(rows, nnz, all, fits_l2);
   out[1] = out[0] < 0 ? 0 : rows_threads(1 << out[0]);
+  out[2] = out[0] < 0 && block_tiles_suit({tile_items, 0, warps, 0}, all.longest);
 }
 """
 
@@ -224,11 +226,11 @@ class OnePass:
                    32 * most_warps, stream, arguments(), numpy.array([(x, y, alpha, beta)], several),
                    shared_bytes=most_warps * several_shared[(2, 4, 8).index(count)])  # fmt: skip
 
-        width = -1
+        width, self.block_tiles = -1, False
         if looking:
             launch(self.get("choose_kernel"), 1, 1, stream, ctypes.c_int(looking), at(found), rows, nnz,
-                   ctypes.c_bool(fits), at(out))  # fmt: skip
-            width, per_block = numbers(out)[:2].tolist()
+                   ctypes.c_bool(fits), ctypes.c_uint(tile_items), ctypes.c_int(warps), at(out))  # fmt: skip
+            width, per_block, self.block_tiles = numbers(out)[:3].tolist()
         if width >= 0:
             self.lanes_per_row = 1 << width
             rows_kernel = self.get(f"spmv::pcsr_rows_kernel<{self.lanes_per_row}, {self.type}>")
@@ -239,9 +241,18 @@ class OnePass:
                        at(self.column_indices), at(self.values), scaled(alpha, x, beta, y))  # fmt: skip
         else:
             shared_bytes = warps * shared if warps < 8 else block_bytes
+            of_product = arguments()
+            if self.block_tiles:
+                product = self.get(f"spmv::pcsr_block_tiles_kernel<{self.type}>")
+                check(driver.cuFuncSetAttribute(product, carveout, min(percent, 100)))
+                self.parts = empty((blocks * warps + 1) * tile, "uint8")
+                of_product["tiles"] = at(self.parts)
+                launch(self.get(f"spmv::find_parts_kernel<{self.type}>"), blocks * warps // 4 + 1, 128, stream,
+                       ctypes.c_int(blocks), ctypes.c_int(warps), ctypes.c_uint(tile_items * warps), rows,
+                       at(self.row_offsets), at(self.parts))  # fmt: skip
 
             def multiply(alpha, x, beta, y, stream):
-                launch(product, blocks, 32 * warps, stream, arguments(), scaled(alpha, x, beta, y),
+                launch(product, blocks, 32 * warps, stream, of_product, scaled(alpha, x, beta, y),
                        shared_bytes=shared_bytes)  # fmt: skip
 
         self.arguments, self.multiply, self.multiply_several = arguments, multiply, multiply_several
@@ -300,6 +311,7 @@ def matrices():
     yield 1000, 700, random.integers(0, 12, 1000)
     yield 30, 60000, numpy.array([30000, *[0] * 20, *[5] * 9])
     yield 200000, 200000, random.geometric(0.1, 200000)
+    yield 40000, 40000, numpy.minimum(random.zipf(1.7, 40000), 3000)
     yield 500, 9, numpy.zeros(500, int)
 
 

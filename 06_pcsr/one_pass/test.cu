@@ -273,6 +273,55 @@ void check_rows(const Lengths& lengths) {
   }
 }
 
+// A product with tiles of blocks, whose parts have every row and nonzero once.
+template <typename T>
+void check_block_tiles(const Lengths& lengths, int warps, unsigned block_items) {
+  OnePassInput<T> input(lengths, 192, 0);  // its tiles of warps are not used
+  const std::vector<int>& offsets = input.host.row_offsets;
+  const long long positions = input.host.rows + 1LL * offsets.back();
+  const int blocks = static_cast<int>((positions + block_items - 1) / block_items);
+  Buffer<Tile> parts_device("parts", blocks * warps + 1);
+  device::launch(find_parts_kernel<T>, {dim3(blocks * warps / 4 + 1), dim3(128)}, blocks, warps,
+                 block_items, input.host.rows, input.a.row_offsets.data(), parts_device.data());
+  const std::vector<Tile> parts = parts_device.download();
+  CHECK(parts.front().row == 0);
+  CHECK(parts.back().row == input.host.rows);
+  for (std::size_t s = 0; s + 1 < parts.size(); ++s) {
+    const Tile& end = parts[s + 1];
+    const int row = end.row & ~kCutRow;
+    CAPTURE(s, row);
+    CHECK((parts[s].row & ~kCutRow) <= row);
+    CHECK(parts[s].nnz_begin <= end.nnz_begin);
+    if (end.row < 0) {
+      CHECK((s + 1) % warps != 0);  // blocks have whole rows
+      CHECK(end.nnz_begin > offsets[row]);
+      CHECK(end.nnz_begin < offsets[row + 1]);
+    } else {
+      CHECK(end.nnz_begin == offsets[row]);
+    }
+  }
+  for (const T beta : {T{0}, T{2}}) {
+    input.y.upload(input.y0);
+    OnePassArguments<T> arguments = input.arguments();
+    arguments.tiles = parts_device.data();
+    device::launch(pcsr_block_tiles_kernel<T>,
+                   {dim3(blocks), dim3(32 * warps), warps * sizeof(BlockTileShared<T>)}, arguments,
+                   input.vectors(T{3}, beta));
+    input.check_y(T{3}, beta);
+  }
+}
+
+TEST_CASE("one pass: tiles of blocks, with rows in one warp and in several", "[06]") {
+  const Lengths mixed = joined(random_lengths(500, 40, 7), {900, 0, 0, 256, 1, 2000});
+  for (const int warps : {2, 3, 12}) {
+    CAPTURE(warps);
+    check_block_tiles<double>(mixed, warps, 200 * warps);
+    check_block_tiles<float>(joined(Lengths(700, 0), mixed), warps, 250 * warps);
+    check_block_tiles<float>(joined(Lengths(900, 1), joined(mixed, Lengths(300, 0))), warps, 400);
+    check_block_tiles<double>({5000}, warps, 192 * warps);  // blocks without a row
+  }
+}
+
 TEST_CASE("one pass: rows multiplied by any number of lanes", "[06]") {
   for (const Lengths& lengths :
        {Lengths(100, 5), joined(random_lengths(70, 300, 3), {5000, 0, 1})}) {
@@ -498,6 +547,21 @@ TEST_CASE("one pass: long rows of any lengths have whole warps if the device is 
   STATIC_REQUIRE(long_rows_width(36, 640'000, 42'032) == -1);  // 36 blocks of a row each
   STATIC_REQUIRE(long_rows_width(4'284, 1'100'000, 20'000) ==
                  -1);  // the longest row takes too long
+}
+
+TEST_CASE("one pass: blocks own the tiles if a row is longer than they are even", "[06]") {
+  constexpr OnePassShape kShort{300, 3000, 12, 250};
+  STATIC_REQUIRE(block_tiles_suit(kShort, 300));
+  STATIC_REQUIRE(block_tiles_suit(kShort, 10'800));
+  STATIC_REQUIRE(!block_tiles_suit(kShort, 10'801));  // a block would be the last
+  STATIC_REQUIRE(!block_tiles_suit(kShort, 256));
+  STATIC_REQUIRE(!block_tiles_suit({769, 3000, 12, 250}, 3000));
+  STATIC_REQUIRE(!block_tiles_suit({192, 100, 1, 100}, 300));  // a warp per block
+
+  Planned<double> planned(joined(random_lengths(5000, 60, 6), {700, 0, 1400}), {}, true);
+  CHECK(planned.plan.block_tiles());
+  planned.check(1, 0);
+  planned.check(3, 2);
 }
 
 TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows of whole warps",

@@ -42,6 +42,26 @@ __device__ __forceinline__ int tile_of(int k, int row, unsigned tile_items) {
   return static_cast<int>((static_cast<unsigned>(k) + row) / tile_items);
 }
 
+// The first of the rows 0, ..., rows - 1 for which is_behind(row) is true, as for all rows after
+// it; `rows` if there is none. Called by all lanes of a warp, which try 32 rows at a time and keep
+// the interval between two of them.
+template <typename IsBehind>
+__device__ __forceinline__ int first_row(int rows, const IsBehind& is_behind) {
+  const int lane = threadIdx.x % 32;
+  int low = 0;
+  int high = rows;
+  while (low < high) {
+    const int stride = (high - low + 31) / 32;
+    const long long row = low + static_cast<long long>(lane + 1) * stride - 1;
+    const bool before = row < high && !is_behind(row);
+    const int count = __popc(__ballot_sync(0xffffffffu, before));
+    const long long first_not_before = low + static_cast<long long>(count + 1) * stride - 1;
+    low += count * stride;
+    if (first_not_before < high) high = static_cast<int>(first_not_before);
+  }
+  return low;
+}
+
 // What one tile needs; called by all lanes of a warp, s = 0, ..., tile_count.
 //
 // tiles: tile_count + 1 elements. partial_sums: two per tile, set to 0. unstarted: one per
@@ -51,22 +71,9 @@ template <typename T>
 __device__ __forceinline__ void find_tile(int s, int tile_count, unsigned tile_items, int overhang,
                                           int rows, int nnz, const int* row_offsets, Tile* tiles,
                                           PartialSum<T>* partial_sums, unsigned* unstarted) {
-  const int lane = threadIdx.x % 32;
-  // The first row that begins at or after the tile's first position, or `rows`. The lanes compare
-  // 32 rows at a time and keep the interval between two of them.
   const long long start = 1LL * s * tile_items;
-  int low = 0;
-  int high = rows;
-  while (low < high) {
-    const int stride = (high - low + 31) / 32;
-    const long long row = low + static_cast<long long>(lane + 1) * stride - 1;
-    const bool before = row < high && row_offsets[row] + row < start;
-    const int count = __popc(__ballot_sync(0xffffffffu, before));
-    const long long first_not_before = low + static_cast<long long>(count + 1) * stride - 1;
-    low += count * stride;
-    if (first_not_before < high) high = static_cast<int>(first_not_before);
-  }
-  if (lane != 0) return;
+  const int low = first_row(rows, [&](long long row) { return row_offsets[row] + row >= start; });
+  if (threadIdx.x % 32 != 0) return;
   if (s == tile_count) {
     tiles[s] = Tile{rows, nnz};
     return;
