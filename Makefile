@@ -191,7 +191,7 @@ slides:  ## render the five lectures of common/coursework/slides_*.md into build
 	  echo "build/slides/$$name.html, and with notes $${name}_notes.html" || exit 1; done $(or_quit)
 	@python3 common/coursework/slides_fit.py build/slides/slides_?.html $(or_quit)
 
-questions:  ## 60 questions for Moodle (GIFT) and Canvas (QTI) into build/questions, answers by SEED
+questions:  ## 70 questions for Moodle (GIFT) and Canvas (QTI) into build/questions, answers by SEED
 	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/primer runner
 	@python3 common/coursework/questions.py --seed $(or $(SEED),1) $(ARGS) $(or_quit)
 

@@ -79,14 +79,14 @@ class Questions(unittest.TestCase):
         self.assertIn("3.92", texts[0])
         self.assertIn("x ~ y &amp; z", texts[1])  # HTML within XML
 
-    def test_there_are_sixty(self):
+    def test_there_are_seventy(self):
         sections, common = questions.read()
-        self.assertEqual(len(sections.sections()), 60)
+        self.assertEqual(len(sections.sections()), 70)
         for name in sections.sections():
             with self.subTest(name):
                 section = sections[name]
                 self.assertEqual("answer" in section, "options" not in section)
-                self.assertRegex(section["topic"], r"^[1-7] ")
+                self.assertRegex(section["topic"], r"^[1-8] ")
                 self.assertTrue(section.get("why"))
                 if "body" in section:
                     self.assertIn("{code}", section["text"])
