@@ -249,20 +249,22 @@ int info(const Options& options) {
 struct StandInOptions {
   std::string kind;
   Index unknowns = 1;
+  bool without_spread = false;
 };
 
 int print_stand_ins(const StandInOptions& options, const CommandArguments& arguments) {
   if (arguments.matrices.empty()) {
     for (const CatalogueEntry& entry : catalogue()) {
-      if (!entry.exact) fmt::print("{}\t{}\n", entry.name, full_specification(entry.source));
+      if (entry.exact) continue;
+      fmt::print("{}\t{}\t{}\n", entry.name, full_specification(entry.source), entry.stand_in);
     }
     return 0;
   }
   for (const std::string& matrix : arguments.matrices) {
     const Statistics s = compute_statistics(load_matrix<float>(matrix, arguments.load).csr);
-    fmt::print("{}\n",
-               full_specification(stand_in_for({s.rows, s.cols, s.nnz, options.kind,
-                                                options.unknowns, s.max_row, s.stddev_row})));
+    const double spread = options.without_spread ? -1 : s.stddev_row;
+    fmt::print("{}\n", full_specification(stand_in_for({s.rows, s.cols, s.nnz, options.kind,
+                                                        options.unknowns, s.max_row, spread})));
   }
   return 0;
 }
@@ -277,6 +279,7 @@ const bool stand_in_registered = add_command(
       }
       line.add("--kind", own->kind, kinds);
       line.add("--unknowns", own->unknowns, "of a mesh: unknowns per node", {above_zero()});
+      line.add("--without-spread", own->without_spread, "as if the spread were not known");
       return [own](const CommandArguments& arguments) { return print_stand_ins(*own, arguments); };
     });
 

@@ -6,7 +6,7 @@
     python3 plots/measure/calibrate.py                 only the table, from the records that there are
 
 For every file of calibration.csv that the directory has, the recipe of its kind makes a stand-in
-from rows, columns, nonzeros, longest row and spread alone (`spmv stand-in`). Both are looked at and
+from rows, columns, nonzeros, longest row and, where it is known of the kind, spread alone (`spmv stand-in`). Both are looked at and
 multiplied. Records: results/calibration.jsonl, one line per file, precision and backend; a new one
 replaces the old.
 """
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 from measure import output_of
 from record_format import records_in, write_whole
@@ -127,7 +127,7 @@ def measure_all(arguments, records):
         stand_in = row["kind"]
         if ":" not in stand_in:
             stand_in = output_of([arguments.spmv, "stand-in", "-m", file, "--complex", "real", "--kind", row["kind"],
-                                  "--unknowns", row["unknowns"]]).strip()
+                                  "--unknowns", row["unknowns"], *([] if row["spread"] == "known" else ["--without-spread"])]).strip()
         for precision in ("f64", "f32"):
             if program.gpu:
                 real, made = program.times([file, stand_in], precision)
@@ -169,7 +169,18 @@ def reached(records):
 def reach():
     """A sentence for figures that show stand-ins."""
     parts = [f"{kind} {min(of):+.0f} to {max(of):+.0f}%" for kind, (_, of) in reached(read()).items()]
-    return f"Sectors of x that stand-ins request against real files that no recipe was fitted on: {', '.join(parts)} (CALIBRATION.md)."
+    return (f"Sectors of x that stand-ins request against real files that no recipe was fitted on: {', '.join(parts)} (CALIBRATION.md). "
+            "Broad bars: where the real file's value would be, if it differed as those of 90% of the measured pairs do.")
+
+
+@functools.lru_cache
+def time_ratios(kind):
+    """5th and 95th percentile of a stand-in's time over the real file's, over files of that kind, kernels and precisions; None where
+    no times are known."""
+    records = read()
+    found = [1 + error / 100 for row in listed() if row["kind"] == kind for error in time_errors(records, row["file"])]
+    percentiles = quantiles(found, n=20, method="inclusive") if len(found) > 1 else []
+    return (percentiles[0], percentiles[-1]) if percentiles else None
 
 
 @functools.lru_cache
@@ -220,10 +231,11 @@ def page(records):
     rows = [s for half in ("fit", "judge") if (s := summary(records, half))]
     parts = ["# Stand-ins beside the real matrices of their kind", "",
              "Written by `make calibrate FILES=directory`; `plots/measure/calibration.csv` says what is compared. A stand-in is made",
-             "from rows, columns, nonzeros, longest row and spread of the real file. Sectors: of x, per request, of",
-             "`csr_vector` and `pcsr_one_pass` in both precisions, counted on the CPU backend. Where no spread is known, recipes",
-             "of meshes take a third of what the longest row has above the mean. Times of a stand-in that is made in another way now",
-             "are left out: `make calibrate FILES=directory BACKEND=cuda` measures them.", "",
+             "from rows, columns, nonzeros and longest row of the real file, and from the spread of its rows where the catalogue has that",
+             "of most matrices of the kind; elsewhere recipes of meshes take a third of what the longest row has above the mean. Recipes",
+             "were fitted on one half of the files; the file says by which rule it was chosen. Sectors: of x, per request, of `csr_vector`",
+             "and `pcsr_one_pass` in both precisions, counted on the CPU backend. Times of a stand-in that is made in another way now are",
+             "left out: `make calibrate FILES=directory BACKEND=cuda` measures them.", "",
              table(["half", "files", "sectors off, median", "worst", "files within 20%",
                        "same formats accept", "DIA accepts only the stand-in", "times off, median / worst"], rows), "",
              "What each recipe reached on the files that it was not fitted on, as an interval:", "",

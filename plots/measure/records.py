@@ -28,10 +28,15 @@ def files_in(directory):
 
 
 @functools.lru_cache
-def stand_ins():
-    """{matrix: specification} of the catalogue's stand-ins as they are made now; `spmv stand-in` wrote the file."""
+def recipes():
+    """{matrix: (specification, kind of the recipe)} of the catalogue's stand-ins as they are made now; `spmv stand-in` wrote the file."""
     lines = (ROOT / "plots" / "measure" / "stand_ins.tsv").read_text(encoding="utf-8").splitlines()
-    return dict(line.split("\t") for line in lines)
+    return {name: (specification, kind) for name, specification, kind in (line.split("\t") for line in lines)}
+
+
+def stand_ins():
+    """{matrix: specification}."""
+    return {name: specification for name, (specification, _) in recipes().items()}
 
 
 @functools.lru_cache
@@ -270,10 +275,10 @@ class Data:
         """All records of a matrix."""
         return self.by_matrix.get((matrix, precision, gpu), [])
 
-    def fastest(self, matrix, precision, patterns, gpu=True):
-        """The record with the least warm time of those whose kernel fits, or None."""
+    def fastest(self, matrix, precision, patterns, gpu=True, state="warm"):
+        """The record with the least time of those whose kernel fits, or None."""
         fit = [r for r in self.of(matrix, precision, gpu) if fits(r["kernel"], patterns)]
-        return min(fit, key=milliseconds, default=None)
+        return min(fit, key=lambda r: milliseconds(r, state), default=None)
 
     def is_refused(self, matrix, precision, patterns):
         return any(m == matrix and p == precision and fits(k, patterns) for m, p, k in self.refused)

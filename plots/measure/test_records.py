@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import calibrate
@@ -164,6 +165,11 @@ class StandIns(Scratch):
                  "made": {"device": "Some GPU", "warm_ms": {"csr_vector": 1.5}}}
         records = {("f", "f64", "cpu"): counted, ("f", "f64", "cuda"): timed}
         self.assertEqual(calibrate.time_errors(records, "f"), [50])
+        timed["made"]["warm_ms"]["csr_scalar"] = timed["real"]["warm_ms"]["csr_scalar"] = 1.0
+        rows = [{"file": "f", "kind": "mesh"}]
+        with unittest.mock.patch.object(calibrate, "read", lambda: records), unittest.mock.patch.object(calibrate, "listed", lambda: rows):
+            self.assertEqual(calibrate.time_ratios.__wrapped__("mesh"), (1.025, 1.475))
+            self.assertIsNone(calibrate.time_ratios.__wrapped__("circuit"))
         timed["stand_in"] = self.BEFORE
         self.assertEqual(calibrate.time_errors(records, "f"), [])
 

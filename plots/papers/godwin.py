@@ -45,7 +45,7 @@ def picture(number, title, unit, value, state):
         for line, precision in zip(figure.subplots(2, len(every), squeeze=False), ("f32", "f64")):
             for axes, (name, of) in zip(line, every.items()):
                 for (label, patterns), colour, marker in zip(FORMATS.items(), COLOURS, style.MARKERS):
-                    records = {dof: gaps.find(label, m, precision, patterns) for dof, m in of.items()}
+                    records = {dof: gaps.find(label, m, precision, patterns, state=state) for dof, m in of.items()}
                     there = {dof: r for dof, r in records.items() if r}
                     rates = [value(r, state=state) for r in there.values()]
                     axes.plot(list(there), rates, marker=marker, markersize=4, linewidth=1.2, color=colour, label=label)

@@ -48,7 +48,7 @@ def series_of(data, gaps, names, precision, value, state="warm"):
     """A Series of each algorithm; value(record, state, quartile)."""
     series = []
     for label, patterns in ALGORITHMS.items():
-        records = [gaps.find(label, m, precision, patterns) for m in names]
+        records = [gaps.find(label, m, precision, patterns, state=state) for m in names]
         series.append(style.Series(label, *([r and value(r, state, quartile) for r in records] for quartile in ("median", "upper", "lower"))))
     return series
 
@@ -98,13 +98,14 @@ def figure4_table(data):
 def figure5(data, gaps):
     """Bandwidth of six algorithms as a share of the device's, and what share the paper reached."""
     said = published("he_gao_2016_text")
-    names = data.in_order( measured(data, gaps, matrices()))
+    names = data.in_order(measured(data, gaps, matrices()))
     figure = style.new_figure(11, 8.4 if names else 4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
         series = series_of(data, gaps, names, precision, lambda record, state, quartile: 100 * bandwidth(
             record, state=state, quartile=quartile) / record["copy_gb_per_s"], "cold")
         if names:
-            style.dots_of(axes, data, names, series, colours=COLOURS)
+            style.dots_of(axes, data, names, series, colours=COLOURS, log=False)
+            axes.set_ylim(0, 112)
         share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
         axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--",
                      label=f"{GPU}: greatest of PCSR, {share:.0f}% of its 144 GB/s, more than {most:.0f} GB/s")

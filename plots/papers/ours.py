@@ -4,7 +4,8 @@ import math
 from statistics import geometric_mean, median
 
 import style
-from records import baseline_share, gflops, milliseconds, number, published, short, starred
+from measure import declared
+from records import baseline_share, fits, gflops, milliseconds, number, published, short, starred
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
@@ -157,7 +158,7 @@ def coalescing(data, gaps):
     names = names[:4]
     kernels = list(dict.fromkeys(
         k for (m, p, k), r in sorted(data.counters.items(), key=lambda item: item[1]["step"])
-        if p == "f64" and m in names and r["step"] > 0 and r.get("traffic")))
+        if p == "f64" and m in names and r["step"] > 0 and r.get("traffic") and fits(k, declared()["lists"]["charted"])))
     figure = style.new_figure(11.5, 1.3 + 0.2 * len(kernels),
                               "Coalescing: bytes moved for each byte needed, counted on the CPU backend, f64")
     for column, (axes, name) in enumerate(zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names)):

@@ -6,9 +6,9 @@ from html import escape
 from statistics import fmean
 from typing import NamedTuple
 
-from calibrate import reach
+from calibrate import reach, time_ratios
 from record_format import write_whole
-from records import STAND_IN, code_note
+from records import STAND_IN, code_note, recipes
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -45,9 +45,9 @@ class Gaps:
     def __init__(self, data):
         self.data, self.asked, self.remarks, self.found = data, {}, [], []
 
-    def find(self, series, matrix, precision, patterns, gpu=True):
+    def find(self, series, matrix, precision, patterns, gpu=True, state="warm"):
         """The fastest record, noted as missing where there is none."""
-        record = self.data.fastest(matrix, precision, patterns, gpu)
+        record = self.data.fastest(matrix, precision, patterns, gpu, state)
         refused = record is None and self.data.is_refused(matrix, precision, patterns)
         state = "refused" if refused else "missing" if record is None else "there"
         self.asked.setdefault((series, ",".join(patterns)), {})[matrix, precision] = state
@@ -139,9 +139,9 @@ def source_legend(axes, sources):
         axes.plot([], [], "o", color=GREY, fillstyle=FILLS[source], label=SOURCES[source], **MARK)
 
 
-def dots(axes, groups, series, sources, theirs="", colours=None, log=True):
+def dots(axes, groups, series, sources, theirs="", colours=None, log=True, ranges=()):
     """Groups side by side with a mark per series, filled as `sources` of the groups say, and a dash of the same colour for the
-    paper's value; `theirs` names its device."""
+    paper's value; `theirs` names its device. `ranges`: of each group the factors between which a broad bar goes, or None."""
     for s, one in enumerate(series):
         colour, mark = (colours or CYCLE)[s], MARKERS[s % len(MARKERS)]
         at = [i + 0.7 * ((s + 0.5) / len(series) - 0.5) for i in range(len(groups))]
@@ -149,6 +149,10 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True):
         if one.lower:
             errors = [[max(one.values[i] - one.lower[i], 0) for i in there], [max(one.upper[i] - one.values[i], 0) for i in there]]
             axes.errorbar([at[i] for i in there], [one.values[i] for i in there], errors, fmt="none", elinewidth=0.9, ecolor=colour, label="_")
+        for i in there:
+            if ranges and ranges[i]:
+                axes.plot([at[i]] * 2, [one.values[i] * factor for factor in ranges[i]], color=colour, linewidth=3.5, alpha=0.3,
+                          solid_capstyle="butt", label="_")
         for source, fill in FILLS.items():
             of = [i for i in there if sources[i] == source]
             axes.plot([at[i] for i in of], [one.values[i] for i in of], mark, color=colour, fillstyle=fill, label=f"_{one.label}", **MARK)
@@ -172,9 +176,11 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True):
     return axes
 
 
-def dots_of(axes, data, matrices, series, theirs="", colours=None):
-    """dots() whose groups are matrices."""
-    return dots(axes, [data.label(name) for name in matrices], series, [data.source(name) or "file" for name in matrices], theirs, colours)
+def dots_of(axes, data, matrices, series, theirs="", colours=None, log=True):
+    """dots() whose groups are matrices: rates, which a stand-in's time makes too low where it is too long."""
+    sources = [data.source(name) or "file" for name in matrices]
+    ranges = [time_ratios(recipes()[name][1]) if source == "stand-in" and name in recipes() else None for name, source in zip(matrices, sources)]
+    return dots(axes, [data.label(name) for name in matrices], series, sources, theirs, colours, log, ranges)
 
 
 def ratios(axes, data, own, gpu, means, greatest=()):
