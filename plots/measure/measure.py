@@ -535,20 +535,22 @@ class Counters:
         prove_counters.write(file, {**counts, key: {**counts.get(key, {}), **functions}})
         return f"{len(functions)} CUDA functions"
 
-    @staticmethod
-    def measured(job, runner):
-        metrics = [metric for names in prove_counters.COUNTERS.values() for metric in names]
+    metrics = [metric for names in prove_counters.COUNTERS.values() for metric in names]
+    caches = "all"  # are flushed
+
+    def measured(self, job, runner):
+        metrics = self.metrics
         known, _ = runner.children.run(["ncu", "--query-metrics"], 60)
         # Not every GPU has all of them.
         metrics = [m for m in metrics if re.search(rf"^{m.rsplit('.', 1)[0]}\b", known, re.MULTILINE)] or metrics
         out, why = runner.children.run(
-            ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base",
+            ["ncu", "--clock-control", "none", "--cache-control", self.caches, "--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base",
              "demangled", "--kernel-name", "regex:_kernel", "--metrics", ",".join(metrics),
              *job.command(runner.machine.spmv, 1), "--verify-only"], runner.arguments.timeout)
         functions = prove_counters.sums_of_ncu(out)
         sass, _ = runner.children.run(["cuobjdump", "-sass", runner.machine.spmv], 60)
         for function, loads in prove_counters.loads_in_code(sass).items():
-            if function in functions:
+            if "load requests" in functions.get(function, {}):
                 functions[function]["loads in code"] = loads
         return functions, why
 
@@ -568,6 +570,17 @@ class Counters:
         return job if store.since or (job.matrix, job.precision) not in there else None
 
 
+class Limits(Counters):
+    """How long each function takes alone, and the busiest unit of memory would at its peak: DEVICE/counters/limits.csv."""
+
+    metrics = [prove_counters.DURATION, *prove_counters.OF_PEAK, *prove_counters.OF_L1]
+    caches = "none"
+
+    @staticmethod
+    def file(store, measured):
+        return store.directory / "counters/limits.csv"
+
+
 class Sanitizer:
     """The kernels under each of compute-sanitizer's tools; nothing is recorded."""
 
@@ -584,7 +597,7 @@ class Sanitizer:
         return job
 
 
-TOOLS = {"info": Info(), "counters": Counters(), "sanitizer": Sanitizer()}
+TOOLS = {"info": Info(), "counters": Counters(), "limits": Limits(), "sanitizer": Sanitizer()}
 
 
 # --- Progress -------------------------------------------------------------------------------------

@@ -41,6 +41,12 @@ COUNTERS = {
     "shared stores": ["smsp__inst_executed_op_shared_st.sum"],
     "DRAM bytes read": ["dram__bytes_read.sum"],
 }
+# How long a function takes, and shares of its peak at which each unit of memory works, in percent: over that time, the L2's unit
+# for atomics where it is busiest; for the L1 while its multiprocessor is active, and how much of the time that is.
+DURATION = "gpu__time_duration.sum"
+OF_PEAK = ["gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+           "lts__throughput.avg.pct_of_peak_sustained_elapsed", "lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed"]
+OF_L1 = ["l1tex__throughput.avg.pct_of_peak_sustained_active", "sm__cycles_active.avg.pct_of_peak_sustained_elapsed"]
 # What is compared: (name, numerator, denominator or None, share that it may differ by).
 QUANTITIES = [
     ("load requests", "load requests", None, 0.05),
@@ -81,7 +87,7 @@ def function_name(text):
             if depth == 0:
                 break
         name = text[found.start(1):end]
-    name = name.replace("true", "1").replace("false", "0").replace("spmv::", "").replace(" ", "")
+    name = name.replace("true", "1").replace("false", "0").replace("spmv::", "").replace(" ", "").replace("intconst*", "constint*")
     return re.sub(r"\b(\d+)u?l*(?=[,>])", r"\1", name)
 
 
@@ -89,7 +95,8 @@ def function_name(text):
 
 
 def sums_of_ncu(text):
-    """{function: sums of counters over its launches}, from what `ncu --csv --page raw` printed."""
+    """{function: sums of counters over its launches}, from what `ncu --csv --page raw` printed; of times too, if it was asked for
+    them: "ns", and "memory ns" that the busiest unit would take at its peak."""
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if first is None:
@@ -97,12 +104,16 @@ def sums_of_ncu(text):
     rows = list(csv.DictReader(line for line in lines[first:] if line.startswith('"')))[1:]  # the second line has units
     functions = {}
     for row in rows:
+        values = {metric: float(v.replace(",", "")) for metric, v in row.items()
+                  if metric and "__" in metric and re.fullmatch(r"[\d,.]+", v or "")}
+        found = {counter: sum(values[m] for m in metrics if m in values)
+                 for counter, metrics in COUNTERS.items() if any(m in values for m in metrics)}
+        if DURATION in values:
+            share = max(*(values.get(m, 0) for m in OF_PEAK), values[OF_L1[0]] * values[OF_L1[1]] / 100) / 100
+            found.update({"ns": values[DURATION], "memory ns": round(values[DURATION] * share)})
         sums = functions.setdefault(function_name(row["Kernel Name"]), {"launches": 0})
-        sums["launches"] += 1
-        for counter, metrics in COUNTERS.items():
-            there = [row[m] for m in metrics if row.get(m) not in (None, "")]
-            if there:
-                sums[counter] = sums.get(counter, 0) + sum(float(v.replace(",", "")) for v in there)
+        for name, value in {"launches": 1, **found}.items():
+            sums[name] = sums.get(name, 0) + value
     return functions
 
 
@@ -152,7 +163,7 @@ def loads_in_code(sass):
 # --- Files ----------------------------------------------------------------------------------------
 
 KEYS = ("matrix", "precision", "function")
-COLUMNS = (*KEYS, "launches", "sites", "loads in code", *COUNTERS)
+COLUMNS = (*KEYS, "launches", "sites", "loads in code", *COUNTERS, "ns", "memory ns")
 
 
 def read(file):

@@ -129,6 +129,11 @@ about = "to compare"
 tool = "counters"
 matrices = ["diagonal:1"]
 kernels = ["step:2-9", "!csr*"]
+[set.limits]
+about = "of each function"
+tool = "limits"
+matrices = ["diagonal:1"]
+precisions = ["f64"]
 [set.sanitizers]
 about = "errors"
 tool = "sanitizer"
@@ -353,6 +358,17 @@ class Bench(unittest.TestCase):
         self.assertEqual(status, 0, said)
         measured = prove_counters.read(self.root / "Some__GPU" / "counters" / "measured.csv")
         self.assertEqual(measured["diagonal:1", "f64"]["a_kernel<double>"], {"launches": 2, "loads in code": 2, "load requests": 1234})
+
+    def test_times_of_functions_alone(self):
+        metrics = [prove_counters.DURATION, *prove_counters.OF_L1]
+        self.tool("cuobjdump", "echo 'Function : _ZN4spmv8a_kernelIdEEvi'; echo ' LDG.E R1;'")
+        self.tool("ncu", f"""case $* in *query*) exit 1 ;; *"cache-control none"*) ;; *) exit 1 ;; esac
+            echo '"ID","Kernel Name","{'","'.join(metrics)}"'; echo '"","","ns","%","%"'; echo '"0","a_kernel<double>(int)","2,000","80","50"'""")
+        with mock.patch.dict(os.environ, PATH=f"{self.root}/tools:{os.environ['PATH']}"):
+            status, said, _ = self.bench("limits")
+        self.assertEqual(status, 0, said)
+        measured = prove_counters.read(self.root / "Some__GPU" / "counters" / "limits.csv")
+        self.assertEqual(measured, {("diagonal:1", "f64"): {"a_kernel<double>": {"launches": 1, "ns": 2000, "memory ns": 800}}})
 
     def test_a_sanitizer_s_error_is_a_failure(self):
         self.tool("compute-sanitizer", "case $* in *racecheck*) echo 'error: a race' >&2; exit 3 ;; esac")

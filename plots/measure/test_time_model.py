@@ -7,7 +7,7 @@ import numpy as np
 
 import time_model
 from records import read_records
-from time_model import CSR_COO, GPUS, HEADER, LIMITS, NAMES, PAGE, PARAMETERS, Products, fit, judge, rows_with, without_those_aside
+from time_model import CSR_COO, GPUS, HEADER, KERNELS, LIMITS, NAMES, PAGE, PARAMETERS, Products, agreement, agreement_row, fit, judge, rows_with, without_those_aside
 
 
 def committed_parameters(gpu):
@@ -30,6 +30,13 @@ class TimeModel(unittest.TestCase):
             self.assertAlmostEqual(float(cells[4].rstrip("%")) / 100, found.median, delta=0.002)
             self.assertAlmostEqual(float(cells[5].rstrip("%")) / 100, found.p90, delta=0.005)
             self.assertLess(found.median, 0.15)
+
+    def test_the_page_says_how_often_limits_agree_with_nsight_compute(self):
+        refused = re.findall(r'{"(\w+)", "for this kernel', HEADER.read_text(encoding="utf-8"))
+        seen = Products([row for row in rows_with(read_records("NVIDIA_H200"), KERNELS) if row[2] not in refused], GPUS["h200"])
+        for rule, pairs in agreement(seen.rows, seen.limits(committed_parameters("h200"))).items():
+            self.assertGreater(len(pairs), 200)
+            self.assertIn("| " + " | ".join(map(str, agreement_row(rule, pairs))) + " |", PAGE.read_text(encoding="utf-8"))
 
     def test_a_fit_finds_parameters_that_made_the_times(self):
         truth = committed_parameters("h200")

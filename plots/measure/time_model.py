@@ -18,7 +18,6 @@ import gzip
 import json
 import math
 import re
-import struct
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import prove_counters
 from record_format import write_whole
 from records import ROOT, read, read_records
 from style import BLUE, GREY, ORANGE, new_figure, save_png
@@ -34,6 +34,7 @@ from style import BLUE, GREY, ORANGE, new_figure, save_png
 COUNTS = ROOT / "plots/results/cpu_backend/time_model_counts.jsonl.gz"
 REGISTERS = ROOT / "plots/measure/registers.tsv"
 HEADER = ROOT / "common/harness/time_model_parameters.hpp"
+PROFILED = ROOT / "plots/results/NVIDIA_H200/counters/limits.csv"  # make bench SET=limits BACKEND=cuda
 PAGE = ROOT / "common/harness/TIME_MODEL.md"
 EXAMPLES = ROOT / "common/tests/time_model_examples.json"
 FIGURES = ROOT / "plots/figures/lessons"
@@ -265,6 +266,38 @@ def judge(rows, errors):
                      np.median(ranks), np.mean(best), len(groups))  # fmt: skip
 
 
+# What a limit is a matter of; all others of memory.
+MATTER = {"launches": "launch", "latency": "latency", "barriers": "latency"}
+
+
+def agreement(rows, limits):
+    """Of the products that Nsight Compute measured, by two rules: [(what the model names, what it finds)]. A product's time
+    has three parts: as long as so many launches take that do nothing, what the busiest unit of memory would take at its
+    peak, and the rest."""
+    runs = prove_counters.read(PROFILED)
+    empty = min(of["ns"] / of["launches"] for of in runs["diagonal:1", "f64"].values())
+    launches = [sum(work["launches"] for work in row[3]) for row in rows]
+    shortest = {n: min(1e3 * row[4] for row, count in zip(rows, launches) if count == n) for n in set(launches)}
+    largest = lambda total, launch, memory: max(  # noqa: E731
+        (launch, "launch"), (memory, "memory"), (total - launch - memory, "latency"))[1]  # fmt: skip
+    alone, warm = [], []
+    for (matrix, precision, _, works, us), n, limit in zip(rows, launches, limits):
+        functions = [runs.get((matrix, precision), {}).get(prove_counters.function_name(work["function"])) for work in works]
+        if all(functions):
+            total, memory = (sum(work["launches"] * of[name] / of["launches"] for work, of in zip(works, functions))
+                             for name in ("ns", "memory ns"))  # fmt: skip
+            named = MATTER.get(limit, "memory")
+            alone.append((named, largest(total, n * empty, memory)))
+            warm.append((named, largest(1e3 * us, shortest[n], memory)))
+    return {"each function alone": alone, "warm, one after the other": warm}
+
+
+def agreement_row(what, pairs):
+    share = lambda of: f"{sum(a == b for a, b in of)} of {len(of)}"  # noqa: E731
+    return [what, len(pairs), percent(np.mean([a == b for a, b in pairs])),
+            *(share([pair for pair in pairs if pair[0] == named]) for named in ("launch", "memory", "latency"))]  # fmt: skip
+
+
 def by_kernel(rows, errors):
     table = pd.DataFrame({"kernel": [row[2] for row in rows], "error": np.expm1(errors)})
     return table.groupby("kernel").error.agg(
@@ -288,32 +321,17 @@ def collect(spmv, matrices, precisions, kernels):
 
 def collect_registers(program):
     """Writes REGISTERS, from the machine code of both precisions in a program for GPUs: the median of what a function's
-    instantiations for double have. NVIDIA does not document the format: section .nv.info, attribute 0x2f."""
-    if not program.is_file():
-        raise SystemExit(f"error: {program}: no such file; `make BACKEND=cuda build` makes build/cuda/spmv")
-    code, found, place = program.read_bytes(), {}, -1
-    while (place := code.find(b"\x7fELF", place + 1)) >= 0:
-        if struct.unpack_from("<H", code, place + 18) != (190,):  # CUDA
-            continue
-        (table,), (size, count, names) = struct.unpack_from("<Q", code, place + 40), struct.unpack_from("<HHH", code, place + 58)
-        headers = [struct.unpack_from("<IIQQQQ", code, place + table + i * size) for i in range(count)]
-        content = lambda h: code[place + h[4]:place + h[4] + h[5]]  # noqa: E731
-        text = lambda strings, at: strings[at:strings.index(b"\0", at)].decode()  # noqa: E731
-        sections = {text(content(headers[names]), h[0]): content(h) for h in headers}
-        info, at = sections.get(".nv.info", b""), 0
-        while at + 4 <= len(info):
-            form, attribute, length = struct.unpack_from("<BBH", info, at)
-            at += 4
-            if (form, attribute) == (4, 0x2F):
-                symbol, registers = struct.unpack_from("<II", info, at)
-                found[text(sections[".strtab"], struct.unpack_from("<I", sections[".symtab"], 24 * symbol)[0])] = registers
-            at += length if form == 4 else 0
-    names = subprocess.run(["c++filt"], input="\n".join(found), capture_output=True, text=True, check=True).stdout.splitlines()
+    instantiations for double have."""
+    try:
+        usage = subprocess.run(["cuobjdump", "-res-usage", program], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = getattr(error, "stderr", "registers needs cuobjdump of the CUDA Toolkit").strip()
+        raise SystemExit(f"error: {reason}; `make BACKEND=cuda build` makes build/cuda/spmv") from None
     counts = collections.defaultdict(list)
-    for name, registers in zip(names, found.values()):
-        function = re.match(r"(?:void )?spmv::(\w+_kernel)\b(?!.*<.*float)", name)
-        if function:
-            counts[function[1]].append(registers)
+    names = subprocess.run(["c++filt"], input=usage, capture_output=True, text=True, check=True).stdout
+    for name, arguments, registers in re.findall(r"Function (?:void )?spmv::(\w+_kernel)\b(.*):\n *REG:(\d+)", names):
+        if not re.search("<.*float", arguments):
+            counts[name].append(int(registers))
     if not counts:
         raise SystemExit(f"error: {program}: no machine code of ours")
     lines = (f"{name}\t{sorted(of)[len(of) // 2]}\n" for name, of in sorted(counts.items()) if max(of) > FEW_REGISTERS)
@@ -589,6 +607,9 @@ def fit_all(h100_records):
     fill("intervals", table(["limit", "products", "from", "to"], [
         [k, int(np.sum(limits == k)) if k != "any" else len(limits), f"x {low:.2f}", f"x {high:.2f}"]
         for k, (low, high) in intervals.items()]))  # fmt: skip
+    seen = Products([row for row in products.rows + aside.rows + others.rows if row[2] not in refusals], h200)
+    fill("agreement", table(["time of a product", "products", "agree", "named launch", "named memory", "named latency"], [
+        agreement_row(what, pairs) for what, pairs in agreement(seen.rows, seen.limits(parameters["h200"])).items()]))  # fmt: skip
     worst = np.argsort(-np.abs(errors["matrix"]))[:8]
     fill("worst", table(["product", "precision", "kernel", "measured us", "estimate us"], [
         [*products.rows[i][:3], f"{products.measured[i]:.1f}", f"{products.measured[i] * np.exp(errors['matrix'][i]):.1f}"]
