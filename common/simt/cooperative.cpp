@@ -9,7 +9,6 @@
 
 #include "simt/cuda_atomic.hpp"
 #include "simt/random.hpp"
-#include "simt/recorder.hpp"
 
 namespace simt {
 namespace {

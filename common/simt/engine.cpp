@@ -6,24 +6,16 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <functional>
-#include <future>
-#include <map>
 #include <numeric>
-#include <thread>
-#include <tuple>
 
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
-#include "simt/overlap.hpp"
 #include "simt/random.hpp"
-#include "simt/recorder.hpp"
 
 #ifdef SIMT_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
@@ -51,10 +43,6 @@ constexpr unsigned kPollsBeforeYield = 256;
 constexpr unsigned kIdleRounds = 1000;
 constexpr unsigned kMaxDraws = 5;
 constexpr unsigned kPatience = 100;  // rounds; see Block::together()
-
-std::uint64_t mix(std::uint64_t x) {
-  return mix64(x + kGoldenGamma);
-}
 
 template <typename T>
 void shuffle_order(T* order, std::size_t n, std::uint64_t seed) {
@@ -323,7 +311,6 @@ void Block::start_grid(GridState& state) {
     if (variable.dynamic) variable.bytes = state.grid().dynamic_shared_bytes;
   }
   observer_.start(state, shared_, static_cast<unsigned>(count));
-  observer_.overlap(early_ ? early_ : EarlyBlocks::waiting(), early_ != nullptr);
 }
 
 void Block::end_grid() {
@@ -362,6 +349,7 @@ void Block::run_lanes(std::uint64_t block_number) {
     lane.polls = 0;
     lane.polled = nullptr;
     lane.at_grid_barrier = false;
+    lane.waited = false;
     lane.draws = 0;
     lane.updated = {};
   }
@@ -426,7 +414,7 @@ void Block::run_lanes(std::uint64_t block_number) {
         report_deadlock();
         return;
       }
-    } else if (!ran && !pass_previous_grid()) {
+    } else if (!ran) {
       report_deadlock();
       return;
     }
@@ -562,7 +550,7 @@ unsigned Block::together(Warp& warp) {
   bool may_come = false;
   for (unsigned rest = warp.pending ? warp.live : 0; rest; rest &= rest - 1) {
     const Lane& lane = lanes_[warp.first_lane + std::countr_zero(rest)];
-    may_come |= lane.state == Lane::State::kYielded || lane.state == Lane::State::kAtPreviousGrid;
+    may_come |= lane.state == Lane::State::kYielded;
     if (lane.state != Lane::State::kAtCollective || lane.request.kind != Collective::kActiveMask) {
       continue;
     }
@@ -774,27 +762,6 @@ void Block::wait_for_access(Lane& lane, const void* pc) {
   suspend(lane);
 }
 
-void Block::wait_for_previous_grid(Lane& lane) {
-  if (!early_) return;
-  lane.state = Lane::State::kAtPreviousGrid;
-  suspend(lane);
-}
-
-// Called when no lane can go on: lets those go on that wait for the previous grid, once it has
-// completed. False if there are none.
-bool Block::pass_previous_grid() {
-  if (!early_) return false;
-  std::exchange(early_, nullptr)->wait();
-  observer_.overlap(EarlyBlocks::waiting(), false);
-  bool any = false;
-  for (Lane& lane : lanes_) {
-    if (lane.state != Lane::State::kAtPreviousGrid) continue;
-    lane.state = Lane::State::kReady;
-    any = true;
-  }
-  return any;
-}
-
 void Block::look_at_polls(Lane& lane, const void* pc) {
   if (lane.polls < kPollsBeforeYield && !state_->is_ordered()) return;
   lane.pc = pc;
@@ -985,9 +952,7 @@ void yield() noexcept {
 }
 
 void wait_for_previous_grid() noexcept {
-  Lane& lane = *current_lane;
-  lane.pc = SIMT_CALLER();
-  lane.block->wait_for_previous_grid(lane);
+  current_lane->waited = true;
 }
 
 void trap() noexcept {
@@ -1007,348 +972,6 @@ void fence(Scope scope) noexcept {
   lane.block->observer().fence(lane, scope);
   if (Gang* const gang = lane.block->gang()) gang->order(lane, scope);
   lane.block->yield(lane);
-}
-
-// --- Running a grid -----------------------------------------------------------------------------
-
-namespace {
-
-// Each job in its queue has an idle thread, since jobs may wait for each other.
-class Threads {
- public:
-  ~Threads() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  std::future<void> start(std::function<void()> job) {
-    std::packaged_task<void()> task(std::move(job));
-    std::future<void> end = task.get_future();
-    const std::lock_guard lock(mutex_);
-    jobs_.push_back(std::move(task));
-    if (jobs_.size() > idle_) {
-      ++idle_;
-      threads_.emplace_back([this] { loop(); });
-    } else {
-      wake_.notify_one();
-    }
-    return end;
-  }
-
- private:
-  void loop() {
-    std::unique_lock lock(mutex_);
-    for (;; ++idle_) {
-      wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
-      if (jobs_.empty()) return;
-      std::packaged_task<void()> job = std::move(jobs_.front());
-      jobs_.pop_front();
-      --idle_;
-      lock.unlock();
-      job();
-      lock.lock();
-    }
-  }
-
-  std::vector<std::thread> threads_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::packaged_task<void()>> jobs_;
-  std::size_t idle_ = 0;  // threads that wait for a job, or have one in the queue
-  bool stopping_ = false;
-};
-
-std::mutex spare_mutex;
-std::vector<std::unique_ptr<Block>> spare_blocks;
-
-}  // namespace
-
-std::future<void> on_thread(std::function<void()> job) {
-  static Threads threads;
-  return threads.start(std::move(job));
-}
-
-std::unique_ptr<Block> take_block() {
-  const std::lock_guard lock(spare_mutex);
-  if (spare_blocks.empty()) return std::make_unique<Block>();
-  std::unique_ptr<Block> block = std::move(spare_blocks.back());
-  spare_blocks.pop_back();
-  return block;
-}
-
-void give_block(std::unique_ptr<Block> block) {
-  const std::lock_guard lock(spare_mutex);
-  spare_blocks.push_back(std::move(block));
-}
-
-std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule schedule) {
-  switch (schedule) {
-    case Schedule::kForward:
-    case Schedule::kTurns:
-    case Schedule::kLockstep:
-      return i;
-    case Schedule::kReverse:
-      return count - 1 - i;
-    case Schedule::kRandom:
-      break;
-  }
-  // i -> (a i + b) mod count is a permutation when a and count have no common factor; a is kept
-  // small enough for the product to fit.
-  std::uint64_t step = mix(settings().seed) % std::min<std::uint64_t>(count, 1u << 20) | 1;
-  while (std::gcd(step, count) != 1) step += 2;
-  const std::uint64_t start = mix(settings().seed + 1) % count;
-  return (step * i + start) % count;
-}
-
-namespace {
-
-// Runs the blocks of a grid from the `first`-th on, on up to `workers` threads of the host.
-Ending run_blocks(GridState& state, unsigned workers, std::uint64_t first = 0) {
-  const dim3 dim = state.grid().grid;
-  const std::uint64_t count = static_cast<std::uint64_t>(dim.x) * dim.y * dim.z;
-  workers = static_cast<unsigned>(std::min<std::uint64_t>(workers, count));
-  if (Recorder* const recorder = active_recorder(); recorder && !state.is_replay) {
-    recorder->start_launch(state.grid());
-  }
-
-  std::atomic<std::uint64_t> next{first};
-  const auto work = [&] {
-    std::unique_ptr<Block> block = take_block();
-    block->start_grid(state);
-    for (std::uint64_t i; (i = next.fetch_add(1)) < count && !state.has_ended();) {
-      block->run(scheduled_block(i, count, state.schedule));
-    }
-    block->end_grid();
-    give_block(std::move(block));
-  };
-  std::vector<std::future<void>> others;
-  for (unsigned i = 1; i < workers; ++i) others.push_back(on_thread(work));
-  work();
-  for (std::future<void>& other : others) other.get();
-  return state.ending();
-}
-
-// Runs the launch as the settings say, and again where it failed or races must be looked for more
-// closely; see races.hpp.
-Ending look_for_races(const Run& run, unsigned workers, GlobalRaces& races,
-                      UndefinedShuffles& shuffles) {
-  const Schedule schedule = settings().schedule;
-  const auto attempt = [&](Schedule order, unsigned on, bool again) {
-    races.one_worker = on == 1;
-    return run({order, settings().seed, &races, &shuffles, again}, on);
-  };
-  const auto run_again = [&](RaceMode mode, Schedule order, unsigned on) {
-    Ending ending;
-    do {
-      races.restore(mode);
-      ending = attempt(order, on, true);
-    } while (races.watch_readers());
-    return ending;
-  };
-  const auto has_failed = [](const Ending& ending) { return ending.outcome != Outcome::kDone; };
-  Ending ending = attempt(schedule, workers, false);
-  // (What a trace shows is the run that failed.)
-  if (has_failed(ending) && active_recorder()) return ending;
-  if (races.watch_readers()) ending = run_again(RaceMode::kFilter, schedule, workers);
-
-  // Which of several failures comes first depends on the schedule and the workers. In order, on one
-  // of them, it does not, and that report stands, also before that of a race.
-  const Ending first = ending;
-  const bool was_in_order = workers == 1 && schedule == Schedule::kForward;
-  if (has_failed(first)) {
-    if (!was_in_order) ending = run_again(RaceMode::kFilter, Schedule::kForward, 1);
-    if (has_failed(ending)) return ending;
-  }
-  if (races.suspicious) {
-    for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
-      ending = run_again(RaceMode::kOrder, order, 1);
-      if (!has_failed(ending) && !races.unchecked.empty()) {
-        races.race = races.unchecked.begin()->second;
-        ending = {Outcome::kFailed, races.race.report};
-      }
-      if (has_failed(ending) || !races.relied_on_order) break;
-    }
-  }
-  if (!has_failed(ending) && !has_failed(first)) return ending;
-  if (has_failed(ending) && ending.outcome != Outcome::kAbandoned) {
-    if (!has_failed(first) && !was_in_order) {
-      const Ending in_order = run_again(RaceMode::kFilter, Schedule::kForward, 1);
-      if (has_failed(in_order)) return in_order;
-    }
-    if (!races.race.address) return ending;
-    // (With a seed of its own: the report depends on no setting.)
-    races.restore(RaceMode::kExplain);
-    run({Schedule::kLockstep, 1, &races, &shuffles, true}, 1);
-    ending.failure += races.race.explanation();
-    return ending;
-  }
-  // Either it cannot end in order, or it fails only as the settings say.
-  const auto run_unchecked = [&](unsigned on) {
-    return run({schedule, settings().seed, nullptr, nullptr, true}, on);
-  };
-  races.restore(RaceMode::kOrder);
-  if (!has_failed(first)) return run_unchecked(workers);
-  if (workers > 1) {
-    ending = run_unchecked(1);
-    if (has_failed(ending)) return ending;
-  }
-  return first;
-}
-
-// Runs grids that are resident together, in the order of the settings, on which it depends what
-// their blocks learn of each other: every access is compared with those before it at once.
-Ending look_for_races_of_residents(const Run& run, GlobalRaces& races,
-                                   UndefinedShuffles& shuffles) {
-  Attempt attempt;
-  attempt.races = &races;
-  attempt.shuffles = &shuffles;
-  races.mode = RaceMode::kOrder;
-  Ending ending = run(attempt, 1);
-  if (ending.outcome != Outcome::kDone && active_recorder()) return ending;
-  while (races.watch_readers()) {
-    races.restore(RaceMode::kOrder);
-    attempt.is_replay = true;
-    ending = run(attempt, 1);
-  }
-  if (ending.outcome == Outcome::kDone && !races.unchecked.empty()) {
-    const Race& race = races.unchecked.begin()->second;
-    return {Outcome::kFailed, race.report + race.missing};
-  }
-  return ending;
-}
-
-// The ending of a launch that ended in `ending`, and that had undefined shuffles: it fails if it
-// does anything else, on one worker and in order, when their results vary. (All at once first:
-// mostly nothing depends on them.)
-Ending vary_shuffles(const Run& run, unsigned workers, GlobalRaces& races,
-                     UndefinedShuffles& shuffles, Ending ending) {
-  const auto run_once = [&] {
-    races.restore(RaceMode::kOverlook);
-    const Ending its_ending =
-        run({Schedule::kForward, settings().seed, &races, &shuffles, true}, 1);
-    return std::pair(its_ending, races.written_memory());
-  };
-  shuffles.collecting = true;
-  const auto usual = run_once();
-  shuffles.collecting = false;
-  const auto matter = [&](std::vector<const void*> instructions) {
-    using Result = UndefinedShuffles::Result;
-    shuffles.varied = std::move(instructions);
-    for (const Result result : {Result::kOwnValue, Result::kLargeNumber}) {
-      shuffles.result = result;
-      if (run_once() != usual) return true;
-    }
-    return false;
-  };
-  std::vector<const void*> all;
-  for (const UndefinedShuffles::Read& read : shuffles.reads) all.push_back(read.pc);
-  if (matter(all)) {
-    const auto read = std::find_if(shuffles.reads.begin(), shuffles.reads.end(),
-                                   [&](const auto& r) { return matter({r.pc}); });
-    const auto& cause = read == shuffles.reads.end() ? shuffles.reads.front() : *read;
-    return {Outcome::kFailed, cause.report};
-  }
-  if (ending.outcome == Outcome::kDone && usual.first.outcome == Outcome::kAbandoned) {
-    races.restore(RaceMode::kOverlook);
-    run({settings().schedule, settings().seed, nullptr, nullptr, true}, workers);
-  }
-  return ending;
-}
-
-// Of kernels: the sizes of the last launch that was checked and right, and whether its blocks did
-// not learn of each other: what each of them does then depends on no order, and what is counted of
-// them is a sum.
-struct CheckedLaunch {
-  std::string sizes;
-  bool is_independent = false;
-};
-std::map<const void*, CheckedLaunch> checked_launches;
-
-std::string sizes_of(const Grid& grid) {
-  return to_text({grid.grid.x, grid.grid.y, grid.grid.z}) +
-         to_text({grid.block.x, grid.block.y, grid.block.z});
-}
-
-// The last launch that was checked, of the same sizes. Null if there is none.
-const CheckedLaunch* checked_launch(const Grid& grid) {
-  const auto it = checked_launches.find(grid.kernel);
-  return it != checked_launches.end() && it->second.sizes == sizes_of(grid) ? &it->second : nullptr;
-}
-
-// Runs the launch, and whatever else is needed to say whether it is right.
-Ending run_checked(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
-                   const Run& run) {
-  GlobalRaces races;
-  UndefinedShuffles shuffles;
-  const Ending ending = resident ? look_for_races_of_residents(run, races, shuffles)
-                                 : look_for_races(run, workers, races, shuffles);
-  const bool failed = ending.outcome != Outcome::kDone;
-  for (const Grid* const grid : grids) {
-    checked_launches.erase(grid->kernel);
-    if (failed) continue;
-    checked_launches[grid->kernel] = {sizes_of(*grid), !races.suspicious && !races.communicates};
-  }
-  if (!shuffles.any() || (failed && active_recorder())) return ending;
-  return vary_shuffles(run, workers, races, shuffles, ending);
-}
-
-void publish(const Ending& ending) {
-  if (ending.outcome == Outcome::kDone) return;
-  publish_report(ending.failure);
-  if (Recorder* const recorder = active_recorder()) recorder->failure(ending.failure);
-}
-
-}  // namespace
-
-Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
-                   const Run& run) {
-  // (A profile costs enough where the kernel has been checked without one. What other processes
-  // write cannot be restored.)
-  const bool is_checked =
-      is_instrumented() && settings().check_races && !shares_memory() &&
-      (!profile_active() || active_recorder() ||
-       !std::all_of(grids.begin(), grids.end(), [](const Grid* g) { return checked_launch(*g); }));
-  const Ending ending = is_checked ? run_checked(grids, resident, workers, run) : run({}, workers);
-  publish(ending);
-  return ending.outcome;
-}
-
-Outcome run_grid(const Grid& grid) {
-  return run_grid(grid, nullptr);
-}
-
-Outcome run_grid(const Grid& grid, EarlyBlocks* early) {
-  // One grid at a time: kernels of different streams may run one after the other.
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  const DeviceMemoryAccess access;
-
-  unsigned workers = settings().workers;
-  if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
-  // Where blocks compete for their work, what each one does depends on their order; and caches have
-  // one.
-  if (profile_active()) {
-    const CheckedLaunch* const checked = checked_launch(grid);
-    const bool is_independent = checked && checked->is_independent;
-    if (profile_caches() || active_recorder() || early || !is_independent) workers = 1;
-  }
-  if (!early) {
-    return run_launch({&grid}, false, workers, [&](const Attempt& attempt, unsigned on) {
-      GridState state(grid, attempt);
-      return run_blocks(state, on);
-    });
-  }
-  // (It cannot be run again.)
-  early->release();
-  run_blocks(early->state(), workers, early->count());
-  early->join();
-  const Ending ending = early->state().ending();
-  publish(ending);
-  return ending.outcome;
 }
 
 }  // namespace simt

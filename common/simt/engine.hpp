@@ -98,7 +98,7 @@ void yield() noexcept;
 // A memory fence. Lets others run, too.
 void fence(Scope scope) noexcept;
 
-// Waits until the previous kernel of the stream has completed, if this one was started before.
+// Waits until the previous kernel of the stream has completed: see Grid::may_start_early.
 void wait_for_previous_grid() noexcept;
 
 // Ends the launch with an error.
@@ -113,6 +113,7 @@ struct Grid {
   dim3 block;
   std::size_t dynamic_shared_bytes = 0;
   int device = 0;
+  bool may_start_early = false;  // before the previous kernel of its stream has completed
   void (*body)(const void* arguments) = nullptr;  // calls the kernel's function
   const void* arguments = nullptr;
   std::size_t argument_bytes = 0;

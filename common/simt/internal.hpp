@@ -20,6 +20,7 @@
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
 #include "simt/races.hpp"
+#include "simt/recorder.hpp"
 #include "simt/runtime.hpp"
 #include "simt/shared_memory.hpp"
 
@@ -34,10 +35,8 @@
 namespace simt {
 
 class Block;
-class EarlyBlocks;
 class Gang;
 class GridState;
-class Recorder;
 
 // --- Runtime ------------------------------------------------------------------------------------
 
@@ -53,30 +52,14 @@ bool is_stream(cudaStream_t stream);
 int device_of_stream(cudaStream_t stream);
 // Whether what `stream` is asked for is not to be done at once: it is captured, or late.
 bool is_deferred(cudaStream_t stream);
-// What CUDA does not allow while streams are being captured, since what they are asked for is not
-// done then: to wait for anything, to allocate and to free; to wait for the device of such a
-// stream; to use the legacy stream beside one that waits for it (cudaStreamDefault). Returns
-// CUDA's error, and no graph will come of the captures that it concerns.
-enum class InCapture : std::uint8_t { kUnsafeCall, kWaitForDevice, kLegacyStream };
-cudaError_t refuse_in_capture(InCapture call);
+// What CUDA does not allow while streams are captured, since what they are asked for is not done
+// then: to wait, to allocate and to free. Of streams that are captured in the mode global, or of
+// all streams of the current device. Returns CUDA's error, and no graph will come of their
+// captures.
+enum class InCapture : std::uint8_t { kUnsafeCall, kWaitForDevice };
+cudaError_t refuse_in_capture(InCapture call = InCapture::kUnsafeCall);
 // What a stream is asked for.
-class Work {
- public:
-  Work() = default;
-  template <typename Run>
-  Work(Run run) : run_(std::move(run)) {}
-  // A kernel. `start`, unless empty, starts it before the previous kernel has completed.
-  Work(std::function<cudaError_t()> run, std::function<void()> start)
-      : is_kernel(true), start_early(std::move(start)), run_(std::move(run)) {}
-  explicit operator bool() const { return static_cast<bool>(run_); }
-  cudaError_t operator()() const { return run_(); }
-
-  bool is_kernel = false;
-  std::function<void()> start_early;
-
- private:
-  std::function<cudaError_t()> run_;
-};
+using Work = std::function<cudaError_t()>;
 // How the runtime tells of the end of a grid.
 cudaError_t error_of(Outcome outcome);
 // Keeps a cooperative grid, whose arguments are `kept`, until something waits for it. On the
@@ -109,6 +92,7 @@ class WrittenBytes {
   }
   // Whether every byte is: then none needs to be looked up any more.
   bool complete() const;
+  void clear() { std::fill(words_.get(), words_.get() + count_, 0); }
   std::vector<std::uint64_t> save() const { return {words_.get(), words_.get() + count_}; }
   void restore(const std::vector<std::uint64_t>& saved) {
     std::copy(saved.begin(), saved.end(), words_.get());
@@ -216,7 +200,6 @@ struct alignas(64) Lane {
     kAtAccess,  // Schedule::kLockstep: about to make one
     kAtCollective,
     kAtBarrier,
-    kAtPreviousGrid,
     kYielded,
     kDone
   };
@@ -225,6 +208,7 @@ struct alignas(64) Lane {
   std::uint8_t id = 0;  // in its warp
   bool at_grid_barrier = false;
   bool stores_late = false;  // see Block::expect_late_store()
+  bool waited = false;       // for the previous kernel of the stream, by cudaGridDependency...
   std::uint16_t warp = 0;
   std::uint16_t draws = 0;                 // see Block::draw(),
   std::array<std::uint32_t, 4> updated{};  // as well
@@ -294,25 +278,6 @@ class Unobserved {
   Trail* trail_;
 };
 
-// Accesses to four bytes of shared memory with which the next one may race. Times are those of
-// Observer::Warp; epochs go on at each barrier.
-struct Accesses {
-  static constexpr std::uint16_t kSeveral = 0xffff;
-
-  std::uint32_t epoch = 0;
-  std::uint32_t time = 0;
-  std::uint32_t lanes = 0;  // of `warp`
-  std::uint16_t warp = 0;   // or kSeveral
-  std::uint8_t bytes = 0;   // which of the four, as bits
-  bool atomic = false;
-};
-struct SharedWord {
-  Accesses writes;  // the last one, or the last atomic ones
-  Accesses reads;
-  std::uint32_t block = 0;   // stamp of the block that `written` is about
-  std::uint8_t written = 0;  // bytes, as bits
-};
-
 // Checks every access of a block's lanes, and counts them, a warp at a time.
 class Observer {
  public:
@@ -341,9 +306,6 @@ class Observer {
   // The running block is at the barrier of its grid; the blocks of the grid have met.
   void grid_arrives();
   void grid_synchronized();
-  // What the block touches from now on is noted in `early`, as long as it is early itself, or
-  // compared with what blocks have touched that are.
-  void overlap(EarlyBlocks* early, bool is_early);
   // Counts what the lanes of `warp` have done since the last call; lineup.cpp.
   void line_up(unsigned warp);
   // After the last block: by whom the kernel's own output is read, to `races`.
@@ -354,28 +316,20 @@ class Observer {
   std::uint64_t requests_of(unsigned warp) const { return counting_ ? warps_[warp].requests : 0; }
   // Of `lane`, which runs from now on; null if nothing is counted.
   Trail* trail(const Lane& lane) {
-    if (recorder_) note_entry(lane);
+    if (recorder_) recorder_->enter(lane);
     return counting_ ? &trails_[lane.id] : nullptr;
   }
 
  private:
   // What one instruction did to one array.
-  struct Tally {
-    const void* pc;
-    unsigned size;
-    Access access;
+  struct Tally : Target {
     Strength strength;
-    Space space;
-    const std::string* array;
-    std::uintptr_t begin, end;
     Tally* next;  // of the same instruction
     std::uint32_t number;
-    std::uint32_t place;         // of the instruction
-    WrittenBytes* written;       // global memory
-    SharedWord* words;           // shared memory
-    Region* region;              // global memory in which races are looked for
-    std::vector<Word>* ordered;  // shared memory in which they are
-    bool counted;
+    std::uint32_t place;  // of the instruction
+    bool counted = true;
+    WrittenBytes* written = nullptr;     // null: all of the array
+    Region* region = nullptr;            // null: no races are looked for
     bool draws = false, merges = false;  // see note_draw()
     AccessCounts counts = {};
     std::vector<RequestSample> samples = {};
@@ -394,12 +348,21 @@ class Observer {
     Tally* tally = nullptr;                   // of that array; null if it is not one to count
     Tally* tallies = nullptr;                 // of all arrays that it has touched
   };
-  // Which accesses of lane a lane b knows to be over: those at times before known[b][a].
   struct Warp {
-    std::uint32_t time = 1;
-    std::array<std::array<std::uint32_t, kWarpSize>, kWarpSize> known = {};
+    unsigned lanes = 0;
+    std::uint64_t interval = 0;    // number of that since all lanes met last
     std::uint64_t requests = 0;    // of the running block
     std::uint64_t item_begin = 0;  // those before its last draw; see KernelCounts
+  };
+  // Which accesses of lane a lane b knows to be over: those at times before known[b][a].
+  struct WarpClock {
+    std::uint32_t time = 1;
+    std::array<std::array<std::uint32_t, kWarpSize>, kWarpSize> known = {};
+  };
+  struct Shared {
+    explicit Shared(std::size_t bytes) : written(bytes) {}
+    WrittenBytes written;
+    Region region;
   };
   std::size_t slot_of(const void* pc) const {
     const auto key = reinterpret_cast<std::uintptr_t>(pc);
@@ -417,15 +380,10 @@ class Observer {
   [[noreturn]] void reject_misaligned(Lane& lane, unsigned size, Access access, const void* pc,
                                       std::uintptr_t address);
   Tally* add_tally(Instruction& instruction, Space space, const std::string& array);
-  void check_global(Lane& lane, const Tally& tally, std::uintptr_t address);
+  void check_written(Lane& lane, const Tally& tally, std::uintptr_t address);
   void check_order(Lane& lane, const Tally& tally, std::uintptr_t address);
-  void check_overlap(Lane& lane, const Tally& tally, std::uintptr_t address);
-  void check_shared(Lane& lane, const Tally& tally, std::uintptr_t address);
-  [[noreturn]] void report_uninitialised(Lane& lane, const Tally& tally, std::uintptr_t address);
-  unsigned unordered(const Lane& lane, const Accesses& earlier) const;
-  void join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, bool atomic) const;
+  void check_previous(Lane& lane, const Tally& tally, std::uintptr_t address);
   void watch(Tally& tally);
-  void note_entry(const Lane& lane);
   // races.cpp
   void filter(const Lane& lane, const Tally& tally, std::uintptr_t address);
   void order(Lane& lane, const Tally& tally, std::uintptr_t address);
@@ -461,23 +419,21 @@ class Observer {
   std::deque<std::string> operations_;  // names of meetings
 
   std::vector<Warp> warps_;
-  std::vector<std::vector<SharedWord>> words_;  // of each shared variable
-  std::uint32_t epoch_ = 0, block_ = 0;
+  std::vector<std::unique_ptr<Shared>> of_shared_;  // of each variable; null: untouched
+  std::uint64_t interval_ = 0, barrier_ = 0;  // the last one of any warp, of a block's barrier
+  std::uint32_t epoch_ = 0;
   GlobalRaces* races_ = nullptr;
   bool ordering_ = false, explaining_ = false, lockstep_ = false;
   std::uint64_t block_number_ = 0;
-  std::uint32_t first_epoch_ = 0, phase_ = 0;
+  std::uint32_t phase_ = 0;
   ResidentGrid* resident_ = nullptr;  // if the grid is one
-  EarlyBlocks* early_ = nullptr;      // see overlap()
-  bool is_early_ = false;
-  // While ordering, of the running block.
+  // While ordering or explaining, of the running block.
+  std::vector<WarpClock> clocks_;
   std::vector<std::uint32_t> steps_;  // of each thread
   // What all threads of the block know, and what each one has learnt since the last barrier. (Most
   // learn nothing.)
   Knowledge common_;
   std::unordered_map<unsigned, Knowledge> learnt_;
-  std::vector<std::vector<Word>> ordered_words_;  // of each shared variable
-  std::unordered_map<std::uintptr_t, std::shared_ptr<const Release>> published_;  // shared memory
 
   // Of words, by address: the last store by a warp of the running block, and the lanes of the warp
   // that have loaded the word, since then and at all. While a race is explained.
@@ -602,8 +558,6 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  // For a block that runs before the previous grid has completed; before start_grid().
-  void start_early(EarlyBlocks* early) { early_ = early; }
   void start_grid(GridState& grid);
   void run(std::uint64_t block_number) {
     run_with_contexts(scheduler_, [&] { run_lanes(block_number); });
@@ -614,7 +568,6 @@ class Block {
   std::uint64_t collective(Lane& lane, const CollectiveRequest& request);
   int barrier(Lane& lane, Barrier kind, int predicate);
   void yield(Lane& lane);
-  void wait_for_previous_grid(Lane& lane);
   // `lane` makes the access at `pc` when its warp has come there; Schedule::kLockstep.
   void wait_for_access(Lane& lane, const void* pc);
   // `lane` has looked at memory and found nothing new. Lets others run now and then: it may wait
@@ -679,7 +632,6 @@ class Block {
   Lane* next_lane(Warp& warp);
   bool meet(Warp& warp);
   static bool release_accesses(Lane* lanes, Warp& warp);
-  bool pass_previous_grid();
   unsigned together(Warp& warp);
   const Lane* awaited(const Lane& lane) const;
   void complete(Warp& warp, unsigned mask);
@@ -691,7 +643,6 @@ class Block {
   void settle_store();
   void look_at_polls(Lane& lane, const void* pc);
 
-  EarlyBlocks* early_ = nullptr;  // null once the previous grid has completed
   struct ExpectedStore {
     Lane* lane = nullptr;
     std::uintptr_t address = 0;
@@ -736,7 +687,7 @@ void give_block(std::unique_ptr<Block> block);
 
 // The i-th of `count` blocks to start.
 std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule schedule);
-// Runs a grid to its end, the blocks in `early` included.
-Outcome run_grid(const Grid& grid, EarlyBlocks* early);
+// What is asked for next does not run beside the last kernel, which has completed.
+void forget_last_kernel();
 
 }  // namespace simt

@@ -12,7 +12,6 @@
 
 #include "simt/internal.hpp"
 #include "simt/profile.hpp"
-#include "simt/recorder.hpp"
 
 namespace simt {
 namespace {
@@ -255,9 +254,7 @@ void Observer::line_up(unsigned warp) {
 void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
                      unsigned warp) {
   if (recorder_) {
-    recorder_->request(
-        {tally.pc, tally.size, tally.access, tally.space, *tally.array, tally.begin, tally.end},
-        addresses, mask);
+    recorder_->request(tally, addresses, mask);
   }
   AccessCounts& counts = tally.counts;
   ++counts.requests;

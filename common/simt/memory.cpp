@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "simt/internal.hpp"
-#include "simt/recorder.hpp"
 #include "simt/runtime.hpp"
 
 #ifdef SIMT_ADDRESS_SANITIZER
@@ -268,7 +267,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   if (!pointer) return simt::set_error(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
-  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  const cudaError_t error = simt::refuse_in_capture();
   if (error != cudaSuccess) return error;
   if (bytes > simt::physical_bytes()) return simt::set_error(cudaErrorMemoryAllocation);
   if (simt::is_instrumented()) simt::watch_faults();
@@ -292,7 +291,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 
 cudaError_t cudaFree(void* pointer) {
   if (!pointer) return cudaSuccess;
-  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  const cudaError_t error = simt::refuse_in_capture();
   return error == cudaSuccess ? simt::remove_allocation(pointer, false) : error;
 }
 
@@ -300,7 +299,7 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   if (!pointer) return simt::set_error(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
-  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  const cudaError_t error = simt::refuse_in_capture();
   if (error != cudaSuccess) return error;
   *pointer = std::malloc(bytes);
   if (!*pointer) return simt::set_error(cudaErrorMemoryAllocation);
@@ -315,7 +314,7 @@ cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
 
 cudaError_t cudaFreeHost(void* pointer) {
   if (!pointer) return cudaSuccess;
-  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  const cudaError_t error = simt::refuse_in_capture();
   if (error != cudaSuccess) return error;
   simt::finish_all();
   const Locked<std::unique_lock> h;
@@ -388,6 +387,7 @@ cudaError_t check_copy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 
 void copy(void* to, const void* from, std::size_t bytes) {
   const DeviceMemoryAccess access;
+  simt::forget_last_kernel();
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(from));
   std::memmove(to, from, bytes);
@@ -405,8 +405,7 @@ bool is_pageable(const void* pointer) {
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (bytes == 0) return cudaSuccess;
-  cudaError_t error = check_copy(to, from, bytes, kind);
-  if (error == cudaSuccess) error = simt::refuse_in_capture(simt::InCapture::kLegacyStream);
+  const cudaError_t error = check_copy(to, from, bytes, kind);
   if (error == cudaSuccess) copy(to, from, bytes);
   return error;
 }
@@ -463,6 +462,7 @@ cudaError_t set(void* to, int value, std::size_t bytes) {
   }
   if (place_of(to, bytes) != Place::kDevice) return simt::set_error(cudaErrorInvalidValue);
   const DeviceMemoryAccess access;
+  simt::forget_last_kernel();
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
   std::memset(to, value, bytes);
   mark_written(to, bytes, nullptr);
@@ -473,8 +473,7 @@ cudaError_t set(void* to, int value, std::size_t bytes) {
 
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
   if (bytes == 0) return cudaSuccess;
-  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kLegacyStream);
-  return error == cudaSuccess ? set(to, value, bytes) : error;
+  return set(to, value, bytes);
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {

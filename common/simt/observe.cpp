@@ -7,9 +7,7 @@
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
-#include "simt/overlap.hpp"
 #include "simt/profile.hpp"
-#include "simt/recorder.hpp"
 
 namespace simt {
 namespace {
@@ -65,11 +63,11 @@ void Observer::start(const GridState& state, const std::vector<SharedVariable>& 
   half_aligned_ = {};
   tallies_.clear();
   operations_.clear();
-  words_.clear();
-  words_.resize(shared.size());
-  ordered_words_.clear();
-  ordered_words_.resize(shared.size());
+  of_shared_.clear();
+  of_shared_.resize(shared.size());
   warps_.assign((threads + kWarpSize - 1) / kWarpSize, {});
+  for (unsigned i = 0; i < threads; ++i) ++warps_[i / kWarpSize].lanes;
+  clocks_.assign(ordering_ || explaining_ ? warps_.size() : 0, {});
   lane_work_.assign(threads, 0);
   kernel_ = {};
   kernel_.shared_bytes = static_shared_bytes(grid.kernel) + grid.dynamic_shared_bytes;
@@ -85,8 +83,13 @@ void Observer::start(const GridState& state, const std::vector<SharedVariable>& 
 
 void Observer::start_block(std::uint64_t number, std::uint64_t id) {
   ++epoch_;
-  ++block_;
-  first_epoch_ = epoch_;
+  interval_ = barrier_ = 0;
+  for (Warp& warp : warps_) warp.interval = 0;
+  for (const auto& shared : of_shared_) {
+    if (!shared) continue;
+    shared->written.clear();
+    shared->region.forget_order();
+  }
   block_number_ = id;
   is_first_block_ = number == 0;
   if (is_first_block_) kernel_.launches = 1;
@@ -95,7 +98,6 @@ void Observer::start_block(std::uint64_t number, std::uint64_t id) {
     steps_.assign(lane_work_.size(), 0);
     common_ = {};
     learnt_.clear();
-    published_.clear();
   }
   if (caches_) caches_->start_block();
 }
@@ -195,10 +197,6 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
     lane.polls = 0;
     last = address;
   }
-  if (tally->words) {
-    check_shared(lane, *tally, address);
-    return;
-  }
   if (tally->space == Space::kPeer && lane.block->is_late(address)) {
     if (access == Access::kStore) {
       check_order(lane, *tally, address);
@@ -207,7 +205,8 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
     }
     lane.block->gang()->forward(lane.block->seat(), address, size);
   }
-  check_global(lane, *tally, address);
+  check_written(lane, *tally, address);
+  check_order(lane, *tally, address);
 }
 
 // Whether no other lane has a use for `address`: on the lane's stack, or constant.
@@ -232,144 +231,74 @@ void Observer::complete(const Lane& lane) {
   if (recorder_) recorder_->complete(lane);
 }
 
-void Observer::note_entry(const Lane& lane) {
-  recorder_->enter(lane);
-}
-
 // --- What may not be ----------------------------------------------------------------------------
 
-void Observer::check_global(Lane& lane, const Tally& tally, std::uintptr_t address) {
+void Observer::check_written(Lane& lane, const Tally& tally, std::uintptr_t address) {
+  if (!tally.written) return;  // (Memory of the host is taken for written.)
   const std::size_t offset = address - tally.begin;
-  if (!tally.written) {
-    // All of it has been. (Memory of the host is taken for such.)
-  } else if (tally.access == Access::kStore) {
+  if (tally.access == Access::kStore) {
     tally.written->add(offset, tally.size);
-  } else if (!tally.written->all(offset, tally.size) && check_uninitialised_) {
-    report_uninitialised(lane, tally, address);
+  } else if (check_uninitialised_ && !tally.written->all(offset, tally.size)) {
+    const Unobserved unobserved;
+    lane.block->fail(lane,
+                     describe_access(tally, address) + ", that was not written" +
+                         (tally.space == Space::kShared
+                              ? " since the block started (or not yet, if a barrier is missing)"
+                              : ""),
+                     tally.pc);
   }
-  check_order(lane, tally, address);
 }
 
 void Observer::check_order(Lane& lane, const Tally& tally, std::uintptr_t address) {
-  if (early_) check_overlap(lane, tally, address);
+  if (races_ && races_->previous && !lane.waited) check_previous(lane, tally, address);
   if (!tally.region) return;
-  if (explaining_) explain(lane, tally, address);
-  if (ordering_) {
-    order(lane, tally, address);
-  } else if (check_races_) {
+  if (check_races_) {
     filter(lane, tally, address);
+  } else if (ordering_) {
+    order(lane, tally, address);
+  } else if (explaining_) {
+    explain(lane, tally, address);
   }
 }
 
-void Observer::overlap(EarlyBlocks* early, bool is_early) {
-  early_ = settings().check_races ? early : nullptr;
-  is_early_ = is_early;
-}
-
-void Observer::check_overlap(Lane& lane, const Tally& tally, std::uintptr_t address) {
+// The kernel may start before the previous one has completed, and `lane` has not waited for that.
+void Observer::check_previous(Lane& lane, const Tally& tally, std::uintptr_t address) {
+  if (tally.space == Space::kShared) return;
   const Unobserved unobserved;
-  const uint3 block = lane.block->index();
-  if (is_early_) {
-    early_->accesses.add(address, tally.size, {0, tally.access, tally.pc, block, lane.thread});
-    return;
-  }
-  const auto* const other = early_->accesses.conflict(address, tally.size, tally.access);
-  if (!other) return;
-  std::string what = "race: " + describe_access(tally, address) + ", which block " +
-                     to_text(other->block) + ", thread " + to_text(other->thread) +
-                     " of the next kernel, " + kernel_name(early_->grid().kernel) + ", " +
-                     verb(other->access);
-  const std::string line = source_line(other->pc);
-  if (!line.empty()) what += "at " + line + " ";
-  what += "before it waits by cudaGridDependencySynchronize()";
-  lane.block->fail(lane, std::move(what), tally.pc);
+  const GlobalRaces& previous = *races_->previous;
+  const char* const what =
+      previous.conflict_with(tally.begin, address - tally.begin, tally.size, tally.access);
+  if (!what) return;
+  lane.block->fail(lane,
+                   "race: " + describe_access(tally, address) + ", which the previous kernel, " +
+                       kernel_name(previous.kernel) + ", " + what +
+                       ", before it waits by cudaGridDependencySynchronize()",
+                   tally.pc);
 }
 
-// As for races, this is the filter for shared memory: two accesses are suspicious if they touch the
-// same byte, one of them writes, not both are atomic, they are of different threads, and no barrier
-// of the block and no __syncwarp of both orders them.
-void Observer::check_shared(Lane& lane, const Tally& tally, std::uintptr_t address) {
-  const bool reads = tally.access != Access::kStore;
-  const bool writes = tally.access != Access::kLoad;
-  const bool atomic = tally.access == Access::kAtomic;
-  const std::size_t begin = address - tally.begin;
-  const std::size_t end = begin + tally.size;
-  for (std::size_t w = begin / 4; 4 * w < end; ++w) {
-    SharedWord& word = tally.words[w];
-    const std::uint8_t bytes = bytes_of_word<4>(w, begin, end);
-    if (word.block != block_) word.block = block_, word.written = 0;
-    if (reads && check_uninitialised_ && (word.written & bytes) != bytes) {
-      report_uninitialised(lane, tally, address);
-    }
-    if (writes) word.written |= bytes;
-    if (!check_races_) continue;
-
-    const auto races_with = [&](const Accesses& earlier) {
-      return earlier.epoch == epoch_ && (earlier.bytes & bytes) && unordered(lane, earlier);
-    };
-    if ((!(atomic && word.writes.atomic) && races_with(word.writes)) ||
-        (writes && races_with(word.reads))) {
-      races_->suspicious.store(true, std::memory_order_relaxed);
-    }
-    if (!writes) {
-      join(lane, word.reads, bytes, false);
-    } else {
-      if (!(atomic && word.writes.atomic))
-        word.writes.epoch = 0;  // this one stands for those before
-      join(lane, word.writes, bytes, atomic);
-    }
-  }
-  if (ordering_) order(lane, tally, address);
-  if (explaining_) explain(lane, tally, address);
-}
-
-// The lanes of earlier accesses in this epoch that `lane` cannot know to be over; not itself.
-unsigned Observer::unordered(const Lane& lane, const Accesses& earlier) const {
-  if (earlier.warp != lane.warp) return earlier.lanes;
-  const auto& known = warps_[lane.warp].known[lane.id];
-  unsigned found = 0;
-  for (unsigned rest = earlier.lanes & ~(1u << lane.id); rest; rest &= rest - 1) {
-    if (earlier.time >= known[std::countr_zero(rest)]) found |= rest & -rest;
-  }
-  return found;
-}
-
-// Adds an access of `lane` to earlier ones of its kind. Those that happen before it are dropped:
-// happens-before is transitive. Of the others the oldest time stands for all, so that nothing is
-// reported that is no race.
-void Observer::join(const Lane& lane, Accesses& earlier, std::uint8_t bytes, bool atomic) const {
-  // (Accesses to other bytes of the word are forgotten.)
-  const bool is_first = earlier.epoch != epoch_ || earlier.bytes != bytes;
-  const unsigned kept = is_first ? 0 : unordered(lane, earlier);
-  if (!is_first && earlier.warp != lane.warp) {
-    earlier.warp = Accesses::kSeveral;
-  } else {
-    if (!kept) earlier.time = warps_[lane.warp].time;
-    earlier.warp = static_cast<std::uint16_t>(lane.warp);
-  }
-  earlier.lanes = kept | 1u << lane.id;
-  earlier.bytes = bytes;
-  earlier.epoch = epoch_;
-  earlier.atomic = atomic;
-}
-
-void Observer::warp_synchronized(unsigned warp_number, unsigned mask) {
+void Observer::warp_synchronized(unsigned warp, unsigned mask) {
   if (!is_instrumented()) return;
-  Warp& warp = warps_[warp_number];
-  ++warp.time;
+  if (std::popcount(mask) == static_cast<int>(warps_[warp].lanes)) {
+    warps_[warp].interval = ++interval_;
+  }
+  if (clocks_.empty()) return;
+  WarpClock& clock = clocks_[warp];
+  ++clock.time;
   std::array<std::uint32_t, kWarpSize> joined = {};
   for (unsigned rest = mask; rest; rest &= rest - 1) {
-    const auto& known = warp.known[std::countr_zero(rest)];
+    const auto& known = clock.known[std::countr_zero(rest)];
     for (unsigned i = 0; i < kWarpSize; ++i) joined[i] = std::max(joined[i], known[i]);
   }
-  for (unsigned rest = mask; rest; rest &= rest - 1) joined[std::countr_zero(rest)] = warp.time;
-  for (unsigned rest = mask; rest; rest &= rest - 1) warp.known[std::countr_zero(rest)] = joined;
-  if (ordering_) join_warp(warp_number, mask);
+  for (unsigned rest = mask; rest; rest &= rest - 1) joined[std::countr_zero(rest)] = clock.time;
+  for (unsigned rest = mask; rest; rest &= rest - 1) clock.known[std::countr_zero(rest)] = joined;
+  if (ordering_) join_warp(warp, mask);
 }
 
 void Observer::block_synchronized() {
   if (!is_instrumented()) return;
   ++epoch_;
+  barrier_ = ++interval_;
+  for (Warp& warp : warps_) warp.interval = barrier_;
   ++kernel_.barriers;
   if (ordering_) join_block();
   if (recorder_) recorder_->block_synchronized();
@@ -384,16 +313,6 @@ std::string Observer::describe_access(const Tally& tally, std::uintptr_t address
   return verb(tally.access) + std::to_string(tally.size) + " bytes, " +
          std::to_string(address - tally.begin) + " bytes into " +
          (tally.space == Space::kShared ? "shared '" : "'") + *tally.array + "'";
-}
-
-void Observer::report_uninitialised(Lane& lane, const Tally& tally, std::uintptr_t address) {
-  const Unobserved unobserved;
-  const bool shared = tally.space == Space::kShared;
-  lane.block->fail(
-      lane,
-      describe_access(tally, address) + ", that was not written" +
-          (shared ? " since the block started (or not yet, if a barrier is missing)" : ""),
-      tally.pc);
 }
 
 // Finds what `address` is part of, or reports that the kernel may not touch it.
@@ -420,12 +339,13 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
   }
   for (const SharedVariable& variable : *shared_) {
     if (is_in(reinterpret_cast<std::uintptr_t>(shared_address(variable.offset)), variable.bytes)) {
-      const auto index = static_cast<std::size_t>(&variable - shared_->data());
-      words_[index].resize((variable.bytes + 3) / 4);
+      auto& shared = of_shared_[static_cast<std::size_t>(&variable - shared_->data())];
+      if (!shared) shared = std::make_unique<Shared>(variable.bytes);
       Tally& tally = *add_tally(instruction, Space::kShared, variable.name);
-      tally.words = words_[index].data();
-      if (ordering_) ordered_words_[index].resize((variable.bytes + 7) / 8);
-      tally.ordered = &ordered_words_[index];
+      tally.written = &shared->written;
+      if (!races_) return;
+      shared->region.begin_cells(tally.begin, variable.bytes, tally.size);
+      tally.region = &shared->region;
       return;
     }
   }
@@ -580,10 +500,12 @@ Observer::Tally* Observer::add_tally(Instruction& instruction, Space space,
                                      const std::string& array) {
   const std::uintptr_t end =  // of the array; of what is none, nothing
       instruction.begin + (instruction.room ? instruction.room + instruction.size - 1 : 0);
-  tallies_.push_back({instruction.pc, instruction.size, instruction.access, instruction.strength,
-                      space, &array, instruction.begin, end, instruction.tallies,
-                      static_cast<std::uint32_t>(tallies_.size() + 1), place_of(instruction.pc),
-                      nullptr, nullptr, nullptr, nullptr, true});
+  tallies_.push_back({{instruction.pc, instruction.size, instruction.access, space, &array,
+                       instruction.begin, end},
+                      instruction.strength,
+                      instruction.tallies,
+                      static_cast<std::uint32_t>(tallies_.size() + 1),
+                      place_of(instruction.pc)});
   instruction.tallies = &tallies_.back();
   instruction.tally = instruction.tallies;
   return instruction.tally;

@@ -19,22 +19,41 @@ namespace {
 std::shared_mutex watched_mutex;
 std::set<const void*> watched;  // loads
 
+std::string at_line(const void* pc) {
+  const std::string line = source_line(pc);
+  return line.empty() ? line : " at " + line;
+}
+
 }  // namespace
+
+void Region::begin_cells(std::uintptr_t its_begin, std::size_t its_bytes, unsigned size) {
+  if (cells) return;
+  begin = its_begin;
+  bytes = its_bytes;
+  cell_bytes = std::min(size, 8u);
+  cells.reset(static_cast<std::uint64_t*>(std::calloc(bytes / cell_bytes + 1, 8)));
+  if (!cells) {
+    std::fprintf(stderr, "error: no memory to look for races in %zu bytes\n", bytes);
+    std::abort();
+  }
+}
+
+Word& Region::word(std::size_t index) {
+  if (words.empty()) words.resize(bytes / 8 + 1);
+  if (!words[index]) words[index] = std::make_unique<Word>();
+  return *words[index];
+}
+
+void Region::forget_order() {
+  words.clear();
+  published.clear();
+}
 
 Region* GlobalRaces::touch(std::uintptr_t begin, std::size_t bytes, unsigned size, bool writes,
                            WrittenBytes* written) {
   const std::lock_guard lock(mutex_);
   Region& region = regions_[begin];
-  if (!region.cells) {
-    region.begin = begin;
-    region.bytes = bytes;
-    region.cell_bytes = std::min(size, 8u);
-    region.cells.reset(static_cast<std::uint64_t*>(std::calloc(bytes / region.cell_bytes + 1, 8)));
-    if (!region.cells) {
-      std::fprintf(stderr, "error: no memory to look for races in %zu bytes\n", bytes);
-      std::abort();
-    }
-  }
+  region.begin_cells(begin, bytes, size);
   // Every worker comes here before the first write of each of its instructions, and waits.
   if (writes && !region.before) {
     region.before = std::make_unique_for_overwrite<std::byte[]>(bytes);
@@ -80,10 +99,8 @@ void GlobalRaces::restore(RaceMode next_mode) {
     for (auto& [begin, region] : regions_)
       std::memset(region.cells.get(), 0, (region.bytes / region.cell_bytes + 1) * 8);
   }
-  for (auto& [begin, region] : regions_) region.words.clear();
+  for (auto& [begin, region] : regions_) region.forget_order();
   readers_.clear();
-  words_.clear();
-  published_.clear();
   unchecked.clear();
 }
 
@@ -96,11 +113,11 @@ std::vector<std::vector<std::byte>> GlobalRaces::written_memory() const {
   return memory;
 }
 
-Word& GlobalRaces::word(Region& region, std::size_t index) {
-  if (region.words.empty()) region.words.resize(region.bytes / 8 + 1);
-  Word*& word = region.words[index];
-  if (!word) word = &words_.emplace_back();
-  return *word;
+void GlobalRaces::forget_contents() {
+  for (auto& [begin, region] : regions_) {
+    region.before.reset();
+    region.forget_order();
+  }
 }
 
 // --- The filter ---------------------------------------------------------------------------------
@@ -108,13 +125,16 @@ Word& GlobalRaces::word(Region& region, std::size_t index) {
 namespace {
 
 // A cell, from its lowest bits: kinds of access since the launch began (of `block`, or of several
-// blocks), kinds in this epoch of the block (of `thread`, or of several threads), epoch, thread,
-// block + 1. All ones: two threads may race.
+// blocks); kinds since the last barrier of the block (of one warp, or of several); kinds since the
+// last __syncwarp of all lanes of that warp (of one thread, or of several); the number of that
+// interval of the warp; which thread or warp; block + 1. All ones: two threads may race.
 enum Kinds : std::uint64_t { kReads = 1, kWrites = 2, kStrong = 4, kStrongWrites = 8 };
 constexpr std::uint64_t kMayRace = ~std::uint64_t{0};
-constexpr unsigned kNowShift = 4, kEpochShift = 8, kThreadShift = 26, kBlockShift = 37;
-constexpr std::uint64_t kLastEpoch = (1u << (kThreadShift - kEpochShift)) - 1;
-constexpr std::uint64_t kSeveralThreads = (1u << (kBlockShift - kThreadShift)) - 1;
+constexpr unsigned kBlockKinds = 4, kWarpKinds = 8, kIntervalShift = 12, kOwnerShift = 30,
+                   kBlockShift = 41;
+constexpr std::uint64_t kLastInterval = (1u << (kOwnerShift - kIntervalShift)) - 1;
+constexpr std::uint64_t kWarpsOwner = 1024;  // several threads of a warp: its number is added
+constexpr std::uint64_t kSeveralWarps = (1u << (kBlockShift - kOwnerShift)) - 1;
 constexpr std::uint64_t kSeveralBlocks = (1u << (64 - kBlockShift)) - 2;
 
 // Whether accesses of these kinds by unordered threads can be a race.
@@ -125,61 +145,95 @@ bool conflict(std::uint64_t earlier, std::uint64_t kind) {
   return earlier & kReads || (earlier & kind & kStrongWrites);
 }
 
+std::uint64_t kinds_of(Access access, Strength strength) {
+  if (access == Access::kAtomic) return kStrong;
+  const bool stores = access == Access::kStore;
+  if (strength != Strength::kVolatile) return stores ? kWrites : kReads;
+  return stores ? kStrong | kStrongWrites : kStrong;
+}
+
+// What an access makes of a cell.
+struct CellUpdate {
+  std::uint64_t block, thread, interval;  // of the thread that makes it; of its warp
+  std::uint64_t barrier;                  // the first interval since the block's last barrier
+  std::uint64_t kinds, wide_kinds;        // as threads of the block see it, and of other blocks
+  bool shared;
+
+  std::uint64_t operator()(std::uint64_t old) const {
+    if (block >= kSeveralBlocks || old == kMayRace) return kMayRace;
+    if (old == 0) return cell(thread, kinds, kinds, wide_kinds);
+    const std::uint64_t all = (old & 15) | wide_kinds;
+    if (old >> kBlockShift != block) {
+      if (shared) return cell(thread, kinds, kinds, wide_kinds);
+      return conflict(old & 15, wide_kinds) ? kMayRace : kSeveralBlocks << kBlockShift | all;
+    }
+    const std::uint64_t of_block = old >> kBlockKinds & 15, of_warp = old >> kWarpKinds & 15;
+    const std::uint64_t owner = old >> kOwnerShift & kSeveralWarps, warp = thread / kWarpSize;
+    const std::uint64_t its_interval = old >> kIntervalShift & kLastInterval;
+    if (its_interval < barrier) return cell(thread, kinds, kinds, all);
+    if ((owner < kWarpsOwner ? owner / kWarpSize : owner - kWarpsOwner) != warp) {
+      return conflict(of_block, kinds) ? kMayRace : cell(kSeveralWarps, 0, of_block | kinds, all);
+    }
+    if (its_interval < interval) return cell(thread, kinds, of_block | kinds, all);
+    if (owner == thread) return cell(thread, of_warp | kinds, of_block | kinds, all);
+    if (conflict(of_warp, kinds)) return kMayRace;
+    return cell(kWarpsOwner + warp, of_warp | kinds, of_block | kinds, all);
+  }
+
+  std::uint64_t cell(std::uint64_t owner, std::uint64_t of_warp, std::uint64_t of_block,
+                     std::uint64_t all) const {
+    return block << kBlockShift | owner << kOwnerShift | interval << kIntervalShift |
+           of_warp << kWarpKinds | of_block << kBlockKinds | all;
+  }
+};
+
 }  // namespace
 
 void Observer::filter(const Lane& lane, const Tally& tally, std::uintptr_t address) {
-  std::uint64_t kinds = 0, wide_kinds = 0;  // as threads of the block see it, and of other blocks
-  if (tally.access == Access::kAtomic) {
-    kinds = kStrong;
-    wide_kinds = tally.strength == Strength::kBlock ? kWrites : kStrong;
-  } else {
-    const bool stores = tally.access == Access::kStore;
-    const bool strong = tally.strength == Strength::kVolatile;
-    kinds = !strong ? (stores ? kWrites : kReads) : stores ? kStrong | kStrongWrites : kStrong;
-    wide_kinds = kinds;
-  }
-  const std::uint64_t block = block_number_ + 1;
-  const std::uint64_t thread = lane.warp * kWarpSize + lane.id;
-  const std::uint64_t epoch = std::min<std::uint64_t>(epoch_ - first_epoch_, kLastEpoch);
-  const auto cell_of = [epoch](std::uint64_t owner, std::uint64_t its_thread, std::uint64_t recent,
-                               std::uint64_t all) {
-    return owner << kBlockShift | its_thread << kThreadShift | epoch << kEpochShift |
-           recent << kNowShift | all;
-  };
-  const std::uint64_t first_access =
-      block >= kSeveralBlocks ? kMayRace : cell_of(block, thread, kinds, wide_kinds);
-  const auto add_to = [&](std::uint64_t old) {
-    const std::uint64_t owner = old >> kBlockShift, all = old & 15;
-    if (owner != block) {
-      if (conflict(all, wide_kinds)) return kMayRace;
-      return kSeveralBlocks << kBlockShift | all | wide_kinds;
-    }
-    const std::uint64_t recent =
-        (old >> kEpochShift & kLastEpoch) == epoch ? old >> kNowShift & 15 : 0;
-    if (!recent || (old >> kThreadShift & kSeveralThreads) == thread) {
-      return cell_of(block, thread, recent | kinds, all | wide_kinds);
-    }
-    if (conflict(recent, kinds)) return kMayRace;
-    return cell_of(block, kSeveralThreads, recent | kinds, all | wide_kinds);
-  };
+  const bool shared = tally.space == Space::kShared;
+  const std::uint64_t kinds = kinds_of(tally.access, tally.strength);
+  // (For threads of other blocks an atomic operation of block scope is a plain one.)
+  const CellUpdate update{block_number_ + 1,
+                          std::uint64_t{lane.warp} * kWarpSize + lane.id,
+                          std::min<std::uint64_t>(warps_[lane.warp].interval, kLastInterval),
+                          std::min<std::uint64_t>(barrier_, kLastInterval),
+                          kinds,
+                          tally.strength == Strength::kBlock ? kWrites : kinds,
+                          shared};
   std::uint64_t* const cells = tally.region->cells.get();
   const unsigned cell_bytes = tally.region->cell_bytes;
-  const std::size_t begin = (address - tally.begin) / cell_bytes;
+  const std::size_t first = (address - tally.begin) / cell_bytes;
   const std::size_t last = (address - tally.begin + tally.size - 1) / cell_bytes;
-  for (std::size_t w = begin; w <= last; ++w) {
-    const std::atomic_ref<std::uint64_t> cell(cells[w]);
-    std::uint64_t old = cell.load(std::memory_order_relaxed), now = old;
-    do {
-      if (old == kMayRace) break;
-      now = old == 0 || block >= kSeveralBlocks ? first_access : add_to(old);
-      if (now != old && races_->one_worker) {
-        cell.store(now, std::memory_order_relaxed);
-        break;
+  for (std::size_t c = first; c <= last; ++c) {
+    const std::atomic_ref<std::uint64_t> cell(cells[c]);
+    std::uint64_t old = cell.load(std::memory_order_relaxed), now = update(old);
+    if (shared || races_->one_worker) {
+      if (now != old) cell.store(now, std::memory_order_relaxed);
+    } else {
+      while (now != old && !cell.compare_exchange_weak(old, now, std::memory_order_relaxed)) {
+        now = update(old);
       }
-    } while (now != old && !cell.compare_exchange_weak(old, now, std::memory_order_relaxed));
-    if (old == kMayRace || now == kMayRace)
-      races_->suspicious.store(true, std::memory_order_relaxed);
+    }
+    if (now == kMayRace) races_->suspicious.store(true, std::memory_order_relaxed);
   }
+}
+
+const char* GlobalRaces::conflict_with(std::uintptr_t begin, std::size_t offset, unsigned size,
+                                       Access access) const {
+  const std::uint64_t kinds = kinds_of(access, Strength::kPlain);
+  if (const auto found = regions_.find(begin); found != regions_.end()) {
+    const Region& region = found->second;
+    const std::size_t last = (offset + size - 1) / region.cell_bytes;
+    for (std::size_t c = offset / region.cell_bytes; c <= last; ++c) {
+      if (conflict(region.cells[c] & 15, kinds)) {
+        return region.cells[c] & ~std::uint64_t{kReads} & 15 ? "writes" : "reads";
+      }
+    }
+  }
+  for (const auto& [load, its_begin] : readers_) {
+    if (its_begin == begin && access != Access::kLoad) return "reads";
+  }
+  return nullptr;
 }
 
 // --- Clocks -------------------------------------------------------------------------------------
@@ -394,7 +448,7 @@ void Observer::grid_synchronized() {
 void Observer::fence(Lane& lane, Scope scope) {
   if (!ordering_) return;
   ++steps_[lane.warp * kWarpSize + lane.id];
-  knowledge(lane).fence({now(lane), warps_[lane.warp].known[lane.id]}, scope != Scope::kBlock);
+  knowledge(lane).fence({now(lane), clocks_[lane.warp].known[lane.id]}, scope != Scope::kBlock);
 }
 
 // `lane` reads a word that was written with `release`.
@@ -443,11 +497,6 @@ Kind kind_of(Access access, Strength strength) {
   const bool stores = access == Access::kStore;
   if (strength == Strength::kVolatile) return stores ? Kind::kStrongWrite : Kind::kStrongRead;
   return stores ? Kind::kWrite : Kind::kRead;
-}
-
-std::string at_line(const void* pc) {
-  const std::string line = source_line(pc);
-  return line.empty() ? line : " at " + line;
 }
 
 // Adds an access to those of its kind, of which only a thread's last one counts.
@@ -526,7 +575,7 @@ Moment Observer::now(const Lane& lane) const {
   moment.phase = phase_;
   moment.epoch = epoch_;
   moment.grid = resident_ ? resident_->number : 0;
-  moment.time = warps_[lane.warp].time;
+  moment.time = clocks_[lane.warp].time;
   moment.step = steps_[lane.warp * kWarpSize + lane.id];
   moment.warp = static_cast<std::uint16_t>(lane.warp);
   moment.lane = lane.id;
@@ -540,7 +589,7 @@ bool Observer::is_over(const Moment& moment, const Lane& lane) const {
   }
   if (moment.epoch != epoch_) return true;
   if (moment.warp != lane.warp) return false;
-  return moment.lane == lane.id || moment.time < warps_[lane.warp].known[lane.id][moment.lane];
+  return moment.lane == lane.id || moment.time < clocks_[lane.warp].known[lane.id][moment.lane];
 }
 
 // Whether `moment` came before a fence that `lane` knows of through atomic operations.
@@ -604,7 +653,7 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   // An atomic operation that leaves the value as it is: a way of reading it.
   if (is_atomic && !lane.changes(lane.update)) access.kind = Kind::kStrongRead;
   if (access.is_strong()) {
-    auto& published = tally.region ? races_->published(address) : published_[address];
+    auto& published = tally.region->published[address];
     const bool block_only = tally.strength == Strength::kBlock;
     if (published && access.kind != Kind::kStrongWrite) {
       acquire(lane, *published, block_only, !is_atomic);
@@ -615,8 +664,7 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   }
   const std::size_t begin = address - tally.begin, end = begin + tally.size;
   for (std::size_t w = begin / 8; 8 * w < end; ++w) {
-    Word& word = tally.region ? races_->word(*tally.region, w) : (*tally.ordered)[w];
-    if (!tally.region && word.block != block_) word = {}, word.block = block_;
+    Word& word = tally.region->word(w);
     word.address = tally.begin + 8 * w;
     access.bytes = bytes_of_word<8>(w, begin, end);
     if (tally.strength == Strength::kCompare) {
@@ -700,7 +748,7 @@ void Observer::explain(const Lane& lane, const Tally& tally, std::uintptr_t addr
   const bool same_warp = update.warp == lane.warp && update.epoch == epoch_;
   if (!same_warp) update = {};
   if (stores && update.pc && !(update.seen_by & bit) && update.lane != lane.id &&
-      update.time >= warps_[lane.warp].known[lane.id][update.lane]) {
+      update.time >= clocks_[lane.warp].known[lane.id][update.lane]) {
     race.lost_update = "; with the lanes of the warp in lockstep, thread " + to_text(lane.thread) +
                        (update.read_by & bit ? ", which read the old value before," : "") +
                        " overwrites" + at_line(tally.pc) + " the value " +
@@ -710,7 +758,7 @@ void Observer::explain(const Lane& lane, const Tally& tally, std::uintptr_t addr
     return;
   }
   if (stores || is_atomic) {
-    update = {tally.pc, epoch_, warps_[lane.warp].time, bit, update.read_by, lane.warp, lane.id};
+    update = {tally.pc, epoch_, clocks_[lane.warp].time, bit, update.read_by, lane.warp, lane.id};
   } else {
     update.epoch = epoch_;
     update.warp = lane.warp;

@@ -1,12 +1,12 @@
 // Data races within a launch: two accesses of two threads to one byte, of which one writes and not
 // both are atomic, and which nothing orders. Not for use outside simt.
 //
-// A launch runs once or several times. First as it is scheduled, on all cores: per word of global
-// memory a *cell* notes which kinds of access came from one thread, one block, or several, and
-// shared memory is treated alike, which is enough to say that two threads may have raced (filter).
-// (Loads of what the launch does not write are not noted; where one turns out to be written, the
-// launch begins again.) Mostly it ends and none may, and that is all. Else memory is restored, and
-// the launch runs again, on one thread of the host, with blocks, warps and lanes in order. If it
+// A launch runs once or several times. First as it is scheduled, on all cores: per element of
+// global and of shared memory a *cell* notes which kinds of access came from one thread, one warp,
+// one block, or several, which is enough to say that two threads may have raced (filter). (Loads of
+// what the launch does not write are not noted; where one turns out to be written, the launch
+// begins again.) Mostly it ends and none may, and that is all. Else memory is restored, and the
+// launch runs again, on one thread of the host, with blocks, warps and lanes in order. If it
 // failed, it does so with the same checks, and a failure there is the verdict. If two threads may
 // have raced, every access to what it writes is compared with those before it (happens-before), and
 // a race that this finds is the verdict, if the launch does not fail in order without it. So the
@@ -33,7 +33,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -44,6 +43,7 @@
 #include <vector>
 
 #include "simt/engine.hpp"
+#include "simt/profile.hpp"
 
 namespace simt {
 
@@ -208,7 +208,6 @@ struct Word {
   bool updated = false, updated_by_several = false;
   std::uint64_t update_block = 0;
   std::uint32_t update_epoch = 0;
-  std::uint32_t block = 0;  // shared memory: stamp of the block that this is about
 
   void add(WordAccess access);
   // `thread` checks by atomicCAS what it has loaded.
@@ -240,16 +239,23 @@ struct Race {
   std::string explanation() const;
 };
 
-// Memory that a launch touches, of which it writes some.
+// An array of global memory that a launch touches and may write, or a shared variable.
 struct Region {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
-  std::unique_ptr<std::byte[]> before;  // its content before the first write
+  std::unique_ptr<std::byte[]> before;  // global: its content before the first write
   WrittenBytes* written = nullptr;      // which of it is initialised, where that is known
   std::vector<std::uint64_t> written_before;
   unsigned cell_bytes = 4;  // per cell: the size of the elements, up to 8
   std::unique_ptr<std::uint64_t[], void (*)(void*)> cells{nullptr, std::free};
-  std::vector<Word*> words;  // one per 8 bytes
+  // kOrder: the accesses to each 8 bytes, and what their last release tells, by address.
+  std::vector<std::unique_ptr<Word>> words;
+  std::unordered_map<std::uintptr_t, std::shared_ptr<const Release>> published;
+
+  // Makes the cells, unless it has them: the first access is of `size` bytes.
+  void begin_cells(std::uintptr_t its_begin, std::size_t its_bytes, unsigned size);
+  Word& word(std::size_t index);
+  void forget_order();
 };
 
 // Of one launch; all its blocks share it.
@@ -265,6 +271,10 @@ class GlobalRaces {
   Race race;                     // that kOrder has found; address 0: none
   // Whether blocks may have learnt of each other: by an atomic or volatile access to global memory.
   std::atomic<bool> communicates{false};
+  // Of a kernel that may start before the previous one of its stream has completed: what that one
+  // has touched, with which accesses are compared until the thread waits for it.
+  const GlobalRaces* previous = nullptr;
+  const void* kernel = nullptr;  // whose launch this is
 
   // The region of the allocation at `begin`, about to be written, or to be watched, by an access to
   // `size` bytes.
@@ -280,10 +290,15 @@ class GlobalRaces {
   void restore(RaceMode next_mode);
   // What is in the memory that the launch has written, in any of its runs.
   std::vector<std::vector<std::byte>> written_memory() const;
+  // The launch has ended, and will not be restored.
+  void forget_contents();
+  // "writes" or "reads", what the launch has done to `size` bytes of the array at `begin`, if an
+  // access to them by the next kernel is a race with it; else null. (An array that the launch has
+  // not written may count as read as a whole.)
+  const char* conflict_with(std::uintptr_t begin, std::size_t offset, unsigned size,
+                            Access access) const;
 
   // --- kOrder: one thread of the host ---
-  Word& word(Region& region, std::size_t index);
-  std::shared_ptr<const Release>& published(std::uintptr_t address) { return published_[address]; }
   std::uint64_t new_sequence() { return ++sequences_; }
   // Reports of loads that raced unless their threads check them with atomicCAS: by block, thread
   // and word.
@@ -297,8 +312,6 @@ class GlobalRaces {
   std::mutex mutex_;
   std::map<std::uintptr_t, Region> regions_;
   std::vector<std::pair<const void*, std::uintptr_t>> readers_;
-  std::deque<Word> words_;
-  std::unordered_map<std::uintptr_t, std::shared_ptr<const Release>> published_;
   std::uint64_t sequences_ = 0;  // of releases
 };
 

@@ -15,4 +15,9 @@ constexpr std::uint64_t mix64(std::uint64_t state) {
   return state ^ (state >> 31);
 }
 
+// Bits that follow from `seed`.
+constexpr std::uint64_t mix(std::uint64_t seed) {
+  return mix64(seed + kGoldenGamma);
+}
+
 }  // namespace simt

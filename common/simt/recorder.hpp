@@ -18,6 +18,16 @@ namespace simt {
 
 struct Lane;
 
+// An instruction, and an array that it touches.
+struct Target {
+  const void* pc;
+  unsigned size;
+  Access access;
+  Space space;
+  const std::string* array;   // its name, or that of a barrier or warp operation
+  std::uintptr_t begin, end;  // 0: of none
+};
+
 // The hooks are called by the Observer, which also says when a lane's accesses become requests: the
 // values are noted when a lane makes an access, and written down when the warp is lined up.
 class Recorder {
@@ -41,18 +51,10 @@ class Recorder {
   void block_synchronized();
 
   // While the lanes of the running warp are lined up: those in `mask` are at `pc`; they make a
-  // request of an instruction to an array (`begin` 0: a barrier or warp operation).
+  // request.
   void start_lining_up();
   void finish_lining_up();
   void step(const void* pc, unsigned mask);
-  struct Target {
-    const void* pc;
-    unsigned size;
-    Access access;
-    Space space;
-    const std::string& name;  // of the array or operation
-    std::uintptr_t begin, end;
-  };
   void request(const Target& target, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask);
 
   // `bytes` bytes were copied, on that stream; null for memory of the host.

@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "simt/internal.hpp"
-#include "simt/overlap.hpp"
-#include "simt/recorder.hpp"
 
 namespace simt {
 namespace {
@@ -59,14 +57,6 @@ cudaError_t error_of(Outcome outcome) {
   }
 }
 
-namespace {
-
-cudaError_t run(const Grid& grid, EarlyBlocks* early = nullptr) {
-  return error_of(run_grid(grid, early));
-}
-
-}  // namespace
-
 cudaError_t set_error(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
@@ -96,10 +86,13 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   if (static_shared_bytes(kernel) + config->dynamicSmemBytes > shared_limit(kernel)) {
     return set_error(cudaErrorInvalidValue);
   }
-  bool cooperative = false;
+  bool cooperative = false, may_start_early = false;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
-    if (config->attrs[i].id == cudaLaunchAttributeCooperative) {
-      cooperative = config->attrs[i].val.cooperative != 0;
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id == cudaLaunchAttributeCooperative) {
+      cooperative = attribute.val.cooperative != 0;
+    } else if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+      may_start_early = attribute.val.programmaticStreamSerializationAllowed != 0;
     }
   }
   if (cooperative) {
@@ -111,17 +104,15 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
       return set_error(cudaErrorCooperativeLaunchTooLarge);
     }
   }
-  const Grid now{kernel,           grid, block,     config->dynamicSmemBytes,
-                 current_device(), body, arguments, argument_bytes};
+  const Grid now{
+      kernel, grid,      block,         config->dynamicSmemBytes, current_device(), may_start_early,
+      body,   arguments, argument_bytes};
   const cudaStream_t stream = config->stream;
-  if (!stream) {
-    const cudaError_t error = refuse_in_capture(InCapture::kLegacyStream);
-    if (error != cudaSuccess) return error;
-  }
-  if (!cooperative && !is_deferred(stream)) {
+  const auto run = [stream](const Grid& g) {
     const OnStream on(stream);
-    return run(now);
-  }
+    return error_of(run_grid(g));
+  };
+  if (!cooperative && !is_deferred(stream)) return run(now);
   // The arguments, which a kernel gets as bytes, are gone by then.
   struct alignas(64) Line {
     std::byte bytes[64];
@@ -130,24 +121,8 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   std::memcpy(kept->data(), arguments, argument_bytes);
   Grid later = now;
   later.arguments = kept->data();
-  if (cooperative) return enqueue_cooperative(config->stream, later, kept);
-  const auto early = std::make_shared<std::unique_ptr<EarlyBlocks>>();
-  const auto start = [later, kept, early] {
-    constexpr std::uint64_t kMost = 8;
-    *early = std::make_unique<EarlyBlocks>(later, kMost);
-  };
-  const auto finish = [later, kept, early, stream] {
-    const OnStream on(stream);
-    return run(later, std::exchange(*early, {}).get());
-  };
-  bool overlap = false;
-  for (unsigned i = 0; i < config->numAttrs; ++i) {
-    const cudaLaunchAttribute& attribute = config->attrs[i];
-    if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
-      overlap = attribute.val.programmaticStreamSerializationAllowed != 0;
-    }
-  }
-  return enqueue(config->stream, Work(finish, overlap ? start : std::function<void()>()));
+  if (cooperative) return enqueue_cooperative(stream, later, kept);
+  return enqueue(stream, [run, later, kept] { return run(later); });
 }
 
 cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int value) {

@@ -9,12 +9,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "simt/cooperative.hpp"
 #include "simt/internal.hpp"
-#include "simt/recorder.hpp"
+#include "simt/random.hpp"
 #include "simt/runtime.hpp"
 
 namespace simt {
@@ -25,9 +24,9 @@ struct Late {
   int device = 0;
   Work work;  // empty: nothing but a meeting of others
   std::vector<std::shared_ptr<Late>> after;
-  bool done = false;
   std::shared_ptr<const Grid> cooperative = nullptr;  // in place of `work`
   cudaStream_t stream = nullptr;                      // of that
+  bool done = false;
 };
 using LatePtr = std::shared_ptr<Late>;
 
@@ -42,7 +41,6 @@ using Nodes = std::vector<Node>;
 struct Capture {
   cudaStream_t origin = nullptr;
   cudaStreamCaptureMode mode{};
-  std::thread::id thread;  // that began it
   Nodes nodes;
   bool invalid = false;  // after an error: nothing more is captured, and no graph comes of it
 
@@ -63,7 +61,6 @@ struct Position {
 
 struct Stream {
   int device = 0;
-  bool non_blocking = false;
   LatePtr last;
   Position position;
   // Also where a cooperative grid is still to run.
@@ -126,8 +123,7 @@ Event* find(const LockedStreams& h, cudaEvent_t event) {
 
 LatePtr add_late(const LockedStreams& h, int device, Work work, std::vector<LatePtr> after) {
   std::erase_if(after, [](const LatePtr& late) { return !late || late->done; });
-  h->late.push_back(std::make_shared<Late>(
-      Late{device, std::move(work), std::move(after), false, nullptr, nullptr}));
+  h->late.push_back(std::make_shared<Late>(Late{device, std::move(work), std::move(after)}));
   return h->late.back();
 }
 
@@ -137,22 +133,6 @@ void merge(std::vector<std::size_t>& into, const std::vector<std::size_t>& from)
   }
 }
 
-// The kernel that may start before the kernel `before` has completed, since it was launched so and
-// waits for nothing else; null if there is none.
-LatePtr overlaps(const Handles& h, const LatePtr& before) {
-  if (!before->work.is_kernel || profile_active()) return nullptr;
-  for (const LatePtr& late : h.late) {
-    if (!late->work.start_early) continue;
-    const bool only =
-        std::all_of(late->after.begin(), late->after.end(),
-                    [&](const LatePtr& other) { return other == before || other->done; });
-    if (only && std::find(late->after.begin(), late->after.end(), before) != late->after.end()) {
-      return late;
-    }
-  }
-  return nullptr;
-}
-
 // Does late work, drawn at random from what may be next, until `wanted` has nothing left.
 // Cooperative grids come last, and all that may be next run together.
 template <typename Wanted>
@@ -160,57 +140,48 @@ cudaError_t finish(const Wanted& wanted) {
   Handles& h = handles();
   const std::lock_guard one_at_a_time(h.running);
   cudaError_t first_error = cudaSuccess;
-  LatePtr started;  // early: it must be next, on this thread of the host
   while (true) {
-    LatePtr next;
-    std::vector<LatePtr> together;
+    std::vector<LatePtr> next, together;
     {
       const std::lock_guard lock(h.mutex);
-      if (!started && std::none_of(h.late.begin(), h.late.end(), wanted)) return first_error;
-      std::vector<LatePtr> ready;
+      if (std::none_of(h.late.begin(), h.late.end(), wanted)) break;
       for (const LatePtr& late : h.late) {
         if (std::all_of(late->after.begin(), late->after.end(),
                         [](const LatePtr& before) { return before->done; })) {
-          (late->cooperative ? together : ready).push_back(late);
+          (late->cooperative ? together : next).push_back(late);
         }
       }
-      if (!ready.empty()) together.clear();
       if (h.seed != settings().seed) h.seed = settings().seed, h.draws = 0;
-      std::uint64_t draw = (h.seed + ++h.draws) * 0x9e3779b97f4a7c15u;
+      std::uint64_t draw = (h.seed + ++h.draws) * kGoldenGamma;
       draw ^= draw >> 32;
-      if (started) {
-        next = started;
-        together.clear();
-      } else if (!ready.empty()) {
-        next = ready[draw % ready.size()];
+      if (next.empty()) {
+        next = together;
+      } else {
+        next = {next[draw % next.size()]};
       }
-      started = next && (draw >> 20 & 1) ? overlaps(h, next) : nullptr;
     }
-    if (!together.empty()) {
+    cudaError_t error = cudaSuccess;
+    if (next[0]->cooperative) {
       std::vector<Grid> grids;
       std::vector<cudaStream_t> streams;
-      for (const LatePtr& late : together) {
+      for (const LatePtr& late : next) {
         grids.push_back(*late->cooperative);
         streams.push_back(late->stream);
       }
-      const cudaError_t error = error_of(Gang::run(grids, streams));
-      if (first_error == cudaSuccess) first_error = error;
-      const std::lock_guard lock(h.mutex);
-      for (const LatePtr& late : together) {
-        late->done = true;
-        late->after.clear();
-        std::erase(h.late, late);
-      }
-      continue;
+      error = error_of(Gang::run(grids, streams));
+    } else if (next[0]->work) {
+      error = next[0]->work();
     }
-    if (started) started->work.start_early();
-    const cudaError_t error = next->work ? next->work() : cudaSuccess;
     if (first_error == cudaSuccess) first_error = error;
     const std::lock_guard lock(h.mutex);
-    next->done = true;
-    next->after.clear();
-    std::erase(h.late, next);
+    for (const LatePtr& late : next) {
+      late->done = true;
+      late->after.clear();
+      std::erase(h.late, late);
+    }
   }
+  forget_last_kernel();
+  return first_error;
 }
 
 // Whether every one of `nodes` is one of `ends` or comes before one of them.
@@ -251,16 +222,10 @@ cudaError_t refuse_in_capture(InCapture call) {
   cudaError_t error = cudaSuccess;
   for (const auto& [handle, stream] : h->streams) {
     Capture* const capture = stream.position.capture.get();
-    if (!capture) continue;
-    const bool is_unsafe = capture->mode == cudaStreamCaptureModeGlobal ||
-                           (capture->mode == cudaStreamCaptureModeThreadLocal &&
-                            capture->thread == std::this_thread::get_id());
-    const bool is_here = stream.device == current_device();
-    const bool is_legacy = call == InCapture::kLegacyStream;
-    if (call == InCapture::kUnsafeCall ? !is_unsafe : !is_here) continue;
-    if (is_legacy && stream.non_blocking) continue;
-    error = capture->fail(is_legacy ? cudaErrorStreamCaptureImplicit
-                                    : cudaErrorStreamCaptureUnsupported);
+    if (capture && (call == InCapture::kUnsafeCall ? capture->mode == cudaStreamCaptureModeGlobal
+                                                   : stream.device == current_device())) {
+      error = capture->fail(cudaErrorStreamCaptureUnsupported);
+    }
   }
   return error;
 }
@@ -277,10 +242,6 @@ cudaError_t enqueue_cooperative(cudaStream_t stream, const Grid& grid, std::shar
 }
 
 cudaError_t enqueue(cudaStream_t stream, Work work) {
-  if (!stream) {
-    const cudaError_t error = refuse_in_capture(InCapture::kLegacyStream);
-    return error == cudaSuccess ? work() : error;
-  }
   if (!is_deferred(stream)) return work();
   const LockedStreams h;
   Stream& s = *find(h, stream);
@@ -299,7 +260,7 @@ cudaError_t finish_stream(cudaStream_t stream) {
     const LockedStreams h;
     if (const Stream* const found = find(h, stream)) last = found->last;
   }
-  return last ? finish([&](const LatePtr& late) { return late == last; }) : cudaSuccess;
+  return finish([&](const LatePtr& late) { return late == last; });
 }
 cudaError_t finish_device(int device) {
   return finish([device](const LatePtr& late) { return late->device == device; });
@@ -319,7 +280,6 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   const simt::LockedStreams h;
   *stream = h->make<cudaStream_t>();
   h->streams[*stream].device = simt::current_device();
-  h->streams[*stream].non_blocking = flags == cudaStreamNonBlocking;
   return cudaSuccess;
 }
 
@@ -343,8 +303,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (!stream) return simt::refuse_in_capture(simt::InCapture::kLegacyStream);
-  {
+  if (stream) {
     const simt::LockedStreams h;
     const auto* const found = find(h, stream);
     if (!found) return set_error(cudaErrorInvalidResourceHandle);
@@ -352,7 +311,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
       return capture->fail(cudaErrorStreamCaptureUnsupported);
     }
   }
-  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  const cudaError_t error = simt::refuse_in_capture();
   if (error != cudaSuccess) return error;
   return set_error(simt::finish_stream(stream));
 }
@@ -364,10 +323,6 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (flags != 0) return set_error(cudaErrorInvalidValue);
   if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
-  if (!stream) {
-    const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kLegacyStream);
-    if (error != cudaSuccess) return error;
-  }
   const simt::LockedStreams h;
   auto* const s = find(h, stream);
   const auto* const e = find(h, event);
@@ -419,10 +374,6 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   if (flags > cudaEventRecordExternal) return set_error(cudaErrorInvalidValue);
-  if (!stream) {
-    const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kLegacyStream);
-    if (error != cudaSuccess) return error;
-  }
   const bool is_external = flags == cudaEventRecordExternal;
   const simt::LockedStreams h;
   auto* const s = find(h, stream);
@@ -469,9 +420,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (e->position.capture) return e->position.capture->fail(cudaErrorCapturedEvent);
     wanted = e->late;
   }
-  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kUnsafeCall);
+  const cudaError_t error = simt::refuse_in_capture();
   if (error != cudaSuccess) return error;
-  if (!wanted) return cudaSuccess;
   return set_error(simt::finish([&](const simt::LatePtr& late) { return late == wanted; }));
 }
 
@@ -507,7 +457,6 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   s->position.capture = std::make_shared<simt::Capture>();
   s->position.capture->origin = stream;
   s->position.capture->mode = mode;
-  s->position.capture->thread = std::this_thread::get_id();
   return cudaSuccess;
 }
 

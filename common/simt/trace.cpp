@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "simt/internal.hpp"
-#include "simt/recorder.hpp"
 
 namespace simt {
 namespace {
@@ -48,7 +47,8 @@ std::string number_at(std::uintptr_t address) {
 template <typename Integer>
 void put(std::string& text, Integer value) {
   char digits[24];
-  text.append(digits, std::to_chars(digits, std::end(digits), value).ptr);
+  const char* const end = std::to_chars(digits, std::end(digits), value).ptr;
+  text.append(digits, static_cast<std::size_t>(end - digits));
 }
 
 bool is_shuffle(Collective kind) {
@@ -202,9 +202,10 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
     }
   };
 
-  if (target.access == Access::kWarpOperation && target.name != "__syncwarp") {
-    const bool is_mask = target.name == "__ballot_sync" || target.name == "__activemask" ||
-                         target.name.starts_with("__match");
+  const std::string& name = *target.array;
+  if (target.access == Access::kWarpOperation && name != "__syncwarp") {
+    const bool is_mask =
+        name == "__ballot_sync" || name == "__activemask" || name.starts_with("__match");
     list([&](unsigned id) { put(event, value(notes[id]->words[0], form(notes[id]->words[0]))); });
     list([&](unsigned id) {
       const std::uint64_t bits = notes[id]->words[1];
@@ -214,7 +215,7 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
         event += "null";
       }
     });
-    if (target.name.starts_with("__shfl")) {
+    if (name.starts_with("__shfl")) {
       list([&](unsigned id) { put(event, unsigned{notes[id]->source}); });
     }
   }
@@ -282,12 +283,12 @@ int Recorder::array(std::uintptr_t begin, std::size_t bytes, Space space, const 
 std::size_t Recorder::instruction(const Target& target) {
   const bool is_access = target.space != Space::kNone;
   const int array_number =
-      is_access ? array(target.begin, target.end - target.begin, target.space, target.name) : -1;
+      is_access ? array(target.begin, target.end - target.begin, target.space, *target.array) : -1;
   const auto [it, is_new] =
       instructions_.try_emplace({target.pc, target.size, array_number}, trace_.instructions.size());
   if (is_new) {
-    trace_.instructions.push_back(
-        {place(target.pc), target.access, is_access ? "" : target.name, array_number, target.size});
+    trace_.instructions.push_back({place(target.pc), target.access, is_access ? "" : *target.array,
+                                   array_number, target.size});
   }
   return it->second;
 }

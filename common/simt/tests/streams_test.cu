@@ -1,7 +1,6 @@
 // Streams whose work is late, events, graphs.
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "simt/tests/testing.hpp"
@@ -15,19 +14,18 @@ __global__ void copy_value_kernel(const int* from, int* to) {
   *to = *from;
 }
 
-// y[i] = x[i] + 1, by kernels that may start before the one that writes x has completed.
-enum class Wait { kNever, kBeforeReading, kAfterReading };
+// y[i] = x[i] by a kernel that may start before the previous one has completed; before that it
+// writes `early`, once it may or too soon.
+enum class Wait { kNever, kBeforeReading, kAfterReading, kAfterAll };
 template <Wait wait>
-__global__ void overlapped_kernel(const int* x, int* y) {
-  __shared__ int shared_value[32];
+__global__ void overlapped_kernel(int* early, const int* x, int* y) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  shared_value[threadIdx.x] = 1;
   if (wait == Wait::kBeforeReading) cudaGridDependencySynchronize();
-  const int value = x[i];
+  early[i] = 1;
   if (wait == Wait::kAfterReading) cudaGridDependencySynchronize();
   cudaTriggerProgrammaticLaunchCompletion();
-  __syncthreads();
-  y[i] = value + shared_value[threadIdx.x];
+  y[i] = x[i];
+  if (wait == Wait::kAfterAll) cudaGridDependencySynchronize();
 }
 
 namespace {
@@ -130,104 +128,58 @@ TEST_CASE("late streams: times and errors come with the work", "[simt]") {
   CHECK(contains(simt::take_report(), "null"));
 }
 
-// How often, of 30 seeds, a chain of ten such kernels comes to the right result.
-template <Wait wait>
-int right_chains(bool overlap, bool in_graph) {
-  const ScopedSettings restore;
-  simt::settings().late_streams = true;
-  simt::settings().check_races = false;  // see below
-  constexpr int kBlocks = 12;
-  int right = 0;
-  for (int seed = 0; seed < 30; ++seed) {
-    simt::settings().seed = static_cast<std::uint64_t>(seed);
-    Buffer<int> a("a", std::vector<int>(kBlocks * 32));
-    Buffer<int> b("b", std::vector<int>(kBlocks * 32));
-    const Stream stream;
-    if (in_graph) {
-      REQUIRE(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
-    }
-    for (int i = 0; i < 10; ++i) {
-      launch(overlapped_kernel<wait>, {kBlocks, 32, 0, stream.get(), overlap},
-             i % 2 ? b.data() : a.data(), i % 2 ? a.data() : b.data());
-    }
-    if (in_graph) {
-      cudaGraph_t graph = nullptr;
-      cudaGraphExec_t executable = nullptr;
-      REQUIRE(cudaStreamEndCapture(stream.get(), &graph) == cudaSuccess);
-      REQUIRE(cudaGraphInstantiate(&executable, graph) == cudaSuccess);
-      REQUIRE(cudaGraphLaunch(executable, stream.get()) == cudaSuccess);
-      stream.synchronize();
-      cudaGraphExecDestroy(executable);
-      cudaGraphDestroy(graph);
-    }
-    const bool done = cudaStreamSynchronize(stream.get()) == cudaSuccess;
-    right += done && a.download() == std::vector<int>(kBlocks * 32, 10);
-  }
-  return right;
-}
-
-TEST_CASE("overlap: a kernel that waits for the previous one too late, or never, is found out",
-          "[simt]") {
-  for (const bool in_graph : {false, true}) {
-    CAPTURE(in_graph);
-    CHECK(right_chains<Wait::kBeforeReading>(true, in_graph) == 30);
-    CHECK(right_chains<Wait::kAfterReading>(true, in_graph) == 0);
-    CHECK(right_chains<Wait::kNever>(true, in_graph) == 0);
-    CHECK(right_chains<Wait::kAfterReading>(false, in_graph) == 30);
-    CHECK(right_chains<Wait::kNever>(false, in_graph) == 30);
-  }
-}
-
-// Adds up `from`; before that it writes `early`, once it may or too soon.
-template <Wait wait>
-__global__ void early_store_kernel(int* early, const int* from, int* to) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (wait == Wait::kBeforeReading) cudaGridDependencySynchronize();
-  early[i] = 1;
-  if (wait == Wait::kAfterReading) cudaGridDependencySynchronize();
-  to[i] = from[i];
-}
-
 TEST_CASE("overlap: accesses that do not wait for the previous kernel are races", "[simt]") {
   if (lacks_instrumentation()) return;
   const ScopedSettings restore;
-  simt::settings().late_streams = true;
   simt::set_quiet_reports(true);
-  const Buffer<int> from("from", std::vector<int>(96, 1));
-  Buffer<int> to("to", 96), beside("beside", 96);
-  // What kernels one after the other say, under some seed. `early`: what the second one writes.
-  const auto reports = [&](auto first, auto second, Buffer<int>& early, const Buffer<int>& read) {
-    int told = 0;
-    std::string last;
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      simt::settings().seed = seed;
-      const Stream stream;
-      launch(first, {3, 32, 0, stream.get(), true}, beside.data(), from.data(), to.data());
-      launch(second, {3, 32, 0, stream.get(), true}, early.data(), read.data(), beside.data());
-      if (cudaStreamSynchronize(stream.get()) == cudaSuccess) continue;
-      ++told;
-      last = simt::take_report();
+  Buffer<int> from("from", std::vector<int>(96, 1)), to("to", 96), beside("beside", 96),
+      own("own", 96);
+  const auto right = overlapped_kernel<Wait::kBeforeReading>;
+  const auto early_store = overlapped_kernel<Wait::kAfterReading>;
+  const auto early_load = overlapped_kernel<Wait::kAfterAll>;
+  const auto nothing = [](cudaStream_t) {};
+  // What the second of two kernels says: the first reads `from` and writes `to` and `beside`.
+  const auto report_of = [&](auto second, Buffer<int>& early, const Buffer<int>& read,
+                             Buffer<int>& y, auto&& between, bool may_start_early = true) {
+    const Stream stream;
+    launch(right, {3, 32, 0, stream.get()}, beside.data(), from.data(), to.data());
+    between(stream.get());
+    try {
+      launch(second, {3, 32, 0, stream.get(), may_start_early}, early.data(), read.data(),
+             y.data());
+      stream.synchronize();
+      return std::string();
+    } catch (const spmv::device::DeviceError& error) {
+      return std::string(error.what());
     }
-    cudaGetLastError();
-    INFO(last);
-    CHECK((told > 0) == contains(last, "race: "));
-    return last;
   };
-  const auto right = early_store_kernel<Wait::kBeforeReading>;
-  const auto wrong = early_store_kernel<Wait::kAfterReading>;
-  Buffer<int> own("own", 96);
-  CHECK(reports(right, right, to, from).empty());
-  CHECK(reports(right, wrong, own, from).empty());  // nothing of the first kernel's
-  const std::string written = reports(right, wrong, to, from);
-  INFO(written);
-  CHECK(contains(written, "kernel early_store_kernel<"));
-  CHECK(contains(written, "race: writes 4 bytes, "));
-  CHECK(contains(written, " bytes into 'to', which block ("));
-  CHECK(contains(written, " of the next kernel, early_store_kernel<"));
-  CHECK(contains(written, " writes at streams_test.cu:"));
-  CHECK(contains(written, " before it waits by cudaGridDependencySynchronize()"));
-  // A kernel that waits never is early as a whole.
-  CHECK(contains(reports(right, early_store_kernel<Wait::kNever>, own, to), "which block ("));
+  under_every_schedule([&] {
+    for (const bool late : {false, true}) {
+      simt::settings().late_streams = late;
+      CHECK(report_of(right, to, to, from, nothing).empty());
+      CHECK(report_of(early_store, own, to, beside, nothing).empty());  // nothing of the first's
+      const std::string stored = report_of(early_store, to, from, own, nothing);
+      CAPTURE(stored);
+      CHECK(contains(stored, "kernel overlapped_kernel<"));
+      CHECK(contains(stored, " at streams_test.cu:"));
+      CHECK(contains(stored,
+                     "thread (0,0,0): race: writes 4 bytes, 0 bytes into 'to', which the "
+                     "previous kernel, overlapped_kernel<"));
+      CHECK(contains(stored, ", writes, before it waits by cudaGridDependencySynchronize()"));
+      for (const auto& kernel : {early_load, overlapped_kernel<Wait::kNever>}) {
+        CHECK(contains(report_of(kernel, own, to, own, nothing), "race: reads 4 bytes, 0 bytes"));
+      }
+      CHECK(contains(report_of(early_store, from, own, own, nothing), ", reads, before it waits"));
+      // It is waited for otherwise.
+      CHECK(report_of(early_store, to, from, own, nothing, false).empty());
+      CHECK(report_of(early_store, to, from, own, [&](cudaStream_t stream) {
+              CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+            }).empty());
+      CHECK(report_of(early_store, to, from, own, [&](cudaStream_t stream) {
+              CHECK(cudaMemsetAsync(own.data(), 0, 4, stream) == cudaSuccess);
+            }).empty());
+    }
+  });
   simt::set_quiet_reports(false);
 }
 
@@ -323,74 +275,50 @@ TEST_CASE("graphs: what CUDA refuses to capture", "[simt]") {
 TEST_CASE("graphs: what CUDA refuses while a stream is captured, and ends the capture", "[simt]") {
   Buffer<int> value("value", std::vector<int>{0});
   const Stream captured, other;
-  cudaStream_t blocking = nullptr;
-  REQUIRE(cudaStreamCreate(&blocking) == cudaSuccess);
   cudaEvent_t outside = nullptr;
   REQUIRE(cudaEventCreate(&outside) == cudaSuccess);
   REQUIRE(cudaEventRecord(outside, other.get()) == cudaSuccess);
   void* memory = nullptr;
-  const std::function<cudaError_t()> wait_for_stream = [&] {
-    return cudaStreamSynchronize(captured.get());
+  struct Call {
+    std::function<cudaError_t()> call;
+    cudaError_t in_global, in_relaxed;  // what it returns in either mode of capture
   };
-  const std::function<cudaError_t()> unsafe[] = {
-      [&] { return cudaStreamSynchronize(other.get()); },
-      [&] { return cudaStreamQuery(other.get()); },
-      [&] { return cudaEventSynchronize(outside); },
-      [&] { return cudaMalloc(&memory, 4); },
-      [&] { return cudaHostAlloc(&memory, 4, cudaHostAllocDefault); },
-      [&] { return cudaFree(value.data()); },
+  constexpr cudaError_t kUnsupported = cudaErrorStreamCaptureUnsupported,
+                        kIsolation = cudaErrorStreamCaptureIsolation;
+  const Call calls[] = {
+      {[&] { return cudaStreamSynchronize(captured.get()); }, kUnsupported, kUnsupported},
+      {[&] { return cudaStreamSynchronize(other.get()); }, kUnsupported, cudaSuccess},
+      {[&] { return cudaStreamQuery(other.get()); }, kUnsupported, cudaSuccess},
+      {[&] { return cudaEventSynchronize(outside); }, kUnsupported, cudaSuccess},
+      {[&] { return cudaDeviceSynchronize(); }, kUnsupported, kUnsupported},
+      {[&] { return cudaStreamWaitEvent(captured.get(), outside, 0); }, kIsolation, kIsolation},
+      {[&] { return cudaMalloc(&memory, 0); }, cudaSuccess, cudaSuccess},
+      {[&] { return cudaMalloc(&memory, 4); }, kUnsupported, cudaSuccess},
+      {[&] { return cudaFree(memory); }, cudaSuccess, cudaSuccess},
+      {[&] { return cudaHostAlloc(&memory, 4, cudaHostAllocDefault); }, kUnsupported, cudaSuccess},
+      {[&] { return cudaFreeHost(memory); }, cudaSuccess, cudaSuccess},
+      {[&] { return cudaMemset(value.data(), 0, 4); }, cudaSuccess, cudaSuccess},
   };
-  const std::function<cudaError_t()> legacy[] = {
-      [&] { return cudaMemset(value.data(), 0, 4); },
-      [&] { return cudaMemsetAsync(value.data(), 0, 4, nullptr); },
-      [&] { return cudaStreamSynchronize(nullptr); },
-      [&] { return cudaEventRecord(outside, nullptr); },
-      [&] { return cudaMemcpy(value.data(), value.data(), 4, cudaMemcpyDeviceToDevice); },
-  };
-  // What the call returns, and whether the capture survives it.
-  const auto check = [&](cudaStream_t stream, cudaStreamCaptureMode mode, const auto& call,
-                         cudaError_t expected) {
-    REQUIRE(cudaStreamBeginCapture(stream, mode) == cudaSuccess);
-    launch(add_kernel, {1, 1, 0, stream}, value.data(), 1);
-    CHECK(std::string(cudaGetErrorName(call())) == cudaGetErrorName(expected));
-    cudaGetLastError();  // (of the thread that made the call)
-    const bool is_valid = expected == cudaSuccess;
-    check_error(is_valid ? cudaSuccess : cudaErrorStreamCaptureInvalidated,
-                cudaMemsetAsync(value.data(), 0, 4, stream));
-    cudaGraph_t graph = nullptr;
-    check_error(is_valid ? cudaSuccess : cudaErrorStreamCaptureInvalidated,
-                cudaStreamEndCapture(stream, &graph));
-    CHECK((graph != nullptr) == is_valid);
-    if (graph) CHECK(cudaGraphDestroy(graph) == cudaSuccess);
-  };
-  constexpr auto kGlobal = cudaStreamCaptureModeGlobal,
-                 kOfThread = cudaStreamCaptureModeThreadLocal,
-                 kRelaxed = cudaStreamCaptureModeRelaxed;
-  for (const cudaStreamCaptureMode mode : {kGlobal, kOfThread, kRelaxed}) {
-    CAPTURE(mode);
-    check(captured.get(), mode, wait_for_stream, cudaErrorStreamCaptureUnsupported);
-    check(captured.get(), mode, cudaDeviceSynchronize, cudaErrorStreamCaptureUnsupported);
-    check(
-        captured.get(), mode, [&] { return cudaStreamWaitEvent(captured.get(), outside, 0); },
-        cudaErrorStreamCaptureIsolation);
-    for (const auto& call : legacy) {
-      check(captured.get(), mode, call, cudaSuccess);
-      check(blocking, mode, call, cudaErrorStreamCaptureImplicit);
+  for (const cudaStreamCaptureMode mode :
+       {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeRelaxed}) {
+    for (const Call& c : calls) {
+      CAPTURE(mode, &c - calls);
+      const bool is_global = mode == cudaStreamCaptureModeGlobal;
+      const cudaError_t expected = is_global ? c.in_global : c.in_relaxed;
+      REQUIRE(cudaStreamBeginCapture(captured.get(), mode) == cudaSuccess);
+      launch(add_kernel, {1, 1, 0, captured.get()}, value.data(), 1);
+      CHECK(std::string(cudaGetErrorName(c.call())) == cudaGetErrorName(expected));
+      cudaGetLastError();
+      const cudaError_t then =
+          expected == cudaSuccess ? cudaSuccess : cudaErrorStreamCaptureInvalidated;
+      check_error(then, cudaMemsetAsync(value.data(), 0, 4, captured.get()));
+      cudaGraph_t graph = nullptr;
+      check_error(then, cudaStreamEndCapture(captured.get(), &graph));
+      CHECK((graph != nullptr) == (expected == cudaSuccess));
+      if (graph) CHECK(cudaGraphDestroy(graph) == cudaSuccess);
     }
   }
-  for (const auto& call : unsafe) {
-    check(captured.get(), kGlobal, call, cudaErrorStreamCaptureUnsupported);
-    check(captured.get(), kOfThread, call, cudaErrorStreamCaptureUnsupported);
-    const auto on_another_thread = [&] {
-      cudaError_t error{};
-      std::thread([&] { error = call(); }).join();
-      return error;
-    };
-    check(captured.get(), kGlobal, on_another_thread, cudaErrorStreamCaptureUnsupported);
-  }
-  for (int i = 0; i < 3; ++i) check(captured.get(), kRelaxed, unsafe[i], cudaSuccess);
   CHECK(cudaEventDestroy(outside) == cudaSuccess);
-  CHECK(cudaStreamDestroy(blocking) == cudaSuccess);
   CHECK(value.download() == std::vector<int>{0});
 }
 
