@@ -146,7 +146,6 @@ calibrate: $(SPMV)  ## compare stand-ins with the real matrices in FILES=directo
 
 figures:  ## draw every figure from published and measured records, and from traces, into plots/figures/
 	@plots/python.sh plots/papers/figures.py $(ARGS)
-	@plots/python.sh plots/measure/prove_counters.py --device NVIDIA_H200 --figure plots/figures/counters_proof.png >/dev/null
 	@$(MAKE) BACKEND=cpu pictures ARGS=
 
 # FILES: a directory with the matrices of this page's table, which data/ has not all.

@@ -18,14 +18,12 @@ import json
 import re
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import median, quantiles
 
 from measure import output_of
 from record_format import records_in, write_whole
-from records import RESULTS, files_in, milliseconds
-from records import read as read_measurements
+from records import RESULTS, milliseconds
 from tables import Table
 
 HERE = Path(__file__).resolve().parent
@@ -97,31 +95,14 @@ def write(records):
     write_whole(RECORDS, "".join(json.dumps(records[key], separators=(",", ":")) + "\n" for key in sorted(records)))
 
 
-def add(records, row, precision, backend, stand_in, real, made):
-    records[row["file"], precision, backend] = {"file": row["file"], "precision": precision, "backend": backend, "stand_in": stand_in,
-                                                "real": real, "made": made}
-
-
 def measure_all(arguments, records):
     program = Program(arguments.spmv)
     backend = "cuda" if program.gpu else "cpu"
-    start = time.monotonic()
     for row in listed():
         found = [p for p in (Path(arguments.files) / f"{row['file']}{end}" for end in (".mtx.gz", ".mtx")) if p.exists()]
         if arguments.only and row["file"] not in arguments.only.split(","):
             continue
-        counted = records.get((row["file"], "f64", "cpu"))
-        if not found and program.gpu and counted:
-            # Without the file: its stand-in alone, beside records of the real one.
-            for precision in ("f64", "f32"):
-                add(records, row, precision, backend, counted["stand_in"], None, *program.times([counted["stand_in"]], precision))
-            write(records)
-            print(f"{row['file']}: the stand-in alone: {counted['stand_in']}", flush=True)
-            continue
         if not found:
-            continue
-        if time.monotonic() - start > arguments.limit:
-            print(f"{row['file']}: left out, the time is over")
             continue
         file = str(found[0])
         stand_in = row["kind"]
@@ -133,7 +114,8 @@ def measure_all(arguments, records):
                 real, made = program.times([file, stand_in], precision)
             else:
                 real, made = program.counts(file, precision), program.counts(stand_in, precision)
-            add(records, row, precision, backend, stand_in, real, made)
+            records[row["file"], precision, backend] = {"file": row["file"], "precision": precision, "backend": backend,
+                                                        "stand_in": stand_in, "real": real, "made": made}
         write(records)
         print(f"{row['file']}: {stand_in}", flush=True)
 
@@ -183,25 +165,13 @@ def time_ratios(kind):
     return (percentiles[0], percentiles[-1]) if percentiles else None
 
 
-@functools.lru_cache
-def measured_files(device):
-    """{(matrix, precision): {kernel: ms}} of real files that were measured on a device before; without
-    pcsr_one_pass, which has changed since."""
-    found = {}
-    for r in read_measurements(files_in(RESULTS / device.replace(" ", "_"))):
-        if r["source"] == "file" and r["program"] == "" and r["kernel"] in TIMED and r["kernel"] != "pcsr_one_pass":
-            found.setdefault((r["matrix"], r["precision"]), {})[r["kernel"]] = milliseconds(r)
-    return found
-
-
 def time_errors(records, file):
     """Of the stand-in that was counted: times of one that was made in another way do not count."""
     errors = []
     for p in ("f64", "f32"):
         r, counted = (records.get((file, p, backend)) for backend in ("cuda", "cpu"))
         if r and counted and r["stand_in"] == counted["stand_in"]:
-            made = r["made"]["warm_ms"]
-            real = r["real"]["warm_ms"] if r["real"] else measured_files(r["made"]["device"]).get((file, p), {})
+            made, real = r["made"]["warm_ms"], r["real"]["warm_ms"]
             errors += [off(real[k], made[k]) for k in TIMED if k in real and k in made]
     return errors
 
@@ -269,7 +239,6 @@ def main():
     parser.add_argument("--spmv", help="the program")
     parser.add_argument("--files", help="directory of the real matrices")
     parser.add_argument("--only", default="", help="names, with commas")
-    parser.add_argument("--limit", type=float, default=float("inf"), help="seconds; nothing new is begun after")
     parser.add_argument("--check", action="store_true", help="exit with 1 if CALIBRATION.md is not what the records give")
     arguments = parser.parse_args()
     records = read()

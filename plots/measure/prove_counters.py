@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """The counters of the CPU backend beside those of a GPU, for every kernel of the steps.
 
-    plots/python.sh plots/measure/prove_counters.py --device NVIDIA_H200   table, and a figure if asked for
+    plots/python.sh plots/measure/prove_counters.py --device NVIDIA_H200
 
 `make bench SET=counters` makes what this reads, plots/results/DEVICE/counters/*.csv: with BACKEND=cuda
 measured.csv, one product of each kernel under Nsight Compute; with BACKEND=cpu and ARGS='--device DEVICE'
 counted.csv, the same products on the CPU backend. A row is a CUDA function on a matrix in a precision, all its
-launches added up; functions are told apart by name and template arguments. This script needs no GPU;
---figure FILE.png draws both, as FILE.svg too.
+launches added up; functions are told apart by name and template arguments. This script needs no GPU.
 
 Limits: requests and sectors per request of global loads and stores within 5% of the hardware's, their
 median within 1%; bank conflicts within 10%. What lies outside is listed with its reason.
@@ -215,7 +214,7 @@ def deviation(ours, theirs):
 def compare(arguments):
     directory = arguments.results / arguments.device / "counters"
     runs, measured_runs = read(directory / "counted.csv"), read(directory / "measured.csv")
-    found = []  # quantity, run, function, counted, measured, allowed
+    found = {}  # quantity: [(counted, measured)]
     functions, missing = set(), []
     outside = {}  # reason: off, function
     for run, counted_functions in runs.items():
@@ -239,7 +238,7 @@ def compare(arguments):
                     ours, theirs = ours / counted[bottom], measured[top] / measured[bottom]
                 elif max(ours, theirs) < LEAST or (allowed is None and theirs == 0):
                     continue
-                found.append((name, run, function, ours, theirs, allowed))
+                found.setdefault(name, []).append((ours, theirs))
                 off = deviation(ours, theirs)
                 if allowed is not None and abs(off) > allowed:
                     reason = reason_for(function, name, counted, measured)
@@ -252,7 +251,7 @@ def compare(arguments):
     form = "{:<22} {:>7} {:>8} {:>11} {:>9} {:>9}"
     print(form.format("quantity", "values", "allowed", "median off", "within", "worst"))
     for name, *_, allowed in QUANTITIES:
-        offs = [deviation(o, t) for n, _, _, o, t, _ in found if n == name]
+        offs = [deviation(*pair) for pair in found.get(name, [])]
         if offs:
             median = statistics.median(abs(off) for off in offs)
             worst = f"{max(offs, key=abs):+.1%}"
@@ -272,50 +271,12 @@ def compare(arguments):
         print()
     for what in missing:
         print(f"not measured: {what}")
-    if arguments.figure:
-        draw(found, arguments)
-
-
-def draw(found, arguments):
-    import style
-
-    names = [name for name, *_ in QUANTITIES if any(f[0] == name for f in found)]
-    columns = min(len(names), 4)
-    rows = -(-len(names) // columns)
-    figure = style.new_figure(2.9 * columns, 2.8 * rows + 0.6,
-                              f"Counted on the CPU backend, measured with ncu on an {arguments.device.replace('_', ' ')}")
-    grid = figure.subplots(rows, columns, squeeze=False).flat
-    for name, axes in zip(names, grid):  # in this order: zip takes no axes for a name that is not there
-        points = [(theirs, ours, allowed) for n, _, _, ours, theirs, allowed in found if n == name]
-        allowed = points[0][2]
-        good = [p for p in points if allowed is None or p[0] and abs(p[1] / p[0] - 1) <= allowed]
-        label = "no limit" if allowed is None else f"within {allowed:.0%}"
-        for some, colour, label in ((good, style.BLUE, label),
-                                    ([p for p in points if p not in good], style.VERMILLION, "outside")):
-            if some:
-                axes.plot([p[0] for p in some], [p[1] for p in some], "o", markersize=3, color=colour, alpha=0.6,
-                          markeredgewidth=0, label=label)
-        low = min(min(p[:2]) for p in points if min(p[:2]) > 0) if any(min(p[:2]) > 0 for p in points) else 1
-        high = max(max(p[:2]) for p in points)
-        axes.plot([low, high], [low, high], color=style.GREY, linewidth=0.8, zorder=0)
-        if high > 20 * low:
-            axes.set_xscale("symlog")
-            axes.set_yscale("symlog")
-        axes.set_title(name)
-        axes.set_xlabel("measured")
-        axes.set_ylabel("counted")
-        axes.legend(loc="upper left", markerscale=1.5)
-    for axes in list(grid):
-        axes.axis("off")
-    style.finish(figure, ["One point per CUDA function, matrix and precision."])
-    style.save(figure, arguments.figure.parent, arguments.figure.stem)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", required=True, help="directory of plots/results: NVIDIA_H200")
     parser.add_argument("--results", type=Path, default=RESULTS, help=argparse.SUPPRESS)
-    parser.add_argument("--figure", type=Path, help="draw it to this PNG, and an SVG beside it")
     compare(parser.parse_args())
 
 

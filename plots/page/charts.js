@@ -94,7 +94,7 @@ function drawScatter(holder, points, names, selected, kinds, select) {
 function drawTimes(holder, rows, baseline, heads) {
   if (!haveCharts) return noChart(holder);
   const each = 17, [svg, width] = canvas(holder, 44 + each * rows.length, `Times of ${rows.length} kernels in microseconds, the fastest first`, "group");
-  const box = {left: 158, right: width - 56 - 50 * heads.length, top: 24, bottom: 24 + each * rows.length};
+  const box = {left: 166, right: width - 56 - 50 * heads.length, top: 24, bottom: 24 + each * rows.length};
   const x = logScale(padded([...rows.flatMap(row => [row.lower, row.upper]), ...(baseline ? [baseline] : [])].map(ms => 1e3 * ms)), [box.left, box.right]);
   svg.append("g").attr("class", "axis").attr("aria-hidden", "true").attr("transform", `translate(0 ${box.bottom})`)
     .call(d3.axisBottom(x).tickValues(logTicks(x, (box.right - box.left) / 45)).tickFormat(value => `${+value.toPrecision(3)}`).tickSize(box.top - box.bottom).tickPadding(5));
@@ -115,43 +115,6 @@ function drawTimes(holder, rows, baseline, heads) {
   heads.forEach((_, column) => lines.append("text").attr("class", "extra").attr("x", box.right + 54 + 50 * (column + 1)).attr("dy", "0.33em").attr("text-anchor", "end")
     .text(row => row.extras[column]));
   reachable(lines, () => {});
-}
-
-// GFLOP/s over operations per byte, below the bandwidth of a copy. `points` of {x, y, ours, best, kernel, tip}.
-function drawRoofline(holder, points, copy) {
-  if (!haveCharts) return noChart(holder);
-  const [svg, width] = canvas(holder, 260, `Roofline: ${points.length} kernels under a copy of ${digits(copy)} GB/s`, "group");
-  const box = {left: 44, right: width - 8, top: 24, bottom: 220};
-  const x = logScale(padded(points.map(point => point.x), 1.4), [box.left, box.right]);
-  const y = logScale(padded([...points.map(point => point.y), ...x.domain().map(at => at * copy)]), [box.bottom, box.top]);
-  axes(svg, x, y, box, ["operations per byte needed", "GFLOP/s"]);
-  const [low, high] = x.domain();
-  svg.append("path").attr("class", "roof").attr("d", `M${x(low)} ${y(low * copy)}L${x(high)} ${y(high * copy)}`);
-  svg.append("text").attr("class", "name").attr("x", box.left + 6).attr("y", box.top + 12).text(`line: a copy, ${digits(copy)} GB/s`);
-  const marks = svg.append("g").selectAll("circle").data(points.slice().sort((a, b) => a.y - b.y)).enter().append("circle").attr("r", 4.5)
-    .attr("class", of => `mark ${of.ours ? "ours" : "peer"}${of.best ? " selected" : ""}`).attr("cx", of => x(of.x)).attr("cy", of => y(of.y));
-  reachable(marks, () => {});
-}
-
-// Time in all over that of the fastest, by the number of products; `lines` of {kernel, ms, setup}.
-function drawEven(holder, lines, candidates, products) {
-  if (!haveCharts) return noChart(holder);
-  const [svg, width] = canvas(holder, 240, `Time in all of ${lines.map(line => line.kernel).join(", ")}, relative to the fastest, by the number of products`);
-  const box = {left: 44, right: width - 18, top: 24, bottom: 200};
-  const x = logScale([1, 1e6], [box.left, box.right]), y = logScale([1, 8], [box.bottom, box.top]).clamp(true);
-  axes(svg, x, y, box, ["products", "times the fastest"]);
-  const at = d3.range(0, 6.01, 0.05).map(power => 10 ** power);
-  const best = at.map(n => Math.min(...candidates.map(each => each.setup + n * each.ms)));
-  const draw = d3.line().x((_, k) => x(at[k])).y(value => y(value));
-  lines.forEach((line, k) => svg.append("path").attr("class", `total series-${k}`)
-    .attr("d", draw(at.map((n, point) => (line.setup + n * line.ms) / best[point]))));
-  if (products >= 1 && products <= 1e6) svg.append("path").attr("class", "equal").attr("d", `M${x(products)} ${box.top}V${box.bottom}`);
-  holder.append(element("p", {className: "legend"}, ...lines.map((line, k) => {
-    const item = element("span", {});
-    item.append(d3.create("svg").attr("width", 22).attr("height", 10).attr("aria-hidden", "true")
-      .call(svg => svg.append("path").attr("class", `total series-${k}`).attr("d", "M0 5H22")).node(), line.kernel);
-    return item;
-  })));
 }
 
 function drawHistogram(holder, bins) {

@@ -3,8 +3,8 @@
 
     python3 plots/page/libraries.py          says where each was found
 
-A library is looked for in Debian's directory, then in .deps/web/; there it is put, out of a wheel from PyPI, or out of
-Debian's package where there is no pip. SPMV_DEPS=none: nothing is fetched.
+A library is looked for in Debian's directory, then in .deps/web/; there it is put, out of a wheel from PyPI.
+SPMV_DEPS=none: nothing is fetched.
 """
 
 import hashlib
@@ -53,15 +53,6 @@ def out_of_wheel(library, scratch):
     return None
 
 
-def out_of_package(library, scratch):
-    """apt-get checks the package's signature; nothing is installed."""
-    if library.package and quietly("apt-get", "download", library.package, cwd=scratch):
-        package = next(Path(scratch).glob("*.deb"))
-        if quietly("dpkg-deb", "--extract", str(package), scratch):
-            return (Path(scratch) / library.installed.lstrip("/")).read_bytes()
-    return None
-
-
 def find(library):
     """The library's file, or None."""
     cached = CACHE / Path(library.file).name
@@ -71,8 +62,7 @@ def find(library):
     if os.environ.get("SPMV_DEPS") == "none":
         return None
     with tempfile.TemporaryDirectory() as scratch:
-        os.chmod(scratch, 0o755)  # apt-get downloads as another user
-        script = out_of_wheel(library, scratch) or out_of_package(library, scratch)
+        script = out_of_wheel(library, scratch)
         if script is None:
             return None
         CACHE.mkdir(parents=True, exist_ok=True)

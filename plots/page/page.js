@@ -258,8 +258,8 @@ function drawMatrix() {
   const rows = every.filter(row => row.precision === precision() && row.device === device() && row[column] > 0 && fits(row)).sort((a, b) => a[column] - b[column]);
   const where = `${precision()}, ${state()}, ${device()}`;
   if (!rows.length) {
-    for (const id of ["times", "roofline", "even"]) $(id).replaceChildren(element("p", {className: "note", textContent: `Nothing is measured: ${where}, and the filters for kernel and step.`}));
-    for (const id of ["times-caption", "roofline-caption", "even-note"]) $(id).textContent = "";
+    $("times").replaceChildren(element("p", {className: "note", textContent: `Nothing is measured: ${where}, and the filters for kernel and step.`}));
+    $("times-caption").textContent = "";
     return;
   }
   const baseline = rows[0][`baseline_${state()}_ms`];
@@ -269,17 +269,6 @@ function drawMatrix() {
   const inCopy = row => 1e6 * row.copy_gb_per_s * row[column] / row.compulsory_bytes;
   drawTimes($("times"), rows.map(row => ({kernel: row.kernel, lower: row[`${state()}_lower_ms`], ms: row[column], upper: row[`${state()}_upper_ms`],
     ours: row.step > 0, tip: tipOf(row), extras: [digits(inCopy(row)), ...(moved ? [moved[row.kernel]?.toFixed(2) ?? "—"] : [])]})), baseline, moved ? ["copy", "moved"] : ["copy"]);
-  const copy = Math.max(...rows.map(row => row.copy_gb_per_s ?? 0)), known = rows.filter(row => row.compulsory_bytes > 0);
-  $("roofline-caption").textContent = copy ? "Roofline: operations per byte that a product needs in the kernel's format. Above the line: the matrix is in the cache." : "";
-  if (copy && known.length) {
-    drawRoofline($("roofline"), known.map(row => ({x: 2 * row.nnz / row.compulsory_bytes, y: gflops(row, state()), ours: row.step > 0, best: row === rows[0],
-      tip: `${tipOf(row)}\n${digits(row.compulsory_bytes / row.nnz)} bytes needed per nonzero; in the time, a copy moves ${digits(inCopy(row))} bytes per byte needed`})), copy);
-  } else $("roofline").replaceChildren();
-  const candidates = candidatesOf(rows, state()), ranges = stretches(candidates);
-  const drawn = [...new Set([...ranges.map(range => range.candidate), ...candidates.filter(each => ["pcsr_one_pass", BASE].includes(each.kernel))])].slice(0, 7);
-  drawEven($("even"), drawn, candidates, Math.floor(+$("products").value));
-  $("even-note").textContent = "The fastest in all: " + ranges.map(({from, to, candidate}) =>
-    `${candidate.kernel} ${to === Infinity ? `from ${whole(from)} products on` : `for ${whole(from)}${to > from ? ` to ${whole(to)}` : ""}`}`).join(", ") + ".";
 }
 
 // --- All measurements -------------------------------------------------------------------------------------
@@ -356,7 +345,6 @@ function csv() {
   const lines = shown.map(fieldsOf), names = [...new Set(lines.flatMap(Object.keys))];
   return [names, ...lines.map(line => names.map(name => quoted(line[name])))].map(line => line.join(",")).join("\n") + "\n";
 }
-const json = () => JSON.stringify(shown.map(fieldsOf));
 function save(name, type, text) {
   const link = element("a", {href: URL.createObjectURL(new Blob([text], {type})), download: name});
   link.click();
@@ -462,7 +450,6 @@ function start() {
     button.addEventListener("click", () => button.dataset.charts.split(" ").filter(id => $(id).querySelector("svg"))
       .forEach(id => save(`${id}.svg`, "image/svg+xml", svgOf(id))));
   }
-  $("json").addEventListener("click", () => save("measurements.json", "application/json", json()));
   addEventListener("hashchange", () => { if (location.hash.includes("=")) { restore(); changed(); } });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawCompared(); drawMatrix(); } });
@@ -481,27 +468,6 @@ for (const anchor of document.querySelectorAll("a[href^='#']")) {
     target.tabIndex = -1;
     target.focus({preventScroll: true});
   });
-}
-
-// --- The other tables: a click on a column's head sorts by it, a second one turns the order round -------
-
-function sortTable(head) {
-  const value = (row, at) => {
-    const text = row.cells[at].textContent.trim().replace(/,/g, ""), number = parseFloat(text);
-    return Number.isNaN(number) ? text.toLowerCase() : number;
-  };
-  const at = head.cellIndex, body = head.closest("table").tBodies[0], down = head.getAttribute("aria-sort") === "ascending";
-  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
-  head.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const compare = (a, b) => typeof a === typeof b ? (a < b ? -1 : a > b) : typeof a === "number" ? -1 : 1;
-  const rows = [...body.rows].map(row => [value(row, at), row]);
-  rows.sort((a, b) => (down ? -1 : 1) * compare(a[0], b[0]));
-  body.append(...rows.map(pair => pair[1]));
-}
-for (const head of document.querySelectorAll("th:not([scope])")) {
-  const turn = element("button", {type: "button", textContent: head.textContent});
-  turn.addEventListener("click", () => sortTable(head));
-  head.replaceChildren(turn);
 }
 
 unpacked($("data").textContent).then(found => { data = found; start(); });

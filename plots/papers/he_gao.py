@@ -4,7 +4,7 @@ figures 7 to 10)."""
 import style
 from multigpu import efficiencies, labels, percent
 from records import STAND_IN, bandwidth, gflops, published, starred
-from tables import Table, cell, looks_table
+from tables import Table, looks_table
 
 PAPER = "He and Gao 2016"
 GPU = "Tesla C2050"
@@ -83,16 +83,6 @@ def figure4(data, gaps):
     gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups. "
                 + WARM)
     return figure
-
-
-def figure4_table(data):
-    """What figure 4 has no room for."""
-    rows = []
-    for name in matrices():
-        found = [[data.fastest(name, p, patterns) for patterns in ALGORITHMS.values()] for p in ("f32", "f64")]
-        rows += [[data.label(name), p, *(cell(r and gflops(r)) for r in of)] for p, of in zip(("f32", "f64"), found)]
-    return Table(f"{PAPER}, figure 4: GFLOP/s of all algorithms, {data.device}", ["matrix", "precision", *ALGORITHMS], rows,
-                 [REMARK, f"Warm. A dash: refused or not measured yet: `{style.COMMAND}`."], words=2)
 
 
 def figure5(data, gaps):
@@ -202,5 +192,4 @@ def table2(data):
 
 
 FIGURES = {"he_gao_2016_figure4": figure4, "he_gao_2016_figure5": figure5, "he_gao_2016_figures_7_to_10": parallel_figure}
-TABLES = {"he_gao_2016_figure4": figure4_table, "he_gao_2016_table2": table2,
-          **{f"he_gao_2016_table{n}": parallel_table(n) for n in (3, 4, 5, 6)}}
+TABLES = {"he_gao_2016_table2": table2, **{f"he_gao_2016_table{n}": parallel_table(n) for n in (3, 4, 5, 6)}}
