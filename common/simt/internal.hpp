@@ -316,7 +316,7 @@ class Observer {
   std::uint64_t requests_of(unsigned warp) const { return counting_ ? warps_[warp].requests : 0; }
   // Of `lane`, which runs from now on; null if nothing is counted.
   Trail* trail(const Lane& lane) {
-    if (recorder_) recorder_->enter(lane);
+    if (recorder_) recorder_->finish_store();
     return counting_ ? &trails_[lane.id] : nullptr;
   }
 
@@ -454,7 +454,7 @@ class Observer {
   } half_aligned_;
 
   Trail trails_[kWarpSize];
-  bool is_first_block_ = false;
+  std::uint64_t grid_block_ = 0;          // number of the running block in its grid
   std::vector<std::uint64_t> lane_work_;  // accesses of each thread of the block
   KernelCounts kernel_;
   // By address: lanes' atomics, and the requests of warps that draw from an integer.

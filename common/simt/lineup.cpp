@@ -201,18 +201,17 @@ void Observer::line_up(unsigned warp) {
   // Of the lanes that have a trail: where they are, and where on it.
   std::uint32_t places[kWarpSize];
   const Step* steps[kWarpSize];
-  const Step* ends[kWarpSize];
   unsigned ids[kWarpSize];
   unsigned lanes = 0;
   for (unsigned id = 0; id < kWarpSize; ++id) {
-    const Trail& trail = trails_[id];
+    Trail& trail = trails_[id];
     if (trail.empty()) continue;
+    trail.push_back({kNowhere, 0, 0});
     places[lanes] = trail.front().place;
     steps[lanes] = trail.data();
-    ends[lanes] = trail.data() + trail.size();
     ids[lanes++] = id;
   }
-  if (recorder_ && lanes > 0) recorder_->start_lining_up();
+  if (recorder_ && lanes > 0) recorder_->start_lining_up(*grid_, grid_block_, warp);
   while (lanes > 0) {
     // Mostly all are at the same place.
     std::uint32_t place = places[0], differ = 0;
@@ -236,7 +235,7 @@ void Observer::line_up(unsigned warp) {
         addresses[ids[i]] = step.address;
         mask |= 1u << ids[i];
         together &= ~(1u << i);
-        places[i] = ++steps[i] == ends[i] ? kNowhere : steps[i]->place;
+        places[i] = (++steps[i])->place;
       }
       if (tally) {
         count(tallies_[tally - 1], addresses, mask, warp);
@@ -275,7 +274,7 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
     ++lane_work_[warp * kWarpSize + id];
     sorted[n++] = addresses[id];
   }
-  if (is_first_block_ && warp == 0 && tally.samples.size() < kSamples) {
+  if (grid_block_ == 0 && warp == 0 && tally.samples.size() < kSamples) {
     RequestSample& sample = tally.samples.emplace_back();
     sample.size = tally.size;
     for (unsigned id = 0; id < kWarpSize; ++id) {

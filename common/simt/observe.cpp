@@ -91,8 +91,8 @@ void Observer::start_block(std::uint64_t number, std::uint64_t id) {
     shared->region.forget_order();
   }
   block_number_ = id;
-  is_first_block_ = number == 0;
-  if (is_first_block_) kernel_.launches = 1;
+  grid_block_ = number;
+  if (number == 0) kernel_.launches = 1;
   updates_.clear();
   if (ordering_) {
     steps_.assign(lane_work_.size(), 0);

@@ -37,8 +37,6 @@ class Recorder {
   // `grid` begins, on the stream that OnStream names. Grids that are resident together begin one
   // after the other.
   void start_launch(const Grid& grid);
-  // `lane` runs from now on.
-  void enter(const Lane& lane);
   // The running lane is about to access memory, respectively waits at a barrier or warp operation,
   // which then has a result.
   void access(const Lane& lane, std::uintptr_t address, unsigned size, Access access);
@@ -50,9 +48,8 @@ class Recorder {
   void finish_store(std::uint64_t value);
   void block_synchronized();
 
-  // While the lanes of the running warp are lined up: those in `mask` are at `pc`; they make a
-  // request.
-  void start_lining_up();
+  // While the lanes of a warp are lined up: those in `mask` are at `pc`; they make a request.
+  void start_lining_up(const Grid& grid, std::uint64_t block, unsigned warp);
   void finish_lining_up();
   void step(const void* pc, unsigned mask);
   void request(const Target& target, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask);
@@ -109,9 +106,10 @@ class Recorder {
   std::map<std::pair<cudaStream_t, int>, std::size_t> streams_;
   std::map<cudaEvent_t, std::size_t> events_;
   std::unordered_map<const Grid*, std::size_t> launch_of_;  // numbers of the running grids
-  std::size_t launch_ = 0, written_launch_ = 0;
-  std::uint64_t block_ = 0, written_block_ = ~std::uint64_t{0};
-  unsigned warp_ = 0, written_warp_ = ~0u;
+  // Those of the last event.
+  std::size_t launch_ = 0;
+  std::uint64_t block_ = ~std::uint64_t{0};
+  unsigned warp_ = ~0u;
 };
 
 // Names the stream of what this thread of the host runs, as long as it lives.

@@ -91,18 +91,9 @@ void Recorder::start_launch(const Grid& grid) {
 }
 
 void Recorder::write_launch(std::size_t number) {
-  written_launch_ = number;
-  written_block_ = ~std::uint64_t{0};
+  launch_ = number;
+  block_ = ~std::uint64_t{0};
   write(fmt::format("[\"launch\",{}]", number));
-}
-
-void Recorder::enter(const Lane& lane) {
-  finish_store();
-  const uint3 index = lane.block->index();
-  const dim3 grid = lane.block->grid().grid;
-  launch_ = launch_of_.at(&lane.block->grid());
-  block_ = index.x + std::uint64_t{grid.x} * (index.y + std::uint64_t{grid.y} * index.z);
-  warp_ = lane.warp;
 }
 
 void Recorder::finish_store() {
@@ -152,18 +143,14 @@ void Recorder::block_synchronized() {
 
 // --- When a warp is lined up --------------------------------------------------------------------
 
-void Recorder::start_lining_up() {
+void Recorder::start_lining_up(const Grid& grid, std::uint64_t block, unsigned warp) {
   finish_store();
-  if (launch_ != written_launch_) write_launch(launch_);
-  if (block_ != written_block_) {
-    written_block_ = block_;
-    written_warp_ = ~0u;
-    write(fmt::format("[\"block\",{}]", block_));
+  if (const std::size_t launch = launch_of_.at(&grid); launch != launch_) write_launch(launch);
+  if (std::exchange(block_, block) != block) {
+    warp_ = ~0u;
+    write(fmt::format("[\"block\",{}]", block));
   }
-  if (warp_ != written_warp_) {
-    written_warp_ = warp_;
-    write(fmt::format("[\"warp\",{}]", warp_));
-  }
+  if (std::exchange(warp_, warp) != warp) write(fmt::format("[\"warp\",{}]", warp));
 }
 
 void Recorder::finish_lining_up() {

@@ -1,5 +1,5 @@
 // Schedule::kLockstep: lanes of a warp make each access together, so that updates which are not
-// atomic are lost, and nothing else changes.
+// atomic are lost. (That nothing else changes, all tests under_every_schedule() show.)
 #include <set>
 
 #include "simt/tests/testing.hpp"
@@ -177,94 +177,6 @@ TEST_CASE("in lockstep, lanes in branches and loops advance with those at their 
     const std::vector<double> returned = in_lockstep(early_return_kernel, seed);
     CHECK(returned[0] == 1);
     CHECK(returned[1] == 8);
-  }
-}
-
-// --- Lanes that meet ----------------------------------------------------------------------------
-
-// The sum over a warp, twice: through shared memory with __syncwarp, and by shuffles in two groups
-// with masks of their own.
-__global__ void sums_kernel(double* y) {
-  __shared__ double cells[64];
-  double* const mine = cells + threadIdx.x / 32 * 32;
-  mine[lane_id()] = lane_id() + 1;
-  __syncwarp();
-  for (int d = 16; d > 0; d /= 2) {
-    if (lane_id() < d) mine[lane_id()] += mine[lane_id() + d];
-    __syncwarp();
-  }
-  if (lane_id() == 0) y[threadIdx.x / 32] = mine[0];
-  double sum = mine[0] / 32 + lane_id();
-  const unsigned half = lane_id() < 16 ? 0xffffu : 0xffff0000u;
-  if (lane_id() < 16) {
-    for (int d = 8; d > 0; d /= 2) sum += __shfl_down_sync(half, sum, d, 16);
-  } else {
-    y[64 + threadIdx.x] = 0;
-    for (int d = 8; d > 0; d /= 2) sum += __shfl_down_sync(half, sum, d, 16);
-  }
-  __syncthreads();
-  if (lane_id() % 16 == 0) y[2 + threadIdx.x / 16] = sum;
-}
-
-// Lanes wait for each other: the one that has the lock goes on though others stand before it.
-__global__ void lock_kernel(double* y) {
-  __shared__ int lock;
-  if (threadIdx.x == 0) lock = 0;
-  __syncthreads();
-  for (bool done = false; !done;) {
-    if (atomicCAS(&lock, 0, 1) == 0) {
-      __threadfence_block();
-      y[0] = y[0] + 1;
-      __threadfence_block();
-      atomicExch(&lock, 0);
-      done = true;
-    }
-  }
-}
-
-// Every lane reads the same words, again and again: none waits for another.
-__global__ void broadcast_kernel(double* y) {
-  double sum = 0;
-  for (int i = 0; i < 2000; ++i) sum += y[i % 2] + 1;
-  y[2 + threadIdx.x] = sum;
-}
-
-template <typename... Parameters>
-void check_same(void (*kernel)(Parameters...), double first) {
-  const std::vector<double> expected = run_unchecked(kernel, simt::Schedule::kForward, 1, 64);
-  CHECK(expected[0] == first);
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) CHECK(in_lockstep(kernel, seed, 64) == expected);
-}
-
-TEST_CASE("in lockstep, right kernels do what they do otherwise", "[simt][lockstep]") {
-  check_same(sums_kernel, 32 * 33 / 2);
-  check_same(lock_kernel, 64);
-  check_same(broadcast_kernel, 0);
-}
-
-TEST_CASE("in lockstep, the same requests are counted", "[simt][lockstep]") {
-  if (lacks_instrumentation()) return;
-  const auto profile_of = [](auto kernel, simt::Schedule schedule) {
-    const ScopedSettings restore;
-    simt::settings().schedule = schedule;
-    Buffer<double> y("y", std::vector<double>(128));
-    simt::start_profile(&simt::kGpus[0]);
-    launch(kernel, {1, 64}, y.data());
-    return simt::stop_profile();
-  };
-  for (const auto kernel : {sums_kernel, broadcast_kernel}) {
-    const simt::Profile forward = profile_of(kernel, simt::Schedule::kForward);
-    const simt::Profile lockstep = profile_of(kernel, simt::Schedule::kLockstep);
-    REQUIRE(forward.accesses.size() > 1);
-    REQUIRE(forward.accesses.size() == lockstep.accesses.size());
-    for (const auto& [key, counts] : forward.accesses) {
-      const simt::AccessCounts& other = lockstep.accesses.at(key);
-      CHECK(counts.requests == other.requests);
-      CHECK(counts.lanes == other.lanes);
-      CHECK(counts.sectors == other.sectors);
-      CHECK(counts.passes == other.passes);
-      CHECK(counts.dram_sectors == other.dram_sectors);
-    }
   }
 }
 

@@ -1,5 +1,5 @@
-// Data races on global memory: every one is reported, and the report does not depend on the number
-// of workers or the schedule; no right kernel is reported.
+// Data races on global and on shared memory: every one is reported, and the report does not depend
+// on the number of workers or the schedule; no right kernel is reported.
 #include <functional>
 
 #include "simt/tests/testing.hpp"
@@ -165,17 +165,99 @@ TEST_CASE("the report of a race on global memory names both threads and both lin
 
 enum class Order { kNothing, kSyncWarp, kShuffle, kFence, kSyncThreads };
 
-// Each thread writes its cell and reads the one `distance` on.
-template <Order kOrder, int kDistance>
-__global__ void exchange_kernel(int* data, int* flags) {
-  int* const cells = data + blockIdx.x * blockDim.x;
-  cells[threadIdx.x] = static_cast<int>(threadIdx.x);
+template <Order kOrder>
+__device__ __forceinline__ void wait() {
   if (kOrder == Order::kSyncWarp) __syncwarp();
   if (kOrder == Order::kShuffle) __shfl_sync(~0u, 1, 0);
   if (kOrder == Order::kFence) __threadfence();
   if (kOrder == Order::kSyncThreads) __syncthreads();
+}
+
+// Each thread writes its cell and reads the one `distance` on.
+LINE(kExchangeLine, 7);
+template <bool kShared, Order kOrder, int kDistance>
+__global__ void exchange_kernel(int* data, int* flags) {
+  __shared__ int own[kThreads];
+  int* const cells = kShared ? own : data + blockIdx.x * blockDim.x;
+  cells[threadIdx.x] = 0;
+  __syncthreads();
+  cells[threadIdx.x] = static_cast<int>(threadIdx.x);
+  wait<kOrder>();
   const int other = cells[threadIdx.x ^ kDistance];
   if (other == 1000) flags[0] = 1;
+}
+
+// All read a cell, then thread 5 writes it.
+template <Order kOrder>
+__global__ void overwrite_kernel(int* data, int*) {
+  __shared__ int cell;
+  if (threadIdx.x == 0) cell = 1;
+  __syncthreads();
+  data[global_thread()] = cell;
+  wait<kOrder>();
+  if (threadIdx.x == 5) cell = 2;
+}
+
+__global__ void both_write_kernel(int* data, int*) {
+  __shared__ int cell;
+  if (threadIdx.x % 32 == 3) cell = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  if (threadIdx.x == 0) data[blockIdx.x] = cell;
+}
+
+// A tree of sums per warp; without __syncwarp as it was written before Volta.
+template <Order kOrder>
+__global__ void tree_kernel(int*, int* flags) {
+  __shared__ int sums[kThreads];
+  int* const mine = sums + threadIdx.x / 32 * 32;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  mine[lane] = 1;
+  __syncthreads();
+  for (int distance = 16; distance > 0; distance /= 2) {
+    if (lane < distance) mine[lane] += mine[lane + distance];
+    wait<kOrder>();
+  }
+  if (lane == 0) atomicAdd(flags, mine[0]);
+}
+
+// Pairs of lanes exchange their cells; each pair waits for itself alone.
+template <unsigned kDistance>
+__global__ void pairs_kernel(int* data, int*) {
+  __shared__ int cells[kThreads];
+  const unsigned mask = 3u << threadIdx.x % 32 / 2 * 2;
+  for (int i = 0; i < 3; ++i) {
+    cells[threadIdx.x] = i;
+    __syncwarp(mask);
+    data[global_thread()] = cells[threadIdx.x ^ kDistance];
+    __syncwarp(mask);
+  }
+}
+
+// Neighbours in a word are not one address.
+template <bool kEarly>
+__global__ void count_in_shared_kernel(int* data, int* flags) {
+  __shared__ int count;
+  __shared__ unsigned char bytes[kThreads];
+  if (threadIdx.x == 0) count = 0;
+  bytes[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd(&count, 1);
+  if (bytes[threadIdx.x] == 0) bytes[threadIdx.x] = 1;
+  if (kEarly && threadIdx.x == kThreads - 1) data[blockIdx.x] = count;
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(flags, count + bytes[kThreads - 1]);
+}
+
+// Lane 0 of a warp reads, behind a __syncwarp, what lane 1 wrote; then another warp reads it, too.
+template <bool kShared>
+__global__ void behind_the_warp_kernel(int* data, int* flags) {
+  __shared__ int own;
+  int* const cell = kShared ? &own : data + blockIdx.x;
+  if (threadIdx.x == 0) *cell = 0;
+  __syncthreads();
+  if (threadIdx.x == 1) *cell = 1;
+  __syncwarp();
+  if (threadIdx.x % 32 == 0 && *cell > 5) flags[blockIdx.x] = 1;
 }
 
 __global__ void in_place_kernel(int* data, int*) {
@@ -183,16 +265,45 @@ __global__ void in_place_kernel(int* data, int*) {
   data[i + 1] = data[i] + 1;
 }
 
-TEST_CASE("threads of a block race on global memory unless a barrier orders them", "[simt][race]") {
-  check_race(exchange_kernel<Order::kNothing, 1>, "with no __syncwarp or __syncthreads between");
-  check_race(exchange_kernel<Order::kShuffle, 1>, "with no __syncwarp or __syncthreads between");
-  check_race(exchange_kernel<Order::kFence, 1>, "with no __syncwarp or __syncthreads between");
-  check_race(exchange_kernel<Order::kFence, 32>, "with no __syncthreads between");
-  check_race(exchange_kernel<Order::kSyncWarp, 32>, "with no __syncthreads between");
-  check_right(exchange_kernel<Order::kSyncWarp, 1>, 0);
-  check_right(exchange_kernel<Order::kSyncThreads, 1>, 0);
-  check_right(exchange_kernel<Order::kSyncThreads, 32>, 0);
+template <bool kShared>
+void check_exchanges() {
+  const std::string warp = ", with no __syncwarp or __syncthreads between",
+                    block = ", with no __syncthreads between";
+  check_race(exchange_kernel<kShared, Order::kNothing, 1>, warp);
+  check_race(exchange_kernel<kShared, Order::kShuffle, 1>, warp);
+  check_race(exchange_kernel<kShared, Order::kFence, 1>, warp);
+  check_race(exchange_kernel<kShared, Order::kFence, 32>, block);
+  check_race(exchange_kernel<kShared, Order::kSyncWarp, 32>, block);
+  check_right(exchange_kernel<kShared, Order::kNothing, 0>, 0);
+  check_right(exchange_kernel<kShared, Order::kSyncWarp, 1>, 0);
+  check_right(exchange_kernel<kShared, Order::kSyncThreads, 1>, 0);
+  check_right(exchange_kernel<kShared, Order::kSyncThreads, 32>, 0);
+  check_race(behind_the_warp_kernel<kShared>, "bytes");
+}
+
+TEST_CASE("threads of a block race unless a barrier orders them", "[simt][race]") {
+  check_exchanges<false>();
+  check_exchanges<true>();
   check_race(in_place_kernel, "into 'data'");
+  // Who, where, what and with whom, in full.
+  check_race(
+      exchange_kernel<true, Order::kNothing, 1>,
+      " at race_test.cu:" + std::to_string(kExchangeLine) +
+          ", block (0,0,0), thread (1,0,0): race: writes 4 bytes, 4 bytes into shared 'own', "
+          "which thread (0,0,0) read at race_test.cu:" +
+          std::to_string(kExchangeLine + 2) + ", with no __syncwarp");
+  check_race(overwrite_kernel<Order::kNothing>, "bytes, 0 bytes into shared 'cell'");
+  check_race(overwrite_kernel<Order::kShuffle>, "with no __syncwarp or __syncthreads between");
+  check_race(overwrite_kernel<Order::kSyncWarp>, "with no __syncthreads between");
+  check_right(overwrite_kernel<Order::kSyncThreads>, 0);
+  check_race(both_write_kernel, "race: writes 4 bytes");
+  check_race(tree_kernel<Order::kNothing>, "into shared 'sums'");
+  check_race(tree_kernel<Order::kShuffle>, "with no __syncwarp or __syncthreads between");
+  check_right(tree_kernel<Order::kSyncWarp>, kAll);
+  check_right(pairs_kernel<1>, 0);
+  check_race(pairs_kernel<2>, "into shared 'cells'");
+  check_right(count_in_shared_kernel<false>, kAll + kBlocks);
+  check_race(count_in_shared_kernel<true>, "into shared 'count'");
 }
 
 // In another order, the first thing that is wrong is no race.

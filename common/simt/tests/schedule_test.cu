@@ -1,0 +1,119 @@
+// CUDA on the CPU: the order in which things run.
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "simt/tests/testing.hpp"
+
+namespace simt_test {
+
+// --- Schedules ----------------------------------------------------------------------------------
+
+__global__ void arrival_kernel(int* counter, int* arrivals) {
+  const int place = atomicAdd(counter, 1);
+  arrivals[place] = blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+// The numbers of the threads of a grid, in the order in which they ran.
+std::vector<int> arrivals(simt::Schedule schedule, std::uint64_t seed, int blocks, int threads) {
+  const ScopedSettings restore;
+  simt::settings().schedule = schedule;
+  simt::settings().seed = seed;
+  simt::settings().workers = 1;
+  Buffer<int> counter("counter", std::vector<int>(1));
+  Buffer<int> order("order", blocks * threads);
+  launch(arrival_kernel, {blocks, threads}, counter.data(), order.data());
+  return order.download();
+}
+
+TEST_CASE("threads run in the order that is asked for", "[simt]") {
+  std::vector<int> expected(7 * 80);
+  std::iota(expected.begin(), expected.end(), 0);
+  CHECK(arrivals(simt::Schedule::kForward, 1, 7, 80) == expected);
+  std::reverse(expected.begin(), expected.end());
+  CHECK(arrivals(simt::Schedule::kReverse, 1, 7, 80) == expected);
+  std::reverse(expected.begin(), expected.end());
+
+  std::set<std::vector<int>> orders;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<int> order = arrivals(simt::Schedule::kRandom, seed, 7, 80);
+    CHECK(order == arrivals(simt::Schedule::kRandom, seed, 7, 80));
+    orders.insert(order);
+    std::sort(order.begin(), order.end());
+    CHECK(order == expected);
+  }
+  CHECK(orders.size() == 20);
+  for (const int blocks : {1, 2, 3, 4, 5, 64, 1000, 1021}) {
+    std::vector<int> order = arrivals(simt::Schedule::kRandom, 5, blocks, 1);
+    std::sort(order.begin(), order.end());
+    std::vector<int> all(blocks);
+    std::iota(all.begin(), all.end(), 0);
+    CHECK(order == all);
+  }
+}
+
+// Wrong: the last warp to write wins, and nobody promised which that is.
+__global__ void last_one_wins_kernel(unsigned* winner) {
+  *winner = blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+// Wrong: without a barrier a thread may read before its neighbour has written.
+__global__ void no_barrier_kernel(int* out) {
+  __shared__ int cells[256];
+  cells[threadIdx.x] = threadIdx.x;
+  out[threadIdx.x] = cells[(threadIdx.x + 1) % blockDim.x];
+}
+
+TEST_CASE("kernels that lean on an order are found out by another", "[simt]") {
+  std::set<unsigned> winners;
+  std::set<std::vector<int>> results;
+  const ScopedSettings restore;
+  simt::settings().check_uninitialised = false;  // or the instrumented build would find them first
+  simt::settings().check_races = false;
+  under_every_schedule([&] {
+    simt::settings().workers = 1;
+    Buffer<unsigned> winner("winner", 1);
+    launch(last_one_wins_kernel, {10, 64}, winner.data());
+    winners.insert(winner.download()[0]);
+    Buffer<int> out("out", 256);
+    launch(no_barrier_kernel, {1, 256}, out.data());
+    results.insert(out.download());
+  });
+  const std::size_t orders = simt::is_instrumented() ? 5 : 4;  // else kLockstep is kForward
+  CHECK(winners.size() == orders);
+  CHECK(results.size() == orders);
+}
+
+// Values travel through shuffles, barriers, shared memory and atomics.
+__global__ void mixed_kernel(unsigned* values, unsigned* cells) {
+  __shared__ unsigned exchange[200];
+  const unsigned self = threadIdx.x, global = blockIdx.x * blockDim.x + self;
+  unsigned v = global * 0x9e3779b9u;
+  for (unsigned i = 1; i < 9; ++i) {
+    v += __shfl_xor_sync(~0u, v, static_cast<int>(i)) ^ __ballot_sync(~0u, v >> i & 1u);
+    exchange[self] = v;
+    __syncthreads();
+    v = v * 3 + exchange[(self + i) % blockDim.x];
+    v += static_cast<unsigned>(__syncthreads_count(static_cast<int>(v >> i & 1u)));
+    atomicAdd(&cells[v % 64], 1u);
+    if (v % 50 == i && self % 32 == 31) break;
+  }
+  values[global] = v;
+}
+
+TEST_CASE("the number of the host's threads changes nothing", "[simt]") {
+  const ScopedSettings restore;
+  simt::settings().check_races = false;  // a lane that has left is read from
+  std::vector<std::vector<unsigned>> results;
+  for (const unsigned workers : {1u, 2u, 3u, 8u}) {
+    simt::settings().workers = workers;
+    Buffer<unsigned> values("values", 100 * 192), cells("cells", std::vector<unsigned>(64));
+    launch(mixed_kernel, {100, 192}, values.data(), cells.data());
+    results.push_back(values.download());
+    const auto counted = cells.download();
+    results.back().insert(results.back().end(), counted.begin(), counted.end());
+    CHECK(results.back() == results.front());
+  }
+}
+
+}  // namespace simt_test
