@@ -242,28 +242,9 @@ nlohmann::ordered_json to_json(const Estimate& e) {
 }
 
 nlohmann::ordered_json to_json(const Work& w) {
-  return {{"function", w.function},
-          {"launches", w.launches},
-          {"blocks", w.blocks},
-          {"warps", w.warps},
-          {"shared_bytes", w.shared_bytes},
-          {"barriers", w.barriers},
-          {"requests", w.requests},
-          {"loads", w.loads},
-          {"shared_requests", w.shared_requests},
-          {"shared_passes", w.shared_passes},
-          {"shuffles", w.shuffles},
-          {"lines", w.lines},
-          {"load_sectors", w.load_sectors},
-          {"l2_loads", w.l2_loads},
-          {"l2_sectors", w.l2_sectors},
-          {"dram_sectors", w.dram_sectors},
-          {"written_sectors", w.written_sectors},
-          {"atomics", w.atomics},
-          {"draws", w.draws},
-          {"hottest_address", w.hottest_address},
-          {"hottest_counter", w.hottest_counter},
-          {"longest_item", w.longest_item}};
+  nlohmann::ordered_json json{{"function", w.function}};
+  for (const auto& [name, quantity] : kQuantities) json[name] = w.*quantity;
+  return json;
 }
 
 }  // namespace spmv

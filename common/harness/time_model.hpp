@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace simt {
@@ -37,6 +38,30 @@ struct Work {
   double hottest_address = 0;  // lanes' atomics on one address, summed over the launches
   double hottest_counter = 0;  // the same of draws, a request of additions as one
   double longest_item = 0;     // most requests of a warp from one draw to the next
+};
+// By their names in JSON.
+inline constexpr std::pair<const char*, double Work::*> kQuantities[] = {
+    {"launches", &Work::launches},
+    {"blocks", &Work::blocks},
+    {"warps", &Work::warps},
+    {"shared_bytes", &Work::shared_bytes},
+    {"barriers", &Work::barriers},
+    {"requests", &Work::requests},
+    {"loads", &Work::loads},
+    {"shared_requests", &Work::shared_requests},
+    {"shared_passes", &Work::shared_passes},
+    {"shuffles", &Work::shuffles},
+    {"lines", &Work::lines},
+    {"load_sectors", &Work::load_sectors},
+    {"l2_loads", &Work::l2_loads},
+    {"l2_sectors", &Work::l2_sectors},
+    {"dram_sectors", &Work::dram_sectors},
+    {"written_sectors", &Work::written_sectors},
+    {"atomics", &Work::atomics},
+    {"draws", &Work::draws},
+    {"hottest_address", &Work::hottest_address},
+    {"hottest_counter", &Work::hottest_counter},
+    {"longest_item", &Work::longest_item},
 };
 std::vector<Work> work_of(const simt::Profile& profile);
 nlohmann::ordered_json to_json(const Work& work);

@@ -48,6 +48,7 @@ inline constexpr Registers kRegisters[] = {
     {"csr_adaptive_kernel", 40},
     {"csr_to_ell_kernel", 40},
     {"csr_to_sell_kernel", 48},
+    {"pcsr_block_tiles_kernel", 69},
     {"pcsr_one_pass_kernel", 79},
     {"pcsr_rows_kernel", 40},
     {"prepare_one_pass_kernel", 33},

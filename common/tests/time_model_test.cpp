@@ -87,31 +87,7 @@ TEST_CASE("estimates are those of the script that fitted the parameters", "[time
     std::vector<Work> all;
     for (const nlohmann::json& work : example["work"]) {
       Work& w = all.emplace_back();
-      const std::pair<const char*, double Work::*> fields[] = {
-          {"launches", &Work::launches},
-          {"blocks", &Work::blocks},
-          {"warps", &Work::warps},
-          {"shared_bytes", &Work::shared_bytes},
-          {"barriers", &Work::barriers},
-          {"requests", &Work::requests},
-          {"loads", &Work::loads},
-          {"shared_requests", &Work::shared_requests},
-          {"shared_passes", &Work::shared_passes},
-          {"shuffles", &Work::shuffles},
-          {"lines", &Work::lines},
-          {"load_sectors", &Work::load_sectors},
-          {"l2_loads", &Work::l2_loads},
-          {"l2_sectors", &Work::l2_sectors},
-          {"dram_sectors", &Work::dram_sectors},
-          {"written_sectors", &Work::written_sectors},
-          {"atomics", &Work::atomics},
-          {"draws", &Work::draws},
-          {"hottest_address", &Work::hottest_address},
-          {"hottest_counter", &Work::hottest_counter},
-          {"longest_item", &Work::longest_item},
-      };
-      CHECK(std::size(fields) + 1 == to_json(w).size());
-      for (const auto& [name, field] : fields) w.*field = work.at(name);
+      for (const auto& [name, quantity] : kQuantities) w.*quantity = work.at(name);
     }
     const std::string kernel = example["kernel"];
     if (refused.contains(kernel)) continue;

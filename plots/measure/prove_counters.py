@@ -207,14 +207,10 @@ def reason_for(function, quantity, counted, measured):
     return "not explained"
 
 
-def deviation(ours, theirs):
-    return ours / theirs - 1 if theirs else float("inf")
-
-
 def compare(arguments):
     directory = arguments.results / arguments.device / "counters"
     runs, measured_runs = read(directory / "counted.csv"), read(directory / "measured.csv")
-    found = {}  # quantity: [(counted, measured)]
+    found = {}  # quantity: shares that counts are off
     functions, missing = set(), []
     outside = {}  # reason: off, function
     for run, counted_functions in runs.items():
@@ -238,8 +234,8 @@ def compare(arguments):
                     ours, theirs = ours / counted[bottom], measured[top] / measured[bottom]
                 elif max(ours, theirs) < LEAST or (allowed is None and theirs == 0):
                     continue
-                found.setdefault(name, []).append((ours, theirs))
-                off = deviation(ours, theirs)
+                off = ours / theirs - 1 if theirs else float("inf")
+                found.setdefault(name, []).append(off)
                 if allowed is not None and abs(off) > allowed:
                     reason = reason_for(function, name, counted, measured)
                     outside.setdefault(reason, []).append((off, function))
@@ -251,15 +247,10 @@ def compare(arguments):
     form = "{:<22} {:>7} {:>8} {:>11} {:>9} {:>9}"
     print(form.format("quantity", "values", "allowed", "median off", "within", "worst"))
     for name, *_, allowed in QUANTITIES:
-        offs = [deviation(*pair) for pair in found.get(name, [])]
-        if offs:
-            median = statistics.median(abs(off) for off in offs)
-            worst = f"{max(offs, key=abs):+.1%}"
-            if allowed is None:
-                print(form.format(name, len(offs), "", f"{median:.2%}", "", worst))
-                continue
-            within = sum(abs(off) <= allowed for off in offs) / len(offs)
-            print(form.format(name, len(offs), f"{allowed:.0%}", f"{median:.2%}", f"{within:.1%}", worst))
+        if offs := found.get(name):
+            within = "" if allowed is None else f"{sum(abs(off) <= allowed for off in offs) / len(offs):.1%}"
+            print(form.format(name, len(offs), "" if allowed is None else f"{allowed:.0%}",
+                              f"{statistics.median(map(abs, offs)):.2%}", within, f"{max(offs, key=abs):+.1%}"))
     for reason, cases in outside.items():
         print(f"\nOutside, {len(cases)} values: {reason}")
         names = {}  # without template arguments
