@@ -105,6 +105,8 @@ class Check:
         self.open()
 
     def regret(self):
+        self.expect(self.js("data.rows.every(row => row.alone ? row.least.setup_ms === row.setup_ms : row.least.setup_ms <= row.setup_ms)"),
+                    "a setup counts with more than was measured, or one that was measured alone with less")
         self.js("$('good').open = true; drawRegret()")
         self.expect(self.js("$('regret').tBodies[0].rows.length === 6 && $('regret-note').textContent.length > 20"), "no table of regrets")
         known = self.js("knownMatrices(data.rows.filter(row => row.device === device() && row.precision === 'f64'), data.matrices, 'warm').length")
