@@ -5,7 +5,7 @@ from statistics import geometric_mean, median
 
 import style
 from measure import declared
-from records import baseline_share, fits, gflops, milliseconds, number, published, short, starred
+from records import bandwidth, baseline_share, fits, gflops, milliseconds, number, published, short, starred
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
@@ -39,6 +39,9 @@ def by_step(data, matrix, precision, state="warm"):
     return dict(sorted(best.items(), key=lambda item: item[0] or 99))
 
 
+LARGE = 50e6  # bytes: what latency and launches cost counts little there
+
+
 def roofline(data, gaps):
     """GFLOP/s of the best kernel of each step over operations per byte, under the bandwidth of a copy, with a cold L2."""
     copies = [r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r]
@@ -46,11 +49,14 @@ def roofline(data, gaps):
         gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
         return None
     points = {}  # step -> (precision, source) -> [(operations per byte, GFLOP/s)]
+    shares = {}  # step -> of large matrices, percent of the line
     for precision in ("f32", "f64"):
         for name in data.matrices:
             for step, record in by_step(data, name, precision, "cold").items():
                 points.setdefault(step, {}).setdefault((precision, record["source"]), []).append(
                     (2 * record["nnz"] / record["compulsory_bytes"], gflops(record, "cold")))
+                if record["compulsory_bytes"] > LARGE:
+                    shares.setdefault(step, []).append(100 * bandwidth(record, state="cold") / max(copies))
     steps = sorted(points, key=lambda step: step or 99)
     columns = 3
     lines = math.ceil(len(steps) / columns)
@@ -68,6 +74,9 @@ def roofline(data, gaps):
             axes.plot([], [], "o", color=colour, label=precision)
         axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1, label=f"a copy: {max(copies):.0f} GB/s")
         style.source_legend(axes, [source for _, source in points[step]])
+        if step in shares:
+            axes.text(0.03, 0.97, f"{len(shares[step])} of over {LARGE / 1e6:.0f} MB:\nmedian {median(shares[step]):.0f}% of the line",
+                      transform=axes.transAxes, va="top", fontsize=7.5)
         axes.set(xscale="log", yscale="log", title=STEPS[step], ylim=(0.8 * floor, None))
         axes.grid(True, which="major", axis="both")
         axes.set_xticks([tick for tick in (0.05, 0.1, 0.2, 0.5, 1) if edge[0] <= tick <= edge[1]])
