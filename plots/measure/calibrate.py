@@ -140,16 +140,17 @@ def reached(records):
     """{recipe: (files, errors in percent)} of the files that it was not fitted on. What has a structure of its own is left out."""
     found = {}
     for row in listed():
-        if row["half"] == "judge" and ":" not in row["kind"] and (errors := sector_errors(records, row["file"])):
+        if ":" not in row["kind"]:
             files, of = found.get(row["kind"], (0, []))
-            found[row["kind"]] = files + 1, of + errors
+            errors = sector_errors(records, row["file"]) if row["half"] == "judge" else []
+            found[row["kind"]] = files + bool(errors), of + errors
     return dict(sorted(found.items()))
 
 
 @functools.lru_cache
 def reach():
     """A sentence for figures that show stand-ins."""
-    parts = [f"{kind} {min(of):+.0f} to {max(of):+.0f}%" for kind, (_, of) in reached(read()).items()]
+    parts = [f"{kind} {min(of):+.0f} to {max(of):+.0f}%" for kind, (_, of) in reached(read()).items() if of]
     return (f"Sectors of x that stand-ins request against real files that no recipe was fitted on: {', '.join(parts)} (CALIBRATION.md). "
             "Broad bars: where the real file's value would be, if it differed as those of 90% of the measured pairs do.")
 
@@ -162,6 +163,12 @@ def time_ratios(kind):
     found = [1 + error / 100 for row in listed() if row["kind"] == kind for error in time_errors(records, row["file"])]
     percentiles = quantiles(found, n=20, method="inclusive") if len(found) > 1 else []
     return (percentiles[0], percentiles[-1]) if percentiles else None
+
+
+def ratios_of(kind):
+    ratios, records = time_ratios(kind), read()
+    files = sum(bool(time_errors(records, row["file"])) for row in listed() if row["kind"] == kind)
+    return f"{ratios[0]:.2f} to {ratios[1]:.2f} (of {files} file{'s' * (files > 1)})" if ratios else "not measured yet"
 
 
 def time_errors(records, file):
@@ -207,10 +214,11 @@ def page(records):
              "left out: `make calibrate FILES=directory BACKEND=cuda` measures them.", "",
              table(["half", "files", "sectors off, median", "worst", "files within 20%",
                        "same formats accept", "DIA accepts only the stand-in", "times off, median / worst"], rows), "",
-             "What each recipe reached on the files that it was not fitted on, as an interval:", "",
-             table(["recipe", "files", "sectors off, median", "from", "to"],
-                      [[kind, str(files), f"{median(map(abs, of)):.0f}%", percent(min(of)), percent(max(of))]
-                       for kind, (files, of) in reached(records).items()]), ""]
+             "What each recipe reached on the files that it was not fitted on, as an interval, and between which percentiles times of its",
+             "stand-ins are of those of the real files, fitted on or not (the broad bars of figures):", "",
+             table(["recipe", "files", "sectors off, median", "from", "to", "times over the real file's, 5% to 95%"],
+                   [[kind, str(files), *([f"{median(map(abs, of)):.0f}%", percent(min(of)), percent(max(of))] if of else ["—"] * 3), ratios_of(kind)]
+                    for kind, (files, of) in reached(records).items()]), ""]
     for half in ("fit", "judge"):
         lines = []
         for r in listed():
