@@ -212,17 +212,18 @@ void Observer::line_up(unsigned warp) {
     ids[lanes++] = id;
   }
   if (recorder_ && lanes > 0) recorder_->start_lining_up(*grid_, grid_block_, warp);
+  const unsigned all = lanes == kWarpSize ? ~0u : (1u << lanes) - 1;
+  std::uint32_t differ = 1;  // 0: all are at the same place, as mostly
   while (lanes > 0) {
-    // Mostly all are at the same place.
-    std::uint32_t place = places[0], differ = 0;
-    for (unsigned i = 1; i < lanes; ++i) differ |= places[i] ^ place;
-    unsigned together = lanes == kWarpSize ? ~0u : (1u << lanes) - 1;
+    std::uint32_t place = places[0];
+    unsigned together = all;
     if (differ) {
       place = *std::min_element(places, places + lanes);
       together = 0;
       for (unsigned i = 0; i < lanes; ++i) together |= (places[i] == place ? 1u : 0u) << i;
     }
     if (place == kNowhere) break;
+    differ = together ^ all;
     // One instruction may reach several arrays: each gets a request of its own.
     while (together) {
       const std::uint32_t tally = steps[std::countr_zero(together)]->tally;
@@ -236,6 +237,7 @@ void Observer::line_up(unsigned warp) {
         mask |= 1u << ids[i];
         together &= ~(1u << i);
         places[i] = (++steps[i])->place;
+        differ |= places[i] ^ places[0];
       }
       if (tally) {
         count(tallies_[tally - 1], addresses, mask, warp);

@@ -161,10 +161,12 @@ struct CellUpdate {
 
   std::uint64_t operator()(std::uint64_t old) const {
     if (block >= kSeveralBlocks || old == kMayRace) return kMayRace;
-    if (old == 0) return cell(thread, kinds, kinds, wide_kinds);
+    const std::uint64_t own = cell(thread, kinds, kinds, wide_kinds);
+    if (old == 0) return own;
+    if ((old ^ own) >> kIntervalShift == 0) return old | own;  // again, in the same interval
     const std::uint64_t all = (old & 15) | wide_kinds;
     if (old >> kBlockShift != block) {
-      if (shared) return cell(thread, kinds, kinds, wide_kinds);
+      if (shared) return own;
       return conflict(old & 15, wide_kinds) ? kMayRace : kSeveralBlocks << kBlockShift | all;
     }
     const std::uint64_t of_block = old >> kBlockKinds & 15, of_warp = old >> kWarpKinds & 15;
@@ -175,7 +177,6 @@ struct CellUpdate {
       return conflict(of_block, kinds) ? kMayRace : cell(kSeveralWarps, 0, of_block | kinds, all);
     }
     if (its_interval < interval) return cell(thread, kinds, of_block | kinds, all);
-    if (owner == thread) return cell(thread, of_warp | kinds, of_block | kinds, all);
     if (conflict(of_warp, kinds)) return kMayRace;
     return cell(kWarpsOwner + warp, of_warp | kinds, of_block | kinds, all);
   }

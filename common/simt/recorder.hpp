@@ -1,11 +1,15 @@
 // Takes down what a run does, for trace.hpp. Not for use outside simt.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -26,6 +30,24 @@ struct Target {
   Space space;
   const std::string* array;   // its name, or that of a barrier or warp operation
   std::uintptr_t begin, end;  // 0: of none
+};
+
+// The text of an event. (A string would look at its capacity at every character, of which there are
+// a dozen numbers full per lane and iteration: most of what a trace costs is writing them.)
+class EventText {
+ public:
+  void clear() { end_ = text_; }
+  void put(char c) { *end_++ = c; }
+  void put(std::string_view words) { end_ = std::copy(words.begin(), words.end(), end_); }
+  template <std::integral Integer>
+  void put(Integer value) {
+    end_ = std::to_chars(end_, std::end(text_), value).ptr;
+  }
+  std::string_view view() const { return {text_, end_}; }
+
+ private:
+  char text_[8192];  // 32 lanes with an address and four words of 20 digits each need half of it
+  char* end_ = text_;
 };
 
 // The hooks are called by the Observer, which also says when a lane's accesses become requests: the
@@ -81,8 +103,8 @@ class Recorder {
   std::size_t value(std::uint64_t bits, Form form);
   static Form form(std::uint64_t bits);
   void write_launch(std::size_t number);
-  void write(const std::string& event);
-  void append(const std::string& event);
+  void write(std::string_view event);
+  void append(std::string_view event);
 
   std::size_t limit_;
   std::mutex mutex_;
@@ -91,7 +113,7 @@ class Recorder {
   std::map<std::tuple<std::uintptr_t, std::size_t, std::string>, int> arrays_;
   std::map<std::tuple<const void*, unsigned, int>, std::size_t> instructions_;
   std::unordered_map<std::uint64_t, std::size_t> values_[3];  // by Form
-  std::string event_;                                         // the one that is being written
+  EventText event_;                                           // the one that is being written
 
   std::vector<Note> notes_[kWarpSize];
   std::size_t next_note_[kWarpSize] = {};

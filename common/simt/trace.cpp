@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -40,15 +39,6 @@ std::string number_at(std::uintptr_t address) {
   std::string text = number<Integer, Float>(bits);
   std::erase(text, '"');
   return text == "~" ? "-1" : text;
-}
-
-// Appends digits alone: there are a dozen numbers per lane and iteration, and most of what a trace
-// costs is writing them.
-template <typename Integer>
-void put(std::string& text, Integer value) {
-  char digits[24];
-  const char* const end = std::to_chars(digits, std::end(digits), value).ptr;
-  text.append(digits, static_cast<std::size_t>(end - digits));
 }
 
 bool is_shuffle(Collective kind) {
@@ -159,12 +149,13 @@ void Recorder::finish_lining_up() {
 }
 
 void Recorder::step(const void* pc, unsigned mask) {
-  event_ = "[\"at\",";
-  put(event_, place(pc));
-  event_ += ',';
-  put(event_, mask);
-  event_ += ']';
-  write(event_);
+  event_.clear();
+  event_.put("[\"at\",");
+  event_.put(place(pc));
+  event_.put(',');
+  event_.put(mask);
+  event_.put(']');
+  write(event_.view());
 }
 
 void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[kWarpSize],
@@ -174,18 +165,19 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
     const auto id = static_cast<unsigned>(std::countr_zero(rest));
     notes[id] = &notes_[id][next_note_[id]++];
   }
-  std::string& event = event_;
-  event = "[\"";
-  event += target.access == Access::kBarrier ? "wait" : to_string(target.access);
-  event += "\",";
-  put(event, instruction(target));
-  event += ',';
-  put(event, mask);
+  EventText& event = event_;
+  event.clear();
+  event.put("[\"");
+  event.put(target.access == Access::kBarrier ? "wait" : to_string(target.access));
+  event.put("\",");
+  event.put(instruction(target));
+  event.put(',');
+  event.put(mask);
   const auto list = [&event, mask](auto&& element) {
-    event += ",[";
+    event.put(",[");
     for (unsigned rest = mask; rest; rest &= rest - 1) {
       element(static_cast<unsigned>(std::countr_zero(rest)));
-      event += rest & (rest - 1) ? ',' : ']';
+      event.put(rest & (rest - 1) ? ',' : ']');
     }
   };
 
@@ -193,37 +185,37 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
   if (target.access == Access::kWarpOperation && name != "__syncwarp") {
     const bool is_mask =
         name == "__ballot_sync" || name == "__activemask" || name.starts_with("__match");
-    list([&](unsigned id) { put(event, value(notes[id]->words[0], form(notes[id]->words[0]))); });
+    list([&](unsigned id) { event.put(value(notes[id]->words[0], form(notes[id]->words[0]))); });
     list([&](unsigned id) {
       const std::uint64_t bits = notes[id]->words[1];
       if (notes[id]->has_result) {
-        put(event, value(bits, is_mask ? Form::kMask : form(bits)));
+        event.put(value(bits, is_mask ? Form::kMask : form(bits)));
       } else {
-        event += "null";
+        event.put("null");
       }
     });
     if (name.starts_with("__shfl")) {
-      list([&](unsigned id) { put(event, unsigned{notes[id]->source}); });
+      list([&](unsigned id) { event.put(unsigned{notes[id]->source}); });
     }
   }
   if (target.space != Space::kNone) {
     std::uintptr_t last = target.begin;
     list([&](unsigned id) {
-      put(event, static_cast<std::ptrdiff_t>(addresses[id] - last));
+      event.put(static_cast<std::ptrdiff_t>(addresses[id] - last));
       last = addresses[id];
     });
     const auto words = [&](unsigned id, unsigned first) {
       const auto& w = notes[id]->words;
       if (target.size <= 4) {
-        put(event, value(static_cast<std::uint32_t>(w[first]), Form::kFourBytes));
+        event.put(value(static_cast<std::uint32_t>(w[first]), Form::kFourBytes));
       } else if (target.size == 8) {
-        put(event, value(w[first], Form::kEightBytes));
+        event.put(value(w[first], Form::kEightBytes));
       } else {
-        event += '[';
-        put(event, value(w[0], Form::kEightBytes));
-        event += ',';
-        put(event, value(w[1], Form::kEightBytes));
-        event += ']';
+        event.put('[');
+        event.put(value(w[0], Form::kEightBytes));
+        event.put(',');
+        event.put(value(w[1], Form::kEightBytes));
+        event.put(']');
       }
     };
     list([&](unsigned id) { words(id, 0); });
@@ -231,8 +223,8 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
       list([&](unsigned id) { words(id, 1); });
     }
   }
-  event += ']';
-  write(event);
+  event.put(']');
+  write(event.view());
 }
 
 // --- Tables -------------------------------------------------------------------------------------
@@ -340,12 +332,12 @@ void Recorder::failure(const std::string& what) {
   write("[\"failure\",\"" + text + "\"]");
 }
 
-void Recorder::write(const std::string& event) {
+void Recorder::write(std::string_view event) {
   const std::lock_guard lock(mutex_);
   append(event);
 }
 
-void Recorder::append(const std::string& event) {
+void Recorder::append(std::string_view event) {
   // The reason why a run ended is never left out.
   if (trace_.events.size() + event.size() > limit_ && !event.starts_with("[\"failure\"")) {
     trace_.truncated = true;
