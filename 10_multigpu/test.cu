@@ -172,18 +172,6 @@ TEST_CASE("parts: entries side by side are not packed", "[10]") {
     CHECK(send.count() == 1);
     CHECK(send.begin == 0);  // a boundary row: it stands first in its part
   }
-  // Three receivers of one owner's entries 0 and 2, packed one after the other.
-  Coo<double> coo;
-  coo.rows = coo.cols = 12;
-  coo.row_indices = {0, 1, 2, 3, 3, 6, 6, 9, 9};
-  coo.column_indices = {3, 3, 3, 0, 2, 2, 0, 0, 2};
-  coo.values = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  const auto parts = parts_of(to_csr(coo), Partition::kRows, 4, Exchange::kPacked);
-  CHECK(parts[0].packed == Cuts{0, 2, 0, 2, 0, 2});
-  for (int i = 0; i < 3; ++i) {
-    CHECK(parts[0].sends[i].is_packed);
-    CHECK(parts[0].sends[i].begin == 2 * i);
-  }
 }
 
 TEMPLATE_TEST_CASE("a product on several GPUs has the bits of one", "[10]", float, double) {

@@ -70,7 +70,7 @@ record_checksum() { # FILE CHECKSUM
 # Every function below sets `reason` and returns 1 when it fails.
 
 download() { # URL FILE
-  local progress=--silent message status
+  local progress=--silent message status=22
   [ -t 2 ] && progress=--progress-bar
   local get=(curl --fail --location --retry 2 --connect-timeout 30 "$progress"
     --write-out '%{errormsg}' --output "$2.part")
@@ -78,13 +78,10 @@ download() { # URL FILE
     echo "  continuing after $(wc -c < "$2.part" | tr -d ' ') bytes"
     message=$("${get[@]}" --continue-at - "$1")
     status=$?
-    # The server cannot continue (33), or will not (22, 36): begin again.
-    if [[ $status =~ ^(22|33|36)$ ]]; then
-      rm -f "$2.part"
-      message=$("${get[@]}" "$1")
-      status=$?
-    fi
-  else
+  fi
+  # There is nothing to continue, or the server cannot (33), or will not (22, 36).
+  if [[ $status =~ ^(22|33|36)$ ]]; then
+    rm -f "$2.part"
     message=$("${get[@]}" "$1")
     status=$?
   fi
@@ -97,7 +94,7 @@ download() { # URL FILE
 
 check_sizes() { # FILE ROWS COLS NNZ
   local found
-  if ! found=$("$spmv" --complex magnitude info --sizes "$1" 2>&1); then
+  if ! found=$("$spmv" --complex real info --sizes "$1" 2>&1); then
     reason="cannot be read: $(tail -n 1 <<< "$found")"
     return 1
   fi

@@ -21,10 +21,11 @@ constexpr bool kGpu = false;
 constexpr const char* kDefaultChain = "wlan:C=4,m=2,W=4";
 #endif
 
+constexpr Index kStart = 0;  // the state at time 0: of wlan: an empty system
+
 struct ChainOptions : MarkovOptions {
   ChainOptions() { tolerance = 0; }  // 0: by the precision
   double time = 10;
-  Index start = 0;
 };
 
 // One kernel's result on one chain.
@@ -56,10 +57,6 @@ class Workload {
                                    options_.tolerance, arguments.precision, least));
     }
     uniformized_ = uniformize(rates_);
-    if (own.start < 0 || own.start >= rates_.csr.rows) {
-      throw InputError(
-          fmt::format("--start {}: {} has states 0 to {}", own.start, spec, rates_.csr.rows - 1));
-    }
   }
 
   // 0 or 1, as main() does.
@@ -113,9 +110,9 @@ class Workload {
         outcome.run = stationary(kernel, problem, options_);
         outcome.verdict = judge_stationary(outcome.run, rates_, uniformized_, options_);
       } else {
-        outcome.run = transient(kernel, problem, mean(), options_.start, options_);
+        outcome.run = transient(kernel, problem, mean(), kStart, options_);
         outcome.verdict =
-            judge_transient(outcome.run, rates_, uniformized_, mean(), options_.start, options_);
+            judge_transient(outcome.run, rates_, uniformized_, mean(), kStart, options_);
       }
     } catch (const device::DeviceError& error) {
       outcome.verdict.failure = error.what();
@@ -136,7 +133,7 @@ class Workload {
       fmt::print(
           "Distribution at time {:g}, from state {}: {:.1f} moments of P = I + Q / {:.4g} on "
           "average, tails below {:.1g} cut off.\n",
-          options_.time, options_.start, mean(), uniformized_.rate, options_.tolerance);
+          options_.time, kStart, mean(), uniformized_.rate, options_.tolerance);
     }
     double slowest = 0;
     for (const Outcome<T>& o : outcomes) {
@@ -229,18 +226,8 @@ class Workload {
                   rates_.csr.nnz(), arguments_.precision);
       if (o.functions && o.kernel.runs_on == RunsOn::kDevice) records.add_code(*o.functions);
       records.add_number("tolerance", options_.tolerance);
-      if (!is_stationary()) {
-        records.add_number("chain_time", options_.time);
-        records.add_number("start", options_.start);
-      }
-      records.add_number("rate", uniformized_.rate);
+      if (!is_stationary()) records.add_number("chain_time", options_.time);
       records.add_number("steps", static_cast<double>(o.run.steps));
-      records.add_number("check_every", options_.check_every);
-      if (is_stationary()) records.add_number("residual", o.verdict.residual);
-      records.add_number("sum_error", o.verdict.sum_error);
-      if (o.verdict.distance >= 0) {
-        records.add_number("distance_from_dense", o.verdict.distance);
-      }
       records.add_number("compulsory_bytes", o.step_bytes);
       if (timed(o)) {
         records.add_number("setup_ms", o.run.setup_ms);
@@ -267,13 +254,7 @@ CommandBody declare(CommandLine& line, const std::string& name) {
            {between(0.0, 0.1)});
   line.add("--max-steps", own->max_steps, "products after which to give up",
            {between(1LL, 1'000'000'000'000LL)});
-  if (name == "stationary") {
-    line.add("--check-every", own->check_every, "steps between two looks at the change",
-             {between(1, 1'000'000)});
-  } else {
-    line.add("--time", own->time, "when", {between(0.0, 1e12)});
-    line.add("--start", own->start, "state at time 0, counted from 0");
-  }
+  if (name == "transient") line.add("--time", own->time, "when", {between(0.0, 1e12)});
   return [own, name](const CommandArguments& arguments) {
     find_kernels(arguments.kernels);  // complain before a long load
     print_environment(std::cout, arguments.environment);

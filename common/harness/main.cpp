@@ -308,8 +308,8 @@ void declare(CommandLine& line, Options& options) {
            "use the GPU only while no other process has this file locked; matrices are prepared "
            "before");
   line.add("--complex", options.complex_part,
-           "what to take of a complex matrix: refuse, real or magnitude",
-           {one_of({"refuse", "real", "magnitude"})});
+           "what to take of a complex matrix: real, its real parts; or refuse it",
+           {one_of({"refuse", "real"})});
   line.add("--ladder", options.ladder,
            "one kernel per step, on one matrix as bars, on two side by side; with --kernel those; "
            "nothing beside --profile");
@@ -362,8 +362,7 @@ void complete(Options& options) {
       throw InputError(fmt::format("{}: {:g} is beyond f32; use --precision f64", name, factor));
     }
   }
-  if (options.complex_part == "real") options.load.complex_part = ComplexPart::kReal;
-  if (options.complex_part == "magnitude") options.load.complex_part = ComplexPart::kMagnitude;
+  options.load.real_part = options.complex_part == "real";
   if (options.run.profile) options.ladder = false;
   options.run.measure = !options.verify_only;
   if (!options.block_threads.empty()) {

@@ -24,11 +24,9 @@ struct MatrixSource {
 // "file", "generated", "stand-in".
 const char* to_string(MatrixSource::Origin origin);
 
-// How to treat values of a complex file.
-enum class ComplexPart { kRefuse, kReal, kMagnitude };
-
 struct LoadOptions {
-  ComplexPart complex_part = ComplexPart::kRefuse;
+  // Of a complex file the real parts are read; false: it is refused.
+  bool real_part = false;
   // Whether Matrix::coo is kept. Off, since it takes more memory than the CSR matrix that nearly
   // everyone wants; to_coo(csr) gives row-major triplets.
   bool keep_coo = false;

@@ -93,8 +93,8 @@ void read_banner(std::string_view line, const std::string& name, const LoadOptio
   if (!layout.is_complex && symmetry == "hermitian") {
     fail(fmt::format("a hermitian file must be complex, not {}; use symmetric", field));
   }
-  if (layout.is_complex && options.complex_part == ComplexPart::kRefuse) {
-    fail("the values are complex; give --complex real or --complex magnitude");
+  if (layout.is_complex && !options.real_part) {
+    fail("the values are complex; give --complex real to read their real parts");
   }
 }
 

@@ -106,8 +106,7 @@ const char* skip_line(const char* p, const char* end) {
 
 // Parses the lines of `chunk`. Throws the first fault; one entry more than `most` is one.
 template <typename T>
-void parse_lines(const Layout& layout, ComplexPart complex_part, std::size_t most,
-                 Chunk<T>& chunk) {
+void parse_lines(const Layout& layout, std::size_t most, Chunk<T>& chunk) {
   const char* p = chunk.text.data();
   const char* const end = p + chunk.text.size();
   const auto read_index = [&](Index limit, const char* what, Index& index) {
@@ -140,7 +139,6 @@ void parse_lines(const Layout& layout, ComplexPart complex_part, std::size_t mos
     if (layout.is_complex) {
       T imaginary = 0;
       read_value(imaginary);
-      if (complex_part == ComplexPart::kMagnitude) entry.value = std::hypot(entry.value, imaginary);
     }
     if (*p != '\n') {
       throw Fault{p, fmt::format("unexpected {} after the entry; write {}, one entry a line",
@@ -250,7 +248,7 @@ class Body {
 #pragma omp parallel for schedule(dynamic)
       for (std::size_t k = 0; k < chunks.size(); ++k) {
         try {
-          parse_lines(layout_, options_.complex_part, most, chunks[k]);
+          parse_lines(layout_, most, chunks[k]);
         } catch (...) {
           chunks[k].failed = true;
         }
@@ -285,7 +283,7 @@ class Body {
     const std::size_t most = layout_.stored_entries - entries_;
     if (!chunk.failed && chunk.entries.size() <= most) return;
     try {
-      parse_lines(layout_, options_.complex_part, most, chunk);
+      parse_lines(layout_, most, chunk);
     } catch (const Fault& fault) {
       fail_at(chunk, fault);
     }
@@ -356,12 +354,10 @@ Coo<T> read_rows(const std::filesystem::path& path, Index first, Index end,
                                      first + 1, end, kMaxNonzeros));
     }
   };
-  const bool is_magnitude = layout.is_complex && options.complex_part == ComplexPart::kMagnitude;
-  const bool negate = layout.is_skew && !is_magnitude;
   body.read([&](const Entry<T>& entry) {
     keep(entry.row, entry.col, entry.value);
     if (!layout.is_mirrored || entry.row == entry.col) return;
-    keep(entry.col, entry.row, negate ? -entry.value : entry.value);
+    keep(entry.col, entry.row, layout.is_skew ? -entry.value : entry.value);
   });
   if (is_whole) check_memory<T>(name, layout, kept.values.size(), options);
   return kept;

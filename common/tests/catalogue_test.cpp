@@ -185,20 +185,6 @@ TEST_CASE("a path is read and its oddities are counted", "[load]") {
   CHECK(load_matrix<double>(path.string()).coo.nnz() == 0);
 }
 
-TEST_CASE("a generated matrix names itself and all of its parameters", "[load]") {
-  LoadOptions options;
-  options.keep_coo = true;
-  const Matrix<double> matrix = load_matrix<double>("random:30x20,nnz_per_row=3", options);
-  CHECK(matrix.source.name == "random:30x20,nnz_per_row=3");
-  CHECK(matrix.source.origin == MatrixSource::Origin::kGenerated);
-  CHECK(matrix.source.detail == "random:30x20,nnz_per_row=3,seed=1");
-  CHECK(matrix.coo.nnz() == 0);  // triplets_of() makes them
-  CHECK(std::string(to_string(matrix.source.origin)) == "generated");
-
-  options.memory_limit_bytes = 1000;
-  CHECK_THROWS_AS(load_matrix<double>("random:30x20", options), InputError);
-}
-
 TEST_CASE("what is no matrix is refused with what was tried", "[load]") {
   const DataDirectory data;
   const std::string tried =

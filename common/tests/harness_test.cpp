@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <thread>
@@ -14,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "harness/kernel.hpp"
-#include "harness/output.hpp"
 #include "harness/report.hpp"
 #include "harness/run.hpp"
 #include "harness/turn.hpp"
@@ -201,17 +199,6 @@ TEST_CASE("a GPU's table fits on a screen, and shows the rest on request", "[har
   }
 }
 
-TEST_CASE("the worst row is named with its length and both values", "[harness]") {
-  const Matrix<double> a = load_matrix<double>("random:200x150,nnz_per_row=9");
-  const Record record = run_spoiled(a, [](auto& y) {
-    y[17] += 1e-12;
-    y[42] += 1;
-  });
-  CHECK(record.failure.starts_with("row 42 (" + std::to_string(a.csr.row_length(42)) +
-                                   " nonzeros): expected "));
-  CHECK(record.failure.find("2 of 200 rows are wrong") != std::string::npos);
-}
-
 // Two nonzeros in the first row, none in the second.
 template <typename T>
 Csr<T> two_nonzeros(T first, T second) {
@@ -277,16 +264,6 @@ TEST_CASE("x is signed, seeded, not constant, and the same in both precisions", 
   CHECK(negative < 600);
   CHECK(x == test_vector<double>(1000, 1));
   CHECK(x != test_vector<double>(1000, 2));
-}
-
-TEST_CASE("alpha and beta enter the reference", "[harness]") {
-  const Matrix<double> a = load_matrix<double>("random:60x60,nnz_per_row=4");
-  for (const double beta : {0.25, 0.0}) {
-    const RunOptions options{.alpha = -1.5, .beta = beta, .measure = false};
-    CHECK(run_spoiled(
-              a, [](auto&) {}, options)
-              .verified);
-  }
 }
 
 TEST_CASE("a kernel may refuse a matrix, and a device error is a failure", "[harness]") {
@@ -407,17 +384,4 @@ TEST_CASE("a turn is one process's at a time", "[harness]") {
   CHECK(has_turn);
   const Turn nobody_to_wait_for("");
   CHECK_THROWS_AS(Turn("/nonexistent/turn"), InputError);
-}
-
-TEST_CASE("lines are appended whole", "[harness]") {
-  const test::ScratchDirectory scratch;
-  const std::string path = scratch / "lines";
-  append_lines(path, "one\n");
-  append_lines(path, "two\nthree\n");
-  CHECK(test::read_bytes(path) == "one\ntwo\nthree\n");
-  std::ofstream(path, std::ios::app) << "half";
-  CHECK_THROWS_AS(append_lines(path, "four\n"), InputError);
-  CHECK(test::read_bytes(path) == "one\ntwo\nthree\nhalf");
-  append_lines("/dev/null", "anything\n");
-  CHECK_THROWS_AS(append_lines("/", "anything\n"), InputError);
 }

@@ -49,22 +49,6 @@ TEST_CASE("statistics of a small matrix, by hand", "[statistics]") {
   CHECK(s.dispersion == Approx((0 + 3 + 1 + 3 + 2 + 1 + 0 + 1) / 8.0 / 5));
 }
 
-TEST_CASE("statistics of matrices without rows, columns or nonzeros", "[statistics]") {
-  for (const char* spec : {"random:0x0", "random:0x7", "random:7x0", "random:7x7,nnz_per_row=0"}) {
-    CAPTURE(spec);
-    const Csr<float> csr = generate<float>(spec);
-    const Statistics s = compute_statistics(csr);
-    CHECK(s.rows == csr.rows);
-    CHECK(s.cols == csr.cols);
-    CHECK(s.nnz == 0);
-    CHECK(s.empty_rows == csr.rows);
-    CHECK(s.max_row == 0);
-    CHECK(s.mean_row == 0);
-    CHECK(s.stddev_row == 0);
-    CHECK(s.dispersion == 0);
-  }
-}
-
 TEST_CASE("dispersion is the Markov paper's", "[statistics]") {
   // Its table 2.
   CHECK(compute_statistics(generate<float>("dense:2000x2000")).dispersion ==
