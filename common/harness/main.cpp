@@ -67,8 +67,7 @@ const char* const kLadderLimits =
 const char* const kLadderReading =
     "Why (fem is a mesh, its rows are alike; powerlaw is a graph with one very long row):\n"
     "03 after 02  lanes share a row and read neighbouring nonzeros: fewer sectors and lines.\n"
-    "04 after 03  equal nonzeros per thread, so that long rows hold no warp up: for graphs. On "
-    "the\n"
+    "04 after 03  equal nonzeros per thread: on the graph no warp waits for a long row. On the\n"
     "             mesh nothing was unequal, and a second launch and atomics only cost.\n"
     "05 after 04  another question: the same bits in every run, so no atomics; costs carries.\n"
     "06 after 05  one launch: lanes per row on the mesh, a scan on the graph. The best on CSR.\n"
