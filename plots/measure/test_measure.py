@@ -360,15 +360,16 @@ class Bench(unittest.TestCase):
         self.assertEqual(measured["diagonal:1", "f64"]["a_kernel<double>"], {"launches": 2, "loads in code": 2, "load requests": 1234})
 
     def test_times_of_functions_alone(self):
-        metrics = [prove_counters.DURATION, *prove_counters.OF_L1]
+        metrics = [prove_counters.DURATION, prove_counters.OF_PEAK[0], *prove_counters.OF_L1]
         self.tool("cuobjdump", "echo 'Function : _ZN4spmv8a_kernelIdEEvi'; echo ' LDG.E R1;'")
         self.tool("ncu", f"""case $* in *query*) exit 1 ;; *"cache-control none"*) ;; *) exit 1 ;; esac
-            echo '"ID","Kernel Name","{'","'.join(metrics)}"'; echo '"","","ns","%","%"'; echo '"0","a_kernel<double>(int)","2,000","80","50"'""")
+            echo '"ID","Kernel Name","{'","'.join(metrics)}"'; echo '"","","ns","%","%","%"'
+            echo '"0","a_kernel<double>(int)","2,000","30","80","50"'; echo '"1","a_kernel<double>(int)","1,000","30","80","20"'""")
         with mock.patch.dict(os.environ, PATH=f"{self.root}/tools:{os.environ['PATH']}"):
             status, said, _ = self.bench("limits")
         self.assertEqual(status, 0, said)
         measured = prove_counters.read(self.root / "Some__GPU" / "counters" / "limits.csv")
-        self.assertEqual(measured, {("diagonal:1", "f64"): {"a_kernel<double>": {"launches": 1, "ns": 2000, "memory ns": 800}}})
+        self.assertEqual(measured, {("diagonal:1", "f64"): {"a_kernel<double>": {"launches": 2, "ns": 3000, "memory ns": 800 + 300}}})
 
     def test_a_sanitizer_s_error_is_a_failure(self):
         self.tool("compute-sanitizer", "case $* in *racecheck*) echo 'error: a race' >&2; exit 3 ;; esac")

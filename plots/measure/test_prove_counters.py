@@ -68,13 +68,6 @@ class ProveCounters(unittest.TestCase):
                             [("a_kernel<double>(int)", noise)])
         self.assertRegex(text, r"Outside, 1 values: lanes ask for neighbouring words")
 
-    def test_times_and_the_busiest_unit_of_memory(self):
-        metrics = [prove_counters.DURATION, *prove_counters.OF_PEAK, *prove_counters.OF_L1]
-        launches = [["2,000", 10, 20, 30, 5, 80, 50], ["1,000", 10, 20, 30, "", 80, 20]]  # the L1: 80% of half the time, and of a fifth
-        lines = [["ID", "Kernel Name", *metrics], ["", "", *("" for _ in metrics)], *(["0", "void a_kernel<double>(int)", *of] for of in launches)]
-        text = "\n".join(",".join(f'"{cell}"' for cell in line) for line in lines)
-        self.assertEqual(prove_counters.sums_of_ncu(text), {"a_kernel<double>": {"launches": 2, "ns": 3000, "memory ns": 800 + 300}})
-
     def test_what_is_missing_is_named(self):
         counted = {"a_kernel<double>": counts(1000, 8000), "b_kernel<double>": counts(1000, 8000)}
         text = self.compare(counted, [("a_kernel<double>(int)", counts(1000, 8000))])

@@ -1,19 +1,14 @@
 """plots/python.sh plots/run_tests.py test_time_model: the fit of the time model, and what was committed of it."""
 
-import re
 import unittest
 
 import numpy as np
 
 import time_model
 from records import read_records
-from time_model import CSR_COO, GPUS, HEADER, KERNELS, LIMITS, NAMES, PAGE, PARAMETERS, Products, agreement, agreement_row, fit, judge, rows_with, without_those_aside
+from time_model import CSR_COO, GPUS, KERNELS, LIMITS, PAGE, PARAMETERS, Products, agreement, agreement_row, committed, fit, judge, rows_with, without_those_aside
 
-
-def committed_parameters(gpu):
-    """Those of time_model_parameters.hpp."""
-    row = re.search(rf'{{"{gpu}", \w+, (.*)}},', HEADER.read_text(encoding="utf-8"))
-    return np.array([float(value) for value in row[1].split(",")])
+PARAMETERS_THERE, _, REFUSALS = committed()
 
 
 class TimeModel(unittest.TestCase):
@@ -23,7 +18,7 @@ class TimeModel(unittest.TestCase):
 
     def test_the_page_says_how_well_the_committed_parameters_fit(self):
         for products, line in ((self.products, "| fitted"), (self.aside, "| kept aside")):
-            found = judge(products.rows, np.log(products.estimate(committed_parameters("h200")) / products.measured))
+            found = judge(products.rows, np.log(products.estimate(PARAMETERS_THERE["h200"]) / products.measured))
             row = next(row for row in PAGE.read_text(encoding="utf-8").splitlines() if row.startswith(line))
             cells = [cell.strip() for cell in row.split("|")]
             self.assertEqual([int(cells[2]), int(cells[3])], [found.products, found.matrices])
@@ -32,35 +27,21 @@ class TimeModel(unittest.TestCase):
             self.assertLess(found.median, 0.15)
 
     def test_the_page_says_how_often_limits_agree_with_nsight_compute(self):
-        refused = re.findall(r'{"(\w+)", "for this kernel', HEADER.read_text(encoding="utf-8"))
-        seen = Products([row for row in rows_with(read_records("NVIDIA_H200"), KERNELS) if row[2] not in refused], GPUS["h200"])
-        for rule, pairs in agreement(seen.rows, seen.limits(committed_parameters("h200"))).items():
+        seen = Products([row for row in rows_with(read_records("NVIDIA_H200"), KERNELS) if row[2] not in REFUSALS], GPUS["h200"])
+        for rule, pairs in agreement(seen.rows, seen.limits(PARAMETERS_THERE["h200"])).items():
             self.assertGreater(len(pairs), 200)
             self.assertIn("| " + " | ".join(map(str, agreement_row(rule, pairs))) + " |", PAGE.read_text(encoding="utf-8"))
 
     def test_a_fit_finds_parameters_that_made_the_times(self):
-        truth = committed_parameters("h200")
+        truth = PARAMETERS_THERE["h200"]
         some = self.products.where(np.arange(len(self.products.rows)) % 4 == 0)
         rows = [(*row[:4], us) for row, us in zip(some.rows, some.estimate(truth))]
         made = Products(rows, GPUS["h200"])
         errors = np.abs(np.log(made.estimate(fit(made)) / made.measured))
         self.assertLess(np.median(errors), 0.02)
 
-    def test_more_of_anything_is_not_faster(self):
-        truth = committed_parameters("h200")
-        before = self.products.estimate(truth)
-        for column in range(self.products.table.shape[1]):
-            more = self.products.where(np.ones(len(before), dtype=bool))
-            more.table[:, column] *= 2
-            self.assertTrue((more.estimate(truth) >= before).all(), NAMES[2 + column])
-
     def test_gpus_known_by_data_sheets_are_scaled(self):
-        h200, t4 = committed_parameters("h200"), committed_parameters("t4")
-        slower = dict(zip(NAMES, t4 / h200))
-        self.assertEqual(slower["launch"], 1)
-        self.assertAlmostEqual(slower["dram_byte"], 15, delta=0.1)
-        self.assertAlmostEqual(slower["load"], 1980 / 1590, delta=0.01)
-        np.testing.assert_allclose(time_model.scaled(h200, "t4"), t4, rtol=2e-3)
+        np.testing.assert_allclose(time_model.scaled(PARAMETERS_THERE["h200"], "t4"), PARAMETERS_THERE["t4"], rtol=2e-3)
 
     def test_the_page_names_all_parameters_and_limits(self):
         page = PAGE.read_text(encoding="utf-8")

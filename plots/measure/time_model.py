@@ -2,12 +2,13 @@
 
     plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...    (files or generators; in the background)
     plots/python.sh plots/measure/time_model.py registers build/cuda/spmv           (after a change of a kernel; needs no GPU)
-    plots/python.sh plots/measure/time_model.py fit [RECORDS of an H100]
+    plots/python.sh plots/measure/time_model.py fit [--keep] [RECORDS of an H100]
 
 `collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `registers` writes
 REGISTERS: how many a thread of each CUDA function has, as nvcc noted it in the program. `fit` compares
 that with the warm times in plots/results/NVIDIA_H200, and writes common/harness/time_model_parameters.hpp, the tables
-and the figure of common/harness/TIME_MODEL.md, and EXAMPLES. The equations stand in that page, in quantities() and
+and the figure of common/harness/TIME_MODEL.md, and EXAMPLES; with --keep it judges the parameters, intervals and refusals
+that are there, so that no estimate changes. The equations stand in that page, in quantities() and
 Products here, and in common/harness/time_model.cpp, whose test compares its estimates with EXAMPLES.
 """
 
@@ -30,6 +31,7 @@ import prove_counters
 from record_format import write_whole
 from records import ROOT, read, read_records
 from style import BLUE, GREY, ORANGE, new_figure, save_png
+from tables import Table
 
 COUNTS = ROOT / "plots/results/cpu_backend/time_model_counts.jsonl.gz"
 REGISTERS = ROOT / "plots/measure/registers.tsv"
@@ -101,11 +103,6 @@ LIMITS = ["L2 bandwidth", "DRAM bandwidth", "L1 lines", "instructions", "shared 
 # --- The model --------------------------------------------------------------------------------------
 
 
-def base_name(function):
-    """csr_vector_kernel, however its template arguments are written."""
-    return re.search(r"\w+(?=[<(]|$)", function)[0]
-
-
 @functools.lru_cache
 def registers_of(file=REGISTERS):
     """{CUDA function without template arguments: registers per thread}"""
@@ -117,7 +114,7 @@ def quantities(work, gpu):
     w = work
     n, sms = w["launches"], gpu.multiprocessors
     warps_per_block, blocks = w["warps"] / w["blocks"], w["blocks"] / n
-    registers = -(-registers_of().get(base_name(w["function"]), FEW_REGISTERS) // 8) * 8 * 32  # of a warp
+    registers = -(-registers_of().get(w["function"].split("<")[0], FEW_REGISTERS) // 8) * 8 * 32  # of a warp
     resident = min(gpu.blocks, min(gpu.threads // 32, ALL_REGISTERS // registers) // warps_per_block)
     if w["shared_bytes"]:
         resident = min(resident, gpu.shared_bytes // (w["shared_bytes"] + RESERVED_SHARED_BYTES))
@@ -378,6 +375,14 @@ def without_those_aside(products):
     return products.where(~is_aside), products.where(is_aside)
 
 
+def committed():
+    """What HEADER has: {GPU: parameters}, {limit: its interval}, {kernel: why it has no estimate}."""
+    text = HEADER.read_text(encoding="utf-8")
+    return ({gpu: np.array([float(value) for value in row.split(",")]) for gpu, row in re.findall(r'{"(\w+)", (?:true|false), (.*)},', text)},
+            {limit: (float(low), float(high)) for limit, low, high in re.findall(r'{"([\w ]+)", ([\d.]+), ([\d.]+)},', text)},
+            dict(re.findall(r'{"(\w+)", "(.+)"},', text)))  # fmt: skip
+
+
 def with_copy_bandwidth(name, records):
     """The GPU with the bandwidth of a copy that its records found instead of its data sheet's."""
     return GPUS[name]._replace(dram=np.median([r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r]))
@@ -495,23 +500,19 @@ def percent(x):
     return f"{100 * x:.0f}%"
 
 
-def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "| :--- |" + " ---: |" * (len(head) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
-
-
 def judgement_row(what, j, held=None):
     return [what, j.products, j.matrices, f"{100 * j.median:.1f}%", f"{100 * j.p90:.1f}%", f"{j.spearman:.2f}",
             f"{percent(j.best)} of {j.contests}", percent(held) if held is not None else ""]  # fmt: skip
 
 
-def fill(name, text):
-    """Replaces the block of PAGE between <!-- time_model: NAME --> and <!-- end -->."""
+def fill(name, head, rows):
+    """Replaces the table in PAGE between <!-- time_model: NAME --> and <!-- end -->."""
+    text = Table("", head, [[str(cell) for cell in row] for row in rows]).markdown()
     page = PAGE.read_text(encoding="utf-8")
     before, marker, rest = page.partition(f"<!-- time_model: {name} -->\n")
     if not marker:
         raise SystemExit(f"error: {PAGE}: no block <!-- time_model: {name} -->")
-    write_whole(PAGE, before + marker + "\n" + text + "\n\n" + rest[rest.index("<!-- end -->"):])
+    write_whole(PAGE, before + marker + "\n" + text + "\n" + rest[rest.index("<!-- end -->"):])
 
 
 def draw(rows, errors):
@@ -537,11 +538,11 @@ def draw(rows, errors):
     save_png(figure, FIGURES, "time_model")
 
 
-def fit_all(h100_records):
+def fit_all(h100_records, keep):
     records = read_records("NVIDIA_H200")
     h200 = with_copy_bandwidth("h200", records)
     products, aside = without_those_aside(Products(rows_with(records, CSR_COO), h200))
-    parameters = {"h200": fit(products)}
+    parameters, intervals, refusals = committed() if keep else ({"h200": fit(products)}, None, None)
     errors = {"fitted": np.log(products.estimate(parameters["h200"]) / products.measured)}
     errors["matrix"], errors["kernel"] = left_out(products, 0), left_out(products, 2)
     errors["aside"] = np.log(aside.estimate(parameters["h200"]) / aside.measured)
@@ -549,13 +550,14 @@ def fit_all(h100_records):
     errors["others"] = np.log(others.estimate(parameters["h200"]) / others.measured)
 
     limits = products.limits(parameters["h200"])
-    intervals = intervals_of(limits, errors["kernel"])
+    intervals = intervals or intervals_of(limits, errors["kernel"])
     kernels = pd.concat([by_kernel(products.rows, errors["matrix"]), by_kernel(others.rows, errors["others"])])
     without = by_kernel(products.rows, errors["kernel"])
     failing = kernels[(kernels["median"] > WORST_MEDIAN) | (kernels.p90 > WORST_P90)]
-    refusals = {kernel: f"for this kernel the time model is off by {percent(row['median'])} (median; 90th percentile "
-                f"{percent(row.p90)})" for kernel, row in failing.iterrows()}  # fmt: skip
-    shown = ~np.isin([row[2] for row in products.rows], failing.index)
+    if not keep:
+        refusals = {kernel: f"for this kernel the time model is off by {percent(row['median'])} (median; 90th percentile "
+                    f"{percent(row.p90)})" for kernel, row in failing.iterrows()}  # fmt: skip
+    shown = ~np.isin([row[2] for row in products.rows], list(refusals))
 
     judgements = [judgement_row("kept aside: real files that no form was tried on", judge(aside.rows, errors["aside"]),
                                 holds(aside.limits(parameters["h200"]), errors["aside"], intervals))]  # fmt: skip
@@ -578,7 +580,8 @@ def fit_all(h100_records):
         on_h100 = Products(rows_with(archive, CSR_COO), with_copy_bandwidth("h100", archive))
         plain = np.log(on_h100.estimate(parameters["h200"]) / on_h100.measured)
         start = parameters["h200"], np.array([OWN.get(name, 3) for name in NAMES])
-        parameters["h100"] = fit(on_h100, *start)
+        if not keep:
+            parameters["h100"] = fit(on_h100, *start)
         limits_h100 = on_h100.limits(parameters["h100"])
         for what, e in (("H100, parameters of the H200", plain), ("H100, matrix left out", left_out(on_h100, 0, *start)),
                         ("H100, kernel left out", left_out(on_h100, 2, *start))):  # fmt: skip
@@ -587,7 +590,8 @@ def fit_all(h100_records):
     for gpu in GPUS:
         parameters.setdefault(gpu, scaled(parameters["h200"], gpu))
 
-    write_whole(HEADER, header(parameters, measured, intervals, refusals))
+    if not keep:
+        write_whole(HEADER, header(parameters, measured, intervals, refusals))
     examples = []
     for name in ("h200", "t4"):
         some = Products([row for row in products.rows + others.rows if row[:2] == EXAMPLE], GPUS[name])
@@ -595,25 +599,24 @@ def fit_all(h100_records):
             examples.append({"gpu": name, "kernel": row[2], "work": row[3], "us": round(us, 3), "limit": limit})
     write_whole(EXAMPLES, "[" + ",\n".join(json.dumps(example) for example in examples) + "]\n")
     head = ["", "products", "matrices", "median", "90th percentile", "rank correlation", "best named", "interval holds"]
-    fill("judgement", table(head, judgements))
-    fill("parameters", table(["parameter", *GPUS, "unit", "of"], [
+    fill("judgement", head, judgements)
+    fill("parameters", ["parameter", *GPUS, "unit", "of"], [
         [f"`{p.name}`", *(f"{parameters[gpu][i]:.3g}" if p.unit == "" else f"{1e3 * parameters[gpu][i]:.3g}" for gpu in GPUS),
-         "ns" if p.unit else "", p.meaning] for i, p in enumerate(PARAMETERS)]))  # fmt: skip
-    fill("kernels", table(
-        ["kernel", "products", "bias", "median", "90th percentile", "largest", "kernel left out", "estimate"],
-        [[f"`{k}`", int(r.products), f"{100 * r.bias:+.0f}%", percent(r["median"]), percent(r.p90), percent(r.largest),
+         "ns" if p.unit else "", p.meaning] for i, p in enumerate(PARAMETERS)])  # fmt: skip
+    fill("kernels", ["kernel", "products", "bias", "median", "90th percentile", "largest", "kernel left out", "estimate"], [
+        [f"`{k}`", int(r.products), f"{100 * r.bias:+.0f}%", percent(r["median"]), percent(r.p90), percent(r.largest),
           percent(without["median"][k]) if k in without.index else "", "no" if k in refusals else "yes"]
-         for k, r in kernels.iterrows()]))  # fmt: skip
-    fill("intervals", table(["limit", "products", "from", "to"], [
+         for k, r in kernels.iterrows()])  # fmt: skip
+    fill("intervals", ["limit", "products", "from", "to"], [
         [k, int(np.sum(limits == k)) if k != "any" else len(limits), f"x {low:.2f}", f"x {high:.2f}"]
-        for k, (low, high) in intervals.items()]))  # fmt: skip
+        for k, (low, high) in intervals.items()])  # fmt: skip
     seen = Products([row for row in products.rows + aside.rows + others.rows if row[2] not in refusals], h200)
-    fill("agreement", table(["time of a product", "products", "agree", "named launch", "named memory", "named latency"], [
-        agreement_row(what, pairs) for what, pairs in agreement(seen.rows, seen.limits(parameters["h200"])).items()]))  # fmt: skip
+    fill("agreement", ["time of a product", "products", "agree", "named launch", "named memory", "named latency"], [
+        agreement_row(what, pairs) for what, pairs in agreement(seen.rows, seen.limits(parameters["h200"])).items()])  # fmt: skip
     worst = np.argsort(-np.abs(errors["matrix"]))[:8]
-    fill("worst", table(["product", "precision", "kernel", "measured us", "estimate us"], [
+    fill("worst", ["product", "precision", "kernel", "measured us", "estimate us"], [
         [*products.rows[i][:3], f"{products.measured[i]:.1f}", f"{products.measured[i] * np.exp(errors['matrix'][i]):.1f}"]
-        for i in worst]))  # fmt: skip
+        for i in worst])  # fmt: skip
     draw(products.rows + aside.rows + others.rows, np.concatenate([errors["matrix"], errors["aside"], errors["others"]]))
     print(PAGE.read_text(encoding="utf-8"))
 
@@ -629,6 +632,7 @@ def main():
     reading = commands.add_parser("registers", help="write how many registers each CUDA function has")
     reading.add_argument("program", type=Path, help="the program of the CUDA backend")
     fitting = commands.add_parser("fit", help="write parameters, tables and figure")
+    fitting.add_argument("--keep", action="store_true", help="judge the parameters that are there")
     fitting.add_argument("h100", nargs="?", help="records of an H100 (JSON Lines, gzipped or not)")
     arguments = parser.parse_args()
     if arguments.command == "collect":
@@ -636,7 +640,7 @@ def main():
     elif arguments.command == "registers":
         collect_registers(arguments.program)
     else:
-        fit_all(arguments.h100)
+        fit_all(arguments.h100, arguments.keep)
 
 
 if __name__ == "__main__":
