@@ -85,7 +85,7 @@ template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; 
     "own_frame": lambda: (in_kernel("volatile long* p = (volatile long*)__builtin_frame_address(0); p[1] = p[1] + 5;"), "return address|look at it"),
     "return_address": lambda: (in_kernel(AT_RETURN_ADDRESS + "p[i] = p[i] + 5; break; }"), "to a return address"),
     # Accesses that are not observed.
-    "remembered": lambda: (in_kernel("static T last; last = 1;"), "writes|race"),
+    "remembered": lambda: (in_kernel("static T last; last = 1;"), "which would outlive the launch"),
     # An allocation is open to accesses once one was observed; these are not.
     "through_argument": lambda: (hidden("value_of(*(const One<T>*)(values + k), 0)"), FLAGGED),
     "through_result": lambda: (in_kernel("*(One<T>*)(y + row) = one_of(T{1}, 1);", top=ONE), FLAGGED),

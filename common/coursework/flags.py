@@ -105,7 +105,7 @@ NOT_CUDA = re.compile(
 COMPILERS = set(
     "__restrict __restrict__ __inline __inline__ __volatile__ __func__ __FUNCTION__ __PRETTY_FUNCTION__ __FILE__ __LINE__ "
     "__DATE__ __TIME__ __cplusplus __GNUC__ __clang__ __NVCC__ __VA_ARGS__ __VA_OPT__ __signed__ __const __alignof__ "
-    "__attribute__ __pragma __int128 __CUDA_ARCH__ __CUDACC__ __CUDACC_RTC__ __STDC_VERSION__ __has_include".split()
+    "__attribute__ __pragma __int128 __builtin_expect __CUDA_ARCH__ __CUDACC__ __CUDACC_RTC__ __STDC_VERSION__ __has_include".split()
 )  # fmt: skip
 ATTRIBUTES = set(
     "maybe_unused nodiscard fallthrough likely unlikely deprecated no_unique_address unused aligned always_inline noinline "

@@ -50,6 +50,8 @@ TOPS = {
     "a namespace of its own": ("namespace {\n__device__ inline int hidden_nought() { return 0; }\n}\nnamespace mine {\n__device__ inline int nought() { return 0; }\n}", "sum += hidden_nought() + mine::nought();"),
     "namespace cg": ("namespace cg = cooperative_groups;", "{ auto block = cg::this_thread_block(); sum += 0 * block.thread_rank(); }"),
     "thread_block_tile of this_thread_block()": ("using namespace cooperative_groups;", "{ thread_block_tile<32> t = tiled_partition<32>(this_thread_block()); sum += 0 * t.thread_rank(); }"),
+    "static __constant__": ("static __constant__ int my_table[2] = {0, 1};", "sum += my_table[0];"),
+    "an array type and a concept": ("template <typename A>\nusing In = const A* __restrict__;\ntemplate <typename A>\nconcept Real = std::is_floating_point_v<A>;\ntemplate <Real A, int n>\nstruct Sums {\n  A part[n] = {};\n  __device__ A total() const {\n    A all = 0;\n    for (int i = 0; i < n; ++i) all += part[i];\n    return all;\n  }\n};", "{ In<int> offsets = row_offsets; Sums<decltype(sum + 0), 4> sums; sums.part[1] = 0 * offsets[row]; sum += sums.total(); }"),
     "attributes": ("[[nodiscard]] __device__ inline int answered() { return 0; }\n__device__ __noinline__ inline int apart(int a) { return a; }", "[[maybe_unused]] const int unused = row; sum += answered() + apart(0);"),
 }  # fmt: skip
 
@@ -75,6 +77,10 @@ STATEMENTS = {
     "volatile": "{ volatile int v = 0; sum += v; }",
     "ON_DEVICE and macros": "ADD_TO(sum, ON_DEVICE * min3(0, 1, 2)); sum += FULL_MASK - 0xffffffffu;",
     "__shared__ in a block": "{ __shared__ int flag[1024]; flag[threadIdx.x] = 0; sum += flag[threadIdx.x]; }",
+    "invoke_one": "cooperative_groups::invoke_one(cooperative_groups::tiled_partition<1>(cooperative_groups::this_thread_block()), [&] { sum += 0; });",
+    "[] __device__ ()": "sum += [=] __device__ (int a) -> int { return a - row; }(row);",
+    "__builtin_expect": "if (__builtin_expect(row < 0, 0)) sum += 1;",
+    "rounding in the name": "sum = __dadd_rn(static_cast<double>(sum), 0.0);",
     "__ldg": "sum += 0 * __ldg(row_offsets + row);",
 }  # fmt: skip
 
@@ -85,6 +91,20 @@ STEP = "03_csr_vector"
 # Bodies of exercises: {(step, file): [(name, what is included or defined before all else, what stands before the kernel, body)]}.
 BODIES = {
     ("02_csr_scalar", "csr_scalar.cuh"): [
+        ("columns in pairs where they are aligned", "", "", r"""
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  int k = row_offsets[row];
+  const int end = row_offsets[row + 1];
+  T sum = 0;
+  if (k < end && (k & 1)) { sum += values[k] * x[column_indices[k]]; ++k; }
+  for (; k + 1 < end; k += 2) {
+    const int2 c = *reinterpret_cast<const int2*>(column_indices + k);
+    sum += values[k] * x[c.x] + values[k + 1] * x[c.y];
+  }
+  if (k < end) sum += values[k] * x[column_indices[k]];
+  y[row] = scale(alpha, sum, beta, &y[row]);
+"""),
         ("a grid-stride loop and pointers that advance", "", "", r"""
   const size_t stride = (size_t)blockDim.x * gridDim.x;
   for (size_t r = blockIdx.x * (size_t)blockDim.x + threadIdx.x; r < (size_t)rows; r += stride) {
@@ -110,6 +130,12 @@ namespace cg = cooperative_groups;
 """),
     ],
     ("04_atomic_coo", "atomic_coo.cuh"): [
+        ("atomic_ref", "#include <cuda/atomic>\n", "", r"""
+  for (unsigned i = 0, k = thread / 32 * 256 + thread % 32; i < kItemsPerThread && k < nnz; ++i, k += 32) {
+    cuda::atomic_ref<T, cuda::thread_scope_device> element(y[row_indices[k]]);
+    element += alpha * (values[k] * x[column_indices[k]]);
+  }
+"""),
         ("an addition by atomicCAS, from the programming guide", "", r"""// CUDA Programming Guide, atomicCAS
 __device__ __forceinline__ void add_to(double* address, double val) {
   unsigned long long int* address_as_ull = (unsigned long long int*)address;

@@ -57,8 +57,8 @@ enum class Checks { kAll, kFew };
 constexpr double kPaddingLimit = 10;
 // Wrong products of a kernel that are compared with known mistakes.
 constexpr int kMostLooks = 12;
-// Matrices with more rows are multiplied with twice, those with more still once.
-constexpr Index kMostRowsInBothPrecisions = 1000, kMostRowsInOrders = 10'000;
+// Matrices with more rows are multiplied with once.
+constexpr Index kMostRowsInOrders = 10'000;
 // Lanes that advance access by access switch at each of them.
 constexpr int kLockstep = 3;
 constexpr Index kMostRowsInLockstep = 300;
@@ -297,16 +297,15 @@ class Judge {
     return {{"right", true}};
   }
 
-  // The products with a matrix. Precision, alpha and beta, and the order that is not the first,
-  // take turns from matrix to matrix: each pair of them comes up on a quarter of the matrices or
-  // more.
+  // The products with a matrix: one forwards and one, of the other precision and with the other
+  // alpha and beta, in another order. Precision, alpha and beta, and the other order take turns
+  // from matrix to matrix, so that each pair of them comes up on a quarter of the matrices or more.
   static std::vector<Case> cases(const Coo<double>& triplets, std::size_t number) {
     const bool single = number % 2 != 0, scaled = number / 2 % 2 != 0;
     // (Twice the time: for some small ones, and those on which blocks compete for work.)
     const bool again = number % 5 == 0 || triplets.rows > 2'500;
     std::vector<Case> found{{single, scaled, 0, again},
-                            {!single, scaled, number / 4 % 2 != 0 ? 2 : 1}};
-    if (triplets.rows <= kMostRowsInBothPrecisions) found.push_back({!single, !scaled, 0});
+                            {!single, !scaled, number / 4 % 2 != 0 ? 2 : 1}};
     if (orders(triplets) > kLockstep) found.push_back({single, !scaled, kLockstep});
     return found;
   }

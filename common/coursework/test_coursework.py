@@ -177,7 +177,7 @@ class Exercises(unittest.TestCase):
 
     def test_matrices_of_targets_are_drawn_from_the_seed(self):
         self.assertEqual(exercises.drawn("fem:1000,block=3", 1), "fem:1000,block=3")
-        self.assertRegex(exercises.drawn("fem:1000,block=3", 7), r"^fem:10\d\d,block=3")
+        self.assertRegex(exercises.drawn("fem:1000,block=3", 7), r"^fem:1(?!000)\d\d\d,block=3")
         self.assertNotEqual(exercises.drawn("stencil2d:60x60", 500), exercises.drawn("stencil2d:60x60", 900))
 
 
@@ -804,6 +804,7 @@ class Grading(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         cls.addClassCleanup(scratch.cleanup)
         cls.scratch = Path(scratch.name)
+        cls.scratch.chmod(0o755)  # for the sandbox's user
         cls.step = read_step(ROOT / GRADED)
         submissions = cls.scratch / "submissions"
         cls.exercises = {m: mistakes.write_mistake(m, cls.step, submissions) for m in mistakes.MISTAKES[GRADED] if m.name in IN_CI}
@@ -824,7 +825,7 @@ class Grading(unittest.TestCase):
         command = [sys.executable, ROOT / "common/coursework/grade.py", GRADED, submissions]
         command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "6"]
         command += [] if SANDBOX else ["--trusted"]
-        cls.done = subprocess.run(command, capture_output=True, text=True)
+        cls.done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(cls.scratch)})
         cls.changed = before != cls.state()
         if (cls.scratch / "grades/grades.csv").exists():
             with open(cls.scratch / "grades/grades.csv", newline="") as file:
@@ -894,8 +895,7 @@ class Grading(unittest.TestCase):
 
     def test_nothing_is_left(self):
         text = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-        self.assertNotIn(str(self.scratch / "grade-"), text)
-        self.assertNotIn("objects/runner", text)
+        self.assertNotIn(str(self.scratch), text)
 
     def test_nothing_outside_changed(self):
         self.assertFalse(self.changed)

@@ -71,6 +71,7 @@ class atomic_ref {
     }
     return atomicAdd(object_, value);
   }
+  __forceinline__ T operator+=(T value) const { return fetch_add(value) + value; }
 
  private:
   T* object_;

@@ -199,6 +199,11 @@ __forceinline__ T reduce(const thread_block_tile<kSize, Parent>& tile, T value, 
   }
   return value;
 }
+// One thread of the group calls the function.
+template <typename Group, typename Function>
+__forceinline__ void invoke_one(const Group& group, Function&& function) {
+  if (group.thread_rank() == 0) function();
+}
 template <typename Group, typename T, typename Combine>
 __forceinline__ T inclusive_scan(const Group& group, T value, Combine&& combine) {
   for (unsigned distance = 1; distance < group.size(); distance *= 2) {

@@ -425,6 +425,11 @@ std::string Observer::describe_place(const Lane& lane, std::uintptr_t address) c
   }
   const std::string place = describe_address(address);
   if (!place.empty()) return place;
+  const ProgramVariable variable = find_program_variable(address);  // settings().constant_program
+  if (address - variable.begin < variable.bytes) {
+    return "in the variable '" + variable.name +
+           "', which would outlive the launch; here a kernel may write only to its arrays";
+  }
   return "neither device memory nor shared memory of the block (the host's, or wild)";
 }
 

@@ -7,7 +7,7 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__ static
+#define __constant__ inline
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
