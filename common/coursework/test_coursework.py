@@ -441,7 +441,8 @@ class Variants(unittest.TestCase):
                 renamed = {name: own[f"{step.directory}/{name}"].replace(f"{variants.INCREMENT} * ", "") for name in names}
                 with runner_with(step, renamed) as (runner, answer):
                     result = check.judge(step, public.exercises[0], KIT / "judge", [runner], seed=5)
-                    self.assertLess(sum(result.points()), 10, check.explain(result))
+                    # (Half of hyb's matrices are all in its third array, whose kernel is of step 04.)
+                    self.assertLess(sum(result.points()), 40 if step.directory[:2] == "08" else 10, check.explain(result))
 
 
 class OwnQuestions(unittest.TestCase):
