@@ -175,7 +175,7 @@ TEST_SOURCES := $(wildcard $(ROOT)/common/tests/*_test.cpp $(if $(filter cpu,$(B
 MAIN := $(ROOT)/common/harness/main.cpp
 TEST_MAIN := $(ROOT)/common/tests/main.cpp \
   $(addprefix $(ROOT)/common/tests/kernel_,suite.cpp matrices.cpp)
-TEST_SOURCES += $(addprefix $(ROOT)/common/coursework/,drawing.cpp protocol.cpp shrink.cpp)
+TEST_SOURCES += $(addprefix $(ROOT)/common/coursework/,drawing.cpp protocol.cpp)
 
 object = $(patsubst $(ROOT)/%,$(OUT)/%.o,$(1))
 # A step is its .cu and .cpp files; test*.cu are its tests. What it calls of Thrust is in thrust.cu,

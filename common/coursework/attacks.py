@@ -6,7 +6,6 @@ that it does not deserve without a flag, harm another submission, or end the gra
 
 import io
 import os
-import struct
 import tarfile
 import zipfile
 import zlib
@@ -131,11 +130,6 @@ def link_to(target, name):
     return lambda place: os.symlink(target, os.path.join(directory(place, name), KERNEL.encode()))
 
 
-def links_in_a_ring(place):
-    path = directory(place, "links_in_a_ring")
-    os.symlink(path, os.path.join(path, b"again"))
-
-
 def tarball(name, *members):
     def write(place):
         with tarfile.open(Path(place) / name, "w:gz") as tar:
@@ -165,31 +159,6 @@ def zip_bomb(place):
         archive.writestr(KERNEL, bytes(64 << 20))
 
 
-def zip_that_lies(place):
-    """It says that the kernel has 100 bytes, and has 64 MiB."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(KERNEL, bytes(64 << 20))
-    true, false = struct.pack("<I", 64 << 20), struct.pack("<I", 100)
-    (Path(place) / "zip_that_lies.zip").write_bytes(data.getvalue().replace(true, false))
-
-
-def encrypted_zip(place):
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        archive.writestr(KERNEL, right())
-    text = bytearray(data.getvalue())
-    text[6] |= 1
-    text[text.rindex(b"PK\x01\x02") + 8] |= 1
-    (Path(place) / "encrypted_zip.zip").write_bytes(text)
-
-
-def many_files(place):
-    with zipfile.ZipFile(Path(place) / "many_files.zip", "w") as archive:
-        for number in range(30000):
-            archive.writestr(f"{number}/x", "")
-
-
 def plain(name, data):
     return lambda place: (Path(place) / name).write_bytes(data)
 
@@ -199,18 +168,11 @@ OTHERS = {
     "fifo": (fifo, UNREADABLE),
     "link_to_zero": (link_to("/dev/zero", "link_to_zero"), UNREADABLE),
     "link_to_solution": (link_to(str(ROOT / GRADED / KERNEL), "link_to_solution"), UNREADABLE),
-    "links_in_a_ring": (links_in_a_ring, UNREADABLE),
     "no_files": (lambda place: directory(place, "no_files"), UNREADABLE),
-    "kernel_is_a_directory": (lambda place: os.mkdir(os.path.join(directory(place, "kernel_is_a_directory"), KERNEL.encode())), UNREADABLE),
     "damaged": (plain("damaged.zip", b"PK\3\4 nothing of the kind"), UNREADABLE),
-    "empty_tar": (plain("empty_tar.tar", b""), UNREADABLE),
-    "cut_tar": (lambda place: (tarball("whole.tgz", (KERNEL, tarfile.REGTYPE, os.urandom(50000)))(place), (Path(place) / "cut_tar.tgz").write_bytes((Path(place) / "whole.tgz").read_bytes()[:20000]), (Path(place) / "whole.tgz").unlink()), UNREADABLE),
     "devices_in_tar": (tarball("devices_in_tar.tgz", (KERNEL, tarfile.CHRTYPE, b""), (f"a/{KERNEL}", tarfile.FIFOTYPE, b""), (f"b/{KERNEL}", tarfile.SYMTYPE, b""), (f"c/{KERNEL}", tarfile.LNKTYPE, b"")), UNREADABLE),
     "gzip_bomb": (gzip_bomb, UNREADABLE),
     "zip_bomb": (zip_bomb, UNREADABLE),
-    "zip_that_lies": (zip_that_lies, UNREADABLE),
-    "encrypted_zip": (encrypted_zip, UNREADABLE),
-    "many_files": (many_files, UNREADABLE),
 }  # fmt: skip
 
 # Right kernels under names that are none: what they get is full marks.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "sparse/convert.hpp"
@@ -30,31 +29,24 @@ std::string whole_row(const Csr<double>& a, Index row) {
   return text;
 }
 
-// The multiple of the largest power of two, of 32 or more, after the first of the nonzeros `begin`
-// to `end`: where the work of a warp or of a block may end. Or `end`, if there is none.
-Index border_within(Index begin, Index end) {
-  for (Index size = Index{1} << 30; size >= 32; size /= 2) {
-    const Index multiple = begin / size * size + size;
-    if (begin / size < (end - 1) / size) return multiple;
+// `matrix` without its rows, columns or nonzeros from `begin` up to `end`.
+enum Part { kRows, kColumns, kNonzeros };
+Coo<double> without(const Coo<double>& matrix, Part part, Index begin, Index end) {
+  const auto number = [=](Part of, Index before) {
+    return part == of && before >= end ? before - (end - begin) : before;
+  };
+  Coo<double> kept;
+  kept.rows = number(kRows, matrix.rows);
+  kept.cols = number(kColumns, matrix.cols);
+  for (Index k = 0; k < matrix.nnz(); ++k) {
+    const Index row = matrix.row_indices[k], column = matrix.column_indices[k];
+    const Index index = part == kRows ? row : part == kColumns ? column : k;
+    if (index >= begin && index < end) continue;
+    kept.row_indices.push_back(number(kRows, row));
+    kept.column_indices.push_back(number(kColumns, column));
+    kept.values.push_back(matrix.values[k]);
   }
-  return end;
-}
-
-// Some of its nonzeros, each with its number, column and value: the first, the last, and those
-// around a border.
-std::string part_of_row(const Csr<double>& a, Index row) {
-  const Index begin = a.row_offsets[row], end = a.row_offsets[row + 1];
-  std::string text = fmt::format("{:>5} nonzeros", a.row_length(row));
-  if (begin == end) return fmt::format("{:<72}", text);
-  const Index border = border_within(begin, end);
-  Index next = begin;  // that would follow without a gap
-  for (Index k = begin; k < end; ++k) {
-    if (k != begin && k != border - 1 && k != border && k != end - 1) continue;
-    if (k != next) text += "  ...";
-    text += fmt::format("  {}: [{}] {:.3g}", k, a.column_indices[k], a.values[k]);
-    next = k + 1;
-  }
-  return fmt::format("{:<72}", text);
+  return kept;
 }
 
 // Rows whose sums are looked for in the place of another.
@@ -62,23 +54,47 @@ constexpr Index kNearRows = 64;
 
 }  // namespace
 
+Coo<double> shrink(Coo<double> matrix, const std::function<bool(const Coo<double>&)>& fails,
+                   int attempts) {
+  for (bool smaller = true; std::exchange(smaller, false);) {
+    for (const Part part : {kRows, kColumns, kNonzeros}) {
+      const auto size = [&] {
+        return part == kRows ? matrix.rows : part == kColumns ? matrix.cols : matrix.nnz();
+      };
+      // Large pieces first, then smaller ones, from the end to the beginning.
+      for (Index piece = size(); piece > 0; piece /= 2) {
+        for (Index begin, end = size(); end > 0; end = begin) {
+          if (attempts-- == 0) return matrix;
+          begin = std::max(end - piece, Index{0});
+          Coo<double> candidate = without(matrix, part, begin, end);
+          if (!fails(candidate)) continue;
+          matrix = std::move(candidate);
+          smaller = true;
+        }
+      }
+    }
+  }
+  return matrix;
+}
+
 std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
                  const std::vector<double>& y0, const std::vector<double>& expected,
                  const std::vector<double>& got, const std::vector<bool>& wrong) {
   const Csr<double> a = to_csr(matrix);
   const bool whole = a.rows <= kMostRows && a.cols <= kMostColumns;
   std::string text = fmt::format("   row  {:<{}}  {}  expected       got\n", "A",
-                                 whole ? 8 * a.cols : 72, y0.empty() ? "" : "y before");
+                                 whole ? 8 * a.cols : 14, y0.empty() ? "" : "y before");
   Index shown = 0;
   for (Index row = 0; row < a.rows && shown < kMostRows; ++row) {
     if (!whole && !wrong[row]) continue;
     ++shown;
-    text += fmt::format("{:>6}  {}  {}  {}  {}{}\n", row,
-                        whole ? whole_row(a, row) : part_of_row(a, row),
-                        y0.empty() ? "" : cell(y0[row]), cell(expected[row]), cell(got[row]),
-                        !wrong[row]                          ? ""
-                        : !y0.empty() && got[row] == y0[row] ? "  <-- wrong: as it was before"
-                                                             : "  <-- wrong");
+    text +=
+        fmt::format("{:>6}  {}  {}  {}  {}{}\n", row,
+                    whole ? whole_row(a, row) : fmt::format("{:>5} nonzeros", a.row_length(row)),
+                    y0.empty() ? "" : cell(y0[row]), cell(expected[row]), cell(got[row]),
+                    !wrong[row]                          ? ""
+                    : !y0.empty() && got[row] == y0[row] ? "  <-- wrong: as it was before"
+                                                         : "  <-- wrong");
   }
   if (whole && !x.empty()) {
     text += "     x  ";

@@ -1,6 +1,7 @@
 // A product that came out wrong, for the eye.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,10 +9,15 @@
 
 namespace spmv::coursework {
 
+// Takes rows, columns and nonzeros away from `matrix`, for which fails() holds, as long as it still
+// does, and returns what is left: nothing more can be taken away alone, unless `attempts` calls of
+// fails() were not enough to find out.
+Coo<double> shrink(Coo<double> matrix, const std::function<bool(const Coo<double>&)>& fails,
+                   int attempts = 400);
+
 // The matrix, x, what y should be and what it is, side by side, with an arrow at each wrong row.
-// Large matrices are cut down to the first few wrong rows, and those to the nonzeros at their ends
-// and around the border of a warp's or block's share. y0 is what y held before; empty: nothing
-// that counts.
+// Of large matrices only the first few wrong rows are shown, by their numbers of nonzeros. y0 is
+// what y held before; empty: nothing that counts.
 std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
                  const std::vector<double>& y0, const std::vector<double>& expected,
                  const std::vector<double>& got, const std::vector<bool>& wrong);

@@ -10,7 +10,6 @@ Whether a product is right is the judge's alone to say, from y, and nothing in a
 Comments, include guards, macros, helpers, standard headers and CUDA's own constructs are no flags.
 """
 
-import bisect
 import re
 import subprocess
 from dataclasses import dataclass, replace
@@ -36,66 +35,37 @@ class Flag:
     def placed(self, texts, word):
         """(file, this flag at the first line there that has the word). texts: {file: text}."""
         for name, text in texts.items():
-            for token in tokens_of(text)[0]:
-                if token.text == word:
-                    return name, replace(self, line=token.line)
+            code = code_of(text)
+            if found := re.search(rf"\b{re.escape(word)}\b", code):
+                return name, replace(self, line=line_of(code, found.start()))
         return next(iter(texts)), replace(self, line=1)
 
 
-# --- Tokens ---------------------------------------------------------------------------------------
+# --- The text of a file ---------------------------------------------------------------------------
 
-TOKEN = re.compile(
-    r"""(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))
-    |(?P<literal>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
-      |(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"|(?:u8|[uUL])?'(?:\\.|[^'\\\n])+'|\.?\d(?:[eEpP][+-]|'?[\w.])*)
-    |(?P<word>[^\W\d]\w*|\\[uU]\w+)
-    |(?P<line>\n)
-    |(?P<other>\#\#|%:|::|->|\S)""",
-    re.VERBOSE | re.DOTALL,
+HIDDEN = re.compile(  # comments, literals, and what is switched off, up to what may be the end of it
+    r"""//[^\n]*|/\*.*?(?:\*/|\Z)
+    |(?P<literal>\b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"
+      |(?:(?<!\w)|\bu8|\b[uUL])'(?:\\.|[^'\\\n])+')
+    |^[ \t]*\#[ \t]*if[ \t]+0[ \t]*$[^\v]*?(?=endif|else|elif)""",
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 
 
-@dataclass(frozen=True)
-class Token:
-    line: int
-    kind: str  # "word", "literal", "other"
-    text: str
+def code_of(text):
+    """A source without comments, without what is between quotes and what `#if 0` switches off, line by line."""
+    text = re.sub(r"\\[ \t]*\n", "\v", text)  # a line that goes on
+    text = HIDDEN.sub(lambda match: ('""' if match["literal"] else " ") + "".join(re.findall(r"[\n\v]", match[0])), text)
+    return re.sub(r"(?<=\w)\v(?=\w)", " @ \v", text)  # a word that goes on in the next line
 
 
-def tokens_of(text):
-    """(the tokens of a source, without comments and what stands between `#if 0` and its end; its directives, each a list
-    of tokens)."""
-    joined, cuts = "", []  # places at which a line was continued
-    for piece in re.split(r"\\[ \t]*\n", text):
-        joined += piece
-        cuts.append(len(joined))
-    ends = [match.start() for match in re.finditer("\n", joined)]
-    tokens, directives, directive, fresh, skipped = [], [], None, True, 0
-    for match in TOKEN.finditer(joined):
-        kind = match.lastgroup if match.lastgroup != "mark" else "literal"
-        if kind == "line":
-            directive, fresh = None, True
-        elif kind != "comment":
-            at = match.start()
-            token = Token(1 + bisect.bisect_left(ends, at) + bisect.bisect_right(cuts, at), kind, match[0])
-            if fresh and token.text in ("#", "%:"):
-                directive = []
-                directives.append(directive)
-            fresh = False
-            if directive is not None:
-                directive.append(token)
-            if not skipped:
-                tokens.append(token)
-            words = [t.text for t in directive or []]
-            if skipped and len(words) == 2:
-                skipped += words[1] in ("if", "ifdef", "ifndef")
-                skipped -= words[1] == "endif" or skipped == 1 and words[1] in ("else", "elif")
-            elif words[1:] == ["if", "0"]:
-                skipped = 1
-    return tokens, directives
+def line_of(code, at):
+    return 1 + len(re.findall(r"[\n\v]", code[:at]))
 
 
-# --- Names ----------------------------------------------------------------------------------------
+def words_of(code):
+    return set(re.findall(r"[^\W\d]\w*", code))
+
 
 # Names with two underscores that are no names of CUDA, though simt's own sources have them.
 NOT_CUDA = re.compile(
@@ -111,7 +81,12 @@ ATTRIBUTES = set(
     "maybe_unused nodiscard fallthrough likely unlikely deprecated no_unique_address unused aligned always_inline noinline "
     "__unused__ __aligned__ __always_inline__ __noinline__".split()
 )  # fmt: skip
-ANOTHERS = {"std", "simt", "device", "coursework", "cooperative_groups", "cuda"}  # namespaces
+KEYWORDS = set(
+    "auto bool break case char class const constexpr continue default do double else enum extern float for if inline int "
+    "long namespace operator return short signed sizeof static struct switch template this typedef typename union "
+    "unsigned using void volatile while alignas alignof catch decltype static_assert".split()
+)  # fmt: skip
+ANOTHERS = r"(?:std|simt|device|coursework|cooperative_groups|cuda)"  # namespaces
 
 
 @lru_cache
@@ -122,157 +97,92 @@ def cuda_names():
     return {name for name in names if not NOT_CUDA.match(name)} | COMPILERS
 
 
-def declared(tokens):
-    """{name: line} of functions and types that source declares."""
+def declared(code):
+    """{name: where} of functions and types that source declares."""
     found = {}
-    for before, token, after in zip(tokens, tokens[1:], tokens[2:]):
-        if token.kind != "word" or token.text in KEYWORDS or before.text in (".", "->", "::", "return", "else", "=", "(", ","):
-            continue
-        is_type = before.text in ("struct", "class", "union", "enum", "concept", "typename") or before.text == "using" and after.text == "="
-        is_function = after.text == "(" and (before.kind == "word" or before.text in ">*&")
-        if is_type and before.text != "typename" or is_function:
-            found.setdefault(token.text, token.line)
+    for match in re.finditer(r"\b(?:struct|class|union|enum|concept)\s+(\w+)|\busing\s+(\w+)\s*=|([\w>*&]+)\s+[*&]*(\w+)\s*\(", code):
+        name = match[1] or match[2] or match[4]
+        if name not in KEYWORDS and match[3] not in ("return", "else"):
+            found.setdefault(name, match.start())
     return found
-
-
-def called(tokens):
-    """Names that source calls, instantiates or qualifies with, by themselves."""
-    return {token.text for before, token, after in zip(tokens, tokens[1:], tokens[2:])
-            if token.kind == "word" and after.text in ("(", "<", "::", "{") and before.text not in (".", "->", "::")}  # fmt: skip
 
 
 class Around:
     """The step's other files, which a file must not change."""
 
     def __init__(self, course, step, name):
-        self.given = (course / "given" / name).read_text(encoding="utf-8")
-        given = {path.relative_to(course / "given") for path in (course / "given").rglob("*")}
-        others = [p.relative_to(course / step) for p in (course / step).rglob("*.[ch][up]*")]
-        own = tokens_of(self.given)[0]
-        self.given_words = {token.text for token in own}
+        self.given = code_of((course / "given" / name).read_text(encoding="utf-8"))
+        self.given_words = words_of(self.given)
         self.words, self.called = set(), set()
-        for path in others:
+        for path in (p.relative_to(course / step) for p in (course / step).rglob("*.[ch][up]*")):
             if path == Path(name):
                 continue
-            source = course / ("given" if path in given else step) / path
-            tokens, _ = tokens_of(source.read_text(encoding="utf-8", errors="replace"))
-            self.words |= {token.text for token in tokens if token.kind == "word"}
-            if path not in given:
-                self.called |= called(tokens)
-        self.called -= set(declared(own))
-        self.words -= {d[2].text for d in tokens_of(self.given)[1] if len(d) > 2 and d[1].text == "define"}
+            handed_out = course / "given" / path
+            source = handed_out if handed_out.exists() else course / step / path
+            code = code_of(source.read_text(encoding="utf-8", errors="replace"))
+            self.words |= words_of(code)
+            if not handed_out.exists():
+                self.called |= set(re.findall(r"(?<![.>:\w])([^\W\d]\w*)\s*(?=[(<{]|::)", code))
+        self.called -= set(declared(self.given))
+        self.words -= set(re.findall(r"#\s*define\s+(\w+)", self.given))
 
 
-KEYWORDS = set(
-    "auto bool break case char class const constexpr continue default do double else enum extern float for if inline int "
-    "long namespace operator return short signed sizeof static struct switch template this typedef typename union "
-    "unsigned using void volatile while alignas alignof catch decltype static_assert".split()
-)  # fmt: skip
-
-
-# --- The text of a file ---------------------------------------------------------------------------
+# What is looked for in the code: (expression, what it is called, what it could do).
+CONSTRUCTS = [(re.compile(expression, re.MULTILINE), construct, could) for expression, construct, could in (
+    (r"\b(?:asm|__asm|__asm__)\b|\\[uU]\w+", "'{0}'", HIDES),
+    (r"\w+ @ \v\w+", "a word in two lines, '{0}'", HIDES),
+    (r"^[ \t]*%:", "'%:'", "a directive in disguise"),
+    (r"##", "'##'", "pasted tokens spell any name, unseen"),
+    (r"^[ \t]*#[ \t]*pragma (?!once|unroll|nounroll|GCC unroll|nv_|omp simd).*|\b_Pragma\b|\b(?:gnu|__gnu__|clang)\s*::?\s*\w*", "{0}", f"for the compiler alone: {HIDES}"),
+    (r"^[ \t]*#[ \t]*(?:\d|line\b|embed|include_next|import).*", "{0}", "reports may name another line, or another file is read"),
+    (r"\bnamespace\s+(?:\w+\s*::\s*)*" + ANOTHERS + r"\s*(?:::\s*\w+\s*)*\{", "{0}", CHANGES),
+    (r"\b(?!case\b)[^\W\d]\w*\s+\w+\s*:\s*\d+\s*;", "the bit-field '{0}'", HIDES),
+    (r"\boperator\s*(?:new|delete|,|&(?!&)|\"\")", "{0}", CHANGES),
+    (r"(?<![.>:])\btemplate\s*(?:<\s*>|(?=\w))[^{;(]*\b" + ANOTHERS + r"\s*::", "a specialisation or instantiation of another's template", CHANGES),
+    (r"\b(?:simt|coursework)\b|\bcuda[A-Z]\w*(?=\s*\()", "'{0}'", f"a name of the CPU backend's or of CUDA's runtime: {HIDES}, or {CHANGES}"),
+)]  # fmt: skip
 
 
 def flags_of(text, around):
     """[Flag] of a file's text."""
-    tokens, directives = tokens_of(text)
-    found = [*flags_of_directives(directives, around), *flags_of_tokens(tokens, around)]
+    code, found = code_of(text), []
+
+    def flag(at, construct, could):
+        shown = " ".join(construct.replace("\v", " ").split())[:80]
+        found.append(Flag(line_of(code, at), shown, could))
+
+    for expression, construct, could in CONSTRUCTS:
+        for match in expression.finditer(code):
+            flag(match.start(), construct.format(match[0]), could)
+    for match in re.finditer(r"\[\s*\[(.*?)\]\s*\]|__attribute__\s*\(\s*\((.*?)\)\s*\)", code, re.DOTALL):
+        names = words_of(re.sub(r"\([^()]*\)", "", match[1] or match[2] or ""))
+        if match[2] is not None or re.match(r"\s*[^\W\d]\w*\s*(,|\(|$)", match[1]):
+            for name in sorted(names - ATTRIBUTES - around.given_words):
+                flag(match.start(), f"the attribute {name}", f"{HIDES}, or {CHANGES}")
+    for match in re.finditer(r"\b(?:__|_[A-Z])\w*", code):
+        if match[0] not in cuda_names() | around.given_words:
+            flag(match.start(), f"'{match[0]}'", f"a name of the compiler's, and none of CUDA's: {HIDES}")
+    for match in re.finditer(r"\bdevice\s*::\s*(\w+)", code):
+        if match[1] not in around.given_words | {"fetch"}:
+            flag(match.start(), f"'device::{match[1]}'", f"a name of the harness's: {CHANGES}")
+    for match in re.finditer(r"#\s*define\s+(\w+)", code):
+        if match[1] in KEYWORDS or match[1] in around.words - around.given_words:
+            flag(match.start(), f"#define {match[1]}", f"the name is in use elsewhere; {CHANGES}")
+    for match in re.finditer(r'^[ \t]*#[ \t]*include\s*(<[\w/ .]+>)?', code, re.MULTILINE):
+        quoted = re.search(r'"(.*?)"', text.split("\n")[line_of(code, match.end()) - 1])
+        if not match[1] and not (quoted and is_known_file(quoted[1])):
+            flag(match.end(), f"#include {quoted[1] if quoted else ''}", "a file that is not the student's to include")
+    for name, at in declared(code).items():
+        if name in around.called and name not in around.given_words:
+            flag(at, f"a declaration of '{name}'", f"the code around the kernels uses this name; {CHANGES}")
     for number, line in enumerate(text.split("\n"), 1):
         if re.search("[\u202a-\u202e\u2066-\u2069]", line):
             found.append(Flag(number, "a character that changes the direction of text", "it reads otherwise than it is compiled"))
-    for name, line in declared(tokens).items():
-        if name in around.called and name not in around.given_words:
-            found.append(Flag(line, f"a declaration of '{name[:40]}'", f"the code around the kernels uses this name; {CHANGES}"))
     return sorted(set(found), key=lambda flag: flag.line)[:MOST_FLAGS]
-
-
-def flags_of_directives(directives, around):
-    for directive in directives:
-        words = [token.text for token in directive]
-        line, rest = directive[0].line, " ".join(words[2:])
-        if words[0] == "%:":
-            yield Flag(line, "'%:'", "a directive in disguise")
-        elif words[1:2] == ["pragma"]:
-            if not re.match(r"once|unroll|nounroll|GCC unroll|nv_|omp simd", rest):
-                yield Flag(line, f"#pragma {rest[:40]}", HIDES)
-        elif words[1:2] == ["define"] and len(words) > 2:
-            if words[2] in KEYWORDS | around.words and words[2] not in around.given_words or words[2] in KEYWORDS:
-                yield Flag(line, f"#define {words[2][:40]}", f"the name is in use elsewhere; {CHANGES}")
-        elif words[1:2] == ["include"]:
-            if not re.match(r"< [\w/ .]+ >$", rest) and not is_known_file(rest.strip('"')) and rest not in around.given:
-                yield Flag(line, f"#include {rest[:60]}", "a file that is not the student's to include")
-        elif len(words) > 1 and re.match(r"\d|line$|embed|include_next|import", words[1]):
-            yield Flag(line, f"#{' '.join(words[1:])[:60]}", "reports may name another line, or another file is read")
-        yield from (Flag(token.line, "'##'", "pasted tokens spell any name, unseen") for token in directive if token.text == "##")
 
 
 def is_known_file(name):
     return ".." not in name and (ROOT / "common" / name).is_file() and name.startswith("device/") or "/" not in name
-
-
-def flags_of_tokens(tokens, around):
-    texts = [token.text for token in tokens] + [""] * 4
-    for i, token in enumerate(tokens):
-        if token.kind == "literal" or token.text in around.given_words and token.text not in ("device", "template", "namespace"):
-            continue
-        found = flag_of_attribute(texts, i) or flag_of_name(texts, i, around) or flag_of_declaration(texts, i)
-        if found:
-            yield Flag(token.line, *found)
-
-
-def flag_of_attribute(texts, i):
-    """(construct, what it could do) of an attribute that begins at i, or None."""
-    text, after = texts[i], texts[i + 1]
-    if text == "__attribute__" or text == after == "[":
-        others = attributes(texts, i) - ATTRIBUTES
-        return (f"the attribute {', '.join(sorted(others))[:60]}", f"{HIDES}, or {CHANGES}") if others else None
-    if text in ("gnu", "__gnu__", "clang") and after in ("::", ":") or text == "_Pragma":
-        return f"'{text}'", f"an attribute of the compiler's: {HIDES}"
-    return None
-
-
-def flag_of_name(texts, i, around):
-    """The same of a name."""
-    text, after, then = texts[i : i + 3]
-    if text in ("asm", "__asm", "__asm__") or text.startswith("\\"):
-        return f"'{text[:20]}'", HIDES
-    if re.match(r"__|_[A-Z]", text) and text not in cuda_names():
-        return f"'{text[:40]}'", f"a name of the compiler's, and none of CUDA's: {HIDES}"
-    if text in ("simt", "coursework") or re.match(r"cuda[A-Z](?!extureObject_t$)", text) and after == "(":
-        return f"'{text[:40]}'", f"a name of the CPU backend's or of CUDA's runtime: {HIDES}, or {CHANGES}"
-    if text == "device" and after == "::" and then not in around.given_words | {"fetch"}:
-        return f"'device::{then[:40]}'", f"a name of the harness's: {CHANGES}"
-    return None
-
-
-def flag_of_declaration(texts, i):
-    """The same of what is declared."""
-    before, (text, after, then) = texts[i - 1] if i else "", texts[i : i + 3]
-    ahead = texts[i + 1 : i + 40]
-    if text == "namespace" and before != "using" and "=" not in texts[i : i + 3]:
-        name = ahead[: ahead.index("{")] if "{" in ahead else []
-        return (f"namespace {after[:40]}", CHANGES) if ANOTHERS & set(name) else None
-    if text == ":" and after.isdigit() and then == ";" and re.match(r"[^\W\d]\w* [\w>]", f"{before} {texts[i - 2]}") and texts[i - 2] != "case":
-        return f"the bit-field '{before[:40]}'", HIDES
-    if text == "operator" and after in ("new", "delete", ",", "&", '""'):
-        return f"operator {after}", CHANGES
-    if text == "template" and (after == "<" and then == ">" or after not in ("<", "") and before not in (".", "->", "::")):
-        end = next((k for k in range(i, len(texts)) if texts[k] in ("{", ";", "(")), i)
-        if ANOTHERS & {texts[k] for k in range(i, end) if texts[k + 1] == "::"}:
-            return "a specialisation or instantiation of another's template", CHANGES
-    return None
-
-
-def attributes(texts, i):
-    """The names in the [[...]] or __attribute__((...)) that begins at i."""
-    depth, inside = 0, []
-    for text in texts[i + (texts[i] != "[") : i + 200]:
-        depth += text in ("(", "[")
-        inside += [text] if depth == 2 and text not in ("(", "[") else []
-        depth -= text in (")", "]")
-        if depth == 0:
-            break
-    return {text for text in inside if re.match(r"[A-Za-z_]", text)}
 
 
 # --- Object files ---------------------------------------------------------------------------------
@@ -376,7 +286,7 @@ MAKES_POINTERS = re.compile(r"\b(bit_cast|reinterpret_cast|union|mem\w+|u?intptr
 def flags_of_objects(objects, given, kit, texts):
     """[(name, Flag at line 0)] of the objects of a step. given: described() of the step as it was handed out; kit: the
     archive that they are linked with; texts: {file: text} of what a student changed. The name is the one to look for there."""
-    text = " ".join(token.text for text in texts.values() for token in tokens_of(text)[0])
+    text = " ".join(code_of(text) for text in texts.values())
     objects = list(objects)
     built = {key: set(names) - set(given[key]) for key, names in described(objects).items()}
     kit_called, kit_defined = symbols([kit])

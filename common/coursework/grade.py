@@ -16,7 +16,6 @@ Exit status: 0, or 1 if something could not be graded, which is tried again and 
 
 import argparse
 import csv
-import json
 import os
 import re
 import shutil
@@ -254,49 +253,40 @@ def print_table(grades, step):
         print(f"{printable(grade.student, width):<{width}}  {total:>6}  {cells}  {printable(remark_on(grade), 100)}")
 
 
-SIMILAR = 0.8  # share of a file that stands in another: more is reported
-MOST_SIMILAR = 10  # files that are listed on the screen
+SIMILAR = 0.8  # share of a file that stands in another: more is shown
 
 
 def report_similar(found, grader, output):
-    """Whose files are alike, or like the step's own, by copydetect (similar.py): OUTPUT/similar.html, and lines."""
+    """Writes OUTPUT/similar.html: whose files are alike, or like the step's own, by copydetect. Returns a line to print."""
     with tempfile.TemporaryDirectory(prefix="similar-") as scratch:
-        taken, places, students = set(), Path(scratch), {}
 
         def put(kind, name, text):
-            place = (places / kind / name).with_suffix(".cpp")
+            place = (Path(scratch) / kind / name).with_suffix(".cpp")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8")
 
+        taken = set()
         for student, paths in found:
             try:
                 files = read_submission(paths, grader.step)
             except (Unreadable, OSError):
                 continue
-            students[file_name(student, taken)] = student
+            name_of_page = file_name(student, taken)
             for name, data in files.items():
-                put(f"submissions/{list(students)[-1]}", name, data.decode("utf-8", "replace"))
+                put(f"submissions/{name_of_page}", name, data.decode("utf-8", "replace"))
         sources = sources_of(grader.step, ROOT / grader.step.directory)
         for name, text in grader.given.items():
-            put("given", name, text)
             own = name.removeprefix("given/")
+            put("given", own, text)
             put("reference", own, without_marks(sources[f"{grader.step.directory}/{own}"]))
+        page = (output / "similar.html").resolve()
         done = subprocess.run(
-            [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt", ROOT / "common/coursework/similar.py",
-             places, (output / "similar.html").resolve(), str(SIMILAR)], capture_output=True, text=True,
-            env=os.environ | {"PYTHONHASHSEED": "0"})  # fmt: skip  # copydetect goes through sets: the same page in every run
+            [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt", "-m", "copydetect", "-t", "submissions",
+             "-r", "submissions", "reference", "-b", "given", "-e", "cpp", "-d", str(SIMILAR), "-s", "-a", "-O", page],
+            cwd=scratch, capture_output=True, text=True)  # fmt: skip
         if done.returncode != 0:
             return f"not looked for: similar submissions ({printable((done.stderr.strip().splitlines() or ['copydetect failed'])[-1])})"
-        most = {}  # of each file: the one that is most like it
-        for share, one, other in json.loads(done.stdout.splitlines()[-1]):
-            most[one] = max(most.get(one, (0, "")), (share, other))
-        lines = []
-        for one, (share, other) in sorted(most.items()):
-            who, name = one.split("/", 1)
-            other = "the step's own" if other.startswith("reference/") else students[other.split("/")[0]] + "'s"
-            lines.append(f"  {printable(students[who], 60)}: {share:.0%} of {Path(name).stem} is {other}")
-    more = [f"  ... and {len(lines) - MOST_SIMILAR} more"] if len(lines) > MOST_SIMILAR else []
-    return "\n".join([f"{output}/similar.html: files that are alike, by copydetect", *lines[:MOST_SIMILAR], *more])
+    return f"{output}/similar.html: files of which more than {SIMILAR:.0%} is in another, or in the step's own, by copydetect"
 
 
 # --- The kit --------------------------------------------------------------------------------------

@@ -21,8 +21,7 @@
 //   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
 //    "time": "3 (2 to 4) us", "lines": [...]}    for each target on which the kernel is right
 //   {"ended": "...", "matrix": "5 x 0", "forged": false}    the runner did, there: how; "forged":
-//   what
-//       came through its pipe was no answer, or it made a system call that no kernel makes
+//       what came through its pipe was no answer, or it made a system call that no kernel makes
 //   {"failure": "..."}                           not the kernel's fault: to be tried again
 //   {"finished": true}                           last
 #include <fmt/format.h>
@@ -40,7 +39,6 @@
 #include "coursework/drawing.hpp"
 #include "coursework/protocol.hpp"
 #include "coursework/runner_process.hpp"
-#include "coursework/shrink.hpp"
 #include "harness/verify.hpp"
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
@@ -63,8 +61,6 @@ constexpr Index kMostRowsInOrders = 10'000;
 constexpr int kLockstep = 3;
 constexpr Index kMostRowsInLockstep = 300;
 constexpr int kMostNonzerosInLockstep = 3000;
-// Times that a kernel is run to make a failing matrix smaller.
-constexpr int kShrinkAttempts = 400;
 constexpr int kRandomMatrices = 40;
 
 void say(const Line& line) {
@@ -401,14 +397,11 @@ class Judge {
 
   // The smallest matrix found on which `c` goes wrong as it does on `triplets`.
   std::string drawing_of(const std::string& kernel, const Coo<double>& triplets, const Case& c) {
-    const Coo<double> small = shrink(
-        triplets,
-        [&](const Coo<double>& candidate) {
-          Problems problems(candidate);
-          send_matrix(candidate);
-          return multiply(kernel, problems, c, Checks::kAll).kind == Outcome::Kind::kWrong;
-        },
-        kShrinkAttempts);
+    const Coo<double> small = shrink(triplets, [&](const Coo<double>& candidate) {
+      Problems problems(candidate);
+      send_matrix(candidate);
+      return multiply(kernel, problems, c, Checks::kAll).kind == Outcome::Kind::kWrong;
+    });
     Problems problems(small);
     send_matrix(small);
     wants_drawing_ = true;

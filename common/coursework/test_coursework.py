@@ -6,7 +6,6 @@
 
 import contextlib
 import csv
-import hashlib
 import io
 import itertools
 import json
@@ -98,18 +97,6 @@ class Exercises(unittest.TestCase):
                     for hint, code in zip(exercise.hints, taken, strict=True):
                         for called in re.findall(r"(\w+)(?:<\w+>)?\(", hint):
                             self.assertIn(called, "\n".join(code), hint)
-
-    def test_every_question_has_an_answer(self):
-        def count(text):
-            return len(re.findall(r"^\d+\. ", text, re.MULTILINE))
-
-        answers = (ROOT / "common/coursework/answers.md").read_text()
-        sections = dict(re.findall(r"^## Step (\d\d)\n(.*?)(?=^## |\Z)", answers, re.MULTILINE | re.DOTALL))
-        for directory in [next(ROOT.glob("01_*")), *STEPS]:
-            pages = [page.read_text() for page in sorted(directory.rglob("*.md"))]
-            asked = [re.search(r"^## Questions\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL) for page in pages]
-            questions = "".join(found[1] for found in asked if found)
-            self.assertEqual(count(sections[directory.name[:2]]), count(questions), directory.name)
 
     def test_marks(self):
         text = "a\n  // exercise: begin\n  b\n  // exercise: end\nc\n"
@@ -272,16 +259,17 @@ class Checks(unittest.TestCase):
 
 # A line of a file, and a word of its flag; or none.
 FLAGS = {
-    'asm("");': "asm", "as\\\nm();": "asm", "#define X as##m": "##", "[[gnu::weak]] int f();": "weak", "__builtin_trap();": "__builtin_trap",
+    'asm("");': "asm", "as\\\nm();": "two lines", "#define X as##m": "##", "[[gnu::weak]] int f();": "weak", "__builtin_trap();": "__builtin_trap",
     "__attribute__((aligned(8), section(\"x\"))) int a;": "section", "#pragma GCC optimize(3)": "pragma", "%:define X": "disguise",
     "namespace std {}": "namespace std", "template <> struct std::hash<int> {};": "specialisation", "#define device x": "in use",
     "int lanes_for(int a) { return a; }": "lanes_for", "simt::settings();": "simt", "cudaMemset(y, 0, 1);": "cudaMemset",
     "// \u202e": "direction", "struct A { int a : 3; };": "bit-field", "device::launch(f);": "device::launch",
     '#include "../x.cuh"': "include", "#line 3": "line", "void* operator new(size_t n);": "operator new",
     "#define A_B asm": "asm", "\\u0061sm();": "u0061", "__attribute__((constructor)) void f() {}": "constructor", '_Pragma("GCC push_options")': "_Pragma",
-    '# 1 "stage.cu"': "line", "template int device::divide_up<int>(int, int);": "device::divide_up", "void operator,(int, A);": "operator ,",
+    '# 1 "stage.cu"': "line", "template int device::divide_up<int>(int, int);": "device::divide_up", "void operator,(int, A);": "operator,",
     "<:<:gnu::no_sanitize_thread:>:> int f();": "gnu", "L_ L_ gnu::weak R_ R_ int f();": "gnu", "__atomic_store_n((int*)y, 1, 0);": "__atomic_store_n",
     "#define const": "const", "namespace simt { inline int g; }": "namespace simt",
+    "asm/**/volatile(\"\");": "asm", "int c = u'\"'; asm(\"\"); c = '\"';": "asm", "#if 0\n/**/ #endif\nasm;\n#if 1\n#endif": "asm",
     "// asm": "", '"asm"': "", "'a'": "", "R\"x(asm)x\"": "", "#if 0\nasm\n#endif": "", "[[maybe_unused]] int a;": "", "#pragma unroll": "",
     "template <> struct Mine<int> {};": "", "int load(int a) { return a; }": "", "__attribute__((aligned(8))) int a;": "",
     "a ? b : 3;": "", "a ? b[c + 1] : 0;": "", "switch (a) { case b: 3; }": "", "__shfl_sync(1u, a, 0);": "", "#include <unistd.h>": "", "1'000'000": "",
@@ -296,7 +284,7 @@ class Flags(unittest.TestCase):
         for line, word in FLAGS.items():
             with self.subTest(line):
                 found = flags.flags_of(f"/*\n# asm\n*/\n\n{line}\n", around)
-                self.assertEqual({flag.line for flag in found}, {5} if word else set())
+                self.assertEqual({flag.line for flag in found}, {7 if "#if 1" in line else 5} if word else set())
                 if word:
                     self.assertIn(word, "".join(flag.describe("a.cuh") for flag in found))
 
@@ -504,19 +492,6 @@ class InTheSandbox(unittest.TestCase):
         hungry = "python3 -c 'x = bytearray(1 << 30)'" if shutil.which("python3", path="/usr/bin") else "false"
         self.assertNotEqual(self.run_it(hungry, bytes=200 << 20)[0], 0)
 
-    @unittest.skipUnless(SANDBOX and (SANDBOX.counts_own), "this kernel cannot limit processes")
-    def test_processes_are_counted_by_themselves(self):
-        others = [subprocess.Popen(["setpriv", "--reuid=65534", "--", "sleep", "20"] if os.geteuid() == 0 else
-                                   ["sleep", "20"]) for _ in range(30)]  # fmt: skip
-        try:
-            self.assertEqual(self.run_it("sleep 0 & wait", processes=20)[0], 0)
-            _, text = self.run_it("for i in $(seq 60); do sleep 2 & done; wait", processes=20)
-            self.assertRegex(text, "Resource temporarily unavailable")
-        finally:
-            for process in others:
-                process.kill()
-                process.wait()
-
     def test_nothing_is_left(self):
         self.run_it("setsid sleep 4242 & disown; exit 0")
         found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
@@ -610,12 +585,10 @@ class Submissions(unittest.TestCase):
             (place / student).mkdir(parents=True)
             (place / student / attacks.KERNEL).write_text(text)
         grader = grade.Grader(self.step, KIT, None, Sandbox(trusted=True), 7)
-        said = grade.report_similar(submissions_in(place, self.step)[0], grader, self.directory)
-        self.assertRegex(said, r"ann: \d+% of csr_vector is the step's own")
-        self.assertRegex(said, r"bob: \d+% of csr_vector is dan's")
-        self.assertRegex(said, r"dan: \d+% of csr_vector is bob's")
-        self.assertNotIn("cy:", said)
-        self.assertTrue((self.directory / "similar.html").exists())
+        grade.report_similar(submissions_in(place, self.step)[0], grader, self.directory)
+        page = (self.directory / "similar.html").read_text()
+        pairs = {tuple(sorted(pair)) for pair in re.findall(r"(?s)Test file: <i>(.*?)/csr_vector.cpp.*?Reference file: <i>(.*?)/csr_vector.cpp", page)}
+        self.assertEqual(pairs, {("reference", "submissions/ann"), ("submissions/bob", "submissions/dan")})
 
     def test_names_as_people_leave_them(self):
         """Windows' paths, .txt, copies, directories with a dot, and loose files of one upload."""
@@ -822,25 +795,13 @@ class Grading(unittest.TestCase):
             write(submissions)
         for name in cls.names:
             attacks.with_right_kernel(submissions, name)
-        before = cls.state()
         command = [sys.executable, ROOT / "common/coursework/grade.py", GRADED, submissions]
         command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "6"]
         command += [] if SANDBOX else ["--trusted"]
         cls.done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(cls.scratch)})
-        cls.changed = before != cls.state()
         if (cls.scratch / "grades/grades.csv").exists():
             with open(cls.scratch / "grades/grades.csv", newline="") as file:
                 cls.rows = {row["student"]: row for row in csv.DictReader(file)}
-
-    @classmethod
-    def state(cls):
-        """All of the submissions and of the step, as they are."""
-        places = [cls.scratch / "submissions", ROOT / GRADED, ROOT / "common"]
-        return {
-            (os.fsencode(p), p.lstat().st_mode, hashlib.sha256(p.read_bytes()).digest())
-            for place in places for p in place.rglob("*")
-            if p.is_file() and not p.is_symlink() and p.suffix not in (".md", ".pyc")
-        }  # fmt: skip
 
     def test_each_mistake_costs_more_than_half_of_what_it_violates(self):
         for mistake, exercise in self.exercises.items():
@@ -897,9 +858,6 @@ class Grading(unittest.TestCase):
     def test_nothing_is_left(self):
         text = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
         self.assertNotIn(str(self.scratch), text)
-
-    def test_nothing_outside_changed(self):
-        self.assertFalse(self.changed)
         self.assertFalse(Path("/tmp/canary").exists())
 
     def test_a_wrong_result_is_drawn(self):
