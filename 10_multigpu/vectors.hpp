@@ -2,8 +2,6 @@
 // checksum of the one it ends with.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -20,9 +18,8 @@ namespace spmv::multigpu {
 // Throws InputError, which begins with `what`, unless the matrix is square.
 inline void require_square(const std::string& what, Index rows, Index cols) {
   if (rows == cols) return;
-  throw InputError(
-      fmt::format("{} has {} rows and {} columns; only of a square matrix y can be the next x",
-                  what, rows, cols));
+  throw InputError(what + " has " + std::to_string(rows) + " rows and " + std::to_string(cols) +
+                   " columns; only of a square matrix y can be the next x");
 }
 
 // The x of step 0: test_vector()'s, divided by 3 so that it has all the digits of T. (With few

@@ -166,16 +166,12 @@ std::vector<std::string> gpu_names() {
 
 void set_up_backend([[maybe_unused]] const Options& options) {
 #ifndef SPMV_CUDA
-  if (options.run.profile && !simt::is_instrumented()) {
-    throw InputError("--profile: this program does not count; build it with COUNT=1, as make does");
-  }
-  if (!options.trace.empty() && !simt::is_instrumented()) {
-    throw InputError("--trace: this program does not count; build it with COUNT=1, as make does");
-  }
-  if (options.run.schedule == "lockstep" && !simt::is_instrumented()) {
-    throw InputError(
-        "--schedule lockstep: this program does not see accesses to memory; build it with COUNT=1, "
-        "as make does");
+  for (const auto& [is_asked, option] :
+       {std::pair(options.run.profile, "--profile"), std::pair(!options.trace.empty(), "--trace"),
+        std::pair(options.run.schedule == "lockstep", "--schedule lockstep")}) {
+    if (!is_asked || simt::is_instrumented()) continue;
+    throw InputError(fmt::format(
+        "{}: this program does not count; build it with COUNT=1, as make does", option));
   }
   simt::set_quiet_reports(true);  // they are part of the errors that are printed in the end
   simt::settings().workers = options.workers;
