@@ -614,8 +614,8 @@ void Block::complete(Warp& warp, unsigned mask) {
         if (mask >> source & 1u) {
           lanes[id].result = lanes[source].request.value;
         } else {
-          UndefinedShuffles* const shuffles = state_->shuffles;
-          lanes[id].result = shuffles ? shuffles->read(*this, lanes[id], source) : kUndefined;
+          GlobalRaces* const races = state_->races;
+          lanes[id].result = races ? races->shuffles.read(*this, lanes[id], source) : kUndefined;
         }
       });
       break;

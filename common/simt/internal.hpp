@@ -470,39 +470,12 @@ void add_to_profile(Observer& observer);
 
 // --- Blocks -------------------------------------------------------------------------------------
 
-// Shuffles of a launch that read from a lane which does not take part. CUDA leaves their results
-// undefined: a kernel may drop them, but what it does may not depend on them; see run_checked().
-class UndefinedShuffles {
- public:
-  // What one may have for a result, beside a NaN or a negative number.
-  enum class Result : std::uint8_t { kOwnValue, kLargeNumber };
-  struct Read {
-    const void* pc;
-    std::string report;
-  };
-
-  bool any() const { return any_; }
-  // While one worker runs the launch: the first read of each instruction.
-  bool collecting = false;
-  std::vector<Read> reads;
-  // The instructions that have `result`; all others have a NaN or a negative number.
-  std::vector<const void*> varied;
-  Result result{};
-
-  // The result for `lane`, which reads from `source`.
-  std::uint64_t read(const Block& block, const Lane& lane, unsigned source);
-
- private:
-  std::atomic<bool> any_{false};
-};
-
 // One of the times that a launch runs.
 struct Attempt {
   Schedule schedule = settings().schedule;
   std::uint64_t seed = settings().seed;  // of the order of warps and lanes
   GlobalRaces* races = nullptr;          // null: they, and undefined shuffles, are not looked for
-  UndefinedShuffles* shuffles = nullptr;
-  bool is_replay = false;  // the launch has run before, and been counted
+  bool is_replay = false;                // the launch has run before, and been counted
 };
 struct Ending {
   Outcome outcome = Outcome::kDone;
@@ -685,8 +658,6 @@ std::future<void> on_thread(std::function<void()> job);
 std::unique_ptr<Block> take_block();
 void give_block(std::unique_ptr<Block> block);
 
-// The i-th of `count` blocks to start.
-std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule schedule);
 // What is asked for next does not run beside the last kernel, which has completed.
 void forget_last_kernel();
 

@@ -91,6 +91,9 @@ void give_block(std::unique_ptr<Block> block) {
   spare_blocks.push_back(std::move(block));
 }
 
+namespace {
+
+// The i-th of `count` blocks to start.
 std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule schedule) {
   switch (schedule) {
     case Schedule::kForward:
@@ -109,8 +112,6 @@ std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule sch
   const std::uint64_t start = mix(settings().seed + 1) % count;
   return (step * i + start) % count;
 }
-
-namespace {
 
 // Runs the blocks of a grid on up to `workers` threads of the host.
 Ending run_blocks(GridState& state, unsigned workers) {
@@ -138,45 +139,67 @@ Ending run_blocks(GridState& state, unsigned workers) {
   return state.ending();
 }
 
-// Runs the launch as the settings say, and again where it failed or races must be looked for more
-// closely; see races.hpp.
-Ending look_for_races(const Run& run, unsigned workers, GlobalRaces& races,
-                      UndefinedShuffles& shuffles) {
-  const Schedule schedule = settings().schedule;
-  const auto attempt = [&](Schedule order, unsigned on, bool again) {
-    races.one_worker = on == 1;
-    return run({order, settings().seed, &races, &shuffles, again}, on);
-  };
-  const auto run_again = [&](RaceMode mode, Schedule order, unsigned on) {
+bool has_failed(const Ending& ending) {
+  return ending.outcome != Outcome::kDone;
+}
+
+// Whether a launch is right, and what that takes; see races.hpp.
+class Check {
+ public:
+  Check(const Run& run, unsigned workers, GlobalRaces& races)
+      : run_(run), workers_(workers), races_(races) {}
+  Ending look_for_races();
+  Ending look_for_races_of_residents();
+  Ending vary_shuffles(const Ending& ending);
+
+ private:
+  Ending attempt(Schedule order, unsigned workers, bool again,
+                 std::uint64_t seed = settings().seed) {
+    races_.one_worker = workers == 1;
+    return run_({order, seed, &races_, again}, workers);
+  }
+  Ending run_again(RaceMode mode, Schedule order, unsigned workers) {
     Ending ending;
     do {
-      races.restore(mode);
-      ending = attempt(order, on, true);
-    } while (races.watch_readers());
+      races_.restore(mode);
+      ending = attempt(order, workers, true);
+    } while (races_.watch_readers());
     return ending;
-  };
-  const auto has_failed = [](const Ending& ending) { return ending.outcome != Outcome::kDone; };
-  Ending ending = attempt(schedule, workers, false);
+  }
+  Ending run_unchecked(unsigned workers) {
+    return run_({settings().schedule, settings().seed, nullptr, true}, workers);
+  }
+
+  const Run& run_;
+  const unsigned workers_;
+  GlobalRaces& races_;
+};
+
+// Runs the launch as the settings say, and again where it failed or races must be looked for more
+// closely.
+Ending Check::look_for_races() {
+  const Schedule schedule = settings().schedule;
+  Ending ending = attempt(schedule, workers_, false);
   // (What a trace shows is the run that failed.)
   if (has_failed(ending) && active_recorder()) return ending;
-  if (races.watch_readers()) ending = run_again(RaceMode::kFilter, schedule, workers);
+  if (races_.watch_readers()) ending = run_again(RaceMode::kFilter, schedule, workers_);
 
   // Which of several failures comes first depends on the schedule and the workers. In order, on one
   // of them, it does not, and that report stands, also before that of a race.
   const Ending first = ending;
-  const bool was_in_order = workers == 1 && schedule == Schedule::kForward;
+  const bool was_in_order = workers_ == 1 && schedule == Schedule::kForward;
   if (has_failed(first)) {
     if (!was_in_order) ending = run_again(RaceMode::kFilter, Schedule::kForward, 1);
     if (has_failed(ending)) return ending;
   }
-  if (races.suspicious) {
+  if (races_.suspicious) {
     for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
       ending = run_again(RaceMode::kOrder, order, 1);
-      if (!has_failed(ending) && !races.unchecked.empty()) {
-        races.race = races.unchecked.begin()->second;
-        ending = {Outcome::kFailed, races.race.report};
+      if (!has_failed(ending) && !races_.unchecked.empty()) {
+        races_.race = races_.unchecked.begin()->second;
+        ending = {Outcome::kFailed, races_.race.report};
       }
-      if (has_failed(ending) || !races.relied_on_order) break;
+      if (has_failed(ending) || !races_.relied_on_order) break;
     }
   }
   if (!has_failed(ending) && !has_failed(first)) return ending;
@@ -185,20 +208,17 @@ Ending look_for_races(const Run& run, unsigned workers, GlobalRaces& races,
       const Ending in_order = run_again(RaceMode::kFilter, Schedule::kForward, 1);
       if (has_failed(in_order)) return in_order;
     }
-    if (!races.race.address) return ending;
+    if (!races_.race.address) return ending;
     // (With a seed of its own: the report depends on no setting.)
-    races.restore(RaceMode::kExplain);
-    run({Schedule::kLockstep, 1, &races, &shuffles, true}, 1);
-    ending.failure += races.race.explanation();
+    races_.restore(RaceMode::kExplain);
+    attempt(Schedule::kLockstep, 1, true, 1);
+    ending.failure += races_.race.explanation();
     return ending;
   }
   // Either it cannot end in order, or it fails only as the settings say.
-  const auto run_unchecked = [&](unsigned on) {
-    return run({schedule, settings().seed, nullptr, nullptr, true}, on);
-  };
-  races.restore(RaceMode::kOrder);
-  if (!has_failed(first)) return run_unchecked(workers);
-  if (workers > 1) {
+  races_.restore(RaceMode::kOrder);
+  if (!has_failed(first)) return run_unchecked(workers_);
+  if (workers_ > 1) {
     ending = run_unchecked(1);
     if (has_failed(ending)) return ending;
   }
@@ -207,21 +227,13 @@ Ending look_for_races(const Run& run, unsigned workers, GlobalRaces& races,
 
 // Runs grids that are resident together, in the order of the settings, on which it depends what
 // their blocks learn of each other: every access is compared with those before it at once.
-Ending look_for_races_of_residents(const Run& run, GlobalRaces& races,
-                                   UndefinedShuffles& shuffles) {
-  Attempt attempt;
-  attempt.races = &races;
-  attempt.shuffles = &shuffles;
-  races.mode = RaceMode::kOrder;
-  Ending ending = run(attempt, 1);
-  if (ending.outcome != Outcome::kDone && active_recorder()) return ending;
-  while (races.watch_readers()) {
-    races.restore(RaceMode::kOrder);
-    attempt.is_replay = true;
-    ending = run(attempt, 1);
-  }
-  if (ending.outcome == Outcome::kDone && !races.unchecked.empty()) {
-    const Race& race = races.unchecked.begin()->second;
+Ending Check::look_for_races_of_residents() {
+  races_.mode = RaceMode::kOrder;
+  Ending ending = attempt(settings().schedule, 1, false);
+  if (has_failed(ending) && active_recorder()) return ending;
+  if (races_.watch_readers()) ending = run_again(RaceMode::kOrder, settings().schedule, 1);
+  if (!has_failed(ending) && !races_.unchecked.empty()) {
+    const Race& race = races_.unchecked.begin()->second;
     return {Outcome::kFailed, race.report + race.missing};
   }
   return ending;
@@ -230,13 +242,12 @@ Ending look_for_races_of_residents(const Run& run, GlobalRaces& races,
 // The ending of a launch that ended in `ending`, and that had undefined shuffles: it fails if it
 // does anything else, on one worker and in order, when their results vary. (All at once first:
 // mostly nothing depends on them.)
-Ending vary_shuffles(const Run& run, unsigned workers, GlobalRaces& races,
-                     UndefinedShuffles& shuffles, Ending ending) {
+Ending Check::vary_shuffles(const Ending& ending) {
+  UndefinedShuffles& shuffles = races_.shuffles;
   const auto run_once = [&] {
-    races.restore(RaceMode::kOverlook);
-    const Ending its_ending =
-        run({Schedule::kForward, settings().seed, &races, &shuffles, true}, 1);
-    return std::pair(its_ending, races.written_memory());
+    races_.restore(RaceMode::kOverlook);
+    const Ending its_ending = attempt(Schedule::kForward, 1, true);
+    return std::pair(its_ending, races_.written_memory());
   };
   shuffles.collecting = true;
   const auto usual = run_once();
@@ -258,9 +269,9 @@ Ending vary_shuffles(const Run& run, unsigned workers, GlobalRaces& races,
     const auto& cause = read == shuffles.reads.end() ? shuffles.reads.front() : *read;
     return {Outcome::kFailed, cause.report};
   }
-  if (ending.outcome == Outcome::kDone && usual.first.outcome == Outcome::kAbandoned) {
-    races.restore(RaceMode::kOverlook);
-    run({settings().schedule, settings().seed, nullptr, nullptr, true}, workers);
+  if (!has_failed(ending) && usual.first.outcome == Outcome::kAbandoned) {
+    races_.restore(RaceMode::kOverlook);
+    run_unchecked(workers_);
   }
   return ending;
 }
@@ -296,17 +307,15 @@ LastKernel last_kernel;
 // Runs the launch, and whatever else is needed to say whether it is right.
 Ending run_checked(const std::vector<const Grid*>& grids, bool resident, unsigned workers,
                    const Run& run, GlobalRaces& races) {
-  UndefinedShuffles shuffles;
-  const Ending ending = resident ? look_for_races_of_residents(run, races, shuffles)
-                                 : look_for_races(run, workers, races, shuffles);
-  const bool failed = ending.outcome != Outcome::kDone;
+  Check check(run, workers, races);
+  const Ending ending = resident ? check.look_for_races_of_residents() : check.look_for_races();
   for (const Grid* const grid : grids) {
     checked_launches.erase(grid->kernel);
-    if (failed) continue;
+    if (has_failed(ending)) continue;
     checked_launches[grid->kernel] = {sizes_of(*grid), !races.suspicious && !races.communicates};
   }
-  if (!shuffles.any() || (failed && active_recorder())) return ending;
-  return vary_shuffles(run, workers, races, shuffles, ending);
+  if (!races.shuffles.any() || (has_failed(ending) && active_recorder())) return ending;
+  return check.vary_shuffles(ending);
 }
 
 }  // namespace
@@ -344,7 +353,7 @@ Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigne
   } else {
     ending = run({}, workers);
   }
-  if (ending.outcome != Outcome::kDone) {
+  if (has_failed(ending)) {
     publish_report(ending.failure);
     if (Recorder* const recorder = active_recorder()) recorder->failure(ending.failure);
   }

@@ -667,7 +667,7 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   for (std::size_t w = begin / 8; 8 * w < end; ++w) {
     Word& word = tally.region->word(w);
     word.address = tally.begin + 8 * w;
-    access.bytes = bytes_of_word<8>(w, begin, end);
+    access.bytes = bytes_of_word(w, begin, end);
     if (tally.strength == Strength::kCompare) {
       races_->unchecked.erase(GlobalRaces::load_of(access.at, word));
       word.forget_loads(access.at);

@@ -47,6 +47,8 @@
 
 namespace simt {
 
+class Block;
+struct Lane;
 class WrittenBytes;
 
 // kOverlook: blocks run in order, as with kOrder, and what they write is remembered, no more.
@@ -167,11 +169,10 @@ struct ResidentGrid {
   Clock known[2];
 };
 
-// Which bytes of the `word`-th `size` bytes lie between `begin` and `end`, as bits.
-template <std::size_t size>
-std::uint8_t bytes_of_word(std::size_t word, std::size_t begin, std::size_t end) {
-  const std::size_t first = std::max(begin, size * word) - size * word;
-  const std::size_t last = std::min(end, size * word + size) - size * word;
+// Which of the `word`-th 8 bytes lie between `begin` and `end`, as bits.
+inline std::uint8_t bytes_of_word(std::size_t word, std::size_t begin, std::size_t end) {
+  const std::size_t first = std::max(begin, 8 * word) - 8 * word;
+  const std::size_t last = std::min(end, 8 * word + 8) - 8 * word;
   return static_cast<std::uint8_t>((1u << last) - (1u << first));
 }
 
@@ -258,9 +259,37 @@ struct Region {
   void forget_order();
 };
 
+// Shuffles of a launch that read from a lane which does not take part. CUDA leaves their results
+// undefined: a kernel may drop them, but what it does may not depend on them; see
+// Check::vary_shuffles().
+class UndefinedShuffles {
+ public:
+  // What one may have for a result, beside a NaN or a negative number.
+  enum class Result : std::uint8_t { kOwnValue, kLargeNumber };
+  struct Read {
+    const void* pc;
+    std::string report;
+  };
+
+  bool any() const { return any_; }
+  // While one worker runs the launch: the first read of each instruction.
+  bool collecting = false;
+  std::vector<Read> reads;
+  // The instructions that have `result`; all others have a NaN or a negative number.
+  std::vector<const void*> varied;
+  Result result{};
+
+  // The result for `lane`, which reads from `source`.
+  std::uint64_t read(const Block& block, const Lane& lane, unsigned source);
+
+ private:
+  std::atomic<bool> any_{false};
+};
+
 // Of one launch; all its blocks share it.
 class GlobalRaces {
  public:
+  UndefinedShuffles shuffles;
   RaceMode mode = RaceMode::kFilter;
   bool one_worker = false;              // cells need no atomic updates
   std::atomic<bool> suspicious{false};  // by the filter: look closer
