@@ -81,6 +81,7 @@ ATTRIBUTES = set(
     "maybe_unused nodiscard fallthrough likely unlikely deprecated no_unique_address unused aligned always_inline noinline "
     "__unused__ __aligned__ __always_inline__ __noinline__".split()
 )  # fmt: skip
+ATTRIBUTE = re.compile(r"\[\s*\[(.*?)\]\s*\]|__attribute__(?:\s*\(\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)\s*\))?", re.DOTALL)
 KEYWORDS = set(
     "auto bool break case char class const constexpr continue default do double else enum extern float for if inline int "
     "long namespace operator return short signed sizeof static struct switch template this typedef typename union "
@@ -131,12 +132,12 @@ class Around:
 CONSTRUCTS = [(re.compile(expression, re.MULTILINE), construct, could) for expression, construct, could in (
     (r"\b(?:asm|__asm|__asm__)\b|\\[uU]\w+", "'{0}'", HIDES),
     (r"\w+ @ \v\w+", "a word in two lines, '{0}'", HIDES),
-    (r"^[ \t]*%:", "'%:'", "a directive in disguise"),
+    (r"^[ \t\v]*%:", "'%:'", "a directive in disguise"),
     (r"##", "'##'", "pasted tokens spell any name, unseen"),
-    (r"^[ \t]*#[ \t]*pragma (?!once|unroll|nounroll|GCC unroll|nv_|omp simd).*|\b_Pragma\b|\b(?:gnu|__gnu__|clang)\s*::?\s*\w*", "{0}", f"for the compiler alone: {HIDES}"),
-    (r"^[ \t]*#[ \t]*(?:\d|line\b|embed|include_next|import).*", "{0}", "reports may name another line, or another file is read"),
+    (r"^[ \t\v]*#[ \t\v]*pragma\b(?![ \t\v]*(?:once|unroll|nounroll|GCC\s+unroll|nv_|omp\s+simd)).*|\b_Pragma\b|\b(?:gnu|__gnu__|clang)\s*::?\s*\w*", "{0}", f"for the compiler alone: {HIDES}"),
+    (r"^[ \t\v]*#[ \t\v]*(?:\d|line\b|embed|include_next|import).*", "{0}", "reports may name another line, or another file is read"),
     (r"\bnamespace\s+(?:\w+\s*::\s*)*" + ANOTHERS + r"\s*(?:::\s*\w+\s*)*\{", "{0}", CHANGES),
-    (r"\b(?!case\b)[^\W\d]\w*\s+\w+\s*:\s*\d+\s*;", "the bit-field '{0}'", HIDES),
+    (r"\b(?!case\b)[^\W\d]\w*\s+\w+\s*:\s*\d+\s*[;,]", "the bit-field '{0}'", HIDES),
     (r"\boperator\s*(?:new|delete|,|&(?!&)|\"\")", "{0}", CHANGES),
     (r"(?<![.>:])\btemplate\s*(?:<\s*>|(?=\w))[^{;(]*\b" + ANOTHERS + r"\s*::", "a specialisation or instantiation of another's template", CHANGES),
     (r"\b(?:simt|coursework)\b|\bcuda[A-Z]\w*(?=\s*\()", "'{0}'", f"a name of the CPU backend's or of CUDA's runtime: {HIDES}, or {CHANGES}"),
@@ -154,10 +155,10 @@ def flags_of(text, around):
     for expression, construct, could in CONSTRUCTS:
         for match in expression.finditer(code):
             flag(match.start(), construct.format(match[0]), could)
-    for match in re.finditer(r"\[\s*\[(.*?)\]\s*\]|__attribute__\s*\(\s*\((.*?)\)\s*\)", code, re.DOTALL):
-        names = words_of(re.sub(r"\([^()]*\)", "", match[1] or match[2] or ""))
-        if match[2] is not None or re.match(r"\s*[^\W\d]\w*\s*(,|\(|$)", match[1]):
-            for name in sorted(names - ATTRIBUTES - around.given_words):
+    for match in ATTRIBUTE.finditer(code):
+        inside = match[1] if match[1] is not None else match[2] or "__attribute__"
+        if match[1] is None or re.match(r"\s*[^\W\d]\w*\s*(,|\(|$)", inside):
+            for name in sorted(words_of(re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", inside))) - ATTRIBUTES):
                 flag(match.start(), f"the attribute {name}", f"{HIDES}, or {CHANGES}")
     for match in re.finditer(r"\b(?:__|_[A-Z])\w*", code):
         if match[0] not in cuda_names() | around.given_words:
@@ -168,7 +169,7 @@ def flags_of(text, around):
     for match in re.finditer(r"#\s*define\s+(\w+)", code):
         if match[1] in KEYWORDS or match[1] in around.words - around.given_words:
             flag(match.start(), f"#define {match[1]}", f"the name is in use elsewhere; {CHANGES}")
-    for match in re.finditer(r'^[ \t]*#[ \t]*include\s*(<[\w/ .]+>)?', code, re.MULTILINE):
+    for match in re.finditer(r'^[ \t\v]*#[ \t\v]*include\s*(<[\w/ .]+>)?', code, re.MULTILINE):
         quoted = re.search(r'"(.*?)"', text.split("\n")[line_of(code, match.end()) - 1])
         if not match[1] and not (quoted and is_known_file(quoted[1])):
             flag(match.end(), f"#include {quoted[1] if quoted else ''}", "a file that is not the student's to include")

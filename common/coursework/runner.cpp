@@ -46,21 +46,13 @@ Matrix<T> to_matrix(const Coo<double>& triplets) {
 // The matrix that was sent last, in each precision that was asked for.
 struct Current {
   Coo<double> triplets;
-  std::optional<Matrix<float>> f32;
-  std::optional<Matrix<double>> f64;
+  std::tuple<std::optional<Matrix<float>>, std::optional<Matrix<double>>> converted;
 
   template <typename T>
   const Matrix<T>& matrix() {
-    auto& converted = [this]() -> auto& {
-      if constexpr (sizeof(T) == 4) {
-        return f32;
-      } else {
-        return f64;
-      }
-    }
-    ();
-    if (!converted) converted = to_matrix<T>(triplets);
-    return *converted;
+    auto& matrix = std::get<std::optional<Matrix<T>>>(converted);
+    if (!matrix) matrix = to_matrix<T>(triplets);
+    return *matrix;
   }
 };
 

@@ -260,12 +260,12 @@ class Checks(unittest.TestCase):
 # A line of a file, and a word of its flag; or none.
 FLAGS = {
     'asm("");': "asm", "as\\\nm();": "two lines", "#define X as##m": "##", "[[gnu::weak]] int f();": "weak", "__builtin_trap();": "__builtin_trap",
-    "__attribute__((aligned(8), section(\"x\"))) int a;": "section", "#pragma GCC optimize(3)": "pragma", "%:define X": "disguise",
+    "__attribute__((aligned(8), section(\"x\"))) int a;": "section", "#pragma  \tGCC optimize(3)": "pragma", "%:define X": "disguise",
     "namespace std {}": "namespace std", "template <> struct std::hash<int> {};": "specialisation", "#define device x": "in use",
     "int lanes_for(int a) { return a; }": "lanes_for", "simt::settings();": "simt", "cudaMemset(y, 0, 1);": "cudaMemset",
     "// \u202e": "direction", "struct A { int a : 3; };": "bit-field", "device::launch(f);": "device::launch",
-    '#include "../x.cuh"': "include", "#line 3": "line", "void* operator new(size_t n);": "operator new",
-    "#define A_B asm": "asm", "\\u0061sm();": "u0061", "__attribute__((constructor)) void f() {}": "constructor", '_Pragma("GCC push_options")': "_Pragma",
+    '#include "../x.cuh"': "include", "#line 3": "line", "#\\\npragma GCC optimize(3)": "pragma", "void* operator new(size_t n);": "operator new",
+    "#define A_B asm": "asm", "\\u0061sm();": "u0061", "__attribute__((constructor)) void f() {}": "constructor", "__attribute__((aligned((8)), weak)) int a;": "weak", '_Pragma("GCC push_options")': "_Pragma",
     '# 1 "stage.cu"': "line", "template int device::divide_up<int>(int, int);": "device::divide_up", "void operator,(int, A);": "operator,",
     "<:<:gnu::no_sanitize_thread:>:> int f();": "gnu", "L_ L_ gnu::weak R_ R_ int f();": "gnu", "__atomic_store_n((int*)y, 1, 0);": "__atomic_store_n",
     "#define const": "const", "namespace simt { inline int g; }": "namespace simt",
@@ -430,7 +430,7 @@ class Variants(unittest.TestCase):
                 with runner_with(step, renamed) as (runner, answer):
                     result = check.judge(step, public.exercises[0], KIT / "judge", [runner], seed=5)
                     # (Half of hyb's matrices are all in its third array, whose kernel is of step 04.)
-                    self.assertLess(sum(result.points()), 40 if step.directory[:2] == "08" else 10, check.explain(result))
+                    self.assertLess(sum(result.points()), 50 if step.directory[:2] == "08" else 10, check.explain(result))
 
 
 class OwnQuestions(unittest.TestCase):
