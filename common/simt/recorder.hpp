@@ -43,7 +43,7 @@ class EventText {
   void put(Integer value) {
     end_ = std::to_chars(end_, std::end(text_), value).ptr;
   }
-  std::string_view view() const { return {text_, end_}; }
+  std::string_view view() const { return {text_, static_cast<std::size_t>(end_ - text_)}; }
 
  private:
   char text_[8192];  // 32 lanes with an address and four words of 20 digits each need half of it
