@@ -127,6 +127,7 @@ TEST_CASE("PCSR's sums do not depend on the size of shared memory", "[06]") {
       check_sums<kThreads, double>(lengths, piece_size);
     }
   }
+  check_sums<128, float>(random_lengths(700, 20, 7), 1024);  // as the step launches it
 }
 
 TEST_CASE("PCSR's pieces end at, before and after the ends of rows", "[06]") {
@@ -139,13 +140,6 @@ TEST_CASE("PCSR's pieces end at, before and after the ends of rows", "[06]") {
       check_sums<32, double>(joined(Lengths(32, 2), {length}), kPiece);  // the next block's first
     });
   }
-}
-
-TEST_CASE("PCSR's other block sizes", "[06]") {
-  const Lengths lengths = random_lengths(700, 20, 7);
-  check_sums<64, float>(lengths, 100);
-  check_sums<128, float>(lengths, 1024);
-  check_sums<256, double>(lengths, 300);
 }
 
 TEST_CASE("PCSR's positions up to 2^31 - 1 do not overflow", "[06]") {
