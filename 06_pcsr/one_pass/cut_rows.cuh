@@ -2,13 +2,14 @@
 //
 // Each tile of a cut row counts down a counter of that row when it starts, and publishes its
 // partial sum when it has it. The warp that starts last (it finds the counter at 1) adds up the
-// partial sums in the order of the tiles, so that the result has the same bits in every run. It
-// waits for the others; that cannot deadlock, since all of them have started, so they are resident
-// and need nothing from it. The counter costs no time: its value is used at the end of the tile.
+// partial sums in an order that depends on the tiles alone, so that the result has the same bits in
+// every run. It waits for the others; that cannot deadlock, since all of them have started, so they
+// are resident and need nothing from it. The counter costs no time: its value is used at the end of
+// the tile.
 //
 // A partial sum and a separate flag would need a fence between the two stores, which waits for all
-// earlier stores of the warp, and an acquire on the reader's side, which invalidates the L1 cache
-// of the multiprocessor, and with it the elements of x there. Instead data and valid flag share one
+// earlier stores of the warp, and an acquire on the reader's side. Both invalidate the L1 cache of
+// the multiprocessor, and with it the elements of x there. Instead data and valid flag share one
 // 64-bit word, which is written atomically, so no fence is needed. The reader polls until the flag
 // is set and stores 0 for the next product.
 //
