@@ -4,7 +4,7 @@
 // nanosecond. In that time its memory delivers 4,000 bytes, thirty rows of ten nonzeros; an atomic
 // of lightspmv.cuh hands out four rows, or one. So all warps wait for the counter. Here
 //   - a ticket stands for a chunk of rows: one or several iterations of a warp;
-//   - chunk c belongs to counter c % kCounters, so that a queue is a sixteenth as long;
+//   - chunks after the warps' first ones go to the counters in turn: queues a sixteenth as long;
 //   - each warp's first chunk is known without a fetch, and the next ticket is prefetched: fetched
 //     before the work on the current chunk, which hides the latency of the atomic;
 //   - the last fetch wraps the counter to 0, so that no product has to begin with a memset;
