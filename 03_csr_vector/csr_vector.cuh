@@ -37,7 +37,7 @@ __global__ void csr_vector_kernel(int rows, const int* row_offsets, const int* c
   }
 
   // A tree: after each round half as many lanes hold sums that count, at the end lane 0 all.
-  // The mask 0xffffffff says that all 32 lanes take part; lanes past the last row have returned.
+  // The mask names all 32 lanes. Groups past the last row have returned; no lane reads from them.
   for (int distance = lanes_per_row / 2; distance > 0; distance /= 2) {
     sum += __shfl_down_sync(0xffffffffu, sum, distance, lanes_per_row);
   }
