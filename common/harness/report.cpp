@@ -417,7 +417,7 @@ void print_ladders(std::ostream& out, const std::vector<MatrixReport>& reports, 
   print_estimate_legend(out, reports);
   out << (alone ? "Bars: est. us; a shorter one is faster.\nmoved/needed: " : "moved: ")
       << "bytes in the 32-byte sectors that warps request, before caches,\n"
-         "per byte needed (A and x read once, y written once).\n";
+         "per byte the format needs (A and x read once, y written once).\n";
 }
 
 }  // namespace
