@@ -10,7 +10,7 @@ namespace {
 
 enum Mistake { kNone, kLastRowMissing, kLastNonzeroMissing, kReadsPastTheEnd, kNeverMeets };
 
-__device__ int mistaken_end(Mistake mistake, int row_begin, int row_end) {
+__device__ inline int mistaken_end(Mistake mistake, int row_begin, int row_end) {
   return mistake == kLastNonzeroMissing && row_end > row_begin ? row_end - 1 : row_end;
 }
 
