@@ -7,7 +7,27 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-SLOWER = max(1, os.getloadavg()[0])  # on a machine that others use, too
+PHONE = dict(width=400, height=800, deviceScaleFactor=1, mobile=False)  # Emulation.setDeviceMetricsOverride
+
+
+def cpu_ms(root, thread=""):
+    """CPU time so far of the threads of this name, or of all, of process `root` and its descendants, in ms (Linux counts in
+    steps of 10). Tests compare limits with it, not with elapsed time, which other work on the machine prolongs."""
+    parents, spent = {}, {}
+    for task in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
+        try:
+            name, _, rest = task.read_text(encoding="utf-8").partition("(")[2].rpartition(") ")
+        except OSError:  # it has ended
+            continue
+        fields, process = rest.split(), int(task.parts[2])
+        parents[process] = int(fields[1])
+        if thread in ("", name):
+            spent[process] = spent.get(process, 0) + int(fields[11]) + int(fields[12])
+
+    def descends(process):
+        return process == root or (process in parents and descends(parents[process]))
+
+    return sum(ticks for process, ticks in spent.items() if descends(process)) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def find():
@@ -54,6 +74,7 @@ class Browser:
         self.session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Performance.enable", timeDomain="threadTicks")
         return self
 
     def __exit__(self, *_):
@@ -110,6 +131,11 @@ class Browser:
             details = result["exceptionDetails"]
             raise BrowserError(details.get("exception", {}).get("description") or details["text"])
         return result["result"].get("value")
+
+    def page_ms(self):
+        """CPU time of the page's own thread since it was opened, in ms."""
+        metrics = self.call("Performance.getMetrics")["metrics"]
+        return next(1000 * metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
     def press(self, key):
         text = {"Space": " "}.get(key, key)

@@ -7,10 +7,12 @@ const SECTOR = 32, LINE = 128, LANES = 32, BANKS = 32, BANK_BYTES = 4;
 const MULTIPROCESSORS = 132;  // of an H200
 const ACCESSES = new Set(["load", "store", "atomic"]);
 
+const EVERY_LANE = Array.from({length: LANES}, (_, lane) => lane);
+const lanesOfMasks = new Map();  // a run has few masks
+
 function lanesOf(mask) {
-  const lanes = [];
-  for (let lane = 0; lane < LANES; ++lane) if (mask >>> lane & 1) lanes.push(lane);
-  return lanes;
+  if (!lanesOfMasks.has(mask)) lanesOfMasks.set(mask, EVERY_LANE.filter(lane => mask >>> lane & 1));
+  return lanesOfMasks.get(mask);
 }
 
 function addressesOf(deltas) {
@@ -104,46 +106,46 @@ class Run {
     });
     const sums = ["requests", "lanes", "used", "sectors", "matrixRequests", "matrixSectors", "xRequests", "xSectors",
       "storeRequests", "storeSectors", "passes", "idealPasses", "linkSectors", "linkBytes", "l2Sectors", "dramSectors"];
-    this.sums = Object.fromEntries(sums.map(name => [name, [0]]));
-    const totals = Object.fromEntries(sums.map(name => [name, 0]));
+    this.sums = Object.fromEntries(sums.map(name => [name, new Float64Array(events.length + 1)]));  // before each moment
+    const all = Object.values(this.sums);
     let launch = -1, block = -1, warp = null;
     this.touchedBy = this.launches.map(() => new Set());  // arrays, by launch
     const begun = new Set();
     this.recordedOn = new Map();  // event -> the stream that recorded it last
     events.forEach((event, e) => {
-      const [kind, ...rest] = event;
+      const [kind, first, second] = event;
       this.momentOfEvent[e] = Math.max(0, this.moments.length - 1);
       if (kind === "launch") {
-        [launch, block, warp] = [rest[0], -1, null];
+        [launch, block, warp] = [first, -1, null];
         if (begun.has(launch)) return;
         begun.add(launch);
         this.l1 = new Set();
       }
-      if (kind === "block") [block, warp] = [rest[0], null];
+      if (kind === "block") [block, warp] = [first, null];
       if (kind === "warp") {
-        const key = `${launch}/${block}/${rest[0]}`;
+        const key = `${launch}/${block}/${first}`;
         if (!this.warps.has(key)) {
-          this.warps.set(key, {key, launch, block, warp: rest[0], moments: [], last: new Int32Array(LANES).fill(-1)});
+          this.warps.set(key, {key, launch, block, warp: first, moments: [], last: new Int32Array(LANES).fill(-1)});
         }
         warp = this.warps.get(key);
       }
       const moment = {event: e, kind, launch, block, warp, mask: 0, place: -1};
       if (kind === "at") {
-        const {file, line} = this.source(rest[0]);
+        const {file, line} = this.source(first);
         const before = warp.moments.length ? this.moments[warp.moments[warp.moments.length - 1]] : null;
         if (!this.trace.sources[file].file) return;  // where the launch calls the kernel
-        moment.place = rest[0];
-        moment.mask = rest[1] >>> 0;
+        moment.place = first;
+        moment.mask = second >>> 0;
         if (before && before.mask === moment.mask && before.place >= 0) {
           const there = this.source(before.place);
           if (there.file === file && there.line === line) return;
         }
-      } else if (["block", "warp"].includes(kind)) {
+      } else if (kind === "block" || kind === "warp") {
         return;
-      } else if (["load", "store", "atomic", "warp operation", "wait"].includes(kind)) {
-        moment.instruction = this.instructions[rest[0]];
+      } else if (ACCESSES.has(kind) || kind === "warp operation" || kind === "wait") {
+        moment.instruction = this.instructions[first];
         moment.place = moment.instruction.place;
-        moment.mask = rest[1] >>> 0;
+        moment.mask = second >>> 0;
       }
       const m = this.moments.length;
       this.momentOfEvent[e] = m;
@@ -152,22 +154,21 @@ class Run {
         warp.moments.push(m);
         for (const lane of lanesOf(moment.mask)) warp.last[lane] = m;
       }
-      if (ACCESSES.has(kind)) this.addRequest(moment, m, totals);
-      if (kind === "record") this.recordedOn.set(rest[0], rest[1]);
-      if (kind === "stream wait") Object.assign(moment, {stream: rest[0], on: this.recordedOn.get(rest[1])});
-      if (kind === "record") moment.stream = rest[1];
-      if (kind === "copy") this.addCopy(moment, rest, m, totals);
-      for (const name of sums) this.sums[name].push(totals[name]);
+      for (const sum of all) sum[m + 1] = sum[m];
+      if (ACCESSES.has(kind)) this.addRequest(moment, m);
+      if (kind === "record") this.recordedOn.set(first, second);
+      if (kind === "stream wait") Object.assign(moment, {stream: first, on: this.recordedOn.get(second)});
+      if (kind === "record") moment.stream = second;
+      if (kind === "copy") this.addCopy(moment, event, m);
     });
-    for (const name of sums) this.sums[name] = Float64Array.from(this.sums[name]);
     this.count = this.moments.length;
   }
 
   // A copy writes elements of its target; with what value is not recorded.
-  addCopy(moment, [to, offset, from, fromOffset, bytes], m, totals) {
+  addCopy(moment, [, to, offset, from, fromOffset, bytes], m) {
     const of = array => array === null ? null : this.arrays[array];
     Object.assign(moment, {to: of(to), toOffset: offset, from: of(from), fromOffset, bytes});
-    if (moment.to && moment.from && moment.to.device !== moment.from.device) totals.linkBytes += bytes;
+    if (moment.to && moment.from && moment.to.device !== moment.from.device) this.sums.linkBytes[m + 1] += bytes;
     if (!moment.to) return;
     for (let at = offset; at < offset + bytes; at += moment.to.element) {
       const element = Math.floor(at / moment.to.element);
@@ -182,9 +183,10 @@ class Run {
     return Boolean(array) && array.space === "global" && moment.launch >= 0 && array.device !== this.launches[moment.launch].device;
   }
 
-  addRequest(moment, m, totals) {
+  addRequest(moment, m) {
     const request = this.request(moment);
     const {array, lanes, addresses, instruction} = request;
+    const add = (name, count) => { this.sums[name][m + 1] += count; };
     this.touchedBy[moment.launch].add(array);
     const counts = measure(instruction, array, lanes, addresses);
     moment.counts = counts;
@@ -194,36 +196,34 @@ class Run {
     }
     array.touched = Math.min(array.touched, m);
     if (array.space === "global") {
-      ++totals.requests;
-      totals.lanes += counts.lanes;
-      totals.used += counts.used;
-      totals.sectors += counts.sectors;
-      if (this.overLink(moment)) totals.linkSectors += counts.sectors;
+      add("requests", 1);
+      for (const name of ["lanes", "used", "sectors"]) add(name, counts[name]);
+      if (this.overLink(moment)) add("linkSectors", counts.sectors);
       const group = moment.kind !== "load" ? "store" : array.name === "x" ? "x" : "matrix";
-      ++totals[group + "Requests"];
-      totals[group + "Sectors"] += counts.sectors;
+      add(group + "Requests", 1);
+      add(group + "Sectors", counts.sectors);
       this.askCaches(moment, array, sectors);
-      totals.l2Sectors += counts.l2;
-      totals.dramSectors += counts.dram;
+      add("l2Sectors", counts.l2);
+      add("dramSectors", counts.dram);
     } else {
-      totals.passes += counts.passes;
-      totals.idealPasses += counts.idealPasses;
+      add("passes", counts.passes);
+      add("idealPasses", counts.idealPasses);
     }
     if (array.writers.size && !isCounter(array)) this.findGivers(moment, request);
     for (const s of sectors) if (m < array.fetched[s]) array.fetched[s] = m;
+    array.float ||= request.values.flat().some(value => typeof value === "number" && !Number.isInteger(value));
+    if (moment.kind === "load") return;
+    const left = request.after || request.values;
     addresses.forEach((address, i) => {
-      const values = [request.values[i]].flat();
-      if (values.some(value => typeof value === "number" && !Number.isInteger(value))) array.float = true;
-      if (moment.kind === "load") return;
-      const left = [(request.after || request.values)[i]].flat();
-      left.forEach((value, part) => {
-        const element = Math.floor(address / array.element) + part;
-        if (!array.writes.has(element)) array.writes.set(element, []);
-        array.writes.get(element).push([m, value]);
+      const first = Math.floor(address / array.element), words = Array.isArray(left[i]) ? left[i] : [left[i]];
+      for (let part = 0; part < words.length; ++part) {
+        const element = first + part, writes = array.writes.get(element);
+        if (writes) writes.push([m, words[part]]);
+        else array.writes.set(element, [[m, words[part]]]);
         array.writers.set(element, moment.warp);
-      });
+      }
       if (isCounter(array) && moment.kind === "atomic") {
-        array.fetches.push({m, element: Math.floor(address / array.element), warp: moment.warp, before: values[0], after: left[0]});
+        array.fetches.push({m, element: first, warp: moment.warp, before: request.values[i], after: left[i]});
       }
     });
   }

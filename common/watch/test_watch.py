@@ -33,7 +33,7 @@ def run(*arguments):
 def columns(text, kernel):
     """What the table of a run says of a kernel."""
     lines = [re.split(r"  +", line.strip()) for line in text.splitlines()]
-    head = next(line for line in lines if "moved kB" in line)
+    head = next(line for line in lines if any(name.startswith("moved") for name in line))
     row = next(line for line in lines if len(line) > 3 and line[1].split(" ")[0] == kernel)
     return dict(zip(head[2:], row[2:]))
 

@@ -1141,7 +1141,7 @@ function start() {
   addEventListener("resize", redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   load(JSON.parse($("data").textContent));
-  document.body.dataset.ready = Math.round(performance.now());
+  document.body.dataset.ready = "yes";
 }
 
 // On a narrow screen one kind of panel is shown (page.css).

@@ -8,7 +8,7 @@ const WAYS = ["packed", "parts"];
 const MATRICES = {
   "grid, 5 points": {size: [4, 60, 16], of: n => `stencil2d:${n}x${n}`},
   "grid, 9 points": {size: [4, 40, 12], of: n => `stencil2d:${n}x${n},points=9`},
-  "power law": {size: [32, 2000, 256], each: [2, 32, 8], of: (n, k) => `powerlaw:${n}x${n},nnz=${n * k}`},
+  "power law": {size: [32, 5000, 256], each: [2, 32, 8], of: (n, k) => `powerlaw:${n}x${n},nnz=${n * k}`},
   "random": {size: [32, 2000, 256], each: [1, 32, 8], of: (n, k) => `random:${n}x${n},nnz_per_row=${k}`},
   "banded": {size: [32, 2000, 256], each: [1, 33, 9], of: (n, k) => `banded:${n}x${n},nnz_per_row=${k},bandwidth=${2 * k}`},
   "finite elements": {size: [10, 300, 60], of: n => `fem:${n},block=3`},
@@ -116,8 +116,9 @@ function startLive({script, wasm, kernels}) {
     live.timer = setTimeout(run, 60);
   }
 
-  worker.onmessage = ({data: {number, err, traces, milliseconds}}) => {
+  worker.onmessage = ({data: {number, err, text, milliseconds}}) => {
     if (number !== live.number) return;
+    const traces = text.split("\n").filter(line => line).map(line => JSON.parse(line));
     if (!traces.length) {
       says.textContent = err.split("\n").find(line => line) || "there is nothing to show";
       box.dataset.ran = number;
