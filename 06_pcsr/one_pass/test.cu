@@ -549,7 +549,8 @@ TEST_CASE("one pass: long rows of any lengths have whole warps if the device is 
                  -1);  // the longest row takes too long
 }
 
-TEST_CASE("one pass: blocks own the tiles if a row is longer than they are even", "[06]") {
+TEST_CASE("one pass: blocks own the tiles where tiles are short and a row is long, not too long",
+          "[06]") {
   constexpr OnePassShape kShort{300, 3000, 12, 250};
   STATIC_REQUIRE(block_tiles_suit(kShort, 300));
   STATIC_REQUIRE(block_tiles_suit(kShort, 10'800));
@@ -577,6 +578,32 @@ TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows 
   constexpr RowsStatistics kAlike{18, {}};
   STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, true) == 2);
   STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, false) == -1);
+}
+
+TEST_CASE("one pass: statistics of row lengths", "[06]") {
+  const Lengths lengths = joined(random_lengths(1000, 90, 4), {3000, 0});
+  const Buffer<int> row_offsets("row_offsets", offsets_of(lengths));
+  const auto rows = static_cast<int>(lengths.size());
+  Buffer<RowsStatistics> statistics("statistics", std::vector<RowsStatistics>(2));
+  device::launch(prepare_one_pass_kernel<float>, {dim3(2), dim3(kPrepareThreads)}, 0, 0, 1u, rows,
+                 0, row_offsets.data(), static_cast<Tile*>(nullptr),
+                 static_cast<PartialSum<float>*>(nullptr), static_cast<unsigned*>(nullptr),
+                 statistics.data());
+  const std::vector<RowsStatistics> found = statistics.download();
+  RowsStatistics both = found[0];
+  both.add(found[1]);
+  CHECK(both.longest == 3000);
+  for (int w = 0; w < kRowsWidths; ++w) {
+    const int rows_per_warp = std::max(32 >> w, 1);
+    long long iterations = 0;
+    for (int first = 0; first < rows; first += rows_per_warp) {
+      const int last = std::min(first + rows_per_warp, rows);
+      const int longest = *std::max_element(&lengths[first], &lengths[first] + (last - first));
+      iterations += std::max(device::divide_up(longest, kRowsItemsPerThread << w), 1);
+    }
+    CAPTURE(w);
+    CHECK(both.iterations(w, rows) == iterations);
+  }
 }
 
 TEST_CASE("one pass: a plan in a graph, moved, and used twice", "[06]") {

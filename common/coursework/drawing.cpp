@@ -139,8 +139,8 @@ std::vector<std::string> diagnose(const WrongProduct& p) {
     return false;
   };
   const std::pair<const char*, std::function<bool(Index)>> looks[] = {
-      {"y is NaN: not written, or read although beta is 0, or computed from what is not "
-       "initialised",
+      {"y is NaN: not written, or read although beta is 0, or computed from uninitialised "
+       "memory",
        [&](Index row) { return std::isnan(p.got[row]); }},
       {"rows are not written: y is as it was before",
        [&](Index row) { return p.y0.empty() ? std::isnan(p.got[row]) : p.got[row] == p.y0[row]; }},

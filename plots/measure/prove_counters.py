@@ -6,7 +6,7 @@
 `make bench SET=counters` makes what this reads, plots/results/DEVICE/counters/*.csv: with BACKEND=cuda
 measured.csv, one product of each kernel under Nsight Compute; with BACKEND=cpu and ARGS='--device DEVICE'
 counted.csv, the same products on the CPU backend. A row is a CUDA function on a matrix in a precision, all its
-launches added up; functions are told apart by name and template arguments. This script needs no GPU.
+launches added up; functions are distinguished by name and template arguments. This script needs no GPU.
 
 Limits: requests and sectors per request of global loads and stores within 5% of the hardware's, their
 median within 1%; bank conflicts within 10%. What lies outside is listed with its reason.

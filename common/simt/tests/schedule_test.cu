@@ -52,7 +52,7 @@ TEST_CASE("threads run in the order that is asked for", "[simt]") {
   }
 }
 
-// Wrong: the last warp to write wins, and nobody promised which that is.
+// Wrong: a race; the result is that of the last warp to write, whose order CUDA does not define.
 __global__ void last_one_wins_kernel(unsigned* winner) {
   *winner = blockIdx.x * blockDim.x + threadIdx.x;
 }
