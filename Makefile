@@ -21,9 +21,9 @@ BROKEN := $(OUT)/broken/spmv
 $(BROKEN): $(common_objects) $(call object,$(MAIN) $(ROOT)/common/tests/broken.cu)
 	$(link)
 
-# The example of step 06's public header, linked as everything is.
-EXAMPLE := $(OUT)/conjugate_gradients
-$(EXAMPLE): $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/conjugate_gradients.cu)
+# The examples of step 06's public header, linked as everything is.
+EXAMPLES := $(OUT)/conjugate_gradients $(OUT)/first_product
+$(EXAMPLES): $(OUT)/%: $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/%.cu)
 	$(link)
 
 .PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
@@ -55,14 +55,14 @@ run: $(SPMV)  ## one kernel per step, run and verified on MATRIX (ALL=1: every k
 # The steps' tests, which carry their numbers as tags, run beside all others ([.] are hidden tests,
 # which other tests call): that takes two thirds of the time on two cores.
 STEP_TAGS := $(foreach s,$(STEPS),[$(firstword $(subst _, ,$(s)))])
-test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLE) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
+test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI))  ## all tests
 	@$(TESTS) '$(subst $() ,$(comma),$(STEP_TAGS))' >$(OUT)/steps.log 2>&1 & steps=$$!; \
 	  trap "kill $$steps; exit 130" INT TERM; status=0; \
 	  $(TESTS) '~[.]$(subst [,~[,$(subst $() ,,$(STEP_TAGS)))' || status=1; \
 	  bash common/tests/cli_test.sh $(SPMV) $(BROKEN) || status=1; \
 	  bash common/tests/build_test.sh || status=1; \
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
-	  bash 06_pcsr/one_pass/example/test.sh $(EXAMPLE) || status=1; \
+	  bash 06_pcsr/one_pass/example/test.sh $(EXAMPLES) || status=1; \
 	  bash 06_pcsr/one_pass/package_test.sh '$(NVCC)' || status=1; \
 	  bash 10_multigpu/minimal_test.sh $(MINIMAL) || status=1; \
 	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
@@ -119,9 +119,9 @@ counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting
 	  --exchange stores --drive persistent >/dev/null'
 
 
-build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
+build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLES) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing
 
-build-programs: $(SPMV) $(EXAMPLE) $(if $(HAVE_MPI),$(SPMV_MPI))
+build-programs: $(SPMV) $(EXAMPLES) $(if $(HAVE_MPI),$(SPMV_MPI))
 
 # What clang++ would be told on the CPU backend: tools that read the file do not know all of g++'s options, nor nvcc's.
 compile_commands:  ## build/compile_commands.json, for clangd, clang-tidy and editors

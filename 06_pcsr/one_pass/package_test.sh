@@ -7,13 +7,8 @@ nvcc=${1:-nvcc}
 command -v "$nvcc" >/dev/null || { echo 'skipped: packages of the one-pass product: no nvcc'; exit 0; }
 source "$here/../../common/tests/checks.sh"
 
-cat >"$scratch/main.cu" <<'END'
-#include "one_pass.cuh"
-int main() {
-  spmv::OnePassPlan<double> plan;
-  return plan.create({}) != cudaSuccess || plan.multiply(1, nullptr, nullptr, 0, nullptr, nullptr) != cudaSuccess;
-}
-END
+cp "$here/example/matrix.hpp" "$scratch"
+sed 's,"../one_pass,"one_pass,' "$here/example/first_product.cu" >"$scratch/main.cu"
 mkdir "$scratch/header"
 holds 'one header is written' python3 "$here/amalgamate.py" "$scratch/header/one_pass.cuh"
 holds 'with the licence' grep -q 'MIT License' "$scratch/header/one_pass.cuh"
