@@ -119,8 +119,9 @@ __host__ __device__ constexpr int long_rows_width(int rows, int nnz, int longest
 // not: lanes for a row of average length in one iteration; more where there are too few rows to
 // occupy the device, and where the longest row would take more than 3 iterations. The lanes' loads,
 // of a nonzero or not, must then be at most 2.5 times the nonzeros, and some for what a launch
-// takes anyway. All constants are from measurements on an H200 (NOTES.md). fits_l2: fits_cache(),
-// of the matrix.
+// takes anyway. Shorter rows count as 4 nonzeros, since tiles know 64 row ends ahead in an
+// iteration of 256; beyond the L2 only where rows are alike. All constants are from measurements on
+// an H200 (NOTES.md). fits_l2: fits_cache(), of the matrix.
 __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatistics& found,
                                              bool fits_l2) {
   const auto loads = [](int width) { return static_cast<long long>(kRowsItemsPerThread) << width; };
@@ -130,7 +131,10 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
   while (width < 5 && (1LL * rows << width) < 65536) ++width;
   while (width < most && found.longest > 3 * loads(width)) ++width;
   const long long all = found.iterations(width, rows) * loads(width > 5 ? width : 5);
-  const bool suits = found.longest <= 3 * loads(width) && all <= 5LL * nnz / 2 + 600'000;
+  const bool alike = 1LL * found.longest * rows <= 2LL * nnz;
+  const long long short_rows = fits_l2 || alike ? 4LL * rows : 0;
+  const long long cost = nnz > short_rows ? nnz : short_rows;
+  const bool suits = found.longest <= 3 * loads(width) && all <= 5 * cost / 2 + 600'000;
   if (suits && (fits_l2 || rows_suit_memory(width))) return width;
   return fits_l2 && nnz >= 64LL * rows ? long_rows_width(rows, nnz, found.longest) : -1;
 }

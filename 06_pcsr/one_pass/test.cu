@@ -580,6 +580,17 @@ TEST_CASE("one pass: beyond the L2, groups of lanes for short rows and for rows 
   STATIC_REQUIRE(rows_width(1'500'000, 27'000'000, kAlike, false) == -1);
 }
 
+TEST_CASE("one pass: rows of fewer than 4 nonzeros have a lane each", "[06]") {
+  constexpr RowsStatistics kTwo{2, {}};
+  STATIC_REQUIRE(rows_width(400'000, 800'000, kTwo, true) == 0);
+  STATIC_REQUIRE(rows_width(30'000'000, 60'000'000, kTwo, false) == 0);
+  constexpr RowsStatistics kUpTo12{12, {100}};
+  STATIC_REQUIRE(rows_width(400'000, 800'000, kUpTo12, true) == 0);
+  STATIC_REQUIRE(rows_width(30'000'000, 60'000'000, kUpTo12, false) == -1);  // not alike
+  constexpr RowsStatistics kManyLong{20, {6'000}};  // half of the warps have two iterations
+  STATIC_REQUIRE(rows_width(400'000, 800'000, kManyLong, true) == -1);
+}
+
 TEST_CASE("one pass: statistics of row lengths", "[06]") {
   const Lengths lengths = joined(random_lengths(1000, 90, 4), {3000, 0});
   const Buffer<int> row_offsets("row_offsets", offsets_of(lengths));
