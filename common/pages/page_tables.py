@@ -6,7 +6,8 @@ import math
 import re
 import statistics
 
-from records import OTHER_CODE, bandwidth, baseline_share, code_note, code_state, gflops, milliseconds, number, published, read_records
+from published import published
+from records import OTHER_CODE, bandwidth, baseline_share, code_note, code_state, gflops, milliseconds, number, read_records
 from records import short
 from tables import Table
 

@@ -24,7 +24,8 @@ import re
 import statistics
 
 from page_tables import COLUMNS, BlockError, find_matrix, matches, records_of
-from records import ROOT, RESULTS, RecordError, frame, number, published, rows_of
+from published import published
+from records import ROOT, RESULTS, RecordError, frame, number, rows_of
 
 NUMBER = re.compile(r"(?<!`)<!-- = (.*?) -->(.*?)<!--/-->", re.DOTALL)
 TABLE = re.compile(r"^<!-- table: *(.*?) *-->$", re.DOTALL | re.MULTILINE)

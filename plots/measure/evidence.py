@@ -21,8 +21,9 @@ from pathlib import Path
 
 import measure
 from record_format import RecordError, write_whole
-from records import OTHER_CODE, RESULTS, ROOT, UNKNOWN_CODE, code_state, current_records, device_names, directory_of, files_in
+from records import OTHER_CODE, RESULTS, ROOT, UNKNOWN_CODE, code_state, device_names, directory_of, files_in, read
 from records import todays_code
+from sets import groups_of, is_declared, matrix_name
 
 CODE = ROOT / "plots" / "measure" / "machine_code.tsv"
 SHOWN = ["full", "setup", "sensitivity", "multigpu"]  # the sets that figures, tables and pages show
@@ -63,7 +64,7 @@ def update(program):
 
 
 def records_of(device):
-    return [record for file in files_in(directory_of(device)) for record in current_records(file)]
+    return read(files_in(directory_of(device)))
 
 
 def summary(device, records):
@@ -84,14 +85,14 @@ def seconds_of(record):
 def expected_seconds(jobs, records):
     """Of a GPU, for jobs: what was measured before as long as then, the rest as long as a small one."""
     known = {(r["matrix"], r["precision"], r["kernel"]): seconds_of(r) for r in records if "warm_ms" in r}
-    return sum(job.processes() * sum(known.get((measure.matrix_name(job.matrix), job.precision, kernel), 0.06) for kernel in job.kernels)
+    return sum(job.processes() * sum(known.get((matrix_name(job.matrix), job.precision, kernel), 0.06) for kernel in job.kernels)
                + (2 if job.alone() else 0) * job.processes() for job in jobs)
 
 
 def to_measure(device, records, program):
     """{set: (kernels, jobs)} of what is missing or not of today's code."""
     machine, found = Planned(program, records), {}
-    every = [group for name in SHOWN for group in measure.groups_of(name)]
+    every = [group for name in SHOWN for group in groups_of(name)]
     for name in [name for name, keys in every if keys.get("backend") == "cuda"]:
         arguments = measure.arguments_of([name, "--stale"])
         store = measure.Store(directory_of(device).name, RESULTS, "", True, True)
@@ -127,10 +128,8 @@ def main(argv=None):
                 print(f"  {files}make bench SET={name} ARGS=--stale    # {f'needs {gpus} GPUs; ' if gpus > 1 else ''}"
                       f"about {measure.minutes(expected_seconds(jobs, records))}: {len(jobs)} matrices and precisions, {len(kernels)} kernels: "
                       f"{', '.join(kernels[:4])}{', ...' if len(kernels) > 4 else ''}")
-            asked = {(measure.matrix_name(job.matrix), job.precision, kernel) for _, jobs in found.values() for job in jobs for kernel in job.kernels}
-            left = collections.Counter(r["kernel"] for r in records if code_state(r) and (r["matrix"], r["precision"], r["kernel"]) not in asked)
-            if left:
-                print(f"  in no set, of other or unknown code: {left.total():,} records of {len(left)} kernels, most of "
+            if left := collections.Counter(r["kernel"] for r in records if not is_declared(r)):
+                print(f"  in no set, and in no figure or table: {left.total():,} records of {len(left)} kernels, most of "
                       + ", ".join(f"{kernel} ({count})" for kernel, count in left.most_common(4)))
     except (RecordError, OSError, subprocess.SubprocessError) as error:
         print(f"error: {error}", file=sys.stderr)

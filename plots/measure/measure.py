@@ -27,7 +27,6 @@ and precision of at most `several_up_to` nonzeros, and a record has the median o
 import argparse
 import collections
 import datetime
-import functools
 import json
 import math
 import os
@@ -45,122 +44,10 @@ from pathlib import Path
 
 import prove_counters
 from record_format import RecordError, append, combined, description_of, join, outcome_of, parsed, records_in, tidy, write_whole
-from records import COUNTERS, RESULTS, ROOT, code_state, current_looks, current_outcomes, current_records, device_names, files_in, fits, is_current_matrix, published
+from records import COUNTERS, RESULTS, code_state, current_looks, current_outcomes, current_records, is_current_matrix
+from sets import data_files, declared, fits, groups_of, kernels_of, matrices_of, matrix_name, nonzeros_of, precisions_of
 
-try:
-    import tomllib
-except ImportError:  # Python 3.10
-    import tomli as tomllib
-
-DECLARED = ROOT / "plots" / "measure" / "measurements.toml"
 DEPTH = 3  # processes per GPU: one that measures, and two that prepare
-
-
-# --- What is declared -----------------------------------------------------------------------------
-
-
-@functools.lru_cache
-def declared():
-    return tomllib.loads(DECLARED.read_text(encoding="utf-8"))
-
-
-def groups_of(name):
-    """[(name, keys)] of the sets that a set consists of, itself if of none."""
-    sets = declared()["set"]
-    if name not in sets:
-        raise RecordError(f"no set is called {name}; there are {', '.join(sets)}")
-    if "sets" in sets[name]:
-        return [group for part in sets[name]["sets"] for group in groups_of(part)]
-    return [(name, sets[name])]
-
-
-@functools.lru_cache
-def published_nonzeros():
-    tables = [name for names in declared()["tables"].values() for name in names]
-    return {row["matrix"]: int(row["nonzeros"]) for name in tables for row in published(name) if row.get("nonzeros")}
-
-
-def nonzeros_of(spec):
-    """Of a matrix, as near as its name or a table says."""
-    name = matrix_name(spec)
-    known = {**declared()["nonzeros"], **published_nonzeros()}
-    if name in known:
-        return known[name]
-    if found := re.search(r",nnz=(\d+)", name):
-        return int(found[1])
-    if found := re.match(r"(stencil[23]d|dense):([\dx]+)", name):
-        size = 1
-        for side in found[2].split("x"):
-            size *= int(side)
-        points = re.search(r"points=(\d+)", name)
-        per_point = int(points[1]) if points else {"stencil2d": 5, "stencil3d": 7, "dense": 1}[found[1]]
-        unknowns = re.search(r"dof=(\d+)", name)
-        return size * per_point * (int(unknowns[1]) ** 2 if unknowns else 1)
-    if found := re.match(r"random:(\d+)x\d+,nnz_per_row=(\d+)", name):
-        return int(found[1]) * int(found[2])
-    return 1_000_000
-
-
-def data_files(pattern):
-    """Those in SPMV_DATA, or in data/."""
-    data = Path(os.environ.get("SPMV_DATA") or ROOT / "data")
-    return [str(file) for file in sorted(data.glob(pattern))]
-
-
-def expanded(text, files=data_files):
-    """The names that an entry of `matrices` stands for; `files` finds those of a pattern."""
-    if text == "@measured":
-        # Those of files are found as "files:".
-        return [line["matrix"]["name"] for device in device_names() for file in files_in(RESULTS / device)
-                for line in parsed(file.read_text(encoding="utf-8"), file.name)
-                if description_of(line) == "matrix" and line["matrix"]["source"] != "file"]
-    if text.startswith("@"):
-        tables = declared()["tables"].get(text[1:])
-        if tables is not None:
-            return [row["matrix"] for name in tables for row in published(name)]
-        return [name for entry in declared()["lists"][text[1:]] for name in expanded(entry, files)]
-    if text.startswith("files:"):
-        return files(text[len("files:"):])
-    if found := re.search(r"\{(\d+)\.\.(\d+)\}", text):
-        return [text[:found.start()] + str(n) + text[found.end():] for n in range(int(found[1]), int(found[2]) + 1)]
-    return [text]
-
-
-def in_turn(lists):
-    """One list of several, the smallest of each first, so that a run that is cut short has something of all."""
-    turns = [(rank / max(len(names), 1), name) for names in lists
-             for rank, name in enumerate(sorted(names, key=nonzeros_of))]
-    return list(dict.fromkeys(name for _, name in sorted(turns, key=lambda turn: turn[0])))
-
-
-def matrices_of(group, files=data_files):
-    names = in_turn([expanded(entry, files) for entry in group["matrices"]])
-    return [name for name in names if nonzeros_of(name) <= group.get("largest", float("inf"))]
-
-
-def kernels_of(group, every):
-    """The names of the kernels that a group asks for; `every`: what `spmv --list --json` says."""
-    on_host = group.get("on_host", False)
-    patterns = [one for pattern in group.get("kernels", ["*"])
-                for one in (declared()["lists"][pattern[1:]] if pattern.startswith("@") else [pattern])]
-    chosen = []
-    for kernel in every:
-        keep = False
-        for pattern in patterns:
-            if found := re.fullmatch(r"step:(\d+)-(\d+)", pattern):
-                keep |= int(found[1]) <= kernel["step"] <= int(found[2])
-            elif pattern.startswith("!"):
-                keep &= not fits(kernel["name"], [pattern[1:]])
-            else:
-                keep |= fits(kernel["name"], [pattern])
-        if keep and kernel["host"] == on_host:
-            chosen.append(kernel["name"])
-    return chosen
-
-
-def matrix_name(spec):
-    """As records call it: of a file its name alone."""
-    return re.sub(r"\.mtx(\.gz)?$", "", spec.rsplit("/", 1)[-1]) if "/" in spec else spec
 
 
 # --- Jobs -----------------------------------------------------------------------------------------
@@ -318,7 +205,7 @@ def plan(arguments, machine, store):
             keys = {**keys, "kernels": patterns}
         takes_kernels = keys.get("tool") != "info"
         kernels = kernels_of(keys, machine.kernels) if takes_kernels else []
-        precisions = words(arguments.precisions) or keys.get("precisions") or (["f64"] if "gpus" in keys else ["f64", "f32"])
+        precisions = words(arguments.precisions) or precisions_of(keys)
         if keys.get("tool") == "info":
             precisions = [""]
         ways = [(keys, kernels)] if kernels or not takes_kernels else []

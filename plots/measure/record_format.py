@@ -257,9 +257,9 @@ def tidied(lines, is_current=lambda matrix: True):
             continue  # it was refused once
         kept.append(line)
         key = line["run"], line["matrix"], line["precision"]
-        if "verified" in line and key not in measured and key in baselines:
-            kept.append(baselines[key])
-        measured.add(key)
+        if "verified" in line and key not in measured:
+            kept += [baselines[key]] if key in baselines else []
+            measured.add(key)
     used = {"run": {line["run"] for line in kept}, "matrix": {(line["run"], line["matrix"]) for line in kept},
             "kernel": {(line["run"], line["kernel"]) for line in kept},
             "code": {(line["run"], line.get("code")) for line in kept}}

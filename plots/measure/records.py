@@ -6,17 +6,15 @@ as dictionaries, through Data. The columns: plots/README.md. A published table i
 lines say where it comes from: "# paper: ...".
 """
 
-import csv
-import fnmatch
 import functools
 import json
 from pathlib import Path
 
 from record_format import LIBRARY, RecordError, column, description_of, outcome_of, parsed, records_in, thing_of
+from sets import fits, is_declared
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "plots" / "results"
-PUBLISHED = ROOT / "plots" / "published"
 COUNTERS = "cpu_backend"  # the "device" whose records hold counters instead of times
 STAND_IN = "* stand-in: generated, of the same kind and size, since the file is not here."
 
@@ -121,12 +119,17 @@ def read(files):
     return list(newest.values())
 
 
-def frame(files, program=""):
-    """The DataFrame of one program's measurements, "" being plain spmv, of y = A x only."""
+def is_shown(record):
+    """Whether figures, tables and claims read a record of plots/results: a set declares it, and what ran is known."""
+    return is_declared(record)
+
+
+def frame(files, program="", keep=lambda record: True):
+    """The DataFrame of one program's measurements, "" being plain spmv, of y = A x only; of those to `keep`."""
     import pandas  # not above: scripts without a table of records need no pandas
 
     rows = [row for row in read(files) if row["program"] == program
-            and (row.get("alpha", 1), row.get("beta", 0)) == (1, 0)]
+            and (row.get("alpha", 1), row.get("beta", 0)) == (1, 0) and keep(row)]
     return pandas.DataFrame(rows)
 
 
@@ -141,7 +144,7 @@ def read_records(device, results=None, program=""):
     directory = directory_of(device, results)
     if not (files := files_in(directory)):
         raise RecordError(f"no records in {directory}; `make bench` makes them")
-    return with_setup_alone(rows_of(frame(files, program)), directory)
+    return with_setup_alone(rows_of(frame(files, program, is_shown)), directory)
 
 
 def with_setup_alone(rows, directory):
@@ -168,10 +171,6 @@ def directory_of(device, results=None):
 
 def on_gpu(record):
     return "cold_ms" in record
-
-
-def fits(kernel, patterns):
-    return any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
 
 
 def milliseconds(record, state="warm", quartile="median"):
@@ -206,35 +205,6 @@ def number(value):
     if value >= 100:
         return f"{value:.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-# --- Published ------------------------------------------------------------------------------------
-
-
-class Published(list):
-    """The rows of a table as dictionaries, and in `about` what is said of it."""
-
-    def __init__(self, name, directory=None):
-        path = Path(directory or PUBLISHED) / f"{name}.csv"
-        lines = path.read_text(encoding="utf-8").splitlines()
-        heads = [line[1:].split(":", 1) for line in lines if line.startswith("#")]
-        self.name = name
-        self.about = {head.strip(): text.strip() for head, text in heads}
-        super().__init__(csv.DictReader(line for line in lines if not line.startswith("#")))
-
-    def where(self, **wanted):
-        return [row for row in self if all(row[k] == v for k, v in wanted.items())]
-
-    def value(self, column="value", **wanted):
-        """The one number of `column` in the row that `wanted` describes."""
-        rows = self.where(**wanted)
-        if len(rows) != 1:
-            raise RecordError(f"{self.name}: {len(rows)} rows with {wanted}, not one")
-        return float(rows[0][column])
-
-
-def published(name):
-    return Published(name)
 
 
 # --- All of it, for figures and tables ------------------------------------------------------------

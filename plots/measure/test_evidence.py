@@ -10,6 +10,7 @@ from pathlib import Path
 import evidence
 import measure
 import records
+import sets
 from record_format import RecordError, parsed, records_in, tidied
 from records import OTHER_CODE, UNKNOWN_CODE, code_note, code_state
 from sample_records import record, write
@@ -71,7 +72,10 @@ class Evidence(unittest.TestCase):
         kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": false}]'
         write(self.file.parent / "more.jsonl", [record("old", "real", 1)])
         out = io.StringIO()
-        with unittest.mock.patch.object(measure, "declared", lambda: declared), \
+        for cached in (sets.declarations, sets.groups_with):
+            cached.cache_clear()
+            self.addCleanup(cached.cache_clear)
+        with unittest.mock.patch.object(sets, "declared", lambda: declared), \
                 unittest.mock.patch.object(measure, "output_of", lambda command: kernels), \
                 unittest.mock.patch.object(evidence, "directory_of", lambda device: self.root / device), contextlib.redirect_stdout(out):
             self.assertEqual(evidence.main(["Some_GPU"]), 1)
@@ -79,7 +83,7 @@ class Evidence(unittest.TestCase):
         self.assertIn("make bench SET=a ARGS=--stale    # about 0 s: 1 matrices and precisions, 1 kernels: changed", out.getvalue())
         self.assertIn("  SPMV_DATA=DIRECTORY_OF_THE_FILES make bench SET=b ARGS=--stale    # about", out.getvalue())
         self.assertIn("make bench SET=c ARGS=--stale    # needs 2 GPUs; about", out.getvalue())
-        self.assertIn("in no set, of other or unknown code: 3 records of 2 kernels, most of old (2), gone (1)", out.getvalue())
+        self.assertIn("in no set, and in no figure or table: 2 records of 2 kernels, most of on_host (1), old (1)", out.getvalue())
 
 
 if __name__ == "__main__":

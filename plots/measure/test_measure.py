@@ -16,6 +16,7 @@ from unittest import mock
 
 import measure
 import prove_counters
+import sets
 from record_format import outcomes_in, records_in
 from sample_records import write
 
@@ -160,7 +161,7 @@ class Bench(unittest.TestCase):
         self.root = Path(scratch.name)
         self.log = self.root / "log"
         (self.root / "sets.toml").write_text(SETS)
-        for cached in (measure.declared, measure.published_nonzeros):
+        for cached in (sets.declared, sets.published_nonzeros, sets.declarations, sets.groups_with):
             cached.cache_clear()
             self.addCleanup(cached.cache_clear)
 
@@ -176,7 +177,7 @@ class Bench(unittest.TestCase):
         self.log.write_text("")
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), \
-                mock.patch.object(measure, "RESULTS", self.root), mock.patch.object(measure, "DECLARED", self.root / "sets.toml"):
+                mock.patch.object(measure, "RESULTS", self.root), mock.patch.object(sets, "DECLARED", self.root / "sets.toml"):
             status = measure.main(["--spmv", self.program(**program), "--results", str(self.root), *words])
         return status, said.getvalue(), [line.split() for line in self.log.read_text().splitlines()]
 
@@ -249,7 +250,7 @@ class Bench(unittest.TestCase):
         self.assertIn("1 refused", said)
         text = (self.root / "sets.toml").read_text()
         (self.root / "sets.toml").write_text("processes = 2\n" + text)
-        measure.declared.cache_clear()
+        sets.declared.cache_clear()
         self.assertEqual(len(self.asked(self.bench("--matrices", "b", "--precisions", "f64")[2])), 2)
         self.assertEqual(len(self.asked(self.bench("counts", backend="cpu")[2])), 1)  # counts are the same each time
         _, said, noted = self.bench("--matrices", "m_14K", "--precisions", "f64")
@@ -433,36 +434,46 @@ class Declared(unittest.TestCase):
                (("csr_scalar", 2), ("segscan_cub", 5), ("pcsr_one_pass", 6), ("ell", 8), ("cds", 9), ("cusparse_csr_alg1", 0))]
 
     def matrices(self, name):
-        return measure.matrices_of(measure.declared()["set"][name])
+        return sets.matrices_of(sets.declared()["set"][name])
 
     def test_every_set_can_be_planned(self):
         known = {"about", "sets", "backend", "matrices", "largest", "kernels", "on_host", "precisions", "options", "program",
                  "gpus", "partition", "exchange", "drive", "records", "alone", "processes", "tool", "tools", "counted"}
-        for name, keys in measure.declared()["set"].items():
+        for name, keys in sets.declared()["set"].items():
             with self.subTest(name):
                 self.assertLessEqual(set(keys), known)
                 self.assertTrue(keys["about"])
                 self.assertTrue("gpus" not in keys or "kernels" in keys)
-                for group, of in measure.groups_of(name):
-                    self.assertTrue(measure.matrices_of(of) or "files:*.mtx.gz" in of["matrices"])
+                for group, of in sets.groups_of(name):
+                    self.assertTrue(sets.matrices_of(of) or "files:*.mtx.gz" in of["matrices"])
                     self.assertTrue("records" in of or of["tool"] in measure.TOOLS)
 
     def test_quick_has_something_of_every_paper_and_nothing_large(self):
         quick, catalogue = self.matrices("ideas"), self.matrices("catalogue")
-        full = {name for _, keys in measure.groups_of("full") for name in measure.matrices_of(keys)}
+        full = {name for _, keys in sets.groups_of("full") for name in sets.matrices_of(keys)}
         self.assertLess(set(quick), full)
-        self.assertLessEqual(max(map(measure.nonzeros_of, quick)), 5_000_000)
+        self.assertLessEqual(max(map(sets.nonzeros_of, quick)), 5_000_000)
         for paper in ("he_gao", "bylina", "lightspmv"):
-            names = set(measure.expanded(f"@{paper}"))
+            names = set(sets.expanded(f"@{paper}"))
             self.assertTrue(names & set(quick))
             self.assertLessEqual(names, full)
             self.assertTrue(names & set(catalogue[:12]), "a run that is cut short has something of all")
         self.assertIn("stencil3d:32x32x32,dof=3", quick)
 
     def test_kernels(self):
-        sets = measure.declared()["set"]
-        self.assertEqual(measure.kernels_of(sets["counters"], self.KERNELS), ["csr_scalar", "pcsr_one_pass", "ell", "cds"])
-        self.assertEqual(measure.kernels_of(sets["comparison"], self.KERNELS), ["pcsr_one_pass", "cusparse_csr_alg1"])
+        for name, kernels in (("counters", ["csr_scalar", "pcsr_one_pass", "ell", "cds"]), ("comparison", ["pcsr_one_pass", "cusparse_csr_alg1"])):
+            self.assertEqual(sets.kernels_of(sets.declared()["set"][name], self.KERNELS), kernels)
+
+    def test_what_sets_declare(self):
+        of = {"program": "", "backend": "cuda", "step": 3, "host": False, "source": "file"}
+        for matrix, precision, kernel, more, declared in (
+                ("stencil2d:2000x2000", "f32", "csr_vector_8", {}, True), ("stencil2d:2001x2000", "f32", "csr_vector_8", {}, False),
+                ("any", "f64", "csr_vector", {}, True), ("any", "f64", "csr_vector", {"source": "generated"}, False),
+                ("any", "f64", "csr_vector_8", {}, False), ("any", "f64", "csr_vector", {"host": True}, False),
+                ("any", "f64", "csr_vector", {"backend": "cpu"}, False), ("m_14K", "f64", "csr_vector", {"program": "transient"}, True),
+                ("F1", "f32", "pcsr", {"program": "multigpu"}, False)):
+            record = {**of, "matrix": matrix, "precision": precision, "kernel": kernel, **more}
+            self.assertEqual(sets.is_declared(record), declared, record)
 
     def test_what_is_large_is_measured_by_one_process(self):
         for name, processes in (("m_3K", 3), ("uk-2002", 1)):
@@ -471,7 +482,7 @@ class Declared(unittest.TestCase):
     def test_sizes(self):
         for name, nnz in (("stencil2d:9x9,dof=2", 9 * 9 * 5 * 4), ("stencil3d:2x3x4,points=27", 24 * 27), ("dense:3x4", 12),
                           ("random:5x9,nnz_per_row=2", 10), ("powerlaw:9x9,nnz=7", 7), ("cant", 2034917)):
-            self.assertEqual(measure.nonzeros_of(name), nnz)
+            self.assertEqual(sets.nonzeros_of(name), nnz)
 
 
 if __name__ == "__main__":

@@ -193,6 +193,9 @@ class Tidying(Scratch):
         # Both runs still have measurements of m, and so both baselines.
         self.assertEqual([r["baseline_warm_ms"] for r in rows], [4.5, 1, 1.5, 2])
         self.assertEqual(record_format.outcomes_in(self.file), [])  # no longer refused
+        refusal = {"run": newer, "matrix": "n", "precision": "f64", "kernel": "dia", "refused": "wide"}  # before the first measurement of n
+        tidied = record_format.tidied([refusal, *map(json.loads, again)])
+        self.assertEqual([line["kernel"] for line in tidied if line.get("kernel") and "warm_ms" in line], ["k", "baseline", "ell", "baseline"])
         # With all of it measured again, nothing of the older run is left.
         record_format.append(self.file, lines_of([record("l", "m", 2, run=newer), record("k", "n", 3, run=newer)]))
         record_format.tidy(self.file)

@@ -29,7 +29,7 @@ class TimeModel(unittest.TestCase):
     def test_the_page_says_how_often_limits_agree_with_nsight_compute(self):
         seen = Products([row for row in rows_with(read_records("NVIDIA_H200"), KERNELS) if row[2] not in REFUSALS], GPUS["h200"])
         for matrices, pairs in agreement(seen.rows, seen.limits(PARAMETERS_THERE["h200"])).items():
-            self.assertGreater(len(pairs), 200)
+            self.assertGreater(len(pairs), 100)
             self.assertIn("| " + " | ".join(map(str, agreement_row(matrices, pairs))) + " |", PAGE.read_text(encoding="utf-8"))
 
     def test_a_fit_finds_parameters_that_made_the_times(self):

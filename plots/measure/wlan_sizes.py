@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-from records import published
+from published import published
 
 
 def main():

@@ -22,9 +22,9 @@ import libraries
 import ours
 import style
 from kinds import KINDS, kind_of
-from measure import declared
 from record_format import RecordError, write_whole
-from records import OTHER_CODE, ROOT, UNKNOWN_CODE, Data, code_state, device_names, fits, on_gpu
+from records import OTHER_CODE, ROOT, UNKNOWN_CODE, Data, code_state, device_names, on_gpu
+from sets import declared, fits
 from tables import Table, cell
 
 HERE = Path(__file__).parent

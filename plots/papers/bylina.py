@@ -1,7 +1,8 @@
 """Bylina, Bylina and Karwacki 2011: storage formats on Markov chains (tables 2 to 7, figures 10 to 12)."""
 
 import style
-from records import gflops, milliseconds, published
+from published import published
+from records import gflops, milliseconds
 from tables import Table, cell, looks_table
 
 PAPER = "Bylina, Bylina and Karwacki 2011"

@@ -12,7 +12,8 @@ import godwin
 import he_gao
 import lightspmv
 from multigpu import efficiencies, percent
-from records import bandwidth, code_note, gflops, milliseconds, number, published
+from published import published
+from records import bandwidth, code_note, gflops, milliseconds, number
 from tables import Table
 
 NOT_YET = "not measured yet"

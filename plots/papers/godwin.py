@@ -4,7 +4,8 @@ and 8, table 1)."""
 import re
 
 import style
-from records import bandwidth, gflops, milliseconds, published
+from published import published
+from records import bandwidth, gflops, milliseconds
 from tables import Table, cell
 
 PAPER = "Godwin, Holewinski and Sadayappan 2012"

@@ -3,7 +3,8 @@ figures 7 to 10)."""
 
 import style
 from multigpu import efficiencies, labels, percent
-from records import STAND_IN, bandwidth, gflops, published, starred
+from published import published
+from records import STAND_IN, bandwidth, gflops, starred
 from tables import Table, looks_table
 
 PAPER = "He and Gao 2016"

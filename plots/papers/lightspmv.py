@@ -1,7 +1,8 @@
 """Liu, Gonzalez-Dominguez and Schmidt, poster P5267: LightSpMV's table and its speed-up chart."""
 
 import style
-from records import gflops, published
+from published import published
+from records import gflops
 from tables import Table, cell, looks_table
 
 PAPER = "LightSpMV, poster P5267"

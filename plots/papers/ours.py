@@ -4,8 +4,9 @@ import math
 from statistics import geometric_mean, median
 
 import style
-from measure import declared
-from records import bandwidth, baseline_share, fits, gflops, milliseconds, number, published, short, starred
+from published import published
+from records import bandwidth, baseline_share, gflops, milliseconds, number, short, starred
+from sets import declared, fits
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",

@@ -22,7 +22,8 @@ import ours
 import record_format
 import report
 import style
-from records import COUNTERS, STAND_IN, Data, gflops, published, stand_ins
+from published import published
+from records import COUNTERS, STAND_IN, Data, gflops, stand_ins
 from sample_records import RUN_ID, quartiles, record, write
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=2", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]

@@ -3,7 +3,7 @@
 import csv
 import unittest
 
-from records import PUBLISHED, Published
+from published import PUBLISHED, Published
 
 TABLES = sorted(p.stem for p in PUBLISHED.glob("*.csv") if p.stem != "disagreements")
 

@@ -1,0 +1,34 @@
+"""The papers' tables, published/*.csv. A table's first lines say where it comes from: "# paper: ..."."""
+
+import csv
+from pathlib import Path
+
+from record_format import RecordError
+
+PUBLISHED = Path(__file__).resolve().parents[1] / "published"
+
+
+class Published(list):
+    """The rows of a table as dictionaries, and in `about` what is said of it."""
+
+    def __init__(self, name, directory=None):
+        path = Path(directory or PUBLISHED) / f"{name}.csv"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        heads = [line[1:].split(":", 1) for line in lines if line.startswith("#")]
+        self.name = name
+        self.about = {head.strip(): text.strip() for head, text in heads}
+        super().__init__(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+    def where(self, **wanted):
+        return [row for row in self if all(row[k] == v for k, v in wanted.items())]
+
+    def value(self, column="value", **wanted):
+        """The one number of `column` in the row that `wanted` describes."""
+        rows = self.where(**wanted)
+        if len(rows) != 1:
+            raise RecordError(f"{self.name}: {len(rows)} rows with {wanted}, not one")
+        return float(rows[0][column])
+
+
+def published(name):
+    return Published(name)

@@ -1,0 +1,156 @@
+"""The sets of measurements.toml: which matrices and kernels each has, and whether one of them declares a record."""
+
+import fnmatch
+import functools
+import os
+import re
+from pathlib import Path
+
+from published import published
+from record_format import RecordError
+
+try:
+    import tomllib
+except ImportError:  # Python 3.10
+    import tomli as tomllib
+
+DECLARED = Path(__file__).with_name("measurements.toml")
+
+
+@functools.lru_cache
+def declared():
+    return tomllib.loads(DECLARED.read_text(encoding="utf-8"))
+
+
+def groups_of(name):
+    """[(name, keys)] of the sets that a set consists of, itself if of none."""
+    sets = declared()["set"]
+    if name not in sets:
+        raise RecordError(f"no set is called {name}; there are {', '.join(sets)}")
+    if "sets" in sets[name]:
+        return [group for part in sets[name]["sets"] for group in groups_of(part)]
+    return [(name, sets[name])]
+
+
+@functools.lru_cache
+def published_nonzeros():
+    tables = [name for names in declared()["tables"].values() for name in names]
+    return {row["matrix"]: int(row["nonzeros"]) for name in tables for row in published(name) if row.get("nonzeros")}
+
+
+def nonzeros_of(spec):
+    """Of a matrix, as near as its name or a table says."""
+    name = matrix_name(spec)
+    known = {**declared()["nonzeros"], **published_nonzeros()}
+    if name in known:
+        return known[name]
+    if found := re.search(r",nnz=(\d+)", name):
+        return int(found[1])
+    if found := re.match(r"(stencil[23]d|dense):([\dx]+)", name):
+        size = 1
+        for side in found[2].split("x"):
+            size *= int(side)
+        points = re.search(r"points=(\d+)", name)
+        per_point = int(points[1]) if points else {"stencil2d": 5, "stencil3d": 7, "dense": 1}[found[1]]
+        unknowns = re.search(r"dof=(\d+)", name)
+        return size * per_point * (int(unknowns[1]) ** 2 if unknowns else 1)
+    if found := re.match(r"random:(\d+)x\d+,nnz_per_row=(\d+)", name):
+        return int(found[1]) * int(found[2])
+    return 1_000_000
+
+
+def data_files(pattern):
+    """Those in SPMV_DATA, or in data/."""
+    data = Path(os.environ.get("SPMV_DATA") or DECLARED.parents[2] / "data")
+    return [str(file) for file in sorted(data.glob(pattern))]
+
+
+def expanded(text, files=data_files):
+    """The names that an entry of `matrices` stands for; `files` finds those of a pattern."""
+    if text == "@sets":
+        return [name for keys in declared()["set"].values() if "records" in keys for name in matrices_of(keys, files)]
+    if text.startswith("@"):
+        tables = declared()["tables"].get(text[1:])
+        if tables is not None:
+            return [row["matrix"] for name in tables for row in published(name)]
+        return [name for entry in declared()["lists"][text[1:]] for name in expanded(entry, files)]
+    if text.startswith("files:"):
+        return files(text[len("files:"):])
+    if found := re.search(r"\{(\d+)\.\.(\d+)\}", text):
+        return [text[:found.start()] + str(n) + text[found.end():] for n in range(int(found[1]), int(found[2]) + 1)]
+    return [text]
+
+
+def in_turn(lists):
+    """One list of several, the smallest of each first, so that a run that is cut short has something of all."""
+    turns = [(rank / max(len(names), 1), name) for names in lists
+             for rank, name in enumerate(sorted(names, key=nonzeros_of))]
+    return list(dict.fromkeys(name for _, name in sorted(turns, key=lambda turn: turn[0])))
+
+
+def matrices_of(group, files=data_files):
+    names = in_turn([expanded(entry, files) for entry in group["matrices"]])
+    return [name for name in names if nonzeros_of(name) <= group.get("largest", float("inf"))]
+
+
+def kernels_of(group, every):
+    """The names of the kernels that a group asks for; `every`: what `spmv --list --json` says."""
+    on_host = group.get("on_host", False)
+    patterns = [one for pattern in group.get("kernels", ["*"])
+                for one in (declared()["lists"][pattern[1:]] if pattern.startswith("@") else [pattern])]
+    chosen = []
+    for kernel in every:
+        keep = False
+        for pattern in patterns:
+            if found := re.fullmatch(r"step:(\d+)-(\d+)", pattern):
+                keep |= int(found[1]) <= kernel["step"] <= int(found[2])
+            elif pattern.startswith("!"):
+                keep &= not fits(kernel["name"], [pattern[1:]])
+            else:
+                keep |= fits(kernel["name"], [pattern])
+        if keep and kernel["host"] == on_host:
+            chosen.append(kernel["name"])
+    return chosen
+
+
+def matrix_name(spec):
+    """As records call it: of a file its name alone."""
+    return re.sub(r"\.mtx(\.gz)?$", "", spec.rsplit("/", 1)[-1]) if "/" in spec else spec
+
+
+def fits(kernel, patterns):
+    return any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
+
+
+@functools.lru_cache
+def declarations():
+    """[(keys, matrices that are no files, patterns of files)] of each set whose records stand in the directory of a device itself."""
+    found = []
+    for keys in declared()["set"].values():
+        if "/" not in keys.get("records", "/"):
+            patterns = []
+            names = frozenset(matrices_of(keys, lambda pattern: patterns.append(pattern) or []))
+            found.append((keys, names, patterns))
+    return found
+
+
+@functools.lru_cache
+def groups_with(kernel, step, is_of_host):
+    """Those of declarations() that measure a kernel."""
+    every = [{"name": kernel, "step": step, "host": is_of_host}]
+    return [declaration for declaration in declarations() if kernels_of(declaration[0], every)]
+
+
+def precisions_of(keys):
+    return keys.get("precisions") or (["f64"] if "gpus" in keys else ["f64", "f32"])
+
+
+def is_declared(record):
+    """Whether a set measures what a joined record did. Of what `make bench MATRICES=... KERNELS=...` measured beside the sets, no
+    figure, table or claim is made."""
+    for keys, names, patterns in groups_with(record["kernel"], record["step"], record["host"]):
+        of_files = record["source"] == "file" and any(fnmatch.fnmatchcase(f"{record['matrix']}.mtx.gz", pattern) for pattern in patterns)
+        if (keys.get("program", "") == record["program"] and keys.get("backend", record["backend"]) == record["backend"]
+                and record["precision"] in precisions_of(keys) and (of_files or record["matrix"] in names)):
+            return True
+    return False
