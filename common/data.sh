@@ -7,7 +7,8 @@
 # already is checked against the checksums of the day it arrived; what an interrupted run left
 # behind is continued; what fails does not stop the rest. Exit status 1 if anything failed.
 #
-#   SPMV           the program, which lists the catalogue and reads what arrives
+#   SPMV           the program, which reads what arrives
+#   SPMV_CATALOGUE the list of matrices (sparse/catalogue.tsv)
 #   SPMV_DATA      where files go (data/ in the repository)
 #   SPMV_DATA_URL  where they come from
 set -uo pipefail
@@ -52,7 +53,7 @@ if command -v sha256sum > /dev/null; then
 else
   checksum() { shasum -a 256 "$1" | cut -d ' ' -f 1; }  # macOS
 fi
-catalogue=$("$spmv" --catalogue) || die "$spmv --catalogue failed"
+catalogue=${SPMV_CATALOGUE:-$root/common/sparse/catalogue.tsv}
 mkdir -p "$partial" || die "cannot write to $data"
 touch "$sums" || die "cannot write $sums"
 
@@ -142,7 +143,8 @@ here=0
 too_large=()
 failed=()
 known=()
-while IFS=$'\t' read -r name group stem rows cols nnz; do
+while IFS=$'\t' read -r name group stem rows cols nnz _; do
+  [[ -n $group && $group != - ]] || continue
   known+=("$name")
   if [ ${#names[@]} -gt 0 ]; then
     [[ " ${names[*]} " == *" $name "* ]] || continue
@@ -156,10 +158,10 @@ while IFS=$'\t' read -r name group stem rows cols nnz; do
     echo "$name: $reason" >&2
     failed+=("$name $reason")
   fi
-done <<< "$catalogue"
+done < "$catalogue"
 for name in ${names[@]+"${names[@]}"}; do
   [[ " ${known[*]} " == *" $name "* ]] && continue
-  failed+=("$name is not a matrix that can be downloaded; '$spmv --catalogue' lists them")
+  failed+=("$name is not a matrix that can be downloaded; $catalogue lists them")
 done
 rm -f "$partial/error"  # only what may be continued is left
 rmdir "$partial" 2> /dev/null

@@ -20,8 +20,9 @@ from exercises import GIVEN, ROOT, ExerciseError, given_files, own_questions, re
 
 # Of common/, what a step needs. Tests of the repository itself are not among it.
 COMMON = [
-    "build.mk", "stage.mk", "setup.sh", "precompiled.hpp", "sparse/*.?pp", "device/*", "harness/*", "simt/*.?pp",
-    "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/precompiled_tests.hpp", "tests/kernel_*",
+    "build.mk", "stage.mk", "setup.sh", "precompiled.hpp", "sparse/*", "device/*", "harness/*", "simt/*.?pp",
+    "simt/include/*", "simt/README.md", "tests/main.cpp", "tests/catch.hpp", "tests/precompiled_tests.hpp", "tests/schedules.hpp",
+    "tests/kernel_*",
     "coursework/*.?pp", "coursework/*.mk", "coursework/Makefile", "coursework/build.py",
     "coursework/check.py", "coursework/exercises.py", "coursework/variants.py", "coursework/times.json", "coursework/kit.py",
     "coursework/mine.py",

@@ -21,10 +21,8 @@
 #include "harness/run.hpp"
 #include "harness/trace.hpp"
 #include "harness/turn.hpp"
-#include "sparse/catalogue.hpp"
 #include "sparse/generators.hpp"
 #include "sparse/load.hpp"
-#include "sparse/stand_in.hpp"
 #include "sparse/statistics.hpp"
 
 #ifndef SPMV_CUDA
@@ -85,7 +83,6 @@ struct Options : CommandArguments {
   bool list = false;
   bool environment_only = false;
   int machine_code = 0;
-  bool catalogue = false;
   bool verify_only = false;
   std::string block_threads;
   // info
@@ -238,46 +235,6 @@ int info(const Options& options) {
   return 0;
 }
 
-// `spmv stand-in -m FILE --kind KIND`: the specification of the stand-in that would be made for a
-// real matrix from its size, longest row and spread alone. Without -m: those of the catalogue, by
-// which plots/ tells whether a record is of a stand-in as it is made now.
-struct StandInOptions {
-  std::string kind;
-  Index unknowns = 1;
-  bool without_spread = false;
-};
-
-int print_stand_ins(const StandInOptions& options, const CommandArguments& arguments) {
-  if (arguments.matrices.empty()) {
-    for (const CatalogueEntry& entry : catalogue()) {
-      if (entry.exact) continue;
-      fmt::print("{}\t{}\t{}\n", entry.name, full_specification(entry.source), entry.stand_in);
-    }
-    return 0;
-  }
-  for (const std::string& matrix : arguments.matrices) {
-    const Statistics s = compute_statistics(load_matrix<float>(matrix, arguments.load).csr);
-    const double spread = options.without_spread ? -1 : s.stddev_row;
-    fmt::print("{}\n", full_specification(stand_in_for({s.rows, s.cols, s.nnz, options.kind,
-                                                        options.unknowns, s.max_row, spread})));
-  }
-  return 0;
-}
-
-const bool stand_in_registered = add_command(
-    "stand-in", "what would stand for a matrix, made from its size, longest row and spread alone",
-    [](CommandLine& line) {
-      auto own = std::make_shared<StandInOptions>();
-      std::string kinds;
-      for (const StandInKind& kind : stand_in_kinds()) {
-        kinds += fmt::format("{}{} ({})", kinds.empty() ? "" : "; ", kind.name, kind.meaning);
-      }
-      line.add("--kind", own->kind, kinds);
-      line.add("--unknowns", own->unknowns, "of a mesh: unknowns per node", {above_zero()});
-      line.add("--without-spread", own->without_spread, "as if the spread were not known");
-      return [own](const CommandArguments& arguments) { return print_stand_ins(*own, arguments); };
-    });
-
 void declare(CommandLine& line, Options& options) {
   line.footer(
       "MATRIX is a Matrix Market file (.mtx, .mtx.gz), a name of the papers' catalogue, or a "
@@ -345,7 +302,6 @@ void declare(CommandLine& line, Options& options) {
   }
   line.add("-l,--list", options.list, "list the kernels and the papers they come from");
   line.add("--environment", options.environment_only, "say what machine and software this is");
-  line.add("--catalogue", options.catalogue, "list the papers' matrices, tab-separated");
 }
 
 // What follows from the options as they were given.
@@ -402,10 +358,6 @@ int main_program(int argc, char** argv) {
   }
   if (options.machine_code) {
     std::cout << machine_code_as_json(options.machine_code) << '\n';
-    return 0;
-  }
-  if (options.catalogue) {
-    print_catalogue(std::cout);
     return 0;
   }
   if (info_line.is_given()) return info(options);

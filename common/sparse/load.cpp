@@ -29,7 +29,7 @@ bool looks_like_a_path(const std::string& spec) {
 std::vector<fs::path> candidate_files(const CatalogueEntry& entry) {
   const fs::path base = data_directory();
   std::vector<fs::path> files;
-  for (const std::string stem : {entry.name, entry.file_stem()}) {
+  for (const std::string& stem : {entry.name, entry.collection_name}) {
     for (const char* suffix : {".mtx", ".mtx.gz"}) {
       files.push_back(base / (stem + suffix));
       files.push_back(base / stem / (stem + suffix));
@@ -82,8 +82,8 @@ MatrixSource find_matrix(const std::string& spec) {
   for (const fs::path& file : candidate_files(*entry)) {
     if (fs::is_regular_file(file)) return {entry->name, Origin::kFile, file.string()};
   }
-  return {entry->name, entry->exact ? Origin::kGenerated : Origin::kStandIn,
-          full_specification(entry->source)};
+  return {entry->name, entry->in_collection() ? Origin::kStandIn : Origin::kGenerated,
+          entry->source};
 }
 
 template <typename T>

@@ -199,7 +199,7 @@ if [ -w /dev/full ]; then
   }
   lost 'a full standard output' "$spmv" -m diagonal:2 -k csr_scalar --json "$scratch/unseen.jsonl"
   holds 'no record of what nobody saw' test ! -e "$scratch/unseen.jsonl"
-  for arguments in --help --list --catalogue '--list --json' '--environment' 'info diagonal:2' \
+  for arguments in --help --list '--list --json' '--environment' 'info diagonal:2' \
     'info diagonal:2 --sizes' 'info diagonal:2 --json' 'stationary -k csr_scalar -m wlan:C=2,m=1,W=2' \
     'multigpu --gpus 1 -m stencil2d:9x9'; do
     # shellcheck disable=SC2086  # several words

@@ -24,7 +24,7 @@ says() { grep -qF -- "$1" "$work/out"; }
 exits_with() { [ "$status" -eq "$1" ]; }
 absent() { [ ! -e "$1" ]; }
 
-# --- The collection and the program that these tests pretend to have ------------------------------
+# --- The collection that these tests pretend to have ------------------------------------------------
 
 make_archive() { # GROUP NAME ROWS COLS NNZ
   mkdir -p "$work/site/$1" "$work/pack/$2"
@@ -49,16 +49,11 @@ printf '%s\t%s\t%s\t%s\t%s\t%s\n' \
   large Good large 90 90 5000 \
   wrong Bad wrong 40 30 200 \
   truncated Bad truncated 90 90 5000 \
-  missing Bad missing 5 5 5 > "$work/catalogue"
-cat > "$work/spmv" << SCRIPT
-#!/usr/bin/env bash
-[ "\$1" = --catalogue ] && exec cat "$work/catalogue"
-exec "$spmv" "\$@"
-SCRIPT
-chmod +x "$work/spmv"
+  missing Bad missing 5 5 5 \
+  chain - chain 5 5 5 > "$work/catalogue"
 
 fetch() { # ARGUMENTS...
-  SPMV=$work/spmv SPMV_DATA=$work/data SPMV_DATA_URL=$url bash "$script" "$@" > "$work/out" 2>&1
+  SPMV=$spmv SPMV_CATALOGUE=$work/catalogue SPMV_DATA=$work/data SPMV_DATA_URL=$url bash "$script" "$@" > "$work/out" 2>&1
   status=$?
 }
 begin() {
@@ -135,9 +130,10 @@ fetch large
 check 'is no obstacle' cmp -s <(gzip -dc "$work/data/large.mtx.gz") "$work/pack/large/large.mtx"
 
 begin 'wrong use'
-fetch nosuch
+fetch nosuch chain
 check 'an unknown name fails' exits_with 1
 check 'and is said' says 'nosuch is not a matrix that can be downloaded'
+check 'nor can what no collection has' says 'chain is not a matrix that can be downloaded'
 fetch --frob
 check 'an unknown option exits with 2' exits_with 2
 fetch --max-nnz many

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "sparse/row_source.hpp"
-#include "sparse/stand_in.hpp"
 #include "sparse/statistics.hpp"
 #include "tests/catch.hpp"
 #include "tests/scratch.hpp"
@@ -113,11 +112,11 @@ TEST_CASE("some rows of a generated matrix are those of all of it", "[generators
              "stencil2d:9x8,dof=2,boundary=constant stencil2d:2x8,boundary=wrap "
              "lattice:3x3x2x2 triangle:14 random:90x70 banded:120,bandwidth=9,nnz_per_row=5 "
              "powerlaw:150x140,nnz=900 rmat:scale=7 rmat:scale=7,symmetric=1 fem:40 kkt:70x30 "
-             "dense:20x11 diagonal:40 diagonal:0 banded:30000 "
-             "mesh:90 mesh:83,block=4,far=30,disorder=4 mesh:30000,dims=2 "
-             "mesh:30000,nnz=400000,max_row=60,stddev=3,far=20 "
-             "mesh:30000,nnz=150000,dims=2,max_row=6,stddev=0.2 "
-             "graph:90x70 graph:30000x30000,copy=80,group=32 wlan:C=2,m=1,W=2")) {
+             "dense:20x11 diagonal:40 diagonal:0 banded:21000 "
+             "mesh:90 mesh:83,block=4,far=30,disorder=4 "
+             "mesh:5000,nnz=60000,max_row=60,stddev=3,far=20 "
+             "mesh:21000,nnz=105000,dims=2,max_row=6,stddev=0.2 "
+             "graph:90x70 graph:21000x21000,copy=80,group=32 wlan:C=2,m=1,W=2")) {
     CAPTURE(spec);
     const Csr<double> all = generate<double>(spec);
     const GeneratedRows by_rows(spec, sizeof(double));
@@ -412,6 +411,9 @@ TEST_CASE("no row of a mesh is longer than the longest, and one is as long", "[g
     CHECK(s.diagonals > 9 * s.mean_row);
   }
   CHECK_THROWS_AS(generate<float>("mesh:1000,nnz=7000,max_row=6"), InputError);
+  // The version is part of what records hold.
+  CHECK(full_specification("mesh:10").find("recipe=2") != std::string::npos);
+  CHECK_THROWS_AS(generate<float>("mesh:10,recipe=1"), InputError);
 }
 
 TEST_CASE("rows of a graph share columns with their neighbours", "[generators]") {
@@ -431,23 +433,4 @@ TEST_CASE("rows of a graph share columns with their neighbours", "[generators]")
   CHECK(s.nnz == 40000);
   CHECK(s.max_row == 900);
   CHECK(s.stddev_row == Approx(30).epsilon(0.15));
-}
-
-TEST_CASE("a stand-in is made from the facts of its kind", "[generators]") {
-  CHECK(stand_in_for({1000, 1000, 7000, "mesh"}).find("mesh:1000,nnz=7000,dims=2") == 0);
-  CHECK(stand_in_for({1200, 1200, 72000, "mesh", 6, 90}).find("block=6,max_row=90,stddev=10") !=
-        std::string::npos);
-  CHECK(stand_in_for({50, 900, 4000, "linear program", 1, 300, 77.5})
-            .find("graph:50x900,nnz=4000,max_row=300,stddev=77.5") == 0);
-  for (const StandInKind& kind : stand_in_kinds()) {
-    CAPTURE(kind.name);
-    const Csr<double> csr = generate<double>(stand_in_for({600, 600, 6000, kind.name, 1, 60, 6}));
-    CHECK(csr.rows == 600);
-    CHECK(csr.cols == 600);
-    CHECK(csr.nnz() == Approx(6000).epsilon(0.05));
-  }
-  CHECK_THROWS_AS(stand_in_for({10, 10, 10, "nosuch"}), InputError);
-  // The version is part of what records hold.
-  CHECK(full_specification("mesh:10").find("recipe=2") != std::string::npos);
-  CHECK_THROWS_AS(generate<float>("mesh:10,recipe=1"), InputError);
 }

@@ -5,10 +5,8 @@
     make calibrate FILES=directory BACKEND=cuda      times of eight kernels, on a GPU
     python3 plots/measure/calibrate.py                 only the table, from the records that there are
 
-For every file of calibration.csv that the directory has, the recipe of its kind makes a stand-in
-from rows, columns, nonzeros, longest row and, where it is known of the kind, spread alone (`spmv stand-in`). Both are looked at and
-multiplied. Records: results/calibration.jsonl, one line per file, precision and backend; a new one
-replaces the old.
+For every file of calibration.csv that the directory has, the file and its stand-in are looked at and multiplied.
+Records: results/calibration.jsonl, one line per file, precision and backend; a new one replaces the old.
 """
 
 import argparse
@@ -103,11 +101,7 @@ def measure_all(arguments, records):
             continue
         if not found:
             continue
-        file = str(found[0])
-        stand_in = row["kind"]
-        if ":" not in stand_in:
-            stand_in = output_of([arguments.spmv, "stand-in", "-m", file, "--complex", "real", "--kind", row["kind"],
-                                  "--unknowns", row["unknowns"], *([] if row["spread"] == "known" else ["--without-spread"])]).strip()
+        file, stand_in = str(found[0]), row["stand_in"]
         for precision in ("f64", "f32"):
             if program.gpu:
                 real, made = program.times([file, stand_in], precision)

@@ -27,9 +27,10 @@ def files_in(directory):
 
 @functools.lru_cache
 def recipes():
-    """{matrix: (specification, kind of the recipe)} of the catalogue's stand-ins as they are made now; `spmv stand-in` wrote the file."""
-    lines = (ROOT / "plots" / "measure" / "stand_ins.tsv").read_text(encoding="utf-8").splitlines()
-    return {name: (specification, kind) for name, specification, kind in (line.split("\t") for line in lines)}
+    """{matrix: (specification, kind)} of the catalogue's stand-ins as they are made now."""
+    lines = (ROOT / "common" / "sparse" / "catalogue.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line.count("\t") == 7]
+    return {row[0]: (row[7], row[6]) for row in rows if row[1] != "-"}
 
 
 def stand_ins():
