@@ -42,11 +42,10 @@ $(KIT)/prelude.hpp: $(ROOT)/common/coursework/prelude.hpp
 prelude := $(KIT)/prelude.hpp
 # With g++: accesses outside of a local or shared array call simt, too; a stack that grows touches each of its pages, so
 # that it does not go past its end unseen; who writes over its frame's end, or a return address, does not return
-# (frames.cpp). And a lane that knows the outcome of a test ahead does not go on in a copy of the code of its own, where
-# it would not meet the others any more.
+# (frames.cpp).
 ifeq ($(findstring clang,$(CXX)),)
   prelude += $(KIT)/prelude.hpp.gch
-  bounds := -fsanitize=object-size -fstack-clash-protection -fstack-protector-all -fno-omit-frame-pointer -fno-thread-jumps \
+  bounds := -fsanitize=object-size -fstack-clash-protection -fstack-protector-all -fno-omit-frame-pointer \
     --param tsan-instrument-func-entry-exit=1
   frames := -Wl,--wrap=__tsan_func_entry,--wrap=__tsan_func_exit
 endif
