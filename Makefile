@@ -116,7 +116,7 @@ counting-cost: $(OUT)/spmv  ## how much slower the CPU backend is for counting
 	  "TIMEFORMAT='%1U s of CPU: $$matrix, build/$$build'; time OMP_NUM_THREADS=1 build/$$build/spmv --workers 1 -m $$matrix >/dev/null"; done; done
 	@echo '  step 10: persistent kernels on 4 GPUs, whose accesses are all compared; allowed are 20 s of CPU'
 	@bash -c 'ulimit -t 20; time $(ROOT)/build/cpu/spmv multigpu --matrix stencil2d:40x40 --gpus 4 --iterate 20 \
-	  --exchange stores --drive persistent >/dev/null'
+	  --exchange stores >/dev/null'
 
 
 build: $(SPMV) $(TESTS) $(BROKEN) $(EXAMPLES) $(if $(HAVE_MPI),$(SPMV_MPI))  ## compile everything, run nothing

@@ -1,132 +1,123 @@
 #include "machine.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <functional>
-#include <map>
-#include <set>
+#include <limits>
 #include <utility>
 
 #include "device/devices.hpp"
-#include "persistent.hpp"
-#include "step_on_gpu.cuh"
+#include "device/launch.hpp"
+#include "step_on_gpu.hpp"
 
 namespace spmv::multigpu {
 
 // --- All machines -------------------------------------------------------------------------------
 
-template <typename T>
-Machine<T>::Machine(const std::vector<Part<T>>& parts, const Setup& setup,
-                    const Processes& processes)
+Machine::Machine(std::vector<Part> parts, const Processes& processes)
     : processes_(processes),
       here_(processes.here(parts.size())),
-      layouts_(parts.begin(), parts.end()),
-      cuts_(parts.size() + 1) {
-  processes_.together([&] {
-    const int count = static_cast<int>(here_.size());
-    devices_ =
-        device::available_devices(setup.devices > 0 ? std::min(setup.devices, count) : count);
-  });
-  std::vector<Index> rows(parts.size());
-  for (const int p : here_) rows[p] = parts[p].rows();
+      parts_(std::move(parts)),
+      cuts_(parts_.size() + 1) {
+  processes_.together([&] { devices_ = processes_.devices(static_cast<int>(here_.size())); });
+  std::vector<Index> rows;
+  for (const Part& part : parts_) rows.push_back(part.rows());
   processes_.gather(rows);
   std::partial_sum(rows.begin(), rows.end(), cuts_.begin() + 1);
 }
 
-template <typename T>
-int Machine<T>::device_of(int part) const {
+int Machine::device_of(int part) const {
   return processes_.first_device() + (part - here_.front()) % devices_;
 }
 
-template <typename T>
-std::vector<T> Machine<T>::x_of(int k) {
-  std::vector<T> whole(cuts_.back());
+std::vector<double> Machine::x_of(int k) {
+  std::vector<double> whole(cuts_.back());
   processes_.together([&] {
     for (const int p : here_) {
       const device::OnDevice on(device_of(p));
-      layouts_[p].put_back(own_x(p, k).data(), whole);
+      const std::vector<double> x = own_x(p, k);
+      const Part& part = parts_[p];
+      for (Index i = 0; i < part.rows(); ++i) whole[part.first_row + part.order[i]] = x[i];
     }
   });
   processes_.gather(whole, cuts_);
   return whole;
 }
 
-std::unique_ptr<Transport<float>> Processes::make_transport(const AllGpus<float>&) const {
-  return nullptr;
+int Processes::devices(int parts_here) const {
+  return device::available_devices(parts_here);
 }
-std::unique_ptr<Transport<double>> Processes::make_transport(const AllGpus<double>&) const {
+std::unique_ptr<Transport> Processes::make_transport() const {
   return nullptr;
 }
 
 // --- Steps for which the host asks ---------------------------------------------------------------
+
+// Packs the entries of x that other GPUs need, so that one copy per GPU moves them. A part of x
+// travels whole in the paper (GPUDirect, section 4), but most matrices need few of another part's
+// entries. A thread owns one entry.
+template <typename T>
+__global__ void pack_kernel(int count, const int* __restrict__ places, const T* __restrict__ x,
+                            T* __restrict__ packed) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) packed[i] = x[places[i]];
+}
+
+void StepOnGpu::pack(int k) {
+  constexpr int kThreads = 256;
+  const int count = static_cast<int>(packed.size());
+  device::launch(pack_kernel<double>,
+                 {dim3(device::divide_up(count, kThreads)), dim3(kThreads), 0, main.get()}, count,
+                 places_.data(), x(k), packed.data());
+}
 
 namespace {
 
 constexpr int kGraphSteps = 10;  // even: a graph leaves x where it found it
 
 using Graph = device::Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
+using AllGpus = std::vector<std::unique_ptr<StepOnGpu>>;  // null where it is another process's
 
-// Within a process: each receiver copies the entries that it needs from their owner's memory or,
-// where the two GPUs cannot reach each other, the owner copies them to pinned memory of the host
-// first.
-template <typename T>
-class Copies final : public Transport<T> {
+// Within a process: each receiver copies the entries that it needs from their owner's memory.
+class Copies final : public Transport {
  public:
-  // through_host: owners and receivers between which entries go through the host.
-  Copies(const AllGpus<T>& gpus, const std::set<std::pair<int, int>>& through_host) : gpus_(gpus) {
-    for (const auto& gpu : gpus_) {
-      for (const Send& send : gpu->layout.sends) {
-        const std::pair key(gpu->number, send.receiver);
-        if (through_host.contains(key)) stages_[key] = device::Pinned<T>(send.count());
-      }
-    }
-  }
-  void send(StepOnGpu<T>& gpu, int k) override {
-    gpu.pack(k);
-    for (const Send& send : gpu.layout.sends) {
-      const auto stage = stages_.find({gpu.number, send.receiver});
-      if (stage == stages_.end()) continue;
-      copy_entries(stage->second.data(), gpu.source(send, k), send.count(), gpu.main);
-    }
-  }
-  void receive(StepOnGpu<T>& gpu, int k) override {
-    for (const Halo& halo : gpu.layout.halos) {
-      StepOnGpu<T>& owner = *gpus_[halo.owner];
+  explicit Copies(const AllGpus& gpus) : gpus_(gpus) {}
+  void send(StepOnGpu& gpu, int k) override { gpu.pack(k); }
+  void receive(StepOnGpu& gpu, int k) override {
+    for (const Halo& halo : gpu.part.halos) {
+      StepOnGpu& owner = *gpus_[halo.owner];
       owner.ready.hold(gpu.comm);
-      const auto stage = stages_.find({halo.owner, gpu.number});
-      copy_entries(gpu.x(k) + halo.ghost_begin,
-                   stage != stages_.end() ? stage->second.data()
-                                          : owner.source(owner.layout.send_to(gpu.number), k),
+      copy_entries(gpu.x(k) + halo.ghost_begin, owner.source(owner.part.send_to(gpu.number), k),
                    halo.count(), gpu.comm);
     }
   }
-  void meet(StepOnGpu<T>& gpu) override {
+  void meet(StepOnGpu& gpu) override {
     for (const auto& other : gpus_) other->done.hold(gpu.main);
   }
 
  private:
-  const AllGpus<T>& gpus_;
-  std::map<std::pair<int, int>, device::Pinned<T>> stages_;  // by owner and receiver
+  const AllGpus& gpus_;
 };
 
-// The host asks for the steps, by kLoop or, in one process, by kGraph.
-template <typename T>
-class HostMachine final : public Machine<T> {
+class HostMachine final : public Machine {
  public:
-  HostMachine(const std::vector<Part<T>>& parts, const Kernel& kernel, const Setup& setup,
-              const Processes& processes)
-      : Machine<T>(parts, setup, processes),
-        exchanges_(setup.exchange != Exchange::kNone),
-        gpus_(parts.size()) {
+  HostMachine(std::vector<Part> parts, const Kernel& kernel, Exchange exchange,
+              const Processes& processes, bool as_graph)
+      : Machine(std::move(parts), processes),
+        exchanges_(exchange != Exchange::kNone),
+        as_graph_(as_graph),
+        gpus_(parts_.size()) {
     processes_.together([&] {
       for (const int p : here_) {
-        const device::OnDevice on(this->device_of(p));
-        gpus_[p] = std::make_unique<StepOnGpu<T>>(p, this->device_of(p), parts[p], layouts_[p],
-                                                  kernel, !exchanges_);
+        const device::OnDevice on(device_of(p));
+        gpus_[p] = std::make_unique<StepOnGpu>(p, device_of(p), parts_[p], kernel, !exchanges_);
+        parts_[p].matrix = {};
       }
-      transport_ = processes_.make_transport(gpus_);
-      capturable_ = !transport_;
-      if (exchanges_ && !transport_) transport_ = transport_within(setup.peer_access);
+      transport_ = processes_.make_transport();
+      if (transport_) as_graph_ = false;  // the host waits within its steps
+      if (exchanges_ && !transport_) {
+        reach_peers();
+        transport_ = std::make_unique<Copies>(gpus_);
+      }
     });
   }
 
@@ -139,38 +130,45 @@ class HostMachine final : public Machine<T> {
     }
   }
 
+  const char* drive() const override { return as_graph_ ? "graph" : "loop"; }
+
   void keep_factor(double factor) override {
     factor_ = factor;
-    graphs_.clear();  // which have it in them
+    graph_.reset();  // which has it in it
   }
 
-  void start(const std::vector<T>& x) override {
+  void start(const std::vector<double>& x) override {
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     processes_.together([&] {
-      each([&](StepOnGpu<T>& gpu) {
+      each([&](StepOnGpu& gpu) {
         // All but the x of step 0 is NaN, so that a transfer that is missing or late shows.
-        std::vector<T> local = exchanges_ ? nans<T>(gpu.buffers[0].size()) : x;
-        if (exchanges_) layouts_[gpu.number].take(x, local);
+        std::vector<double> local = x;
+        if (exchanges_) {
+          local.assign(gpu.buffers[0].size(), kNan);
+          gpu.part.take(x, local);
+        }
         gpu.buffers[0].upload(local);
-        gpu.buffers[1].upload(nans<T>(gpu.buffers[1].size()));
+        gpu.buffers[1].upload(std::vector<double>(gpu.buffers[1].size(), kNan));
       });
     });
   }
 
-  double run(int steps, Drive drive) override {
+  double run(int steps) override {
     std::chrono::duration<double, std::milli> time{};
     processes_.together([&] {
-      if (drive == Drive::kGraph) prepare(steps);
-      const auto before = std::chrono::steady_clock::now();
-      if (drive == Drive::kLoop) {
-        for (int k = 0; k < steps; ++k) queue_step(k);
-      } else {
-        const device::OnDevice on(0);
-        for (int left = steps; left > 0; left -= kGraphSteps) {
-          const int length = std::min(left, kGraphSteps);
-          device::check(cudaGraphLaunch(graphs_[length].get(), gpus_[0]->main.get()),
-                        "launching a graph");
-        }
+      if (as_graph_ && steps >= kGraphSteps && !graph_) {
+        // What a first launch sets up cannot be set up within a graph. (The run does it again.)
+        queue_step(0);
+        wait();
+        graph_ = capture([&] {
+          for (int k = 0; k < kGraphSteps; ++k) queue_step(k);
+        });
       }
+      const auto before = std::chrono::steady_clock::now();
+      int k = 0;
+      for (; graph_ && k + kGraphSteps <= steps; k += kGraphSteps) launch(graph_);
+      if (k > 0 && k < steps) wait();  // the other GPUs' streams do not know of the graph
+      for (; k < steps; ++k) queue_step(k);
       wait();
       time = std::chrono::steady_clock::now() - before;
     });
@@ -180,9 +178,9 @@ class HostMachine final : public Machine<T> {
   // As a graph of one step with two points in time for each GPU: so no thread of the host, busy
   // with another GPU, keeps one waiting.
   std::vector<double> time_each(int steps) override {
-    if (processes_.count() > 1 || !capturable_) return {};
+    if (!as_graph_) return {};
     std::vector<device::Event> begin, end;
-    each([&](StepOnGpu<T>&) {
+    each([&](StepOnGpu&) {
       begin.emplace_back();
       end.emplace_back();
     });
@@ -190,15 +188,13 @@ class HostMachine final : public Machine<T> {
     wait();
     const Graph graph = capture([&] {
       queue_step(
-          0, [&](StepOnGpu<T>& gpu) { begin[gpu.number].record_time(gpu.main); },
-          [&](StepOnGpu<T>& gpu) { end[gpu.number].record_time(gpu.main); });
+          0, [&](StepOnGpu& gpu) { begin[gpu.number].record_time(gpu.main); },
+          [&](StepOnGpu& gpu) { end[gpu.number].record_time(gpu.main); });
     });
-    const device::OnDevice on(0);
-    const device::Stream& origin = gpus_[0]->main;
     std::vector<double> milliseconds(gpus_.size(), 0);
     for (int step = -1; step < steps; ++step) {  // the first does not count
-      device::check(cudaGraphLaunch(graph.get(), origin.get()), "launching a graph");
-      origin.synchronize();
+      launch(graph);
+      wait();
       for (std::size_t p = 0; p < gpus_.size() && step >= 0; ++p) {
         milliseconds[p] += end[p].milliseconds_since(begin[p]) / steps;
       }
@@ -207,51 +203,44 @@ class HostMachine final : public Machine<T> {
   }
 
  private:
-  using Machine<T>::processes_, Machine<T>::here_, Machine<T>::layouts_, Machine<T>::remark_,
-      Machine<T>::factor_;
-  using OnEach = std::function<void(StepOnGpu<T>&)>;
+  using OnEach = std::function<void(StepOnGpu&)>;
 
-  std::vector<T> own_x(int part, int k) override {
+  std::vector<double> own_x(int part, int k) override {
     return gpus_[part]->buffers[exchanges_ ? k % 2 : 1].download();
-  }
-
-  // Finds out which GPUs reach each other's memory.
-  std::unique_ptr<Transport<T>> transport_within(bool allow_peers) {
-    std::set<std::pair<int, int>> through_host;
-    for (const int p : here_) {
-      for (const int q : here_) {
-        const int from = this->device_of(p), to = this->device_of(q);
-        if (p == q || (allow_peers && (from == to || device::enable_peer_access(from, to))))
-          continue;
-        through_host.insert({q, p});
-        remark_ = allow_peers ? "GPUs " + std::to_string(q) + " and " + std::to_string(p) +
-                                    " have no access to each other's memory"
-                              : "peer access is not used";
-        remark_ += ": entries of x go through the host";
-        this->uses_host_ = true;
-      }
-    }
-    return std::make_unique<Copies<T>>(gpus_, through_host);
   }
 
   void each(const OnEach& work) {
     for (const int p : here_) {
-      const device::OnDevice on(this->device_of(p));
+      const device::OnDevice on(device_of(p));
       work(*gpus_[p]);
+    }
+  }
+
+  // Lets the GPUs copy from each other's memory. Where two cannot, copies go through the host, as
+  // the CUDA runtime does it, and not in a graph.
+  void reach_peers() {
+    for (const int p : here_) {
+      for (const int q : here_) {
+        const int from = device_of(p), to = device_of(q);
+        if (from == to || device::enable_peer_access(from, to)) continue;
+        as_graph_ = false;
+        remark_ = "GPUs " + std::to_string(to) + " and " + std::to_string(from) +
+                  " have no access to each other's memory: entries of x go through the host";
+      }
     }
   }
 
   void queue_step(int k, const OnEach& begin = {}, const OnEach& end = {}) {
     if (begin) each(begin);
     if (transport_) {
-      each([&](StepOnGpu<T>& gpu) { gpu.announce(*transport_, k); });
-      each([&](StepOnGpu<T>& gpu) { gpu.fetch(*transport_, k); });
-      each([&](StepOnGpu<T>& gpu) { gpu.multiply(*transport_, k, static_cast<T>(factor_)); });
+      each([&](StepOnGpu& gpu) { gpu.announce(*transport_, k); });
+      each([&](StepOnGpu& gpu) { gpu.fetch(*transport_, k); });
+      each([&](StepOnGpu& gpu) { gpu.multiply(*transport_, k, factor_); });
     } else {
-      each([](StepOnGpu<T>& gpu) { gpu.multiply_alone(); });
+      each([](StepOnGpu& gpu) { gpu.multiply_alone(); });
     }
     if (end) each(end);
-    if (transport_) each([&](StepOnGpu<T>& gpu) { transport_->meet(gpu); });
+    if (transport_) each([&](StepOnGpu& gpu) { transport_->meet(gpu); });
   }
 
   // What `work` asks of the streams, as one graph. All of them part from GPU 0's main stream, and
@@ -260,7 +249,7 @@ class HostMachine final : public Machine<T> {
     const device::OnDevice on(0);
     const device::Stream& origin = gpus_[0]->main;
     std::vector<device::Event> edges;  // from GPU 0 to the others, and back from each
-    each([&](StepOnGpu<T>&) { edges.push_back(device::Event::untimed()); });
+    each([&](StepOnGpu&) { edges.push_back(device::Event::untimed()); });
     device::check(cudaStreamBeginCapture(origin.get(), cudaStreamCaptureModeRelaxed),
                   "beginning a graph");
     cudaGraph_t graph = nullptr;
@@ -286,53 +275,28 @@ class HostMachine final : public Machine<T> {
     return Graph(executable);
   }
 
-  void prepare(int steps) {
-    if (graphs_.empty()) {
-      // What a first launch sets up cannot be set up within a graph. (This does what step 0 will do
-      // again.)
-      queue_step(0);
-      wait();
-    }
-    for (const int length : {steps < kGraphSteps ? 0 : kGraphSteps, steps % kGraphSteps}) {
-      if (length == 0 || graphs_.contains(length)) continue;
-      graphs_[length] = capture([&] {
-        for (int k = 0; k < length; ++k) queue_step(k);
-      });
-    }
+  void launch(const Graph& graph) {
+    const device::OnDevice on(0);
+    device::check(cudaGraphLaunch(graph.get(), gpus_[0]->main.get()), "launching a graph");
   }
 
   void wait() {
-    each([](StepOnGpu<T>& gpu) { gpu.main.synchronize(); });
+    each([](StepOnGpu& gpu) { gpu.main.synchronize(); });
   }
 
-  bool exchanges_;
-  bool capturable_ = true;  // not what processes exchange: the host waits within it
-  AllGpus<T> gpus_;
-  std::unique_ptr<Transport<T>> transport_;  // null for kNone
-  std::map<int, Graph> graphs_;              // by their number of steps
+  bool exchanges_, as_graph_;
+  AllGpus gpus_;
+  std::unique_ptr<Transport> transport_;  // null for kNone
+  Graph graph_;                           // of kGraphSteps steps
 };
 
 }  // namespace
 
-template <typename T>
-std::unique_ptr<Machine<T>> make_machine(const std::vector<Part<T>>& parts, const Kernel& kernel,
-                                         const Setup& setup, const Processes& processes) {
-  if (setup.exchange != Exchange::kStores) {
-    return std::make_unique<HostMachine<T>>(parts, kernel, setup, processes);
-  }
-  if (!setup.peer_access && parts.size() > 1) {
-    throw Unsuitable("peer access is not used, and stores need it: use --exchange packed");
-  }
-  return make_persistent(parts, setup, processes);
+std::unique_ptr<Machine> make_machine(std::vector<Part> parts, const Kernel& kernel,
+                                      Exchange exchange, const Processes& processes,
+                                      bool as_graph) {
+  if (exchange == Exchange::kStores) return make_persistent(std::move(parts), processes);
+  return std::make_unique<HostMachine>(std::move(parts), kernel, exchange, processes, as_graph);
 }
-
-template class Machine<float>;
-template class Machine<double>;
-template std::unique_ptr<Machine<float>> make_machine(const std::vector<Part<float>>&,
-                                                      const Kernel&, const Setup&,
-                                                      const Processes&);
-template std::unique_ptr<Machine<double>> make_machine(const std::vector<Part<double>>&,
-                                                       const Kernel&, const Setup&,
-                                                       const Processes&);
 
 }  // namespace spmv::multigpu

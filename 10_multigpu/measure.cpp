@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -18,8 +19,8 @@
 #include "harness/records.hpp"
 #include "harness/verify.hpp"
 #include "sparse/memory.hpp"
+#include "sparse/rng.hpp"
 #include "sparse/row_source.hpp"
-#include "vectors.hpp"
 
 namespace spmv::multigpu {
 namespace {
@@ -28,96 +29,74 @@ constexpr int kSamples = 5;     // runs of many steps, after one that warms up
 constexpr int kFirstSteps = 4;  // after which x has forgotten where it came from
 constexpr int kBusySteps = 20;
 
+using Vector = std::vector<double>;
+
 // One way to multiply by one matrix.
 struct Way {
   int gpus = 1;  // or ranks: the number of parts
   std::string partition, exchange;
   const Kernel* kernel = nullptr;
+
+  bool iterates() const { return exchange != "none"; }
 };
 
-struct DriveTime {
-  std::string name;
-  Quartiles step;  // milliseconds per step
+struct PartShape {
+  long long rows = 0, nnz = 0, boundary_rows = 0;
+  long long remote_cols = 0;
+  long long fetched = 0;  // ghost entries, of every step
 };
 
-// What was found out about it. Times are measured on GPUs only.
+// What was found out about a way. Times are measured on GPUs only.
 struct Outcome {
-  std::vector<std::string> notes;
-  bool left_out = false;
-  int devices = 0;  // fewer than parts: these share them
-  bool peer_access = true;
   std::vector<PartShape> parts;
-  std::set<std::string> functions;  // that a step launches
-  std::vector<DriveTime> drives;
-  std::vector<double> busy_ms;  // of each GPU; empty: not measured
+  int devices = 0;  // fewer than parts: these share them
+  std::string drive, remark;
+  std::set<std::string> functions;     // that a step launches
+  std::optional<Quartiles> step;       // milliseconds
+  std::optional<double> one_gpu_step;  // of the same kernel
+  Vector busy_ms;                      // of each GPU; empty: not measured
   std::uint64_t checksum = 0;
-  // Where the same was done on one GPU before: its time of a step, and how far the first product is
-  // from its bits.
-  std::optional<double> one_gpu_step_ms;
-  std::optional<Difference> difference;
-
-  double best_step_ms() const {
-    double best = std::numeric_limits<double>::infinity();
-    for (const DriveTime& drive : drives) best = std::min(best, drive.step.median);
-    return best;
-  }
 };
-
-Exchange exchange_of(const Way& way) {
-  const auto found = kExchanges.find(way.exchange);
-  return found == kExchanges.end() ? Exchange::kPacked : found->second;
-}
-
-// Persistent kernels store entries, and nothing else does.
-std::vector<std::string> drives_of(const Options& options, const std::string& exchange) {
-  std::vector<std::string> drives;
-  for (const std::string& drive : options.drives) {
-    if ((drive == "persistent") == (exchange == "stores")) drives.push_back(drive);
-  }
-  if (!drives.empty()) return drives;
-  throw InputError(fmt::format("--exchange {} needs --drive {}", exchange,
-                               exchange == "stores" ? "persistent" : "loop or graph"));
-}
 
 // What --kernel names, and pcsr_one_pass if it was not given.
 std::vector<const Kernel*> kernels_of(const Options& options, const std::string& patterns) {
   std::vector<const Kernel*> kernels = find_kernels(patterns == "*" ? "pcsr_one_pass" : patterns);
   for (const Kernel* kernel : kernels) {
+    const std::string& name = kernel->info.name;
     if (kernel->info.format != "CSR" || kernel->info.runs_on != RunsOn::kDevice) {
-      throw InputError(
-          fmt::format("--kernel {}: a part is a CSR matrix on a GPU; use pcsr or pcsr_one_pass",
-                      kernel->info.name));
+      throw InputError(fmt::format(
+          "--kernel {}: a part is a CSR matrix on a GPU; use pcsr or pcsr_one_pass", name));
     }
-    if (kernel->info.name != "pcsr_one_pass" &&
+    if (name != "pcsr_one_pass" &&
         std::count(options.exchanges.begin(), options.exchanges.end(), "stores")) {
       throw InputError(fmt::format(
-          "--kernel {}: persistent kernels, which --exchange stores stands for, are those of "
-          "pcsr_one_pass",
-          kernel->info.name));
+          "--kernel {}: --exchange stores has its own kernels, those of pcsr_one_pass", name));
     }
   }
   return kernels;
 }
 
-// Every number of GPUs, partition, exchange and kernel. On one GPU all partitions are the same, and
-// so are all ways to exchange.
-std::vector<Way> all_ways(const Options& options, const std::vector<const Kernel*>& kernels) {
-  std::vector<Way> ways;
-  for (const int gpus : options.gpus) {
-    for (const std::string& partition : options.partitions) {
-      if (gpus == 1 && partition != options.partitions.front()) continue;
-      bool iterated = false;
-      for (const std::string& exchange : options.exchanges) {
-        if (gpus == 1 && exchange != "none" && std::exchange(iterated, true)) continue;
-        for (const Kernel* kernel : kernels) ways.push_back({gpus, partition, exchange, kernel});
-      }
-    }
+// The largest power of two that is not above the norm; 1 if that is 0, too large or no number.
+double power_of_norm(const Vector& x) {
+  const double squares = std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
+  if (!(squares > 0) || squares > 1e300) return 1;
+  return std::ldexp(1.0, std::ilogb(std::sqrt(squares)));
+}
+
+// Of the bits.
+std::uint64_t checksum_of(const Vector& y) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    sum += mix64(mix64(i) ^ std::bit_cast<std::uint64_t>(y[i]));
   }
-  return ways;
+  return sum;
+}
+
+bool is_finite(const Vector& x) {
+  return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
 }
 
 // One matrix, on which one way after the other is measured.
-template <typename T>
 class Measurement {
  public:
   // Throws InputError where `spec` is no matrix. The other three must outlive this.
@@ -127,58 +106,31 @@ class Measurement {
         arguments_(arguments),
         processes_(processes),
         measures_(arguments.environment.backend == "cuda" && arguments.run.measure) {
-    processes_.together([&] {
-      rows_.emplace(spec, arguments.load, processes_.count() > 1);
-      require_memory(0);
-    });
+    processes_.together([&] { rows_.emplace(spec, arguments.load, processes_.count() > 1); });
     nonzeros_ = nonzeros_before_rows();
     if (processes_.number() != 0) return;
     print_matrix(std::cout, rows_->source(), rows_->rows(), rows_->cols(), nonzeros_.back(),
                  arguments_.precision);
   }
 
-  void measure(const Way& way) {
-    say("{}{} {}{}, equal {} (PCSR-{}), {}, {}\n", processes_.count() > 1 ? "" : "\n", way.gpus,
-        has_part(), way.gpus == 1 ? "" : "s", way.partition, way.partition == "rows" ? "I" : "II",
-        way.exchange == "none" ? "no exchange: products of one x"
-                               : fmt::format("exchange {}, {} steps", way.exchange, options_.steps),
-        way.kernel->info.name);
-    const Outcome outcome = outcome_of(way);
-    if (processes_.number() != 0) return;
-    print(way, outcome);
-    // Times of parts that share a GPU are no record.
-    const bool shares = outcome.devices < way.gpus;
-    if (arguments_.json.empty() || outcome.left_out || (shares && measures_)) return;
-    record(way, outcome);
+  void measure_all(const std::vector<const Kernel*>& kernels) {
+    for (const int gpus : options_.gpus) {
+      for (const std::string& partition : options_.partitions) {
+        // On one GPU all partitions are the same, and so are all ways to exchange.
+        if (gpus == 1 && partition != options_.partitions.front()) continue;
+        read_parts(gpus, partition);
+        bool has_iterated = false;
+        for (const std::string& exchange : options_.exchanges) {
+          if (gpus == 1 && exchange != "none" && std::exchange(has_iterated, true)) continue;
+          for (const Kernel* kernel : kernels) measure({gpus, partition, exchange, kernel});
+        }
+      }
+    }
   }
 
  private:
-  // Of one kernel on one GPU, which the others are compared with. There nothing is exchanged, in
-  // whatever way.
-  struct OnOneGpu {
-    double step_ms = 0;
-    std::vector<T> y;
-  };
-
-  template <typename... Arguments>
-  void say(fmt::format_string<Arguments...> text, Arguments&&... arguments) const {
-    if (processes_.number() == 0) fmt::print(text, std::forward<Arguments>(arguments)...);
-  }
-  const char* has_part() const { return processes_.count() > 1 ? "rank" : "GPU"; }
-
-  // Refuses a part of so many nonzeros of a square matrix, with x and what is known of every row,
-  // before a rank makes it. (In one process the matrix has been loaded.)
-  void require_memory(long long nonzeros) const {
-    if (processes_.count() == 1) return;
-    const double needed =
-        static_cast<double>(nonzeros) * (sizeof(Index) + sizeof(T)) +
-        static_cast<double>(rows_->rows()) * (sizeof(Index) + sizeof(long long) + sizeof(T));
-    const std::size_t given = arguments_.load.memory_limit_bytes;
-    const auto limit = static_cast<double>(given ? given : default_memory_limit());
-    if (needed <= limit) return;
-    throw InputError(fmt::format("{}: the part of rank {} {}", rows_->source().name,
-                                 processes_.number(), more_than_limit(needed, limit)));
-  }
+  bool is_of_ranks() const { return processes_.count() > 1; }
+  const char* part_word() const { return is_of_ranks() ? "rank" : "GPU"; }
 
   // Each process asks for the lengths of as many rows.
   std::vector<long long> nonzeros_before_rows() const {
@@ -200,159 +152,158 @@ class Measurement {
     return before;
   }
 
-  void cut_into(const Way& way) {
-    const std::pair wanted(way.gpus, way.partition);
-    if (cut_for_ == wanted) return;
-    cut_for_ = wanted;
-    cuts_ = cut(kPartitions.at(way.partition), nonzeros_, way.gpus);
-    here_ = processes_.here(static_cast<std::size_t>(way.gpus));
-    slices_.assign(static_cast<std::size_t>(way.gpus), {});
+  void read_parts(int gpus, const std::string& partition) {
+    cuts_ = cut(kPartitions.at(partition), nonzeros_, gpus);
+    here_ = processes_.here(static_cast<std::size_t>(gpus));
+    slices_.assign(static_cast<std::size_t>(gpus), {});
     processes_.together([&] {
       for (const int p : here_) {
-        require_memory(nonzeros_[cuts_[p + 1]] - nonzeros_[cuts_[p]]);
+        if (is_of_ranks()) require_memory(nonzeros_[cuts_[p + 1]] - nonzeros_[cuts_[p]]);
         slices_[p] = rows_->read(cuts_[p], cuts_[p + 1], nonzeros_[cuts_[p]]);
       }
-      if (x_.empty()) x_ = first_x<T>(rows_->cols(), arguments_.run.seed);
+      x_ = first_x(rows_->cols(), arguments_.run.seed);
     });
   }
 
+  // Refuses a part of so many nonzeros, with x and what is known of every row, before a rank makes
+  // it. (In one process the matrix has been loaded.)
+  void require_memory(long long nonzeros) const {
+    const double needed =
+        static_cast<double>(nonzeros) * (sizeof(Index) + sizeof(double)) +
+        static_cast<double>(rows_->rows()) * (sizeof(Index) + sizeof(long long) + sizeof(double));
+    const std::size_t given = arguments_.load.memory_limit_bytes;
+    const auto limit = static_cast<double>(given ? given : default_memory_limit());
+    if (needed <= limit) return;
+    throw InputError(fmt::format("{}: the part of rank {} {}", rows_->source().name,
+                                 processes_.number(), more_than_limit(needed, limit)));
+  }
+
+  void measure(const Way& way) {
+    if (processes_.number() == 0) {
+      fmt::print("{}{} {}{}, equal {} (PCSR-{}), {}, {}\n", is_of_ranks() ? "" : "\n", way.gpus,
+                 part_word(), way.gpus == 1 ? "" : "s", way.partition,
+                 way.partition == "rows" ? "I" : "II",
+                 way.iterates() ? fmt::format("exchange {}, {} steps", way.exchange, options_.steps)
+                                : "no exchange: products of one x",
+                 way.kernel->info.name);
+    }
+    const Outcome outcome = outcome_of(way);
+    if (processes_.number() != 0) return;
+    print(way, outcome);
+    // Times of parts that share a GPU are no record.
+    const bool shares = outcome.devices < way.gpus;
+    if (!arguments_.json.empty() && !(shares && measures_)) record(way, outcome);
+  }
+
   Outcome outcome_of(const Way& way) {
-    const Exchange exchange = exchange_of(way);
-    const bool iterates = exchange != Exchange::kNone;
+    const auto found = kExchanges.find(way.exchange);  // else that of processes
+    const Exchange exchange = found == kExchanges.end() ? Exchange::kPacked : found->second;
     processes_.together([&] {
       const std::string what = "--exchange " + way.exchange + ": " + rows_->source().name;
-      if (iterates) require_square(what, rows_->rows(), rows_->cols());
+      if (way.iterates()) require_square(what, rows_->rows(), rows_->cols());
     });
-    cut_into(way);
-    std::vector<Part<T>> parts = prepare(slices_, cuts_, exchange, processes_);
+    std::vector<Part> parts = prepare(slices_, cuts_, exchange, processes_);
     Outcome outcome;
-    outcome.parts.resize(parts.size());
-    for (const int p : here_) outcome.parts[p] = shape_of(parts[p]);
+    for (const Part& part : parts) {
+      PartShape& shape = outcome.parts.emplace_back(
+          PartShape{part.rows(), part.matrix.nnz(), part.boundary_rows, part.remote_cols, 0});
+      for (const Halo& halo : part.halos) shape.fetched += halo.count();
+    }
     processes_.gather(outcome.parts);
-    std::unique_ptr<Machine<T>> machine;
-    try {
-      machine = make_machine(parts, *way.kernel, {exchange, !options_.no_peer_access}, processes_);
-    } catch (const Unsuitable& reason) {
-      outcome.left_out = true;
-      outcome.notes.push_back(fmt::format("left out: {}", reason.what()));
-      return outcome;
-    }
-    parts.clear();
-    outcome.peer_access = way.exchange != "mpi" && !machine->uses_host();
-    if (!machine->remark().empty()) outcome.notes.push_back(machine->remark());
-    outcome.devices = processes_.count() > 1 ? way.gpus : machine->devices();
-    if (outcome.devices < way.gpus) {
-      const bool one = outcome.devices == 1;
-      outcome.notes.push_back(
-          fmt::format("{} parts on {} GPU{}: right, but {} times say nothing about scaling",
-                      way.gpus, outcome.devices, one ? "" : "s", one ? "its" : "their"));
-    }
+    const auto machine = make_machine(std::move(parts), *way.kernel, exchange, processes_);
+    outcome.devices = is_of_ranks() ? way.gpus : machine->devices();
+    outcome.drive = machine->drive();
+    outcome.remark = machine->remark();
 
-    // One step; then as many as are asked for, by each drive.
-    const std::vector<std::string> drives = drives_of(options_, way.exchange);
-    const Drive first = kDrives.at(drives.front());
+    // One step; then as many as are asked for.
     machine->start(x_);
     {
       const LaunchLog log;
-      machine->run(1, first);
+      machine->run(1);
       outcome.functions = log.functions();
     }
-    const std::vector<T> y = machine->x_of(1);
-    verify_own_rows(y, 1, x_);
-    const double factor = iterates ? find_factor(*machine, first) : 1;
-    machine->keep_factor(factor);
+    const Vector first = machine->x_of(1);
+    verify_own_rows(first, 1, x_);
     if (measures_) outcome.busy_ms = machine->time_each(kBusySteps);
-    std::vector<T> last;
-    for (const std::string& name : drives) {
-      const auto run = [&] {
-        machine->start(x_);
-        const double time = machine->run(options_.steps, kDrives.at(name));
-        return processes_.slowest(time) / options_.steps;
-      };
-      run();
-      std::vector<double> times;
-      while (measures_ && times.size() < kSamples) times.push_back(run());
-      if (measures_) outcome.drives.push_back({name, quartiles(times)});
-      last = machine->x_of(options_.steps);
-      const bool is_first = !iterates || options_.steps == 1;
-      verify_own_rows(last, factor, is_first ? x_ : machine->x_of(options_.steps - 1));
-    }
-    processes_.together([&] { require_range(y, last); });
+    const double factor = way.iterates() ? find_factor(*machine) : 1;
+    machine->keep_factor(factor);
+    const auto run = [&] {
+      machine->start(x_);
+      Vector milliseconds(static_cast<std::size_t>(processes_.count()));
+      milliseconds[processes_.number()] = machine->run(options_.steps);
+      processes_.gather(milliseconds);
+      return *std::max_element(milliseconds.begin(), milliseconds.end()) / options_.steps;
+    };
+    run();
+    Vector times;
+    while (measures_ && times.size() < kSamples) times.push_back(run());
+    if (measures_) outcome.step = quartiles(times);
+    const Vector last = machine->x_of(options_.steps);
+    processes_.together([&] {
+      if (is_finite(last) || !is_finite(first)) return;
+      throw InputError(
+          fmt::format("after {} steps entries of x are beyond the range of f64: use fewer "
+                      "(--iterate)",
+                      options_.steps));
+    });
+    const bool is_of_first = !way.iterates() || options_.steps == 1;
+    verify_own_rows(last, factor, is_of_first ? x_ : machine->x_of(options_.steps - 1));
     outcome.checksum = checksum_of(last);
 
-    const std::pair key(way.kernel->info.name, iterates);
-    if (way.gpus == 1) {
-      on_one_gpu_.insert_or_assign(key, OnOneGpu{outcome.best_step_ms(), y});
-    } else if (const auto one = on_one_gpu_.find(key); one != on_one_gpu_.end()) {
-      outcome.difference = compare_bits(one->second.y, y);
-      if (measures_) outcome.one_gpu_step_ms = one->second.step_ms;
+    const std::pair key(way.kernel->info.name, way.iterates());
+    if (way.gpus == 1 && measures_) {
+      one_gpu_step_[key] = outcome.step->median;
+    } else if (one_gpu_step_.contains(key)) {
+      outcome.one_gpu_step = one_gpu_step_[key];
     }
     return outcome;
   }
 
   // A power of two, so that it changes no bit but those of exponents, by which every product is
   // multiplied: powers of A would grow or vanish.
-  double find_factor(Machine<T>& machine, Drive drive) const {
-    std::vector<T> x = x_;
+  double find_factor(Machine& machine) const {
+    Vector x = x_;
     double factor = 1;
     for (int k = 0; k < kFirstSteps; ++k) {
       machine.start(x);
-      machine.run(1, drive);
+      machine.run(1);
       x = machine.x_of(1);
       factor = 1 / power_of_norm(x);
-      for (T& value : x) value *= static_cast<T>(factor);
+      for (double& value : x) value *= factor;
     }
     return factor;
   }
 
-  void require_range(const std::vector<T>& y, const std::vector<T>& last) const {
-    const auto is_finite = [](T value) { return std::isfinite(value); };
-    if (std::all_of(last.begin(), last.end(), is_finite) ||
-        !std::all_of(y.begin(), y.end(), is_finite)) {
-      return;
-    }
-    throw InputError(
-        fmt::format("after {} steps entries of x are beyond the range of {}: use fewer "
-                    "(--iterate)",
-                    options_.steps, arguments_.precision));
-  }
-
-  // The rows of the parts that this process has.
-  Reference make_own_reference(T factor, const std::vector<T>& x) const {
-    Reference all;
-    for (const int p : here_) {
-      const Reference part = make_reference(slices_[p], factor, x, T{0}, {});
-      all.y.insert(all.y.end(), part.y.begin(), part.y.end());
-      all.bound.insert(all.bound.end(), part.bound.begin(), part.bound.end());
-      all.lengths.insert(all.lengths.end(), part.lengths.begin(), part.lengths.end());
-    }
-    return all;
-  }
-
   // Throws unless y = factor A x.
-  void verify_own_rows(const std::vector<T>& y, double factor, const std::vector<T>& x) {
+  void verify_own_rows(const Vector& y, double factor, const Vector& x) {
     processes_.together([&] {
+      Reference reference;  // of the rows that this process has
+      for (const int p : here_) {
+        const Reference part = make_reference(slices_[p], factor, x, 0.0, {});
+        reference.y.insert(reference.y.end(), part.y.begin(), part.y.end());
+        reference.bound.insert(reference.bound.end(), part.bound.begin(), part.bound.end());
+        reference.lengths.insert(reference.lengths.end(), part.lengths.begin(), part.lengths.end());
+      }
       const Index begin = cuts_[here_.front()], end = cuts_[here_.back() + 1];
-      const std::vector<T> own(y.begin() + begin, y.begin() + end);
-      const bool is_first = factor == 1 && &x == &x_;  // it is made once
-      if (is_first && !first_) first_ = make_own_reference(T{1}, x_);
-      const Verdict verdict = is_first ? verify(own, *first_)
-                                       : verify(own, make_own_reference(static_cast<T>(factor), x));
+      const Verdict verdict = verify(Vector(y.begin() + begin, y.begin() + end), reference);
       if (verdict.ok) return;
       const std::string whose =
           fmt::format("rank {}, which has the rows from {} on: ", processes_.number(), begin);
       throw std::runtime_error(
-          fmt::format("WRONG: {}{}", processes_.count() > 1 ? whose : "", verdict.describe()));
+          fmt::format("WRONG: {}{}", is_of_ranks() ? whose : "", verdict.describe()));
     });
   }
 
   // --- Results ----------------------------------------------------------------------------------
 
   void print(const Way& way, const Outcome& outcome) const {
-    for (const std::string& note : outcome.notes) fmt::print("  {}\n", note);
-    if (outcome.left_out) return;
+    if (!outcome.remark.empty()) fmt::print("  {}\n", outcome.remark);
+    if (outcome.devices < way.gpus) {
+      fmt::print("  {} parts on fewer GPUs ({}): right, but times say nothing about scaling\n",
+                 way.gpus, outcome.devices);
+    }
     const bool has_busy = !outcome.busy_ms.empty();
-    fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}{:>12}{}\n", has_part(), "rows", "nonzeros",
+    fmt::print("{:>5}{:>12}{:>14}{:>15}{:>16}{:>12}{}\n", part_word(), "rows", "nonzeros",
                "boundary rows", "ghosts needed", "fetched", has_busy ? "     busy us" : "");
     for (std::size_t p = 0; p < outcome.parts.size(); ++p) {
       const PartShape& part = outcome.parts[p];
@@ -360,36 +311,27 @@ class Measurement {
                  part.boundary_rows, part.remote_cols, part.fetched,
                  has_busy ? fmt::format("{:>12.1f}", 1e3 * outcome.busy_ms[p]) : "");
     }
-    for (const DriveTime& drive : outcome.drives) {
-      fmt::print("  {}: {:.2f} us per step ({:.2f}-{:.2f})\n", drive.name, 1e3 * drive.step.median,
-                 1e3 * drive.step.lower, 1e3 * drive.step.upper);
+    if (outcome.step) {
+      fmt::print("  {}: {:.2f} us per step ({:.2f}-{:.2f})\n", outcome.drive,
+                 1e3 * outcome.step->median, 1e3 * outcome.step->lower, 1e3 * outcome.step->upper);
     }
-    if (outcome.one_gpu_step_ms && outcome.devices == way.gpus) {
+    if (outcome.one_gpu_step && outcome.devices == way.gpus) {
       fmt::print("  parallel efficiency {:.1f}%, of one GPU's {:.1f} us\n",
-                 100 * *outcome.one_gpu_step_ms / (way.gpus * outcome.best_step_ms()),
-                 1e3 * *outcome.one_gpu_step_ms);
+                 100 * *outcome.one_gpu_step / (way.gpus * outcome.step->median),
+                 1e3 * *outcome.one_gpu_step);
     }
-    fmt::print(
-        "  verified: the first step, and the last of each drive; checksum of the result {:016x}\n",
-        outcome.checksum);
-    if (!outcome.difference) return;
-    const Difference& difference = *outcome.difference;
-    fmt::print("  bits of the first step: {}\n",
-               difference.rows == 0
-                   ? "those of one GPU"
-                   : fmt::format("not those of one GPU in {} rows, by up to {} ulp",
-                                 difference.rows, difference.max_ulps));
+    fmt::print("  verified: the first step and the last; checksum of the result {:016x}\n",
+               outcome.checksum);
   }
 
   void record(const Way& way, const Outcome& outcome) const {
-    const bool of_gpus = processes_.count() == 1;
     Records records(arguments_.environment);
     KernelInfo info = way.kernel->info;
     info.step = 10;
     nlohmann::ordered_json& line =
-        records.add(of_gpus ? "multigpu" : "multigpu_mpi", info, "", rows_->source(), rows_->rows(),
-                    rows_->cols(), nonzeros_.back(), arguments_.precision);
-    line[of_gpus ? "gpus" : "ranks"] = way.gpus;
+        records.add(is_of_ranks() ? "multigpu_mpi" : "multigpu", info, "", rows_->source(),
+                    rows_->rows(), rows_->cols(), nonzeros_.back(), arguments_.precision);
+    line[is_of_ranks() ? "ranks" : "gpus"] = way.gpus;
     line["partition"] = way.partition;
     line["exchange"] = way.exchange;
     line["steps"] = options_.steps;
@@ -402,10 +344,9 @@ class Measurement {
                                {"fetched", part.fetched}});
       if (!outcome.busy_ms.empty()) line["parts"].back()["busy_ms"] = outcome.busy_ms[p];
     }
-    if (way.exchange != "none") line["norm"] = "first";  // older records have one of each step
-    line["peer_access"] = outcome.peer_access;
-    for (const DriveTime& drive : outcome.drives) line["step_ms"][drive.name] = to_json(drive.step);
-    if (outcome.one_gpu_step_ms) line["one_gpu_step_ms"] = *outcome.one_gpu_step_ms;
+    if (way.iterates()) line["norm"] = "first";  // older records have one of each step
+    if (outcome.step) line["step_ms"][outcome.drive] = to_json(*outcome.step);
+    if (outcome.one_gpu_step) line["one_gpu_step_ms"] = *outcome.one_gpu_step;
     if (measures_) records.add_code(outcome.functions);
     records.append_to(arguments_.json);
   }
@@ -414,15 +355,13 @@ class Measurement {
   const CommandArguments& arguments_;
   const Processes& processes_;
   bool measures_;
-  std::optional<RowSource<T>> rows_;
-  std::vector<T> x_;
-  std::vector<long long> nonzeros_;      // before each row
-  std::pair<int, std::string> cut_for_;  // number of parts and partition of:
+  std::optional<RowSource<double>> rows_;
+  std::vector<long long> nonzeros_;  // before each row
+  Vector x_;
   std::vector<Index> cuts_;
   std::vector<int> here_;
-  std::vector<Csr<T>> slices_;
-  std::optional<Reference> first_;                               // of x_
-  std::map<std::pair<std::string, bool>, OnOneGpu> on_one_gpu_;  // by kernel; whether it iterates
+  std::vector<Csr<double>> slices_;
+  std::map<std::pair<std::string, bool>, double> one_gpu_step_;  // by kernel; whether it iterates
 };
 
 }  // namespace
@@ -430,19 +369,9 @@ class Measurement {
 void measure(const Options& options, const CommandArguments& arguments,
              const Processes& processes) {
   std::vector<const Kernel*> kernels;
-  processes.together([&] {
-    kernels = kernels_of(options, arguments.kernels);
-    for (const std::string& exchange : options.exchanges) drives_of(options, exchange);
-  });
-  const auto measure_as = [&](auto measurement) {
-    for (const Way& way : all_ways(options, kernels)) measurement.measure(way);
-  };
+  processes.together([&] { kernels = kernels_of(options, arguments.kernels); });
   for (const std::string& matrix : arguments.matrices) {
-    if (arguments.precision == "f32") {
-      measure_as(Measurement<float>(options, arguments, processes, matrix));
-    } else {
-      measure_as(Measurement<double>(options, arguments, processes, matrix));
-    }
+    Measurement(options, arguments, processes, matrix).measure_all(kernels);
   }
 }
 

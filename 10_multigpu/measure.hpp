@@ -18,22 +18,18 @@ inline const std::map<std::string, Exchange> kExchanges{{"none", Exchange::kNone
                                                         {"parts", Exchange::kParts},
                                                         {"packed", Exchange::kPacked},
                                                         {"stores", Exchange::kStores}};
-inline const std::map<std::string, Drive> kDrives{
-    {"loop", Drive::kLoop}, {"graph", Drive::kGraph}, {"persistent", Drive::kPersistent}};
 
 struct Options {
   std::vector<int> gpus{2};  // or ranks: numbers of parts
   std::vector<std::string> partitions{"nonzeros"};
   std::vector<std::string> exchanges{"none"};
-  std::vector<std::string> drives{"loop", "graph", "persistent"};
   int steps = 0;
-  bool no_peer_access = false;
 };
 
 // Every number of parts, partition, exchange and kernel, on each of arguments.matrices. The first
-// step and the last of each drive are verified. Throws InputError for a kernel that cannot multiply
-// a part, a drive that does not suit an exchange, what is no matrix, a matrix that is not square
-// where y is the next x; std::runtime_error where a product is wrong.
+// step and the last are verified. Throws InputError for a kernel that cannot multiply a part, GPUs
+// that cannot exchange in a way, what is no matrix, a matrix that is not square where y is the next
+// x; std::runtime_error where a product is wrong.
 void measure(const Options& options, const CommandArguments& arguments,
              const Processes& processes = kOneProcess);
 

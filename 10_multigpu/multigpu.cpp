@@ -12,6 +12,9 @@ int run(Options options, CommandArguments arguments) {
   if (!arguments.trace.empty()) {
     throw InputError("multigpu: --trace is not for this command; use spmv steps --trace FILE");
   }
+  if (arguments.precision == "f32") {
+    throw InputError("multigpu: it multiplies in double precision: leave out --precision f32");
+  }
   if (options.steps == 0) options.steps = on_gpus ? 100 : 10;
   print_environment(std::cout, arguments.environment);
   if (arguments.matrices.empty()) {
@@ -30,20 +33,15 @@ int run(Options options, CommandArguments arguments) {
       line.add("--partition", own->partitions,
                "what each GPU gets as much of: rows (PCSR-I), nonzeros (PCSR-II)",
                {comma_separated(), key_of(kPartitions)});
-      line.add("--exchange", own->exchanges,
-               "how entries of x come to a GPU that needs them: none (it has all), parts, packed, "
-               "stores (of the persistent kernels)",
-               {comma_separated(), key_of(kExchanges)});
-      line.add("--drive", own->drives,
-               "who launches: loop, graph; with --exchange stores persistent: one kernel per GPU "
-               "for all steps",
-               {comma_separated(), key_of(kDrives)});
+      line.add(
+          "--exchange", own->exchanges,
+          "how entries of x come to a GPU that needs them: none (it has all), parts and packed "
+          "(copies, in a CUDA graph), stores (of persistent kernels)",
+          {comma_separated(), key_of(kExchanges)});
       line.add("--iterate", own->steps,
                "steps of the iteration y = A x, x = factor y; 0: 100 on GPUs, 10 on the CPU "
                "backend",
                {between(0, 1000000)});
-      line.add("--no-peer-access", own->no_peer_access,
-               "as if no GPU could reach another one's memory");
       return [own](const CommandArguments& arguments) { return run(*own, arguments); };
     });
 

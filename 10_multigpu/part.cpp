@@ -14,34 +14,8 @@ using Cuts = std::vector<Index>;
 
 constexpr Index kAligned = 32;  // elements: whole sectors, whatever the precision
 
-// The rows of `a` that `rows` names, each column replaced by new_column[column].
-template <typename T>
-Csr<T> take_rows(const Csr<T>& a, const std::vector<Index>& rows, Index cols,
-                 const std::vector<Index>& new_column) {
-  const auto count = static_cast<Index>(rows.size());
-  Csr<T> taken;
-  taken.rows = count;
-  taken.cols = cols;
-  taken.row_offsets.resize(static_cast<std::size_t>(count) + 1);
-  for (Index i = 0; i < count; ++i) {
-    taken.row_offsets[i + 1] = taken.row_offsets[i] + a.row_length(rows[i]);
-  }
-  taken.column_indices.resize(taken.row_offsets[count]);
-  taken.values.resize(taken.row_offsets[count]);
-#pragma omp parallel for schedule(static) if (taken.row_offsets[count] > 100000)
-  for (Index i = 0; i < count; ++i) {
-    Index to = taken.row_offsets[i];
-    for (Index k = a.row_offsets[rows[i]]; k < a.row_offsets[rows[i] + 1]; ++k, ++to) {
-      taken.column_indices[to] = new_column[a.column_indices[k]];
-      taken.values[to] = a.values[k];
-    }
-  }
-  return taken;
-}
-
 // 1 for each column in which there is a nonzero.
-template <typename T>
-std::vector<char> used_columns(const Csr<T>& slice) {
+std::vector<char> used_columns(const Csr<double>& slice) {
   std::vector<char> used(slice.cols, 0);
 #pragma omp parallel for schedule(static) if (slice.nnz() > 100000)
   for (Index k = 0; k < slice.nnz(); ++k) {
@@ -52,8 +26,7 @@ std::vector<char> used_columns(const Csr<T>& slice) {
 
 // Puts the part's rows in order. receivers: of each row of the part, or none: a bit for each part
 // that needs its entry. Rows with the same receivers are side by side, first of all.
-template <typename T>
-void order_rows(Part<T>& part, const Csr<T>& slice, const Cuts& cuts, int p,
+void order_rows(Part& part, const Csr<double>& slice, const Cuts& cuts, int p,
                 std::vector<unsigned> receivers) {
   receivers.resize(slice.rows, 0);
   std::vector<char> is_boundary(slice.rows, 0);
@@ -77,14 +50,28 @@ void order_rows(Part<T>& part, const Csr<T>& slice, const Cuts& cuts, int p,
 }
 
 // Fills in the part's matrix.
-template <typename T>
-void renumber(Part<T>& part, const Csr<T>& slice, const Cuts& cuts) {
+void renumber(Part& part, const Csr<double>& slice, const Cuts& cuts) {
   std::vector<Index> local(cuts.back());  // of each column that the part uses, its place in local x
   for (Index i = 0; i < part.rows(); ++i) local[part.first_row + part.order[i]] = i;
   for (const Halo& halo : part.halos) {
     for (Index i = 0; i < halo.count(); ++i) local[halo.columns[i]] = halo.ghost_begin + i;
   }
-  part.matrix = take_rows(slice, part.order, part.local_cols, local);
+  Csr<double>& a = part.matrix;
+  a.rows = part.rows();
+  a.cols = part.local_cols;
+  a.row_offsets = {0};
+  for (const Index row : part.order)
+    a.row_offsets.push_back(a.row_offsets.back() + slice.row_length(row));
+  a.column_indices.resize(a.row_offsets.back());
+  a.values.resize(a.row_offsets.back());
+#pragma omp parallel for schedule(static) if (a.nnz() > 100000)
+  for (Index i = 0; i < a.rows; ++i) {
+    Index from = slice.row_offsets[part.order[i]];
+    for (Index k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k, ++from) {
+      a.column_indices[k] = local[slice.column_indices[from]];
+      a.values[k] = slice.values[from];
+    }
+  }
 }
 
 // Where part p begins: the row border nearest to p / parts of the nonzeros.
@@ -112,18 +99,17 @@ Cuts cut(Partition partition, const std::vector<long long>& nonzeros, int parts)
   return cuts;
 }
 
-template <typename T>
-std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts, Exchange exchange,
-                             const Processes& processes) {
+std::vector<Part> prepare(const std::vector<Csr<double>>& slices, const Cuts& cuts,
+                          Exchange exchange, const Processes& processes) {
   const int count = static_cast<int>(slices.size());
-  std::vector<Part<T>> parts(slices.size());
-  const auto each = [&](const std::function<void(int, Part<T>&)>& work) {
+  std::vector<Part> parts(slices.size());
+  const auto each = [&](const std::function<void(int, Part&)>& work) {
     processes.together([&] {
       for (const int p : processes.here(slices.size())) work(p, parts[p]);
     });
   };
   if (exchange == Exchange::kNone) {
-    each([&](int p, Part<T>& part) {
+    each([&](int p, Part& part) {
       part.first_row = cuts[p];
       part.order.resize(slices[p].rows);
       std::iota(part.order.begin(), part.order.end(), Index{0});
@@ -136,7 +122,7 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts
   // Each part tells the owners which columns it needs.
   const Lists nothing(slices.size(), std::vector<std::vector<Index>>(slices.size()));
   Lists lists = nothing;
-  each([&](int p, Part<T>& part) {
+  each([&](int p, Part& part) {
     const std::vector<char> used = used_columns(slices[p]);
     for (int owner = 0; owner < count; ++owner) {
       for (Index column = cuts[owner]; column < cuts[owner + 1] && owner != p; ++column) {
@@ -147,7 +133,7 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts
   });
   lists = processes.tell(std::move(lists));
   // The owner orders its rows, and returns the columns in the order in which it has them.
-  each([&](int p, Part<T>& part) {
+  each([&](int p, Part& part) {
     part.first_row = cuts[p];
     std::vector<unsigned> receivers;
     if (exchange == Exchange::kStores) {
@@ -170,7 +156,7 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts
   });
   lists = processes.tell(std::move(lists));
   Lists begins = nothing;
-  each([&](int p, Part<T>& part) {
+  each([&](int p, Part& part) {
     part.local_cols = part.rows() + (kAligned - part.rows() % kAligned) % kAligned;
     for (int owner = 0; owner < count; ++owner) {
       if (lists[p][owner].empty()) continue;
@@ -181,7 +167,7 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts
     renumber(part, slices[p], cuts);
   });
   begins = processes.tell(std::move(begins));
-  each([&](int p, Part<T>& part) {
+  each([&](int p, Part& part) {
     for (Send& send : part.sends) {
       send.ghost_begin = begins[p][send.receiver][0];
       const std::vector<Index>& sources = send.sources;
@@ -195,20 +181,12 @@ std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const Cuts& cuts
   return parts;
 }
 
-template <typename T>
-std::vector<Part<T>> parts_of(const Csr<T>& matrix, Partition partition, int count,
-                              Exchange exchange) {
+std::vector<Part> parts_of(const Csr<double>& matrix, Partition partition, int count,
+                           Exchange exchange) {
   const Cuts cuts = cut(partition, {matrix.row_offsets.begin(), matrix.row_offsets.end()}, count);
-  std::vector<Csr<T>> slices;
+  std::vector<Csr<double>> slices;
   for (int p = 0; p < count; ++p) slices.push_back(slice_of(matrix, cuts[p], cuts[p + 1]));
   return prepare(slices, cuts, exchange);
 }
-
-template std::vector<Part<float>> prepare(const std::vector<Csr<float>>&, const Cuts&, Exchange,
-                                          const Processes&);
-template std::vector<Part<double>> prepare(const std::vector<Csr<double>>&, const Cuts&, Exchange,
-                                           const Processes&);
-template std::vector<Part<float>> parts_of(const Csr<float>&, Partition, int, Exchange);
-template std::vector<Part<double>> parts_of(const Csr<double>&, Partition, int, Exchange);
 
 }  // namespace spmv::multigpu

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
+#include "harness/verify.hpp"
 #include "processes.hpp"
 #include "sparse/matrix.hpp"
 
@@ -51,7 +53,7 @@ struct Send {
   Index count() const { return static_cast<Index>(sources.size()); }
 };
 
-// Where a part's rows and entries of x stand.
+// A part of the matrix: where its rows and entries of x stand.
 //
 // Rows: first the boundary rows, which need entries of other parts' x, then the interior rows. So
 // the interior can be multiplied while ghost entries are on their way. Entry i of the part's y, and
@@ -61,7 +63,7 @@ struct Send {
 // The local x: the part's own entries; a gap, so that what follows is aligned; the ghost entries,
 // owner by owner, in the order in which their owner has them. With kNone the local x is all of x,
 // all rows are interior ones, and keep their order.
-struct Layout {
+struct Part {
   Index first_row = 0;
   std::vector<Index> order;
   Index boundary_rows = 0;
@@ -70,56 +72,45 @@ struct Layout {
   std::vector<Index> packed;  // the places in local x that are packed, receiver by receiver
   Index local_cols = 0;
   Index remote_cols = 0;  // distinct columns of other parts, in the nonzeros
+  // Rows and columns as above. The nonzeros of a row keep their order, so that a kernel that adds
+  // them up in order gets the same bits.
+  Csr<double> matrix;
 
   Index rows() const { return static_cast<Index>(order.size()); }
   const Send& send_to(int receiver) const {
     return *std::find_if(sends.begin(), sends.end(),
                          [&](const Send& send) { return send.receiver == receiver; });
   }
-
-  // The part's own entries of a vector of all rows, and back.
-  template <typename T>
-  void take(const std::vector<T>& whole, std::vector<T>& x) const {
+  // The part's own entries of a vector of all rows.
+  void take(const std::vector<double>& whole, std::vector<double>& x) const {
     for (std::size_t i = 0; i < order.size(); ++i) x[i] = whole[first_row + order[i]];
   }
-  template <typename T>
-  void put_back(const T* x, std::vector<T>& whole) const {
-    for (std::size_t i = 0; i < order.size(); ++i) whole[first_row + order[i]] = x[i];
-  }
-};
-
-// The nonzeros of a row keep their order, so that a kernel that adds them up in order gets the same
-// bits.
-template <typename T>
-struct Part : Layout {
-  Csr<T> matrix;  // rows and columns as in the layout
 };
 
 // Rows [cuts[p], cuts[p + 1]) of a matrix, their columns those of the whole matrix, for each part
 // p. Unless `exchange` is kNone the matrix is square, and x is cut as the rows are. Of the parts of
 // other processes, `slices` and what is returned are empty. Where there are other processes,
 // entries that are side by side are packed, too.
-template <typename T>
-std::vector<Part<T>> prepare(const std::vector<Csr<T>>& slices, const std::vector<Index>& cuts,
-                             Exchange exchange, const Processes& processes = kOneProcess);
+std::vector<Part> prepare(const std::vector<Csr<double>>& slices, const std::vector<Index>& cuts,
+                          Exchange exchange, const Processes& processes = kOneProcess);
 
 // The same of a matrix that is in memory as a whole, in `count` parts.
-template <typename T>
-std::vector<Part<T>> parts_of(const Csr<T>& matrix, Partition partition, int count,
-                              Exchange exchange);
+std::vector<Part> parts_of(const Csr<double>& matrix, Partition partition, int count,
+                           Exchange exchange);
 
-// The sizes of a part, for tables and records.
-struct PartShape {
-  long long rows = 0, nnz = 0, boundary_rows = 0;
-  long long remote_cols = 0;
-  long long fetched = 0;  // ghost entries, of every step
-};
+// Throws InputError, which begins with `what`, unless the matrix is square.
+inline void require_square(const std::string& what, Index rows, Index cols) {
+  if (rows == cols) return;
+  throw InputError(what + " has " + std::to_string(rows) + " rows and " + std::to_string(cols) +
+                   " columns; only of a square matrix y can be the next x");
+}
 
-template <typename T>
-PartShape shape_of(const Part<T>& part) {
-  PartShape shape{part.rows(), part.matrix.nnz(), part.boundary_rows, part.remote_cols, 0};
-  for (const Halo& halo : part.halos) shape.fetched += halo.count();
-  return shape;
+// The x of step 0: test_vector()'s, divided by 3 so that it has all the digits of a double. (With
+// few digits a row's sum is exact in every order, and its bits would show nothing.)
+inline std::vector<double> first_x(Index cols, std::uint64_t seed) {
+  std::vector<double> x = test_vector<double>(static_cast<std::size_t>(cols), seed);
+  for (double& value : x) value /= 3;
+  return x;
 }
 
 }  // namespace spmv::multigpu

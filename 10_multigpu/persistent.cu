@@ -1,5 +1,3 @@
-#include "persistent.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -14,19 +12,18 @@
 #include "device/devices.hpp"
 #include "device/ipc.hpp"
 #include "device/launch.hpp"
-#include "harness/kernel.hpp"
+#include "machine.hpp"
 #include "persistent.cuh"
 
 namespace spmv::multigpu {
 namespace {
 
 // What step 06 asks of row lengths to choose a path.
-template <typename T>
-RowsStatistics statistics_of(const device::DeviceCsr<T>& a) {
+RowsStatistics statistics_of(const device::DeviceCsr<double>& a) {
   const int blocks = std::min(device::divide_up(a.rows, kPrepareThreads), kStatisticsBlocks);
   device::Buffer<RowsStatistics> of_block("statistics", blocks);
   constexpr int kNoTiles = 0;
-  device::launch(prepare_one_pass_kernel<T>, {dim3(blocks), dim3(kPrepareThreads)}, kNoTiles,
+  device::launch(prepare_one_pass_kernel<double>, {dim3(blocks), dim3(kPrepareThreads)}, kNoTiles,
                  kNoTiles, 0u, a.rows, a.nnz, a.row_offsets.data(), nullptr, nullptr, nullptr,
                  of_block.data());
   RowsStatistics all{};
@@ -35,10 +32,8 @@ RowsStatistics statistics_of(const device::DeviceCsr<T>& a) {
 }
 
 // The parts are on GPUs that reach each other's memory. Several processes share it by CUDA IPC.
-template <typename T>
-class PersistentMachine final : public Machine<T> {
-  using Machine<T>::processes_, Machine<T>::here_, Machine<T>::layouts_;
-  using Function = void (*)(PartsHere<T>, int);
+class PersistentMachine final : public Machine {
+  using Function = void (*)(PartsHere<double>, int);
 
   // What all processes know of a part.
   struct Known {
@@ -49,7 +44,7 @@ class PersistentMachine final : public Machine<T> {
     int resident_blocks = 0;  // that its GPU holds
     int boundary_warps = 0;   // warps that have boundary rows
     // What other parts use, at its addresses in this process.
-    T* x = nullptr;
+    double* x = nullptr;
     unsigned* arrivals = nullptr;
     cudaIpcMemHandle_t handles[2] = {};  // of these two, for other processes
   };
@@ -58,31 +53,32 @@ class PersistentMachine final : public Machine<T> {
   struct Device {
     int number = 0;
     int parts = 0;
+    std::size_t bytes = 0;
     device::Stream stream;
     device::Buffer<unsigned> stuck{"stuck", 4};
-    PartsHere<T> arguments{};
+    PartsHere<double> arguments{};
   };
 
   // A part of this process, and what is in its GPU's memory.
   struct OnGpu {
-    device::DeviceCsr<T> csr;
+    device::DeviceCsr<double> csr;
     Device* device = nullptr;
     int number_there = 0;               // among the parts on it
-    device::Buffer<T> x;                // both buffers
+    device::Buffer<double> x;           // both buffers
     device::Buffer<unsigned> arrivals;  // of each part
     unsigned tile_items = 0;            // the length of a tile, in rows and nonzeros
     device::Buffer<Tile> tiles;
-    device::Buffer<PartialSum<T>> partial_sums;
+    device::Buffer<PartialSum<double>> partial_sums;
     device::Buffer<unsigned> unstarted;
     device::Buffer<Neighbour> neighbours;
-    device::Buffer<Run<T>> runs;
+    device::Buffer<Run<double>> runs;
   };
 
  public:
-  PersistentMachine(const std::vector<Part<T>>& parts, const Setup& setup,
-                    const Processes& processes, const PersistentOptions<T>& options)
-      : Machine<T>(parts, setup, processes), known_(parts.size()), on_gpu_(parts.size()) {
-    processes_.together([&] { place(parts); });
+  PersistentMachine(std::vector<Part> parts, const Processes& processes,
+                    const PersistentOptions& options)
+      : Machine(std::move(parts), processes), known_(parts_.size()), on_gpu_(parts_.size()) {
+    processes_.together([&] { place(); });
     processes_.gather(known_);
     for (const Known& part : known_) {
       x_distance_ = std::max(x_distance_, static_cast<std::size_t>(part.local_cols + 31) / 32 * 32);
@@ -100,21 +96,12 @@ class PersistentMachine final : public Machine<T> {
     processes_.gather(known_);
     processes_.together([&] {
       open_memory();
-      each([&](int p, OnGpu& mine) { describe(p, mine); });
       for (const auto& on : devices_here_) {
-        const device::OnDevice current(on->number);
-        PartsHere<T>& arguments = on->arguments;
-        arguments.blocks = blocks_;
-        arguments.most_polls = options.most_polls;
-        arguments.stuck = on->stuck.data();
-        std::size_t bytes = 0;
-        for (const int p : here_) {
-          const OnGpu& mine = *on_gpu_[p];
-          if (mine.device == on.get()) bytes += mine.csr.bytes() + mine.x.bytes();
-        }
-        arguments.read_once =
-            !fits_cache(static_cast<long long>(bytes), device::attribute(cudaDevAttrL2CacheSize));
+        on->arguments.blocks = blocks_;
+        on->arguments.most_polls = options.most_polls;
+        on->arguments.stuck = on->stuck.data();
       }
+      each([&](int p, OnGpu& mine) { describe(p, mine); });
     });
   }
 
@@ -127,13 +114,13 @@ class PersistentMachine final : public Machine<T> {
 
   // With its ghost entries, and no arrivals yet. All else is NaN, so that an entry that is missing
   // or late shows.
-  void start(const std::vector<T>& x) override {
+  void start(const std::vector<double>& x) override {
     processes_.together([&] {
       each([&](int p, OnGpu& mine) {
-        std::vector<T> local(2 * x_distance_, std::numeric_limits<T>::quiet_NaN());
-        layouts_[p].take(x, local);
-        for (const Halo& halo : layouts_[p].halos) {
-          T* ghost = &local[halo.ghost_begin];
+        std::vector<double> local(2 * x_distance_, std::numeric_limits<double>::quiet_NaN());
+        parts_[p].take(x, local);
+        for (const Halo& halo : parts_[p].halos) {
+          double* ghost = &local[halo.ghost_begin];
           for (const Index column : halo.columns) *ghost++ = x[column];
         }
         mine.x.upload(local);
@@ -143,13 +130,15 @@ class PersistentMachine final : public Machine<T> {
     });
   }
 
-  double run(int steps, Drive) override {
+  const char* drive() const override { return "persistent"; }
+
+  double run(int steps) override {
     const auto before = std::chrono::steady_clock::now();
     // All are launched before any is waited for: they wait for each other.
     processes_.together([&] {
       for (const auto& on : devices_here_) {
         const device::OnDevice current(on->number);
-        on->arguments.factor = static_cast<T>(this->factor_);
+        on->arguments.factor = factor_;
         device::launch_cooperative(function_,
                                    {dim3(blocks_ * on->parts), dim3(threads_),
                                     threads_ / 32 * warp_bytes_, on->stream.get()},
@@ -169,8 +158,7 @@ class PersistentMachine final : public Machine<T> {
   }
 
  private:
-  template <typename Work>
-  void each(const Work& work) {
+  void each(const std::function<void(int, OnGpu&)>& work) {
     for (const int p : here_) {
       const device::OnDevice on(known_[p].device);
       work(p, *on_gpu_[p]);
@@ -178,69 +166,68 @@ class PersistentMachine final : public Machine<T> {
   }
 
   // Brings the parts of this process to their GPUs.
-  void place(const std::vector<Part<T>>& parts) {
-    for (int d = 0; d < this->devices(); ++d) {
-      const int number = processes_.first_device() + d;
-      const device::OnDevice on(number);
+  void place() {
+    for (int d = 0; d < devices_; ++d) {
+      const device::OnDevice on(processes_.first_device() + d);
       devices_here_.push_back(std::make_unique<Device>());
-      devices_here_[d]->number = number;
+      devices_here_[d]->number = processes_.first_device() + d;
     }
     for (const int p : here_) {
       Known& known = known_[p];
-      known.device = this->device_of(p);
+      known.device = device_of(p);
       const device::OnDevice on(known.device);
       on_gpu_[p] = std::make_unique<OnGpu>();
       OnGpu& mine = *on_gpu_[p];
-      mine.csr = device::DeviceCsr<T>(parts[p].matrix);
+      mine.csr = device::DeviceCsr<double>(parts_[p].matrix);
+      parts_[p].matrix = {};
       mine.device = devices_here_[known.device - processes_.first_device()].get();
       mine.number_there = mine.device->parts++;
-      known.local_cols = parts[p].local_cols;
+      known.local_cols = parts_[p].local_cols;
       known.rows = mine.csr.rows;
       known.nnz = mine.csr.nnz;
       if (mine.csr.rows == 0) continue;
       // (Step 06 also asks rows_may_suit_memory(). Here a lane per row is faster for rows of 7
       // nonzeros, too: NOTES.md.)
-      const bool fits_l2 = fits_cache(static_cast<long long>(mine.csr.bytes()),
-                                      device::attribute(cudaDevAttrL2CacheSize));
-      known.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr), fits_l2);
+      known.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr),
+                               fits_l2(mine.csr.bytes()));
     }
   }
 
+  // Of the current device.
+  static bool fits_l2(std::size_t bytes) {
+    return fits_cache(static_cast<long long>(bytes), device::attribute(cudaDevAttrL2CacheSize));
+  }
+
   // What follows from known_ alone is the same in every process.
-  void choose_kernel(const PersistentOptions<T>& options) {
-    std::set<int> devices;
+  void choose_kernel(const PersistentOptions& options) {
     long long rows = 0, nnz = 0;
     int width = 0;
     bool rows_suit = true;
     for (const Known& part : known_) {
-      devices.insert(part.device);
       rows += part.rows;
       nnz += part.nnz;
       rows_suit &= part.width >= 0 && part.width <= 5;
       width = std::max(width, part.width);
     }
     // GPUs that have several parts cannot run persistent_rows_kernel.
-    const bool parts_share = static_cast<int>(devices.size()) < this->parts();
+    const bool parts_share = devices_ < static_cast<int>(here_.size());
     const bool is_best = options.kernel == PersistentKernel::kBest;
     tiles_ = parts_share || options.kernel == PersistentKernel::kTiles || (is_best && !rows_suit);
     lanes_ = options.lanes_per_row;
-    if (lanes_ == 0) {
-      lanes_ = is_best && !tiles_ ? 1 << width : lanes_for(rows, nnz);
-    }
+    if (lanes_ == 0) lanes_ = is_best && !tiles_ ? 1 << width : lanes_for(rows, nnz);
     if (tiles_) {
-      function_ =
-          parts_share ? persistent_tiles_kernel<false, T> : persistent_tiles_kernel<true, T>;
-      warp_bytes_ = sizeof(OnePassShared<T>);
+      function_ = parts_share ? persistent_tiles_kernel<false, double>
+                              : persistent_tiles_kernel<true, double>;
+      warp_bytes_ = sizeof(OnePassShared<double>);
+      remark_ = "persistent: tiles";
     } else {
-      const Function by_lanes[] = {persistent_rows_kernel<1, T>,  persistent_rows_kernel<2, T>,
-                                   persistent_rows_kernel<4, T>,  persistent_rows_kernel<8, T>,
-                                   persistent_rows_kernel<16, T>, persistent_rows_kernel<32, T>};
+      const Function by_lanes[] = {
+          persistent_rows_kernel<1, double>,  persistent_rows_kernel<2, double>,
+          persistent_rows_kernel<4, double>,  persistent_rows_kernel<8, double>,
+          persistent_rows_kernel<16, double>, persistent_rows_kernel<32, double>};
       function_ = by_lanes[std::countr_zero(static_cast<unsigned>(lanes_))];
-    }
-    this->remark_ = "persistent: tiles";
-    if (!tiles_) {
-      this->remark_ = "persistent: " + std::to_string(lanes_) +
-                      (lanes_ == 1 ? " lane per row" : " lanes per row");
+      remark_ = "persistent: " + std::to_string(lanes_) +
+                (lanes_ == 1 ? " lane per row" : " lanes per row");
     }
     if (options.function) function_ = options.function;
   }
@@ -251,13 +238,13 @@ class PersistentMachine final : public Machine<T> {
   void find_resident_blocks() {
     const std::size_t bytes = most_threads() / 32 * warp_bytes_;
     for (const auto& on : devices_here_) {
-      for (int p = 0; p < this->parts(); ++p) {
+      for (std::size_t p = 0; p < known_.size(); ++p) {
         const int peer = known_[p].device;
         if (peer == on->number || (on_gpu_[p] ? device::enable_peer_access(on->number, peer)
                                               : device::can_access_peer(on->number, peer))) {
           continue;
         }
-        throw Unsuitable("GPUs " + std::to_string(on->number) + " and " + std::to_string(peer) +
+        throw InputError("GPUs " + std::to_string(on->number) + " and " + std::to_string(peer) +
                          " have no access to each other's memory, which stores need: use "
                          "--exchange packed");
       }
@@ -291,24 +278,24 @@ class PersistentMachine final : public Machine<T> {
 
   // Which warps multiply what, and how many have boundary rows, which stand first.
   void divide(int p, OnGpu& mine) {
-    const Index boundary_rows = layouts_[p].boundary_rows;
+    const Index boundary_rows = parts_[p].boundary_rows;
     const int warps = blocks_ * threads_ / 32;
     int& boundary_warps = known_[p].boundary_warps;
     boundary_warps = std::min(device::divide_up(boundary_rows, 32 / lanes_), warps);
     if (!tiles_) return;
     // As many tiles as one pass has on as many warps, in blocks of its own size.
     const OnePassShape shape =
-        one_pass_shape<T>(mine.csr.rows, layouts_[p].local_cols, mine.csr.nnz,
-                          std::max(blocks_ * threads_ / OnePassPolicy<T>::kThreads, 1),
-                          device::attribute(cudaDevAttrL2CacheSize));
+        one_pass_shape<double>(mine.csr.rows, parts_[p].local_cols, mine.csr.nnz,
+                               std::max(blocks_ * threads_ / OnePassPolicy<double>::kThreads, 1),
+                               device::attribute(cudaDevAttrL2CacheSize));
     const int count = shape.tile_count;
     mine.tile_items = shape.tile_items;
     mine.tiles = device::Buffer<Tile>("tiles", count + 1);
-    mine.partial_sums = device::Buffer<PartialSum<T>>("partial_sums", 2 * count);
+    mine.partial_sums = device::Buffer<PartialSum<double>>("partial_sums", 2 * count);
     mine.unstarted = device::Buffer<unsigned>("unstarted", count);
     if (count == 0) return;
     constexpr int kThreads = 128;
-    device::launch(find_tiles_kernel<T>,
+    device::launch(find_tiles_kernel<double>,
                    {dim3(device::divide_up(count + 1, kThreads / 32)), dim3(kThreads)}, count,
                    mine.tile_items, kOnePassOverhang, mine.csr.rows, mine.csr.nnz,
                    mine.csr.row_offsets.data(), mine.tiles.data(), mine.partial_sums.data(),
@@ -323,8 +310,8 @@ class PersistentMachine final : public Machine<T> {
 
   // What a run reads and writes. Other processes learn of it by handles.
   void allocate(int p, OnGpu& mine) {
-    mine.x = device::Buffer<T>("x", 2 * x_distance_);
-    mine.arrivals = device::Buffer<unsigned>("arrivals", this->parts());
+    mine.x = device::Buffer<double>("x", 2 * x_distance_);
+    mine.arrivals = device::Buffer<unsigned>("arrivals", known_.size());
     Known& known = known_[p];
     known.x = mine.x.data();
     known.arrivals = mine.arrivals.data();
@@ -334,11 +321,11 @@ class PersistentMachine final : public Machine<T> {
   }
 
   void open_memory() {
-    for (int p = 0; p < this->parts(); ++p) {
+    for (std::size_t p = 0; p < known_.size(); ++p) {
       if (on_gpu_[p]) continue;
       const device::OnDevice on(processes_.first_device());
       const auto open = [&](int i) { return imported_.emplace_back(known_[p].handles[i]).data(); };
-      known_[p].x = static_cast<T*>(open(0));
+      known_[p].x = static_cast<double*>(open(0));
       known_[p].arrivals = static_cast<unsigned*>(open(1));
     }
   }
@@ -346,11 +333,11 @@ class PersistentMachine final : public Machine<T> {
   // Tells the kernel of part p: its neighbours, and what it sends.
   void describe(int p, OnGpu& mine) {
     std::set<int> neighbours;
-    for (const Halo& halo : layouts_[p].halos) neighbours.insert(halo.owner);
-    std::vector<Run<T>> runs;
-    for (const Send& send : layouts_[p].sends) {
+    for (const Halo& halo : parts_[p].halos) neighbours.insert(halo.owner);
+    std::vector<Run<double>> runs;
+    for (const Send& send : parts_[p].sends) {
       neighbours.insert(send.receiver);
-      T* ghost = known_[send.receiver].x + send.ghost_begin;
+      double* ghost = known_[send.receiver].x + send.ghost_begin;
       const std::size_t before = runs.size();
       for (const Index row : send.sources) {
         if (runs.size() == before || row != runs.back().end) runs.push_back({row, row, ghost});
@@ -359,8 +346,8 @@ class PersistentMachine final : public Machine<T> {
       }
     }
     std::stable_sort(runs.begin(), runs.end(),
-                     [](const Run<T>& a, const Run<T>& b) { return a.begin < b.begin; });
-    mine.runs = device::Buffer<Run<T>>("runs", runs);
+                     [](const Run<double>& a, const Run<double>& b) { return a.begin < b.begin; });
+    mine.runs = device::Buffer<Run<double>>("runs", runs);
     std::vector<Neighbour> table;
     for (const int q : neighbours) {
       table.push_back(
@@ -369,9 +356,11 @@ class PersistentMachine final : public Machine<T> {
     }
     mine.neighbours = device::Buffer<Neighbour>("neighbours", table);
 
-    PersistentPart<T>& view = mine.device->arguments.part[mine.number_there];
+    mine.device->bytes += mine.csr.bytes() + mine.x.bytes();
+    mine.device->arguments.read_once = !fits_l2(mine.device->bytes);
+    PersistentPart<double>& view = mine.device->arguments.part[mine.number_there];
     view.rows = mine.csr.rows;
-    view.boundary_rows = layouts_[p].boundary_rows;
+    view.boundary_rows = parts_[p].boundary_rows;
     view.row_offsets = mine.csr.row_offsets.data();
     view.column_indices = mine.csr.column_indices.data();
     view.values = mine.csr.values.data();
@@ -408,8 +397,8 @@ class PersistentMachine final : public Machine<T> {
     }
   }
 
-  std::vector<T> own_x(int part, int k) override {
-    std::vector<T> both = on_gpu_[part]->x.download();
+  std::vector<double> own_x(int part, int k) override {
+    std::vector<double> both = on_gpu_[part]->x.download();
     both.erase(both.begin(), both.begin() + static_cast<std::ptrdiff_t>(k % 2 * x_distance_));
     return both;
   }
@@ -427,18 +416,9 @@ class PersistentMachine final : public Machine<T> {
 
 }  // namespace
 
-template <typename T>
-std::unique_ptr<Machine<T>> make_persistent(const std::vector<Part<T>>& parts, const Setup& setup,
-                                            const Processes& processes,
-                                            const PersistentOptions<T>& options) {
-  return std::make_unique<PersistentMachine<T>>(parts, setup, processes, options);
+std::unique_ptr<Machine> make_persistent(std::vector<Part> parts, const Processes& processes,
+                                         const PersistentOptions& options) {
+  return std::make_unique<PersistentMachine>(std::move(parts), processes, options);
 }
-
-template std::unique_ptr<Machine<float>> make_persistent(const std::vector<Part<float>>&,
-                                                         const Setup&, const Processes&,
-                                                         const PersistentOptions<float>&);
-template std::unique_ptr<Machine<double>> make_persistent(const std::vector<Part<double>>&,
-                                                          const Setup&, const Processes&,
-                                                          const PersistentOptions<double>&);
 
 }  // namespace spmv::multigpu

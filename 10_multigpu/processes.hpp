@@ -14,25 +14,18 @@
 
 namespace spmv::multigpu {
 
-template <typename T>
-class StepOnGpu;
-template <typename T>
-class Transport;
-// Of each part; null where it is another process's.
-template <typename T>
-using AllGpus = std::vector<std::unique_ptr<StepOnGpu<T>>>;
+class Transport;  // step_on_gpu.cuh
 
 // What parts tell each other: lists[p][q] goes from part p to part q.
 using Lists = std::vector<std::vector<std::vector<Index>>>;
 
-// All processes call together(), gather(), slowest() and tell() together, in the same order.
+// All processes call together(), gather() and tell() together, in the same order.
 class Processes {
  public:
   virtual ~Processes() = default;
 
   virtual int count() const { return 1; }
   virtual int number() const { return 0; }  // this one's
-  bool has(int part) const { return count() == 1 || part == number(); }
   // The numbers of those of `parts` parts that are in this process. The i-th of them is on device
   // first_device() + i, unless parts share devices.
   std::vector<int> here(std::size_t parts) const {
@@ -42,6 +35,8 @@ class Processes {
     return numbers;
   }
   virtual int first_device() const { return 0; }
+  // How many devices its parts are on, of as many as they are.
+  virtual int devices(int parts_here) const;
 
   // Does `work`. Where it fails in one process, all of them throw: none waits for one that has
   // given up.
@@ -59,13 +54,6 @@ class Processes {
     std::iota(begins.begin(), begins.end(), Index{0});
     gather(of_parts, begins);
   }
-  // The longest of the times that the processes have measured.
-  double slowest(double milliseconds) const {
-    std::vector<double> all(static_cast<std::size_t>(count()));
-    all[number()] = milliseconds;
-    gather(all);
-    return *std::max_element(all.begin(), all.end());
-  }
   // Returns what the parts of this process receive: [p][q] is the list that part q sends to part p.
   virtual Lists tell(Lists lists) const {
     for (std::size_t p = 0; p < lists.size(); ++p) {
@@ -74,8 +62,7 @@ class Processes {
     return lists;
   }
   // What moves entries of x from process to process; null within one.
-  virtual std::unique_ptr<Transport<float>> make_transport(const AllGpus<float>&) const;
-  virtual std::unique_ptr<Transport<double>> make_transport(const AllGpus<double>&) const;
+  virtual std::unique_ptr<Transport> make_transport() const;
 
  private:
   virtual void gather_bytes(void*, std::size_t, const std::vector<Index>&) const {}

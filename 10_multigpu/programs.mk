@@ -24,9 +24,9 @@ $(call object,$(ROOT)/10_multigpu/test_mutants.cu): $(MUTANTS)
 
 # The MPI program, where there is an MPI.
 SPMV_MPI := $(OUT)/10_multigpu/spmv_mpi
-MPI_SOURCES := $(addprefix $(ROOT)/10_multigpu/,mpi/spmv_mpi.cpp mpi/ranks.cu machine.cu measure.cpp part.cpp persistent.cu)
+MPI_SOURCES := $(addprefix $(ROOT)/10_multigpu/,mpi/spmv_mpi.cpp machine.cu measure.cpp part.cpp persistent.cu)
 
-$(call object,$(addprefix $(ROOT)/10_multigpu/mpi/,spmv_mpi.cpp ranks.cu)): private DEFINES += -DOMPI_SKIP_MPICXX
+$(call object,$(ROOT)/10_multigpu/mpi/spmv_mpi.cpp): private DEFINES += -DOMPI_SKIP_MPICXX
 $(SPMV_MPI): LIBRARIES += $(MPI_LIBRARIES) $(NCCL_LIBRARIES)
 $(SPMV_MPI): $(common_objects) $(call object,$(MPI_SOURCES) $(call stage_sources,06_pcsr))
 	$(link)

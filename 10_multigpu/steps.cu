@@ -14,7 +14,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "device/devices.hpp"
@@ -23,7 +22,6 @@
 #include "harness/trace.hpp"
 #include "harness/verify.hpp"
 #include "measure.hpp"
-#include "vectors.hpp"
 
 // Its headers are included above.
 namespace minimal {
@@ -40,18 +38,19 @@ const std::map<std::string, const char*> kWays{
     {"packed", "entries that a GPU needs are packed and copied; streams wait for events"},
     {"persistent", "one kernel per GPU for all steps; an arrival per block and step"}};
 
-// Where rows and entries of x are on a GPU, for those who read the trace.
-struct PlacesOnGpu {
-  std::vector<Index> rows;     // of the matrix, in the order in which they are stored
-  Index boundary_rows;         // which are the first
-  std::vector<Index> columns;  // of each entry of the local x; -1: it has none
-};
-
 struct Iteration {
-  std::vector<PlacesOnGpu> parts;
+  std::vector<std::string> parts;  // of the trace: where rows and entries of x are on each GPU
   std::function<void()> run;
   std::function<std::vector<double>(int k)> x_of;  // as Machine's
 };
+
+// rows: numbers in the matrix, in the order in which they are stored, boundary rows first. columns:
+// of each entry of the local x; -1: it has none.
+std::string describe_part(const std::vector<Index>& rows, Index boundary_rows,
+                          const std::vector<Index>& columns) {
+  return fmt::format(R"({{"rows":[{}],"boundary":[0,{}],"columns":[{}]}})", fmt::join(rows, ","),
+                     boundary_rows, fmt::join(columns, ","));
+}
 
 struct StepsOptions {
   int gpus = 2;
@@ -98,7 +97,8 @@ Iteration iteration_of_minimal(int gpus, int steps, const Csr<double>& a,
       const bool is_own = cuts[part.gpu] <= i && i < cuts[part.gpu + 1];
       if (is_own || (receivers[i] >> part.gpu & 1) != 0) columns[i] = i;
     }
-    iteration.parts.push_back({copied(part.order, part.rows), part.boundary_rows, columns});
+    iteration.parts.push_back(
+        describe_part(copied(part.order, part.rows), part.boundary_rows, columns));
     for (int peer = 0; peer < gpus; ++peer) device::enable_peer_access(part.gpu, peer);
     name_memory(part);
   }
@@ -119,11 +119,10 @@ Iteration iteration_of_minimal(int gpus, int steps, const Csr<double>& a,
 Iteration iteration_of(const std::string& way, const StepsOptions& options, const Csr<double>& a,
                        const std::vector<double>& x) {
   if (way == "minimal") return iteration_of_minimal(options.gpus, options.steps, a, x);
-  const bool is_persistent = way == "persistent";
-  const Exchange exchange = is_persistent ? Exchange::kStores : kExchanges.at(way);
-  const std::vector<Part<double>> parts = parts_of(a, Partition::kNonzeros, options.gpus, exchange);
+  const Exchange exchange = way == "persistent" ? Exchange::kStores : kExchanges.at(way);
+  std::vector<Part> parts = parts_of(a, Partition::kNonzeros, options.gpus, exchange);
   Iteration iteration;
-  for (const Part<double>& part : parts) {
+  for (const Part& part : parts) {
     std::vector<Index> rows(part.order);
     for (Index& row : rows) row += part.first_row;
     std::vector<Index> columns(rows);
@@ -131,77 +130,56 @@ Iteration iteration_of(const std::string& way, const StepsOptions& options, cons
     for (const Halo& halo : part.halos) {
       std::copy(halo.columns.begin(), halo.columns.end(), columns.begin() + halo.ghost_begin);
     }
-    iteration.parts.push_back({rows, part.boundary_rows, columns});
+    iteration.parts.push_back(describe_part(rows, part.boundary_rows, columns));
   }
-  const std::shared_ptr<Machine<double>> machine(
-      make_machine(parts, *find_kernels("pcsr").front(), {exchange}).release());
+  const std::shared_ptr<Machine> machine = make_machine(
+      std::move(parts), *find_kernels("pcsr").front(), exchange, kOneProcess, /*as_graph=*/false);
   machine->start(x);
-  iteration.run = [=, steps = options.steps] {
-    machine->run(steps, is_persistent ? Drive::kPersistent : Drive::kLoop);
-  };
+  iteration.run = [=, steps = options.steps] { machine->run(steps); };
   iteration.x_of = [machine](int k) { return machine->x_of(k); };
   return iteration;
 }
 
-bool record(const StepsOptions& options, const CommandArguments& arguments,
-            const std::string& spec) {
-  const Matrix<double> matrix = load_matrix<double>(spec, arguments.load);
+bool record(const std::string& way, const StepsOptions& options, const CommandArguments& arguments,
+            const Matrix<double>& matrix) {
   const Csr<double>& a = matrix.csr;
-  require_square(spec, a.rows, a.cols);
-  const std::vector<double> x = first_x<double>(a.cols, arguments.run.seed);
-
-  bool all_right = true;
-  for (const std::string& name : options.ways) {
-    const Iteration iteration = iteration_of(name, options, a, x);
-    Record found;
-    found.kernel = find_kernels("pcsr").front()->info;
-    found.kernel.step = 10;
-    found.kernel.name = name;
-    found.kernel.idea = kWays.at(name);
-    found.choice = fmt::format("{} GPUs, {} step{}", options.gpus, options.steps,
-                               options.steps == 1 ? "" : "s");
-    // Of each step: the matrix and x once, y once.
-    found.compulsory_bytes =
-        options.steps * static_cast<double>(csr_bytes(a) + (options.gpus - 1) * sizeof(Index) +
-                                            2ull * a.rows * sizeof(double));
-    try {
-      record_trace(found, arguments.run.trace_limit, iteration.run);
-      const Reference reference =
-          make_reference(a, 1.0, iteration.x_of(options.steps - 1), 0.0, {});
-      const std::vector<double> y = iteration.x_of(options.steps);
-      const Verdict verdict = verify(y, reference);
-      found.verified = verdict.ok;
-      if (!verdict.ok) found.failure = verdict.describe();
-      note_wrong_rows(found, y, reference);
-    } catch (const device::DeviceError& error) {
-      found.failure = error.what();
-    }
-    std::vector<std::string> parts;
-    for (const PlacesOnGpu& part : iteration.parts) {
-      parts.push_back(fmt::format(R"({{"rows":[{}],"boundary":[0,{}],"columns":[{}]}})",
-                                  fmt::join(part.rows, ","), part.boundary_rows,
-                                  fmt::join(part.columns, ",")));
-    }
-    found.trace += fmt::format(R"(,"parts":[{}])", fmt::join(parts, ","));
-    append_lines(arguments.trace, trace_line(found, matrix, arguments.run, arguments.precision));
-    all_right &= found.verified;
-    Traffic all, over_link;
-    for (const Traffic& traffic : found.traffic) {
-      if (traffic.space == "shared") continue;
-      all.requests += traffic.requests;
-      all.sectors += traffic.sectors;
-      if (traffic.space == "peer") over_link.sectors += traffic.sectors;
-    }
-    fmt::print("{} on {}, {}: {}; {} requests, {} sectors, {} of them over the link\n", name,
-               matrix.source.name, found.choice,
-               found.verified ? "verified" : "WRONG: " + found.failure, all.requests, all.sectors,
-               over_link.sectors);
-    if (!found.trace_is_cut) continue;
+  const Iteration iteration = iteration_of(way, options, a, first_x(a.cols, arguments.run.seed));
+  Record found;
+  found.kernel = find_kernels("pcsr").front()->info;
+  found.kernel.step = 10;
+  found.kernel.name = way;
+  found.kernel.idea = kWays.at(way);
+  found.choice =
+      fmt::format("{} GPUs, {} step{}", options.gpus, options.steps, options.steps == 1 ? "" : "s");
+  // Of each step: the matrix and x once, y once.
+  found.compulsory_bytes =
+      options.steps * static_cast<double>(csr_bytes(a) + (options.gpus - 1) * sizeof(Index) +
+                                          2ull * a.rows * sizeof(double));
+  try {
+    record_trace(found, arguments.run.trace_limit, iteration.run);
+    const Reference reference = make_reference(a, 1.0, iteration.x_of(options.steps - 1), 0.0, {});
+    const std::vector<double> y = iteration.x_of(options.steps);
+    const Verdict verdict = verify(y, reference);
+    found.verified = verdict.ok;
+    if (!verdict.ok) found.failure = verdict.describe();
+    note_wrong_rows(found, y, reference);
+  } catch (const device::DeviceError& error) {
+    found.failure = error.what();
+  }
+  found.trace += fmt::format(R"(,"parts":[{}])", fmt::join(iteration.parts, ","));
+  append_lines(arguments.trace, trace_line(found, matrix, arguments.run, arguments.precision));
+  std::uint64_t over_link = 0;
+  for (const Traffic& traffic : found.traffic) {
+    if (traffic.space == "peer") over_link += traffic.sectors;
+  }
+  fmt::print("{} on {}, {}: {}; {} sectors over the link\n", way, matrix.source.name, found.choice,
+             found.verified ? "verified" : "WRONG: " + found.failure, over_link);
+  if (found.trace_is_cut) {
     fmt::print(stderr,
                "{}: the trace of {} on {} is cut; take a smaller matrix, or --trace-limit\n",
-               arguments.trace, name, spec);
+               arguments.trace, way, matrix.source.name);
   }
-  return all_right;
+  return found.verified;
 }
 
 int run(const StepsOptions& options, const CommandArguments& arguments) {
@@ -212,8 +190,11 @@ int run(const StepsOptions& options, const CommandArguments& arguments) {
   bool all_right = true;
   const std::vector<std::string> matrices =
       arguments.matrices.empty() ? std::vector<std::string>{"stencil2d:16x16"} : arguments.matrices;
-  for (const std::string& matrix : matrices) {
-    all_right &= record(options, arguments, matrix);
+  for (const std::string& spec : matrices) {
+    const Matrix<double> matrix = load_matrix<double>(spec, arguments.load);
+    require_square(spec, matrix.csr.rows, matrix.csr.cols);
+    for (const std::string& way : options.ways)
+      all_right &= record(way, options, arguments, matrix);
   }
   return all_right ? 0 : 1;
 }

@@ -1,4 +1,3 @@
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +13,6 @@
 #include "tests/bits.hpp"
 #include "tests/catch.hpp"
 #include "tests/schedules.hpp"
-#include "vectors.hpp"
 
 namespace spmv::multigpu {
 namespace {
@@ -33,15 +31,14 @@ struct Gpus : test::SavedSettings {
 #endif
 };
 
-template <typename T>
-Csr<T> square(Index n, const std::string& kind) {
-  Coo<T> coo;
+Csr<double> square(Index n, const std::string& kind) {
+  Coo<double> coo;
   coo.rows = coo.cols = n;
   Rng rng(static_cast<std::uint64_t>(n) + kind.size());
   const auto add = [&](Index row, Index column) {
     coo.row_indices.push_back(row);
     coo.column_indices.push_back(column);
-    coo.values.push_back(signed_unit_value<T>(rng.bits64()));
+    coo.values.push_back(signed_unit_value<double>(rng.bits64()));
   };
   for (Index row = 0; row < n; ++row) {
     if (kind == "a full row among empty ones") {
@@ -59,42 +56,39 @@ Csr<T> square(Index n, const std::string& kind) {
   return to_csr(coo);
 }
 
-template <typename T>
-std::vector<std::pair<std::string, Csr<T>>> matrices() {
-  std::vector<std::pair<std::string, Csr<T>>> all;
+std::vector<std::pair<std::string, Csr<double>>> matrices() {
+  std::vector<std::pair<std::string, Csr<double>>> all;
   for (const char* spec : {"stencil2d:17x9", "stencil3d:5x4x3,points=27", "banded:70,bandwidth=20",
                            "powerlaw:140x140,nnz=900", "diagonal:1", "stencil2d:0x0"}) {
-    all.emplace_back(spec, generate<T>(spec));
+    all.emplace_back(spec, generate<double>(spec));
   }
   for (const char* kind :
        {"a full row among empty ones", "an arrow", "blocks of one part each", "far away"}) {
-    all.emplace_back(kind, square<T>(61, kind));
+    all.emplace_back(kind, square(61, kind));
   }
-  all.emplace_back("five rows", square<T>(5, "an arrow"));
-  all.emplace_back("all rows empty", square<T>(9, "nothing"));
+  all.emplace_back("five rows", square(5, "an arrow"));
+  all.emplace_back("all rows empty", square(9, "nothing"));
   return all;
 }
 
 // Runs the steps and verifies the last one; returns its product.
-template <typename T>
-std::vector<T> run_and_verify(Machine<T>& machine, const Csr<T>& a, int steps, Drive drive,
-                              double factor = 1) {
+std::vector<double> run_and_verify(Machine& machine, const Csr<double>& a, int steps,
+                                   double factor = 1) {
   machine.keep_factor(factor);
-  machine.start(first_x<T>(a.cols, 3));
-  machine.run(steps, drive);
-  const std::vector<T> y = machine.x_of(steps);
-  const Verdict verdict =
-      verify(y, make_reference(a, static_cast<T>(factor), machine.x_of(steps - 1), T{0}, {}));
+  machine.start(first_x(a.cols, 3));
+  machine.run(steps);
+  const std::vector<double> y = machine.x_of(steps);
+  const Verdict verdict = verify(y, make_reference(a, factor, machine.x_of(steps - 1), 0.0, {}));
   INFO(verdict.describe());
   CHECK(verdict.ok);
   return y;
 }
 
-template <typename T>
-std::unique_ptr<Machine<T>> machine_of(const Csr<T>& a, Partition partition, int count,
-                                       const Setup& setup, const char* kernel = "pcsr") {
-  return make_machine(parts_of(a, partition, count, setup.exchange), *find_kernels(kernel)[0],
-                      setup);
+std::unique_ptr<Machine> machine_of(const Csr<double>& a, Partition partition, int count,
+                                    Exchange exchange, const char* kernel = "pcsr",
+                                    bool as_graph = true, const Processes& on = kOneProcess) {
+  return make_machine(parts_of(a, partition, count, exchange), *find_kernels(kernel)[0], exchange,
+                      on, as_graph);
 }
 
 }  // namespace
@@ -153,7 +147,7 @@ TEST_CASE("parts: what stands where", "[10]") {
   CHECK(parts[0].matrix.column_indices == Cuts{1, 0, parts[0].halos[0].ghost_begin, 1});
   CHECK(parts[0].remote_cols == 1);
   CHECK(parts[1].matrix.column_indices == Cuts{parts[1].halos[0].ghost_begin, 1, 1});
-  CHECK(shape_of(parts[1]).fetched == 1);
+  CHECK(parts[1].halos[0].count() == 1);
 
   const auto whole = parts_of(a, Partition::kRows, 2, Exchange::kParts);
   CHECK(whole[0].halos[0].columns == Cuts{2, 3});
@@ -174,25 +168,24 @@ TEST_CASE("parts: entries side by side are not packed", "[10]") {
   }
 }
 
-TEMPLATE_TEST_CASE("a product on several GPUs has the bits of one", "[10]", float, double) {
-  using T = TestType;
+TEST_CASE("a product on several GPUs has the bits of one", "[10]") {
   [[maybe_unused]] const Gpus gpus;
-  auto all = matrices<T>();
-  all.emplace_back("wide", generate<T>("random:40x90,nnz_per_row=7"));
-  all.emplace_back("tall", generate<T>("random:90x40,nnz_per_row=7"));
+  auto all = matrices();
+  all.emplace_back("wide", generate<double>("random:40x90,nnz_per_row=7"));
+  all.emplace_back("tall", generate<double>("random:90x40,nnz_per_row=7"));
   for (const auto& [name, a] : all) {
-    const std::vector<T> x = first_x<T>(a.cols, 7);
-    const Reference reference = make_reference(a, T{1}, x, T{0}, {});
-    std::vector<T> of_one;
+    const std::vector<double> x = first_x(a.cols, 7);
+    const Reference reference = make_reference(a, 1.0, x, 0.0, {});
+    std::vector<double> of_one;
     for (const int count : {1, 2, 3, 4, 7}) {
       for (const Partition partition : {Partition::kRows, Partition::kNonzeros}) {
         for (const char* kernel : {"pcsr", "pcsr_one_pass"}) {
           CAPTURE(name, count, static_cast<int>(partition), kernel);
-          const auto machine = machine_of(a, partition, count, {Exchange::kNone}, kernel);
-          for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
+          const auto machine = machine_of(a, partition, count, Exchange::kNone, kernel);
+          for (const int steps : {2, 12}) {  // the second as a graph and two steps more
             machine->start(x);
-            machine->run(2, drive);
-            const std::vector<T> y = machine->x_of(2);
+            machine->run(steps);
+            const std::vector<double> y = machine->x_of(steps);
             CHECK(verify(y, reference).ok);
             if (std::string(kernel) != "pcsr") continue;
             if (of_one.empty()) of_one = y;
@@ -204,81 +197,76 @@ TEMPLATE_TEST_CASE("a product on several GPUs has the bits of one", "[10]", floa
   }
 }
 
-TEMPLATE_TEST_CASE("an iteration on several GPUs has the bits of one", "[10]", float, double) {
-  using T = TestType;
+TEST_CASE("an iteration on several GPUs has the bits of one", "[10]") {
   [[maybe_unused]] const Gpus gpus;
-  constexpr int kSteps = 3;
-  for (const auto& [name, a] : matrices<T>()) {
-    if (sizeof(T) == 4 && name.find(':') != std::string::npos) continue;  // it differs in no index
-    std::vector<T> of_one;
+  for (const auto& [name, a] : matrices()) {
+    std::vector<double> of_one;
     for (const int count : {1, 2, 3, 4, 7}) {
       for (const Partition partition : {Partition::kRows, Partition::kNonzeros}) {
         for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
+          // Half of them as a graph.
+          const bool as_graph = (count + static_cast<int>(exchange)) % 2 != 0;
           CAPTURE(name, count, static_cast<int>(partition), static_cast<int>(exchange));
-          const auto machine = machine_of(a, partition, count, {exchange});
-          // Each way to drive them takes its turn.
-          const Drive drive =
-              (count + static_cast<int>(exchange)) % 2 ? Drive::kLoop : Drive::kGraph;
-          const std::vector<T> result = run_and_verify(*machine, a, kSteps, drive, 0.25);
+          const auto machine = machine_of(a, partition, count, exchange, "pcsr", as_graph);
+          const std::vector<double> result = run_and_verify(*machine, a, 11, 0.25);
           if (of_one.empty()) of_one = result;
           CHECK(same_bits(result, of_one));
+          CHECK(machine->time_each(1).size() == (as_graph ? static_cast<std::size_t>(count) : 0));
         }
       }
     }
   }
 }
 
-TEST_CASE("one pass: the same bits by every way, run and drive", "[10]") {
+TEST_CASE("one pass: the same bits by every way and run", "[10]") {
   [[maybe_unused]] const Gpus gpus;
-  for (const auto& [name, a] : matrices<double>()) {
+  for (const auto& [name, a] : matrices()) {
     for (const int count : {2, 5}) {
       std::vector<double> first;
       for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
-        const auto machine =
-            machine_of(a, Partition::kNonzeros, count, {exchange}, "pcsr_one_pass");
-        for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
-          CAPTURE(name, count, static_cast<int>(exchange), static_cast<int>(drive));
-          // A graph of ten steps, and one more.
-          const std::vector<double> result = run_and_verify(*machine, a, 11, drive, 0.25);
+        const auto machine = machine_of(a, Partition::kNonzeros, count, exchange, "pcsr_one_pass");
+        for (int run = 0; run < 2; ++run) {
+          CAPTURE(name, count, static_cast<int>(exchange), run);
+          const std::vector<double> result = run_and_verify(*machine, a, 4, 0.25);
           if (first.empty()) first = result;
           CHECK(same_bits(result, first));
         }
-        CHECK(machine->time_each(1).size() == static_cast<std::size_t>(count));
       }
     }
   }
 }
 
-TEST_CASE("without peer access, and where parts share GPUs, the bits are those of one", "[10]") {
+TEST_CASE("where parts share GPUs the bits are those of one", "[10]") {
   [[maybe_unused]] const Gpus gpus;
+  struct Few : Processes {
+    explicit Few(int given) : most(given) {}
+    int devices(int parts) const override { return std::min(Processes::devices(parts), most); }
+    int most;
+  };
   const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
   std::vector<double> of_one;
-  for (const bool peers : {true, false}) {
-    for (const int devices : {0, 1, 2}) {  // 0: one for each part
-      for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
-        for (const Drive drive : {Drive::kLoop, Drive::kGraph}) {
-          CAPTURE(peers, devices, static_cast<int>(exchange), static_cast<int>(drive));
-          const auto machine = machine_of(a, Partition::kRows, 5, {exchange, peers, devices});
-          CHECK(machine->devices() <= (devices > 0 ? devices : 5));
-          CHECK(machine->remark().empty() == peers);
-          CHECK(machine->uses_host() != peers);
-          const std::vector<double> result = run_and_verify(*machine, a, 4, drive);
-          if (of_one.empty()) of_one = result;
-          CHECK(same_bits(result, of_one));
-        }
+  for (const int most : {1, 2}) {
+    const Few few(most);
+    for (const Exchange exchange : {Exchange::kParts, Exchange::kPacked}) {
+      for (const bool as_graph : {false, true}) {
+        CAPTURE(most, static_cast<int>(exchange), as_graph);
+        const auto machine = machine_of(a, Partition::kRows, 5, exchange, "pcsr", as_graph, few);
+        CHECK(machine->devices() <= most);
+        const std::vector<double> result = run_and_verify(*machine, a, 12, 0.25);
+        if (of_one.empty()) of_one = result;
+        CHECK(same_bits(result, of_one));
       }
     }
   }
-  CHECK_THROWS_AS(machine_of(a, Partition::kRows, 3, {Exchange::kStores, false}), Unsuitable);
 }
 
 TEST_CASE("a graph is made anew for another factor", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
-  const auto machine = machine_of(a, Partition::kRows, 3, {Exchange::kPacked});
-  std::vector<double> result = run_and_verify(*machine, a, 4, Drive::kGraph, 0.25);
-  for (double& value : result) value *= 256;
-  CHECK(same_bits(run_and_verify(*machine, a, 4, Drive::kGraph), result));
+  const auto machine = machine_of(a, Partition::kRows, 3, Exchange::kPacked);
+  std::vector<double> result = run_and_verify(*machine, a, 10, 0.25);
+  for (double& value : result) value *= 1 << 20;
+  CHECK(same_bits(run_and_verify(*machine, a, 10), result));
 }
 
 #ifndef SPMV_CUDA
@@ -286,21 +274,13 @@ TEST_CASE("devices that have no peer access", "[10]") {
   [[maybe_unused]] const Gpus gpus;
   simt::settings().peer_access = false;
   const Csr<double> a = generate<double>("stencil2d:9x9");
-  const auto machine = machine_of(a, Partition::kRows, 2, {Exchange::kPacked}, "pcsr_one_pass");
-  CHECK(machine->remark().find("GPUs 0 and 1") != std::string::npos);
-  run_and_verify(*machine, a, 5, Drive::kGraph);
+  const auto machine = machine_of(a, Partition::kRows, 2, Exchange::kPacked, "pcsr_one_pass");
+  CHECK(machine->remark() ==
+        "GPUs 0 and 1 have no access to each other's memory: entries of x go through the host");
+  CHECK(machine->drive() == std::string("loop"));
+  run_and_verify(*machine, a, 11);
+  CHECK_THROWS_AS(machine_of(a, Partition::kRows, 2, Exchange::kStores), InputError);
 }
 #endif
-
-TEST_CASE("the norm is a power of two", "[10]") {
-  const auto power_of = [](double entry) { return power_of_norm(std::vector<double>{0, entry}); };
-  CHECK(power_of(0) == 1);
-  CHECK(power_of(std::numeric_limits<double>::quiet_NaN()) == 1);
-  CHECK(power_of(std::numeric_limits<double>::infinity()) == 1);
-  CHECK(power_of(1) == 1);
-  CHECK(power_of(-1.99) == 1);
-  CHECK(power_of(2) == 2);
-  CHECK(power_of(1e-3) == 1.0 / 1024);
-}
 
 }  // namespace spmv::multigpu

@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "10_multigpu/mutants.cuh"
-#include "part.hpp"
-#include "persistent.hpp"
+#include "machine.hpp"
 #include "simt/profile.hpp"
 #include "sparse/generators.hpp"
 #include "tests/bits.hpp"
 #include "tests/catch.hpp"
 #include "tests/schedules.hpp"
-#include "vectors.hpp"
 
 namespace spmv::multigpu {
 namespace {
@@ -45,14 +43,13 @@ Result run_of(std::vector<double> (*run)(int rows, int steps, int gpus)) {
 // A run of a persistent kernel or, unless it is null, of a version of it.
 Result run_of(PersistentKernel kernel, void (*mutant)(PartsHere<double>, int) = nullptr) {
   const Csr<double> a = generate<double>("powerlaw:300x300,nnz=2400");
-  const std::shared_ptr<Machine<double>> machine = make_persistent(
-      parts_of(a, Partition::kNonzeros, 3, Exchange::kStores), {Exchange::kStores}, kOneProcess,
-      PersistentOptions<double>{
-          .kernel = kernel, .lanes_per_row = 4, .blocks = 2, .function = mutant});
+  const std::shared_ptr<Machine> machine = make_persistent(
+      parts_of(a, Partition::kNonzeros, 3, Exchange::kStores), kOneProcess,
+      PersistentOptions{.kernel = kernel, .lanes_per_row = 4, .blocks = 2, .function = mutant});
   machine->keep_factor(0.25);
-  return [machine, x = first_x<double>(a.cols, 3)] {
+  return [machine, x = first_x(a.cols, 3)] {
     machine->start(x);
-    machine->run(kSteps, Drive::kPersistent);
+    machine->run(kSteps);
     return machine->x_of(kSteps);
   };
 }

@@ -5,13 +5,11 @@
 #include "device/devices.hpp"
 #include "device/launch.hpp"
 #include "harness/verify.hpp"
-#include "part.hpp"
-#include "persistent.hpp"
+#include "machine.hpp"
 #include "sparse/generators.hpp"
 #include "tests/bits.hpp"
 #include "tests/catch.hpp"
 #include "tests/schedules.hpp"
-#include "vectors.hpp"
 
 namespace spmv::multigpu {
 namespace {
@@ -32,11 +30,11 @@ struct PersistentDevices : test::SavedSettings {
   }
 };
 
-template <typename T>
-std::unique_ptr<Machine<T>> machine_of(const Csr<T>& a, int count,
-                                       const PersistentOptions<T>& options = {}, int devices = 0) {
-  return make_persistent(parts_of(a, Partition::kNonzeros, count, Exchange::kStores),
-                         {Exchange::kStores, true, devices}, kOneProcess, options);
+std::unique_ptr<Machine> machine_of(const Csr<double>& a, int count,
+                                    const PersistentOptions& options = {},
+                                    const Processes& processes = kOneProcess) {
+  return make_persistent(parts_of(a, Partition::kNonzeros, count, Exchange::kStores), processes,
+                         options);
 }
 
 constexpr PersistentKernel kRows = PersistentKernel::kRows;
@@ -48,25 +46,23 @@ constexpr const char* kMatrices[] = {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("persistent: an iteration is right, by rows with the bits of one part", "[10]",
-                   float, double) {
-  using T = TestType;
+TEST_CASE("persistent: an iteration is right, by rows with the bits of one part", "[10]") {
   const PersistentDevices devices;
   constexpr int kSteps = 5;
   for (const char* spec : kMatrices) {
-    const Csr<T> a = generate<T>(spec);
+    const Csr<double> a = generate<double>(spec);
     for (const double factor : {1.0, 0.25}) {
       for (const PersistentKernel kernel : kAllKernels) {
-        std::vector<T> of_one;
+        std::vector<double> of_one;
         for (const int count : {1, 2, 3, 4, 8}) {
           CAPTURE(spec, factor, count, static_cast<int>(kernel));
           const auto machine = machine_of(a, count, {.kernel = kernel, .lanes_per_row = 4});
           machine->keep_factor(factor);
-          machine->start(first_x<T>(a.cols, 3));
-          machine->run(kSteps, Drive::kPersistent);
-          const std::vector<T> y = machine->x_of(kSteps);
-          const Verdict verdict = verify(
-              y, make_reference(a, static_cast<T>(factor), machine->x_of(kSteps - 1), T{0}, {}));
+          machine->start(first_x(a.cols, 3));
+          machine->run(kSteps);
+          const std::vector<double> y = machine->x_of(kSteps);
+          const Verdict verdict =
+              verify(y, make_reference(a, factor, machine->x_of(kSteps - 1), 0.0, {}));
           INFO(verdict.describe());
           CHECK(verdict.ok);
           // Tiles move with the cuts, and with them how a row's sum is made. Parts that share a GPU
@@ -104,16 +100,22 @@ TEST_CASE("persistent: tiles, not a few lanes per row, where the L2 cache is too
 TEST_CASE("persistent: parts that share GPUs", "[10]") {
   const PersistentDevices devices;
   const Csr<double> a = generate<double>("powerlaw:140x140,nnz=900");
-  const std::vector<double> x = first_x<double>(a.cols, 3);
+  const std::vector<double> x = first_x(a.cols, 3);
   std::vector<double> first;
-  for (const int shared : {1, 2}) {
+  struct Few : Processes {
+    explicit Few(int given) : most(given) {}
+    int devices(int parts) const override { return std::min(Processes::devices(parts), most); }
+    int most;
+  };
+  for (const int most : {1, 2}) {
+    const Few few(most);
     for (const PersistentKernel kernel : {kRows, kTiles}) {
       const auto machine =
-          machine_of(a, 5, {.kernel = kernel, .lanes_per_row = 4, .blocks = 1}, shared);
-      CHECK(machine->devices() <= shared);
+          machine_of(a, 5, {.kernel = kernel, .lanes_per_row = 4, .blocks = 1}, few);
+      CHECK(machine->devices() <= most);
       CHECK(machine->remark() == "persistent: tiles");
       machine->start(x);
-      machine->run(4, Drive::kPersistent);
+      machine->run(4);
       if (first.empty()) first = machine->x_of(4);
       CHECK(same_bits(machine->x_of(4), first));
     }
@@ -126,8 +128,8 @@ TEST_CASE("persistent: more blocks than can be resident are refused", "[10]") {
   const auto machine = machine_of(a, 2, {.kernel = kRows, .lanes_per_row = 4, .blocks = 100000});
   std::string told;
   try {
-    machine->start(first_x<double>(a.cols, 3));
-    machine->run(1, Drive::kPersistent);
+    machine->start(first_x(a.cols, 3));
+    machine->run(1);
   } catch (const std::exception& error) {
     told = error.what();
   }
@@ -141,7 +143,7 @@ TEST_CASE("persistent: the same bits under every seed", "[10]") {
   const char* const wanted = std::getenv("SEEDS");
   const std::uint64_t seeds = wanted ? std::strtoull(wanted, nullptr, 10) : 20;
   const Csr<double> a = generate<double>("powerlaw:60x60,nnz=300");
-  const std::vector<double> x = first_x<double>(a.cols, 3);
+  const std::vector<double> x = first_x(a.cols, 3);
   for (const PersistentKernel kernel : kAllKernels) {
     // By tiles: of this cut. By rows: of one part.
     const int count = kernel == kTiles ? 3 : 1;
@@ -153,7 +155,7 @@ TEST_CASE("persistent: the same bits under every seed", "[10]") {
           machine_of(a, seed == 0 ? count : 3, {.kernel = kernel, .lanes_per_row = 4, .blocks = 2});
       machine->keep_factor(0.25);
       machine->start(x);
-      machine->run(4, Drive::kPersistent);
+      machine->run(4);
       if (first.empty()) first = machine->x_of(4);
       REQUIRE(same_bits(machine->x_of(4), first));
     }
@@ -168,8 +170,8 @@ TEST_CASE("persistent: a wait that times out ends all", "[10]") {
   for (std::uint64_t seed = 1; seed <= 20 && told.empty(); ++seed) {
     simt::settings().seed = seed;
     try {
-      machine->start(first_x<double>(a.cols, 3));
-      machine->run(10, Drive::kPersistent);
+      machine->start(first_x(a.cols, 3));
+      machine->run(10);
     } catch (const std::exception& error) {
       told = error.what();
     }

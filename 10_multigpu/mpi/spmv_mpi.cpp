@@ -1,4 +1,4 @@
-// Step 10 past one machine: mpirun -np N spmv_mpi --matrix ... --iterate 100
+// Step 10 with a process per GPU: mpirun -np N spmv_mpi --matrix ... --iterate 100
 //
 // A rank has a GPU and a part of the rows: it makes or reads these only. Of the others it knows how
 // many nonzeros each row has. On one machine whose GPUs reach each other's memory, persistent
@@ -7,50 +7,233 @@
 // what counts the matrix as a whole is 64-bit, so that it may have more than 2^31 nonzeros as long
 // as no part has.
 #include <fmt/format.h>
+#include <mpi.h>
 
 #include <iostream>
+#include <new>
 #include <optional>
+#include <stdexcept>
 
 #include "../measure.hpp"
+#include "../step_on_gpu.hpp"
 #include "device/devices.hpp"
 #include "harness/options.hpp"
 #include "harness/output.hpp"
-#include "ranks.hpp"
+
+#ifdef HAVE_NCCL
+#include <nccl.h>
+#endif
 
 namespace spmv::multigpu {
 namespace {
 
-struct MpiOptions {
-  std::string drive;     // empty: persistent where it can be, and neither of the next two is given
-  std::string kernel;    // of loop
-  std::string exchange;  // of loop
+constexpr double kPatienceSeconds = 5;
+
+// --- What moves entries of x from process to process ---------------------------------------------
+
+// What others need is packed and copied to the host, travels while the interior is multiplied, and
+// is copied to the receiver's GPU. Ghost entries of all owners stand one after the other.
+class MpiTransport final : public Transport {
+ public:
+  void send(StepOnGpu& gpu, int k) override {
+    const Part& part = gpu.part;
+    if (outbox_.size() < part.packed.size()) outbox_ = device::Pinned<double>(part.packed.size());
+    gpu.pack(k);
+    copy_entries(outbox_.data(), gpu.packed.data(), outbox_.size(), gpu.main);
+  }
+  void receive(StepOnGpu&, int) override {}
+  void complete(StepOnGpu& gpu, int k) override {
+    const std::vector<Halo>& halos = gpu.part.halos;
+    std::size_t count = 0;
+    for (const Halo& halo : halos) count += halo.columns.size();
+    if (inbox_.size() < count) inbox_ = device::Pinned<double>(count);
+    gpu.comm.synchronize();  // the outbox is full, the inbox has been read
+    std::vector<MPI_Request> requests;
+    for (const Send& send : gpu.part.sends) {
+      MPI_Isend(outbox_.data() + send.begin, send.count(), MPI_DOUBLE, send.receiver, 0,
+                MPI_COMM_WORLD, &requests.emplace_back());
+    }
+    double* ghost = inbox_.data();
+    for (const Halo& halo : halos) {
+      MPI_Irecv(ghost, halo.count(), MPI_DOUBLE, halo.owner, 0, MPI_COMM_WORLD,
+                &requests.emplace_back());
+      ghost += halo.count();
+    }
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    if (halos.empty()) return;
+    copy_entries(gpu.x(k) + halos.front().ghost_begin, inbox_.data(), count, gpu.comm);
+  }
+
+ private:
+  device::Pinned<double> outbox_, inbox_;
 };
 
-// Reads the command line into the three; returns the help, if it asks for that.
-std::optional<std::string> parse(int argc, char** argv, MpiOptions& own, Options& options,
+#ifdef HAVE_NCCL
+constexpr const char* kTransport = "nccl";  // unless --exchange names another one
+
+void check_nccl(ncclResult_t result, const char* what) {
+  if (result == ncclSuccess) return;
+  throw device::DeviceError(std::string(what) + ": NCCL: " + ncclGetErrorString(result));
+}
+
+// The same packed entries, from GPU to GPU.
+class NcclTransport final : public Transport {
+ public:
+  // Called within together(): whatever fails here fails on all ranks.
+  explicit NcclTransport(const Processes& ranks) {
+    ncclUniqueId id{};
+    if (ranks.number() == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
+    const device::OnDevice on(ranks.first_device());
+    ncclComm_t own = nullptr;
+    check_nccl(ncclCommInitRank(&own, ranks.count(), id, ranks.number()), "ncclCommInitRank");
+    communicator_ = {own, ncclCommDestroy};
+  }
+  void send(StepOnGpu& gpu, int k) override { gpu.pack(k); }
+  void receive(StepOnGpu& gpu, int k) override {
+    check_nccl(ncclGroupStart(), "ncclGroupStart");
+    for (const Send& send : gpu.part.sends) {
+      check_nccl(ncclSend(gpu.source(send, k), send.count(), ncclFloat64, send.receiver,
+                          communicator_.get(), gpu.comm.get()),
+                 "ncclSend");
+    }
+    for (const Halo& halo : gpu.part.halos) {
+      check_nccl(ncclRecv(gpu.x(k) + halo.ghost_begin, halo.count(), ncclFloat64, halo.owner,
+                          communicator_.get(), gpu.comm.get()),
+                 "ncclRecv");
+    }
+    check_nccl(ncclGroupEnd(), "ncclGroupEnd");
+  }
+
+ private:
+  std::shared_ptr<ncclComm> communicator_;
+};
+#else
+constexpr const char* kTransport = "mpi";
+#endif
+
+// --- The processes -------------------------------------------------------------------------------
+
+// What went wrong on one of the ranks, as all of them know it, and what they end with.
+struct Failure : std::runtime_error {
+  Failure(int ends_with, const std::string& text) : std::runtime_error(text), status(ends_with) {}
+  int status;
+};
+
+// A process for each part, whose number is the rank in MPI_COMM_WORLD.
+class Ranks final : public Processes {
+ public:
+  Ranks() {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &count_);
+  }
+
+  int count() const override { return count_; }
+  int number() const override { return rank_; }
+  int first_device() const override { return device; }
+  int devices(int) const override { return 1; }
+
+  // Every rank does its `work`. If it fails on one, all ranks throw that one's Failure: no rank
+  // waits for a rank that has given up.
+  void together(const std::function<void()>& work) const override {
+    int status = 0;
+    std::string text;
+    try {
+      work();
+    } catch (const InputError& error) {
+      status = 2, text = error.what();
+    } catch (const std::bad_alloc&) {
+      status = 2, text = "out of memory; use more ranks";
+    } catch (const std::exception& error) {
+      status = 1, text = error.what();
+    }
+    const int mine = status ? rank_ : count_;
+    int first = count_, all_here = 0;
+    MPI_Request request;
+    MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
+    // A rank that has failed does not wait for one that hangs.
+    const double end = MPI_Wtime() + kPatienceSeconds;
+    while (status && !all_here && MPI_Wtime() < end) {
+      MPI_Test(&request, &all_here, MPI_STATUS_IGNORE);
+    }
+    if (status && !all_here) {
+      fmt::print(stderr, "error: {}\n", text);
+      MPI_Abort(MPI_COMM_WORLD, status);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (first == count_) return;
+    MPI_Bcast(&status, 1, MPI_INT, first, MPI_COMM_WORLD);
+    auto length = static_cast<int>(text.size());
+    MPI_Bcast(&length, 1, MPI_INT, first, MPI_COMM_WORLD);
+    text.resize(static_cast<std::size_t>(length));
+    MPI_Bcast(text.data(), length, MPI_CHAR, first, MPI_COMM_WORLD);
+    throw Failure(status, text);
+  }
+
+  Lists tell(Lists lists) const override {
+    std::vector<int> sent(count_), sent_begins(count_), told(count_), told_begins(count_);
+    std::vector<Index> out;
+    for (int q = 0; q < count_; ++q) {
+      const std::vector<Index>& list = lists[rank_][q];
+      sent[q] = static_cast<int>(list.size());
+      sent_begins[q] = static_cast<int>(out.size());
+      out.insert(out.end(), list.begin(), list.end());
+    }
+    MPI_Alltoall(sent.data(), 1, MPI_INT, told.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    std::exclusive_scan(told.begin(), told.end(), told_begins.begin(), 0);
+    std::vector<Index> in(static_cast<std::size_t>(told_begins.back()) + told.back());
+    MPI_Alltoallv(out.data(), sent.data(), sent_begins.data(), MPI_INT, in.data(), told.data(),
+                  told_begins.data(), MPI_INT, MPI_COMM_WORLD);
+    for (int q = 0; q < count_; ++q) {
+      lists[rank_][q].assign(in.begin() + told_begins[q], in.begin() + told_begins[q] + told[q]);
+    }
+    return lists;
+  }
+
+  std::unique_ptr<Transport> make_transport() const override {
+#ifdef HAVE_NCCL
+    if (uses_nccl) return std::make_unique<NcclTransport>(*this);
+#endif
+    return std::make_unique<MpiTransport>();
+  }
+
+  int device = 0;  // of this rank
+  bool uses_nccl = false;
+
+ private:
+  void gather_bytes(void* whole, std::size_t bytes,
+                    const std::vector<Index>& begins) const override {
+    MPI_Datatype element;
+    MPI_Type_contiguous(static_cast<int>(bytes), MPI_BYTE, &element);
+    MPI_Type_commit(&element);
+    std::vector<int> counts;
+    for (int p = 0; p < count_; ++p) counts.push_back(begins[p + 1] - begins[p]);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, whole, counts.data(), begins.data(), element,
+                   MPI_COMM_WORLD);
+    MPI_Type_free(&element);
+  }
+
+  int rank_ = 0, count_ = 1;
+};
+
+// --- The program ---------------------------------------------------------------------------------
+
+// Reads the command line; returns the help, if it asks for that. `exchange` may stay empty.
+std::optional<std::string> parse(int argc, char** argv, std::string& exchange, Options& options,
                                  CommandArguments& arguments) {
   CommandLine line("spmv_mpi",
                    "y = A x, x = factor y, on as many ranks as mpirun starts, a GPU each.");
   std::string matrix;
   line.add("-m,--matrix", matrix, "a file, a generator or a name of the papers", {required()});
-  line.add("-p,--precision", arguments.precision, "", {one_of({"f32", "f64"})});
-  line.add("--drive", own.drive,
-           "who launches: persistent (one kernel per GPU for all steps, and stores into the memory "
-           "of other GPUs), or loop (each rank its own steps). The default is persistent where all "
-           "ranks are on one machine, each with a GPU that reaches the others' memory, unless "
-           "--exchange or --kernel is given",
-           {one_of({"loop", "persistent"})});
-  line.add("-k,--kernel", own.kernel,
-           "of the product on each GPU, with --drive loop (pcsr_one_pass)");
+  line.add("-k,--kernel", arguments.kernels, "of the product on each GPU (pcsr_one_pass)");
   line.add("--partition", options.partitions[0], "rows (PCSR-I) or nonzeros (PCSR-II)",
            {key_of(kPartitions)});
-  line.add("--exchange", own.exchange,
-           "with --drive loop: mpi, or nccl, the default if the build has found it",
-           {one_of({"mpi", "nccl"})});
+  line.add("--exchange", exchange,
+           "stores (of persistent kernels, into the memory of other GPUs), nccl (from GPU to GPU) "
+           "or mpi (from host to host). The default is stores where all ranks are on one machine, "
+           "each with a GPU that reaches the others' memory, else nccl if the build has found it",
+           {one_of({"stores", "nccl", "mpi"})});
   line.add("--iterate", options.steps, "", {between(1, 1000000)});
-  line.add("--no-peer-access", options.no_peer_access,
-           "as if no GPU could reach another one's memory");
-  line.add("--seed", arguments.run.seed, "of the first x");
   line.add("--memory-limit", arguments.load.memory_limit_bytes,
            "most memory that a rank's part of the matrix may take, such as 500M or 8G; 0: a "
            "quarter of what is available",
@@ -58,24 +241,15 @@ std::optional<std::string> parse(int argc, char** argv, MpiOptions& own, Options
   line.add("--json", arguments.json, "append a record to this file (JSON Lines)");
   if (const auto help = line.parse(argc, argv)) return help;
   arguments.matrices = {matrix};
-  if (own.exchange == "nccl" && !kHaveNccl) {
+  if (exchange == "nccl" && exchange != kTransport) {
     throw InputError("--exchange nccl: this program was built without NCCL; use mpi");
   }
-  const bool is_loop = !own.exchange.empty() || !own.kernel.empty();
-  if (own.drive == "persistent" && is_loop) {
-    throw InputError(
-        "--drive persistent has its own kernels, which store entries of x: leave "
-        "out --exchange and --kernel, or use --drive loop");
-  }
-  if (is_loop) own.drive = "loop";
-  if (own.exchange.empty()) own.exchange = kHaveNccl ? "nccl" : "mpi";
-  arguments.kernels = own.kernel.empty() ? "*" : own.kernel;
+  if (exchange.empty() && arguments.kernels != "*") exchange = kTransport;
   return {};
 }
 
 // Throws InputError, which says why, where persistent kernels cannot run on these ranks.
-void require_persistent(const Options& options, const Ranks& ranks, bool share_gpus,
-                        int ranks_here) {
+void require_stores(const Ranks& ranks, bool share_gpus, int ranks_here) {
   if (ranks.count() > kMaxGpus) {
     throw InputError(fmt::format("there are more than {} ranks", kMaxGpus));
   }
@@ -83,23 +257,20 @@ void require_persistent(const Options& options, const Ranks& ranks, bool share_g
   if (share_gpus) {
     throw InputError("ranks share GPUs, which run the kernels of one process at a time");
   }
-  const int device = ranks.first_device();
   for (int peer = 0; peer < ranks_here; ++peer) {
-    if (peer == device || (!options.no_peer_access && device::can_access_peer(device, peer))) {
-      continue;
-    }
-    throw InputError("the GPUs have no access to each other's memory, which stores need");
+    if (peer == ranks.device || device::can_access_peer(ranks.device, peer)) continue;
+    throw InputError("the GPUs have no access to each other's memory");
   }
 }
 
 void main_program(int argc, char** argv, Ranks& ranks) {
-  MpiOptions own;
   Options options;
   options.gpus = {ranks.count()};
   options.steps = 10;
   CommandArguments arguments;
+  std::string exchange;
   std::optional<std::string> help;
-  ranks.together([&] { help = parse(argc, argv, own, options, arguments); });
+  ranks.together([&] { help = parse(argc, argv, exchange, options, arguments); });
   const auto say = [&](const std::string& text) {
     if (ranks.number() == 0) fmt::print("{}", text);
   };
@@ -107,43 +278,39 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   // The ranks of one machine share its GPUs out.
   MPI_Comm here;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.number(), MPI_INFO_NULL, &here);
-  int rank_here = 0, ranks_here = 1, devices_here = 1;
+  int rank_here = 0, ranks_here = 1;
   MPI_Comm_rank(here, &rank_here);
   MPI_Comm_size(here, &ranks_here);
+  bool share_gpus = false;
   ranks.together([&] {
-    devices_here = device::available_devices(ranks_here);
-    ranks.use_device(rank_here % devices_here);
-    device::check(cudaSetDevice(ranks.first_device()), "choosing a device");
+    const int devices_here = device::available_devices(ranks_here);
+    share_gpus = devices_here < ranks_here;
+    ranks.device = rank_here % devices_here;
+    device::check(cudaSetDevice(ranks.device), "choosing a device");
     arguments.environment = describe_environment(argc, argv);
   });
-  std::vector<int> shares(ranks.count());
-  shares[ranks.number()] = devices_here < ranks_here;
-  ranks.gather(shares);
-  const bool share_gpus = std::count(shares.begin(), shares.end(), 1) > 0;
+  MPI_Allreduce(MPI_IN_PLACE, &share_gpus, 1, MPI_CXX_BOOL, MPI_LOR, MPI_COMM_WORLD);
   if (ranks.number() == 0) print_environment(std::cout, arguments.environment);
-  if (own.drive != "loop") {
+  if (exchange.empty() || exchange == "stores") {
     try {
-      ranks.together([&] { require_persistent(options, ranks, share_gpus, ranks_here); });
-      own.drive = "persistent", own.exchange = "stores";
+      ranks.together([&] { require_stores(ranks, share_gpus, ranks_here); });
+      exchange = "stores";
     } catch (const Failure& why) {
-      if (own.drive == "persistent") {
-        throw Failure(2, fmt::format("--drive persistent: {}; use --drive loop", why.what()));
+      if (exchange == "stores") {
+        throw Failure(2, fmt::format("--exchange stores: {}; use mpi", why.what()));
       }
-      say(fmt::format("drive loop: {}\n", why.what()));
-      own.drive = "loop";
+      exchange = share_gpus ? "mpi" : kTransport;
+      say(fmt::format("exchange {}: {}\n", exchange, why.what()));
     }
   }
   if (share_gpus) {
+    if (exchange == "nccl") throw Failure(2, "--exchange nccl: ranks share GPUs; use mpi");
     say("ranks share GPUs: right, but their times say nothing about scaling, and are not "
         "recorded\n");
-    if (own.exchange == "nccl") say("exchange mpi: NCCL needs a GPU for each rank\n");
-    own.exchange = "mpi";
     arguments.json.clear();
   }
-  ranks.use_nccl(own.exchange == "nccl");
-  options.exchanges = {own.exchange};
-  options.drives = {own.drive};
-  options.no_peer_access = false;  // it has been decided
+  ranks.uses_nccl = exchange == "nccl";
+  options.exchanges = {exchange};
   measure(options, arguments, ranks);
 }
 

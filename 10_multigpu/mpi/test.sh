@@ -16,10 +16,6 @@ if grep -q '3 parts on' "$scratch/out"; then
 else
   holds 'a record for each way' test "$(grep -c '"exchange":"[a-z]*","steps":4' "$scratch/records")" = 3
 fi
-expect 'through the host' 0 'go through the host' "$spmv" multigpu $small --gpus 2 --exchange packed \
-  --no-peer-access
-expect 'stores without peer access' 0 'left out: .*--exchange packed' "$spmv" multigpu $small --gpus 2 \
-  --exchange stores --no-peer-access
 environment=$("$spmv" --environment --json)
 backend=cpu
 [[ $environment != *'"backend": "cuda"'* ]] || backend=cuda
@@ -35,20 +31,17 @@ expect 'but a product of it' 0 'verified' "$spmv" multigpu --gpus 2 --matrix ran
 expect 'a number of GPUs that no machine has' 2 '^error: .*--gpus' "$spmv" multigpu --gpus 99
 expect 'a kernel that is not for parts' 2 "^error: --kernel '?csr_sequential" \
   "$spmv" multigpu --gpus 2 --kernel csr_sequential
-expect 'a kernel that no persistent kernel is' 2 '^error: --kernel pcsr: persistent' "$spmv" multigpu $small \
+expect 'a kernel that no persistent kernel is' 2 '^error: --kernel pcsr: --exchange stores' "$spmv" multigpu $small \
   --exchange stores --kernel pcsr
-expect 'stores by the host' 2 '^error: --exchange stores needs --drive persistent' "$spmv" multigpu $small \
-  --exchange stores --drive graph
-expect 'persistent kernels that do not store' 2 '^error: --exchange packed needs --drive loop or graph' "$spmv" \
-  multigpu $small --exchange packed --drive persistent
+expect 'single precision' 2 '^error: multigpu: it multiplies in double' "$spmv" multigpu $small --precision f32
 expect 'steps after which x is too large' 2 '^error: after 5000 steps .*--iterate' "$spmv" multigpu \
-  --matrix dense:4x4 --gpus 1 --exchange packed --drive loop --iterate 5000
+  --matrix dense:4x4 --gpus 1 --exchange packed --iterate 5000
 expect 'the result' 0 'checksum' "$spmv" multigpu $small --gpus 1 --exchange packed --kernel pcsr
 result=$(checksum)
 
 if [ -n "$spmv_mpi" ]; then
   for ranks in 1 3; do
-    expect "$ranks ranks" 0 'verified: the first step, and the last' $mpirun -np $ranks "$spmv_mpi" \
+    expect "$ranks ranks" 0 'verified: the first step and the last' $mpirun -np $ranks "$spmv_mpi" \
       $small --exchange mpi --kernel pcsr
     holds "$ranks ranks have the bits of one process" test "$(checksum)" = "$result"
   done
@@ -83,8 +76,8 @@ if [ -n "$spmv_mpi" ]; then
   expect 'one rank' 0 'persistent: 32 lanes per row' $mpirun -np 1 "$spmv_mpi" $small
   result=$(checksum) most=
   for ranks in 2 3 4; do
-    expect "$ranks ranks" 0 '(persistent|drive loop): ' $mpirun -np $ranks "$spmv_mpi" $small
-    if why=$(grep '^drive loop: ' "$scratch/out"); then
+    expect "$ranks ranks" 0 '(persistent|exchange mpi): ' $mpirun -np $ranks "$spmv_mpi" $small
+    if why=$(grep '^exchange mpi: ' "$scratch/out"); then
       echo "skipped: persistent kernels of $ranks ranks: ${why#*: }"
     else
       holds "persistent kernels of $ranks ranks have the bits of one" test "$(checksum)" = "$result"
@@ -92,15 +85,14 @@ if [ -n "$spmv_mpi" ]; then
     fi
   done
   if [ -n "$most" ]; then
-    persistent="$mpirun -np $most $spmv_mpi --drive persistent"
+    persistent="$mpirun -np $most $spmv_mpi --exchange stores"
     expect "the same on $most ranks, recorded" 0 verified $persistent $small --json "$scratch/of_ranks"
     holds 'with the same bits' test "$(checksum)" = "$result"
     holds 'as what it is' grep -q "\"ranks\":$most,.*\"exchange\":\"stores\",\"steps\":4," "$scratch/of_ranks"
     expect 'tiles' 0 'persistent: tiles' $persistent --matrix powerlaw:20000x20000,nnz=100000,max_row=9000
-    expect 'single precision' 0 verified $persistent --matrix banded:70,bandwidth=20 --precision f32
     expect 'parts without rows' 0 verified $persistent --matrix diagonal:1
     expect 'no rows at all' 0 verified $persistent --matrix stencil2d:0x0
-    endless="exec $spmv_mpi --drive persistent --matrix stencil2d:9x8 --iterate 1000000"
+    endless="exec $spmv_mpi --exchange stores --matrix stencil2d:9x8 --iterate 1000000"
     one_is() { # SIGNAL: one rank is sent it during the run
       $mpirun -np $most bash -c '[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-}}" = 1 ] && { sleep 3; kill -'$1' $$; } &
         '"$endless"
@@ -114,14 +106,14 @@ if [ -n "$spmv_mpi" ]; then
       expect 'a rank that hangs ends all' 1 '^error: .*(timed out|deadlock)' bash -c 'one_is STOP'
     fi
   fi
-  refusal='(the GPUs have no access|ranks share GPUs)'
-  expect 'persistent kernels without peer access' 2 "^error: --drive persistent: $refusal" $mpirun -np 2 "$spmv_mpi" \
-    $small --drive persistent --no-peer-access
+  refusal='(there are more than 16 ranks|ranks share GPUs)'
+  expect 'persistent kernels of too many ranks' 2 "^error: --exchange stores: $refusal" $mpirun -np 17 "$spmv_mpi" \
+    $small --exchange stores
   holds 'are refused once' test "$(grep -c '^error: ' "$scratch/err")" = 1
-  expect 'not unless they are asked for' 0 "^drive loop: $refusal" $mpirun -np 2 "$spmv_mpi" $small --no-peer-access
-  expect 'a kernel for persistent kernels' 2 '^error: --drive persistent has its own' $mpirun -np 2 "$spmv_mpi" \
-    $small --drive persistent --kernel pcsr
-  expect 'a drive that is none' 2 '^error: .*--drive' $mpirun -np 2 "$spmv_mpi" $small --drive graph
+  expect 'not unless they are asked for' 0 "^exchange mpi: $refusal" $mpirun -np 17 "$spmv_mpi" $small
+  expect 'a kernel for persistent kernels' 2 '^error: --kernel pcsr: --exchange stores' $mpirun -np 2 "$spmv_mpi" \
+    $small --exchange stores --kernel pcsr
+  expect 'an exchange that is none' 2 '^error: .*--exchange' $mpirun -np 2 "$spmv_mpi" $small --exchange packed
   expect 'a part above the limit of memory' 2 '^error: .*: the part of rank [01] needs .*--memory-limit' \
     $mpirun -np 2 "$spmv_mpi" --matrix stencil2d:300x300 --memory-limit 1M
   expect 'help' 0 'iterate' $mpirun -np 2 "$spmv_mpi" --help

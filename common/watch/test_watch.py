@@ -110,7 +110,7 @@ class Traces(Scratch):
                 for address, value in zip(addresses, event[4]):
                     column = t["parts"][array["device"]]["columns"][address // 8]
                     stored.setdefault(column, set()).add(t["values"][value])
-        self.assertEqual(counted, int(line.split()[-6]))
+        self.assertEqual(counted, int(line.split()[-5]))
         if t["kernel"]["name"] in ("minimal", "persistent"):
             self.assertTrue(all(len(values) <= 3 for values in stored.values()))  # of step 0 to 2, whoever stores them
 

@@ -18,8 +18,8 @@ that; --stale measures what was measured with other machine code than today's bu
 
 Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@measured": all that
 records name but files; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
-"@list"; "step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `alone` (nothing beside it), `precisions`, `options`, `program` (a step's own), `gpus`, `partition`, `exchange` and
-`drive` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`:
+"@list"; "step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `alone` (nothing beside it), `precisions`, `options`, `program` (a step's own), `gpus`, `partition` and
+`exchange` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`:
 `counted` (nonzeros up to which `kernels` are counted). `processes`, of a set or of all: that many measure each matrix
 and precision of at most `several_up_to` nonzeros, and a record has the median of their medians, between the least and the greatest.
 """
@@ -89,7 +89,7 @@ class Job:
             words += ["-k", ",".join(self.kernels)]
         if "gpus" in self.keys:
             words += ["--gpus", ",".join(map(str, counts_of(self.keys, devices)))]
-        for name in ("partition", "exchange", "drive"):
+        for name in ("partition", "exchange"):
             if name in self.keys:
                 words += [f"--{name}", ",".join(self.keys[name])]
         return words

@@ -438,7 +438,7 @@ class Declared(unittest.TestCase):
 
     def test_every_set_can_be_planned(self):
         known = {"about", "sets", "backend", "matrices", "largest", "kernels", "on_host", "precisions", "options", "program",
-                 "gpus", "partition", "exchange", "drive", "records", "alone", "processes", "tool", "tools", "counted"}
+                 "gpus", "partition", "exchange", "records", "alone", "processes", "tool", "tools", "counted"}
         for name, keys in sets.declared()["set"].items():
             with self.subTest(name):
                 self.assertLessEqual(set(keys), known)
