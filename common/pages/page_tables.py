@@ -28,6 +28,7 @@ COLUMNS = {
     "of_baseline": ("percent of the row-free baseline's speed, warm", lambda r: 100 * baseline_share(r), True),
     "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
     # Of records of an iteration, with program=.
+    "steps": ("steps", lambda r: r["steps"], False),
     "total_ms": ("milliseconds of all steps", lambda r: r["total_ms"], False),
     "step_us": ("microseconds per step", lambda r: 1e3 * r["total_ms"] / r["steps"], False),
 }
