@@ -25,7 +25,7 @@ import statistics
 
 from page_tables import COLUMNS, BlockError, find_matrix, matches, records_of
 from published import published
-from records import ROOT, RESULTS, RecordError, frame, number, rows_of
+from records import ROOT, RESULTS, RecordError, number, rows_of
 
 NUMBER = re.compile(r"(?<!`)<!-- = (.*?) -->(.*?)<!--/-->", re.DOTALL)
 TABLE = re.compile(r"^<!-- table: *(.*?) *-->$", re.DOTALL | re.MULTILINE)
@@ -89,8 +89,8 @@ def steps_of(keys):
     if "matrices" in keys:
         keys["matrix"] = keys.pop("matrices").replace(";", ",")
     try:
-        rows = [r for r in rows_of(frame([file], "multigpu")) if drive in r.get("step_ms", {})
-                and all(str(r.get(key)).removesuffix(".0") == value for key, value in keys.items())]
+        rows = [r for r in rows_of([file], "multigpu") if drive in r.get("step_ms", {})
+                and all(str(r.get(key)) == value for key, value in keys.items())]
     except OSError as error:
         raise BlockError(f"{file}: {error.strerror}") from None
     found = {(r["matrix"], r["gpus"]): 1e3 * r["step_ms"][drive][1] for r in rows}

@@ -14,8 +14,10 @@ import sys
 from pathlib import Path
 from statistics import geometric_mean
 
+import pandas
+
 from record_format import STATES, RecordError, column
-from records import files_in, frame
+from records import files_in, rows_of
 
 RIVALS = ("cusparse_csr", "cusparse_coo", "cusparse_spmvop")
 
@@ -52,7 +54,7 @@ def main(argv=None):
     parser.add_argument("paths", nargs="+", type=Path, metavar="records", help="files of records, or directories of them")
     arguments = parser.parse_args(argv)
     try:
-        times = frame([file for path in arguments.paths for file in (files_in(path) if path.is_dir() else [path])])
+        times = pandas.DataFrame(rows_of([file for path in arguments.paths for file in (files_in(path) if path.is_dir() else [path])]))
     except (RecordError, OSError) as error:
         sys.exit(f"error: {error}")
     if times.empty or "cold_ms" not in times:

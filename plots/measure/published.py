@@ -11,9 +11,8 @@ PUBLISHED = Path(__file__).resolve().parents[1] / "published"
 class Published(list):
     """The rows of a table as dictionaries, and in `about` what is said of it."""
 
-    def __init__(self, name, directory=None):
-        path = Path(directory or PUBLISHED) / f"{name}.csv"
-        lines = path.read_text(encoding="utf-8").splitlines()
+    def __init__(self, name):
+        lines = (PUBLISHED / f"{name}.csv").read_text(encoding="utf-8").splitlines()
         heads = [line[1:].split(":", 1) for line in lines if line.startswith("#")]
         self.name = name
         self.about = {head.strip(): text.strip() for head, text in heads}

@@ -1,9 +1,5 @@
-"""Where the numbers are: the papers' tables in published/, our measurements in results/DEVICE/.
-
-frame() reads the measurements of a device into one DataFrame, a row per measurement; of several of
-one thing that of the newest run counts. Figures, tables, claims and comparisons take rows from it,
-as dictionaries, through Data. The columns: plots/README.md. A published table is a CSV file whose first
-lines say where it comes from: "# paper: ...".
+"""Our measurements, in results/DEVICE/: a dictionary per measurement, whose fields plots/README.md names; of several of one
+thing that of the newest run counts. Figures, tables and claims take them from Data.
 """
 
 import functools
@@ -125,19 +121,10 @@ def is_shown(record):
     return is_declared(record)
 
 
-def frame(files, program="", keep=lambda record: True):
-    """The DataFrame of one program's measurements, "" being plain spmv, of y = A x only; of those to `keep`."""
-    import pandas  # not above: scripts without a table of records need no pandas
-
-    rows = [row for row in read(files) if row["program"] == program
+def rows_of(files, program="", keep=lambda record: True):
+    """One program's measurements, "" being plain spmv, of y = A x only; of those to `keep`."""
+    return [row for row in read(files) if row["program"] == program
             and (row.get("alpha", 1), row.get("beta", 0)) == (1, 0) and keep(row)]
-    return pandas.DataFrame(rows)
-
-
-def rows_of(table):
-    """The rows of a DataFrame as dictionaries, without the fields that a row has not."""
-    return [{name: value for name, value in row.items() if not (isinstance(value, float) and value != value)}
-            for row in table.to_dict("records")]
 
 
 def read_records(device, results=None, program=""):
@@ -145,7 +132,7 @@ def read_records(device, results=None, program=""):
     directory = directory_of(device, results)
     if not (files := files_in(directory)):
         raise RecordError(f"no records in {directory}; `make bench` makes them")
-    return with_setup_alone(rows_of(frame(files, program, is_shown)), directory)
+    return with_setup_alone(rows_of(files, program, is_shown), directory)
 
 
 def with_setup_alone(rows, directory):
@@ -161,13 +148,11 @@ def device_names(results=None):
 
 
 def directory_of(device, results=None):
-    """The directory of a device's records: of that name, else the one whose name begins with these words (NVIDIA_H100
-    finds NVIDIA_H100_80GB_HBM3). Raises RecordError where several do."""
+    """The directory of a device's records: of that name, else the first whose name begins with these words (NVIDIA_H100 finds
+    NVIDIA_H100_80GB_HBM3)."""
     names = device_names(results)
-    found = [device] if device in names else [name for name in names if name.startswith(device + "_")]
-    if len(found) > 1:
-        raise RecordError(f"{device} may be {' or '.join(found)}; name one of them")
-    return Path(results or RESULTS) / (found[0] if found else device)
+    beginning = [name for name in names if name.startswith(device + "_")]
+    return Path(results or RESULTS) / (device if device in names or not beginning else beginning[0])
 
 
 def on_gpu(record):
@@ -222,12 +207,12 @@ class Data:
         """`files`: records of the device, in place of those of results/DEVICE."""
         results = Path(results or RESULTS)
         directory = directory_of(device, results)
+        keep = (lambda record: True) if files else is_shown
         files = files or files_in(directory)
         self.directory = directory.name
-        self.frame = frame(files)
-        self.times = {identity(row): row for row in with_setup_alone(rows_of(self.frame), directory)}
-        self.counters = {identity(row): row for row in rows_of(frame(files_in(results / COUNTERS)))}
-        self.multigpu = rows_of(frame(files, "multigpu"))
+        self.times = {identity(row): row for row in with_setup_alone(rows_of(files, keep=keep), directory)}
+        self.counters = {identity(row): row for row in rows_of(files_in(results / COUNTERS))}
+        self.multigpu = rows_of(files, "multigpu", keep)
         self.shapes = current_looks(results / "matrices.jsonl")
         self.refused = {identity(line) for file in files for line in current_outcomes(file)}
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them

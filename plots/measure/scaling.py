@@ -10,7 +10,7 @@ newest run's counts. (The paper's tables 3 to 6 and figures 7 to 10 are drawn by
 import sys
 
 from record_format import RecordError
-from records import frame, rows_of
+from records import rows_of
 from tables import Table
 
 def row(record, drives):
@@ -33,7 +33,7 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     try:
-        records = [record for record in rows_of(frame(sys.argv[1:], "multigpu")) if "step_ms" in record]
+        records = [record for record in rows_of(sys.argv[1:], "multigpu") if "step_ms" in record]
     except (RecordError, OSError) as error:
         sys.exit(f"error: {error}")
     if not records:

@@ -43,7 +43,7 @@ LOOKS = ["min_row", "max_row", "mean_row", "stddev_row", "empty_rows", "diagonal
 
 def rounded(value, digits=4):
     """A number in as few characters as hold its digits; None where there is none."""
-    if value is None or value != value:
+    if value is None:
         return None
     value = float(f"{value:.{digits}g}")
     return int(value) if value == int(value) else value

@@ -10,22 +10,11 @@ GPU = "Tesla C2050"
 # The paper's formats, as CUSP's kernels multiply them, and the kernel that stands for each here.
 FORMATS = {"coo": ["coo", "segscan_shuffle"], "csr": ["csr_vector_shared"], "ell": ["ell"],
            "hyb": ["hyb"]}
+KERNELS = {"cpu": ["mkl_csr", "csr_openmp", "eigen_csr"], **FORMATS}
 COLOURS = [style.GREY, style.ORANGE, style.SKY, style.GREEN, style.BLUE]
 PRODUCTS = 1000  # how many the times of tables 4 and 6 must be of
-
-
-def patterns_of(kernel, data):
-    """Of what stands for CSR on the CPU: the paper has MKL's, so oneMKL's where it was measured."""
-    if kernel != "cpu":
-        return FORMATS[kernel]
-    with_mkl = any(record["kernel"] == "mkl_csr" for record in data.times.values())
-    return ["mkl_csr"] if with_mkl else ["csr_openmp", "eigen_csr"]
-
-
-def remark(data):
-    cpu = "oneMKL" if patterns_of("cpu", data) == ["mkl_csr"] else "the faster of csr_openmp and Eigen"
-    return ("COO: kernel coo of step 08 or segscan_shuffle of step 05; CSR: csr_vector_shared, a warp per row as "
-            f"in the paper's figure 9; CPU: {cpu} on the host of the GPU.")
+REMARK = ("COO: kernel coo of step 08 or segscan_shuffle of step 05; CSR: csr_vector_shared, a warp per row as in the paper's figure 9; "
+          "CPU: the fastest of csr_openmp, Eigen and, where it was measured, oneMKL on the host of the GPU; the paper's is MKL.")
 
 
 def on(kernel):
@@ -40,15 +29,14 @@ def picture(number, table, keep, title):
                  for row in published(f"bylina_2011_table{2 if table == 4 else 3}")}
         rows = [row for row in published(f"bylina_2011_table{table}") if keep(sizes[row["matrix"]])]
         names = [row["matrix"] for row in rows]
-        kernels = ["cpu", *FORMATS]
         measured = any(data.fastest(m, p, FORMATS[k]) for m in names for p in ("f32", "f64") for k in FORMATS)
         names = data.in_order(names)
         theirs = {row["matrix"]: row for row in rows}
         figure = style.new_figure(11.5, 7.6, f"{PAPER}, figure {number}: {title}")
         for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
             series = []
-            for kernel in kernels:
-                records = [gaps.find(on(kernel), m, precision, patterns_of(kernel, data), kernel != "cpu") for m in names]
+            for kernel in KERNELS:
+                records = [gaps.find(on(kernel), m, precision, KERNELS[kernel], kernel != "cpu") for m in names]
                 series.append(style.Series(
                     on(kernel), *([r and gflops(r, "warm", q) for r in records] for q in ("median", "upper", "lower")),
                     [2e-9 * PRODUCTS * sizes[m] / float(theirs[m][kernel]) for m in names] if precision == "f32" else []))
@@ -61,7 +49,7 @@ def picture(number, table, keep, title):
             axes.set_ylabel("GFLOP/s")
             style.legend_above(axes, 10)
         gaps.remark(f"The paper does not say of how many products its times are; {PRODUCTS} fit its text.")
-        gaps.remark(remark(data))
+        gaps.remark(REMARK)
         if measured:
             gaps.remark("Warm: inputs in the L2 as far as they fit. Marks: medians, lines: their spread.")
         return figure
@@ -87,15 +75,15 @@ def times_table(number):
         rows = []
         for row in published(f"bylina_2011_table{number}"):
             cells = [data.label(row["matrix"])]
-            for kernel in ("cpu", *FORMATS):
-                record = data.fastest(row["matrix"], "f32", patterns_of(kernel, data), kernel != "cpu")
+            for kernel in KERNELS:
+                record = data.fastest(row["matrix"], "f32", KERNELS[kernel], kernel != "cpu")
                 cells += [cell(1e6 * float(row[kernel]) / PRODUCTS), cell(record and 1e3 * milliseconds(record))]
             rows.append(cells)
-        columns = ["matrix"] + [text for k in ("cpu", *FORMATS)
+        columns = ["matrix"] + [text for k in KERNELS
                                 for text in (f"{on(k)}: {'i7 950' if k == 'cpu' else 'C2050'}",
                                              "here" if k == "cpu" else data.device)]
         return Table(f"{PAPER}, table {number}: microseconds per product, single precision", columns, rows,
-                     [f"The paper's seconds are taken to be those of {PRODUCTS} products. Ours: warm.", remark(data),
+                     [f"The paper's seconds are taken to be those of {PRODUCTS} products. Ours: warm.", REMARK,
                       f"A dash is not measured yet: `{style.COMMAND}`."])
 
     return table
@@ -103,7 +91,7 @@ def times_table(number):
 
 def speedup(data, matrix, kernel):
     """Times as fast as the CPU beside the GPU, or None."""
-    cpu = data.fastest(matrix, "f32", patterns_of("cpu", data), gpu=False)
+    cpu = data.fastest(matrix, "f32", KERNELS["cpu"], gpu=False)
     gpu = data.fastest(matrix, "f32", FORMATS[kernel])
     return milliseconds(cpu) / milliseconds(gpu) if cpu and gpu else None
 
@@ -114,7 +102,7 @@ def speedups_table(number):
                 for row in published(f"bylina_2011_table{number}")]
         columns = ["matrix"] + [text for k in FORMATS for text in (f"{on(k)}: C2050", data.device)]
         return Table(f"{PAPER}, table {number}: times as fast as the CPU, single precision", columns, rows,
-                     [remark(data), f"A dash is not measured yet: `{style.COMMAND}`."])
+                     [REMARK, f"A dash is not measured yet: `{style.COMMAND}`."])
 
     return table
 

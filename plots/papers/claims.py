@@ -11,7 +11,6 @@ import bylina
 import godwin
 import he_gao
 import lightspmv
-from multigpu import efficiencies, percent
 from published import published
 from records import bandwidth, code_note, gflops, milliseconds, number
 from tables import Table
@@ -100,7 +99,7 @@ def pcsr_parallel(figure):
 
     def ours(data):
         def shares(best):
-            return [percent(r) for (m, way), r in efficiencies(data, gpus, exchange, ours=best).items()
+            return [r["percent"] for (m, way), r in he_gao.efficiencies(data, gpus, exchange, ours=best).items()
                     if way == "II" and m in matrices]
 
         found, best = shares(False), shares(True)
@@ -131,8 +130,8 @@ def pcsr_balance(figure):
     theirs = said(claimed)
 
     def ours(data):
-        own = efficiencies(data, gpus, exchange)
-        pairs = [(percent(own[row["matrix"], "I"]), percent(own[row["matrix"], "II"])) for row in rows
+        own = he_gao.efficiencies(data, gpus, exchange)
+        pairs = [tuple(own[row["matrix"], way]["percent"] for way in ("I", "II")) for row in rows
                  if {(row["matrix"], "I"), (row["matrix"], "II")} <= set(own)]
         share = ahead_in(pairs) / max(len(pairs), 1)
         return Ours(said(pairs), FELL if share <= 0.5 else verdict_of_share(share, ahead_in(claimed) / len(claimed))) if pairs else None

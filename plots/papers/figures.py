@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws every figure and writes every table from published and measured records. No GPU.
 
-    make figures                          all, into plots/figures/*.png, *.svg and TABLES.md
+    make figures                          all, into plots/figures/*.png and TABLES.md
     plots/python.sh plots/papers/figures.py ladder       those whose names contain a word
 """
 
@@ -63,9 +63,9 @@ def main(argv=None):
         if figure is None:
             print(f"{name}: not drawn. {' '.join(notes)}")
             continue
-        style.save(figure, arguments.out, name)
+        style.save_png(figure, arguments.out, name)
         missing = [note for note in notes if "`make" in note or "ot measured yet" in note]
-        print(f"{name}.png, .svg" + "".join(f"\n    {note}" for note in missing))
+        print(f"{name}.png" + "".join(f"\n    {note}" for note in missing))
     if not arguments.names:
         write_whole(arguments.out / "TABLES.md", tables_page(data))
         print("TABLES.md")

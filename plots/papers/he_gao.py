@@ -1,8 +1,9 @@
 """He and Gao 2016: PCSR on one GPU (figures 4 and 5, table 2) and on several (tables 3 to 6,
 figures 7 to 10)."""
 
+import math
+
 import style
-from multigpu import efficiencies, labels, percent
 from published import published
 from records import STAND_IN, bandwidth, gflops, starred
 from tables import Table, looks_table
@@ -115,6 +116,24 @@ def figure5(data, gaps):
 
 # figure -> table, GPUs, whether x is exchanged.
 PARALLEL = {7: (3, 2, False), 8: (4, 4, False), 9: (5, 2, True), 10: (6, 4, True)}
+PARTITIONS = {"I": "rows", "II": "nonzeros"}
+
+
+def efficiencies(data, gpus, exchange, ours=False):
+    """{(matrix, "I" or "II"): record of `spmv multigpu`} of the fastest drive in double precision, with `percent`: the fastest product
+    on one GPU over GPUs times time. Of the published kernel, with an exchange of all parts; with `ours`, of the fastest kernel and way
+    here. What an exchange is compared by has no norm."""
+    records = [r for r in data.multigpu if "best_step_ms" in r and r["precision"] == "f64" and (ours or r["kernel"] == "pcsr")]
+    found, one_gpu = {}, {}
+    for r in records:
+        if (r["gpus"], r["exchange"]) == (1, "none"):
+            one_gpu[r["matrix"]] = min(r["best_step_ms"], one_gpu.get(r["matrix"], r["best_step_ms"]))
+    for r in records:
+        way = r["exchange"] == "none" if not exchange else r.get("norm") == "first" and (ours or r["exchange"] == "parts")
+        key = r["matrix"], next(way for way, name in PARTITIONS.items() if name == r["partition"])
+        if r["gpus"] == gpus and way and r["matrix"] in one_gpu and r["best_step_ms"] < found.get(key, {}).get("best_step_ms", math.inf):
+            found[key] = {**r, "percent": 100 * one_gpu[r["matrix"]] / (gpus * r["best_step_ms"])}
+    return found
 
 
 def parallel_figure(data, gaps):
@@ -129,7 +148,7 @@ def parallel_figure(data, gaps):
     for axes, (number, (table, gpus, exchange)) in zip(panels.flat, PARALLEL.items()):
         theirs = {row["matrix"]: row for row in published(f"he_gao_2016_table{table}")}
         own, best = found[number]
-        series = [style.Series(label.format(way), [percent(of[m, way]) if (m, way) in of else None for m in names],
+        series = [style.Series(label.format(way), [of[m, way]["percent"] if (m, way) in of else None for m in names],
                                theirs=[float(theirs[m][f"efficiency_{way}"]) for m in names] if of is own else [])
                   for of, label in ((own, "PCSR-{}"), (best, "our fastest, cut as PCSR-{}")) for way in ("I", "II")]
         style.dots(axes, [starred(m, sources.get(m)) for m in names], series, [sources.get(m, "file") for m in names], "2 or 4 Tesla C2050",
@@ -160,7 +179,7 @@ def parallel_table(number):
 
         def ours(matrix, way):
             r = own.get((matrix, way))
-            return ([f"{r['best_step_ms']:.4f}", f"{r['busy_deviation_ms']:.4f}", f"{percent(r):.2f}"] if r
+            return ([f"{r['best_step_ms']:.4f}", f"{r['busy_deviation_ms']:.4f}", f"{r['percent']:.2f}"] if r
                     else ["—"] * 3)
 
         heads = ["ms", "sd", "efficiency, %"]
@@ -168,14 +187,10 @@ def parallel_table(number):
             f"{where}, PCSR-{way}: {head}" if head == "ms" else head
             for way in ("I", "II") for where in ("C2050", data.device) for head in heads]
         rows, theirs = [], published(f"he_gao_2016_table{number}")
-        names = labels(own, [])
+        sources = {matrix: record["source"] for (matrix, _), record in own.items()}
         for row in theirs:
-            name = names.pop(row["matrix"], row["matrix"])
-            rows.append([name, row["one_gpu"]] + [text for way in ("I", "II") for text in (
+            rows.append([starred(row["matrix"], sources.get(row["matrix"])), row["one_gpu"]] + [text for way in ("I", "II") for text in (
                 row[f"time_{way}"], row[f"sd_{way}"], row[f"efficiency_{way}"], *ours(row["matrix"], way))])
-        for matrix, name in names.items():
-            rows.append([name, ""] + [text for way in ("I", "II") for text in (
-                "", "", "", *ours(matrix, way))])
         words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
         notes = ["Double precision. Ours: the fastest way of launching" + (" and of exchanging x." if exchange else "."),
                  f"A dash is not measured yet on {gpus} {data.device}: step 10's README names the command."]

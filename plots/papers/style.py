@@ -1,8 +1,7 @@
 """How all figures look: colours that everybody can tell apart, bars, notes, files."""
 
 import io
-import re
-from html import escape
+import textwrap
 from statistics import fmean
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ LOOK = {
     "xtick.labelsize": 7.5, "ytick.labelsize": 7.5, "axes.spines.top": False,
     "axes.spines.right": False, "axes.axisbelow": True, "axes.grid": True, "axes.grid.axis": "y",
     "grid.color": "#dddddd", "grid.linewidth": 0.6, "legend.frameon": False,
-    "figure.dpi": 100, "savefig.dpi": 200, "svg.fonttype": "none", "svg.hashsalt": "spmv",
+    "figure.dpi": 100, "savefig.dpi": 200,
 }
 
 
@@ -97,15 +96,7 @@ def listed(names, most=6):
 def finish(figure, notes):
     """Puts the notes below a figure, each on lines that fit."""
     width = int(figure.get_figwidth() * 17)
-    lines = []
-    for note in notes:
-        line = ""
-        for word in note.split(" "):
-            if line and len(line) + len(word) > width:
-                lines.append(line)
-                line = "  "
-            line += (" " if line.strip() else "") + word
-        lines.append(line)
+    lines = [line for note in notes for line in textwrap.wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)]
     if lines:
         figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=7.5, color="#333333")
     return figure
@@ -223,13 +214,8 @@ def legend_below_title(figure, handles, labels):
                   borderaxespad=0, columnspacing=1.5)
 
 
-def save(figure, directory, name):
-    """NAME.png, of 256 colours, and NAME.svg: the same bytes on every run."""
-    save_png(figure, directory, name)
-    write_whole(directory / f"{name}.svg", svg(figure))
-
-
 def save_png(figure, directory, name):
+    """NAME.png, of 256 colours: the same bytes on every run."""
     from PIL import Image  # Matplotlib brings it
 
     image = Image.open(png(figure)).convert("RGB").quantize(256, method=1)  # maximum coverage: no colour is lost
@@ -251,17 +237,3 @@ def webp(figure):
     small = io.BytesIO()
     Image.open(png(figure, 150)).convert("RGB").save(small, format="WEBP", lossless=True, quality=60, method=4)
     return small.getvalue()
-
-
-def svg(figure):
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    text = text[text.index("<svg"):]
-    # What a screen reader says.
-    title = escape(figure._suptitle.get_text().strip()) if figure._suptitle else ""
-    text = re.sub(r"<svg[^>]*>", lambda m: m[0][:-1] + f' role="img" aria-label="{title}">\n <title>{title}</title>', text, count=1)
-    # Names made from numbers that differ in their last digits from run to run become counts.
-    names = {}
-    text = re.sub(r"\b[pmh][0-9a-f]{10}\b", lambda m: names.setdefault(m[0], f"{m[0][0]}{len(names)}"), text)
-    return re.sub(r"[ \t]+$", "", re.sub(r"(\d\.\d\d)\d+", r"\1", text), flags=re.MULTILINE)

@@ -9,7 +9,6 @@ import math
 import re
 import tempfile
 import unittest
-import xml.dom.minidom
 from pathlib import Path
 from unittest import mock
 
@@ -66,7 +65,7 @@ def on_several(matrix, gpus, partition, exchange, milliseconds, kernel="pcsr"):
     return record(kernel, matrix, 1, step=10, norm=None if exchange == "none" else "first", program="multigpu", gpus=gpus, partition=partition,
                   exchange=exchange, steps=100, step_ms={"loop": quartiles(milliseconds)}, one_gpu_step_ms=1.0,
                   parts=[{"busy_ms": 0.1}, {"busy_ms": 0.12}], warm_ms=None, cold_ms=None, baseline=None,
-                  source="stand-in" if matrix == "F1" else "generated")
+                  source="stand-in")
 
 
 def all_matrices():
@@ -84,10 +83,10 @@ def large_set(directory):
     write(directory / "GPU" / "b.jsonl", [on_host(kernel, m, p) for m in all_matrices() for p in ("f32", "f64")
                                           for kernel in ("csr_openmp", "eigen_csr")])
     write(directory / "GPU" / "d.jsonl", [
-        on_several(matrix, gpus, partition, exchange, (1.1 if partition == "rows" else 1.05) / gpus + cost)
-        for matrix in ("F1", "rmat:scale=24") for gpus in (2, 4) for partition in ("rows", "nonzeros")
+        on_several("F1", gpus, partition, exchange, (1.1 if partition == "rows" else 1.05) / gpus + cost)
+        for gpus in (2, 4) for partition in ("rows", "nonzeros")
         for exchange, cost in (("none", 0), ("parts", 0.05))] + [
-        on_several(matrix, 1, "nonzeros", "none", 1.0) for matrix in ("F1", "rmat:scale=24")] + [
+        on_several("F1", 1, "nonzeros", "none", 1.0)] + [
         on_several("F1", gpus, "nonzeros", exchange, 0.9 / gpus, "pcsr_one_pass")
         for gpus in (1, 2, 4) for exchange in ("none", "stores")])
     record_format.append(directory / "GPU" / "a.jsonl", [
@@ -122,19 +121,6 @@ class Case(unittest.TestCase):
         if (name, which) not in self.drawn:
             self.drawn[name, which] = figures.draw(name, self.sets[which])
         return self.drawn[name, which]
-
-    def series(self, figure):
-        """{axes title: {series: heights or points}}"""
-        found = {}
-        for axes in figure.axes:
-            of = found.setdefault(axes.get_title().split(",")[0], {})
-            for container in axes.containers:
-                if hasattr(container, "patches"):
-                    of[container.get_label()] = [patch.get_height() for patch in container.patches]
-            for line in axes.get_lines():
-                if not line.get_label().startswith("_"):
-                    of[line.get_label()] = list(line.get_ydata())
-        return found
 
 
 class Everywhere(Case):
@@ -176,20 +162,17 @@ class Everywhere(Case):
         self.assertEqual((names[3], names[-1], len(names)), ("F1*", "Freescale1", 15))
         self.assertIn(STAND_IN, notes)
         table = he_gao.TABLES["he_gao_2016_table5"](self.sets["large"])
-        self.assertEqual([row[0] for row in table.rows if row[0][:2] in ("F1", "ca", "rm")],
-                         ["F1*", "cage14", "rmat:scale=24"])
+        self.assertEqual([row[0] for row in table.rows if row[0][:2] in ("F1", "ca")], ["F1*", "cage14"])
         self.assertIn(STAND_IN, table.notes)
 
-    def test_files(self):
+    def test_a_file_has_the_same_bytes_on_every_run(self):
         with tempfile.TemporaryDirectory() as directory:
-            for name in ("ladder", "lightspmv_speedups"):
-                figure, _ = self.draw(name)
-                style.save(figure, Path(directory), name)
-                first = (Path(directory) / f"{name}.svg").read_text()
-                xml.dom.minidom.parseString(first)
-                self.assertTrue((Path(directory) / f"{name}.png").read_bytes().startswith(b"\x89PNG"))
-                style.save(figures.draw(name, self.sets["large"])[0], Path(directory), name)
-                self.assertEqual(first, (Path(directory) / f"{name}.svg").read_text())
+            files = []
+            for figure, _ in (self.draw("ladder"), figures.draw("ladder", self.sets["large"])):
+                style.save_png(figure, Path(directory), "ladder")
+                files.append((Path(directory) / "ladder.png").read_bytes())
+            self.assertTrue(files[0].startswith(b"\x89PNG"))
+            self.assertEqual(*files)
 
 
 class Series(Case):
@@ -220,78 +203,27 @@ class Series(Case):
         """Of each rival, from a panel of ratios."""
         return [line.get_ydata()[0] for line in axes.get_lines() if line.get_color() == style.BLACK and line.get_linewidth() == 1.8]
 
-    def test_pcsr_figure_5(self):
-        for panel, share in ((0, "90% of its 144 GB/s, more than 128 GB/s"), (1, "75% of its 144 GB/s, more than 108 GB/s")):
-            found = self.marks("he_gao_2016_figure5", panel)
-            self.assertEqual(set(found), set(he_gao.ALGORITHMS))
-            self.assertIn(f"Tesla C2050: greatest of PCSR, {share}", [line.get_label() for line in self.draw("he_gao_2016_figure5")[0].axes[panel].get_lines()])
-        first = self.sets["large"].times["epb2", "f64", "csr_scalar"]
-        self.assertTrue(any(abs(value - 100e-6 * first["compulsory_bytes"] / first["cold_ms"] / 4000) < 1e-9 for value in found["CSR-scalar"]))
-
     def test_parallel_efficiency(self):
         for panel, table in enumerate((3, 4, 5, 6)):
             found = self.marks("he_gao_2016_figures_7_to_10", panel)
             gpus, cost = (2, 4, 2, 4)[panel], (0, 0, 0.05, 0.05)[panel]
             for way, slow in (("I", 1.1), ("II", 1.05)):
-                self.assertEqual(len(found[f"PCSR-{way}"]), 1)  # F1: rmat is none of the paper's
+                self.assertEqual(len(found[f"PCSR-{way}"]), 1)
                 self.assertAlmostEqual(found[f"PCSR-{way}"][0], 100 / (slow + gpus * cost))
                 self.assertEqual(sorted(found[f"2 or 4 Tesla C2050: PCSR-{way}"]),
                                  sorted(float(r[f"efficiency_{way}"]) for r in published(f"he_gao_2016_table{table}")))
 
-    def test_markov(self):
-        for figure, count in {10: 8, 11: 5, 12: 7}.items():
-            single, double = (self.marks(f"bylina_2011_figure{figure}", panel) for panel in (0, 1))
-            for each, kernels in ((single, {"CPU, CSR", "COO", "CSR", "ELL", "HYB"}), (double, {"COO", "CSR", "ELL", "HYB"})):
-                self.assertLessEqual(kernels, set(each))
-                self.assertTrue(all(len(values) == count for values in each.values()))
-        self.assertIn(2e-9 * 1000 * 2034917 / 0.316862, self.marks("bylina_2011_figure10", 0)["Tesla C2050 and its host (table 4): HYB"])
-
-    def test_lightspmv(self):
-        found = self.marks("lightspmv_levels", 0)
-        self.assertLess({14.7, 11.4}, set(found["Tesla K40c: warp"]))
-        self.assertEqual(len(found["warp"]), 14)
-        axes = self.draw("lightspmv_speedups")[0].axes[1]
-        self.assertAlmostEqual(self.means(axes)[0], 0.08 / 0.07)
-        self.assertEqual(list(axes.containers[0].lines[0].get_ydata()), [8.73, 1.7, 1.32])
-        self.assertEqual(len(self.marks("lightspmv_speedups", 1)["each"]), 3 * 14)
-
-    def test_cds(self):
-        for name in ("godwin_2012_figure7", "godwin_2012_figure8"):
-            figure, _ = self.draw(name)
-            drawn = [axes for axes in figure.axes if axes.lines]
-            self.assertEqual(len(drawn), 4)  # two grids, two precisions
-            for axes in drawn:
-                labels = [line.get_label() for line in axes.lines]
-                self.assertEqual(labels[:6], ["CDS", "CDS, ours", "DIA", "ELL", "CSR", "best cuSPARSE"])
-                self.assertEqual(labels[6:], ["a copy: 4000 GB/s"] if name.endswith("8") else [])
-                self.assertEqual(len(axes.lines[0].get_xdata()), 2)
-
     def test_ours(self):
-        found = self.series(self.draw("roofline")[0])
-        self.assertEqual(set(found), {ours.STEPS[s].split(",")[0] for s in (0, 2, 3, 4, 5, 6, 7, 8, 9)})
-        self.assertEqual(set(found["06 PCSR"]), {"f32", "f64", "a copy: 4000 GB/s", "real files", "stand-ins"})
         self.assertEqual(len(self.marks("roofline", 0)["f64"]), len(self.sets["large"].matrices))
-        figure, _ = self.draw("ladder")
-        self.assertEqual([t.get_text() for t in figure.axes[0].get_xticklabels()],
-                         ["CSR scalar", "CSR vector", "atomic COO", "segm. scan", "PCSR", "LightSpMV", "ELL … SELL", "CDS", "cuSPARSE"])
         figure, _ = self.draw("coalescing")
-        kernels = [t.get_text() for t in figure.axes[0].get_yticklabels()]
-        self.assertEqual(set(kernels), {k for k, (step, *_) in KERNELS.items() if step})
         # 32 bytes for each of 1250 + 2500 + 250 + 250 sectors, of 80000 needed.
         last = [p for p in figure.axes[0].patches if abs(p.get_y() + p.get_height() / 2) < 0.1]
         self.assertAlmostEqual(sum(p.get_width() for p in last), 32 * 4250 / 80000)
         figure, _ = self.draw("speedup")
-        groups = [t.get_text() for t in figure.axes[0].get_yticklabels()]
-        self.assertEqual([group.rsplit(" ", 1)[0] for group in groups], ["real files", "stand-ins"])
-        self.assertEqual(sum(int(group.rsplit("(", 1)[1][:-1]) for group in groups), len(self.sets["large"].matrices))
         means = [text.get_text() for text in figure.axes[3].texts]
         self.assertEqual(means, ["3.40", "3.40"])  # f64: cds against csr_alg1_pre
         self.assertEqual([text.get_text() for text in figure.axes[2].texts], ["1.36", "1.36"])  # pcsr_one_pass
 
-        # Every kernel takes the same multiple of the fastest on all matrices.
-        found = self.series(self.draw("profile")[0])
-        self.assertEqual({label: of[-1] for label, of in found["stand-ins: 1"].items()},
-                         {label: 100 if patterns != ["lightspmv_counters"] else 0 for label, patterns in ours.PROFILED.items()})
         figure, _ = self.draw("break_even")
         ell = next(line for line in figure.axes[0].get_lines() if len(line.get_ydata()) and abs(line.get_ydata()[0] - ours.PREPARED.index("ell")) < 0.3)
         self.assertEqual(list(ell.get_xdata()), [math.ceil(1.5 / (0.02 * 7000 / 5000))])
@@ -311,18 +243,6 @@ class Series(Case):
         self.assertEqual(cant[table.columns.index("ELL: C2050") + 1], f"{0.5 / warm:.2f}")
         self.assertTrue(any("Eigen" in note for note in table.notes))
 
-    def test_onemkl_is_the_baseline_where_it_was_measured(self):
-        with tempfile.TemporaryDirectory() as directory:
-            large_set(Path(directory))
-            write(Path(directory) / "GPU" / "mkl.jsonl", [
-                {**on_host("mkl_csr", "cant", "f32"), "warm_ms": quartiles(0.9, 0.98, 1.03)}])
-            data = Data("GPU", directory)
-        table = figures.TABLES["bylina_2011_table5"](data)
-        cant = next(row for row in table.rows if row[0] == "cant*")
-        warm = data.times["cant", "f32", "ell"]["warm_ms"]
-        self.assertEqual(cant[table.columns.index("ELL: C2050") + 1], f"{0.9 / warm:.2f}")
-        self.assertTrue(any("CPU: oneMKL on the host" in note for note in table.notes))
-
 
 class Report(Case):
     def test_claims(self):
@@ -338,27 +258,13 @@ class Report(Case):
             self.assertEqual(Data("A_GPU", directory).directory, "A_GPU")  # without records, too
             large_set(Path(directory))
             (Path(directory) / "GPU").rename(Path(directory) / "A_GPU_80GB")
-            found = claims.claims_table(Data("A_GPU", directory), Data("B_GPU", directory))
-            self.assertEqual(found.columns[3:5], ["here: Some GPU", "here: B GPU"])
-            self.assertTrue(found.rows[0][3].startswith("1.33 and 1.33 (medians"))
-            self.assertEqual(found.rows[0][4], "not measured yet")
-            (Path(directory) / "A_GPU_94GB").mkdir()
-            (Path(directory) / "A_GPU_94GB" / "bench.jsonl").touch()
-            with self.assertRaisesRegex(record_format.RecordError, "A_GPU_80GB or A_GPU_94GB"):
-                Data("A_GPU", directory)
-            self.assertEqual(Data("A_GPU_80GB", directory).directory, "A_GPU_80GB")
+            self.assertEqual(Data("A_GPU", directory).directory, "A_GPU_80GB")
 
     def test_verdicts(self):
         self.assertEqual(claims.verdict_of_ratios([1.4, 1.6, 1.5], 1.6), claims.HOLDS)
         self.assertEqual(claims.verdict_of_ratios([1.1, 1.2, 1.3], 1.6), claims.WEAKER)
         self.assertEqual(claims.verdict_of_ratios([0.8, 0.9, 9.0], 1.6), claims.FELL)  # one matrix makes the mean
         self.assertEqual([claims.verdict_of_share(share, 80) for share in (72, 50, 39)], [claims.HOLDS, claims.WEAKER, claims.FELL])
-        rows = report.judged([self.sets["large"]])
-        self.assertEqual({figure for *_, figure, _ in rows} - set(figures.FIGURES), set())
-        verdicts = {row[1]: row[3][0][2] for row in rows}
-        self.assertEqual(verdicts["times as fast as DIA"], claims.HOLDS)
-        self.assertEqual(verdicts["the best of COO, CSR, ELL and HYB"], claims.FELL)
-        self.assertEqual({row[3][0][1:] for row in report.judged([self.sets["none"]])}, {("not measured yet", "")})
 
     def test_records_of_one_s_own(self):
         with tempfile.TemporaryDirectory() as directory:
