@@ -83,7 +83,6 @@ records_of = functools.lru_cache(read_records)  # a README has many tables of on
 
 
 OPTIONAL = {"speedup_of", "published", "program", "pays_off_against", "slide"}
-AGAIN = "`make bench` with `ARGS='--alone --fresh'` measures it alone"
 
 
 def make_table(arguments, results=None):
@@ -208,7 +207,7 @@ class RecordTable:
         beside = [r for r in self.displayed if not r.get("alone")] if self.rival or self.column == "setup_ms" else []
         if self.rival and beside:
             return f"Products after which setup pays off against {self.rival}: withdrawn, since setup was measured while other " \
-                f"processes prepared matrices; {AGAIN}.\n"
+                "processes prepared matrices; `make bench SET=setup` measures it alone.\n"
         if self.fast:
             self.title = f"How many times as fast as the others {self.fast} is: {self.title}"
             means = [number(statistics.geometric_mean(r)) if r else "—" for r in self.ratios.values()]
@@ -217,7 +216,7 @@ class RecordTable:
             rows.append(published_speedups(self.published, self.precision, self.kernels))
         notes = [f"† {note}" for note in code_note(self.displayed)]
         if beside:
-            notes.append(f"Measured while other processes prepared matrices, which can lengthen it; {AGAIN}.")
+            notes.append("Measured while other processes prepared matrices, which can lengthen it.")
         heads = ["matrix", "nonzeros per row", *(head_of(kernel) for kernel in self.kernels)]
         table = Table(self.title, heads, rows, notes).markdown()
         return f"{self.caption()}\n\n{table}".replace("|  |", "| |")

@@ -95,7 +95,7 @@ def to_measure(device, records, program):
     every = [group for name in SHOWN for group in groups_of(name)]
     for name in [name for name, keys in every if keys.get("backend") == "cuda"]:
         arguments = measure.arguments_of([name, "--stale"])
-        store = measure.Store(directory_of(device).name, RESULTS, "", True, True)
+        store = measure.Store(directory_of(device).name, RESULTS, True, stale=True)
         if jobs := measure.plan(arguments, machine, store):
             found[name] = sorted({kernel for job in jobs for kernel in job.kernels}), jobs
     return found

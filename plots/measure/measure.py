@@ -13,8 +13,8 @@ CSR, the reference product) and wait for their turn (`spmv --turn`); with severa
 queue. What must run alone does, at the end: kernels of the host, programs of steps, profilers.
 
 One call is one run, whose id all its records have. What has a record already, or was refused, is left
-out, so that an interrupted run goes on where it stopped; --fresh measures again, and --since ID goes on with
-that; --stale measures what was measured with other machine code than today's build has (evidence.py). Without a GPU the records hold the counters of the CPU backend, of small matrices.
+out, so that an interrupted run goes on where it stopped; --fresh measures again, and --stale what was
+measured with other machine code than today's build has (evidence.py). Without a GPU the records hold the counters of the CPU backend, of small matrices.
 
 Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@measured": all that
 records name but files; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
@@ -26,6 +26,7 @@ and precision of at most `several_up_to` nonzeros, and a record has the median o
 
 import argparse
 import collections
+import concurrent.futures
 import datetime
 import json
 import math
@@ -56,7 +57,6 @@ DEPTH = 3  # processes per GPU: one that measures, and two that prepare
 @dataclass
 class Job:
     """One process, or several of a tool."""
-    group: str
     keys: dict
     matrix: str
     precision: str
@@ -127,21 +127,21 @@ def output_of(command):
 class Store:
     """Records of one device: what is there, and where new ones go."""
 
-    def __init__(self, device, results, since, has_gpu, stale=False):
-        self.directory, self.since, self.has_gpu, self.stale = results / device, since, has_gpu, stale
+    def __init__(self, device, results, has_gpu, fresh=False, stale=False):
+        self.directory, self.has_gpu, self.fresh, self.stale = results / device, has_gpu, fresh, stale
         self.lock = threading.Lock()
         self.places = dict.fromkeys((RESULTS / device, self.directory))
         self.done, self.touched = {}, set()
 
     def done_in(self, file):
-        """What a file of records has: keys of measurements and of refusals since `since`; if `stale` counts as missing, only
-        those with today's machine code."""
+        """What a file of records has: keys of measurements and of refusals; if `stale` counts as missing, only those with today's
+        machine code, and if all is to be measured anew none."""
         if file not in self.done:
             found = set()
-            for path in (place / file for place in self.places):
+            for path in (place / file for place in self.places if not self.fresh):
                 if path.exists():
-                    found |= {key_of(r) for r in [*current_records(path), *current_outcomes(path)] if r["run"] >= self.since
-                              and not (self.stale and "verified" in r and code_state(r))}
+                    found |= {key_of(r) for r in [*current_records(path), *current_outcomes(path)]
+                              if not (self.stale and "verified" in r and code_state(r))}
             self.done[file] = found
         return self.done[file]
 
@@ -187,7 +187,7 @@ def still_to_do(job, store, devices):
     kernels = [k for k in job.kernels if any((*thing, k, *way) not in done for way in ways)]
     if not kernels or (*thing, "*", None, None, exchanges) in done:
         return None
-    return Job(job.group, keys, job.matrix, job.precision, kernels)
+    return Job(keys, job.matrix, job.precision, kernels)
 
 
 def plan(arguments, machine, store):
@@ -208,13 +208,9 @@ def plan(arguments, machine, store):
         precisions = words(arguments.precisions) or precisions_of(keys)
         if keys.get("tool") == "info":
             precisions = [""]
-        ways = [(keys, kernels)] if kernels or not takes_kernels else []
-        if patterns and machine.has_gpu and takes_kernels and not {"tool", "gpus", "on_host"} & set(keys):
-            # Kernels of the host that were asked for by name: alone.
-            on_host = {**keys, "on_host": True}
-            ways += [(on_host, named)] if (named := kernels_of(on_host, machine.kernels)) else []
-        for matrix in names_in(arguments.matrices) or matrices_of(keys, machine.files):
-            jobs += [Job(name, of, matrix, precision, named) for of, named in ways for precision in precisions]
+        if kernels or not takes_kernels:
+            jobs += [Job(keys, matrix, precision, kernels) for matrix in names_in(arguments.matrices) or matrices_of(keys, machine.files)
+                     for precision in precisions]
     return [job for job in (TOOLS[job.keys["tool"]].still_to_do(job, store) if "tool" in job.keys
                             else still_to_do(job, store, machine.devices) for job in jobs) if job]
 
@@ -229,8 +225,8 @@ class Children:
         self.running, self.lock, self.stopped = set(), threading.Lock(), False
 
     def run(self, command, seconds, turn=None, **environment):
-        """(stdout, why it failed or None). Status 1 without an error: a kernel was wrong, and the records say which.
-        `turn`: the file of the lane; while another process has the turn, this one's time stands still."""
+        """(stdout, why it failed or None). Status 1 without an error: a kernel was wrong, and the records say which. `turn`: the file
+        of the lane, with the process that measures."""
         with self.lock:
             if self.stopped:
                 return "", "stopped"
@@ -238,14 +234,11 @@ class Children:
                                      start_new_session=True, env={**os.environ, **environment})
             self.running.add(child)
         try:
-            out, errors = self.wait(child, seconds, turn)
+            out, errors = self.output_of(child, seconds, turn)
         except subprocess.TimeoutExpired:
             kill(child)
             child.communicate()
             return "", f"took longer than {seconds:g} s"
-        except BaseException:
-            kill(child)
-            raise
         finally:
             with self.lock:
                 self.running.discard(child)
@@ -256,26 +249,18 @@ class Children:
         last = (errors.strip().splitlines() or [""])[-1].removeprefix("error: ")
         return out, last or f"ended with status {child.returncode}"
 
-    def wait(self, child, seconds, turn):
-        spent, before = 0.0, time.monotonic()
+    def output_of(self, child, seconds, turn):
+        """(stdout, stderr). While another process measures, this one's time stands still."""
         while True:
             try:
                 return child.communicate(timeout=min(0.2, seconds))
             except subprocess.TimeoutExpired:
-                now = time.monotonic()
-                if turn is None or not self.another_has(turn, child):
-                    spent += now - before
-                before = now
-                if spent > seconds:
+                holder = turn.read_text() if turn and turn.exists() else ""
+                with self.lock:
+                    waits = any(holder == str(other.pid) for other in self.running - {child})
+                seconds -= 0 if waits else 0.2
+                if seconds <= 0:
                     raise
-
-    def another_has(self, turn, child):
-        try:
-            holder = turn.read_text()
-        except OSError:
-            return False
-        with self.lock:
-            return holder != str(child.pid) and holder in {str(other.pid) for other in self.running}
 
     def stop(self):
         with self.lock:
@@ -294,13 +279,15 @@ def kill(child):
 class Runner:
     """Runs jobs as one run: its id and command stand in every record."""
 
-    def __init__(self, arguments, machine, store, run, command):
+    def __init__(self, arguments, machine, store, run, command, scratch):
         self.arguments, self.machine, self.store, self.run_id = arguments, machine, store, run
-        self.children, self.scratch = Children(), None
+        self.children, self.scratch = Children(), scratch
         self.environment = {"SPMV_RUN": run, "SPMV_COMMAND": command}
         self.described = {"id": run, **{k: v for k, v in machine.environment.items() if k not in ("reason", "devices", "arch")},
                           "command": command}
         self.cores = len(os.sched_getaffinity(0))
+        # The CPU backend uses all cores itself.
+        self.lanes, self.depth = (machine.devices, DEPTH) if machine.has_gpu else (1, 1)
 
     def job(self, job, lane):
         """Does a job; a line on what came of it. `lane`: the GPU, or None for all of the machine."""
@@ -308,9 +295,8 @@ class Runner:
             return TOOLS[job.keys["tool"]](job, self)
         environment, extra, turn = dict(self.environment), [], None
         if lane is not None:
-            lanes = self.machine.devices if self.machine.has_gpu and not self.arguments.alone else 1
             # A core is left to the process that launches; threads that wait for others do not spin.
-            environment["OMP_NUM_THREADS"] = str(max(1, (self.cores // lanes - 1) // self.arguments.depth))
+            environment["OMP_NUM_THREADS"] = str(max(1, (self.cores // self.lanes - 1) // self.depth))
             environment["OMP_WAIT_POLICY"] = "passive"
             turn = self.scratch / f"turn{lane}"
             extra = ["--turn", str(turn)]
@@ -319,7 +305,7 @@ class Runner:
         file = self.scratch / f"{threading.get_ident()}.jsonl"
         command = [*job.command(self.machine.spmv, self.machine.devices), *extra, "--json", str(file)]
         found = []
-        for _ in range(self.arguments.processes or job.processes() if self.machine.has_gpu else 1):
+        for _ in range(job.processes() if self.machine.has_gpu else 1):
             file.unlink(missing_ok=True)
             _, why = self.children.run(command, self.arguments.timeout, turn, **environment)
             if self.children.stopped:
@@ -328,7 +314,7 @@ class Runner:
             if why is not None:
                 break
         of_all = found[0] if len(found) == 1 else combined(found)
-        if self.arguments.alone or job.alone():
+        if job.alone():
             of_all = [{**line, "alone": True} if "setup_ms" in line else line for line in of_all]
         lines = [json.dumps(line, separators=(",", ":"), ensure_ascii=False) for line in of_all]
         if why is not None:
@@ -388,7 +374,7 @@ class Info:
         return store.directory.parent / "matrices.jsonl"
 
     def still_to_do(self, job, store):
-        return job if store.since or matrix_name(job.matrix) not in current_looks(self.file(store)) else None
+        return job if store.fresh or matrix_name(job.matrix) not in current_looks(self.file(store)) else None
 
 
 def sketch(picture, most=50):
@@ -454,7 +440,7 @@ class Counters:
 
     def still_to_do(self, job, store):
         there = prove_counters.read(self.file(store, store.has_gpu))
-        return job if store.since or (job.matrix, job.precision) not in there else None
+        return job if store.fresh or (job.matrix, job.precision) not in there else None
 
 
 class Limits(Counters):
@@ -487,91 +473,57 @@ class Sanitizer:
 TOOLS = {"info": Info(), "counters": Counters(), "limits": Limits(), "sanitizer": Sanitizer()}
 
 
-# --- Progress -------------------------------------------------------------------------------------
-
-
-class Progress:
-    """A line per job, with the time left."""
-
-    def __init__(self, total):
-        self.total, self.start, self.spent, self.lock = total, time.monotonic(), 0, threading.Lock()
-
-    def gone(self):
-        return time.monotonic() - self.start
-
-    def show(self, what, cost):
-        with self.lock:
-            self.spent += cost
-            left = self.gone() / self.spent * (self.total - self.spent)
-            print(f"{100 * self.spent / self.total:3.0f}%  {what}; about {minutes(left)} left", flush=True)
+# --- All of it ------------------------------------------------------------------------------------
 
 
 def minutes(seconds):
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-# --- All of it ------------------------------------------------------------------------------------
-
-
-def work(jobs, runner, lanes, limit):
-    """Does the jobs: `lanes` GPUs with a queue of processes each, then what must be alone. How many failed, and how many
-    were left when the time was over."""
-    progress, counts = Progress(sum(job.cost() for job in jobs)), {"failed": 0, "left": 0}
-    seconds, costs = [0.0], [0.0]  # of the jobs that are done
+def work(jobs, runner, limit):
+    """Does the jobs: each GPU a queue of processes, then what must be alone. How many failed, and how many were left when the time
+    was over."""
+    begin, total, lock = time.monotonic(), sum(job.cost() for job in jobs), threading.Lock()
+    counts = collections.Counter()  # jobs: failed, left; of those that are done: cost, seconds
+    places = queue.SimpleQueue()
+    for place in range(runner.lanes * runner.depth):
+        places.put(place % runner.lanes)
 
     def one(job, lane):
-        with progress.lock:
-            expected = seconds[0] / costs[0] * job.cost() if costs[0] else 0
-            if progress.gone() + expected > limit:  # it cannot be expected to end in time
+        start = time.monotonic() - begin
+        expected = counts["seconds"] / counts["cost"] * job.cost() if counts["cost"] else 0
+        if start + expected > limit:  # it cannot be expected to end in time
+            with lock:
                 counts["left"] += 1
-                return
-        start = time.monotonic()
+            return
         came = runner.job(job, lane)
         if runner.children.stopped:
             return
-        with progress.lock:
-            seconds[0] += time.monotonic() - start
-            costs[0] += job.cost()
-            counts["failed"] += "FAILED" in came
-        progress.show(f"{job.label()}: {came}", job.cost())
+        with lock:
+            gone = time.monotonic() - begin
+            counts.update(seconds=gone - start, cost=job.cost(), failed="FAILED" in came)
+            print(f"{100 * counts['cost'] / total:3.0f}%  {job.label()}: {came}; about "
+                  f"{minutes(gone / counts['cost'] * (total - counts['cost']))} left", flush=True)
 
-    errors = []
-
-    def worker(waiting, lane):
+    def on_a_lane(job):
+        lane = places.get()
         try:
-            while not errors:
-                try:
-                    job = waiting.get_nowait()
-                except queue.Empty:
-                    return
-                one(job, lane)
-        except Exception as error:  # the main thread raises it
-            errors.append(error)
-            runner.children.stop()
+            one(job, lane)
+        finally:
+            places.put(lane)
 
-    together = queue.Queue()
-    for job in jobs:
-        if not job.alone():
-            together.put(job)
-    threads = [threading.Thread(target=worker, args=(together, lane)) for lane in range(lanes)
-               for _ in range(runner.arguments.depth)]
+    pool = concurrent.futures.ThreadPoolExecutor(runner.lanes * runner.depth)
     try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)  # so that an interrupt is seen
+        for done in [pool.submit(on_a_lane, job) for job in jobs if not job.alone()]:
+            done.result()
         for job in jobs:
-            if job.alone() and not errors:
+            if job.alone():
                 one(job, None)
     except BaseException:
         runner.children.stop()
-        for thread in threads:
-            if thread.ident is not None:  # an interrupt may come before a thread has started
-                thread.join()
         raise
-    if errors:
-        raise errors[0]
+    finally:
+        pool.shutdown(cancel_futures=True)
     return counts["failed"], counts["left"]
 
 
@@ -599,14 +551,10 @@ def arguments_of(argv):
     parser.add_argument("--precisions", default="", help="f64,f32")
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds for all")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for a matrix and precision")
-    parser.add_argument("--depth", type=int, default=DEPTH, help="processes per GPU")
-    parser.add_argument("--processes", type=int, default=0, help="per matrix and precision, in place of what the sets say")
-    parser.add_argument("--alone", action="store_true", help="prepare nothing while something is measured, so that setup is measured alone")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where DEVICE/ is")
     parser.add_argument("--device", help="a directory other than that of this machine's device")
     parser.add_argument("--fresh", action="store_true", help="measure again what has records")
     parser.add_argument("--stale", action="store_true", help="also what was measured with other machine code than today's")
-    parser.add_argument("--since", default="", metavar="ID", help="only records of this run or later count as done")
     parser.add_argument("--list", action="store_true", help="say what would be measured, and end")
     parser.add_argument("--sets", dest="list_sets", action="store_true", help="list the sets, and end")
     return parser.parse_args(argv)
@@ -632,7 +580,7 @@ def run(arguments):
         raise RecordError(f"{arguments.spmv} is not there; `make build` makes it")
     machine, run = Machine(arguments.spmv), run_id()
     device = arguments.device or machine.directory()
-    store = Store(device, arguments.results, run if arguments.fresh else arguments.since, machine.has_gpu, arguments.stale)
+    store = Store(device, arguments.results, machine.has_gpu, arguments.fresh, arguments.stale)
     jobs = plan(arguments, machine, store)
     print(f"{len(jobs)} matrices and precisions to measure on {device}" + ("" if jobs else ": all have records"), flush=True)
     if arguments.list:
@@ -641,21 +589,13 @@ def run(arguments):
         return 0
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        runner = Runner(arguments, machine, store, run, command_of(arguments))
-        runner.scratch = Path(scratch)
-        # The CPU backend uses all cores itself.
-        lanes = machine.devices if machine.has_gpu else 1
-        if arguments.alone:
-            lanes = 1
-        if arguments.alone or not machine.has_gpu:
-            arguments.depth = 1
+        runner = Runner(arguments, machine, store, run, command_of(arguments), Path(scratch))
         try:
-            failed, left = work(jobs, runner, lanes, arguments.limit)
+            failed, left = work(jobs, runner, arguments.limit)
         finally:
             store.tidy()
     if left:
-        print(f"{left} left when the time was over; the same command goes on with them"
-              + (f", with --since {run} in place of --fresh" if arguments.fresh else ""))
+        print(f"{left} left when the time was over; the same command, without --fresh, goes on with them")
     print(f"{len(jobs) - left - failed} done, {failed} with failures, in"
           f" {minutes(time.monotonic() - start)}; records: {arguments.results / device}")
     return 1 if failed else 0

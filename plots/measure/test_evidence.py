@@ -56,7 +56,7 @@ class Evidence(unittest.TestCase):
     def test_stale_ones_count_as_missing(self):
         for stale, done in ((False, {"same", "changed", "gone", "library", "old", "cusparse_x", "on_host"}),
                             (True, {"same", "library", "cusparse_x", "on_host"})):
-            store = measure.Store("Some_GPU", self.root, "", True, stale)
+            store = measure.Store("Some_GPU", self.root, True, stale=stale)
             self.assertEqual({kernel for _, _, _, kernel, *_ in store.done_in("bench.jsonl")}, done)
 
     def test_a_line_per_device(self):

@@ -18,7 +18,6 @@ import measure
 import prove_counters
 import sets
 from record_format import outcomes_in, records_in
-from sample_records import write
 
 PROGRAM = """#!{python}
 import fcntl, json, os, sys, time
@@ -194,6 +193,9 @@ class Bench(unittest.TestCase):
         self.assertEqual(self.asked(noted), [("m_2.1K", "f32", "csr_scalar,ell"), ("stencil2d:9x9,dof=2", "f32", "csr_scalar,ell")])
         self.assertEqual(len(self.records()), 3)
         self.assertIn("1 refused", said)
+        text = (self.root / "Some__GPU" / "bench.jsonl").read_text()
+        self.assertEqual(text.count('{"run":{'), 1)
+        self.assertIn('"command":"make bench SET=quick MATRICES=', text)
         refused, = outcomes_in(self.root / "Some__GPU" / "bench.jsonl")
         self.assertEqual((refused["kernel"], refused["refused"]), ("ell", "9 times the nonzeros"))
         run, = {r["run"] for r in records_in(self.root / "Some__GPU" / "bench.jsonl")}
@@ -202,18 +204,9 @@ class Bench(unittest.TestCase):
         self.assertIn("all have records", said)
         _, _, noted = self.bench(*names, "--fresh", "--kernels", "el*")
         self.assertEqual(self.asked(noted)[0], ("m_2.1K", "f32", "ell"))
-        _, _, noted = self.bench(*names, "--since", run)
-        self.assertEqual(noted, [])
-        _, _, noted = self.bench(*names, "--since", run + "9")  # ell was measured again, csr_scalar was not
-        self.assertEqual(self.asked(noted)[0], ("m_2.1K", "f32", "csr_scalar"))
+        self.bench(*names, "--fresh", "--kernels", "csr*")
         self.assertEqual(len(self.records()), 3)
         self.assertNotIn(run, (self.root / "Some__GPU" / "bench.jsonl").read_text())  # superseded, and left out
-
-    def test_a_run_is_described_once(self):
-        self.bench("--precisions", "f64")
-        text = (self.root / "Some__GPU" / "bench.jsonl").read_text()
-        self.assertEqual(text.count('{"run":{'), 1)
-        self.assertIn('"command":"make bench SET=quick PRECISIONS=\'f64\'"', text)
 
     def test_a_failure_costs_one_matrix(self):
         status, said, _ = self.bench("--matrices", "m_3K,m_14K,m_2.3K,cant", "--precisions", "f64", "--timeout", "6")
@@ -241,17 +234,14 @@ class Bench(unittest.TestCase):
         self.assertEqual(events[:events.index("ends")].count("prepares"), 3)
 
     def test_several_processes_are_one_record(self):
-        status, said, noted = self.bench("--matrices", "a,m_2.1K", "--precisions", "f64", "--processes", "3", "--alone", seconds=0.05)
-        self.assertEqual(status, 0, said)
-        self.assertEqual([words[0] for words in noted], ["prepares", "measures", "ends"] * 6)  # nothing beside another
+        text = (self.root / "sets.toml").read_text()
+        (self.root / "sets.toml").write_text("processes = 3\n" + text)
+        status, said, noted = self.bench("--matrices", "a,m_2.1K", "--precisions", "f64")
+        self.assertEqual((status, len(self.asked(noted))), (0, 6), said)
         found = list(records_in(self.root / "Some__GPU" / "bench.jsonl"))
-        self.assertEqual([(r["matrix"], r["kernel"], r["processes"]) for r in found],
+        self.assertEqual(sorted((r["matrix"], r["kernel"], r["processes"]) for r in found),
                          [("a", "csr_scalar", 3), ("a", "ell", 3), ("m_2.1K", "csr_scalar", 3)])
         self.assertIn("1 refused", said)
-        text = (self.root / "sets.toml").read_text()
-        (self.root / "sets.toml").write_text("processes = 2\n" + text)
-        sets.declared.cache_clear()
-        self.assertEqual(len(self.asked(self.bench("--matrices", "b", "--precisions", "f64")[2])), 2)
         self.assertEqual(len(self.asked(self.bench("counts", backend="cpu")[2])), 1)  # counts are the same each time
         _, said, noted = self.bench("--matrices", "m_14K", "--precisions", "f64")
         self.assertEqual(len(self.asked(noted)), 1, "a process that fails is not repeated")
@@ -275,11 +265,6 @@ class Bench(unittest.TestCase):
         self.assertEqual(self.bench("multigpu", devices=2)[2], [])
         self.assertEqual(len(self.bench("multigpu", devices=4)[2]), 3)  # on four it has not been measured
 
-    def test_one_gpu_has_one_partition_and_one_exchange(self):
-        self.assertEqual(measure.ways_on(1, ["rows", "nonzeros"], ["packed", "none", "stores"]),
-                         [(1, "rows", "none"), (1, "rows", "packed")])
-        self.assertEqual(len(measure.ways_on(2, ["rows", "nonzeros"], ["packed", "none", "stores"])), 6)
-
     def test_programs_of_several_gpus_measure_the_kernels_of_their_set(self):
         self.bench("multigpu", devices=2)
         status, said, noted = self.bench("published", devices=2)  # the same matrix and ways, another kernel
@@ -288,20 +273,16 @@ class Bench(unittest.TestCase):
         kernels = [r["kernel"] for r in records_in(self.root / "Some__GPU" / "multigpu.jsonl")]
         self.assertEqual(sorted(kernels), ["csr_scalar"] * 4 + ["ell"] * 4)
         self.assertEqual(self.bench("published", devices=2)[2], [])
-        self.assertEqual(measure.Job("weak", {"gpus": [2, 4]}, "cant", "f64").gpus(1), 0)
-        self.assertIsNone(measure.still_to_do(measure.Job("weak", {"gpus": [2], "records": "weak.jsonl"}, "cant", "f64"),
-                                              measure.Store("Some__GPU", self.root, "", True), devices=1))
+        self.assertEqual(measure.Job({"gpus": [2, 4]}, "cant", "f64").gpus(1), 0)
+        self.assertIsNone(measure.still_to_do(measure.Job({"gpus": [2], "records": "weak.jsonl"}, "cant", "f64"),
+                                              measure.Store("Some__GPU", self.root, True), devices=1))
         _, _, noted = self.bench("multigpu", "--kernels", "csr_scalar,ell", "--fresh", devices=2)
         self.assertEqual(self.asked(noted), [("cant", "f64", "csr_scalar,ell")])
 
-    def test_kernels_of_the_host_that_are_named_run_alone(self):
-        _, _, noted = self.bench("--matrices", "cant", "--precisions", "f64", "--kernels", "ell,eigen*")
-        self.assertEqual([(words[3], words[4]) for words in noted if words[0] == "measures"], [("ell", "0"), ("eigen_csr", "all")])
-
     def test_the_limit_ends_in_time(self):
-        status, said, noted = self.bench("--matrices", "cant,rma10,m_2.1K", "--limit", "1", "--depth", "1", seconds=1)
-        self.assertEqual((status, len(self.asked(noted))), (0, 1))
-        self.assertIn("5 left when the time was over", said)
+        status, said, noted = self.bench("--matrices", "a,b,c,d,e", "--precisions", "f64", "--limit", "0.5", seconds=1)
+        self.assertEqual((status, len(self.asked(noted))), (0, 3))
+        self.assertIn("2 left when the time was over", said)
 
     def test_an_interrupt_ends_all_processes(self):
         self.log.write_text("")
@@ -330,17 +311,6 @@ class Bench(unittest.TestCase):
         self.assertEqual(counted["diagonal:1", "f64"]["a_kernel<double>"],
                          {"launches": 2, "sites": 1, "load requests": 10, "load sectors": 40, "DRAM bytes read": 160})
         self.assertIn("all have records", self.bench("counters", "--device", "Some__GPU", backend="cpu")[1])
-
-    def test_counters_of_some_kernels_leave_those_of_others(self):
-        file = self.root / "Some__GPU" / "counters" / "counted.csv"
-        file.parent.mkdir(parents=True)
-        key = ("diagonal:1", "f64")
-        prove_counters.write(file, {key: {"b_kernel<double>": {"launches": 1, "sites": 1}}})
-        command = ["counters", "--device", "Some__GPU", "--fresh"]
-        self.bench(*command, "--kernels", "ell", backend="cpu")
-        self.assertEqual(set(prove_counters.read(file)[key]), {"a_kernel<double>", "b_kernel<double>"})
-        self.bench(*command, backend="cpu")
-        self.assertEqual(set(prove_counters.read(file)[key]), {"a_kernel<double>"})
 
     def tool(self, name, text):
         path = self.root / "tools" / name
@@ -394,9 +364,6 @@ class Bench(unittest.TestCase):
                          [{"csr_scalar": 3.2}, None])
         self.assertEqual(len((self.root / "matrices.jsonl").read_text().splitlines()), 2)
 
-    def test_the_id_of_a_run_begins_with_its_time_and_ends_with_its_process(self):
-        self.assertRegex(measure.run_id(), rf"^\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z-{os.getpid():07}$")
-
     def test_sketch(self):
         picture = {"lines": 200, "columns": 3, "cells": [[0, 0, 1], [3, 0, 8], [199, 2, 81]]}
         lines = measure.sketch(picture)
@@ -411,13 +378,6 @@ class Bench(unittest.TestCase):
         status, said, _ = self.bench("everything")
         self.assertEqual(status, 2)
         self.assertIn("no set is called everything; there are quick, times", said)
-
-    def test_records_of_the_old_format_are_not_mixed_with_new_ones(self):
-        write(self.root / "Some__GPU" / "bench.jsonl", [])
-        (self.root / "Some__GPU" / "bench.jsonl").write_text('{"kernel":"k","matrix":{"name":"m"},"verified":true}\n')
-        status, said, _ = self.bench()
-        self.assertEqual(status, 2)
-        self.assertIn("line 1: a record that is not verified, or of no run", said)
 
 
 def contents(path):
@@ -477,7 +437,7 @@ class Declared(unittest.TestCase):
 
     def test_what_is_large_is_measured_by_one_process(self):
         for name, processes in (("m_3K", 3), ("uk-2002", 1)):
-            self.assertEqual(measure.Job("catalogue", {}, name, "f64").processes(), processes)
+            self.assertEqual(measure.Job({}, name, "f64").processes(), processes)
 
     def test_sizes(self):
         for name, nnz in (("stencil2d:9x9,dof=2", 9 * 9 * 5 * 4), ("stencil3d:2x3x4,points=27", 24 * 27), ("dense:3x4", 12),
