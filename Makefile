@@ -188,7 +188,6 @@ slides:  ## render the five lectures of common/coursework/slides_*.md into build
 	  pandoc -t dzslides -s --self-contained -H build/slides/style.html --resource-path=common/coursework $$file -o build/slides/$$name.html && \
 	  pandoc -t html5 -s --self-contained --resource-path=common/coursework $$file -o build/slides/$${name}_notes.html && \
 	  echo "build/slides/$$name.html, and with notes $${name}_notes.html" || exit 1; done $(or_quit)
-	@python3 common/coursework/slides_fit.py build/slides/slides_?.html $(or_quit)
 
 questions:  ## 70 questions for Moodle (GIFT) and Canvas (QTI) into build/questions, answers by SEED
 	@$(MAKE) BACKEND=cpu $(ROOT)/build/cpu/spmv && $(MAKE) -C common/primer runner

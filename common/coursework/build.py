@@ -59,7 +59,7 @@ class Build:
     def compile(self, to):
         """(whether it worked, what the compiler said)."""
         compiler = (self.kit / "compiler").read_text(encoding="utf-8").strip()
-        command = ["make", "-C", str(ROOT / "common/coursework"), "BACKEND=cpu", f"CXX={compiler}", "WARNINGS=-w -fmax-errors=3", "runner",
+        command = ["make", "-C", str(ROOT / "common/coursework"), "BACKEND=cpu", f"CXX={compiler}", f"KIT={self.kit}", "WARNINGS=-w -fmax-errors=3", "runner",
                    f"SOURCES={self.source / self.step}", f"TO={to}"]  # fmt: skip
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "CCACHE_DISABLE": "1"}
         environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))

@@ -8,13 +8,16 @@ Exit status: 0 if every exercise (of those named) is right, safe and within its 
 if it could not be told.
 """
 
+import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import kit
@@ -126,41 +129,69 @@ def tidy(report):
 # --- Asking the judge -----------------------------------------------------------------------------
 
 
-def read_lines(text):
-    """The judge's lines; NotJudged if they do not come to their end."""
-    try:
-        lines = [json.loads(row) for row in text.splitlines()[:MOST_LINES]]
-        finished = bool(lines) and "finished" in lines[-1]
-    except (ValueError, TypeError):
-        finished = False
-    if not finished:
-        raise NotJudged("the judge did not come to its end")
-    return lines
+ENDS = {
+    signal.SIGXCPU: "it did not end in time: a loop that no thread leaves, or far too much work",
+    signal.SIGSEGV: "it ended with signal 11: memory that is not there, or more than 128 KiB of stack in a thread",
+    signal.SIGABRT: "it ended with signal 6: it wrote past the objects of a function's stack frame, or to a return address",
+    signal.SIGSYS: "it made a system call that no kernel makes, as an attack would",
+}
 
 
-def ask_judge(program, question, limit_s):
-    """The lines of the judge. It ends what it has started when it ends itself."""
+def how_it_ended(process):
+    """(what is said of the runner, whose pipe is closed; whether it attacked something)."""
     try:
-        done = subprocess.run([str(program)], input=json.dumps(question), capture_output=True, text=True,
-                              timeout=limit_s + 120)  # fmt: skip
+        status = process.wait(2)
     except subprocess.TimeoutExpired:
-        raise NotJudged("the judge did not end") from None
-    if done.returncode != 0:
-        raise NotJudged(f"the judge ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
-    lines = read_lines(done.stdout)
-    for line in lines:
-        if "failure" in line:
-            raise NotJudged(line["failure"])
+        return "it stopped answering", False
+    number = -status if status < 0 else status - 128  # shells and bubblewrap exit with 128 + N where signal N ended the command
+    if number == signal.SIGKILL:
+        raise NotJudged("it was killed from outside")
+    if number <= 0:
+        return f"the program ended before the tests were over, with status {status}", False
+    return ENDS.get(number, f"it ended with signal {number}"), number == signal.SIGSYS
+
+
+@lru_cache
+def same_addresses():
+    """The words before a command that has the same addresses in every run, where that is allowed."""
+    words = ["setarch", "-R"]
+    return words if subprocess.run([*words, "true"], stderr=subprocess.DEVNULL).returncode == 0 else []
+
+
+def ask_judge(program, runner, question, limit_s):
+    """The judge's lines on what `runner`, a command, does; NotJudged if they do not come to their end."""
+    process = subprocess.Popen([*same_addresses(), *map(str, runner)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+    pipes = [process.stdin.fileno(), process.stdout.fileno()]
+    try:
+        done = subprocess.run([str(program)], input=json.dumps({**question, "runner": pipes}), capture_output=True, text=True,
+                              pass_fds=pipes, timeout=limit_s + 120)  # fmt: skip
+        if done.returncode != 0:
+            raise NotJudged(f"the judge ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
+        lines = [json.loads(row) for row in done.stdout.splitlines()[:MOST_LINES]]
+        for line in lines:
+            if "failure" in line:
+                raise NotJudged(line["failure"])
+            if line.get("ended") == "":
+                process.stdin.close()
+                line["ended"], line["forged"] = how_it_ended(process)
+    except (subprocess.TimeoutExpired, ValueError):
+        raise NotJudged("the judge did not come to its end") from None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # with what it started
+        process.stdin.close(), process.stdout.close(), process.wait()
     return lines
 
 
-def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S, only_targets=False):
+def judge(step, exercise, program, runner, seed=1, limit_s=LIMIT_S):
     """Runs an exercise's kernels. runner: the command."""
     result = Result(exercise)
     targets = list(dict.fromkeys((t.kernel, drawn(t.matrix, seed)) for t in exercise.targets))
-    lines = ask_judge(program, {
-        "runner": [str(word) for word in runner], "kernels": [] if only_targets else exercise.kernels, "seed": seed,
-        "matrices": step.matrices, "targets": targets, "seconds": limit_s}, limit_s)  # fmt: skip
+    lines = ask_judge(program, runner, {"kernels": exercise.kernels, "seed": seed, "matrices": step.matrices,
+                                        "targets": targets, "seconds": limit_s}, limit_s)  # fmt: skip
+    if not lines:
+        raise NotJudged("the judge said nothing")
     kernel, begun, matrices, records = "", 0, 0, {}
     for line in lines:
         if "kernel" in line:
@@ -314,11 +345,11 @@ def lay_out(step, directory, course, own=None):
         path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
 
 
-def build_command(step, home, place, course, out):
+def build_command(step, place, course, out):
     """The words, besides Python's, that compile what was laid out in `course`, with the kit `place` (build.py)."""
     request = {"course": str(course), "step": step.directory, "out": str(out), "kit": str(place),
-               "files": [name for exercise in step.exercises for name in exercise.files]}  # fmt: skip
-    return [home / "common/coursework/build.py", json.dumps(request)]
+               "files": step.files()}
+    return [ROOT / "common/coursework/build.py", json.dumps(request)]
 
 
 def explain_flags(flags):
@@ -326,12 +357,12 @@ def explain_flags(flags):
     return "\n".join(["A person will look at this; it costs nothing by itself:", *(f"  FLAG     {flag}" for flag in flags)])
 
 
-def build(step, directory, home, place, mine):
+def build(step, directory, place, mine):
     """(flags, broken, the runner) of the kernels in a directory."""
     work = ROOT / "build" / "check" / step.directory
     subprocess.run(["rm", "-rf", str(work)], check=True)
     lay_out(step, directory, work / "course", mine)
-    command = [sys.executable, *build_command(step, home, place, work / "course", work)]
+    command = [sys.executable, *build_command(step, place, work / "course", work)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     flags, broken, built = read_build(done.stdout or done.stderr)
     return flags, broken, work / "objects/runner" if built else None
@@ -356,12 +387,12 @@ def main():
         for name in names:
             if name not in known:
                 raise ExerciseError(f"no exercise '{name}' in {directory.name}; there are {', '.join(known)}")
-        home, place = kit.obtain()
-        flags, broken, runner = build(step, directory, home, place, mine)
+        place = kit.obtain()
+        flags, broken, runner = build(step, directory, place, mine)
         if writes_times:
             known = json.loads(TIMES.read_text(encoding="utf-8"))
             for exercise in step.exercises:
-                known.update(judge(step, exercise, place / "judge", [runner], only_targets=True).times)
+                known.update(judge(step, exercise, place / "judge", [runner]).times)
             TIMES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
             return
         sys.exit(report(step, directory, place, names, flags, broken, runner, mine))
@@ -372,7 +403,7 @@ def main():
 
 def uses_active_mask(directory, step, mine):
     """Whether an exercise's file leaves it to the hardware which lanes take part."""
-    files = {directory / name for exercise in step.exercises for name in exercise.files}
+    files = [directory / name for name in step.files()]
     texts = [*mine.values(), *(file.read_text(encoding="utf-8", errors="replace") for file in files if file.exists())]
     return any(re.search(r"\b(__activemask|coalesced_threads)\b", text) for text in texts)
 

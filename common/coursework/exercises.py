@@ -82,6 +82,10 @@ class Step:
     exercises: list
     variant: int | None = None  # the seed of one (variants.py)
 
+    def files(self):
+        """Those of all exercises, by their names in the directory."""
+        return [name for exercise in self.exercises for name in exercise.files]
+
 
 def paragraphs(text):
     """The text of an option, without the indentation of its lines; a blank line is a single '|'."""

@@ -11,7 +11,7 @@ Written to DIR (build/grades/STEP): grades.csv, and a page for each. Flags cost 
 first, and --strict withholds the points for safety and targets until a person has looked. --variant: that of the
 handout. --questions: the instructor's own (handout.py), whose answers are put on the pages.
 
-Exit status: 0, or 1 if something could not be graded, which is tried again and then said.
+Exit status: 0, or 1 if something could not be graded, which is said.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,9 +39,6 @@ RUN_LIMITS = Limits(seconds=60)
 def build_limits(run):
     """For compiling, which takes a second or two."""
     return Limits(seconds=max(run.seconds // 3, 10), bytes=2 << 30, output=256 << 20)
-
-
-ATTEMPTS = 3
 
 
 @dataclass
@@ -87,7 +85,7 @@ class Grader:
         self.sandbox.own(course)
         self.sandbox.own(out)
         status, text, errors = self.sandbox.run(
-            [python(), *build_command(self.step, ROOT, self.kit, course, out)],
+            [python(), *build_command(self.step, self.kit, course, out)],
             self.mounts((course, course, False), (out, out, True)), build_limits(self.limits))  # fmt: skip
         if status is None or status in (-24, -9):
             return None
@@ -99,29 +97,22 @@ class Grader:
     # --- One submission
 
     def grade(self, student, path):
-        """A Grade, whatever happens: a failure is tried again, and then said."""
-        why = ""
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return self.try_to_grade(student, path, attempt == ATTEMPTS)
-            except NotJudged as error:
-                why = printable(str(error))
-            except Exception as error:  # one submission's trouble is no other's
-                why = f"{type(error).__name__}: {printable(str(error))}"
-        return Grade(student, f"not graded: {why}", graded=False)
-
-    def try_to_grade(self, student, path, is_last=False):
+        """A Grade, whatever happens: a failure is said, and is no grade."""
         try:
             files = read_submission(path, self.step)
+            if not files:
+                raise Unreadable(f"none of the exercises' files is in it: {', '.join(self.step.files())}")
+            with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as scratch:
+                return self.build_and_run(student, files, Path(scratch))
         except Unreadable as error:
-            return Grade(student, f"not graded: it cannot be read: {error}", graded=False)
-        if not files:
-            names = ", ".join(name for exercise in self.step.exercises for name in exercise.files)
-            return Grade(student, f"not graded: none of the exercises' files is in it: {names}", graded=False)
-        with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as scratch:
-            return self.build_and_run(student, files, Path(scratch), is_last)
+            why = f"it cannot be read: {error}"
+        except NotJudged as error:
+            why = printable(str(error))
+        except Exception as error:  # one submission's trouble is no other's
+            why = f"{type(error).__name__}: {printable(str(error))}"
+        return Grade(student, f"not graded: {why}", graded=False)
 
-    def build_and_run(self, student, files, scratch, is_last):
+    def build_and_run(self, student, files, scratch):
         built = self.build(files, scratch)
         if built is None:
             return Grade(student, "compiling it took too long, or too much memory")
@@ -137,7 +128,7 @@ class Grader:
                     result = judge(self.step, exercise, self.kit / "judge", runner, self.seed,
                                    limit_s=self.limits.wall_seconds())  # fmt: skip
                 except NotJudged as error:
-                    if not flags or not is_last:
+                    if not flags:
                         raise
                     # What starts without it does not start with what is flagged.
                     result = Result(exercise, missing=f"it cannot be run: {error}")
@@ -318,7 +309,7 @@ def copy_kit(kit, to):
 def prepare(step, sandbox, copy):
     """Builds and looks at the step as it was handed out: what is wrong with it or with the sandbox shows
     here, and not in a grade. Returns the kit."""
-    _, place = kit.obtain()
+    place = kit.obtain()
     with tempfile.TemporaryDirectory(prefix="grade-") as scratch:
         built = Grader(step, place, None, Sandbox(trusted=True), 0).build({}, Path(scratch))
         if not built or not built[2]:
@@ -344,6 +335,7 @@ def main():
     parser.add_argument("--trusted", action="store_true", help="without a sandbox")
     parser.add_argument("--strict", action="store_true", help="withhold points that a flag puts in doubt")
     options = parser.parse_args()
+    begin = time.monotonic()
     output = options.output or Path(os.path.relpath(ROOT / "build/grades" / options.step.strip("/")))
     try:
         step = read_step(ROOT / options.step.strip("/"), options.variant)
@@ -369,6 +361,8 @@ def main():
     if passed_over:
         print(f"\npassed over, no directory, tarball or zip file: {printable(', '.join(passed_over), 500)}")
     print(f"\n{output}/grades.csv, and a page for each student beside it\n{similar}")
+    seconds = time.monotonic() - begin
+    print(f"{len(grades)} submissions in {seconds // 60:.0f} min {seconds % 60:.0f} s", file=sys.stderr)
     failed = [grade.student for grade in grades if not grade.graded]
     if failed:
         sys.exit(f"error: not graded: {printable(', '.join(failed), 500)}")

@@ -145,7 +145,7 @@ def assignment(step, questions):
         "## How to test", "",
         "You need Linux, make, g++ 11 or later and Python 3.9 or later, and no GPU. Missing libraries are",
         "fetched by the first build. The first `make check` compiles what judges kernels, which takes a",
-        "minute, once for all handouts of the course; after that only your kernels are compiled.", "",
+        "minute; after that only your kernels are compiled.", "",
         "    make check                  is it right, is it safe, does it ask little of memory? with points",
         "    make run                    the kernels on three matrices, with what they ask of memory",
         "    make run MATRIX=dense:9x5   on a matrix of your choice (or a file.mtx)",

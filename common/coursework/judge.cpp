@@ -4,9 +4,11 @@
 // The kernels run in another process (runner.cpp). This one has the matrices, the references and
 // the verdict. It reads a JSON object from its standard input,
 //
-//   {"runner": ["program", "argument"...], "kernels": ["csr_vector"...], "seed": 1,
+//   {"runner": [7, 8], "kernels": ["csr_vector"...], "seed": 1,
 //    "matrices": ["stencil2d:20x20"...], "targets": [["csr_vector", "fem:1000,block=3"]...],
 //    "seconds": 120}
+//
+// ("runner": the descriptors of the pipes to it and from it; who started it sees how it ends)
 //
 // and writes JSON Lines to its standard output:
 //
@@ -20,14 +22,14 @@
 //   {"looks": "beta y is missing"}               all wrong products of the kernel do
 //   {"counted": "csr_vector", "matrix": "fem:1000,block=3", "nnz": ..., "steps": ...,
 //    "time": "3 (2 to 4) us", "lines": [...]}    for each target on which the kernel is right
-//   {"ended": "...", "matrix": "5 x 0", "forged": false}    the runner did, there: how; "forged":
-//       what came through its pipe was no answer, or it made a system call that no kernel makes
-//   {"failure": "..."}                           not the kernel's fault: to be tried again
-//   {"finished": true}                           last
+//   {"ended": "...", "matrix": "5 x 0", "forged": false}    it was left there: why; "": its pipe
+//       was closed; "forged": what came through the pipe was no answer
+//   {"failure": "..."}                           not the kernel's fault
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <iostream>
@@ -38,7 +40,6 @@
 
 #include "coursework/drawing.hpp"
 #include "coursework/protocol.hpp"
-#include "coursework/runner_process.hpp"
 #include "harness/verify.hpp"
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
@@ -147,17 +148,73 @@ struct Outcome {
 };
 
 struct Options {
-  std::vector<std::string> runner, kernels, matrices;
+  std::array<int, 2> runner{};
+  std::vector<std::string> kernels, matrices;
   std::vector<std::pair<std::string, std::string>> targets;
   std::uint64_t seed = 1;
-  double seconds = 120;
+  int seconds = 120;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Options, runner, kernels, matrices, targets, seed, seconds)
+
+// The runner closed its pipe (the text is empty), takes too long, or lies.
+class RunnerEnded : public std::runtime_error {
+ public:
+  explicit RunnerEnded(const std::string& why = "", bool forged = false)
+      : std::runtime_error(why), is_forged(forged) {}
+  bool is_forged;
+};
+
+// The other end of the runner's pipes: a process that may end, hang or lie.
+class Runner {
+ public:
+  Runner(std::array<int, 2> pipes, int seconds)
+      : requests_(pipes[0]),
+        answers_(pipes[1]),
+        deadline_(Deadline::clock::now() + std::chrono::seconds(seconds)) {}
+
+  // Whether it has begun to work.
+  bool has_started() const {
+    try {
+      return receive_frame(answers_, kHello.size(),
+                           Deadline::clock::now() + std::chrono::seconds(60)) == kHello;
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+  }
+  // Neither waits for an answer. Throws RunnerEnded.
+  void send(const std::string& frame) const {
+    if (!send_frame(requests_, frame)) throw RunnerEnded();
+  }
+  // The answer to the product that was asked for last, with a y of `y_bytes` bytes. Throws
+  // RunnerEnded.
+  Reply receive(std::size_t y_bytes) const {
+    try {
+      Reply reply = read_reply(frame(kMostAnswer));
+      if (reply.is_done()) reply.y = frame(y_bytes);
+      if (reply.is_done() && reply.y.size() != y_bytes) throw ProtocolError("y has another size");
+      return reply;
+    } catch (const ProtocolError& error) {
+      throw RunnerEnded(std::string("its answer is none: ") + error.what(), true);
+    } catch (const TimedOut&) {
+      throw RunnerEnded(
+          "it did not end in time: a loop that no thread leaves, or far too much work");
+    }
+  }
+
+ private:
+  std::string frame(std::size_t limit) const {
+    if (auto bytes = receive_frame(answers_, limit, deadline_)) return *std::move(bytes);
+    throw RunnerEnded();
+  }
+
+  int requests_, answers_;
+  Deadline deadline_;
+};
 
 // The kernels of one runner.
 class Judge {
  public:
-  explicit Judge(const Options& options) : runner_(options.runner, options.seconds) {}
+  explicit Judge(const Runner& runner) : runner_(runner) {}
 
   void check(const std::string& kernel, const std::vector<test::NamedMatrix>& matrices) {
     say({{"kernel", kernel}, {"matrices", matrices.size()}});
@@ -411,7 +468,7 @@ class Judge {
                        small.nnz() == 1 ? "" : "s", c.describe(), outcome.drawing);
   }
 
-  RunnerProcess runner_;
+  const Runner& runner_;
   std::string trying_;
   std::size_t checked_ = 0;  // kernels
   bool drawn_ = false, wants_drawing_ = false;
@@ -455,27 +512,24 @@ std::vector<test::NamedMatrix> matrices_of(const Options& options) {
   return matrices;
 }
 
-int run() {
+void run() {
   std::signal(SIGPIPE, SIG_IGN);
   const auto options = Json::parse(std::cin).get<Options>();
   std::vector<test::NamedMatrix> matrices = matrices_of(options);
-  std::string trying;
-  try {
-    Judge judge(options);
-    try {
-      for (const std::string& kernel : options.kernels) {
-        judge.check(kernel, matrices);
-        if (&kernel == &options.kernels.front()) matrices.pop_back();  // once is enough
-      }
-      for (const auto& [kernel, matrix] : options.targets) judge.count(kernel, matrix);
-    } catch (const RunnerEnded& how) {
-      say({{"ended", how.what()}, {"matrix", judge.trying()}, {"forged", how.is_forged}});
-    }
-  } catch (const RunnerFailed& why) {
-    say({{"failure", why.what()}});
+  const Runner runner(options.runner, options.seconds);
+  if (!runner.has_started()) {
+    return say({{"failure", "it did not start"}});
   }
-  say({{"finished", true}});
-  return 0;
+  Judge judge(runner);
+  try {
+    for (const std::string& kernel : options.kernels) {
+      judge.check(kernel, matrices);
+      if (&kernel == &options.kernels.front()) matrices.pop_back();  // once is enough
+    }
+    for (const auto& [kernel, matrix] : options.targets) judge.count(kernel, matrix);
+  } catch (const RunnerEnded& why) {
+    say({{"ended", why.what()}, {"matrix", judge.trying()}, {"forged", why.is_forged}});
+  }
 }
 
 }  // namespace
@@ -483,7 +537,7 @@ int run() {
 
 int main() {
   try {
-    return spmv::coursework::run();
+    spmv::coursework::run();
   } catch (const std::exception& error) {
     std::cerr << "judge: " << error.what() << '\n';
     return 2;

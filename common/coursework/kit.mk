@@ -13,7 +13,7 @@ in_common = $(wildcard $(addprefix $(ROOT)/common/,$(1)))
 generators := $(filter-out $(call in_common,$(addprefix sparse/,bsr.cpp catalogue.cpp load.cpp \
   matrix_market_*.cpp row_source.cpp statistics.cpp text_file.cpp)),$(call in_common,sparse/*.cpp))
 judge_sources := $(generators) $(call in_common,harness/verify.cpp tests/kernel_matrices.cpp \
-  $(addprefix coursework/,judge.cpp runner_process.cpp protocol.cpp drawing.cpp))
+  $(addprefix coursework/,judge.cpp protocol.cpp drawing.cpp))
 runner_sources := $(call in_common,sparse/convert.cpp device/error.cpp harness/kernel.cpp harness/time_model.cpp \
   simt/*.cpp coursework/filter.cpp coursework/frames.cpp coursework/runner.cpp coursework/protocol.cpp)
 

@@ -10,10 +10,10 @@
 namespace spmv::coursework {
 namespace {
 
-// Reads `size` bytes. False: the end came first, or the deadline.
-bool receive(int file, char* data, std::size_t size, std::optional<Deadline> deadline,
-             bool* timed_out, std::size_t& got) {
-  for (got = 0; got < size;) {
+// Reads `size` bytes, or as many as there are before the end; returns how many.
+std::size_t receive(int file, char* data, std::size_t size, std::optional<Deadline> deadline) {
+  std::size_t got = 0;
+  while (got < size) {
     if (deadline) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           *deadline - std::chrono::steady_clock::now());
@@ -21,17 +21,14 @@ bool receive(int file, char* data, std::size_t size, std::optional<Deadline> dea
       const int wait = static_cast<int>(std::clamp<long long>(left.count(), 0, 1'000'000));
       const int ready = poll(&waiting, 1, wait);
       if (ready < 0 && errno == EINTR) continue;
-      if (ready <= 0) {
-        if (timed_out) *timed_out = true;
-        return false;
-      }
+      if (ready <= 0) throw TimedOut();
     }
     const ssize_t bytes = read(file, data + got, size - got);
     if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) return false;
+    if (bytes <= 0) break;
     got += static_cast<std::size_t>(bytes);
   }
-  return true;
+  return got;
 }
 
 const Json& field(const Json& json, const char* name) {
@@ -88,18 +85,14 @@ bool send_frame(int file, std::string_view bytes) {
 }
 
 std::optional<std::string> receive_frame(int file, std::size_t limit,
-                                         std::optional<Deadline> deadline, bool* timed_out) {
-  if (timed_out) *timed_out = false;
+                                         std::optional<Deadline> deadline) {
   std::uint32_t length = 0;
-  std::size_t got = 0;
-  if (!receive(file, reinterpret_cast<char*>(&length), sizeof length, deadline, timed_out, got)) {
-    if (got > 0 && !(timed_out && *timed_out)) throw ProtocolError("a frame was cut off");
-    return {};
-  }
+  const std::size_t got = receive(file, reinterpret_cast<char*>(&length), sizeof length, deadline);
+  if (got == 0) return {};
+  if (got < sizeof length) throw ProtocolError("a frame was cut off");
   if (length > limit) throw ProtocolError("a frame is too long");
   std::string bytes(length, '\0');
-  if (!receive(file, bytes.data(), length, deadline, timed_out, got)) {
-    if (timed_out && *timed_out) return {};
+  if (receive(file, bytes.data(), length, deadline) < length) {
     throw ProtocolError("a frame was cut off");
   }
   return bytes;

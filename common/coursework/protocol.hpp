@@ -39,6 +39,12 @@ class ProtocolError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Thrown where a deadline has passed before a frame came.
+class TimedOut : public std::runtime_error {
+ public:
+  TimedOut() : std::runtime_error("the time is up") {}
+};
+
 // An array as its bytes, and back.
 template <typename T>
 Json bytes_of(const std::vector<T>& values) {
@@ -73,10 +79,9 @@ using Deadline = std::chrono::steady_clock::time_point;
 // Writes all of a frame, or returns false: the other end is closed.
 bool send_frame(int file, std::string_view bytes);
 // The next frame, of at most `limit` bytes (else ProtocolError). Empty: the other end was closed
-// between two frames, or the deadline has passed; `timed_out` says which.
+// between two frames. Throws TimedOut if there is a deadline and it has passed.
 std::optional<std::string> receive_frame(int file, std::size_t limit,
-                                         std::optional<Deadline> deadline = {},
-                                         bool* timed_out = nullptr);
+                                         std::optional<Deadline> deadline = {});
 
 // An answer, checked.
 struct Reply {

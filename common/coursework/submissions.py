@@ -119,7 +119,7 @@ def from_archive(path, step, names):
 
 def read_here(paths, step):
     """{name: bytes} of the exercises' files that are there, in this process. Unreadable if they cannot be read."""
-    names = [name for exercise in step.exercises for name in exercise.files]
+    names = step.files()
     try:
         if len(paths) > 1 or stat.S_ISREG(os.lstat(paths[0]).st_mode) and not ARCHIVE.search(paths[0]):  # loose files
             found = {name: best(paths, step, name) for name in names}
@@ -193,7 +193,7 @@ def file_name(student, taken):
 def submissions_in(directory, step):
     """([(student, paths)], sorted; the names of what is passed over, since it is none). Several paths: loose files,
     of the student that a system's prefix names, or of the one whose directory it is."""
-    names = [name for exercise in step.exercises for name in exercise.files]
+    names = step.files()
     found, loose, passed_over = [], {}, []
     with os.scandir(directory) as entries:
         entries = sorted(entries, key=lambda entry: os.fsencode(entry.name))

@@ -45,7 +45,7 @@ STEPS = sorted(path.parent for path in ROOT.glob("[0-9][0-9]_*/exercise.ini"))
 FULL = os.environ.get("COURSEWORK") == "full"
 os.environ.pop("MAKEFLAGS", None)  # of `make test-coursework`, whose job server is not passed on
 
-_, KIT = kit.obtain()
+KIT = kit.obtain()
 os.environ["SPMV_DEPS"] = "none"  # tests install nothing
 HAS_COPYDETECT = not subprocess.run([ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt"], capture_output=True).returncode
 
@@ -54,6 +54,14 @@ try:
 except SandboxError as error:
     print(f"grading is tested without a sandbox: {error}", file=sys.stderr)
     SANDBOX = None
+
+
+def scratch_of(test):
+    """A directory that goes after a test, or after all of a class."""
+    scratch = tempfile.TemporaryDirectory()
+    (test.addClassCleanup if isinstance(test, type) else test.addCleanup)(scratch.cleanup)
+    Path(scratch.name).chmod(0o755)  # for the sandbox's user
+    return Path(scratch.name)
 
 
 # --- Exercises and handouts -----------------------------------------------------------------------
@@ -68,7 +76,7 @@ class Exercises(unittest.TestCase):
             step = read_step(directory)
             sources = "".join(p.read_text() for p in directory.glob("stage.cu"))
             marked = {str(p.relative_to(directory)) for p in directory.rglob("*.cuh") if exercises.taken_out(p.read_text())}
-            self.assertEqual(marked, {name for e in step.exercises for name in e.files})
+            self.assertEqual(marked, set(step.files()))
             for exercise in step.exercises:
                 with self.subTest(step=step.directory, exercise=exercise.name):
                     self.assertEqual(exercise.points(), 100)
@@ -114,21 +122,15 @@ class Exercises(unittest.TestCase):
             exercises.with_holes(text, "e", iter([]))
 
     def test_bad_ini_is_refused(self):
-        with tempfile.TemporaryDirectory() as directory:
-            path = Path(directory) / "exercise.ini"
-            with self.assertRaisesRegex(exercises.ExerciseError, "has no exercise.ini"):
-                read_step(directory)
-            for text in (
-                "[step]\ntitle = t\n",
-                "[step]\ntitle = t\ngoal = g\n[e]\nfiles = a\n",
-                "[step]\ntitle = t\ngoal = g\n[e: t]\nkernel = k\nmatrix = m\ncounter = no such\nat_most = 1\n",
-                "no section",
-                "[step]\ntitle = t\ngoal = g\n[e]\nfiles = a\nkernels = k\nlevel = l\ntask = t\ncorrect = 50\nsafe = 20\n",
-                "[step]\ntitle = t\ngoal = g\n[e]\nfiles = a\nkernels = k\nlevel = l\ntask = t\ncorrect = 120\nsafe = -20\n",
-            ):
-                path.write_text(text)
-                with self.assertRaisesRegex(exercises.ExerciseError, "exercise.ini|e: t"):
-                    read_step(directory)
+        path = scratch_of(self) / "exercise.ini"
+        with self.assertRaisesRegex(exercises.ExerciseError, "has no exercise.ini"):
+            read_step(path.parent)
+        exercise = "[step]\ntitle = t\ngoal = g\n[e]\nfiles = a\nkernels = k\nlevel = l\ntask = t\n"
+        for text in ("no section", exercise, f"{exercise}correct = 120\nsafe = -20\n",
+                     "[step]\ntitle = t\n[e: t]\nkernel = k\nmatrix = m\ncounter = no such\nat_most = 1\n"):  # fmt: skip
+            path.write_text(text)
+            with self.assertRaisesRegex(exercises.ExerciseError, "exercise.ini|e: t"):
+                read_step(path.parent)
 
     def test_counters(self):
         def row(line, space, requests, lanes, sectors, ideal_sectors, addresses, bank_passes):
@@ -171,44 +173,28 @@ class Exercises(unittest.TestCase):
 class OwnKernel(unittest.TestCase):
     """KERNEL=mine.cuh: mine.py."""
 
-    def mine(self, text):
-        with tempfile.TemporaryDirectory() as place:
-            file, step = Path(place).resolve() / "mine.cuh", ROOT / "03_csr_vector"
-            file.write_text(text or (step / "csr_vector.cuh").read_text(encoding="utf-8"), encoding="utf-8")
-            command = [sys.executable, ROOT / "common/coursework/mine.py", step, file, place, f"{place}/out"]
-            done = subprocess.run(command, capture_output=True, text=True)
-            copies = {path.name: path.read_text(encoding="utf-8") for path in Path(place).glob("out/*/*")}
-            return done, file, copies
+    def test_it_takes_the_place_of_the_step_s_file(self):
+        place, step = scratch_of(self), ROOT / GRADED
+        file = place / "mine.cuh"
 
-    def test_messages_of_the_compiler_name_the_file_that_was_given(self):
-        done, file, copies = self.mine("")
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("stage.cu", done.stdout)
-        self.assertTrue(copies["csr_vector.cuh"].startswith(f'#line 1 "{file}"\n'))
+        def run(script, *words):
+            return subprocess.run([sys.executable, ROOT / "common/coursework" / script, step, *words], capture_output=True, text=True)
 
-    def test_a_kernel_of_another_step_is_refused_with_the_names_of_this_one_s(self):
-        done, _, copies = self.mine("namespace spmv { __global__ void csr_scalar_kernel() {} }")
-        self.assertEqual((done.returncode, copies), (1, {}))
-        self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; .*csr_vector_kernel \(csr_vector\.cuh\)")
+        self.assertRegex(run("check.py", "--kernel", file).stderr, "^error: .*No such file")
+        file.write_text("namespace spmv { __global__ void csr_scalar_kernel() {} }", encoding="utf-8")
+        for done in (run("mine.py", file, place, place / "out"), run("check.py", "--kernel", file)):
+            self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; .*csr_vector_kernel \(csr_vector\.cuh\)")
+        file.write_text(attacks.right(), encoding="utf-8")
+        done = run("mine.py", file, place, place / "out")
+        self.assertEqual((done.returncode, done.stderr, Path(done.stdout.strip()).name), (0, "", "stage.cu"))
+        text = (place / "out" / GRADED / "csr_vector.cuh").read_text(encoding="utf-8")
+        self.assertTrue(text.startswith(f'#line 1 "{file.resolve()}"\n'))  # by which the compiler's messages name it
 
-    def test_check_judges_it_in_the_place_of_the_step_s_file(self):
-        step = ROOT / "03_csr_vector"
-        with tempfile.TemporaryDirectory() as place:
-            file = Path(place) / "mine.cuh"
-            for text, message in (
-                (None, "No such file"),
-                ("namespace spmv {}", "defines no kernel of 03_csr_vector"),
-            ):
-                if text:
-                    file.write_text(text, encoding="utf-8")
-                command = [sys.executable, ROOT / "common/coursework/check.py", step, "--kernel", file]
-                done = subprocess.run(command, capture_output=True, text=True)
-                self.assertEqual(done.returncode, 2, done.stdout)
-                self.assertRegex(done.stderr, f"^error: .*{message}")
-            mine = {"03_csr_vector/csr_vector.cuh": "mine"}
-            check.lay_out(read_step(step), step, Path(place) / "course", mine)
-            self.assertEqual((Path(place) / "course/03_csr_vector/csr_vector.cuh").read_text(), "mine")
-            self.assertNotEqual((Path(place) / "course/given/csr_vector.cuh").read_text(), "mine")
+    def test_what_is_compiled_of_a_step(self):
+        step, place = read_step(ROOT / GRADED), scratch_of(self)
+        check.lay_out(step, ROOT / GRADED, place, {f"{GRADED}/csr_vector.cuh": "mine"})
+        self.assertEqual((place / GRADED / "csr_vector.cuh").read_text(), "mine")
+        self.assertIn(TODO, (place / "given/csr_vector.cuh").read_text())
 
 
 class Checks(unittest.TestCase):
@@ -242,13 +228,6 @@ class Checks(unittest.TestCase):
             self.assertEqual(check.tidy(f"kernel k<2, double> at {where}{bytes_}{launch}"), f"k at {where}{elements}")
         stuck = ", block (0,0,0): deadlock: thread (1,0,0) waits at __syncthreads at k.cuh:3"
         self.assertEqual(check.tidy(f"kernel k<A<2> >{stuck}{launch}"), f"k{stuck}")
-
-    def test_only_whole_answers_of_the_judge_are_taken(self):
-        good = '{"kernel": "k", "matrices": 3}\n{"finished": true}\n'
-        self.assertEqual(len(check.read_lines(good)), 2)
-        for bad in ("", '{"kernel": "k", "matrices": 3}\n', '{"finis', "1\n"):
-            with self.assertRaises(check.NotJudged):
-                check.read_lines(bad)
 
     def test_only_answers_of_the_build_are_taken(self):
         self.assertEqual(check.read_build('{"flags": [], "broken": {}, "built": true}'), ([], {}, True))
@@ -299,9 +278,7 @@ class Flags(unittest.TestCase):
 
 class Handouts(unittest.TestCase):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = Path(directory.name)
+        self.directory = scratch_of(self)
 
     def test_every_step_is_handed_out_and_gives_nothing_away(self):
         for directory in STEPS:
@@ -347,7 +324,6 @@ class Handouts(unittest.TestCase):
         step = read_step(ROOT / GRADED)
         handout.write_handout(step, self.directory)
         place = self.directory / GRADED
-        self.use_kit_of_repository(place)
         kernel = place / GRADED / attacks.KERNEL
         done = self.check(place)
         self.assertRegex(done.stdout, rf"MISSING  not written yet(?s:.*)Next: write csr_vector: {GRADED}/{attacks.KERNEL}:\d+")
@@ -355,37 +331,20 @@ class Handouts(unittest.TestCase):
         done = self.check(place)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("right    on all", done.stdout)
-        found = re.search(r"time     (csr_vector_32 on \S+): (.*)\n +the step's own kernel: (.*)\n", done.stdout)
-        self.assertTrue(found)
+        self.assertRegex(done.stdout, r"time     (csr_vector_32 on \S+): (.*)\n +the step's own kernel: (.*)\n")
         moved = place.rename(self.directory / "moved")
         kernel = moved / GRADED / attacks.KERNEL
         kernel.write_text(attacks.edit("row >= rows", "row >= rows - 1"))
         os.utime(kernel, (0, 0))
         done = self.check(moved)
-        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"WRONG    csr_vector\w* on (?s:.*)Next: make csr_vector right")
 
-    def use_kit_of_repository(self, place):
-        """As if another handout of the course had built its kit; which is another one for other files."""
-        words = [sys.executable, "-c", "import kit; print(kit.key())"]
-        where = {"cwd": place / "common/coursework", "capture_output": True, "text": True}
-        key = subprocess.run(words, **where, check=True).stdout.strip()
-        home = self.directory / "kits" / key
-        (home / "build").mkdir(parents=True)
-        (home / "common").symlink_to(ROOT / "common")
-        (home / "build/cpu").symlink_to(ROOT / "build/cpu")
-        (home / "build/setup-cpu.mk").symlink_to(ROOT / "build/setup-cpu.mk")
-        (home / "build/kit.json").write_text(json.dumps({"inputs": key, "place": str(KIT)}))
-        header = place / "common/simt/engine.hpp"
-        text = header.read_text()
-        header.write_text(text + "\n")
-        self.assertNotEqual(subprocess.run(words, **where, check=True).stdout.strip(), key)
-        header.write_text(text)
-
     def check(self, place):
-        environment = {**os.environ, "SPMV_KITS": str(self.directory / "kits")}
-        return subprocess.run(["make", "-C", place / GRADED, "BACKEND=cpu", "check", "ARGS=csr_vector"],
-                              capture_output=True, text=True, env=environment)  # fmt: skip
+        """`make check` of a handout, with the repository's kit, which has the same sources."""
+        shutil.copyfile(ROOT / "build/setup-cpu.mk", (place / "build").mkdir(exist_ok=True) or place / "build/setup-cpu.mk")
+        words = [sys.executable, "-c", f"import check, kit; kit.obtain = lambda: check.Path('{KIT}'); check.main()", place / GRADED, "csr_vector"]
+        return subprocess.run(words, capture_output=True, text=True, cwd=place / "common/coursework")
 
     def test_nothing_is_overwritten(self):
         step = read_step(STEPS[0])
@@ -413,7 +372,7 @@ class Variants(unittest.TestCase):
         for directory, seed in itertools.product(STEPS, (None, 7, 8)) if FULL else [(STEPS[0], 7)]:
             step, public = read_step(directory, seed), read_step(directory)
             own = {name: exercises.without_marks(text) for name, text in exercises.sources_of(step, directory).items()}
-            names = [name for exercise in step.exercises for name in exercise.files]
+            names = step.files()
             with self.subTest(step=step.directory, variant=seed):
                 with runner_with(step, {name: own[f"{step.directory}/{name}"] for name in names}) as (runner, answer):
                     self.assertEqual((answer["flags"], answer["broken"]), ([], {}))
@@ -455,12 +414,11 @@ class OwnQuestions(unittest.TestCase):
 @unittest.skipUnless(SANDBOX, "no bubblewrap here")
 class InTheSandbox(unittest.TestCase):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.course, self.out = Path(directory.name) / "course", Path(directory.name) / "out"
-        self.course.mkdir(), self.out.mkdir()
-        Path(directory.name).chmod(0o755)
-        SANDBOX.own(self.course), SANDBOX.own(self.out)
+        directory = scratch_of(self)
+        self.course, self.out = directory / "course", directory / "out"
+        for place in (self.course, self.out):
+            place.mkdir()
+            SANDBOX.own(place)
 
     def run_it(self, script, writable=False, **limits):
         mounts = [(self.course, "/course", writable), (self.out, "/out", True)]
@@ -503,9 +461,7 @@ class InTheSandbox(unittest.TestCase):
 
 class Submissions(unittest.TestCase):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = Path(directory.name)
+        self.directory = scratch_of(self)
         self.step = read_step(ROOT / GRADED)
 
     def test_only_the_kernels_are_taken_wherever_they_are(self):
@@ -643,55 +599,44 @@ class Submissions(unittest.TestCase):
 # --- Failures of what grades ------------------------------------------------------------------------
 
 
+class Failing(Sandbox):
+    """In which the first command fails, as where bubblewrap cannot start."""
+
+    calls = 0
+
+    def __init__(self, trusted=True):
+        super().__init__(trusted=True)
+
+    def run(self, command, mounts=(), limits=Limits()):
+        self.calls += 1
+        if self.calls == 1:
+            return 1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"
+        return 0, '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}', ""
+
+
 class NotGraded(unittest.TestCase):
-    """A failure of sandbox or judge is tried again, then said; it is never a grade."""
-
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.scratch = Path(scratch.name)
-        for student in ("ann", "bob"):
-            attacks.with_right_kernel(self.scratch, student)
-        self.step = read_step(ROOT / GRADED)
-        self.calls = 0
-
-    def failing(self, times):
-        """A sandbox in which so many commands fail, as bubblewrap does when it cannot start."""
-        test = self
-
-        class Failing(Sandbox):
-            def __init__(self, trusted=True):
-                super().__init__(trusted=True)
-
-            def run(self, command, mounts=(), limits=Limits()):
-                test.calls += 1
-                if test.calls <= times:
-                    return 1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"
-                return 0, '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}', ""
-
-        return Failing
-
-    def test_a_failure_that_passes_costs_nothing(self):
-        grader = grade.Grader(self.step, KIT, None, self.failing(grade.ATTEMPTS - 1)(), 7)
-        result = grader.grade("ann", [self.scratch / "ann"])
-        self.assertEqual((self.calls, result.graded, result.remark), (grade.ATTEMPTS, True, ""))
+    """A failure of sandbox or judge is said; it is never a grade."""
 
     def test_a_judge_that_ends_gives_no_points(self):
-        exercise = self.step.exercises[0]
+        step = read_step(ROOT / GRADED)
         for program in ("false", "true"):  # without a word, either
             with self.assertRaises(check.NotJudged):
-                check.judge(self.step, exercise, shutil.which(program), ["true"])
+                check.judge(step, step.exercises[0], shutil.which(program), ["true"])
         with self.assertRaisesRegex(check.NotJudged, "did not start"):
-            check.judge(self.step, exercise, KIT / "judge", ["false"])
+            check.judge(step, step.exercises[0], KIT / "judge", ["false"])
 
-    def test_a_failure_that_stays_ends_the_run_with_an_error(self):
-        output = self.scratch / "grades"
-        words = ["grade.py", GRADED, str(self.scratch), "--output", str(output), "--trusted", "--jobs", "1"]
+    def test_a_failure_ends_the_run_with_an_error(self):
+        scratch = scratch_of(self)
+        for student in ("ann", "bob"):
+            attacks.with_right_kernel(scratch, student)
+        output = scratch / "grades"
+        words = ["grade.py", GRADED, str(scratch), "--output", str(output), "--trusted", "--jobs", "1"]
         with mock.patch.object(sys, "argv", words), mock.patch.object(grade, "prepare", return_value=KIT), \
-                mock.patch.object(grade, "Sandbox", self.failing(grade.ATTEMPTS)), \
+                mock.patch.object(grade, "Sandbox", Failing), contextlib.redirect_stderr(io.StringIO()) as time, \
                 contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:  # fmt: skip
             grade.main()
         self.assertEqual(ended.exception.code, "error: not graded: ann")
+        self.assertRegex(time.getvalue(), r"2 submissions in \d+ min \d+ s")
         self.assertRegex(said.getvalue(), r"ann +- .*not graded: the build ended with status 1: bwrap")
         with open(output / "grades.csv", newline="") as file:
             rows = {row["student"]: row for row in csv.DictReader(file)}
@@ -707,7 +652,7 @@ def runner_with(step, files):
         course, out = Path(scratch) / "course", Path(scratch) / "out"
         check.lay_out(step, ROOT / step.directory, course, {f"{step.directory}/{name}": text for name, text in files.items()})
         out.mkdir()
-        names = [name for exercise in step.exercises for name in exercise.files]
+        names = step.files()
         answer = build.Build({"course": course, "step": step.directory, "out": out, "kit": KIT, "files": names}).run()
         yield out / "objects/runner", answer
 
@@ -775,10 +720,7 @@ class Grading(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        scratch = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(scratch.cleanup)
-        cls.scratch = Path(scratch.name)
-        cls.scratch.chmod(0o755)  # for the sandbox's user
+        cls.scratch = scratch_of(cls)
         cls.step = read_step(ROOT / GRADED)
         submissions = cls.scratch / "submissions"
         cls.exercises = {m: mistakes.write_mistake(m, cls.step, submissions) for m in mistakes.MISTAKES[GRADED] if m.name in IN_CI}
@@ -950,28 +892,9 @@ class EveryStep(unittest.TestCase):
                     done = make(place, "check")
                     self.assertIn("All is right, safe and within its targets", done.stdout)
                     self.assertNotIn("warning", done.stdout + done.stderr)
+            make(place, "watch")  # in the last one: it compiles the whole program
+            self.assertTrue((place / f"build/watch/{directory.name}.html").exists())
 
-
-@unittest.skipUnless(FULL, "COURSEWORK=full builds a handout's program")
-class Watch(unittest.TestCase):
-    def test_a_handout_shows_where_syncwarp_is_missing(self):
-        """On the page of `make watch`, and by `make check` once the program is there."""
-        step = read_step(ROOT / GRADED)
-        mistake = next(m for m in mistakes.MISTAKES[GRADED] if m.name == "__syncwarp() is missing in the loop")
-        with tempfile.TemporaryDirectory() as scratch:
-            handout.write_handout(step, scratch)
-            place = Path(scratch) / GRADED
-            exercise = mistakes.write_mistake(mistake, step, scratch).name
-            kernel = place / GRADED / mistake.file
-            shutil.copyfile(Path(scratch) / mistakes.slug(mistake) / kernel.name, kernel)
-            line = 1 + next(i for i, text in enumerate(kernel.read_text().split("\n")) if "+ distance];" in text)
-            where = rf"{kernel.name}:{line}, block \(\d+,0,0\), thread \(\d+,0,0\): race: writes "
-            make(place, "watch", f"KERNELS={exercise}")
-            page = (place / f"build/watch/{GRADED}.html").read_text(encoding="utf-8")
-            self.assertRegex(page, rf'\["failure","[^"]*{where}')
-            text = make(place, "check", f"ARGS={exercise}", status=2).stdout
-            self.assertRegex(text, rf"UNSAFE  .*{kernel.name}:{line}.*race")
-            self.assertRegex(text, rf"line {line}, lane \d+ of warp \d+, block \d+: race: (?s:.*)make -C {GRADED} watch KERNELS={exercise} ")
 
 if __name__ == "__main__":
     unittest.main()
