@@ -14,7 +14,7 @@ queue. What must run alone does, at the end: kernels of the host, programs of st
 
 One call is one run, whose id all its records have. What has a record already, or was refused, is left
 out, so that an interrupted run goes on where it stopped; --fresh measures again, and --stale what was
-measured with other machine code than today's build has (evidence.py). Without a GPU the records hold the counters of the CPU backend, of small matrices.
+measured with other machine code than today's build has (evidence.py).
 
 Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@measured": all that
 records name but files; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
@@ -45,7 +45,7 @@ from pathlib import Path
 
 import prove_counters
 from record_format import RecordError, append, combined, description_of, join, outcome_of, parsed, records_in, tidy, write_whole
-from records import COUNTERS, RESULTS, code_state, current_looks, current_outcomes, current_records, is_current_matrix
+from records import RESULTS, code_state, current_looks, current_outcomes, current_records, is_current_matrix
 from sets import data_files, declared, fits, groups_of, kernels_of, matrices_of, matrix_name, nonzeros_of, precisions_of
 
 DEPTH = 3  # processes per GPU: one that measures, and two that prepare
@@ -114,7 +114,7 @@ class Machine:
         self.devices = self.environment.get("devices", 1)
 
     def directory(self):
-        return self.environment["device"].replace(" ", "_") if self.has_gpu else COUNTERS
+        return self.environment["device"].replace(" ", "_") if self.has_gpu else "cpu_backend"
 
 
 def output_of(command):
@@ -195,6 +195,8 @@ def plan(arguments, machine, store):
     groups = [group for name in arguments.sets for group in groups_of(name)]
     backend = machine.environment["backend"]
     groups = [(name, keys) for name, keys in groups if keys.get("backend", backend) == backend]
+    if not groups:
+        raise RecordError("these sets need a GPU: make bench BACKEND=cuda")
     patterns = words(arguments.kernels)
     for pattern in patterns:
         if not any(fits(kernel["name"], [pattern]) for kernel in machine.kernels):
@@ -286,8 +288,6 @@ class Runner:
         self.described = {"id": run, **{k: v for k, v in machine.environment.items() if k not in ("reason", "devices", "arch")},
                           "command": command}
         self.cores = len(os.sched_getaffinity(0))
-        # The CPU backend uses all cores itself.
-        self.lanes, self.depth = (machine.devices, DEPTH) if machine.has_gpu else (1, 1)
 
     def job(self, job, lane):
         """Does a job; a line on what came of it. `lane`: the GPU, or None for all of the machine."""
@@ -296,16 +296,15 @@ class Runner:
         environment, extra, turn = dict(self.environment), [], None
         if lane is not None:
             # A core is left to the process that launches; threads that wait for others do not spin.
-            environment["OMP_NUM_THREADS"] = str(max(1, (self.cores // self.lanes - 1) // self.depth))
+            environment["OMP_NUM_THREADS"] = str(max(1, (self.cores // self.machine.devices - 1) // DEPTH))
             environment["OMP_WAIT_POLICY"] = "passive"
             turn = self.scratch / f"turn{lane}"
             extra = ["--turn", str(turn)]
-            if self.machine.has_gpu:
-                environment["CUDA_VISIBLE_DEVICES"] = visible_devices(self.machine.devices)[lane]
+            environment["CUDA_VISIBLE_DEVICES"] = visible_devices(self.machine.devices)[lane]
         file = self.scratch / f"{threading.get_ident()}.jsonl"
         command = [*job.command(self.machine.spmv, self.machine.devices), *extra, "--json", str(file)]
         found = []
-        for _ in range(job.processes() if self.machine.has_gpu else 1):
+        for _ in range(job.processes()):
             file.unlink(missing_ok=True)
             _, why = self.children.run(command, self.arguments.timeout, turn, **environment)
             if self.children.stopped:
@@ -486,8 +485,8 @@ def work(jobs, runner, limit):
     begin, total, lock = time.monotonic(), sum(job.cost() for job in jobs), threading.Lock()
     counts = collections.Counter()  # jobs: failed, left; of those that are done: cost, seconds
     places = queue.SimpleQueue()
-    for place in range(runner.lanes * runner.depth):
-        places.put(place % runner.lanes)
+    for place in range(runner.machine.devices * DEPTH):
+        places.put(place % runner.machine.devices)
 
     def one(job, lane):
         start = time.monotonic() - begin
@@ -512,7 +511,7 @@ def work(jobs, runner, limit):
         finally:
             places.put(lane)
 
-    pool = concurrent.futures.ThreadPoolExecutor(runner.lanes * runner.depth)
+    pool = concurrent.futures.ThreadPoolExecutor(runner.machine.devices * DEPTH)
     try:
         for done in [pool.submit(on_a_lane, job) for job in jobs if not job.alone()]:
             done.result()

@@ -11,7 +11,6 @@ from sets import fits, is_declared
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "plots" / "results"
-COUNTERS = "cpu_backend"  # the "device" whose records hold counters instead of times
 STAND_IN = "* stand-in: generated, of the same kind and size, since the file is not here."
 
 
@@ -144,7 +143,7 @@ def with_setup_alone(rows, directory):
 def device_names(results=None):
     """The devices that there are records of times for."""
     directories = sorted(Path(results or RESULTS).glob("*/"))
-    return [d.name for d in directories if d.name != COUNTERS and any(d.glob("*.jsonl"))]
+    return [d.name for d in directories if any(d.glob("*.jsonl"))]
 
 
 def directory_of(device, results=None):
@@ -201,7 +200,7 @@ def identity(record):
 
 
 class Data:
-    """What there is to draw: times of one device, counters of the CPU backend, looks of matrices."""
+    """What there is to draw: times of one device, looks of matrices."""
 
     def __init__(self, device, results=None, files=None):
         """`files`: records of the device, in place of those of results/DEVICE."""
@@ -211,7 +210,6 @@ class Data:
         files = files or files_in(directory)
         self.directory = directory.name
         self.times = {identity(row): row for row in with_setup_alone(rows_of(files, keep=keep), directory)}
-        self.counters = {identity(row): row for row in rows_of(files_in(results / COUNTERS))}
         self.multigpu = rows_of(files, "multigpu", keep)
         self.shapes = current_looks(results / "matrices.jsonl")
         self.refused = {identity(line) for file in files for line in current_outcomes(file)}
@@ -253,7 +251,3 @@ class Data:
         with a star if it is a stand-in."""
         alike = [name for name in self.matrices if short(name) == short(matrix)]
         return starred(matrix if len(alike) > 1 or len(matrix) <= 32 else short(matrix), self.source(matrix))
-
-    def counters_label(self, matrix):
-        source = next(r["source"] for (m, *_), r in self.counters.items() if m == matrix)
-        return starred(short(matrix), source)

@@ -20,7 +20,7 @@ def record(kernel, matrix, warm, **changes):
     own fields, or None. `functions`: the machine code, {function: hash}."""
     result = {
         "run": RUN_ID, "matrix": matrix, "precision": "f64", "kernel": kernel, "verified": True,
-        "backend": "cuda", "device": "Some GPU", "driver": "1", "cuda": "13.0", "cusparse": "12.6", "commit": "abc", "command": "spmv",
+        "device": "Some GPU", "driver": "1", "cuda": "13.0", "cusparse": "12.6", "commit": "abc", "command": "spmv",
         "source": "file", "rows": 1000, "cols": 1000, "nnz": 5000, "step": 2, "format": "CSR",
         "compulsory_bytes": 80000, "setup_ms": 1.0, "preprocess_ms": 0.5,
         "warm_ms": quartiles(warm), "cold_ms": quartiles(2 * warm, 0.5, 0.5),

@@ -87,8 +87,8 @@ sys.exit(status)
 
 SETS = """
 [set.quick]
-about = "two groups"
-sets = ["times", "counts"]
+about = "of a group"
+sets = ["times"]
 [set.times]
 about = "of the device's kernels"
 backend = "cuda"
@@ -99,12 +99,6 @@ about = "of the host's"
 backend = "cuda"
 on_host = true
 matrices = ["m_2.1K"]
-records = "bench.jsonl"
-[set.counts]
-about = "counters"
-backend = "cpu"
-matrices = ["stencil2d:9x9"]
-precisions = ["f64"]
 records = "bench.jsonl"
 [set.multigpu]
 about = "step 10"
@@ -242,7 +236,6 @@ class Bench(unittest.TestCase):
         self.assertEqual(sorted((r["matrix"], r["kernel"], r["processes"]) for r in found),
                          [("a", "csr_scalar", 3), ("a", "ell", 3), ("m_2.1K", "csr_scalar", 3)])
         self.assertIn("1 refused", said)
-        self.assertEqual(len(self.asked(self.bench("counts", backend="cpu")[2])), 1)  # counts are the same each time
         _, said, noted = self.bench("--matrices", "m_14K", "--precisions", "f64")
         self.assertEqual(len(self.asked(noted)), 1, "a process that fails is not repeated")
 
@@ -298,10 +291,9 @@ class Bench(unittest.TestCase):
         running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if os.fsencode(self.root / "spmv") in contents(path)]
         self.assertEqual(running, [])
 
-    def test_without_a_gpu_counters(self):
-        _, _, noted = self.bench(backend="cpu")
-        self.assertEqual(self.asked(noted), [("stencil2d:9x9", "f64", "csr_scalar,ell")])
-        self.assertEqual(len(self.records("cpu_backend")), 2)
+    def test_without_a_gpu(self):
+        status, said, _ = self.bench("times", backend="cpu")
+        self.assertEqual((status, said), (2, "error: these sets need a GPU: make bench BACKEND=cuda\n"))
 
     def test_counters_to_compare(self):
         status, said, _ = self.bench("counters", "--device", "Some__GPU", backend="cpu")
@@ -425,12 +417,12 @@ class Declared(unittest.TestCase):
             self.assertEqual(sets.kernels_of(sets.declared()["set"][name], self.KERNELS), kernels)
 
     def test_what_sets_declare(self):
-        of = {"program": "", "backend": "cuda", "step": 3, "host": False, "source": "file"}
+        of = {"program": "", "step": 3, "host": False, "source": "file"}
         for matrix, precision, kernel, more, declared in (
                 ("stencil2d:2000x2000", "f32", "csr_vector_8", {}, True), ("stencil2d:2001x2000", "f32", "csr_vector_8", {}, False),
                 ("any", "f64", "csr_vector", {}, True), ("any", "f64", "csr_vector", {"source": "generated"}, False),
                 ("any", "f64", "csr_vector_8", {}, False), ("any", "f64", "csr_vector", {"host": True}, False),
-                ("any", "f64", "csr_vector", {"backend": "cpu"}, False), ("m_14K", "f64", "csr_vector", {"program": "transient"}, True),
+                ("m_14K", "f64", "csr_vector", {"program": "transient"}, True),
                 ("F1", "f32", "pcsr", {"program": "multigpu"}, False)):
             record = {**of, "matrix": matrix, "precision": precision, "kernel": kernel, **more}
             self.assertEqual(sets.is_declared(record), declared, record)

@@ -1,4 +1,4 @@
-"""Figures that no paper has: roofline, ladder, coalescing, speed-up over cuSPARSE."""
+"""Figures that no paper has: roofline, ladder, speed-up over cuSPARSE."""
 
 import math
 from statistics import geometric_mean, median
@@ -6,7 +6,6 @@ from statistics import geometric_mean, median
 import style
 from published import published
 from records import bandwidth, baseline_share, gflops, milliseconds, number, short, starred
-from sets import declared, fits
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
@@ -138,69 +137,6 @@ def ladder(data, gaps):
     missing = [STEPS[s] for s in (8, 9) if s not in steps]
     if missing:
         gaps.remark(f"No records of {' and '.join(missing)}: `{style.COMMAND}`.")
-    return figure
-
-
-# --- Counters -------------------------------------------------------------------------------------
-
-PARTS = {"matrix": style.BLUE, "x": style.ORANGE, "between kernels": style.PURPLE, "y": style.GREEN}
-
-
-def traffic(record):
-    """{part: (bytes moved, bytes of the fewest sectors)} in global memory."""
-    requests = [t for t in record["traffic"] if t["space"] == "global"]
-    written = {t["array"] for t in requests if t["access"] != "load"}
-    sums = {part: [0, 0] for part in PARTS}
-    for t in requests:
-        array = t["array"]
-        part = array if array in ("x", "y") else "between kernels" if array in written else "matrix"
-        sums[part][0] += 32 * t["sectors"]
-        sums[part][1] += 32 * t["ideal_sectors"]
-    return sums
-
-
-def coalescing(data, gaps):
-    """Bytes that each kernel's requests touch over those that one product needs: no GPU."""
-    names = list(dict.fromkeys(m for m, p, _ in data.counters if p == "f64"))
-    if not names:
-        gaps.remark("No counters yet: `make bench BACKEND=cpu` makes them, with no GPU.")
-        return None
-    names = names[:4]
-    kernels = list(dict.fromkeys(
-        k for (m, p, k), r in sorted(data.counters.items(), key=lambda item: item[1]["step"])
-        if p == "f64" and m in names and r["step"] > 0 and r.get("traffic") and fits(k, declared()["lists"]["charted"])))
-    figure = style.new_figure(11.5, 1.3 + 0.2 * len(kernels),
-                              "Coalescing: bytes moved for each byte needed, counted on the CPU backend, f64")
-    for column, (axes, name) in enumerate(zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names)):
-        most = 0
-        needed = min(r["compulsory_bytes"] for (m, p, _), r in data.counters.items()
-                     if (m, p) == (name, "f64") and r["format"] == "CSR")
-        for line, kernel in enumerate(kernels):
-            record = data.counters.get((name, "f64", kernel))
-            if record is None:
-                continue
-            left = 0
-            for part, (moved, _) in traffic(record).items():
-                width = moved / needed
-                axes.barh(line, width, 0.78, left=left, color=PARTS[part], label=part if line == 0 else None)
-                left += width
-            ideal = sum(fewest for _, fewest in traffic(record).values()) / needed
-            axes.plot([ideal, ideal], [line - 0.39, line + 0.39], color=style.BLACK, linewidth=1.2,
-                      label="fewest for the same requests" if line == 0 else None)
-            most = max(most, left)
-        axes.axvline(1, color=style.GREY, linewidth=0.8, zorder=0)
-        axes.set_title(f"{data.counters_label(name)}")
-        axes.grid(True, axis="x")
-        axes.grid(False, axis="y")
-        axes.set_xlim(0, most * 1.03)
-        axes.set_ylim(len(kernels) - 0.4, -0.6)
-    figure.axes[0].set_yticks(range(len(kernels)))
-    figure.axes[0].set_yticklabels(kernels)
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    style.legend_below_title(figure, handles, labels)
-    gaps.remark("Moved: 32 bytes for each sector that the requests of all warps touch, before any cache. Needed: CSR "
-                "and x read once, y written once. Between kernels: arrays that a kernel writes and reads again, "
-                "and counters. Black: the fewest sectors that could hold what each request uses.")
     return figure
 
 
@@ -370,5 +306,5 @@ def paid_off(own, base):
     return max(math.ceil((own["setup_ms"] + own["preprocess_ms"]) / gain), 1) if gain > 0 else None
 
 
-FIGURES = {"profile": profile, "break_even": break_even, "roofline": roofline, "ladder": ladder, "coalescing": coalescing, "speedup": speedup}
+FIGURES = {"profile": profile, "break_even": break_even, "roofline": roofline, "ladder": ladder, "speedup": speedup}
 TABLES = {"speedup": speedup_table}

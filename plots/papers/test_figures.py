@@ -22,7 +22,7 @@ import record_format
 import report
 import style
 from published import published
-from records import COUNTERS, STAND_IN, Data, gflops, stand_ins
+from records import STAND_IN, Data, gflops, stand_ins
 from sample_records import RUN_ID, quartiles, record, write
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=2", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
@@ -48,16 +48,6 @@ def timed(kernel, matrix, precision, nnz, **changes):
 def on_host(kernel, matrix, precision):
     return record(kernel, matrix, 0.5, step=1, precision=precision, processor="Some CPU", host=True, cold_ms=None,
                   baseline=None, source="stand-in" if matrix == "cant" else "file")
-
-
-def counted(kernel, matrix):
-    step, form, _ = KERNELS[kernel]
-    traffic = [{"array": array, "space": "global", "access": access, "requests": 10, "lanes": 320,
-                "sectors": sectors, "ideal_sectors": 100, "bytes_used": 3200}
-               for array, access, sectors in (("values", "load", 1250), ("x", "load", 2500),
-                                              ("v", "store", 125), ("v", "load", 125), ("y", "store", 250))]
-    return record(kernel, matrix, 1, step=step, format=form, device="Some CPU", cuda=None, cold_ms=None, warm_ms=None,
-                  baseline=None, traffic=traffic)
 
 
 def on_several(matrix, gpus, partition, exchange, milliseconds, kernel="pcsr"):
@@ -93,7 +83,6 @@ def large_set(directory):
         json.dumps({"run": RUN_ID, "matrix": "rajat24", "precision": precision, "kernel": "hyb", "refused": "too wide"})
         for precision in ("f32", "f64")])
     write(directory / "GPU" / "alone" / "setup.jsonl", [timed(kernel, "G3_circuit", "f64", 5000, alone=True) for kernel in ("csr_vector", "ell", "csr_adaptive")])
-    write(directory / COUNTERS / "c.jsonl", [counted(k, m) for m in ("one", "two") for k in KERNELS])
     (directory / "matrices.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [
         {"matrix": {"name": name, "source": "file", "rows": 4, "cols": 4, "nnz": 5}, "min_row": 1, "max_row": 2, "min_col": 1, "max_col": 2,
          "mean_row": 1.25, "dispersion": 0.1}
@@ -215,10 +204,6 @@ class Series(Case):
 
     def test_ours(self):
         self.assertEqual(len(self.marks("roofline", 0)["f64"]), len(self.sets["large"].matrices))
-        figure, _ = self.draw("coalescing")
-        # 32 bytes for each of 1250 + 2500 + 250 + 250 sectors, of 80000 needed.
-        last = [p for p in figure.axes[0].patches if abs(p.get_y() + p.get_height() / 2) < 0.1]
-        self.assertAlmostEqual(sum(p.get_width() for p in last), 32 * 4250 / 80000)
         figure, _ = self.draw("speedup")
         means = [text.get_text() for text in figure.axes[3].texts]
         self.assertEqual(means, ["3.40", "3.40"])  # f64: cds against csr_alg1_pre
