@@ -31,11 +31,8 @@ struct LoadOptions {
   // everyone wants; to_coo(csr) gives row-major triplets.
   bool keep_coo = false;
   // A matrix that would need more is refused before anything is allocated for it. 0:
-  // default_memory_limit(), and nothing for a file whose rows or columns are nearly all empty.
+  // default_memory_limit().
   std::size_t memory_limit_bytes = 0;
-  // Length of the chunks into which a file's body is cut, of which each thread takes one at a time.
-  // 0: chosen from the body's size. Tests set it, so that short files are read in many chunks, too.
-  std::size_t chunk_bytes = 0;
 };
 
 // A matrix as read: `csr` is sorted, duplicates summed. `coo`, empty unless LoadOptions::keep_coo,

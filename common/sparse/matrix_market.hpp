@@ -14,15 +14,14 @@ namespace spmv {
 // pattern entries become 1; zeros and duplicates are kept; an array file is refused. Values are
 // rounded once, from their decimal digits to T; those too large for T become infinite.
 //
-// Throws InputError: "FILE:LINE: what is wrong; what to do". The first fault in the file is
-// reported, whatever the number of threads.
+// Throws InputError for the first fault in the file: "FILE:LINE: what is wrong; what to do".
 template <typename T>
 Coo<T> read_matrix_market(const std::filesystem::path& path, const LoadOptions& options = {});
 
 // The rows [first, end) of a file, row `first` being 0 in what is returned; otherwise as
-// read_matrix_market() would have them. The file is gone through from its beginning to its end, a
-// few megabytes at a time, and no more is kept than these rows. lengths, if not null: how many
-// entries each row of the file has, mirrored ones included.
+// read_matrix_market() would have them. The file is gone through from its beginning to its end, and
+// no more is kept than these rows. lengths, if not null: how many entries each row of the file has,
+// mirrored ones included.
 template <typename T>
 Coo<T> read_matrix_market_rows(const std::filesystem::path& path, Index first, Index end,
                                const LoadOptions& options = {},

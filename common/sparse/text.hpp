@@ -26,11 +26,6 @@ inline std::string with_commas(unsigned long long number) {
   return text;
 }
 
-// "1 entry", "2 entries".
-inline std::string plural(std::size_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 // "512 bytes", "7.9 KiB".
 inline std::string byte_count(double bytes) {
   constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};

@@ -162,14 +162,12 @@ PY
 general='%%%%MatrixMarket matrix coordinate real general\n'
 printf "${general}2147483646 1 1\n1 1 1\n" >"$scratch/tall.mtx"
 printf "${general}2000000000 2000000000 0\n" >"$scratch/void.mtx"
-printf "${general}9 9 2000000000\n1 1 1\n" >"$scratch/claims.mtx"
-frugal 'rows that are empty' "tall.mtx:2: .* needs 16.0 GiB .*--memory-limit 16385M" "$spmv" -m "$scratch/tall.mtx"
-frugal 'rows and columns without an entry' 'void.mtx:2: .* needs 14.9 GiB' "$spmv" info "$scratch/void.mtx"
-frugal 'entries for which the file is too short' 'claims.mtx:2: .*2000000000 entries, but the file is so short' \
-  "$spmv" -m "$scratch/claims.mtx"
-frugal 'the same for several GPUs' 'tall.mtx:2: ' "$spmv" multigpu --gpus 2 -m "$scratch/tall.mtx"
-bad 'more than --memory-limit' 'tall.mtx:2: the matrix needs 16.0 GiB of memory, more than the limit of 1.0 GiB' \
-  "$spmv" -m "$scratch/tall.mtx" --memory-limit 1G
+printf "${general}9 9 100000000\n1 1 1\n" >"$scratch/claims.mtx"
+frugal 'rows that are empty' 'tall.mtx:2: the matrix needs 16.0 GiB of memory, more than the limit of 8.0 GiB.*--memory-limit 16385M' \
+  "$spmv" -m "$scratch/tall.mtx" --memory-limit 8G
+frugal 'rows and columns without an entry' 'void.mtx:2: .* needs 14.9 GiB' "$spmv" info "$scratch/void.mtx" --memory-limit 8G
+frugal 'entries that the file does not hold' 'claims.mtx:2: .*100000000 entries, but the file holds 1' "$spmv" -m "$scratch/claims.mtx" --memory-limit 8G
+frugal 'the same for several GPUs' 'tall.mtx:2: ' "$spmv" multigpu --gpus 2 -m "$scratch/tall.mtx" --memory-limit 8G
 bad 'a generated matrix too' 'dense:4000x4000.*: needs 183.1 MiB of memory, more than the limit of 100.0 MiB' \
   "$spmv" info dense:4000x4000 --memory-limit 100M
 python3 - "$scratch" <<'PY'
@@ -181,12 +179,10 @@ def bomb(name, head, byte):
         for _ in range(64): file.write(byte * (size // 64 // len(byte)))
 bomb("zeros", b"", b"\0")
 bomb("zeros_behind", general + b"1 1 1\n1 1 1\n", b"\0")
-bomb("blank_lines", general + b"1 1 1\n1 1 1\n", b"\n")
 bomb("surplus", general + b"1 1 1\n1 1 1\n", b"1 1 1\n  ")
 PY
-frugal 'a quarter of a gigabyte of zeros' 'zeros.gz:1: the file does not begin with' "$spmv" -m "$scratch/zeros.gz"
+frugal 'a quarter of a gigabyte of zeros' 'zeros.gz: a line is longer than 1.0 MiB' "$spmv" -m "$scratch/zeros.gz"
 frugal 'zeros behind a matrix' 'zeros_behind.gz: a line is longer' "$spmv" -m "$scratch/zeros_behind.gz"
-frugal 'blank lines behind a matrix' 'blank_lines.gz:.* no entry in the' "$spmv" -m "$scratch/blank_lines.gz"
 frugal 'entries behind a matrix' 'surplus.gz:.*but more follow' "$spmv" -m "$scratch/surplus.gz"
 
 # --- Output that cannot be written -------------------------------------------------------------------
