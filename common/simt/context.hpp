@@ -3,9 +3,7 @@
 
 #include <cstddef>
 
-#ifdef __EMSCRIPTEN__
-#include <emscripten/fiber.h>
-#else
+#ifndef __EMSCRIPTEN__
 // fcontext is Boost.Context's lowest layer. A CUDA thread is nothing but a call that may be set
 // aside for ever (when another one fails), so the layers above it, which own and unwind, have
 // nothing to do here.
@@ -61,37 +59,50 @@ void run_with_contexts(Context&, Work&& work) {
 
 #else
 
-// Asyncify keeps in the lowest part of a stack what the call had in WebAssembly's own.
+// Asyncify (wasm-opt) changes the functions from which a lane can be set aside, so that a call of
+// theirs can be left, and made again up to where it was. It keeps that place and local variables
+// in the lowest part of a stack; what has an address is in the rest.
 inline constexpr std::size_t kStackBytes = 32 * 1024;
 inline constexpr std::size_t kGuardBytes = 8 * 1024;
-
-extern "C" void simt_call(void (*work)(void*), void* argument);
-extern "C" void simt_call_apart(void (*work)(void*), void* argument);
 
 class Context {
  public:
   template <void (*entry)()>
   void prepare(std::byte* stack) {
-    emscripten_fiber_init(
-        &fiber_, [](void*) { entry(); }, nullptr, stack + kGuardBytes, kStackBytes - kGuardBytes,
-        stack, kGuardBytes);
+    begin(entry, stack, stack + kStackBytes);
   }
-  void prepare_current(std::byte* spare) {
-    emscripten_fiber_init_from_current_context(&fiber_, spare, kGuardBytes);
-  }
-  void switch_to(Context& next) { emscripten_fiber_swap(&fiber_, &next.fiber_); }
+  // Unwinds all calls up to run(), which makes those of `next` again, or begins them.
+  void switch_to(Context& next);
 
  private:
-  emscripten_fiber_t fiber_ = {};
+  template <typename Work>
+  friend void run_with_contexts(Context&, Work&&);
+
+  void begin(void (*entry)(), std::byte* saved, void* stack_top) {
+    entry_ = entry;
+    is_new_ = true;
+    stack_top_ = stack_top;
+    saved_ = {saved, saved + kGuardBytes};
+  }
+  void run();
+
+  void (*entry_)() = nullptr;
+  bool is_new_ = false;
+  void* stack_top_ = nullptr;
+  struct {  // as Asyncify reads and writes it
+    std::byte* filled_up_to = nullptr;
+    std::byte* end = nullptr;
+  } saved_;
 };
 
-// A switch unwinds all calls up to JavaScript's. So `work` is called from there: what called this
-// function stays where it is.
+// What called this function stays where it is.
 template <typename Work>
 void run_with_contexts(Context& current, Work&& work) {
-  static std::byte spare[kGuardBytes];
-  current.prepare_current(spare);
-  simt_call_apart([](void* argument) { (*static_cast<Work*>(argument))(); }, &work);
+  static std::byte saved[kGuardBytes];
+  static Work* now;
+  now = &work;
+  current.begin([] { (*now)(); }, saved, nullptr);
+  current.run();
 }
 
 #endif

@@ -9,29 +9,23 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "simt/internal.hpp"
 #include "simt/shared_memory.hpp"
-
-using Call = void (*)(void*);  // EM_JS reads no other way of writing it
 
 extern "C" {
 const void* simt_site = nullptr;
 extern const unsigned char __global_base, __heap_base;
 
-// The call of simt_call_apart() is the lowest one that Asyncify sees.
-void EMSCRIPTEN_KEEPALIVE simt_call(void (*work)(void*), void* argument) {
-  work(argument);
-}
-EM_JS(void, simt_call_apart, (Call work, void* argument), {
-  const calls = Asyncify.exportCallStack;
-  Asyncify.exportCallStack = [];
-  try {
-    _simt_call(work, argument);
-  } finally {
-    Asyncify.exportCallStack = calls;
-  }
-});
+// What Asyncify provides, and emscripten: the stack of what has an address.
+#define SIMT_ASYNCIFY(name) __attribute__((import_module("asyncify"), import_name(#name)))
+SIMT_ASYNCIFY(start_unwind) void simt_start_unwind(void* saved);
+SIMT_ASYNCIFY(stop_unwind) void simt_stop_unwind();
+SIMT_ASYNCIFY(start_rewind) void simt_start_rewind(void* saved);
+SIMT_ASYNCIFY(stop_rewind) void simt_stop_rewind();
+void* stackSave();
+void stackRestore(void* top);
 }
 
 namespace simt {
@@ -60,7 +54,35 @@ Registered& registered() {
   return instance;
 }
 
+Context* next_context = nullptr;  // to which a call that unwinds switches
+bool rewinding = false;
+
 }  // namespace
+
+void Context::switch_to(Context& next) {
+  if (rewinding) {  // back here
+    simt_stop_rewind();
+    rewinding = false;
+    return;
+  }
+  next_context = &next;
+  stack_top_ = stackSave();
+  simt_start_unwind(&saved_);
+}
+
+void Context::run() {
+  void* const top = stackSave();
+  for (Context* context = this;;) {
+    if (context->stack_top_) stackRestore(context->stack_top_);
+    rewinding = !std::exchange(context->is_new_, false);
+    if (rewinding) simt_start_rewind(&context->saved_);
+    context->entry_();
+    context = std::exchange(next_context, nullptr);
+    if (!context) break;  // `work` has returned
+    simt_stop_unwind();
+  }
+  stackRestore(top);
+}
 
 // The program has one thread: variables that are thread_local are as others.
 const Symbols& symbols() {

@@ -56,27 +56,25 @@ $(PARSED): parsed-%: $(ROOT)/% | $(LIVE_INCLUDE)
 	$(QUIET)$(EMXX) $(LIVE_FLAGS) $(if $(filter %.cu,$<),$(LIVE_DEVICE_FLAGS)) -MF /dev/null -fsyntax-only $<
 -include $(shell find $(LIVE) -name '*.d' 2>/dev/null)
 
-# Asyncify changes the functions from which a lane can be set aside: those that lead to a switch, and what calls a
-# kernel through a pointer. All others stay as they are (run_with_contexts() in common/simt/context.hpp). What Asyncify
-# leaves wasm-opt makes half as large, and faster; em++ -Os would, too, but its optimizer of JavaScript fails in Debian.
-ASYNCIFY := -sASYNCIFY=1 -sASYNCIFY_IGNORE_INDIRECT=1 \
-  -sASYNCIFY_ADD='["simt_call","dynCall_vi","*fiber_main*","*run_with_contexts*","*Context::prepare*","*cudaLaunchKernelEx*"]'
+# Asyncify changes the functions from which a lane can be set aside (Context in common/simt/context.hpp): those that lead to
+# a switch, and what calls a kernel through a pointer. All others stay as they are. wasm-opt makes what it leaves half as
+# large, and faster; with em++ -sASYNCIFY every switch goes through JavaScript, and em++ -O2 fails in Debian's optimizer of that.
+ASYNCIFY := --asyncify --pass-arg=asyncify-ignore-imports --pass-arg=asyncify-ignore-indirect \
+  '--pass-arg=asyncify-addlist@*fiber_main*,*cudaLaunchKernelEx*'
 KERNEL_SOURCES := $(patsubst $(ROOT)/%,%,$(wildcard $(foreach s,$(LIVE_STEPS),$(ROOT)/$(s)/*.cuh $(ROOT)/$(s)/*/*.cuh) \
   $(ROOT)/common/device/*.cuh $(LIVE)/mistakes/*/*/*.cuh))
 OWN := $(abspath $(KERNEL))
-$(MODULE)/spmv.js: $(call live_object,$(LIVE_SOURCES)) $(HERE)/live.mk
+$(MODULE)/spmv.js: $(call live_object,$(LIVE_SOURCES)) $(addprefix $(HERE)/,live.mk asyncify.js)
 	@echo '  link    $(@:$(ROOT)/%.js=%.wasm)' >&2
 	@mkdir -p $(@D)
 	$(QUIET)python3 $(HERE)/sites.py --shared $(@D)/shared.c $(patsubst %.o,%.ll,$(filter %.cu.o,$^))
 	$(QUIET)$(EMXX) -x c -O1 -c $(@D)/shared.c -o $(@D)/shared.o
-	$(QUIET)$(EMXX) -O1 -fexceptions $(filter %.o,$^) $(@D)/shared.o -o $@ $(ASYNCIFY) -sMODULARIZE=1 -sEXPORT_NAME=createSpmv \
+	$(QUIET)$(EMXX) -O1 --profiling-funcs -fexceptions $(filter %.o,$^) $(@D)/shared.o -o $@ --js-library $(HERE)/asyncify.js -sMODULARIZE=1 -sEXPORT_NAME=createSpmv \
 	  -sINVOKE_RUN=0 -sEXPORTED_RUNTIME_METHODS=FS,callMain -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=67108864 \
 	  -sTOTAL_STACK=1048576 $(foreach s,$(KERNEL_SOURCES),--embed-file $(ROOT)/$(s)@/spmv/$(s)) \
 	  $(if $(MINE),--embed-file $(OWN)@$(OWN:$(ROOT)/%=/spmv/%))
-ifndef MINE  # somebody waits for it
 	@echo '  optimize $(@:$(ROOT)/%.js=%.wasm)' >&2
-	$(QUIET)wasm-opt -Oz --mvp-features $(@:.js=.wasm) -o $(@:.js=.wasm)
-endif
+	$(QUIET)wasm-opt $(ASYNCIFY) $(if $(MINE),-O1,-Oz) --mvp-features $(@:.js=.wasm) -o $(@:.js=.wasm)
 
 $(MODULE)/live.js: $(MODULE)/spmv.js $(addprefix $(HERE)/,package.py worker.js run.js)
 	@python3 $(HERE)/package.py $(@D) $@
