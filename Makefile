@@ -28,7 +28,7 @@ $(EXAMPLES): $(OUT)/%: $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/
 
 .PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
   counting-cost learn hint test-learn slides questions test-questions bench calibrate figures pictures report site test-site test-plots handout grade \
-  test-coursework test-watch browser test-browser test-traces notebook test-notebook test-commands compile_commands lint
+  test-coursework test-watch browser test-browser test-traces notebook test-notebook test-recipe compile_commands lint
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z0-9_-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -169,8 +169,8 @@ notebook:  ## execute common/notebook/spmv.ipynb on the last commit and store wh
 test-notebook:  ## execute it and compare
 	@common/python.sh common/notebook/requirements.txt common/notebook/execute.py $(or_quit)
 
-test-commands: $(SPMV)  ## run the commands of the pages that nothing else runs (minutes)
-	@python3 common/pages/run_commands.py $(ARGS)
+test-recipe:  ## add a step as common/README.md says, test it and remove it
+	@python3 common/pages/run_recipe.py $(or_quit)
 
 test-plots:  ## test the scripts that measure, draw and write tables
 	@plots/python.sh plots/run_tests.py
