@@ -187,9 +187,9 @@ class HostMachine final : public Machine {
     queue_step(0);
     wait();
     const Graph graph = capture([&] {
-      queue_step(
-          0, [&](StepOnGpu& gpu) { begin[gpu.number].record_time(gpu.main); },
-          [&](StepOnGpu& gpu) { end[gpu.number].record_time(gpu.main); });
+      each([&](StepOnGpu& gpu) { begin[gpu.number].record_time(gpu.main); });
+      queue_products(0);
+      each([&](StepOnGpu& gpu) { end[gpu.number].record_time(gpu.main); });
     });
     std::vector<double> milliseconds(gpus_.size(), 0);
     for (int step = -1; step < steps; ++step) {  // the first does not count
@@ -203,13 +203,11 @@ class HostMachine final : public Machine {
   }
 
  private:
-  using OnEach = std::function<void(StepOnGpu&)>;
-
   std::vector<double> own_x(int part, int k) override {
     return gpus_[part]->buffers[exchanges_ ? k % 2 : 1].download();
   }
 
-  void each(const OnEach& work) {
+  void each(const std::function<void(StepOnGpu&)>& work) {
     for (const int p : here_) {
       const device::OnDevice on(device_of(p));
       work(*gpus_[p]);
@@ -230,17 +228,16 @@ class HostMachine final : public Machine {
     }
   }
 
-  void queue_step(int k, const OnEach& begin = {}, const OnEach& end = {}) {
-    if (begin) each(begin);
-    if (transport_) {
-      each([&](StepOnGpu& gpu) { gpu.announce(*transport_, k); });
-      each([&](StepOnGpu& gpu) { gpu.fetch(*transport_, k); });
-      each([&](StepOnGpu& gpu) { gpu.multiply(*transport_, k, factor_); });
-    } else {
-      each([](StepOnGpu& gpu) { gpu.multiply_alone(); });
-    }
-    if (end) each(end);
+  void queue_step(int k) {
+    queue_products(k);
     if (transport_) each([&](StepOnGpu& gpu) { transport_->meet(gpu); });
+  }
+
+  void queue_products(int k) {
+    if (!transport_) return each([](StepOnGpu& gpu) { gpu.multiply_alone(); });
+    each([&](StepOnGpu& gpu) { gpu.announce(*transport_, k); });
+    each([&](StepOnGpu& gpu) { gpu.fetch(*transport_, k); });
+    each([&](StepOnGpu& gpu) { gpu.multiply(*transport_, k, factor_); });
   }
 
   // What `work` asks of the streams, as one graph. All of them part from GPU 0's main stream, and
@@ -253,19 +250,13 @@ class HostMachine final : public Machine {
     device::check(cudaStreamBeginCapture(origin.get(), cudaStreamCaptureModeRelaxed),
                   "beginning a graph");
     cudaGraph_t graph = nullptr;
-    try {
-      edges[0].record(origin);
-      for (std::size_t p = 1; p < gpus_.size(); ++p) edges[0].hold(gpus_[p]->main);
-      work();
-      for (std::size_t p = 1; p < gpus_.size(); ++p) {
-        const device::OnDevice there(gpus_[p]->device_number);
-        edges[p].record(gpus_[p]->main);
-        edges[p].hold(origin);
-      }
-    } catch (...) {
-      cudaStreamEndCapture(origin.get(), &graph);  // the streams can be used again
-      cudaGetLastError();
-      throw;
+    edges[0].record(origin);
+    for (std::size_t p = 1; p < gpus_.size(); ++p) edges[0].hold(gpus_[p]->main);
+    work();
+    for (std::size_t p = 1; p < gpus_.size(); ++p) {
+      const device::OnDevice there(gpus_[p]->device_number);
+      edges[p].record(gpus_[p]->main);
+      edges[p].hold(origin);
     }
     device::check(cudaStreamEndCapture(origin.get(), &graph), "ending a graph");
     cudaGraphExec_t executable = nullptr;

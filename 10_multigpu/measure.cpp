@@ -25,8 +25,7 @@
 namespace spmv::multigpu {
 namespace {
 
-constexpr int kSamples = 5;     // runs of many steps, after one that warms up
-constexpr int kFirstSteps = 4;  // after which x has forgotten where it came from
+constexpr int kSamples = 5;  // runs of many steps, after one that warms up
 constexpr int kBusySteps = 20;
 
 using Vector = std::vector<double>;
@@ -60,27 +59,20 @@ struct Outcome {
 
 // What --kernel names, and pcsr_one_pass if it was not given.
 std::vector<const Kernel*> kernels_of(const Options& options, const std::string& patterns) {
+  const auto& exchanges = options.exchanges;
+  const bool stores = std::count(exchanges.begin(), exchanges.end(), "stores") > 0;
   std::vector<const Kernel*> kernels = find_kernels(patterns == "*" ? "pcsr_one_pass" : patterns);
   for (const Kernel* kernel : kernels) {
     const std::string& name = kernel->info.name;
-    if (kernel->info.format != "CSR" || kernel->info.runs_on != RunsOn::kDevice) {
-      throw InputError(fmt::format(
-          "--kernel {}: a part is a CSR matrix on a GPU; use pcsr or pcsr_one_pass", name));
-    }
-    if (name != "pcsr_one_pass" &&
-        std::count(options.exchanges.begin(), options.exchanges.end(), "stores")) {
-      throw InputError(fmt::format(
-          "--kernel {}: --exchange stores has its own kernels, those of pcsr_one_pass", name));
-    }
+    if (name == "pcsr_one_pass" || (name == "pcsr" && !stores)) continue;
+    throw InputError(fmt::format("--kernel {}: parts are multiplied by pcsr or pcsr_one_pass{}",
+                                 name, stores ? ", with --exchange stores by the latter" : ""));
   }
   return kernels;
 }
 
-// The largest power of two that is not above the norm; 1 if that is 0, too large or no number.
-double power_of_norm(const Vector& x) {
-  const double squares = std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
-  if (!(squares > 0) || squares > 1e300) return 1;
-  return std::ldexp(1.0, std::ilogb(std::sqrt(squares)));
+double norm_of(const Vector& x) {
+  return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
 }
 
 // Of the bits.
@@ -90,10 +82,6 @@ std::uint64_t checksum_of(const Vector& y) {
     sum += mix64(mix64(i) ^ std::bit_cast<std::uint64_t>(y[i]));
   }
   return sum;
-}
-
-bool is_finite(const Vector& x) {
-  return std::all_of(x.begin(), x.end(), [](double value) { return std::isfinite(value); });
 }
 
 // One matrix, on which one way after the other is measured.
@@ -106,8 +94,13 @@ class Measurement {
         arguments_(arguments),
         processes_(processes),
         measures_(arguments.environment.backend == "cuda" && arguments.run.measure) {
-    processes_.together([&] { rows_.emplace(spec, arguments.load, processes_.count() > 1); });
-    nonzeros_ = nonzeros_before_rows();
+    processes_.together([&] {
+      rows_.emplace(spec, arguments.load, is_of_ranks());
+      const std::vector<Index> lengths = rows_->lengths(0, rows_->rows());
+      std::inclusive_scan(lengths.begin(), lengths.end(),
+                          nonzeros_.insert(nonzeros_.end(), lengths.size(), 0), std::plus<>(), 0LL);
+      x_ = first_x(rows_->cols(), arguments_.run.seed);
+    });
     if (processes_.number() != 0) return;
     print_matrix(std::cout, rows_->source(), rows_->rows(), rows_->cols(), nonzeros_.back(),
                  arguments_.precision);
@@ -132,26 +125,6 @@ class Measurement {
   bool is_of_ranks() const { return processes_.count() > 1; }
   const char* part_word() const { return is_of_ranks() ? "rank" : "GPU"; }
 
-  // Each process asks for the lengths of as many rows.
-  std::vector<long long> nonzeros_before_rows() const {
-    const long long rows = rows_->rows();
-    std::vector<Index> begins;
-    for (int p = 0; p <= processes_.count(); ++p) {
-      begins.push_back(static_cast<Index>(rows * p / processes_.count()));
-    }
-    std::vector<Index> lengths;
-    processes_.together([&] {
-      lengths.resize(rows);
-      const Index first = begins[processes_.number()];
-      const std::vector<Index> own = rows_->lengths(first, begins[processes_.number() + 1]);
-      std::copy(own.begin(), own.end(), lengths.begin() + first);
-    });
-    processes_.gather(lengths, begins);
-    std::vector<long long> before(lengths.size() + 1, 0);
-    std::inclusive_scan(lengths.begin(), lengths.end(), before.begin() + 1, std::plus<>(), 0LL);
-    return before;
-  }
-
   void read_parts(int gpus, const std::string& partition) {
     cuts_ = cut(kPartitions.at(partition), nonzeros_, gpus);
     here_ = processes_.here(static_cast<std::size_t>(gpus));
@@ -161,7 +134,6 @@ class Measurement {
         if (is_of_ranks()) require_memory(nonzeros_[cuts_[p + 1]] - nonzeros_[cuts_[p]]);
         slices_[p] = rows_->read(cuts_[p], cuts_[p + 1], nonzeros_[cuts_[p]]);
       }
-      x_ = first_x(rows_->cols(), arguments_.run.seed);
     });
   }
 
@@ -222,8 +194,7 @@ class Measurement {
       machine->run(1);
       outcome.functions = log.functions();
     }
-    const Vector first = machine->x_of(1);
-    verify_own_rows(first, 1, x_);
+    verify_own_rows(machine->x_of(1), 1, x_);
     if (measures_) outcome.busy_ms = machine->time_each(kBusySteps);
     const double factor = way.iterates() ? find_factor(*machine) : 1;
     machine->keep_factor(factor);
@@ -240,11 +211,9 @@ class Measurement {
     if (measures_) outcome.step = quartiles(times);
     const Vector last = machine->x_of(options_.steps);
     processes_.together([&] {
-      if (is_finite(last) || !is_finite(first)) return;
-      throw InputError(
-          fmt::format("after {} steps entries of x are beyond the range of f64: use fewer "
-                      "(--iterate)",
-                      options_.steps));
+      if (!way.iterates() || std::isfinite(norm_of(last))) return;
+      throw InputError(fmt::format(
+          "after {} steps x is beyond the range of f64: use fewer (--iterate)", options_.steps));
     });
     const bool is_of_first = !way.iterates() || options_.steps == 1;
     verify_own_rows(last, factor, is_of_first ? x_ : machine->x_of(options_.steps - 1));
@@ -259,16 +228,17 @@ class Measurement {
     return outcome;
   }
 
-  // A power of two, so that it changes no bit but those of exponents, by which every product is
-  // multiplied: powers of A would grow or vanish.
+  // Powers of A grow or vanish. So every product is multiplied by the power of two by which x grows
+  // in the fourth step; it changes no bit but those of exponents.
   double find_factor(Machine& machine) const {
     Vector x = x_;
     double factor = 1;
-    for (int k = 0; k < kFirstSteps; ++k) {
+    for (int k = 0; k < 4; ++k) {
       machine.start(x);
       machine.run(1);
       x = machine.x_of(1);
-      factor = 1 / power_of_norm(x);
+      const double norm = norm_of(x);
+      factor = std::isnormal(norm) ? std::ldexp(1, -std::ilogb(norm)) : 1;
       for (double& value : x) value *= factor;
     }
     return factor;
@@ -356,7 +326,7 @@ class Measurement {
   const Processes& processes_;
   bool measures_;
   std::optional<RowSource<double>> rows_;
-  std::vector<long long> nonzeros_;  // before each row
+  std::vector<long long> nonzeros_{0};  // before each row
   Vector x_;
   std::vector<Index> cuts_;
   std::vector<int> here_;

@@ -24,11 +24,10 @@ std::vector<char> used_columns(const Csr<double>& slice) {
   return used;
 }
 
-// Puts the part's rows in order. receivers: of each row of the part, or none: a bit for each part
-// that needs its entry. Rows with the same receivers are side by side, first of all.
+// Puts the part's rows in order. receivers: of each row of the part a bit for each part that its
+// entry is stored to. Rows with the same receivers are side by side, first of all.
 void order_rows(Part& part, const Csr<double>& slice, const Cuts& cuts, int p,
-                std::vector<unsigned> receivers) {
-  receivers.resize(slice.rows, 0);
+                const std::vector<unsigned>& receivers) {
   std::vector<char> is_boundary(slice.rows, 0);
 #pragma omp parallel for schedule(static) if (slice.nnz() > 100000)
   for (Index row = 0; row < slice.rows; ++row) {
@@ -38,15 +37,12 @@ void order_rows(Part& part, const Csr<double>& slice, const Cuts& cuts, int p,
       if (column < cuts[p] || column >= cuts[p + 1]) is_boundary[row] = 1;
     }
   }
-  part.order.resize(slice.rows);
-  std::iota(part.order.begin(), part.order.end(), Index{0});
   const auto interior = std::stable_partition(part.order.begin(), part.order.end(),
                                               [&](Index row) { return is_boundary[row]; });
   part.boundary_rows = static_cast<Index>(interior - part.order.begin());
-  const auto unsent = std::stable_partition(part.order.begin(), interior,
-                                            [&](Index row) { return receivers[row] != 0; });
-  std::stable_sort(part.order.begin(), unsent,
-                   [&](Index a, Index b) { return receivers[a] < receivers[b]; });
+  // By receivers; 0, those that have none, is the largest after subtracting 1.
+  std::stable_sort(part.order.begin(), interior,
+                   [&](Index a, Index b) { return receivers[a] - 1 < receivers[b] - 1; });
 }
 
 // Fills in the part's matrix.
@@ -108,75 +104,65 @@ std::vector<Part> prepare(const std::vector<Csr<double>>& slices, const Cuts& cu
       for (const int p : processes.here(slices.size())) work(p, parts[p]);
     });
   };
-  if (exchange == Exchange::kNone) {
-    each([&](int p, Part& part) {
-      part.first_row = cuts[p];
-      part.order.resize(slices[p].rows);
-      std::iota(part.order.begin(), part.order.end(), Index{0});
+  // Each part tells every owner where its ghost entries begin, and which columns it needs.
+  Lists lists(slices.size(), std::vector<std::vector<Index>>(slices.size()));
+  each([&](int p, Part& part) {
+    part.first_row = cuts[p];
+    part.order.resize(slices[p].rows);
+    std::iota(part.order.begin(), part.order.end(), Index{0});
+    if (exchange == Exchange::kNone) {
       part.matrix = slices[p];
       part.local_cols = slices[p].cols;
-    });
-    return parts;
-  }
-
-  // Each part tells the owners which columns it needs.
-  const Lists nothing(slices.size(), std::vector<std::vector<Index>>(slices.size()));
-  Lists lists = nothing;
-  each([&](int p, Part& part) {
+      return;
+    }
+    part.local_cols = (slices[p].rows + kAligned - 1) / kAligned * kAligned;
     const std::vector<char> used = used_columns(slices[p]);
     for (int owner = 0; owner < count; ++owner) {
+      std::vector<Index>& list = lists[p][owner];
       for (Index column = cuts[owner]; column < cuts[owner + 1] && owner != p; ++column) {
         part.remote_cols += used[column];
-        if (used[column] || exchange == Exchange::kParts) lists[p][owner].push_back(column);
+        if (!used[column] && exchange != Exchange::kParts) continue;
+        if (list.empty()) list.push_back(part.local_cols);
+        list.push_back(column);
+        ++part.local_cols;
       }
     }
   });
+  if (exchange == Exchange::kNone) return parts;
   lists = processes.tell(std::move(lists));
   // The owner orders its rows, and returns the columns in the order in which it has them.
   each([&](int p, Part& part) {
-    part.first_row = cuts[p];
-    std::vector<unsigned> receivers;
-    if (exchange == Exchange::kStores) {
-      receivers.resize(slices[p].rows);
-      for (int q = 0; q < count; ++q) {
-        for (const Index column : lists[p][q]) receivers[column - cuts[p]] |= 1u << q;
+    std::vector<unsigned> receivers(slices[p].rows, 0);
+    for (int q = 0; q < count && exchange == Exchange::kStores; ++q) {
+      for (std::size_t i = 1; i < lists[p][q].size(); ++i) {
+        receivers[lists[p][q][i] - cuts[p]] |= 1u << q;
       }
     }
-    order_rows(part, slices[p], cuts, p, std::move(receivers));
+    order_rows(part, slices[p], cuts, p, receivers);
     std::vector<Index> place(slices[p].rows);
     for (Index i = 0; i < part.rows(); ++i) place[part.order[i]] = i;
     for (int q = 0; q < count; ++q) {
-      if (lists[p][q].empty()) continue;
-      Send& send = part.sends.emplace_back(Send{q, 0, lists[p][q]});
-      for (Index& source : send.sources) source = place[source - cuts[p]];
-      std::sort(send.sources.begin(), send.sources.end());
-      std::transform(send.sources.begin(), send.sources.end(), lists[p][q].begin(),
+      std::vector<Index>& list = lists[p][q];
+      if (list.empty()) continue;
+      Send& send = part.sends.emplace_back(Send{q, list[0], {list.begin() + 1, list.end()}});
+      std::vector<Index>& sources = send.sources;
+      for (Index& source : sources) source = place[source - cuts[p]];
+      std::sort(sources.begin(), sources.end());
+      std::transform(sources.begin(), sources.end(), list.begin() + 1,
                      [&](Index source) { return cuts[p] + part.order[source]; });
-    }
-  });
-  lists = processes.tell(std::move(lists));
-  Lists begins = nothing;
-  each([&](int p, Part& part) {
-    part.local_cols = part.rows() + (kAligned - part.rows() % kAligned) % kAligned;
-    for (int owner = 0; owner < count; ++owner) {
-      if (lists[p][owner].empty()) continue;
-      begins[p][owner] = {part.local_cols};
-      part.halos.push_back({owner, part.local_cols, std::move(lists[p][owner])});
-      part.local_cols += part.halos.back().count();
-    }
-    renumber(part, slices[p], cuts);
-  });
-  begins = processes.tell(std::move(begins));
-  each([&](int p, Part& part) {
-    for (Send& send : part.sends) {
-      send.ghost_begin = begins[p][send.receiver][0];
-      const std::vector<Index>& sources = send.sources;
-      const auto gap = std::adjacent_find(sources.begin(), sources.end(),
-                                          [](Index a, Index b) { return b != a + 1; });
-      send.is_packed = processes.count() > 1 || gap != sources.end();
+      const bool has_gap = sources.back() - sources.front() + 1 != send.count();
+      send.is_packed = processes.count() > 1 || has_gap;
       send.begin = send.is_packed ? static_cast<Index>(part.packed.size()) : sources.front();
       if (send.is_packed) part.packed.insert(part.packed.end(), sources.begin(), sources.end());
     }
+  });
+  lists = processes.tell(std::move(lists));
+  each([&](int p, Part& part) {
+    for (int owner = 0; owner < count; ++owner) {
+      const std::vector<Index>& list = lists[p][owner];
+      if (!list.empty()) part.halos.push_back({owner, list[0], {list.begin() + 1, list.end()}});
+    }
+    renumber(part, slices[p], cuts);
   });
   return parts;
 }

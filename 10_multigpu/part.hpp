@@ -1,13 +1,16 @@
 // Step 10: which rows each GPU gets, and what the host prepares for such a part: its rows, and the
-// entries of x that it needs of other parts.
+// entries of x that it needs of other parts; and the processes that the parts are in.
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/verify.hpp"
-#include "processes.hpp"
 #include "sparse/matrix.hpp"
 
 namespace spmv::multigpu {
@@ -48,7 +51,7 @@ struct Send {
   Index ghost_begin = 0;       // in the receiver's local x
   std::vector<Index> sources;  // of each: its place in the owner's local x
   bool is_packed = false;      // else they are side by side in the owner's x, and sent from there
-  Index begin = 0;             // the first one's place among Layout::packed, or in the owner's x
+  Index begin = 0;             // the first one's place among Part::packed, or in the owner's x
 
   Index count() const { return static_cast<Index>(sources.size()); }
 };
@@ -86,6 +89,67 @@ struct Part {
     for (std::size_t i = 0; i < order.size(); ++i) x[i] = whole[first_row + order[i]];
   }
 };
+
+// --- Processes -----------------------------------------------------------------------------------
+
+class Transport;  // step_on_gpu.cuh
+
+// What parts tell each other: lists[p][q] goes from part p to part q.
+using Lists = std::vector<std::vector<std::vector<Index>>>;
+
+// The processes that the parts are in, and what these do together, in the same order. Here: one
+// process, which has all parts. mpi/spmv_mpi.cpp: a process for each part.
+class Processes {
+ public:
+  virtual ~Processes() = default;
+
+  virtual int count() const { return 1; }
+  virtual int number() const { return 0; }  // this one's
+  // The numbers of those of `parts` parts that are in this process. The i-th of them is on device
+  // first_device() + i, unless parts share devices.
+  std::vector<int> here(std::size_t parts) const {
+    if (count() > 1) return {number()};
+    std::vector<int> numbers(parts);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
+  virtual int first_device() const { return 0; }
+  // How many devices its parts are on, of as many as they are.
+  virtual int devices(int parts_here) const;
+
+  // Does `work`. Where it fails in one process, all of them throw: none waits for one that has
+  // given up.
+  virtual void together(const std::function<void()>& work) const { work(); }
+  // Of `whole`, part p has the elements from begins[p] to begins[p + 1]: what this process does not
+  // have is filled in.
+  template <typename T>
+  void gather(std::vector<T>& whole, const std::vector<Index>& begins) const {
+    gather_bytes(whole.data(), sizeof(T), begins);
+  }
+  // The same with one element per part.
+  template <typename T>
+  void gather(std::vector<T>& of_parts) const {
+    std::vector<Index> begins(of_parts.size() + 1);
+    std::iota(begins.begin(), begins.end(), Index{0});
+    gather(of_parts, begins);
+  }
+  // Returns what the parts of this process receive: [p][q] is the list that part q sends to part p.
+  virtual Lists tell(Lists lists) const {
+    for (std::size_t p = 0; p < lists.size(); ++p) {
+      for (std::size_t q = 0; q < p; ++q) std::swap(lists[p][q], lists[q][p]);
+    }
+    return lists;
+  }
+  // What moves entries of x from process to process; null within one.
+  virtual std::unique_ptr<Transport> make_transport() const;
+
+ private:
+  virtual void gather_bytes(void*, std::size_t, const std::vector<Index>&) const {}
+};
+
+extern const Processes kOneProcess;
+
+// --- Preparation ---------------------------------------------------------------------------------
 
 // Rows [cuts[p], cuts[p + 1]) of a matrix, their columns those of the whole matrix, for each part
 // p. Unless `exchange` is kNone the matrix is square, and x is cut as the rows are. Of the parts of

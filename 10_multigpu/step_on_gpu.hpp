@@ -27,6 +27,9 @@ namespace spmv::multigpu {
 
 class StepOnGpu;
 
+// A stream's priority, for what others wait for: the runtime takes the greatest that there is.
+inline constexpr int kUrgent = -1000;
+
 // What moves entries of x between parts: copies from GPU to GPU (machine.cu), NCCL and MPI
 // (mpi/spmv_mpi.cpp). Each function queues work of step k on the GPU's streams.
 class Transport {
@@ -45,30 +48,20 @@ class Transport {
 // A CSR matrix on the current device, and a kernel of another step set up for it.
 class Product {
  public:
-  Product(Csr<double> csr, const Kernel& kernel) : rows_(csr.rows) {
-    if (rows_ == 0) return;
+  Product(Csr<double> csr, const Kernel& kernel) : csr_(csr) {
     Matrix<double> host;
     host.csr = std::move(csr);
-    csr_ = std::make_unique<device::DeviceCsr<double>>(host.csr);
-    spmv_ = spmv::prepare(kernel, Problem<double>{host, *csr_}, device::Stream()).spmv;
+    spmv_ = spmv::prepare(kernel, Problem<double>{host, csr_}, device::Stream()).spmv;
   }
   // y = alpha A x
   void multiply(double alpha, const double* x, double* y, const device::Stream& stream) {
-    if (rows_ > 0) spmv_->multiply(alpha, x, 0, y, stream.get());
+    spmv_->multiply(alpha, x, 0, y, stream.get());
   }
 
  private:
-  Index rows_ = 0;
-  std::unique_ptr<device::DeviceCsr<double>> csr_;
+  device::DeviceCsr<double> csr_;
   std::unique_ptr<Spmv<double>> spmv_;
 };
-
-// A stream of the current device. What others wait for has precedence where there is a choice.
-inline device::Stream urgent_stream() {
-  int least = 0, greatest = 0;
-  device::check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities of streams");
-  return device::Stream(greatest);
-}
 
 // Between any two memories: cudaMemcpyDefault tells them by their addresses, and takes the host's
 // memory in between where one GPU cannot reach the other's.
@@ -88,7 +81,6 @@ class StepOnGpu {
       : number(part_number),
         device_number(on_device),
         part(its_part),
-        comm(urgent_stream()),
         packed("packed", part.packed.size()),
         buffers{{"x", static_cast<std::size_t>(part.local_cols)},
                 {has_all_x ? "y" : "x",
@@ -132,7 +124,7 @@ class StepOnGpu {
 
   const int number, device_number;  // of the part; of its GPU
   const Part& part;                 // whose matrix may go when this has been made
-  device::Stream main, comm;
+  device::Stream main, comm{kUrgent};
   // Events of the step last queued: its x can be read; it is done.
   device::Event ready = device::Event::untimed(), done = device::Event::untimed();
   device::Buffer<double> packed;

@@ -132,8 +132,9 @@ Iteration iteration_of(const std::string& way, const StepsOptions& options, cons
     }
     iteration.parts.push_back(describe_part(rows, part.boundary_rows, columns));
   }
-  const std::shared_ptr<Machine> machine = make_machine(
-      std::move(parts), *find_kernels("pcsr").front(), exchange, kOneProcess, /*as_graph=*/false);
+  const std::shared_ptr<Machine> machine =
+      make_machine(std::move(parts), *find_kernels("pcsr").front(), exchange, kOneProcess,
+                   /*as_graph=*/false);
   machine->start(x);
   iteration.run = [=, steps = options.steps] { machine->run(steps); };
   iteration.x_of = [machine](int k) { return machine->x_of(k); };

@@ -27,8 +27,6 @@
 namespace spmv::multigpu {
 namespace {
 
-constexpr double kPatienceSeconds = 5;
-
 // --- What moves entries of x from process to process ---------------------------------------------
 
 // What others need is packed and copied to the host, travels while the interior is multiplied, and
@@ -147,20 +145,8 @@ class Ranks final : public Processes {
     } catch (const std::exception& error) {
       status = 1, text = error.what();
     }
-    const int mine = status ? rank_ : count_;
-    int first = count_, all_here = 0;
-    MPI_Request request;
-    MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
-    // A rank that has failed does not wait for one that hangs.
-    const double end = MPI_Wtime() + kPatienceSeconds;
-    while (status && !all_here && MPI_Wtime() < end) {
-      MPI_Test(&request, &all_here, MPI_STATUS_IGNORE);
-    }
-    if (status && !all_here) {
-      fmt::print(stderr, "error: {}\n", text);
-      MPI_Abort(MPI_COMM_WORLD, status);
-    }
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    int first = status ? rank_ : count_;
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first == count_) return;
     MPI_Bcast(&status, 1, MPI_INT, first, MPI_COMM_WORLD);
     auto length = static_cast<int>(text.size());
@@ -226,8 +212,6 @@ std::optional<std::string> parse(int argc, char** argv, std::string& exchange, O
   std::string matrix;
   line.add("-m,--matrix", matrix, "a file, a generator or a name of the papers", {required()});
   line.add("-k,--kernel", arguments.kernels, "of the product on each GPU (pcsr_one_pass)");
-  line.add("--partition", options.partitions[0], "rows (PCSR-I) or nonzeros (PCSR-II)",
-           {key_of(kPartitions)});
   line.add("--exchange", exchange,
            "stores (of persistent kernels, into the memory of other GPUs), nccl (from GPU to GPU) "
            "or mpi (from host to host). The default is stores where all ranks are on one machine, "
@@ -274,7 +258,10 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   const auto say = [&](const std::string& text) {
     if (ranks.number() == 0) fmt::print("{}", text);
   };
-  if (help) return say(*help);
+  if (help) {
+    say(*help);
+    return ranks.together(check_output);
+  }
   // The ranks of one machine share its GPUs out.
   MPI_Comm here;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.number(), MPI_INFO_NULL, &here);
@@ -312,6 +299,7 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   ranks.uses_nccl = exchange == "nccl";
   options.exchanges = {exchange};
   measure(options, arguments, ranks);
+  ranks.together(check_output);
 }
 
 }  // namespace
@@ -325,15 +313,11 @@ int main(int argc, char** argv) {
   try {
     Ranks ranks;
     main_program(argc, argv, ranks);
-    spmv::check_output();
   } catch (const Failure& failure) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) fmt::print(stderr, "error: {}\n", failure.what());
     status = failure.status;
-  } catch (const spmv::InputError& error) {  // of rank 0, which is the last to end: its output
-    fmt::print(stderr, "error: {}\n", error.what());
-    status = 2;
   } catch (const std::exception& error) {
     // Outside together(): the other ranks do not know, and may be waiting.
     fmt::print(stderr, "error: {}\n", error.what());
