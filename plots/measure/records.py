@@ -116,8 +116,8 @@ def read(files):
 
 
 def is_shown(record):
-    """Whether figures, tables and claims read a record of plots/results: a set declares it, and what ran is known."""
-    return is_declared(record)
+    """Whether figures, claims and the results page read a record of plots/results: a set declares it, and what ran is known."""
+    return is_declared(record) and code_state(record) != UNKNOWN_CODE
 
 
 def rows_of(files, program="", keep=lambda record: True):
@@ -131,7 +131,7 @@ def read_records(device, results=None, program=""):
     directory = directory_of(device, results)
     if not (files := files_in(directory)):
         raise RecordError(f"no records in {directory}; `make bench` makes them")
-    return with_setup_alone(rows_of(files, program, is_shown), directory)
+    return with_setup_alone(rows_of(files, program, is_declared), directory)
 
 
 def with_setup_alone(rows, directory):

@@ -17,9 +17,9 @@ def quartiles(median, lower=1.0, upper=1.0):
 
 def record(kernel, matrix, warm, **changes):
     """A flat record; lines_of() knows what of it belongs to run, matrix, kernel and code. `baseline`: that measurement's
-    own fields, or None. `functions`: the machine code, {function: hash}."""
+    own fields, or None. `functions`: the machine code, {function: hash}; without, none of ours ran."""
     result = {
-        "run": RUN_ID, "matrix": matrix, "precision": "f64", "kernel": kernel, "verified": True,
+        "run": RUN_ID, "matrix": matrix, "precision": "f64", "kernel": kernel, "verified": True, "code": "library",
         "device": "Some GPU", "driver": "1", "cuda": "13.0", "cusparse": "12.6", "commit": "abc", "command": "spmv",
         "source": "file", "rows": 1000, "cols": 1000, "nnz": 5000, "step": 2, "format": "CSR",
         "compulsory_bytes": 80000, "setup_ms": 1.0, "preprocess_ms": 0.5,

@@ -29,8 +29,8 @@ class Evidence(unittest.TestCase):
             patch.start()
             self.addCleanup(patch.stop)
         write(self.file, [record("same", "m", 1, functions={"f": "1", "g": "2"}), record("changed", "m", 1, functions={"f": "1", "g": "3"}),
-                          record("gone", "m", 1, functions={"h": "1"}), record("library", "m", 1, code="library"), record("old", "m", 1),
-                          record("cusparse_x", "m", 1), record("on_host", "m", 1, host=True)])
+                          record("gone", "m", 1, functions={"h": "1"}), record("library", "m", 1, code="library"), record("old", "m", 1, code=None),
+                          record("cusparse_x", "m", 1, code=None), record("on_host", "m", 1, host=True)])
 
     def test_states(self):
         states = {r["kernel"]: code_state(r) for r in records_in(self.file)}
@@ -70,7 +70,7 @@ class Evidence(unittest.TestCase):
                             **{name: {"sets": ["a", "b", "c"] if name == "full" else []} for name in evidence.SHOWN}},
                     "nonzeros": {}, "tables": {}, "lists": {}}
         kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": false}]'
-        write(self.file.parent / "more.jsonl", [record("old", "real", 1)])
+        write(self.file.parent / "more.jsonl", [record("old", "real", 1, code=None)])
         out = io.StringIO()
         for cached in (sets.declarations, sets.groups_with):
             cached.cache_clear()

@@ -10,15 +10,19 @@ import argparse
 import base64
 import collections
 import gzip
+import hashlib
 import json
+import os
 import re
+import subprocess
 import sys
+import tempfile
+import zipfile
 from html import escape
 from pathlib import Path
 
 import claims
 import figures
-import libraries
 import ours
 import style
 from kinds import KINDS, kind_of
@@ -187,12 +191,31 @@ def paper_section(title, module, data):
     return "\n".join(parts)
 
 
+def d3_file():
+    """Of Debian's node-d3, else out of a wheel from PyPI, kept in .deps/web; None where there is neither, or SPMV_DEPS=none."""
+    cached = ROOT / ".deps" / "web" / "d3.v5.min.js"
+    for file in (Path("/usr/share/nodejs/d3/dist/d3.min.js"), cached):
+        if file.exists():
+            return file
+    with tempfile.TemporaryDirectory() as scratch:
+        download = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--dest", scratch, "mpld3==0.5.12"]
+        if os.environ.get("SPMV_DEPS") == "none" or subprocess.run(download, capture_output=True).returncode:
+            return None
+        with zipfile.ZipFile(next(Path(scratch).glob("*.whl"))) as wheel:
+            script = wheel.read("mpld3/js/d3.v5.min.js")
+    if hashlib.sha256(script).hexdigest() != "bdad5585ef9a965ff25458738309b006058c55f2c78d794d25fbecae35014609":
+        return None
+    write_whole(cached, script)
+    return cached
+
+
 def embedded():
-    """The library for charts, and what the page says of it."""
-    file = libraries.find(libraries.D3)
+    """d3, and what the page says of it."""
+    file = d3_file()
     if file is None:
-        print(libraries.missing(libraries.D3), file=sys.stderr)
-        return "", f"<p>{escape(libraries.missing(libraries.D3))}</p>"
+        missing = "d3 is missing, so the page has no charts; to have it: apt-get install node-d3, or pip (python3-pip) and a network"
+        print(missing, file=sys.stderr)
+        return "", f"<p>{missing}</p>"
     script = file.read_text(encoding="utf-8")
     version = re.search(r"d3js\.org v([\d.]+)", script)[1]
     licence = escape((HERE / "d3_licence.txt").read_text(encoding="utf-8"))

@@ -16,7 +16,6 @@ import claims
 import figures
 import he_gao
 import kinds
-import libraries
 import ours
 import record_format
 import report
@@ -263,7 +262,7 @@ class Report(Case):
                 report.own(file)
 
     def test_page(self):
-        with mock.patch.object(libraries, "find", lambda library: None), contextlib.redirect_stderr(io.StringIO()) as said:
+        with mock.patch.object(report, "d3_file", lambda: None), contextlib.redirect_stderr(io.StringIO()) as said:
             page = report.page(self.sets["small"])
         self.assertIn("d3 is missing, so the page has no charts; ", said.getvalue())
         self.assertIn("apt-get install node-d3", page)
