@@ -26,7 +26,7 @@ EXAMPLES := $(OUT)/conjugate_gradients $(OUT)/first_product
 $(EXAMPLES): $(OUT)/%: $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/%.cu)
 	$(link)
 
-.PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
+.PHONY: help run test watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
   counting-cost learn hint test-learn slides questions test-questions bench calibrate figures pictures report site test-site test-plots handout grade \
   test-coursework test-watch browser test-browser test-traces notebook test-notebook test-recipe compile_commands lint
 
@@ -80,9 +80,6 @@ hint:  ## one hint for it, and the next one when called again
 test-learn:  ## test the puzzles, their solutions and make learn (LEARN=full: also what is said of mistakes)
 	@$(MAKE) -C common/primer BACKEND=cpu runner
 	@python3 -m unittest discover -s common/primer/tests
-
-try:  ## both commands, and run, test and check of every step, a line each: with a GPU, with two, without
-	@bash common/tests/try.sh
 
 # FIND=worst: it opens at the worst request (common/watch/README.md).
 watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by step

@@ -65,18 +65,6 @@ TEST_CASE("step 04: triplets keep the order of the file unless some were merged"
   CHECK(triplets_of(matrix).rows == 4);
 }
 
-TEST_CASE("step 04: a matrix with duplicates is multiplied as their sum", "[04]") {
-  Matrix<double> matrix;
-  matrix.coo = {2, 2, {1, 0, 1, 1, 1}, {1, 0, 0, 1, 1}, {1e16, 2, 3, -1e16, 0.5}};
-  matrix.csr = to_csr(matrix.coo, &matrix.duplicates);
-  REQUIRE(matrix.duplicates == 2);
-  const device::DeviceCsr<double> csr(matrix.csr);
-  const Problem<double> problem{matrix, csr};
-  for (const Kernel* kernel : find_kernels("atomic_coo*")) {
-    CHECK(Bench<double>(problem, {}).run(*kernel).verified);
-  }
-}
-
 #ifndef SPMV_CUDA
 namespace {
 
@@ -191,34 +179,5 @@ TEST_CASE("step 04: the order of atomics shows in the last bits", "[04]") {
   // Rows over many of them.
   CHECK(differs("atomic_coo_sorted", 8, 400));
   CHECK(differs("atomic_coo_warp", 8, 400));
-}
-
-TEST_CASE("step 04: a record says that the last bits differ", "[04]") {
-  if (!simt::is_instrumented()) {
-    WARN("skipped: only the instrumented build (COUNT=1) counts");
-    return;
-  }
-  const auto run = [](const std::string& kernel, Index rows, Index cols, double beta) {
-    const Matrix<double> matrix =
-        dense<double>(rows, cols, Order::kRows,
-                      [](Index row, Index column) { return (row + 2.0 * column + 1) / 3; });
-    const device::DeviceCsr<double> csr(matrix.csr);
-    const Problem<double> problem{matrix, csr};
-    RunOptions options;
-    options.beta = beta;
-    const Record record = Bench<double>(problem, options).run(kernel_named(kernel));
-    REQUIRE(record.verified);
-    REQUIRE(record.difference);
-    return *record.difference;
-  };
-  for (const double beta : {0.0, 0.5}) {
-    const Difference difference = run("atomic_coo", 64, 64, beta);
-    CHECK(difference.rows > 0);
-    CHECK(difference.max_ulps > 0);
-    // The same in every run.
-    CHECK(run("atomic_coo", 64, 64, beta).rows == difference.rows);
-    CHECK(run("atomic_coo", 64, 64, beta).max_ulps == difference.max_ulps);
-    CHECK(run("atomic_coo_warp", 64, 32, beta).rows == 0);
-  }
 }
 #endif

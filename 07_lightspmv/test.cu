@@ -15,9 +15,9 @@
 #include "sparse/convert.hpp"
 #include "tests/catch.hpp"
 #include "tests/kernel_suite.hpp"
+#include "tests/schedules.hpp"
 
 #ifndef SPMV_CUDA
-#include "simt/engine.hpp"
 #include "simt/profile.hpp"
 #endif
 
@@ -56,11 +56,6 @@ const char* const kNames[] = {"lightspmv_vector", "lightspmv_vector_inc", "light
                               "lightspmv_counters", "lightspmv_long"};
 
 #ifndef SPMV_CUDA
-struct ScopedSettings {
-  simt::Settings saved = simt::settings();
-  ~ScopedSettings() { simt::settings() = saved; }
-};
-
 // What one product of `kernel` asks of `array`.
 template <typename T>
 simt::AccessCounts counts_of(const std::string& kernel, const Matrix<T>& matrix,
@@ -135,29 +130,12 @@ TEST_CASE("step 07: rows a ticket", "[07]") {
   }
 }
 
-TEST_CASE("step 07: the grid is what the device holds, or less", "[07]") {
-  int device = 0, multiprocessors = 0, threads = 0;
-  REQUIRE(cudaGetDevice(&device) == cudaSuccess);
-  REQUIRE(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) ==
-          cudaSuccess);
-  REQUIRE(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device) ==
-          cudaSuccess);
-  const int blocks = device::resident_blocks(lightspmv_kernel<32, 8, false, double>, kLightThreads);
-  CHECK(blocks % multiprocessors == 0);
-  CHECK(blocks >= multiprocessors);
-  CHECK(blocks <= multiprocessors * (threads / kLightThreads));
-#ifndef SPMV_CUDA
-  CHECK(blocks == 132 * 2);
-  CHECK(device::resident_blocks(lightspmv_counters_kernel<8, double>, kCountersThreads) == 132 * 8);
-#endif
-}
-
 TEST_CASE("step 07: a texture has a greatest width", "[07]") {
   const std::size_t limit = device::LinearTexture<double>::max_elements();
   REQUIRE(limit < 2147483647);
   for (const std::size_t cols : {limit, limit + 1}) {
-    const Matrix<double> matrix =
-        build<double>(1, static_cast<Index>(cols), [](Index) { return 1; });
+    Matrix<double> matrix;
+    matrix.csr = {1, static_cast<Index>(cols), {0, 1}, {0}, {1.0}};
     const device::DeviceCsr<double> csr(matrix.csr);
     const Problem<double> problem{matrix, csr};
     for (const std::string name : {"lightspmv_vector", "lightspmv_vector_inc", "lightspmv_warp"}) {
@@ -180,7 +158,7 @@ TEST_CASE("step 07: a texture has a greatest width", "[07]") {
 TEMPLATE_TEST_CASE("step 07: product after product, the same bits", "[07]", float, double) {
   using T = TestType;
 #ifndef SPMV_CUDA
-  const ScopedSettings restore;
+  const test::SavedSettings restore;
   simt::settings().multiprocessors = 16;  // an eighth of the time
 #endif
   const Index rows = device::resident_blocks(lightspmv_kernel<32, 8, false, T>, kLightThreads) *
@@ -263,7 +241,7 @@ TEST_CASE("step 07: long rows are read from border to border", "[07]") {
 
 TEST_CASE("step 07: what the counters are asked", "[07]") {
   if (!simt::is_instrumented()) return;
-  const ScopedSettings restore;
+  const test::SavedSettings restore;
   simt::settings().multiprocessors = 16;
   // 8 lanes per row by either rule: 32 blocks of 128 vectors, 128 blocks of 8 warps.
   constexpr std::uint64_t kRows = 12000;

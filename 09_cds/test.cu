@@ -94,7 +94,7 @@ TEST_CASE("step 09: every kernel is right on every matrix", "[09]") {
 
 TEST_CASE("step 09: random block diagonals come back, and their products are right", "[09]") {
   int taken = 0;
-  for (int i = 0; i < 330; ++i) {
+  for (int i = 0; i < 132; ++i) {
     CAPTURE(i);
     Rng rng(90, static_cast<std::uint64_t>(i));
     const Index block = 1 + i % 11;  // those with a kernel of their own, and beyond
@@ -115,7 +115,7 @@ TEST_CASE("step 09: random block diagonals come back, and their products are rig
     };
     taken += i % 2 ? check(0.0F) : check(0.0);
   }
-  CHECK(taken > 200);
+  CHECK(taken > 80);
 }
 
 TEST_CASE("step 09: blocks and diagonals of structured grids are found", "[09]") {

@@ -11,12 +11,10 @@
 #include <fmt/format.h>
 
 #include "sparse/convert.hpp"
-#include "sparse/grid.hpp"
 #include "sparse/makers.hpp"
 #include "sparse/memory.hpp"
 #include "sparse/rng.hpp"
 #include "sparse/specification.hpp"
-#include "sparse/wlan.hpp"
 
 #ifdef _OPENMP
 #include <omp.h>

@@ -3,7 +3,7 @@
 // A specification is the same matrix on every machine and with every compiler: all decisions are
 // made in integers by a generator of our own, rows are drawn independently of each other, and
 // values are multiples of 2^-20 in [-1, 1] without 0, which float and double hold alike. The values
-// of wlan are the rates of a Markov chain instead (wlan.hpp).
+// of wlan are the rates of a Markov chain instead (wlan.cpp).
 #pragma once
 
 #include <cstddef>

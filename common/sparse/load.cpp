@@ -1,5 +1,7 @@
 #include "sparse/load.hpp"
 
+#include <strings.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -73,11 +75,15 @@ MatrixSource find_matrix(const std::string& spec) {
     full_specification(spec);  // throws, and says which generators there are
   }
   if (!entry) {
-    std::vector<std::string> names;
-    for (const CatalogueEntry& known : catalogue()) names.emplace_back(known.name);
+    std::string near;  // names that begin alike, in either case
+    for (const CatalogueEntry& known : catalogue()) {
+      if (::strncasecmp(known.name.c_str(), spec.c_str(), 3) == 0) {
+        near += (near.empty() ? "; did you mean " : " or ") + known.name;
+      }
+    }
     throw InputError(printable(spec, 200) +
                      ": neither a file, nor a generator such as stencil2d:100x100, nor a " +
-                     "matrix of the papers" + suggestion(spec, names));
+                     "matrix of the papers" + near + (near.empty() ? "" : "?"));
   }
   for (const fs::path& file : candidate_files(*entry)) {
     if (fs::is_regular_file(file)) return {entry->name, Origin::kFile, file.string()};

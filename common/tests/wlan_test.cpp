@@ -1,7 +1,5 @@
 // The chain of wireless nodes: what makes it a chain, and table 3. (That it is the same on every
 // machine: generators_test.cpp.)
-#include "sparse/wlan.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
