@@ -453,23 +453,7 @@ class Limits(Counters):
         return store.directory / "counters/limits.csv"
 
 
-class Sanitizer:
-    """The kernels under each of compute-sanitizer's tools; nothing is recorded."""
-
-    def __call__(self, job, runner):
-        for tool in job.keys["tools"]:
-            command = ["compute-sanitizer", "--error-exitcode", "3", "--tool", *tool.split(),
-                       *job.command(runner.machine.spmv, 1), "--verify-only"]
-            out, why = runner.children.run(command, runner.arguments.timeout)
-            if why is not None:
-                return f"FAILED: {tool}: {why}\n{out[-2000:]}"
-        return "no error"
-
-    def still_to_do(self, job, store):
-        return job
-
-
-TOOLS = {"info": Info(), "counters": Counters(), "limits": Limits(), "sanitizer": Sanitizer()}
+TOOLS = {"info": Info(), "counters": Counters(), "limits": Limits()}
 
 
 # --- All of it ------------------------------------------------------------------------------------

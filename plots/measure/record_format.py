@@ -13,7 +13,6 @@ Standard library only, since `make check` reads records too.
 
 import contextlib
 import json
-import os
 import statistics
 from pathlib import Path
 
@@ -188,33 +187,12 @@ def records_in(file):
         raise RecordError(str(error) if str(error).startswith(file.name) else f"{file.name}: {error}") from None
 
 
-def outcomes_in(file):
-    """The lines of a file that say why there is no measurement."""
-    file = Path(file)
-    return [line for line in parsed(file.read_text(encoding="utf-8"), file.name) if outcome_of(line)]
-
-
 def append(file, lines):
     """Appends lines to a file of records; a description that it holds already is not repeated."""
     file = Path(file)
-    known = set(file.read_text(encoding="utf-8").splitlines()) if file.exists() else set()
-    fresh = []
-    for line in lines:
-        if description_of(json.loads(line)) is None:
-            fresh.append(line)
-        elif line not in known:
-            known.add(line)
-            fresh.append(line)
-    size = file.stat().st_size if file.exists() else None
-    try:
-        with open(file, "a", encoding="utf-8") as out:
-            out.write("".join(f"{line}\n" for line in fresh))
-    except OSError as error:
-        if size is not None:
-            os.truncate(file, size)  # no half record
-        elif file.exists():
-            file.unlink()
-        raise SystemExit(f"error: {file}: {error.strerror}") from None
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    known = set(text.splitlines())
+    write_whole(file, text + "".join(f"{line}\n" for line in lines if line not in known or description_of(json.loads(line)) is None))
 
 
 def write_whole(file, data):

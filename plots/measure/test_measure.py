@@ -17,7 +17,8 @@ from unittest import mock
 import measure
 import prove_counters
 import sets
-from record_format import outcomes_in, records_in
+from record_format import records_in
+from records import current_outcomes
 
 PROGRAM = """#!{python}
 import fcntl, json, os, sys, time
@@ -128,12 +129,6 @@ about = "of each function"
 tool = "limits"
 matrices = ["diagonal:1"]
 precisions = ["f64"]
-[set.sanitizers]
-about = "errors"
-tool = "sanitizer"
-tools = ["memcheck --leak-check full", "racecheck"]
-matrices = ["diagonal:1"]
-precisions = ["f64"]
 [set.shapes]
 about = "looks"
 tool = "info"
@@ -190,7 +185,7 @@ class Bench(unittest.TestCase):
         text = (self.root / "Some__GPU" / "bench.jsonl").read_text()
         self.assertEqual(text.count('{"run":{'), 1)
         self.assertIn('"command":"make bench SET=quick MATRICES=', text)
-        refused, = outcomes_in(self.root / "Some__GPU" / "bench.jsonl")
+        refused, = current_outcomes(self.root / "Some__GPU" / "bench.jsonl")
         self.assertEqual((refused["kernel"], refused["refused"]), ("ell", "9 times the nonzeros"))
         run, = {r["run"] for r in records_in(self.root / "Some__GPU" / "bench.jsonl")}
         status, said, noted = self.bench(*names)
@@ -209,7 +204,7 @@ class Bench(unittest.TestCase):
         self.assertIn("m_14K f64: FAILED: out of memory", said)
         self.assertIn("m_2.3K f64: 1 records, 0 refused, 1 FAILED", said)
         self.assertEqual({m for m, *_ in self.records()}, {"m_2.3K", "cant"})
-        failed = {(o["matrix"], o["kernel"]): o["failed"] for o in outcomes_in(self.root / "Some__GPU" / "bench.jsonl")}
+        failed = {(o["matrix"], o["kernel"]): o["failed"] for o in current_outcomes(self.root / "Some__GPU" / "bench.jsonl")}
         self.assertEqual(failed["m_14K", "*"], "out of memory")
         self.assertEqual(failed["m_2.3K", "ell"], "row 3 is wrong")
         self.assertRegex(failed["m_3K", "*"], "took longer")
@@ -334,13 +329,6 @@ class Bench(unittest.TestCase):
         measured = prove_counters.read(self.root / "Some__GPU" / "counters" / "limits.csv")
         self.assertEqual(measured, {("diagonal:1", "f64"): {"a_kernel<double>": {"launches": 2, "ns": 3000, "memory ns": 800 + 300}}})
 
-    def test_a_sanitizer_s_error_is_a_failure(self):
-        self.tool("compute-sanitizer", "case $* in *racecheck*) echo 'error: a race' >&2; exit 3 ;; esac")
-        with mock.patch.dict(os.environ, PATH=f"{self.root}/tools:{os.environ['PATH']}"):
-            status, said, _ = self.bench("sanitizers")
-        self.assertEqual(status, 1)
-        self.assertIn("FAILED: racecheck: a race", said)
-
     def test_shapes(self):
         status, said, _ = self.bench("shapes")
         self.assertEqual(status, 0, said)
@@ -390,7 +378,7 @@ class Declared(unittest.TestCase):
 
     def test_every_set_can_be_planned(self):
         known = {"about", "sets", "backend", "matrices", "largest", "kernels", "on_host", "precisions", "options", "program",
-                 "gpus", "partition", "exchange", "records", "alone", "processes", "tool", "tools", "counted"}
+                 "gpus", "partition", "exchange", "records", "alone", "processes", "tool", "counted"}
         for name, keys in sets.declared()["set"].items():
             with self.subTest(name):
                 self.assertLessEqual(set(keys), known)
