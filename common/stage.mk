@@ -31,7 +31,8 @@ ifneq ($(KERNEL),)
   $(if $(MINE),,$(shell false $(or_quit))$(error KERNEL=$(KERNEL) cannot be used))
 $(call object,$(MINE)): private WARNINGS += -Wfatal-errors -Wno-unused-parameter
   # After a wrong result, where to look.
-  where = || { status=$$?; [ $$status != 1 ] || $(moments) --wrong; (exit $$status); }
+  where = || { status=$$?; [ $$status != 1 ] || $(if $(filter 1,$(COUNT)),$(moments) --wrong,echo \
+    'Where: not looked for with $(if $(filter 1,$(SANITIZE)),SANITIZE=1,COUNT=0). Without it every access is observed, and the one that is wrong is named.'); (exit $$status); }
 endif
 # Where it goes wrong, and the `make watch` that shows it.
 moments = python3 $(ROOT)/common/watch/moments.py $(SPMV) $(CURDIR) 'make$(if $(filter $(CURDIR),$(PWD)),, -C $(STEP)) watch$(if $(KERNEL), KERNEL=$(KERNEL))'

@@ -1,6 +1,7 @@
 #include "simt/cache_model.hpp"
 
 #include <algorithm>
+#include <list>
 #include <unordered_map>
 #include <utility>
 
@@ -15,43 +16,34 @@ const Gpu* find_gpu(const std::string& name) {
   return found == std::end(kGpus) ? nullptr : found;
 }
 
-// The sectors of a cache in the order of their last use: a list within an array, which a hash table
-// leads into.
+// The sectors of a cache in the order of their last use.
 class CacheModel::Cache {
  public:
   explicit Cache(std::size_t bytes) { resize(bytes); }
 
+  // It is empty then.
   void resize(std::size_t bytes) {
-    capacity_ = static_cast<std::uint32_t>(std::max<std::size_t>(bytes / kSectorBytes, 1));
-    clear();
-  }
-  void clear() {
+    capacity_ = std::max<std::size_t>(bytes / kSectorBytes, 1);
     place_.clear();
-    entries_.assign(1, {});  // entry 0 is both ends of the list
+    entries_.clear();
     written_back_ = 0;
   }
 
   // True if the sector was there. It is now, as the last one used.
   bool touch(std::uint64_t sector, bool write) {
-    const auto [it, is_new] = place_.try_emplace(sector, 0);
+    const auto [it, is_new] = place_.try_emplace(sector);
     if (!is_new) {
-      unlink(it->second);
-    } else if (entries_.size() <= capacity_) {
-      it->second = static_cast<std::uint32_t>(entries_.size());
-      entries_.push_back({sector, 0, 0, false});
-    } else {
-      const std::uint32_t oldest = entries_[0].before;
-      unlink(oldest);
-      written_back_ += entries_[oldest].dirty;
-      place_.erase(entries_[oldest].sector);
-      entries_[oldest] = {sector, 0, 0, false};
-      place_[sector] = oldest;
-      insert_first(oldest);
-      entries_[oldest].dirty = write;
-      return false;
+      entries_.splice(entries_.begin(), entries_, it->second);
+    } else if (entries_.size() < capacity_) {
+      entries_.push_front({sector, false});
+    } else {  // in the place of the one that has not been used for longest
+      place_.erase(entries_.back().sector);
+      written_back_ += entries_.back().dirty;
+      entries_.splice(entries_.begin(), entries_, std::prev(entries_.end()));
+      entries_.front() = {sector, false};
     }
-    insert_first(it->second);
-    entries_[it->second].dirty |= write;
+    it->second = entries_.begin();
+    entries_.front().dirty |= write;
     return !is_new;
   }
 
@@ -64,24 +56,12 @@ class CacheModel::Cache {
 
  private:
   struct Entry {
-    std::uint64_t sector = 0;
-    std::uint32_t before = 0, after = 0;
-    bool dirty = false;
+    std::uint64_t sector;
+    bool dirty;
   };
-  void unlink(std::uint32_t i) {
-    entries_[entries_[i].before].after = entries_[i].after;
-    entries_[entries_[i].after].before = entries_[i].before;
-  }
-  void insert_first(std::uint32_t i) {
-    entries_[i].before = 0;
-    entries_[i].after = entries_[0].after;
-    entries_[entries_[0].after].before = i;
-    entries_[0].after = i;
-  }
-
-  std::uint32_t capacity_ = 0;
-  std::unordered_map<std::uint64_t, std::uint32_t> place_;
-  std::vector<Entry> entries_;
+  std::size_t capacity_ = 0;
+  std::list<Entry> entries_;
+  std::unordered_map<std::uint64_t, std::list<Entry>::iterator> place_;
   std::uint64_t written_back_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "simt/engine.hpp"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -66,12 +67,6 @@ const char* name_of(Collective kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-std::string hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 // Results of shuffles that CUDA leaves undefined: of either precision a NaN and a large number; of
 // integers a negative and a large one.
 constexpr std::uint64_t kUndefined = 0xfff7dead'ffbadbadu;
@@ -80,7 +75,7 @@ constexpr std::uint64_t kLargeUndefined = 0x7f7fffff'7f7fffffu;
 }  // namespace
 
 std::string to_text(uint3 v) {
-  return "(" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + ")";
+  return fmt::format("({},{},{})", v.x, v.y, v.z);
 }
 
 // The hardware looks at five bits of a delta or lane mask.
@@ -148,6 +143,11 @@ std::string take_report() {
 void set_quiet_reports(bool quiet) {
   const std::lock_guard lock(report_mutex);
   quiet_reports = quiet;
+}
+
+std::string at_line(const void* pc) {
+  const std::string line = pc ? source_line(pc) : "";
+  return line.empty() ? line : " at " + line;
 }
 
 void GridState::fail(Outcome outcome, std::string what) {
@@ -490,15 +490,15 @@ std::uint64_t Block::collective(Lane& lane, const CollectiveRequest& request) {
   if (!(request.mask & bit)) {
     const Unobserved unobserved;
     fail(lane,
-         std::string(name_of(request.kind)) + " with mask " + hex(request.mask) +
-             ", which does not name the lane that calls it (" + std::to_string(lane.id) + ")",
+         fmt::format("{} with mask {:#x}, which does not name the lane that calls it ({})",
+                     name_of(request.kind), request.mask, lane.id),
          lane.pc);
   }
   if (request.width <= 0 || request.width > 32 || (request.width & (request.width - 1))) {
     const Unobserved unobserved;
     fail(lane,
-         std::string(name_of(request.kind)) + " with width " + std::to_string(request.width) +
-             "; it must be 1, 2, 4, 8, 16 or 32",
+         fmt::format("{} with width {}; it must be 1, 2, 4, 8, 16 or 32", name_of(request.kind),
+                     request.width),
          lane.pc);
   }
   observer_.meet(lane, Access::kWarpOperation, name_of(request.kind), lane.pc);
@@ -686,17 +686,14 @@ std::uint64_t UndefinedShuffles::read(const Block& block, const Lane& lane, unsi
   const auto is_known = [&](const Read& read) { return read.pc == lane.pc; };
   if (collecting && std::none_of(reads.begin(), reads.end(), is_known)) {
     const unsigned mask = lane.request.mask;
-    reads.push_back(
-        {lane.pc, block.describe_failure(
-                      lane,
-                      "the result of " + std::string(name_of(lane.request.kind)) +
-                          " is used, and undefined: lane " + std::to_string(lane.id) +
-                          " reads from lane " + std::to_string(source) +
-                          (!(mask >> source & 1u) ? ", which mask " + hex(mask) + " does not name"
-                           : source >= block.warp_of(lane).lanes
-                               ? ", which the block does not have"
-                               : ", which has returned without executing it"),
-                      lane.pc)});
+    const std::string why = !(mask >> source & 1u) ? fmt::format("mask {:#x} does not name", mask)
+                            : source >= block.warp_of(lane).lanes
+                                ? "the block does not have"
+                                : "has returned without executing it";
+    const std::string what =
+        fmt::format("the result of {} is used, and undefined: lane {} reads from lane {}, which {}",
+                    name_of(lane.request.kind), lane.id, source, why);
+    reads.push_back({lane.pc, block.describe_failure(lane, what, lane.pc)});
   }
   if (std::find(varied.begin(), varied.end(), lane.pc) == varied.end()) return kUndefined;
   return result == Result::kOwnValue ? lane.request.value : kLargeUndefined;
@@ -720,12 +717,9 @@ void Block::try_release_barrier() {
   for (const Lane& lane : lanes_) {
     if (lane.state != Lane::State::kAtBarrier) continue;
     if (!first) first = &lane;
-    if (lane.barrier != first->barrier) {
-      report(lane, "waits at another kind of __syncthreads than " + describe(*first), lane.pc);
-      return;
-    }
     // (A compiler may make two calls of one.)
-    if (lane.pc != first->pc && source_line(lane.pc) != source_line(first->pc)) {
+    if (lane.barrier != first->barrier ||
+        (lane.pc != first->pc && source_line(lane.pc) != source_line(first->pc))) {
       report(lane,
              "waits at another __syncthreads than " + describe(*first) +
                  ": a barrier in divergent code",
@@ -794,17 +788,16 @@ std::string Block::name_of_block(std::uint64_t id) const {
 }
 
 std::string name_of_block(std::uint64_t number, dim3 dim) {
-  return "block " + to_text({static_cast<unsigned>(number % dim.x),
-                             static_cast<unsigned>(number / dim.x % dim.y),
-                             static_cast<unsigned>(number / dim.x / dim.y)});
+  return fmt::format("block ({},{},{})", number % dim.x, number / dim.x % dim.y,
+                     number / dim.x / dim.y);
 }
 
 std::string Block::describe(const Lane& lane) const {
   std::string text = name_of_thread(static_cast<unsigned>(&lane - lanes_.data()));
   switch (lane.state) {
     case Lane::State::kAtCollective:
-      text += " waits at " + std::string(name_of(lane.request.kind)) + " with mask " +
-              hex(lane.request.mask);
+      text += fmt::format(" waits at {} with mask {:#x}", name_of(lane.request.kind),
+                          lane.request.mask);
       break;
     case Lane::State::kAtBarrier:
       text += " waits at __syncthreads";
@@ -818,8 +811,8 @@ std::string Block::describe(const Lane& lane) const {
         const auto address = reinterpret_cast<std::uintptr_t>(lane.polled);
         const Allocation* const allocation = find_allocation(address);
         if (allocation) {
-          text += " (" + std::to_string(address - allocation->begin) + " bytes into '" +
-                  allocation->name + "', where it finds " + std::to_string(lane.seen) + ")";
+          text += fmt::format(" ({} bytes into '{}', where it finds {})",
+                              address - allocation->begin, allocation->name, lane.seen);
         }
       }
       break;
@@ -829,19 +822,13 @@ std::string Block::describe(const Lane& lane) const {
     default:
       break;
   }
-  if (lane.pc && lane.state != Lane::State::kDone) {
-    const std::string line = source_line(lane.pc);
-    if (!line.empty()) text += " at " + line;
-  }
-  return text;
+  return lane.state == Lane::State::kDone ? text : text + at_line(lane.pc);
 }
 
 std::string Block::describe_failure(const Lane& lane, const std::string& what,
                                     const void* pc) const {
-  std::string line = pc ? source_line(pc) : "";
-  if (!line.empty()) line = " at " + line;
-  return "kernel " + kernel_name(grid().kernel) + line + ", block " + to_text(index_) +
-         ", thread " + to_text(lane.thread) + ": " + what;
+  return fmt::format("kernel {}{}, block {}, thread {}: {}", kernel_name(grid().kernel),
+                     at_line(pc), to_text(index_), to_text(lane.thread), what);
 }
 
 void Block::report(const Lane& lane, const std::string& what, const void* pc, Outcome outcome) {
@@ -889,8 +876,7 @@ void Block::report_deadlock() {
   if (polls && 1ull * blocks.x * blocks.y * blocks.z > 1) {
     text +=
         "; if it waits for another block: CUDA does not promise that one runs meanwhile, unless "
-        "the "
-        "launch is cooperative";
+        "the launch is cooperative";
   }
   state_->fail(Outcome::kFailed, text);
 }

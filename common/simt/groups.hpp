@@ -19,8 +19,6 @@ class thread_block {
   }
   __forceinline__ static dim3 group_index() { return blockIdx; }
   __forceinline__ static dim3 thread_index() { return threadIdx; }
-  __forceinline__ static dim3 dim_threads() { return blockDim; }
-  __forceinline__ static dim3 group_dim() { return blockDim; }
 };
 __forceinline__ thread_block this_thread_block() {
   return {};
@@ -76,7 +74,9 @@ class Lanes {
  protected:
   template <typename T>
   __forceinline__ T from_rank(T value, unsigned rank) const {
-    return __shfl_sync(mask_, value, static_cast<int>(__fns(mask_, 0, static_cast<int>(rank) + 1)));
+    unsigned rest = mask_;
+    while (rank-- > 0) rest &= rest - 1;
+    return __shfl_sync(mask_, value, __ffs(static_cast<int>(rest)) - 1);
   }
   // One bit per thread of the group.
   __forceinline__ unsigned packed(unsigned lanes) const {
@@ -145,21 +145,10 @@ template <unsigned kSize, typename Parent>
 __forceinline__ thread_block_tile<kSize, Parent> tiled_partition(const Parent&) {
   return {};
 }
-// Groups of those of a tile that pass the same label, or the same truth.
-template <unsigned kSize, typename Parent, typename Label>
-__forceinline__ coalesced_group labeled_partition(const thread_block_tile<kSize, Parent>& tile,
-                                                  Label label) {
-  return coalesced_group(__match_any_sync(tile.mask(), label));
-}
-template <typename Label>
-__forceinline__ coalesced_group labeled_partition(const coalesced_group& group, Label label) {
+// Groups of those of a tile or a group that pass the same label.
+template <typename Group, typename Label>
+__forceinline__ coalesced_group labeled_partition(const Group& group, Label label) {
   return coalesced_group(__match_any_sync(group.mask(), label));
-}
-template <unsigned kSize, typename Parent>
-__forceinline__ coalesced_group binary_partition(const thread_block_tile<kSize, Parent>& tile,
-                                                 bool predicate) {
-  const unsigned yes = __ballot_sync(tile.mask(), predicate);
-  return coalesced_group(predicate ? yes : tile.mask() & ~yes);
 }
 template <typename Group>
 __forceinline__ void sync(const Group& group) {

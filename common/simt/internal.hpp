@@ -514,8 +514,9 @@ class GridState : public Attempt {
   std::atomic<Outcome> outcome_{Outcome::kDone};
 };
 
-// In a report.
+// In a report. at_line: " at file.cuh:31"; "" where that is not known.
 std::string to_text(uint3 v);
+std::string at_line(const void* pc);
 // What is in memory, of a type that is guessed from the bits; see trace.cpp.
 std::string value_text(std::uintptr_t address, unsigned size);
 // Of block `number` of a grid of these sizes, in a report.

@@ -1,5 +1,6 @@
 // Device memory, textures and the instrumented build's walls around them.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -209,8 +210,8 @@ std::string describe_address(std::uintptr_t address) {
   const Locked<std::shared_lock> h;
   const auto after = h->allocations.upper_bound(address);
   const auto text = [&](std::uintptr_t offset, const char* where, const Allocation& allocation) {
-    return std::to_string(offset) + " bytes " + where + " '" + allocation.name + "', which has " +
-           std::to_string(allocation.bytes);
+    return fmt::format("{} bytes {} '{}', which has {}", offset, where, allocation.name,
+                       allocation.bytes);
   };
   if (after != h->allocations.begin()) {
     const Allocation& below = std::prev(after)->second;
@@ -441,16 +442,6 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
   return error != cudaSuccess ? error : copy_rows();
 }
 
-// Between devices, with peer access or without: CUDA then goes by the host.
-cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, std::size_t bytes) {
-  return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
-}
-
-cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
-                                cudaStream_t stream) {
-  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
-}
-
 namespace {
 
 cudaError_t set(void* to, int value, std::size_t bytes) {
@@ -595,8 +586,7 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
   if (shared.device != device && !simt::settings().peer_access) {
     return simt::set_error(cudaErrorPeerAccessUnsupported);
   }
-  const std::string path =
-      "/proc/" + std::to_string(shared.process) + "/fd/" + std::to_string(shared.file);
+  const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, shared.file);
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   struct stat status;
   if (file < 0 || fstat(file, &status) != 0 || status.st_ino != shared.identity) {
@@ -706,9 +696,8 @@ void simt::texture_fetch(unsigned long long texture, int index, void* element,
   if (size != t.element_bytes) {
     const Unobserved unobserved;
     lane.block->fail(lane,
-                     "tex1Dfetch of " + std::to_string(size) +
-                         " bytes from a texture whose elements have " +
-                         std::to_string(t.element_bytes),
+                     fmt::format("tex1Dfetch of {} bytes from a texture whose elements have {}",
+                                 size, t.element_bytes),
                      pc);
   }
   std::memset(element, 0, size);

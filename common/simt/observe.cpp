@@ -1,5 +1,7 @@
 // Watching what the lanes of a block do: every access is checked, and what is to be counted is
 // noted in the lane's trail.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -310,9 +312,9 @@ std::string Observer::verb(Access access) {
 }
 
 std::string Observer::describe_access(const Tally& tally, std::uintptr_t address) {
-  return verb(tally.access) + std::to_string(tally.size) + " bytes, " +
-         std::to_string(address - tally.begin) + " bytes into " +
-         (tally.space == Space::kShared ? "shared '" : "'") + *tally.array + "'";
+  return fmt::format("{}{} bytes, {} bytes into {}'{}'", verb(tally.access), tally.size,
+                     address - tally.begin, tally.space == Space::kShared ? "shared " : "",
+                     *tally.array);
 }
 
 // Finds what `address` is part of, or reports that the kernel may not touch it.
@@ -387,8 +389,8 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
 
 void Observer::reject(Lane& lane, const Instruction& instruction, std::uintptr_t address) {
   lane.block->fail(lane,
-                   verb(instruction.access) + std::to_string(instruction.size) +
-                       " bytes at an address that is " + describe_place(lane, address),
+                   fmt::format("{}{} bytes at an address that is {}", verb(instruction.access),
+                               instruction.size, describe_place(lane, address)),
                    instruction.pc, Outcome::kIllegalAddress);
 }
 
@@ -416,12 +418,12 @@ std::string Observer::describe_place(const Lane& lane, std::uintptr_t address) c
     return "in threadIdx, blockIdx, blockDim or gridDim, which can only be read";
   }
   if (overrun) {
-    return std::to_string(address - overrun_begin) + " bytes into shared '" + overrun->name +
-           "', which has " + std::to_string(overrun->bytes);
+    return fmt::format("{} bytes into shared '{}', which has {}", address - overrun_begin,
+                       overrun->name, overrun->bytes);
   }
   if (allocation && !can_reach(grid_->device, allocation->device)) {
-    return "in '" + allocation->name + "' on device " + std::to_string(allocation->device) +
-           "; device " + std::to_string(grid_->device) + " has no peer access to it";
+    return fmt::format("in '{}' on device {}; device {} has no peer access to it", allocation->name,
+                       allocation->device, grid_->device);
   }
   const std::string place = describe_address(address);
   if (!place.empty()) return place;
@@ -444,12 +446,12 @@ void Observer::check_alignment(Lane& lane, unsigned size, Access access, const v
 void Observer::reject_misaligned(Lane& lane, unsigned size, Access access, const void* pc,
                                  std::uintptr_t address) {
   const Unobserved unobserved;
-  lane.block->fail(lane,
-                   "misaligned address: " + verb(access) + std::to_string(size) +
-                       " bytes at a multiple of " + std::to_string(address & -address) +
-                       ", where one of " + std::to_string(size) + " is needed; the address is " +
-                       describe_place(lane, address),
-                   pc, Outcome::kMisaligned);
+  lane.block->fail(
+      lane,
+      fmt::format("misaligned address: {}{} bytes at a multiple of {}, where one of "
+                  "{} is needed; the address is {}",
+                  verb(access), size, address & -address, size, describe_place(lane, address)),
+      pc, Outcome::kMisaligned);
 }
 
 void Observer::reject_fault(Lane& lane, Fault fault, const void* pc, std::uintptr_t address) {
@@ -461,8 +463,7 @@ void Observer::reject_fault(Lane& lane, Fault fault, const void* pc, std::uintpt
     reject_misaligned(lane, 16, access, its_pc, its_address);
   }
   if (address - reinterpret_cast<std::uintptr_t>(lane.fiber->stack) < kGuardBytes) {
-    lane.block->fail(lane, "needs more than " + std::to_string(kStackBytes >> 10) + " KiB of stack",
-                     pc);
+    lane.block->fail(lane, fmt::format("needs more than {} KiB of stack", kStackBytes >> 10), pc);
   }
   lane.block->fail(lane, "touches an address that is " + describe_place(lane, address), pc,
                    Outcome::kIllegalAddress);

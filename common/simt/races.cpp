@@ -19,11 +19,6 @@ namespace {
 std::shared_mutex watched_mutex;
 std::set<const void*> watched;  // loads
 
-std::string at_line(const void* pc) {
-  const std::string line = source_line(pc);
-  return line.empty() ? line : " at " + line;
-}
-
 }  // namespace
 
 void Region::begin_cells(std::uintptr_t its_begin, std::size_t its_bytes, unsigned size) {

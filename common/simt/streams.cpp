@@ -316,10 +316,6 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return set_error(simt::finish_stream(stream));
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return cudaStreamSynchronize(stream);
-}
-
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (flags != 0) return set_error(cudaErrorInvalidValue);
   if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
@@ -423,10 +419,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const cudaError_t error = simt::refuse_in_capture();
   if (error != cudaSuccess) return error;
   return set_error(simt::finish([&](const simt::LatePtr& late) { return late == wanted; }));
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return cudaEventSynchronize(event);
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {

@@ -130,17 +130,6 @@ __global__ void overrun_kernel(int* values, unsigned* flag) {
   }
 }
 
-// What the exception says that `work` throws; "" if it throws none.
-template <typename Work>
-std::string told(const Work& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return {};
-}
-
 // Two devices that may use each other's memory, each with a value, a flag, a result and a stream.
 struct Pair {
   Pair() {
@@ -223,12 +212,10 @@ TEST_CASE("cooperative: what must not be", "[simt]") {
   const ScopedSettings restore;
   Buffer<int> values("values", 4096), sums("sums", 4096);
   simt::settings().multiprocessors = 2;
-  simt::set_quiet_reports(true);
-  CHECK(contains(told([&] {
+  CHECK(contains(report_of([&] {
                    launch(sum_of_grid_kernel, {dim3(2), dim3(32)}, values.data(), sums.data());
                  }),
                  "not launched as a cooperative one"));
-  simt::set_quiet_reports(false);
 }
 
 TEST_CASE("cooperative: grids of two devices wait for each other", "[simt]") {
@@ -282,7 +269,6 @@ TEST_CASE("cooperative: a thread finds what it has stored itself", "[simt]") {
 }
 
 TEST_CASE("cooperative: a deadlock names device, block, line and flag", "[simt]") {
-  simt::set_quiet_reports(true);
   for (const unsigned workers : {1u, 4u}) {
     Pair pair;
     simt::settings().workers = workers;
@@ -291,14 +277,13 @@ TEST_CASE("cooperative: a deadlock names device, block, line and flag", "[simt]"
       launch_cooperative(wait_kernel, {dim3(2), dim3(32), 0, pair.streams[d].get()},
                          pair.flags[d].data());
     }
-    const std::string report = told([&] { pair.streams[0].synchronize(); });
+    const std::string report = report_of([&] { pair.streams[0].synchronize(); });
     INFO(report);
     CHECK(contains(report, "deadlock: no block can go on before another one does"));
     CHECK(contains(report, "device 1, block (1,0,0), thread (0,0,0) polls memory"));
     CHECK(contains(report, "0 bytes into 'flag', where it finds 0"));
     CHECK(contains(report, "cooperative_test.cu:"));
   }
-  simt::set_quiet_reports(false);
 }
 
 TEST_CASE("cooperative: a kernel waits for another process, but not for ever", "[simt]") {
@@ -321,12 +306,10 @@ TEST_CASE("cooperative: a kernel waits for another process, but not for ever", "
     const unsigned one = 1;
     return cudaMemcpy(there, &one, sizeof one, cudaMemcpyHostToDevice) == cudaSuccess ? 0 : 1;
   });
-  CHECK(told(run) == "");
+  CHECK(report_of(run) == "");
   CHECK(other.status() == 0);
   flag.upload({0});
-  simt::set_quiet_reports(true);
-  const std::string text = told(run);
-  simt::set_quiet_reports(false);
+  const std::string text = report_of(run);
   INFO(text);
   CHECK(contains(text, "deadlock"));
   CHECK(contains(text, "0 bytes into 'flag', where it finds 0"));
@@ -334,17 +317,15 @@ TEST_CASE("cooperative: a kernel waits for another process, but not for ever", "
 
 TEST_CASE("cooperative: a block that fails ends all grids with one report", "[simt]") {
   if (lacks_instrumentation()) return;
-  simt::set_quiet_reports(true);
   Pair pair;
   for (int d = 0; d < 2; ++d) {
     const OnDevice on(d);
     launch_cooperative(overrun_kernel, {dim3(2), dim3(32), 0, pair.streams[d].get()},
                        pair.values[d].data(), pair.flags[d].data());
   }
-  const std::string report = told([&] { pair.streams[0].synchronize(); });
+  const std::string report = report_of([&] { pair.streams[0].synchronize(); });
   INFO(report);
   CHECK(contains(report, "into 'value', which has 4"));
-  simt::set_quiet_reports(false);
 }
 
 TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
@@ -376,26 +357,24 @@ TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
 
 TEST_CASE("cooperative: races between blocks and between devices", "[simt]") {
   if (lacks_instrumentation()) return;
-  simt::set_quiet_reports(true);
   under_every_schedule([] {
     constexpr int kThreads = 3 * 40;
     Buffer<int> values("values", std::vector<int>(kThreads)), sums("sums", kThreads);
     const Stream stream;
-    const auto report_of = [&](auto kernel, auto... arguments) {
-      return told([&] {
+    const auto race_of = [&](auto kernel, auto... arguments) {
+      return report_of([&] {
         launch_cooperative(kernel, {dim3(3), dim3(40), 0, stream.get()}, arguments...);
         stream.synchronize();
       });
     };
     const std::string behind =
-        report_of(unsynchronized_sum_kernel, false, values.data(), sums.data());
+        race_of(unsynchronized_sum_kernel, false, values.data(), sums.data());
     INFO(behind);
     CHECK(contains(behind, "kernel unsynchronized_sum_kernel at cooperative_test.cu:"));
     CHECK(contains(behind, "race: "));
     CHECK(contains(behind, " bytes into 'values', which thread ("));
     CHECK(contains(behind, " of block ("));
-    const std::string before =
-        report_of(unsynchronized_sum_kernel, true, values.data(), sums.data());
+    const std::string before = race_of(unsynchronized_sum_kernel, true, values.data(), sums.data());
     INFO(before);
     CHECK(contains(before, "race: "));
     CHECK(contains(before, " of block ("));
@@ -403,7 +382,7 @@ TEST_CASE("cooperative: races between blocks and between devices", "[simt]") {
     for (const bool fence : {true, false}) {
       Buffer<unsigned> arrivals("arrivals", std::vector<unsigned>(1));
       const std::string own =
-          report_of(own_barrier_kernel, fence, values.data(), arrivals.data(), sums.data());
+          race_of(own_barrier_kernel, fence, values.data(), arrivals.data(), sums.data());
       INFO(own);
       CHECK(contains(own, "race: reads 4 bytes") == !fence);
       CHECK(own.empty() == fence);
@@ -414,7 +393,7 @@ TEST_CASE("cooperative: races between blocks and between devices", "[simt]") {
     Pair pair;
     simt::settings().schedule = schedule.schedule;
     simt::settings().seed = schedule.seed;
-    CHECK(contains(told([&] { pair.exchange(exchange_kernel<cuda::memory_order_relaxed>); }),
+    CHECK(contains(report_of([&] { pair.exchange(exchange_kernel<cuda::memory_order_relaxed>); }),
                    "race: reads 4 bytes, 0 bytes into 'value', which thread (0,0,0) of block "
                    "(0,0,0) of device "));
     constexpr auto kReleased = told_by_barrier_kernel<cuda::memory_order_release>;
@@ -429,7 +408,7 @@ TEST_CASE("cooperative: races between blocks and between devices", "[simt]") {
         results.emplace_back("results", 64);
         pair.flags[d].upload({0});
       }
-      const std::string report = told([&] {
+      const std::string report = report_of([&] {
         for (int d = 0; d < 2; ++d) {
           const OnDevice on(d);
           launch_cooperative(kernel, {dim3(2), dim3(32), 0, pair.streams[d].get()}, tell,
@@ -443,5 +422,4 @@ TEST_CASE("cooperative: races between blocks and between devices", "[simt]") {
       CHECK(report.empty() == is_right);
     }
   });
-  simt::set_quiet_reports(false);
 }

@@ -1,13 +1,13 @@
 // CUDA on the CPU: what kernels do wrong is reported, with kernel, source line, block and thread,
 // and the next kernel runs as if nothing had been.
+#include <cassert>
+#include <cstring>
 #include <initializer_list>
 
 #include "simt/tests/testing.hpp"
 
 namespace simt_test {
 
-// The line that is `below` lines below this one.
-#define LINE(name, below) constexpr int name = __LINE__ + (below)
 std::string place(int line) {
   return " at failure_test.cu:" + std::to_string(line) + ",";
 }
@@ -201,6 +201,36 @@ TEST_CASE("a thread's own variables are its own", "[simt]") {
                {place(kLocalAtomicLine), "thread (0,0,0): updates a local variable by an atomic"});
 }
 
+// --- Copies of memory ---------------------------------------------------------------------------
+
+__global__ void copy_bytes_kernel(const int* from, int* to, int bytes) {
+  std::memcpy(to + 4 * threadIdx.x, from + 4 * threadIdx.x, static_cast<std::size_t>(bytes));
+}
+__global__ void copy_24_kernel(const int* from, int* to) {
+  memcpy(to + 6 * threadIdx.x, from + 6 * threadIdx.x, 24);
+}
+__global__ void set_bytes_kernel(int* to, int bytes) {
+  memset(to + 4 * threadIdx.x, 0, static_cast<std::size_t>(bytes));
+}
+
+TEST_CASE("copies of memory in kernels are observed", "[simt]") {
+  Buffer<int> from("from", std::vector<int>(64, 5)), to("to", 64);
+  launch(copy_bytes_kernel, {1, 16}, from.data(), to.data(), 16);
+  CHECK(to.download() == std::vector<int>(64, 5));
+  launch(copy_24_kernel, {1, 10}, from.data(), to.data());
+  if (!simt::is_instrumented()) return;
+  CHECK(contains(failure_of(copy_24_kernel, {1, 11}, from.data(), to.data()),
+                 "256 bytes into 'from', which has 256"));
+  CHECK(contains(failure_of(copy_bytes_kernel, {1, 16}, from.data(), to.data(), 24), "'from'"));
+  CHECK(contains(failure_of(copy_bytes_kernel, {1, 8}, from.data(), to.data(), 20), "race: "));
+  CHECK(contains(failure_of(set_bytes_kernel, {1, 8}, to.data(), 20), "race: writes"));
+  CHECK(contains(failure_of(set_bytes_kernel, {1, 16}, to.data(), 20),
+                 "256 bytes into 'to', which has 256"));
+  Buffer<int> unwritten("unwritten", 64);
+  CHECK(contains(failure_of(copy_bytes_kernel, {1, 1}, unwritten.data(), to.data(), 12),
+                 "into 'unwritten', that was not written"));
+}
+
 // --- Alignment, and other faults of the processor
 // -------------------------------------------------
 
@@ -384,7 +414,7 @@ TEST_CASE("lanes that wait for lanes that do not come are reported", "[simt]") {
                  {"deadlock: thread (0,0,0) waits at __reduce_add_sync",
                   "but thread (7,0,0) waits at __ballot_sync"});
     check_report(failure_of(other_barrier_kernel, {1, 64}, ints.data()),
-                 {"thread (40,0,0): waits at another kind of __syncthreads than thread (0,0,0)"});
+                 {"thread (40,0,0): waits at another __syncthreads than thread (0,0,0)"});
   });
 }
 
@@ -607,25 +637,6 @@ TEST_CASE("a loop that polls memory that is never written is reported", "[simt]"
                {"CUDA does not promise that one runs meanwhile, unless the launch is cooperative"});
 }
 
-__global__ void fail_in_one_block_kernel(int bad, int* out) {
-  if (static_cast<int>(blockIdx.x) == bad && threadIdx.x == 1) __syncwarp(1u);
-  __syncthreads();
-  atomicAdd(out, 1);
-}
-
-TEST_CASE("a failure ends the grid, whichever block it is in", "[simt]") {
-  const ScopedSettings restore;
-  Buffer<int> out("out", std::vector<int>(1));
-  for (const unsigned workers : {1u, 2u, 4u}) {
-    simt::settings().workers = workers;
-    for (const int bad : {0, 17, 199}) {
-      check_report(
-          failure_of(fail_in_one_block_kernel, {200, 40}, bad, out.data()),
-          {"block (" + std::to_string(bad) + ",0,0), thread (1,0,0): __syncwarp with mask 0x1"});
-    }
-  }
-}
-
 // Every block fails, each in its own place and way.
 __global__ void fail_in_all_blocks_kernel(int* out) {
   const int block = static_cast<int>(blockIdx.x);
@@ -694,6 +705,25 @@ TEST_CASE("a stack that overflows is reported, or ends the process", "[simt]") {
   CAPTURE(output);
   CHECK(contains(output, "20 levels are fine"));
   CHECK(!contains(output, "status 0"));
+}
+
+__global__ void trap_kernel(int* out) {
+  if (threadIdx.x == 3) __trap();
+  out[threadIdx.x] = static_cast<int>(clock64() > 0);
+}
+
+__global__ void assert_kernel(int* out) {
+  assert(blockDim.x < 32 || threadIdx.x != 3);
+  out[threadIdx.x] = 1;
+}
+
+TEST_CASE("__trap and an assertion that fails end the launch and no more", "[simt]") {
+  Buffer<int> out("out", 32);
+  check_report(failure_of(trap_kernel, {1, 32}, out.data()), {"thread (3,0,0): __trap()"});
+  check_report(failure_of(assert_kernel, {1, 32}, out.data()),
+               {"thread (3,0,0): assertion 'blockDim.x < 32 || threadIdx.x != 3' failed"});
+  CHECK(failure_of(trap_kernel, {1, 3}, out.data()).empty());
+  CHECK(failure_of(assert_kernel, {1, 3}, out.data()).empty());
 }
 
 TEST_CASE("reports can be taken once", "[simt]") {

@@ -72,7 +72,7 @@ __global__ void partitions_kernel(int* out, int* count) {
   const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
   const int i = static_cast<int>(threadIdx.x);
   const auto alike = cg::labeled_partition(warp, i % 5);
-  const auto even = cg::binary_partition(warp, i % 2 == 0);
+  const auto even = cg::labeled_partition(warp, i % 2 == 0);
   out[4 * i] = cg::reduce(alike, i, cg::plus<int>());
   out[4 * i + 1] = static_cast<int>(alike.thread_rank());
   out[4 * i + 2] = static_cast<int>(even.size());

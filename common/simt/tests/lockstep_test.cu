@@ -87,8 +87,6 @@ TEST_CASE("the order of stores in lockstep follows from the seed", "[simt][locks
   CHECK(last.size() > 5);
 }
 
-#define LINE(name, below) constexpr int name = __LINE__ + (below)
-
 LINE(kStoreLine, 2);
 __global__ void store_kernel(double* y) {
   y[1] = lane_id() * 0.5;

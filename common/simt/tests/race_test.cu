@@ -60,8 +60,6 @@ __device__ int global_thread() {
 
 // --- Updates that are not atomic ----------------------------------------------------------------
 
-#define LINE(name, below) constexpr int name = __LINE__ + (below)
-
 LINE(kPlainUpdateLine, 2);
 __global__ void plain_update_kernel(int* data, int*) {
   data[(global_thread() + 1) / 48] += 1;
@@ -630,29 +628,10 @@ __global__ void aggregate_kernel(int* data, int* flags) {
   base = __shfl_sync(~0u, base, 0);
   if (i % 3 == 0) data[base + __popc(votes & ((1u << threadIdx.x % 32) - 1))] = i;
 }
-__global__ void grid_stride_kernel(int* data, int* flags) {
-  for (int i = global_thread(); i < 4 * kAll; i += static_cast<int>(gridDim.x * blockDim.x)) {
-    data[i] = data[i] * 2 + 1;
-  }
-  if (global_thread() == 0) flags[0] = 7;
-}
 __global__ void neighbours_kernel(int* data, int* flags) {
   reinterpret_cast<char*>(data)[global_thread()] = 1;
   reinterpret_cast<short*>(data + kAll)[global_thread()] = 2;
   if (global_thread() == 0) flags[0] = 7;
-}
-// A scan in global memory, with a barrier after each phase.
-__global__ void scan_kernel(int* data, int* flags) {
-  int* const cells = data + blockIdx.x * blockDim.x;
-  cells[threadIdx.x] = 1;
-  __syncthreads();
-  for (unsigned d = 1; d < blockDim.x; d *= 2) {
-    const int add = threadIdx.x >= d ? cells[threadIdx.x - d] : 0;
-    __syncthreads();
-    cells[threadIdx.x] += add;
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) atomicMax(flags, cells[blockDim.x - 1]);
 }
 __global__ void read_shared_input_kernel(int* data, int* flags) {
   // All read what is never written, of the array that all write.
@@ -664,9 +643,7 @@ __global__ void read_shared_input_kernel(int* data, int* flags) {
 TEST_CASE("right kernels are not reported", "[simt][race]") {
   check_right(compare_and_swap_kernel, kAll);
   check_right(aggregate_kernel, kAll / 3);
-  check_right(grid_stride_kernel, 7);
   check_right(neighbours_kernel, 7);
-  check_right(scan_kernel, kThreads);
   check_right(read_shared_input_kernel, 7);
 }
 

@@ -52,38 +52,6 @@ TEST_CASE("threads run in the order that is asked for", "[simt]") {
   }
 }
 
-// Wrong: a race; the result is that of the last warp to write, whose order CUDA does not define.
-__global__ void last_one_wins_kernel(unsigned* winner) {
-  *winner = blockIdx.x * blockDim.x + threadIdx.x;
-}
-
-// Wrong: without a barrier a thread may read before its neighbour has written.
-__global__ void no_barrier_kernel(int* out) {
-  __shared__ int cells[256];
-  cells[threadIdx.x] = threadIdx.x;
-  out[threadIdx.x] = cells[(threadIdx.x + 1) % blockDim.x];
-}
-
-TEST_CASE("kernels that lean on an order are found out by another", "[simt]") {
-  std::set<unsigned> winners;
-  std::set<std::vector<int>> results;
-  const ScopedSettings restore;
-  simt::settings().check_uninitialised = false;  // or the instrumented build would find them first
-  simt::settings().check_races = false;
-  under_every_schedule([&] {
-    simt::settings().workers = 1;
-    Buffer<unsigned> winner("winner", 1);
-    launch(last_one_wins_kernel, {10, 64}, winner.data());
-    winners.insert(winner.download()[0]);
-    Buffer<int> out("out", 256);
-    launch(no_barrier_kernel, {1, 256}, out.data());
-    results.insert(out.download());
-  });
-  const std::size_t orders = simt::is_instrumented() ? 5 : 4;  // else kLockstep is kForward
-  CHECK(winners.size() == orders);
-  CHECK(results.size() == orders);
-}
-
 // Values travel through shuffles, barriers, shared memory and atomics.
 __global__ void mixed_kernel(unsigned* values, unsigned* cells) {
   __shared__ unsigned exchange[200];

@@ -78,23 +78,32 @@ inline bool lacks_instrumentation() {
   return true;
 }
 
+// The line that is `below` lines below this one.
+#define LINE(name, below) constexpr int name = __LINE__ + (below)
+
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The report of a launch that must fail; empty if it did not.
-template <typename... Parameters, typename... Arguments>
-std::string failure_of(void (*kernel)(Parameters...), const Shape& shape,
-                       Arguments&&... arguments) {
+// The report of what goes wrong in `work`; empty if nothing does.
+template <typename Work>
+std::string report_of(const Work& work) {
   simt::set_quiet_reports(true);
   std::string report;
   try {
-    launch(kernel, shape, std::forward<Arguments>(arguments)...);
+    work();
   } catch (const spmv::device::DeviceError& error) {
     report = error.what();
   }
   simt::set_quiet_reports(false);
   return report;
+}
+
+// Likewise of a launch.
+template <typename... Parameters, typename... Arguments>
+std::string failure_of(void (*kernel)(Parameters...), const Shape& shape,
+                       Arguments&&... arguments) {
+  return report_of([&] { launch(kernel, shape, std::forward<Arguments>(arguments)...); });
 }
 
 // What a hidden test prints, in a process of its own, with the status with which that ends.
