@@ -2,7 +2,6 @@
 """Checks that the pages stay short and that their links lead somewhere. `make check-format` runs it.
 
     python3 common/pages/check_pages.py          exit 1, with a line per fault, if a page breaks a rule
-    python3 common/pages/check_pages.py --list   also the words and lines of every limited page
 
 Limits hold for the main text of a page: everything a reader sees before opening a collapsed section
 (<details>), code, output and tables included. HTML comments, such as the markers of update_readmes.py,
@@ -17,7 +16,6 @@ Links are checked in every Markdown file and exercise.ini: a relative target mus
 heading that an anchor names.
 """
 
-import argparse
 import re
 import sys
 from pathlib import Path
@@ -151,18 +149,9 @@ def faults(path, root):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--list", action="store_true", help="print the words and lines of every limited page")
-    arguments = parser.parse_args()
-    status = 0
-    for path in pages(ROOT):
-        if arguments.list and limits_of(path, ROOT)[0]:
-            words, lines = counts(path.read_text(encoding="utf-8"))
-            print(f"{str(path.relative_to(ROOT)):44} {words:5} words {lines:4} lines")
-        for fault in faults(path, ROOT):
-            print(fault, file=sys.stderr)
-            status = 1
-    return status
+    found = [fault for path in pages(ROOT) for fault in faults(path, ROOT)]
+    print(*found, sep="\n", end="\n" * bool(found), file=sys.stderr)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

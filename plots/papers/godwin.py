@@ -1,12 +1,11 @@
 """Godwin, Holewinski and Sadayappan 2012: the column-diagonal format on structured grids (figures 7
-and 8, table 1)."""
+and 8)."""
 
 import re
 
 import style
 from published import published
 from records import bandwidth, gflops, milliseconds
-from tables import Table, cell
 
 PAPER = "Godwin, Holewinski and Sadayappan 2012"
 # The paper's CSR is PETSc's, whose products on NVIDIA GPUs are cuSPARSE's today.
@@ -71,17 +70,8 @@ def picture(number, title, unit, value, state):
     return draw
 
 
-def table1(data):
-    rows = [[row["device"], row["cores"], f"{row['memory']} GB", row["compute"], row["peak_bandwidth"], ""]
-            for row in published("godwin_2012_table1")]
-    copies = [r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r]
-    rows.append([data.device, "", "", "", "", cell(max(copies, default=None))])
-    return Table(f"{PAPER}, table 1: the GPUs", ["device", "cores", "memory", "compute", "peak, GB/s", "a copy, GB/s"],
-                 rows, ["Of our device the bandwidth of a copy is measured."])
-
-
 FIGURES = {
     "godwin_2012_figure7": picture(7, "speed across degrees of freedom", "GFLOP/s", gflops, "warm"),
     "godwin_2012_figure8": picture(8, "bandwidth", "GB/s of compulsory bytes", bandwidth, "cold"),
 }
-TABLES = {"godwin_2012_table1": table1}
+TABLES = {}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from calibrate import reach, time_ratios
 from record_format import write_whole
-from records import STAND_IN, code_note, recipes
+from records import STAND_IN, code_note, recipes, short
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -72,23 +72,13 @@ class Gaps:
             refused = sorted({matrix for (matrix, _), state in of.items() if state == "refused"})
             if refused:
                 lines.append(f"Refused by {series}: {listed(refused)}.")
-            missing = {}  # the precisions -> the matrices that lack them
-            for matrix in sorted(shown):
-                lacks = [p for p in ("f32", "f64") if of.get((matrix, p)) == "missing"]
-                lacks = " " if len(lacks) == len({p for _, p in of}) else "".join(f" {p} " for p in lacks)
-                missing.setdefault(lacks, []).append(matrix)
-            for lacks, names in missing.items():
-                if lacks:
-                    lines.append(f"No{lacks}record of {series} on {listed(names)}; `{COMMAND} KERNELS='{patterns}'`.")
+            if missing := dict.fromkeys(short(matrix) for (matrix, _), state in of.items() if state == "missing" and matrix in shown):
+                lines.append(f"Records of {series} are missing on {listed(list(missing))}; `{COMMAND} KERNELS='{patterns}'`.")
         return lines
 
 
-def short_name(name):
-    return name.split(",")[0]
-
-
 def listed(names, most=6):
-    names = [short_name(name) for name in names]
+    names = [short(name) for name in names]
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
 

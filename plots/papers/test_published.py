@@ -26,26 +26,6 @@ class Tables(unittest.TestCase):
                 if "matrix" in rows[0]:
                     self.assertEqual(len({row["matrix"] for row in rows}), len(rows))
 
-    def test_sizes(self):
-        rows = {name: len(Published(name)) for name in TABLES}
-        wanted = {"he_gao_2016_table2": 26, "bylina_2011_table2": 8, "bylina_2011_table3": 12,
-                  "lightspmv_poster_matrices": 14, "lightspmv_poster_table": 14, "godwin_2012_table1": 4}
-        wanted |= {f"he_gao_2016_table{n}": 15 for n in (3, 4, 5, 6)}
-        wanted |= {f"bylina_2011_table{n}": 8 for n in (4, 5)}
-        wanted |= {f"bylina_2011_table{n}": 12 for n in (6, 7)}
-        self.assertEqual(rows, rows | wanted)
-
-    def test_tables_of_one_paper_name_the_same_matrices(self):
-        def names(table):
-            return [row["matrix"] for row in Published(table)]
-
-        for n in (4, 5, 6):
-            self.assertEqual(names("he_gao_2016_table3"), names(f"he_gao_2016_table{n}"))
-        self.assertLess(set(names("he_gao_2016_table3")), set(names("he_gao_2016_table2")))
-        for sizes, times, speedups in ((2, 4, 5), (3, 6, 7)):
-            self.assertEqual(names(f"bylina_2011_table{sizes}"), names(f"bylina_2011_table{times}"))
-            self.assertEqual(names(f"bylina_2011_table{sizes}"), names(f"bylina_2011_table{speedups}"))
-
 
 class Disagreements(unittest.TestCase):
     def test_they_name_what_is_there(self):
