@@ -87,13 +87,12 @@ double combined(std::initializer_list<double> times, double exponent) {
   return std::pow(sum, 1 / exponent);
 }
 
-// As the hardware allocates them: in groups of 8 per thread.
-double registers_per_warp(std::string_view function) {
-  double per_thread = kFewRegisters;
-  for (const Registers& r : kRegisters) {
-    if (function.substr(0, function.find('<')).ends_with(r.function)) per_thread = r.per_thread;
-  }
-  return std::ceil(per_thread / 8) * 8 * 32;
+const MachineCode& machine_code_of(std::string_view function) {
+  const auto* const found =
+      std::find_if(std::begin(kMachineCode), std::end(kMachineCode), [&](const MachineCode& code) {
+        return function.substr(0, function.find('<')).ends_with(code.function);
+      });
+  return found == std::end(kMachineCode) ? kMachineCode[0] : *found;
 }
 
 std::string refusal_of(const std::string& kernel, const std::vector<Work>& work,
@@ -146,7 +145,11 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
   for (const Work& w : work) {
     const double n = w.launches, sms = gpu.multiprocessors;
     const double warps_per_block = w.warps / w.blocks, blocks = w.blocks / n;
-    const double warps_by_registers = std::floor(kAllRegisters / registers_per_warp(w.function));
+    const MachineCode& code = machine_code_of(w.function);
+    const bool is_single = w.function.find("float") != std::string::npos;
+    // Registers are allocated in groups of 8 per thread.
+    const double warps_by_registers =
+        std::floor(kAllRegisters / (std::ceil(code.registers[is_single] / 8) * 8 * 32));
     double resident = std::min<double>(
         gpu.blocks, std::floor(std::min(gpu.threads / 32.0, warps_by_registers) / warps_per_block));
     if (w.shared_bytes > 0) {
@@ -160,14 +163,16 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
     // Of the busiest warp, as multiples of the average one. Draws are loads: it waits for them.
     double uneven = w.longest_item * w.warps / std::max(all_requests, 1.0);
     if (w.draws > 0) uneven += 1;
-    const double loads = (w.loads + w.draws) / w.warps;
-    const double l2_loads =
-        (w.load_sectors > 0 ? w.l2_loads / w.load_sectors * w.loads : 0) / w.warps +
-        w.draws / w.warps;
-    const double shared = w.shared_requests / w.warps;
+    const double in_flight = code.in_flight[is_single];
+    const double waits = w.loads / in_flight;
+    // A wait is as long as the slowest of its loads.
+    const double hit = w.load_sectors > 0 ? 1 - w.l2_loads / w.load_sectors : 1;
+    const double l2_waits = waits * (1 - std::pow(hit, in_flight));
     const double items = waves * std::max(1.0, w.draws / w.warps);
     const double one_warp =
-        loads * p.load + l2_loads * latency * p.l2_load + shared * p.shared_load;
+        ((waits + w.draws) * p.load + (l2_waits + w.draws) * latency * p.l2_load +
+         w.shared_requests * p.shared_load) /
+        w.warps;
     // Average warps one after the other, and in one wave the busiest.
     const double in_turn = waves - 1 + std::max(uneven, 1.0);
     const std::array<double, 11> terms{
@@ -189,9 +194,11 @@ Estimate estimate_time(const std::string& kernel, const std::vector<Work>& work,
     const double all =
         combined({streams, terms[6], terms[9], terms[10], terms[7] + terms[8]}, p.exponent);
     total += n * (p.dependent + all);
-    sums[0].us += n * p.dependent;
     for (std::size_t i = 1; i < sums.size(); ++i) sums[i].us += n * terms[i];
     sums[6].us += n * (terms[9] + terms[10]);
+    // The first item of a launch, which the smallest function has, counts as launch.
+    sums[0].us += n * (p.dependent + p.item);
+    sums[7].us -= n * p.item;
     if (uneven > 2) longest += n * uneven * one_warp;
     most_warps = std::max(most_warps, std::min(resident * warps_per_block,
                                                std::ceil(w.warps / n / std::min(sms, blocks))));

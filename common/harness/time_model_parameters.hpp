@@ -18,42 +18,55 @@ struct TimeParameters {
   double same_address;  // us: an atomic addition to one and the same address
   double same_counter;  // us: a draw from one and the same integer
   double item;  // us: an item of a warp, per wave: its first loads, each of which needs the one before
-  double load;  // us: a load of a warp when the L1 serves it
-  double l2_load;  // us: what is added to it when the L2 does
+  double load;  // us: a wait of a warp for loads that the L1 serves
+  double l2_load;  // us: what is added to it when the L2 serves one of them
   double shared_load;  // us: a request of a warp to shared memory
   double barrier;  // us: a barrier of a block
   double exponent;  // how far limits overlap: 1 adds them, infinity takes the largest
 };
 inline constexpr TimeParameters kTimeParameters[] = {
-    {"h200", true, 2.57, 2.15, 1.59e-07, 2.374e-07, 0.0002746, 0.0003065, 0.000491, 4.945e-06, 0.006281, 0.0007381, 0.5538, 0.00952, 0.0315, 0.002932, 0.05437, 1.092},
-    {"h100", true, 2.626, 1.951, 1.704e-07, 3.349e-07, 0.0002817, 0.0003099, 0.0004781, 4.921e-06, 0.006061, 0.0007252, 0.5761, 0.0101, 0.0344, 0.002874, 0.05436, 1.091},
-    {"a100", false, 2.57, 2.15, 2.729e-07, 5.588e-07, 0.0003857, 0.0004303, 0.0006895, 8.487e-06, 0.00882, 0.001036, 0.7777, 0.01337, 0.04424, 0.004117, 0.07635, 1.092},
-    {"rtx4090", false, 2.57, 2.15, 1.288e-07, 1.13e-06, 0.0002158, 0.0002408, 0.0003858, 4.007e-06, 0.004935, 0.0005799, 0.4352, 0.00748, 0.02475, 0.002304, 0.04272, 1.092},
-    {"t4", false, 2.57, 2.15, 6.534e-07, 3.56e-06, 0.000342, 0.0003816, 0.0006115, 2.032e-05, 0.007822, 0.0009191, 0.6897, 0.01186, 0.03923, 0.003651, 0.0677, 1.092},
+    {"h200", true, 2.74, 1.511, 1.843e-07, 2.371e-07, 0.0003224, 0.0002939, 0.0005558, 8.43e-06, 0.007443, 0.0007581, 0.5391, 0.01529, 0.1172, 0.00485, 0.03806, 1.434},
+    {"h100", true, 2.694, 1.253, 2.078e-07, 3.35e-07, 0.0003257, 0.0002959, 0.0005497, 8.368e-06, 0.007148, 0.0007575, 0.5974, 0.01543, 0.128, 0.004727, 0.0382, 1.419},
+    {"a100", false, 2.74, 1.511, 3.163e-07, 5.581e-07, 0.0004528, 0.0004127, 0.0007805, 1.447e-05, 0.01045, 0.001065, 0.757, 0.02147, 0.1646, 0.006811, 0.05344, 1.434},
+    {"rtx4090", false, 2.74, 1.511, 1.493e-07, 1.129e-06, 0.0002533, 0.0002309, 0.0004367, 6.83e-06, 0.005848, 0.0005957, 0.4236, 0.01201, 0.09208, 0.003811, 0.0299, 1.434},
+    {"t4", false, 2.74, 1.511, 7.574e-07, 3.556e-06, 0.0004015, 0.000366, 0.0006921, 3.464e-05, 0.009268, 0.0009441, 0.6713, 0.01904, 0.1459, 0.00604, 0.04739, 1.434},
 };
 inline constexpr double kL2Share = 0.5;  // a footprint of so much of the L2 stays there
 inline constexpr double kReservedSharedBytes = 1024;  // of each block, by the system
 inline constexpr double kDramLatency = 2;  // of that of the L2
 inline constexpr double kStreams = 4;  // the exponent of what streams through different units at the same time
 inline constexpr double kAllRegisters = 65536;  // of a multiprocessor
-inline constexpr double kFewRegisters = 32;  // that a thread has at most if its function is not listed
 
-struct Registers {
+// What nvcc made of a function; the first is for functions that are not listed.
+struct MachineCode {
   const char* function;
-  double per_thread;
+  double registers[2];  // per thread, in double and in single precision
+  double in_flight[2];  // loads that a warp issues per wait
 };
-inline constexpr Registers kRegisters[] = {
-    {"baseline_kernel", 34},
-    {"cds_kernel", 55},
-    {"csr_adaptive_kernel", 40},
-    {"csr_to_ell_kernel", 40},
-    {"csr_to_sell_kernel", 48},
-    {"pcsr_block_tiles_kernel", 69},
-    {"pcsr_one_pass_kernel", 79},
-    {"pcsr_rows_kernel", 40},
-    {"prepare_one_pass_kernel", 33},
-    {"scan_tiles_kernel", 47},
-    {"segscan_shuffle_kernel", 48},
+inline constexpr MachineCode kMachineCode[] = {
+    {"csr_scalar_kernel", {32, 32}, {5.33, 9.6}},
+    {"add_carries_kernel", {16, 15}, {1, 1}},
+    {"atomic_coo_kernel", {28, 26}, {2, 2}},
+    {"atomic_coo_sorted_kernel", {24, 23}, {1.33, 1.33}},
+    {"atomic_coo_warp_kernel", {30, 18}, {2, 2}},
+    {"cds_kernel", {53, 40}, {14, 14}},
+    {"csr_adaptive_kernel", {40, 46}, {4, 6}},
+    {"csr_adaptive_shared_rows_kernel", {30, 31}, {8, 16}},
+    {"csr_vector_kernel", {32, 32}, {5.33, 9.6}},
+    {"csr_vector_shared_kernel", {32, 32}, {5.33, 9.6}},
+    {"dia_kernel", {32, 32}, {3, 4}},
+    {"ell_kernel", {32, 32}, {4, 6}},
+    {"lightspmv_counters_kernel", {32, 32}, {2.08, 3}},
+    {"lightspmv_kernel", {32, 29}, {4, 4}},
+    {"pcsr_block_tiles_kernel", {69, 48}, {8.33, 8.33}},
+    {"pcsr_one_pass_kernel", {79, 62}, {8.33, 8.33}},
+    {"pcsr_products_kernel", {22, 22}, {1.5, 1.5}},
+    {"pcsr_rows_kernel", {40, 32}, {10, 13.3}},
+    {"pcsr_sums_kernel", {32, 32}, {4, 5.33}},
+    {"scale_rows_kernel", {14, 14}, {1.5, 1.5}},
+    {"segscan_block_kernel", {20, 20}, {1.5, 1.5}},
+    {"segscan_shuffle_kernel", {48, 32}, {2.5, 2.38}},
+    {"sell_kernel", {32, 32}, {6, 6}},
 };
 
 // The interval of an estimate, by its limit: from estimate * low to estimate * high.
@@ -62,12 +75,11 @@ struct Interval {
   double low, high;
 };
 inline constexpr Interval kIntervals[] = {
-    {"launches", 0.833, 1.201},
-    {"L2 bandwidth", 0.790, 1.246},
-    {"atomics", 0.836, 1.195},
-    {"latency", 0.736, 1.438},
-    {"barriers", 1.000, 1.448},
-    {"any", 0.790, 1.290},
+    {"launches", 0.839, 1.191},
+    {"L2 bandwidth", 0.775, 1.245},
+    {"atomics", 0.957, 1.033},
+    {"latency", 0.697, 1.291},
+    {"any", 0.800, 1.207},
 };
 
 // Kernels that have no estimate.
@@ -76,8 +88,7 @@ struct Refusal {
   const char* reason;
 };
 inline constexpr Refusal kRefusals[] = {
-    {"cds", "for this kernel the time model is off by 41% (median; 90th percentile 98%)"},
-    {"cds_sliced", "for this kernel the time model is off by 41% (median; 90th percentile 96%)"},
+    {"", ""},
 };
 
 }  // namespace spmv

@@ -1,11 +1,11 @@
 """The time model of the CPU backend: collects counts, fits the parameters, judges the model by cross-validation.
 
     plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...    (files or generators; in the background)
-    plots/python.sh plots/measure/time_model.py registers build/cuda/spmv           (after a change of a kernel; needs no GPU)
+    plots/python.sh plots/measure/time_model.py code build/cuda/spmv                (after a change of a kernel; needs no GPU)
     plots/python.sh plots/measure/time_model.py fit [--keep] [RECORDS of an H100]
 
-`collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `registers` writes
-REGISTERS: how many a thread of each CUDA function has, as nvcc noted it in the program. `fit` compares
+`collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `code` writes CODE: how many
+registers a thread of each CUDA function in COUNTS has, and how many loads it has in flight. `fit` compares
 that with the warm times in plots/results/NVIDIA_H200, and writes common/harness/time_model_parameters.hpp, the tables
 and the figure of common/harness/TIME_MODEL.md, and EXAMPLES; with --keep it judges the parameters, intervals and refusals
 that are there, so that no estimate changes. The equations stand in that page, in quantities() and
@@ -19,6 +19,7 @@ import gzip
 import json
 import math
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,7 +35,7 @@ from style import BLUE, GREY, ORANGE, new_figure, save_png
 from tables import Table
 
 COUNTS = ROOT / "plots/results/cpu_backend/time_model_counts.jsonl.gz"
-REGISTERS = ROOT / "plots/measure/registers.tsv"
+CODE = ROOT / "plots/measure/registers_and_loads.tsv"
 HEADER = ROOT / "common/harness/time_model_parameters.hpp"
 PROFILED = ROOT / "plots/results/NVIDIA_H200/counters/limits.csv"  # make bench SET=limits BACKEND=cuda
 PAGE = ROOT / "common/harness/TIME_MODEL.md"
@@ -72,7 +73,8 @@ L2_SHARE = 0.5  # a footprint of so much of the L2 stays there from one product 
 RESERVED_SHARED_BYTES = 1024  # per block, by the system
 DRAM_LATENCY = 2  # of that of the L2
 STREAMS = 4  # the exponent of what streams through different units at the same time
-ALL_REGISTERS, FEW_REGISTERS = 65536, 32  # of a multiprocessor; that a thread has if nothing else is known
+ALL_REGISTERS = 65536  # of a multiprocessor
+PLAIN = "csr_scalar_kernel"  # a plain loop over a row: a function that is not in CODE is taken to be compiled as it is
 
 # Name, unit, meaning, first guess, and how firmly to hold on to it (in steps of e-fold; 0.2: hardly).
 Parameter = collections.namedtuple("Parameter", "name unit meaning guess weight")
@@ -88,8 +90,8 @@ PARAMETERS = [
     Parameter("same_address", "us", "an atomic addition to one and the same address", 0.0056, 0.2),
     Parameter("same_counter", "us", "a draw from one and the same integer", 0.0007, 0.2),
     Parameter("item", "us", "an item of a warp, per wave: its first loads, each of which needs the one before", 0.3, 0.2),
-    Parameter("load", "us", "a load of a warp when the L1 serves it", 0.010, 0.2),
-    Parameter("l2_load", "us", "what is added to it when the L2 does", 0.020, 0.2),
+    Parameter("load", "us", "a wait of a warp for loads that the L1 serves", 0.020, 0.2),
+    Parameter("l2_load", "us", "what is added to it when the L2 serves one of them", 0.120, 0.2),
     Parameter("shared_load", "us", "a request of a warp to shared memory", 0.003, 0.2),
     Parameter("barrier", "us", "a barrier of a block", 0.03, 1),
     Parameter("exponent", "", "how far limits overlap: 1 adds them, infinity takes the largest", 2.0, 0.2),
@@ -104,34 +106,37 @@ LIMITS = ["L2 bandwidth", "DRAM bandwidth", "L1 lines", "instructions", "shared 
 
 
 @functools.lru_cache
-def registers_of(file=REGISTERS):
-    """{CUDA function without template arguments: registers per thread}"""
-    return {name: int(count) for name, count in (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines())}
+def machine_code():
+    """{CUDA function without template arguments: registers per thread in double and in single precision, then loads in flight}"""
+    lines = (line.split("\t") for line in CODE.read_text(encoding="utf-8").splitlines())
+    return {name: [float(number) for number in numbers] for name, *numbers in lines}
 
 
 def quantities(work, gpu):
     """What the parameters are multiplied with, of one function: launches, then an array in the order of NAMES[2:-1]."""
     w = work
     n, sms = w["launches"], gpu.multiprocessors
+    code = machine_code()
+    registers, in_flight = code.get(w["function"].split("<")[0], code[PLAIN])["float" in w["function"] :: 2]
     warps_per_block, blocks = w["warps"] / w["blocks"], w["blocks"] / n
-    registers = -(-registers_of().get(w["function"].split("<")[0], FEW_REGISTERS) // 8) * 8 * 32  # of a warp
-    resident = min(gpu.blocks, min(gpu.threads // 32, ALL_REGISTERS // registers) // warps_per_block)
+    warps_by_registers = ALL_REGISTERS // (-(-registers // 8) * 8 * 32)
+    resident = min(gpu.blocks, min(gpu.threads // 32, warps_by_registers) // warps_per_block)
     if w["shared_bytes"]:
         resident = min(resident, gpu.shared_bytes // (w["shared_bytes"] + RESERVED_SHARED_BYTES))
     waves = math.ceil(blocks / (max(resident, 1) * sms))
     busy = min(sms, blocks) * n
     requests = w["requests"] + w["shared_requests"]
     uneven = w["longest_item"] * w["warps"] / max(requests, 1) + (w["draws"] > 0)
-    loads = (w["loads"] + w["draws"]) / w["warps"]
-    missed = w["l2_loads"] / w["load_sectors"] if w["load_sectors"] else 0
-    l2_loads = (missed * w["loads"] + w["draws"]) / w["warps"]
-    shared = w["shared_requests"] / w["warps"]
-    items = max(1, w["draws"] / w["warps"])
     in_turn = waves - 1 + max(uneven, 1)  # average warps one after the other, and in one wave the busiest
+    # A wait is as long as the slowest of its loads.
+    missed = w["l2_loads"] / w["load_sectors"] if w["load_sectors"] else 0
+    waits, l2_share = w["loads"] / in_flight, 1 - (1 - missed) ** in_flight
+    items = max(1, w["draws"] / w["warps"])
     return n, np.array(
         [32 * w["l2_sectors"] / n, 32 * w["dram_sectors"] / n, w["lines"] / busy, (w["requests"] + w["shuffles"]) / busy,
          w["shared_passes"] / busy, w["atomics"] / n, w["hottest_address"] / n, w["hottest_counter"] / n,
-         waves * items, in_turn * loads, in_turn * l2_loads, in_turn * shared, in_turn * w["barriers"] / w["blocks"]]
+         waves * items, in_turn * (waits + w["draws"]) / w["warps"], in_turn * (l2_share * waits + w["draws"]) / w["warps"],
+         in_turn * w["shared_requests"] / w["warps"], in_turn * w["barriers"] / w["blocks"]]
     )  # fmt: skip
 
 
@@ -176,13 +181,14 @@ class Products:
         return np.maximum(us, 0.1)
 
     def limits(self, parameters):
-        """The name of the largest term of each product, as time_model.cpp names it (longest rows count as latency)."""
-        t = self.terms(parameters) * self.launches[:, None]
-        t = np.column_stack([t[:, :5], t[:, 5:8].sum(axis=1), t[:, 8:]])
-        sums = np.zeros((len(self.rows), len(LIMITS) + 1))
-        np.add.at(sums[:, 1:], self.index, t)
+        """The name of the largest term of each product, as time_model.cpp names it (longest rows count as latency). The first item of
+        a launch, which the smallest function has, counts as launch."""
+        t = self.terms(parameters)
+        launch, item = parameters[1] + np.zeros(len(t)), parameters[NAMES.index("item")]
+        t = np.column_stack([launch + item, t[:, :5], t[:, 5:8].sum(axis=1), t[:, 8] - item, t[:, 9]]) * self.launches[:, None]
+        sums = np.zeros((len(self.rows), t.shape[1]))
         sums[:, 0] = parameters[0] - parameters[1]
-        np.add.at(sums[:, 0], self.index, self.launches * parameters[1])
+        np.add.at(sums, self.index, t)
         return np.array(["launches", *LIMITS])[sums.argmax(axis=1)]
 
     def where(self, chosen):
@@ -237,12 +243,19 @@ def fit(products, prior=None, weights=None, start=None):
 # --- Judging it -------------------------------------------------------------------------------------
 
 
-def left_out(products, by, prior=None, weights=None):
-    """log(estimate / measured), each with parameters fitted without its matrix (by=0) or kernel (by=2)."""
+def with_unknown_code(rows):
+    """The same rows, of functions that CODE does not list."""
+    unknown = lambda work: {**work, "function": "mine<" + work["function"]}  # noqa: E731
+    return [(*row[:3], [unknown(work) for work in row[3]], row[4]) for row in rows]
+
+
+def left_out(products, by, prior=None, weights=None, judged=None):
+    """log(estimate / measured) of products, or of the same ones in another form, `judged`: each with parameters fitted without
+    its matrix (by=0) or kernel (by=2)."""
     start, errors = fit(products, prior, weights), np.zeros(len(products.rows))
     keys = np.array([row[by] for row in products.rows])
     for key in np.unique(keys):
-        inside = products.where(keys == key)
+        inside = (judged or products).where(keys == key)
         parameters = fit(products.where(keys != key), prior, weights, start)
         errors[keys == key] = np.log(inside.estimate(parameters) / inside.measured)
     return errors
@@ -314,23 +327,58 @@ def collect(spmv, matrices, precisions, kernels):
                 add_counts(Path(file.name).read_text(encoding="utf-8"))
 
 
-def collect_registers(program):
-    """Writes REGISTERS, from the machine code of both precisions in a program for GPUs: the median of what a function's
-    instantiations for double have."""
-    try:
-        usage = subprocess.run(["cuobjdump", "-res-usage", program], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        reason = getattr(error, "stderr", "registers needs cuobjdump of the CUDA Toolkit").strip()
-        raise SystemExit(f"error: {reason}; `make BACKEND=cuda build` makes build/cuda/spmv") from None
-    counts = collections.defaultdict(list)
-    names = subprocess.run(["c++filt"], input=usage, capture_output=True, text=True, check=True).stdout
-    for name, arguments, registers in re.findall(r"Function (?:void )?spmv::(\w+_kernel)\b(.*):\n *REG:(\d+)", names):
-        if not re.search("<.*float", arguments):
-            counts[name].append(int(registers))
-    if not counts:
-        raise SystemExit(f"error: {program}: no machine code of ours")
-    lines = (f"{name}\t{sorted(of)[len(of) // 2]}\n" for name, of in sorted(counts.items()) if max(of) > FEW_REGISTERS)
-    write_whole(REGISTERS, "".join(lines))
+INSTRUCTION = re.compile(r"/\*(\w{4,})\*/ +(.*?) ;? */\* 0x\w+ \*/\s+/\* 0x(\w+) \*/")  # address, text, upper half of its encoding
+
+
+def loads_in_flight(sass):
+    """How many loads from global memory a warp issues per wait for any, in the loop of a function where they are most; several loops
+    with as many loads are versions of one, of which the slowest counts. Without a loop that loads: in all of the function. In the upper half
+    of an instruction, bits 41 to 61 are for the scheduler: 46 to 48 name the barrier that a load sets until it has arrived, 52
+    to 57 the barriers that the instruction waits for (Jia et al. 2018, Dissecting the NVIDIA Volta GPU Architecture)."""
+    code = [(int(address, 16), text, int(upper, 16)) for address, text, upper in INSTRUCTION.findall(sass)]
+    loads = lambda part: sum("LDG" in text for _, text, _ in part)  # noqa: E731
+
+    def per_wait(part, rounds=8):
+        now, ready, first = 0, [0] * 8, None  # in latencies of a load; all else takes no time
+        for _ in range(rounds + 1):
+            for _, text, upper in part:
+                now = max([now, *(ready[barrier] for barrier in range(6) if upper >> 52 + barrier & 1)])
+                if "LDG" in text:
+                    ready[upper >> 46 & 7] = now + 1
+            first = now if first is None else first
+        return loads(part) * rounds / max(now - first, rounds)
+
+    branches = [(address, int(target[1], 16)) for address, text, _ in code if (target := re.search(r"BRA\S* .*?0x(\w+)$", text))]
+    loops = [[i for i in code if to <= i[0] <= address] for address, to in branches if to <= address]
+    slowest = {}
+    for part in [loop for loop in loops if loads(loop)] or [code]:
+        slowest[loads(part)] = min(per_wait(part), slowest.get(loads(part), math.inf))
+    return max(slowest.values())
+
+
+def collect_code(programs):
+    """Writes CODE, from programs or objects for GPUs: of each function the median of its instantiations."""
+    def output_of(*command):
+        try:
+            mangled = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError) as error:
+            reason = (getattr(error, "stderr", None) or "code needs cuobjdump and nvdisasm of the CUDA Toolkit").strip()
+            raise SystemExit(f"error: {reason}; `make BACKEND=cuda build` makes build/cuda/spmv") from None
+        return subprocess.run(["c++filt"], input=mangled, capture_output=True, text=True, check=True).stdout
+
+    counted = {prove_counters.function_name(work["function"]).split("<")[0] for c in read_counts() for work in c["work"]}
+    found = collections.defaultdict(list)  # {(function, is single precision, quantity): its instantiations'}
+    for program in programs:
+        for name, arguments, count in re.findall(r"Function (?:void )?spmv::(\w+)(.*):\n *REG:(\d+)", output_of("cuobjdump", "-res-usage", program)):
+            found[name, "float" in arguments, "registers"].append(int(count))
+        for function in output_of("cuobjdump", "-sass", program).split("Function : ")[1:]:
+            if (name := re.match(r"(?:void )?spmv::(\w+)(.*)", function)) and name[1] in counted:
+                found[name[1], "float" in name[2], "in flight"].append(loads_in_flight(function))
+    columns = [(single, quantity) for quantity in ("registers", "in flight") for single in (False, True)]
+    if missing := [name for name in counted if not all(found[(name, *column)] for column in columns)]:
+        raise SystemExit(f"error: {' '.join(programs)}: no machine code of {', '.join(missing)} in both precisions")
+    rows = ([name, *(f"{statistics.median_low(found[(name, *column)]):.3g}" for column in columns)] for name in counted)
+    write_whole(CODE, "".join("\t".join(row) + "\n" for row in sorted(rows, key=lambda row: (row[0] != PLAIN, row))))
 
 
 def add_counts(text):
@@ -436,14 +484,15 @@ inline constexpr double kReservedSharedBytes = {RESERVED_SHARED_BYTES};  // of e
 inline constexpr double kDramLatency = {DRAM_LATENCY};  // of that of the L2
 inline constexpr double kStreams = {STREAMS};  // the exponent of what streams through different units at the same time
 inline constexpr double kAllRegisters = {ALL_REGISTERS};  // of a multiprocessor
-inline constexpr double kFewRegisters = {FEW_REGISTERS};  // that a thread has at most if its function is not listed
 
-struct Registers {{
+// What nvcc made of a function; the first is for functions that are not listed.
+struct MachineCode {{
   const char* function;
-  double per_thread;
+  double registers[2];  // per thread, in double and in single precision
+  double in_flight[2];  // loads that a warp issues per wait
 }};
-inline constexpr Registers kRegisters[] = {{
-{"".join(f'    {{"{name}", {count}}},' + chr(10) for name, count in registers_of().items())}}};
+inline constexpr MachineCode kMachineCode[] = {{
+{"".join(f'    {{"{name}", {{{n[0]:g}, {n[1]:g}}}, {{{n[2]:g}, {n[3]:g}}}}},' + chr(10) for name, n in machine_code().items())}}};
 
 // The interval of an estimate, by its limit: from estimate * low to estimate * high.
 struct Interval {{
@@ -543,6 +592,7 @@ def fit_all(h100_records, keep):
     parameters, intervals, refusals = committed() if keep else ({"h200": fit(products)}, None, None)
     errors = {"fitted": np.log(products.estimate(parameters["h200"]) / products.measured)}
     errors["matrix"], errors["kernel"] = left_out(products, 0), left_out(products, 2)
+    errors["code"] = left_out(products, 2, judged=Products(with_unknown_code(products.rows), h200))
     errors["aside"] = np.log(aside.estimate(parameters["h200"]) / aside.measured)
     others = Products([row for row in rows_with(records, NOT_FITTED) if row[0] not in ASIDE], h200)
     errors["others"] = np.log(others.estimate(parameters["h200"]) / others.measured)
@@ -559,7 +609,8 @@ def fit_all(h100_records, keep):
 
     judgements = [judgement_row("kept aside: real files that no form was tried on", judge(aside.rows, errors["aside"]),
                                 holds(aside.limits(parameters["h200"]), errors["aside"], intervals))]  # fmt: skip
-    for what, by in (("fitted, nothing left out", "fitted"), ("matrix left out", "matrix"), ("kernel left out", "kernel")):
+    for what, by in (("fitted, nothing left out", "fitted"), ("matrix left out", "matrix"), ("kernel left out", "kernel"),
+                     ("kernel left out, its machine code unknown", "code")):
         judgements.append(judgement_row(what, judge(products.rows, errors[by]), holds(limits, errors[by], intervals)))
     beyond = np.array([missing_share(row[3], h200) > 0 for row in products.rows])
     precision = np.array([row[1] for row in products.rows])
@@ -627,16 +678,16 @@ def main():
     collecting.add_argument("matrices", nargs="+")
     collecting.add_argument("--precisions", nargs="+", choices=("f64", "f32"), default=("f64", "f32"))
     collecting.add_argument("--kernels", nargs="+", choices=KERNELS, default=KERNELS, metavar="KERNEL")
-    reading = commands.add_parser("registers", help="write how many registers each CUDA function has")
-    reading.add_argument("program", type=Path, help="the program of the CUDA backend")
+    reading = commands.add_parser("code", help="write how many registers and loads in flight each CUDA function has")
+    reading.add_argument("programs", nargs="+", help="the program of the CUDA backend, or its objects")
     fitting = commands.add_parser("fit", help="write parameters, tables and figure")
     fitting.add_argument("--keep", action="store_true", help="judge the parameters that are there")
     fitting.add_argument("h100", nargs="?", help="records of an H100 (JSON Lines, gzipped or not)")
     arguments = parser.parse_args()
     if arguments.command == "collect":
         collect(arguments.spmv, arguments.matrices, arguments.precisions, arguments.kernels)
-    elif arguments.command == "registers":
-        collect_registers(arguments.program)
+    elif arguments.command == "code":
+        collect_code(arguments.programs)
     else:
         fit_all(arguments.h100, arguments.keep)
 
