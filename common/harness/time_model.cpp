@@ -90,7 +90,7 @@ double combined(std::initializer_list<double> times, double exponent) {
 const MachineCode& machine_code_of(std::string_view function) {
   const auto* const found =
       std::find_if(std::begin(kMachineCode), std::end(kMachineCode), [&](const MachineCode& code) {
-        return function.substr(0, function.find('<')).ends_with(code.function);
+        return function.substr(0, function.find('<')) == code.function;
       });
   return found == std::end(kMachineCode) ? kMachineCode[0] : *found;
 }

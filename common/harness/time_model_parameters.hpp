@@ -77,7 +77,6 @@ struct Interval {
 inline constexpr Interval kIntervals[] = {
     {"launches", 0.839, 1.191},
     {"L2 bandwidth", 0.775, 1.245},
-    {"atomics", 0.957, 1.033},
     {"latency", 0.697, 1.291},
     {"any", 0.800, 1.207},
 };

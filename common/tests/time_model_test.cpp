@@ -87,6 +87,7 @@ TEST_CASE("estimates are those of the script that fitted the parameters", "[time
     std::vector<Work> all;
     for (const nlohmann::json& work : example["work"]) {
       Work& w = all.emplace_back();
+      w.function = work.at("function");
       for (const auto& [name, quantity] : kQuantities) w.*quantity = work.at(name);
     }
     const std::string kernel = example["kernel"];
