@@ -660,7 +660,7 @@ def fit_all(h100_records, keep):
     fill("intervals", ["limit", "products", "from", "to"], [
         [k, int(np.sum(limits == k)) if k != "any" else len(limits), f"x {low:.2f}", f"x {high:.2f}"]
         for k, (low, high) in intervals.items()])  # fmt: skip
-    seen = Products([row for row in products.rows + aside.rows + others.rows if row[2] not in refusals], h200)
+    seen = Products([row for row in rows_with(records, KERNELS) if row[2] not in refusals], h200)
     fill("agreement", ["matrices", "products", "agree", "named launch", "named memory", "named latency"], [
         agreement_row(*of) for of in agreement(seen.rows, seen.limits(parameters["h200"])).items()])  # fmt: skip
     worst = np.argsort(-np.abs(errors["matrix"]))[:8]
