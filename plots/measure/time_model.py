@@ -2,7 +2,7 @@
 
     plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...    (files or generators; in the background)
     plots/python.sh plots/measure/time_model.py code build/cuda/spmv                (after a change of a kernel; needs no GPU)
-    plots/python.sh plots/measure/time_model.py fit [--keep] [RECORDS of an H100]
+    plots/python.sh plots/measure/time_model.py fit [--keep] H100.jsonl             (records that are no part of the repository)
 
 `collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `code` writes CODE: how many
 registers a thread of each CUDA function in COUNTS has, and how many loads it has in flight. `fit` compares
@@ -69,6 +69,7 @@ GPUS = {
     "rtx4090": Gpu(128, 1536, 24, 100 << 10, 72 << 20, 2520, 1008),
     "t4": Gpu(40, 1024, 16, 64 << 10, 4 << 20, 1590, 320),
 }
+FITTED = ("h200", "h100")  # to their own times
 L2_SHARE = 0.5  # a footprint of so much of the L2 stays there from one product to the next
 RESERVED_SHARED_BYTES = 1024  # per block, by the system
 DRAM_LATENCY = 2  # of that of the L2
@@ -316,12 +317,12 @@ def by_kernel(rows, errors):
 # --- Counts and times ---------------------------------------------------------------------------------
 
 
-def collect(spmv, matrices, precisions, kernels):
+def collect(spmv, matrices):
     """Adds to COUNTS, or replaces there, what `spmv --profile` counts; writes it after each matrix and precision."""
     for matrix in matrices:
-        for precision in precisions:
+        for precision in ("f64", "f32"):
             with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
-                command = [spmv, "-m", matrix, "--complex", "real", "-p", precision, "-k", ",".join(kernels), "--profile"]
+                command = [spmv, "-m", matrix, "--complex", "real", "-p", precision, "-k", ",".join(KERNELS), "--profile"]
                 if subprocess.run([*command, "--json", file.name], stdout=subprocess.DEVNULL).returncode:
                     raise SystemExit(f"error: {' '.join(command)} failed; {COUNTS} holds what was counted before")
                 add_counts(Path(file.name).read_text(encoding="utf-8"))
@@ -396,8 +397,6 @@ def add_counts(text):
 
 
 def read_counts():
-    if not COUNTS.exists():
-        return []
     return [json.loads(line) for line in gzip.decompress(COUNTS.read_bytes()).splitlines()]
 
 
@@ -434,17 +433,6 @@ def with_copy_bandwidth(name, records):
     return GPUS[name]._replace(dram=np.median([r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r]))
 
 
-def read_archive(file):
-    """Records of another device that are not in results/, with the row-free baseline by its former name."""
-    opened = gzip.open if str(file).endswith(".gz") else open
-    with opened(file, "rt", encoding="utf-8") as text:
-        lines = text.read().replace('"kernel":"floor"', '"kernel":"baseline"').replace('"name":"floor"', '"name":"baseline"')
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as plain:
-        plain.write(lines)
-        plain.flush()
-        return read([plain.name])
-
-
 # --- What is written ------------------------------------------------------------------------------------
 
 
@@ -459,11 +447,11 @@ def scaled(parameters, name):
     return np.array([p * factors.get(n, clock) for n, p in zip(NAMES, parameters)])
 
 
-def header(parameters, measured, intervals, refusals):
+def header(parameters, intervals, refusals):
     """time_model_parameters.hpp."""
     fields = "\n".join(f"  double {p.name};  // {p.unit + ': ' if p.unit else ''}{p.meaning}" for p in PARAMETERS)
     tables = "".join(
-        "    {" + f'"{gpu}", {str(gpu in measured).lower()}, ' + ", ".join(f"{v:.4g}" for v in values) + "},\n"
+        "    {" + f'"{gpu}", {str(gpu in FITTED).lower()}, ' + ", ".join(f"{v:.4g}" for v in values) + "},\n"
         for gpu, values in parameters.items()
     )
     return f"""// Written by plots/measure/time_model.py: the parameters of time_model.cpp. Do not edit.
@@ -547,11 +535,6 @@ def percent(x):
     return f"{100 * x:.0f}%"
 
 
-def judgement_row(what, j, held=None):
-    return [what, j.products, j.matrices, f"{100 * j.median:.1f}%", f"{100 * j.p90:.1f}%", f"{j.spearman:.2f}",
-            f"{percent(j.best)} of {j.contests}", percent(held) if held is not None else ""]  # fmt: skip
-
-
 def fill(name, head, rows):
     """Replaces the table in PAGE between <!-- time_model: NAME --> and <!-- end -->."""
     text = Table("", head, [[str(cell) for cell in row] for row in rows]).markdown()
@@ -586,61 +569,68 @@ def draw(rows, errors):
 
 
 def fit_all(h100_records, keep):
-    records = read_records("NVIDIA_H200")
+    records, archive = read_records("NVIDIA_H200"), read([h100_records])
     h200 = with_copy_bandwidth("h200", records)
     products, aside = without_those_aside(Products(rows_with(records, CSR_COO), h200))
-    parameters, intervals, refusals = committed() if keep else ({"h200": fit(products)}, None, None)
-    errors = {"fitted": np.log(products.estimate(parameters["h200"]) / products.measured)}
-    errors["matrix"], errors["kernel"] = left_out(products, 0), left_out(products, 2)
-    errors["code"] = left_out(products, 2, judged=Products(with_unknown_code(products.rows), h200))
-    errors["aside"] = np.log(aside.estimate(parameters["h200"]) / aside.measured)
     others = Products([row for row in rows_with(records, NOT_FITTED) if row[0] not in ASIDE], h200)
-    errors["others"] = np.log(others.estimate(parameters["h200"]) / others.measured)
+    unknown = Products(with_unknown_code(products.rows), h200)
+    on_h100 = Products(rows_with(archive, CSR_COO), with_copy_bandwidth("h100", archive))
+    from_h200 = lambda: (parameters["h200"], np.array([OWN.get(name, 3) for name in NAMES]))  # noqa: E731
+    if keep:
+        parameters, intervals, refusals = committed()
+    else:
+        parameters = {"h200": fit(products)}
+        parameters["h100"] = fit(on_h100, *from_h200())
+        parameters.update({gpu: scaled(parameters["h200"], gpu) for gpu in GPUS if gpu not in FITTED})
 
-    limits = products.limits(parameters["h200"])
-    intervals = intervals or intervals_of(limits, errors["kernel"])
-    kernels = pd.concat([by_kernel(products.rows, errors["matrix"]), by_kernel(others.rows, errors["others"])])
-    without = by_kernel(products.rows, errors["kernel"])
-    failing = kernels[(kernels["median"] > WORST_MEDIAN) | (kernels.p90 > WORST_P90)]
+    def errors_of(some, gpu="h200"):
+        return np.log(some.estimate(parameters[gpu]) / some.measured)
+
+    without_matrix, without_kernel, limits = left_out(products, 0), left_out(products, 2), products.limits(parameters["h200"])
+    by = by_kernel(products.rows + others.rows, np.concatenate([without_matrix, errors_of(others)]))
     if not keep:
+        intervals = intervals_of(limits, without_kernel)
         refusals = {kernel: f"for this kernel the time model is off by {percent(row['median'])} (median; 90th percentile "
-                    f"{percent(row.p90)})" for kernel, row in failing.iterrows()}  # fmt: skip
-    shown = ~np.isin([row[2] for row in products.rows], list(refusals))
+                    f"{percent(row.p90)})" for kernel, row in by.iterrows() if row["median"] > WORST_MEDIAN or row.p90 > WORST_P90}  # fmt: skip
+        write_whole(HEADER, header(parameters, intervals, refusals))
 
-    judgements = [judgement_row("kept aside: real files that no form was tried on", judge(aside.rows, errors["aside"]),
-                                holds(aside.limits(parameters["h200"]), errors["aside"], intervals))]  # fmt: skip
-    for what, by in (("fitted, nothing left out", "fitted"), ("matrix left out", "matrix"), ("kernel left out", "kernel"),
-                     ("kernel left out, its machine code unknown", "code")):
-        judgements.append(judgement_row(what, judge(products.rows, errors[by]), holds(limits, errors[by], intervals)))
-    beyond = np.array([missing_share(row[3], h200) > 0 for row in products.rows])
+    def judgement_of(what, some, errors, gpu="h200", take=True):
+        take = np.full(len(some.rows), True) & take
+        some, errors = some.where(take), errors[take]
+        j = judge(some.rows, errors)
+        return [what, j.products, j.matrices, f"{100 * j.median:.1f}%", f"{100 * j.p90:.1f}%", f"{j.spearman:.2f}",
+                f"{percent(j.best)} of {j.contests}", percent(holds(some.limits(parameters[gpu]), errors, intervals))]  # fmt: skip
+
     precision = np.array([row[1] for row in products.rows])
-    for what, take in (("matrix left out, f64", precision == "f64"), ("matrix left out, f32", precision == "f32"),
-                       ("matrix left out, more than half of the L2", beyond)):  # fmt: skip
-        rows = [row for row, keep in zip(products.rows, take & shown) if keep]
-        judgements.append(judgement_row(what, judge(rows, errors["matrix"][take & shown]),
-                                        holds(limits[take & shown], errors["matrix"][take & shown], intervals)))  # fmt: skip
-    other_limits = others.limits(parameters["h200"])
-    judgements.append(judgement_row("other formats and `lightspmv_vector_inc`, none of them fitted",
-                                    judge(others.rows, errors["others"]), holds(other_limits, errors["others"], intervals)))  # fmt: skip
+    beyond = [missing_share(row[3], h200) > 0 for row in products.rows]
+    fill("judgement", ["", "products", "matrices", "median", "90th percentile", "rank correlation", "best named", "interval holds"], [
+        judgement_of("kept aside: real files that no form was tried on", aside, errors_of(aside)),
+        judgement_of("fitted, nothing left out", products, errors_of(products)),
+        judgement_of("matrix left out", products, without_matrix),
+        judgement_of("kernel left out", products, without_kernel),
+        judgement_of("kernel left out, its machine code unknown", unknown, left_out(products, 2, judged=unknown)),
+        judgement_of("matrix left out, f64", products, without_matrix, take=precision == "f64"),
+        judgement_of("matrix left out, f32", products, without_matrix, take=precision == "f32"),
+        judgement_of("matrix left out, more than half of the L2", products, without_matrix, take=beyond),
+        judgement_of("other formats and `lightspmv_vector_inc`, none of them fitted", others, errors_of(others)),
+        judgement_of("H100, parameters of the H200", on_h100, errors_of(on_h100), "h100"),
+        judgement_of("H100, matrix left out", on_h100, left_out(on_h100, 0, *from_h200()), "h100"),
+        judgement_of("H100, kernel left out", on_h100, left_out(on_h100, 2, *from_h200()), "h100")])  # fmt: skip
+    fill("parameters", ["parameter", *GPUS, "unit", "of"], [
+        [f"`{p.name}`", *(f"{parameters[gpu][i] * (1e3 if p.unit else 1):.3g}" for gpu in GPUS), "ns" if p.unit else "", p.meaning]
+        for i, p in enumerate(PARAMETERS)])  # fmt: skip
+    without = by_kernel(products.rows, without_kernel)["median"]
+    fill("kernels", ["kernel", "products", "bias", "median", "90th percentile", "largest", "kernel left out", "estimate"], [
+        [f"`{k}`", int(r.products), f"{100 * r.bias:+.0f}%", percent(r["median"]), percent(r.p90), percent(r.largest),
+         percent(without[k]) if k in without else "", "no" if k in refusals else "yes"] for k, r in by.iterrows()])  # fmt: skip
+    fill("intervals", ["limit", "products", "from", "to"], [
+        [k, int(np.sum(limits == k)) if k != "any" else len(limits), f"x {low:.2f}", f"x {high:.2f}"]
+        for k, (low, high) in intervals.items()])  # fmt: skip
+    seen = Products([row for row in rows_with(records, KERNELS) if row[2] not in refusals], h200)
+    fill("agreement", ["matrices", "products", "agree", "named launch", "named memory", "named latency"], [
+        agreement_row(*of) for of in agreement(seen.rows, seen.limits(parameters["h200"])).items()])  # fmt: skip
+    draw(products.rows + aside.rows + others.rows, np.concatenate([without_matrix, errors_of(aside), errors_of(others)]))
 
-    measured = {"h200"}
-    if h100_records:
-        archive = read_archive(h100_records)
-        on_h100 = Products(rows_with(archive, CSR_COO), with_copy_bandwidth("h100", archive))
-        plain = np.log(on_h100.estimate(parameters["h200"]) / on_h100.measured)
-        start = parameters["h200"], np.array([OWN.get(name, 3) for name in NAMES])
-        if not keep:
-            parameters["h100"] = fit(on_h100, *start)
-        limits_h100 = on_h100.limits(parameters["h100"])
-        for what, e in (("H100, parameters of the H200", plain), ("H100, matrix left out", left_out(on_h100, 0, *start)),
-                        ("H100, kernel left out", left_out(on_h100, 2, *start))):  # fmt: skip
-            judgements.append(judgement_row(what, judge(on_h100.rows, e), holds(limits_h100, e, intervals)))
-        measured.add("h100")
-    for gpu in GPUS:
-        parameters.setdefault(gpu, scaled(parameters["h200"], gpu))
-
-    if not keep:
-        write_whole(HEADER, header(parameters, measured, intervals, refusals))
     examples = []
     for name in ("h200", "t4"):
         counted = [(*EXAMPLE, c["kernel"], c["work"], 1) for c in read_counts() if (c["matrix"], c["precision"]) == EXAMPLE]
@@ -648,26 +638,6 @@ def fit_all(h100_records, keep):
         for row, us, limit in zip(some.rows, some.estimate(parameters[name]), some.limits(parameters[name])):
             examples.append({"gpu": name, "kernel": row[2], "work": row[3], "us": round(us, 3), "limit": limit})
     write_whole(EXAMPLES, "[" + ",\n".join(json.dumps(example) for example in examples) + "]\n")
-    head = ["", "products", "matrices", "median", "90th percentile", "rank correlation", "best named", "interval holds"]
-    fill("judgement", head, judgements)
-    fill("parameters", ["parameter", *GPUS, "unit", "of"], [
-        [f"`{p.name}`", *(f"{parameters[gpu][i]:.3g}" if p.unit == "" else f"{1e3 * parameters[gpu][i]:.3g}" for gpu in GPUS),
-         "ns" if p.unit else "", p.meaning] for i, p in enumerate(PARAMETERS)])  # fmt: skip
-    fill("kernels", ["kernel", "products", "bias", "median", "90th percentile", "largest", "kernel left out", "estimate"], [
-        [f"`{k}`", int(r.products), f"{100 * r.bias:+.0f}%", percent(r["median"]), percent(r.p90), percent(r.largest),
-          percent(without["median"][k]) if k in without.index else "", "no" if k in refusals else "yes"]
-         for k, r in kernels.iterrows()])  # fmt: skip
-    fill("intervals", ["limit", "products", "from", "to"], [
-        [k, int(np.sum(limits == k)) if k != "any" else len(limits), f"x {low:.2f}", f"x {high:.2f}"]
-        for k, (low, high) in intervals.items()])  # fmt: skip
-    seen = Products([row for row in rows_with(records, KERNELS) if row[2] not in refusals], h200)
-    fill("agreement", ["matrices", "products", "agree", "named launch", "named memory", "named latency"], [
-        agreement_row(*of) for of in agreement(seen.rows, seen.limits(parameters["h200"])).items()])  # fmt: skip
-    worst = np.argsort(-np.abs(errors["matrix"]))[:8]
-    fill("worst", ["product", "precision", "kernel", "measured us", "estimate us"], [
-        [*products.rows[i][:3], f"{products.measured[i]:.1f}", f"{products.measured[i] * np.exp(errors['matrix'][i]):.1f}"]
-        for i in worst])  # fmt: skip
-    draw(products.rows + aside.rows + others.rows, np.concatenate([errors["matrix"], errors["aside"], errors["others"]]))
     print(PAGE.read_text(encoding="utf-8"))
 
 
@@ -677,16 +647,14 @@ def main():
     collecting = commands.add_parser("collect", help="append to the counts")
     collecting.add_argument("spmv", help="the program of the CPU backend")
     collecting.add_argument("matrices", nargs="+")
-    collecting.add_argument("--precisions", nargs="+", choices=("f64", "f32"), default=("f64", "f32"))
-    collecting.add_argument("--kernels", nargs="+", choices=KERNELS, default=KERNELS, metavar="KERNEL")
     reading = commands.add_parser("code", help="write how many registers and loads in flight each CUDA function has")
     reading.add_argument("programs", nargs="+", help="the program of the CUDA backend, or its objects")
     fitting = commands.add_parser("fit", help="write parameters, tables and figure")
     fitting.add_argument("--keep", action="store_true", help="judge the parameters that are there")
-    fitting.add_argument("h100", nargs="?", help="records of an H100 (JSON Lines, gzipped or not)")
+    fitting.add_argument("h100", help="records of an H100 (JSON Lines)")
     arguments = parser.parse_args()
     if arguments.command == "collect":
-        collect(arguments.spmv, arguments.matrices, arguments.precisions, arguments.kernels)
+        collect(arguments.spmv, arguments.matrices)
     elif arguments.command == "code":
         collect_code(arguments.programs)
     else:
