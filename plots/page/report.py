@@ -8,7 +8,6 @@
 
 import argparse
 import base64
-import collections
 import gzip
 import hashlib
 import json
@@ -27,7 +26,7 @@ import ours
 import style
 from kinds import KINDS, kind_of
 from record_format import RecordError, write_whole
-from records import OTHER_CODE, ROOT, UNKNOWN_CODE, Data, code_state, device_names, on_gpu
+from records import OTHER_CODE, ROOT, Data, code_state, device_names, on_gpu
 from sets import declared, fits
 from tables import Table, cell
 
@@ -118,16 +117,9 @@ def machine(data):
     host = sorted({r["device"] for r in data.times.values() if not on_gpu(r)})
     rows = [["device", all_of("device")], ["host", ", ".join(host) or "—"], ["driver", all_of("driver")], ["CUDA", all_of("cuda")],
             ["cuSPARSE", all_of("cusparse")], ["compiler", all_of("compiler")], ["commits", all_of("commit")],
-            ["machine code", code_of(records)], ["measured", f"{days[0]} to {days[-1]}" if days else "—"], ["bandwidth of a copy, GB/s", cell(copy)],
+            ["of another build's machine code", f"{sum(code_state(r) == OTHER_CODE for r in records):,}"], ["measured", f"{days[0]} to {days[-1]}" if days else "—"], ["bandwidth of a copy, GB/s", cell(copy)],
             ["measurements", f"{len(records):,}"]]
     return Table("Machine", ["property", "value"], rows, words=2)
-
-
-def code_of(records):
-    """How many records have the machine code of today's build."""
-    counts = collections.Counter(code_state(record) for record in records)
-    return ", ".join(f"{counts[state]:,} {words}" for state, words in ((None, "of today's build or of cuSPARSE"), (OTHER_CODE, "of another build"),
-                     (UNKNOWN_CODE, "measured before records named it")) if counts[state]) or "—"
 
 
 def judged(every):
