@@ -35,7 +35,7 @@ inline constexpr int kUrgent = -1000;
 class Transport {
  public:
   virtual ~Transport() = default;
-  // On main: packs the entries of x that others need. ready is recorded behind it.
+  // On main: packs the entries of x that others need. ready is recorded after it.
   virtual void send(StepOnGpu& gpu, int k) = 0;
   // On comm, which waits for the GPU's own ready: its ghost entries arrive.
   virtual void receive(StepOnGpu& gpu, int k) = 0;

@@ -67,8 +67,6 @@ class MpiTransport final : public Transport {
 };
 
 #ifdef HAVE_NCCL
-constexpr const char* kTransport = "nccl";  // unless --exchange names another one
-
 void check_nccl(ncclResult_t result, const char* what) {
   if (result == ncclSuccess) return;
   throw device::DeviceError(std::string(what) + ": NCCL: " + ncclGetErrorString(result));
@@ -106,8 +104,6 @@ class NcclTransport final : public Transport {
  private:
   std::shared_ptr<ncclComm> communicator_;
 };
-#else
-constexpr const char* kTransport = "mpi";
 #endif
 
 // --- The processes -------------------------------------------------------------------------------
@@ -204,19 +200,19 @@ class Ranks final : public Processes {
 
 // --- The program ---------------------------------------------------------------------------------
 
-// Reads the command line; returns the help, if it asks for that. `exchange` may stay empty.
-std::optional<std::string> parse(int argc, char** argv, std::string& exchange, Options& options,
+// Reads the command line; returns the help, if it asks for that.
+std::optional<std::string> parse(int argc, char** argv, Options& options,
                                  CommandArguments& arguments) {
   CommandLine line("spmv_mpi",
                    "y = A x, x = factor y, on as many ranks as mpirun starts, a GPU each.");
   std::string matrix;
   line.add("-m,--matrix", matrix, "a file, a generator or a name of the papers", {required()});
   line.add("-k,--kernel", arguments.kernels, "of the product on each GPU (pcsr_one_pass)");
-  line.add("--exchange", exchange,
-           "stores (of persistent kernels, into the memory of other GPUs), nccl (from GPU to GPU) "
-           "or mpi (from host to host). The default is stores where all ranks are on one machine, "
-           "each with a GPU that reaches the others' memory, else nccl if the build has found it",
-           {one_of({"stores", "nccl", "mpi"})});
+  line.add(
+      "--exchange", options.exchanges[0],
+      "stores (of persistent kernels, where all ranks are on one machine, each with a GPU that "
+      "reaches the others' memory), nccl (from GPU to GPU) or mpi (from host to host)",
+      {one_of({"stores", "nccl", "mpi"})});
   line.add("--iterate", options.steps, "", {between(1, 1000000)});
   line.add("--memory-limit", arguments.load.memory_limit_bytes,
            "most memory that a rank's part of the matrix may take, such as 500M or 8G; 0: a "
@@ -225,43 +221,38 @@ std::optional<std::string> parse(int argc, char** argv, std::string& exchange, O
   line.add("--json", arguments.json, "append a record to this file (JSON Lines)");
   if (const auto help = line.parse(argc, argv)) return help;
   arguments.matrices = {matrix};
-  if (exchange == "nccl" && exchange != kTransport) {
+#ifndef HAVE_NCCL
+  if (options.exchanges[0] == "nccl") {
     throw InputError("--exchange nccl: this program was built without NCCL; use mpi");
   }
-  if (exchange.empty() && arguments.kernels != "*") exchange = kTransport;
+#endif
   return {};
 }
 
-// Throws InputError, which says why, where persistent kernels cannot run on these ranks.
+// Throws InputError where persistent kernels cannot run on these ranks.
 void require_stores(const Ranks& ranks, bool share_gpus, int ranks_here) {
-  if (ranks.count() > kMaxGpus) {
-    throw InputError(fmt::format("there are more than {} ranks", kMaxGpus));
-  }
-  if (ranks_here < ranks.count()) throw InputError("the ranks are on several machines");
-  if (share_gpus) {
-    throw InputError("ranks share GPUs, which run the kernels of one process at a time");
-  }
-  for (int peer = 0; peer < ranks_here; ++peer) {
+  std::string why;
+  if (ranks.count() > kMaxGpus) why = fmt::format("there are more than {} ranks", kMaxGpus);
+  if (ranks_here < ranks.count()) why = "the ranks are on several machines";
+  if (share_gpus) why = "ranks share GPUs, which run the kernels of one process at a time";
+  for (int peer = 0; why.empty() && peer < ranks_here; ++peer) {
     if (peer == ranks.device || device::can_access_peer(ranks.device, peer)) continue;
-    throw InputError("the GPUs have no access to each other's memory");
+    why = "the GPUs have no access to each other's memory";
   }
+  if (!why.empty()) throw InputError("--exchange stores: " + why + "; use --exchange mpi");
 }
 
 void main_program(int argc, char** argv, Ranks& ranks) {
   Options options;
   options.gpus = {ranks.count()};
+  options.exchanges = {"stores"};
   options.steps = 10;
   CommandArguments arguments;
-  std::string exchange;
   std::optional<std::string> help;
-  ranks.together([&] { help = parse(argc, argv, exchange, options, arguments); });
-  const auto say = [&](const std::string& text) {
-    if (ranks.number() == 0) fmt::print("{}", text);
-  };
-  if (help) {
-    say(*help);
-    return ranks.together(check_output);
-  }
+  ranks.together([&] { help = parse(argc, argv, options, arguments); });
+  const bool is_first = ranks.number() == 0;
+  if (help && is_first) fmt::print("{}", *help);
+  if (help) return;
   // The ranks of one machine share its GPUs out.
   MPI_Comm here;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.number(), MPI_INFO_NULL, &here);
@@ -277,29 +268,21 @@ void main_program(int argc, char** argv, Ranks& ranks) {
     arguments.environment = describe_environment(argc, argv);
   });
   MPI_Allreduce(MPI_IN_PLACE, &share_gpus, 1, MPI_CXX_BOOL, MPI_LOR, MPI_COMM_WORLD);
-  if (ranks.number() == 0) print_environment(std::cout, arguments.environment);
-  if (exchange.empty() || exchange == "stores") {
-    try {
-      ranks.together([&] { require_stores(ranks, share_gpus, ranks_here); });
-      exchange = "stores";
-    } catch (const Failure& why) {
-      if (exchange == "stores") {
-        throw Failure(2, fmt::format("--exchange stores: {}; use mpi", why.what()));
-      }
-      exchange = share_gpus ? "mpi" : kTransport;
-      say(fmt::format("exchange {}: {}\n", exchange, why.what()));
+  if (is_first) print_environment(std::cout, arguments.environment);
+  const std::string& exchange = options.exchanges[0];
+  ranks.together([&] {
+    if (exchange == "stores") require_stores(ranks, share_gpus, ranks_here);
+    if (exchange == "nccl" && share_gpus) {
+      throw InputError("--exchange nccl: ranks share GPUs; use --exchange mpi");
     }
-  }
+  });
   if (share_gpus) {
-    if (exchange == "nccl") throw Failure(2, "--exchange nccl: ranks share GPUs; use mpi");
-    say("ranks share GPUs: right, but their times say nothing about scaling, and are not "
-        "recorded\n");
+    if (is_first) fmt::print("ranks share GPUs: right, but no times of theirs are recorded\n");
     arguments.json.clear();
   }
   ranks.uses_nccl = exchange == "nccl";
-  options.exchanges = {exchange};
+
   measure(options, arguments, ranks);
-  ranks.together(check_output);
 }
 
 }  // namespace
@@ -313,6 +296,8 @@ int main(int argc, char** argv) {
   try {
     Ranks ranks;
     main_program(argc, argv, ranks);
+    ranks.together(spmv::check_output);
+
   } catch (const Failure& failure) {
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
