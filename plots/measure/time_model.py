@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import least_squares
 
 import prove_counters
 from record_format import write_whole
@@ -197,48 +198,26 @@ class Products:
 
 
 def fit(products, prior=None, weights=None, start=None):
-    """Parameters that fit best: a sum over products of a robust loss of log(estimate / measured), by Levenberg and
-    Marquardt, on the logarithms of the parameters (of the exponent less 1)."""
-    scale = 0.3  # residuals above it count less than their squares
+    """Parameters that fit best: least squares of log(estimate / measured), of which large ones count by their absolute values, and of how
+    far the logarithms of the parameters (of the exponent less 1) are from those of `prior`, times `weights`."""
+    scale = 0.3  # above it residuals count by their absolute values
 
     def decode(x):
-        p = np.exp(x)
-        p[-1] += 1
-        return p
+        return np.append(np.exp(x[:-1]), 1 + np.exp(x[-1]))
 
     def encode(p):
-        p = np.array(p, dtype=float)
-        p[-1] -= 1
-        return np.log(p)
+        return np.log(np.append(p[:-1], p[-1] - 1))
 
     prior = np.array([p.guess for p in PARAMETERS] if prior is None else prior, dtype=float)
     prior[NAMES.index("dram_byte")] = 1e-3 / products.gpu.dram
-    prior = encode(prior)
     weights = np.array([p.weight for p in PARAMETERS]) if weights is None else weights
-    residuals = lambda x: np.log(products.estimate(decode(x)) / products.measured)  # noqa: E731
-    cost = lambda r, x: (  # noqa: E731
-        2 * scale**2 * np.sum(np.sqrt(1 + (r / scale) ** 2) - 1) + np.sum((weights * (x - prior)) ** 2)
-    )
-    x = prior if start is None else encode(start)
-    r, damping = residuals(x), 1e-2
-    for _ in range(40):
-        slopes = np.column_stack([(residuals(x + 1e-4 * e) - r) / 1e-4 for e in np.eye(len(x))])
-        robust = 1 / np.sqrt(1 + (r / scale) ** 2)
-        square = (slopes.T * robust) @ slopes + np.diag(weights**2)
-        gradient = (slopes.T * robust) @ r + weights**2 * (x - prior)
-        before = cost(r, x)
-        while damping < 1e6:
-            step = np.clip(-np.linalg.solve(square + damping * np.diag(np.diag(square)), gradient), -1, 1)
-            if cost(residuals(x + step), x + step) < before:
-                break
-            damping *= 4
-        else:
-            break
-        x = x + step
-        r, damping = residuals(x), max(damping / 5, 1e-6)
-        if before - cost(r, x) < 1e-5 * before:
-            break
-    return decode(x)
+
+    def residuals(x):
+        r = np.log(products.estimate(decode(x)) / products.measured)
+        robust = np.sign(r) * scale * np.sqrt(2 * (np.sqrt(1 + (r / scale) ** 2) - 1))
+        return np.append(robust, weights * (x - encode(prior)))
+
+    return decode(least_squares(residuals, encode(prior if start is None else start), xtol=1e-4, ftol=1e-6).x)
 
 
 # --- Judging it -------------------------------------------------------------------------------------
