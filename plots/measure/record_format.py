@@ -29,7 +29,6 @@ STATES = ("warm", "cold", "overlapped")
 OUTCOMES = ("refused", "failed")
 DESCRIPTIONS = ("run", "matrix", "kernel", "code")
 LIBRARY = "library"  # the code of a kernel that launches nothing of its own
-BYTES = {"f32": 4, "f64": 8}
 
 
 def column(state, quartile="median"):
@@ -115,9 +114,6 @@ def joined(line, run, matrix, kernel, baseline):
     if baseline:
         add_times(record, "baseline_", baseline)
         record["copy_gb_per_s"] = baseline["copy_gb_per_s"]
-    if not record["program"] and "compulsory_bytes" in record:
-        # The papers count x once per nonzero.
-        record["paper_bytes"] = record["compulsory_bytes"] + BYTES[record["precision"]] * (record["nnz"] - record["cols"])
     if record["program"] == "multigpu":
         add_multigpu(record)
     return record

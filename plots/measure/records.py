@@ -170,9 +170,9 @@ def baseline_share(record, state="warm"):
     return milliseconds(record, f"baseline_{state}") / milliseconds(record, state)
 
 
-def bandwidth(record, count="compulsory_bytes", state="warm", quartile="median"):
-    """GB/s of one of the two counts of bytes."""
-    return 1e-6 * record[count] / milliseconds(record, state, quartile)
+def bandwidth(record, state="warm", quartile="median"):
+    """GB/s of compulsory bytes."""
+    return 1e-6 * record["compulsory_bytes"] / milliseconds(record, state, quartile)
 
 
 def short(name):

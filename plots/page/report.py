@@ -237,9 +237,9 @@ def page(data, others=()):
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
-def own(file, results=None):
+def own(file):
     """The measurements of a file of records, of a device with the file's name beside its own."""
-    data = Data(file.stem, results, [file])
+    data = Data(file.stem, files=[file])
     if not any("warm_ms" in row for row in data.times.values()):
         raise RecordError(f"{file}: no times of products: make run BACKEND=cuda ARGS='--json FILE' writes them")
     for row in data.times.values():
@@ -249,19 +249,17 @@ def own(file, results=None):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", help="a directory of plots/results, whose figures and claims the page shows")
+    parser.add_argument("--device", default="NVIDIA_H200", help="a directory of plots/results, whose figures and claims the page shows")
     parser.add_argument("--records", type=Path, nargs="*", default=[], metavar="FILE", help="your own records, beside these")
-    parser.add_argument("--results", type=Path)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "report.html")
     arguments = parser.parse_args(argv)
-    device = arguments.device or figures.default_device(arguments.results)
-    others = [Data(name, arguments.results) for name in device_names(arguments.results) if name != device]
+    others = [Data(name) for name in device_names() if name != arguments.device]
     try:
-        others += [own(file, arguments.results) for file in arguments.records]
+        others += [own(file) for file in arguments.records]
     except (RecordError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    text = page(Data(device, arguments.results), others)
+    text = page(Data(arguments.device), others)
     write_whole(arguments.out, text)
     print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB; open it in a browser: xdg-open {arguments.out}\n"
           f"Over ssh: copy it (scp), or here: python3 -m http.server -d {arguments.out.parent} -b 127.0.0.1 8000\n"

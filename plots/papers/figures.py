@@ -16,7 +16,7 @@ import lightspmv
 import ours
 import style
 from record_format import write_whole
-from records import ROOT, Data, device_names
+from records import ROOT, Data
 
 MODULES = {
     "Ours": ours,
@@ -49,15 +49,14 @@ def tables_page(data):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="figures whose names contain one of these; default all")
-    parser.add_argument("--device", help="whose records, a directory of plots/results; default NVIDIA_H200")
-    parser.add_argument("--results", type=Path, help="default plots/results")
+    parser.add_argument("--device", default="NVIDIA_H200", help="whose records, a directory of plots/results")
     parser.add_argument("--out", type=Path, default=ROOT / "plots" / "figures")
     arguments = parser.parse_args(argv)
     names = [n for n in FIGURES if not arguments.names or any(word in n for word in arguments.names)]
     if not names:
         print(f"error: no figure is called {' or '.join(arguments.names)}; there are {', '.join(FIGURES)}", file=sys.stderr)
         return 2
-    data = Data(arguments.device or default_device(arguments.results), arguments.results)
+    data = Data(arguments.device)
     for name in names:
         figure, notes = draw(name, data)
         if figure is None:
@@ -70,11 +69,6 @@ def main(argv=None):
         write_whole(arguments.out / "TABLES.md", tables_page(data))
         print("TABLES.md")
     return 0
-
-
-def default_device(results=None):
-    names = device_names(results)
-    return "NVIDIA_H200" if "NVIDIA_H200" in names or not names else names[0]
 
 
 if __name__ == "__main__":
