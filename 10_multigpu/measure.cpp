@@ -228,8 +228,8 @@ class Measurement {
     return outcome;
   }
 
-  // Powers of A grow or vanish. So every product is multiplied by the power of two by which x grows
-  // in the fourth step; it changes no bit but those of exponents.
+  // Powers of A grow or vanish. So every product is divided by the power of two by which x grows in
+  // the fourth step; that changes no bit but those of exponents.
   double find_factor(Machine& machine) const {
     Vector x = x_;
     double factor = 1;

@@ -92,7 +92,7 @@ struct Part {
 
 // --- Processes -----------------------------------------------------------------------------------
 
-class Transport;  // step_on_gpu.cuh
+class Transport;  // step_on_gpu.hpp
 
 // What parts tell each other: lists[p][q] goes from part p to part q.
 using Lists = std::vector<std::vector<std::vector<Index>>>;

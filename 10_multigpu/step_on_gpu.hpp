@@ -87,7 +87,9 @@ class StepOnGpu {
                  static_cast<std::size_t>(has_all_x ? part.rows() : part.local_cols)}},
         places_("packed_places", part.packed),
         interior_(slice_of(part.matrix, part.boundary_rows, part.rows()), kernel),
-        boundary_(slice_of(part.matrix, 0, part.boundary_rows), kernel) {}
+        boundary_(slice_of(part.matrix, 0, part.boundary_rows), kernel) {
+    device::check(cudaDeviceSynchronize(), "setting up a GPU");
+  }
 
   // --- One step: three phases and Transport::meet(), each of all parts before the next one ------
 
