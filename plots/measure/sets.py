@@ -81,16 +81,10 @@ def expanded(text, files=data_files):
     return [text]
 
 
-def in_turn(lists):
-    """One list of several, the smallest of each first, so that a run that is cut short has something of all."""
-    turns = [(rank / max(len(names), 1), name) for names in lists
-             for rank, name in enumerate(sorted(names, key=nonzeros_of))]
-    return list(dict.fromkeys(name for _, name in sorted(turns, key=lambda turn: turn[0])))
-
-
 def matrices_of(group, files=data_files):
-    names = in_turn([expanded(entry, files) for entry in group["matrices"]])
-    return [name for name in names if nonzeros_of(name) <= group.get("largest", float("inf"))]
+    """From the smallest on."""
+    names = dict.fromkeys(name for entry in group["matrices"] for name in expanded(entry, files))
+    return sorted((name for name in names if nonzeros_of(name) <= group.get("largest", float("inf"))), key=nonzeros_of)
 
 
 def kernels_of(group, every):
