@@ -394,12 +394,12 @@ TEST_CASE("a mesh has a symmetric structure, many diagonals and the spread that 
 TEST_CASE("no row of a mesh is longer than the longest, and one is as long", "[generators]") {
   // Below the longest row that the spread alone would give (cut off), above it (hubs), and hardly
   // above the mean: a stencil.
-  for (const char* spec : {"mesh:5000,nnz=78000,stddev=6,max_row=30,far=40",
-                           "mesh:6000,nnz=93000,stddev=3,max_row=80",
-                           "mesh:9000,nnz=60000,dims=2,stddev=1,max_row=25,disorder=8,far=20",
-                           "mesh:6000,block=3,nnz=400000,stddev=12,max_row=180,far=40",
-                           "mesh:20000,nnz=290000,stddev=0.1,max_row=15",
-                           "mesh:9000,dims=2,nnz=36000,stddev=0,max_row=4"}) {
+  for (const char* spec :
+       {"mesh:5000,nnz=78000,stddev=6,max_row=30,far=40", "mesh:6000,nnz=93000,stddev=3,max_row=80",
+        "mesh:9000,nnz=60000,dims=2,stddev=1,max_row=25,disorder=8,far=20",
+        "mesh:6000,block=3,nnz=400000,stddev=12,max_row=180,far=40",
+        "mesh:20000,nnz=290000,stddev=0.1,max_row=15",
+        "mesh:9000,dims=2,nnz=36000,stddev=0,max_row=4"}) {
     CAPTURE(spec);
     const Csr<double> csr = generate<double>(spec);
     CHECK(structure_is_symmetric(csr));
