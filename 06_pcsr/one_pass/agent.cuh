@@ -433,7 +433,7 @@ class OnePassAgent {
   bool carry_spread_ = false;
 };
 
-// All phases behind wait_for_previous_kernel().
+// All phases after wait_for_previous_kernel().
 template <typename Agent>
 __device__ __forceinline__ void multiply_tile(Agent& agent) {
   if (agent.is_empty()) return agent.write_empty_rows();

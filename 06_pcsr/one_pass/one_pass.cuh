@@ -10,7 +10,8 @@
 //   plan.multiply_several(8, alpha, values, x, beta, y, stream);  // 8 vectors at once, row-major
 //   plan.multiply_transposed(alpha, values, x, beta, y, stream);  // y = alpha A^T x + beta y
 //
-// Every function returns a cudaError_t, also of launches; cudaSuccess if all is well.
+// Every function that does something returns a cudaError_t, also of launches; cudaSuccess if all is
+// well.
 //
 // Copyright (c) 2026 the authors; MIT licence, see LICENSE.
 #pragma once
@@ -117,24 +118,28 @@ __host__ __device__ constexpr int long_rows_width(int rows, int nnz, int longest
 
 // Lanes per row, as a power of two, with which pcsr_rows_kernel suits the matrix, or -1 if it does
 // not: lanes for a row of average length in one iteration; more where there are too few rows to
-// occupy the device, and where the longest row would take more than 3 iterations. The lanes' loads,
-// of a nonzero or not, must then be at most 2.5 times the nonzeros, and some for what a launch
-// takes anyway. Shorter rows count as 4 nonzeros, since tiles know 64 row ends ahead in an
-// iteration of 256; beyond the L2 only where rows are alike. All constants are from measurements on
-// an H200 (NOTES.md). fits_l2: fits_cache(), of the matrix.
+// occupy the device, where the longest row would take more than 3 iterations, and, in the L2, where
+// that saves enough later iterations, which count twice: they wait for the ones before them. The
+// lanes' loads, of a nonzero or not, must then be at most 2.5 times the nonzeros, 4 times in the
+// L2, and some for what a launch takes anyway. Shorter rows count as 4 nonzeros, since tiles know
+// 64 row ends ahead in an iteration of 256; beyond the L2 only where rows are alike. All constants
+// are from measurements on an H200 (NOTES.md). fits_l2: fits_cache(), of the matrix.
 __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatistics& found,
                                              bool fits_l2) {
   const auto loads = [](int width) { return static_cast<long long>(kRowsItemsPerThread) << width; };
+  const auto cost = [&](int w) { return found.iterations(w, rows) + found.more_iterations[w]; };
   const int most = kRowsWidths - 1;
   int width = 0;
   while (width < most && loads(width) * rows < nnz) ++width;
   while (width < 5 && (1LL * rows << width) < 65536) ++width;
   while (width < most && found.longest > 3 * loads(width)) ++width;
+  if (fits_l2 && width < 5 && cost(width + 1) < cost(width)) ++width;
   const long long all = found.iterations(width, rows) * loads(width > 5 ? width : 5);
   const bool alike = 1LL * found.longest * rows <= 2LL * nnz;
   const long long short_rows = fits_l2 || alike ? 4LL * rows : 0;
-  const long long cost = nnz > short_rows ? nnz : short_rows;
-  const bool suits = found.longest <= 3 * loads(width) && all <= 5 * cost / 2 + 600'000;
+  const long long tiled = nnz > short_rows ? nnz : short_rows;
+  const long long limit = (fits_l2 ? 8 : 5) * tiled / 2 + 600'000;
+  const bool suits = found.longest <= 3 * loads(width) && all <= limit;
   if (suits && (fits_l2 || rows_suit_memory(width))) return width;
   return fits_l2 && nnz >= 64LL * rows ? long_rows_width(rows, nnz, found.longest) : -1;
 }

@@ -587,8 +587,15 @@ TEST_CASE("one pass: rows of fewer than 4 nonzeros have a lane each", "[06]") {
   constexpr RowsStatistics kUpTo12{12, {100}};
   STATIC_REQUIRE(rows_width(400'000, 800'000, kUpTo12, true) == 0);
   STATIC_REQUIRE(rows_width(30'000'000, 60'000'000, kUpTo12, false) == -1);  // not alike
-  constexpr RowsStatistics kManyLong{20, {6'000}};  // half of the warps have two iterations
-  STATIC_REQUIRE(rows_width(400'000, 800'000, kManyLong, true) == -1);
+  constexpr RowsStatistics kUpTo60{60, {40'000, 15'000, 2'000}};  // 4 lanes, most without nonzeros
+  STATIC_REQUIRE(rows_width(400'000, 800'000, kUpTo60, true) == -1);
+}
+
+TEST_CASE("one pass: more lanes where they save later iterations, in the L2", "[06]") {
+  constexpr RowsStatistics kHalfTwice{31, {20'000, 7'000}};  // of the warps, with 2 lanes per row
+  STATIC_REQUIRE(rows_width(100'000, 1'500'000, kHalfTwice, true) == 2);
+  constexpr RowsStatistics kFewTwice{31, {20'000, 2'000}};
+  STATIC_REQUIRE(rows_width(100'000, 1'500'000, kFewTwice, true) == 1);
 }
 
 TEST_CASE("one pass: statistics of row lengths", "[06]") {
