@@ -16,10 +16,10 @@ One call is one run, whose id all its records have. What has a record already, o
 out, so that an interrupted run goes on where it stopped; --fresh measures again, and --stale what was
 measured with other machine code than today's build has (evidence.py).
 
-Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@measured": all that
-records name but files; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
-"@list"; "step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `alone` (nothing beside it), `precisions`, `options`, `program` (a step's own), `gpus`, `partition` and
-`exchange` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`:
+Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@sets": those of all sets with
+records; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
+"@list"; "step:2-9"; "!pattern" leaves out), `on_host` (those of the CPU instead of the GPU's), `alone` (nothing beside it),
+`precisions`, `options`, `program` (a step's own), `gpus`, `partition` and `exchange` (of `multigpu`), `backend` (without it: any), `records` (the file) or `tool`. Of `info`:
 `counted` (nonzeros up to which `kernels` are counted). `processes`, of a set or of all: that many measure each matrix
 and precision of at most `several_up_to` nonzeros, and a record has the median of their medians, between the least and the greatest.
 """
@@ -44,7 +44,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import prove_counters
-from record_format import RecordError, append, combined, description_of, join, outcome_of, parsed, records_in, tidy, write_whole
+from record_format import RecordError, append, combined, join, outcome_of, parsed, records_in, tidy, write_whole
 from records import RESULTS, code_state, current_looks, current_outcomes, current_records, is_current_matrix
 from sets import data_files, declared, fits, groups_of, kernels_of, matrices_of, matrix_name, nonzeros_of, precisions_of
 
@@ -241,6 +241,9 @@ class Children:
             kill(child)
             child.communicate()
             return "", f"took longer than {seconds:g} s"
+        except BaseException:
+            kill(child)
+            raise
         finally:
             with self.lock:
                 self.running.discard(child)

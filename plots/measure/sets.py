@@ -144,6 +144,7 @@ def is_declared(record):
     figure, table or claim is made."""
     for keys, names, patterns in groups_with(record["kernel"], record["step"], record["host"]):
         of_files = record["source"] == "file" and any(fnmatch.fnmatchcase(f"{record['matrix']}.mtx.gz", pattern) for pattern in patterns)
-        if (keys.get("program", "") == record["program"] and record["precision"] in precisions_of(keys) and (of_files or record["matrix"] in names)):
+        if (keys.get("program", "") == record["program"] and record["precision"] in precisions_of(keys)
+                and (of_files or record["matrix"] in names)):
             return True
     return False

@@ -273,18 +273,22 @@ class Bench(unittest.TestCase):
         self.assertIn("2 left when the time was over", said)
 
     def test_an_interrupt_ends_all_processes(self):
-        self.log.write_text("")
-        words = [sys.executable, Path(measure.__file__), "--spmv", self.program(), "--results", self.root, "--matrices", "m_3K"]
-        done = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-        end = time.monotonic() + 120
-        while "measures" not in self.log.read_text() and time.monotonic() < end:
-            time.sleep(0.05)
-        done.send_signal(signal.SIGINT)
-        _, errors = done.communicate(timeout=120)
-        self.assertEqual(done.returncode, 130, errors)
-        self.assertIn("the same command goes on from here", errors)
-        running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if os.fsencode(self.root / "spmv") in contents(path)]
-        self.assertEqual(running, [])
+        for more in ([], ["host"]):  # beside others, and alone
+            self.log.write_text("")
+            with self.subTest(more):
+                code = "import sys, pathlib, measure, sets; sets.DECLARED = pathlib.Path(sys.argv.pop(1)); sys.exit(measure.main())"
+                words = [sys.executable, "-c", code, self.root / "sets.toml", "--spmv", self.program(), "--results", self.root, "--matrices", "m_3K", *more]
+                done = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+                                        env={**os.environ, "PYTHONPATH": str(Path(measure.__file__).parent)})
+                end = time.monotonic() + 120
+                while "measures" not in self.log.read_text() and time.monotonic() < end:
+                    time.sleep(0.05)
+                done.send_signal(signal.SIGINT)
+                _, errors = done.communicate(timeout=120)
+                self.assertEqual(done.returncode, 130, errors)
+                self.assertIn("the same command goes on from here", errors)
+                running = [path for path in Path("/proc").glob("[0-9]*/cmdline") if os.fsencode(self.root / "spmv") in contents(path)]
+                self.assertEqual(running, [])
 
     def test_without_a_gpu(self):
         status, said, _ = self.bench("times", backend="cpu")
