@@ -64,8 +64,7 @@ test: $(TESTS) $(SPMV) $(BROKEN) $(EXAMPLES) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_
 	  bash common/tests/data_test.sh $(SPMV) || status=1; \
 	  bash 06_pcsr/one_pass/example/test.sh $(EXAMPLES) || status=1; \
 	  bash 06_pcsr/one_pass/package_test.sh '$(NVCC)' || status=1; \
-	  bash 10_multigpu/minimal_test.sh $(MINIMAL) || status=1; \
-	  bash 10_multigpu/mpi/test.sh $(SPMV) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
+	  bash 10_multigpu/mpi/test.sh $(SPMV) $(MINIMAL) $(if $(HAVE_MPI),$(SPMV_MPI) '$(MPIRUN)') || status=1; \
 	  wait $$steps || status=1; cat $(OUT)/steps.log; exit $$status
 
 # EXERCISE: another one than the next, by the beginning of its name. ONCE=1: once, without waiting for changes.

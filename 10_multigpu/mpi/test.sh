@@ -1,13 +1,21 @@
 #!/usr/bin/env bash
 # Step 10's programs as a user meets them: several GPUs in one process, several processes.
-#   test.sh SPMV [SPMV_MPI MPIRUN]
+#   test.sh SPMV MINIMAL [SPMV_MPI MPIRUN]
 source "$(dirname "${BASH_SOURCE[0]}")/../../common/tests/checks.sh"
-spmv=$1 spmv_mpi=${2:-} mpirun=${3:-}
+spmv=$1 minimal=$2 spmv_mpi=${3:-} mpirun=${4:-}
 export ASAN_OPTIONS=detect_leaks=0  # MPI keeps what it has until the end
 export OMP_NUM_THREADS=1
 limit=60
 
 checksum() { grep -o 'checksum of the result .*' "$scratch/out"; }
+# On 1 to 4 emulated GPUs, or on those of this machine. The number of rows is also the seed of the schedule.
+for gpus in 1 2 3 4; do
+  for rows in 1 3 300; do
+    expect "minimal.cu on $gpus GPUs, $rows rows" 0 "^5 steps: verified, 0 of $rows " \
+      env SIMT_DEVICES=$gpus SIMT_SEED=$rows "$minimal" $rows 5
+  done
+done
+expect 'minimal.cu without rows' 2 '^usage' "$minimal" 0
 small="--matrix stencil2d:9x8 --iterate 4"
 expect 'a table of parts' 0 '^ +2 +24 ' "$spmv" multigpu $small --gpus 3 --exchange packed,stores,parts \
   --partition rows --json "$scratch/records"
