@@ -40,6 +40,19 @@ class TimeModel(unittest.TestCase):
         errors = np.abs(np.log(made.estimate(fit(made)) / made.measured))
         self.assertLess(np.median(errors), 0.02)
 
+    def test_loads_in_flight_are_counted_in_the_loop_where_they_are_most(self):
+        def sass(*code):  # (instruction, barrier that it sets, barriers that it waits for)
+            upper = lambda sets, waits: sets << 46 | sum(1 << 52 + barrier for barrier in waits)  # noqa: E731
+            return "".join(f"/*{16 * i:04x}*/ {text} ; /* 0x{0:016x} */\n /* 0x{upper(sets, waits):016x} */\n"
+                           for i, (text, sets, waits) in enumerate(code))
+
+        column, value, x = ("LDG.E R1", 0, ()), ("LDG.E.64 R2", 1, ()), ("LDG.E.64 R4", 2, (0,))
+        trip = [column, value, x, ("DFMA R8", 7, (1, 2))]
+        self.assertEqual(time_model.loads_in_flight(sass(*trip)), 1.5)
+        self.assertEqual(time_model.loads_in_flight(sass(*trip, ("@P0 BRA 0x0", 7, ()))), 1.5)
+        unrolled = [column, value] * 2 + [x, ("LDG.E.64 R4", 3, (0,)), ("DFMA R8", 7, (1, 2, 3)), ("@P1 BRA 0x50", 7, ())]
+        self.assertEqual(time_model.loads_in_flight(sass(*trip, ("@P0 BRA 0x0", 7, ()), *unrolled)), 3)
+
     def test_gpus_known_by_data_sheets_are_scaled(self):
         np.testing.assert_allclose(time_model.scaled(PARAMETERS_THERE["h200"], "t4"), PARAMETERS_THERE["t4"], rtol=2e-3)
 

@@ -355,7 +355,7 @@ def collect_code(programs):
             if (name := re.match(r"(?:void )?spmv::(\w+)(.*)", function)) and name[1] in counted:
                 found[name[1], "float" in name[2], "in flight"].append(loads_in_flight(function))
     columns = [(single, quantity) for quantity in ("registers", "in flight") for single in (False, True)]
-    if missing := [name for name in counted if not all(found[(name, *column)] for column in columns)]:
+    if missing := [name for name in sorted(counted) if not all(found[(name, *column)] for column in columns)]:
         raise SystemExit(f"error: {' '.join(programs)}: no machine code of {', '.join(missing)} in both precisions")
     rows = ([name, *(f"{statistics.median_low(found[(name, *column)]):.3g}" for column in columns)] for name in counted)
     write_whole(CODE, "".join("\t".join(row) + "\n" for row in sorted(rows, key=lambda row: (row[0] != PLAIN, row))))
