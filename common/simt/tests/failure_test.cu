@@ -248,11 +248,6 @@ __global__ void load_as_kernel(const T* from, int offset, T* to) {
   to[0] = static_cast<T>(v.x);
 }
 
-template <typename Vector, typename T>
-__global__ void store_as_kernel(Vector value, T* to, int offset) {
-  *reinterpret_cast<Vector*>(to + offset) = value;
-}
-
 template <typename Structure, typename T>
 __global__ void copy_as_kernel(const T* from, int offset, T* to, int offset_there) {
   *reinterpret_cast<Structure*>(to + offset_there) =
@@ -303,10 +298,6 @@ TEST_CASE("accesses at misaligned addresses are reported", "[simt]") {
                  {"reads 8 bytes at a multiple of 4, where one of 8 is needed"});
     check_report(failure_of(load_as_kernel<double2, double>, {1, 1}, d.data(), 1, z.data()),
                  {"reads 16 bytes at a multiple of 8", "8 bytes into 'd'"});
-    check_report(failure_of(store_as_kernel<double2, double>, {1, 1}, double2(1, 2), z.data(), 3),
-                 {"writes 16 bytes at a multiple of 8", "24 bytes into 'z'"});
-    check_report(failure_of(store_as_kernel<float2, float>, {1, 1}, float2(1, 2), y.data(), 1),
-                 {"writes 8 bytes at a multiple of 4", "4 bytes into 'y'"});
     check_report(
         failure_of(shared_as_kernel<float4>, {1, 36}, 3, y.data()),
         {"reads 16 bytes at a multiple of 4", "12 bytes into shared 'row', which has 160"});

@@ -42,11 +42,6 @@ __global__ void volatile_add_kernel(double* y) {
   volatile double* const cell = y;
   *cell = *cell + (lane_id() + 1);
 }
-__global__ void vector_add_kernel(double* y) {
-  double2* const pair = reinterpret_cast<double2*>(y);
-  const double2 old = *pair;
-  *pair = make_double2(old.x + 1, old.y + 1);
-}
 template <bool kAtomic>
 __global__ void shared_add_kernel(double* y) {
   __shared__ double sum;
@@ -69,9 +64,6 @@ TEST_CASE("in lockstep, of updates that are not atomic one is left", "[simt][loc
   CHECK(one_lane_s(in_lockstep(plain_add_kernel)[0]));
   CHECK(one_lane_s(in_lockstep(volatile_add_kernel)[0]));
   CHECK(one_lane_s(in_lockstep(shared_add_kernel<false>)[0]));
-  const std::vector<double> pair = in_lockstep(vector_add_kernel);
-  CHECK(pair[0] == 1);
-  CHECK(pair[1] == 1);
   CHECK(in_lockstep(atomic_add_kernel)[0] == kAll);
   CHECK(in_lockstep(shared_add_kernel<true>)[0] == kAll);
 }

@@ -11,14 +11,6 @@
 
 namespace simt_test {
 
-#define CHECK_ERROR(expected, call)             \
-  do {                                          \
-    CHECK((call) == (expected));                \
-    CHECK(cudaPeekAtLastError() == (expected)); \
-    CHECK(cudaGetLastError() == (expected));    \
-    CHECK(cudaGetLastError() == cudaSuccess);   \
-  } while (false)
-
 __global__ void nothing_kernel() {}
 __global__ void copy_kernel(const int* from, int* to) {
   to[threadIdx.x] = from[threadIdx.x];
@@ -329,6 +321,10 @@ TEST_CASE("peers", "[simt]") {
   CHECK_ERROR(cudaErrorInvalidDevice, cudaDeviceCanAccessPeer(&can, 0, 3));
   CHECK_ERROR(cudaErrorInvalidValue, cudaDeviceCanAccessPeer(nullptr, 0, 1));
 
+  simt::settings().peer_access = false;
+  CHECK(!spmv::device::enable_peer_access(0, 1));
+  CHECK_ERROR(cudaErrorPeerAccessUnsupported, cudaDeviceEnablePeerAccess(1, 0));
+  simt::settings().peer_access = true;
   CHECK_ERROR(cudaErrorPeerAccessNotEnabled, cudaDeviceDisablePeerAccess(1));
   CHECK_ERROR(cudaErrorInvalidDevice, cudaDeviceEnablePeerAccess(0, 0));
   CHECK_ERROR(cudaErrorInvalidDevice, cudaDeviceEnablePeerAccess(3, 0));
@@ -351,6 +347,7 @@ TEST_CASE("peers", "[simt]") {
   }
   CHECK(cudaDeviceEnablePeerAccess(1, 0) == cudaSuccess);
   CHECK_ERROR(cudaErrorPeerAccessAlreadyEnabled, cudaDeviceEnablePeerAccess(1, 0));
+  CHECK(spmv::device::enable_peer_access(0, 1));  // again
   launch(copy_kernel, {1, 4}, there.data(), here.data());
   CHECK(here.download() == host);
   CHECK(cudaDeviceDisablePeerAccess(1) == cudaSuccess);
@@ -446,34 +443,22 @@ TEST_CASE("textures are checked when they are made", "[simt]") {
   Buffer<float> buffer("buffer", 8);
   cudaResourceDesc resource = {};
   resource.resType = cudaResourceTypeLinear;
-  resource.res.linear.devPtr = buffer.data();
-  resource.res.linear.desc = cudaCreateChannelDesc<float>();
-  resource.res.linear.sizeInBytes = buffer.bytes();
+  resource.res.linear = {buffer.data(), cudaCreateChannelDesc<float>(), buffer.bytes()};
   cudaTextureDesc description = {};
   cudaTextureObject_t texture = 0;
+  const auto create = [&](cudaTextureReadMode mode, std::size_t bytes) {
+    description.readMode = mode;
+    resource.res.linear.sizeInBytes = bytes;
+    return cudaCreateTextureObject(&texture, &resource, &description, nullptr);
+  };
   CHECK_ERROR(cudaErrorInvalidValue,
               cudaCreateTextureObject(nullptr, &resource, &description, nullptr));
-  CHECK_ERROR(cudaErrorInvalidValue,
-              cudaCreateTextureObject(&texture, nullptr, &description, nullptr));
-  description.readMode = cudaReadModeNormalizedFloat;
-  CHECK_ERROR(cudaErrorNotSupported,
-              cudaCreateTextureObject(&texture, &resource, &description, nullptr));
-  description.readMode = cudaReadModeElementType;
-  resource.res.linear.sizeInBytes += 4;
-  CHECK_ERROR(cudaErrorInvalidValue,
-              cudaCreateTextureObject(&texture, &resource, &description, nullptr));
-  resource.res.linear.sizeInBytes = buffer.bytes();
-  CHECK(cudaCreateTextureObject(&texture, &resource, &description, nullptr) == cudaSuccess);
+  CHECK_ERROR(cudaErrorNotSupported, create(cudaReadModeNormalizedFloat, buffer.bytes()));
+  CHECK_ERROR(cudaErrorInvalidValue, create(cudaReadModeElementType, buffer.bytes() + 4));
+  CHECK(create(cudaReadModeElementType, buffer.bytes()) == cudaSuccess);
   CHECK(cudaDestroyTextureObject(texture) == cudaSuccess);
   CHECK_ERROR(cudaErrorInvalidValue, cudaDestroyTextureObject(texture));
   CHECK_ERROR(cudaErrorInvalidValue, cudaDestroyTextureObject(0));
-
-  const cudaChannelFormatDesc& format = resource.res.linear.desc;
-  std::size_t elements = 0;
-  CHECK(cudaDeviceGetTexture1DLinearMaxWidth(&elements, &format, 0) == cudaSuccess);
-  CHECK(elements == std::size_t{1} << 28);
-  CHECK_ERROR(cudaErrorInvalidValue, cudaDeviceGetTexture1DLinearMaxWidth(nullptr, &format, 0));
-  CHECK_ERROR(cudaErrorInvalidDevice, cudaDeviceGetTexture1DLinearMaxWidth(&elements, &format, 9));
 }
 
 // --- What ends the process ----------------------------------------------------------------------

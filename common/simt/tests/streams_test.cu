@@ -34,11 +34,6 @@ using spmv::device::Event;
 using spmv::device::Pinned;
 using spmv::device::Stream;
 
-void check_error(cudaError_t expected, cudaError_t got) {
-  CHECK(std::string(cudaGetErrorName(got)) == cudaGetErrorName(expected));
-  CHECK(cudaGetLastError() == expected);
-}
-
 }  // namespace
 
 TEST_CASE("late streams: nothing is done before something waits for it", "[simt]") {
@@ -112,7 +107,7 @@ TEST_CASE("late streams: times and errors come with the work", "[simt]") {
   REQUIRE(cudaEventRecord(raw_begin, stream.get()) == cudaSuccess);
   REQUIRE(cudaEventRecord(raw_end, stream.get()) == cudaSuccess);
   float milliseconds = -1;
-  check_error(cudaErrorNotReady, cudaEventElapsedTime(&milliseconds, raw_begin, raw_end));
+  CHECK_ERROR(cudaErrorNotReady, cudaEventElapsedTime(&milliseconds, raw_begin, raw_end));
   CHECK(end.milliseconds_since(begin) >= 0);
   stream.synchronize();
   CHECK(cudaEventElapsedTime(&milliseconds, raw_begin, raw_end) == cudaSuccess);
@@ -123,7 +118,7 @@ TEST_CASE("late streams: times and errors come with the work", "[simt]") {
   if (!simt::is_instrumented()) return;
   simt::set_quiet_reports(true);
   launch(add_kernel, {1, 1, 0, stream.get()}, static_cast<int*>(nullptr), 1);
-  check_error(cudaErrorIllegalAddress, cudaStreamSynchronize(stream.get()));
+  CHECK_ERROR(cudaErrorIllegalAddress, cudaStreamSynchronize(stream.get()));
   simt::set_quiet_reports(false);
   CHECK(contains(simt::take_report(), "null"));
 }
@@ -225,9 +220,9 @@ TEST_CASE("graphs: what is captured is done at each launch", "[simt]") {
       CHECK(timed_too.milliseconds_since(timed) >= 0);
     }
     CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
-    check_error(cudaErrorInvalidValue, cudaGraphLaunch(executable, origin.get()));
-    check_error(cudaErrorInvalidValue, cudaGraphDestroy(graph));
-    check_error(cudaErrorInvalidValue, cudaGraphInstantiate(&executable, graph, 0));
+    CHECK_ERROR(cudaErrorInvalidValue, cudaGraphLaunch(executable, origin.get()));
+    CHECK_ERROR(cudaErrorInvalidValue, cudaGraphDestroy(graph));
+    CHECK_ERROR(cudaErrorInvalidValue, cudaGraphInstantiate(&executable, graph, 0));
   }
 }
 
@@ -236,20 +231,20 @@ TEST_CASE("graphs: what CUDA refuses to capture", "[simt]") {
   const Stream first, second;
   Event event, before;
   cudaGraph_t graph = nullptr;
-  check_error(cudaErrorStreamCaptureUnsupported,
+  CHECK_ERROR(cudaErrorStreamCaptureUnsupported,
               cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal));
-  check_error(cudaErrorInvalidValue, cudaStreamEndCapture(first.get(), &graph));
+  CHECK_ERROR(cudaErrorInvalidValue, cudaStreamEndCapture(first.get(), &graph));
 
   // A stream that joined, with work that nothing waits for.
   before.record(second);
   REQUIRE(cudaStreamBeginCapture(first.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
-  check_error(cudaErrorInvalidValue,
+  CHECK_ERROR(cudaErrorInvalidValue,
               cudaStreamBeginCapture(first.get(), cudaStreamCaptureModeGlobal));
   event.record(first);
   event.hold(second);
   launch(add_kernel, {1, 1, 0, second.get()}, value.data(), 1);
-  check_error(cudaErrorStreamCaptureUnmatched, cudaStreamEndCapture(second.get(), &graph));
-  check_error(cudaErrorStreamCaptureUnjoined, cudaStreamEndCapture(first.get(), &graph));
+  CHECK_ERROR(cudaErrorStreamCaptureUnmatched, cudaStreamEndCapture(second.get(), &graph));
+  CHECK_ERROR(cudaErrorStreamCaptureUnjoined, cudaStreamEndCapture(first.get(), &graph));
   CHECK(graph == nullptr);
 
   // Both are streams as before, and an event of a capture that is over delays nothing.
@@ -263,7 +258,7 @@ TEST_CASE("graphs: what CUDA refuses to capture", "[simt]") {
   event.record(first);
   CHECK_THROWS_AS(event.hold(second), spmv::device::DeviceError);
   for (const Stream* stream : {&first, &second}) {
-    check_error(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream->get(), &graph));
+    CHECK_ERROR(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream->get(), &graph));
   }
 }
 
@@ -305,28 +300,15 @@ TEST_CASE("graphs: what CUDA refuses while a stream is captured, and ends the ca
       cudaGetLastError();
       const cudaError_t then =
           expected == cudaSuccess ? cudaSuccess : cudaErrorStreamCaptureInvalidated;
-      check_error(then, cudaMemsetAsync(value.data(), 0, 4, captured.get()));
+      CHECK_ERROR(then, cudaMemsetAsync(value.data(), 0, 4, captured.get()));
       cudaGraph_t graph = nullptr;
-      check_error(then, cudaStreamEndCapture(captured.get(), &graph));
+      CHECK_ERROR(then, cudaStreamEndCapture(captured.get(), &graph));
       CHECK((graph != nullptr) == (expected == cudaSuccess));
       if (graph) CHECK(cudaGraphDestroy(graph) == cudaSuccess);
     }
   }
   CHECK(cudaEventDestroy(outside) == cudaSuccess);
   CHECK(value.download() == std::vector<int>{0});
-}
-
-TEST_CASE("devices without peer access", "[simt]") {
-  const ScopedSettings restore;
-  simt::settings().devices = 2;
-  simt::settings().peer_access = false;
-  CHECK(!spmv::device::enable_peer_access(0, 1));
-  check_error(cudaErrorPeerAccessUnsupported, cudaDeviceEnablePeerAccess(1, 0));
-  simt::settings().peer_access = true;
-  CHECK(spmv::device::enable_peer_access(0, 1));
-  CHECK(spmv::device::enable_peer_access(0, 1));  // again
-  CHECK(cudaGetLastError() == cudaSuccess);
-  CHECK(cudaDeviceDisablePeerAccess(1) == cudaSuccess);
 }
 
 }  // namespace simt_test

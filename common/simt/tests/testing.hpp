@@ -81,6 +81,15 @@ inline bool lacks_instrumentation() {
 // The line that is `below` lines below this one.
 #define LINE(name, below) constexpr int name = __LINE__ + (below)
 
+// `call` returns the error, which is remembered until it is asked for.
+#define CHECK_ERROR(expected, call)             \
+  do {                                          \
+    CHECK((call) == (expected));                \
+    CHECK(cudaPeekAtLastError() == (expected)); \
+    CHECK(cudaGetLastError() == (expected));    \
+    CHECK(cudaGetLastError() == cudaSuccess);   \
+  } while (false)
+
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
