@@ -103,6 +103,7 @@ template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; 
     "long_error": lambda: (in_kernel("undeclared_" + "b" * 30000 + " = 1;"), BROKEN),
     "for_ever": lambda: (in_kernel("while (row >= 0) {}"), "did not end|ended"),
     "writes_everywhere": lambda: (in_kernel("for (int i = 0; i < 1 << 20; ++i) y[i] = T{42};"), "writes 'y'|bytes into 'y'"),
+    "tests_y": lambda: (in_kernel("if (y[row] == y[row] && beta == T{0}) return;"), WRONG),
     "always_42": lambda: (in_kernel(WRITES_42), WRONG),
 }  # fmt: skip
 

@@ -401,13 +401,6 @@ def main():
         sys.exit(2)
 
 
-def uses_active_mask(directory, step, mine):
-    """Whether an exercise's file leaves it to the hardware which lanes take part."""
-    files = [directory / name for name in step.files()]
-    texts = [*mine.values(), *(file.read_text(encoding="utf-8", errors="replace") for file in files if file.exists())]
-    return any(re.search(r"\b(__activemask|coalesced_threads)\b", text) for text in texts)
-
-
 def report(step, directory, place, names, flags, broken, runner, mine):
     """Prints it; returns the exit status."""
     following, total, most = None, 0, 0
@@ -435,9 +428,6 @@ def report(step, directory, place, names, flags, broken, runner, mine):
                 else f"bring {exercise.name} within its targets")  # fmt: skip
     if flags:
         print(explain_flags(flags))
-    if uses_active_mask(directory, step, mine):
-        print("Note: __activemask() and coalesced_threads() name the lanes that happen to be together. CUDA does not promise that\n"
-              "lanes meet again after a branch; name the lanes that take part where you know them.")  # fmt: skip
     print(f"{total} of {most} points, as make grade would give them on these matrices; its own are hidden.")
     if following:
         print(f"Next: {following}; then make check again.")

@@ -49,6 +49,10 @@ Coo<double> without(const Coo<double>& matrix, Part part, Index begin, Index end
   return kept;
 }
 
+bool same(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
+
 // Rows whose sums are looked for in the place of another.
 constexpr Index kNearRows = 64;
 
@@ -92,9 +96,9 @@ std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
         fmt::format("{:>6}  {}  {}  {}  {}{}\n", row,
                     whole ? whole_row(a, row) : fmt::format("{:>5} nonzeros", a.row_length(row)),
                     y0.empty() ? "" : cell(y0[row]), cell(expected[row]), cell(got[row]),
-                    !wrong[row]                          ? ""
-                    : !y0.empty() && got[row] == y0[row] ? "  <-- wrong: as it was before"
-                                                         : "  <-- wrong");
+                    !wrong[row]                              ? ""
+                    : !y0.empty() && same(got[row], y0[row]) ? "  <-- wrong: as it was before"
+                                                             : "  <-- wrong");
   }
   if (whole && !x.empty()) {
     text += "     x  ";
@@ -118,7 +122,7 @@ std::vector<std::string> diagnose(const WrongProduct& p) {
   };
   const auto begin = [&](Index row) { return a.row_offsets[row]; };
   const auto end = [&](Index row) { return a.row_offsets[row + 1]; };
-  const auto before = [&](Index row) { return p.y0.empty() ? 0.0 : p.beta * p.y0[row]; };
+  const auto before = [&](Index row) { return p.beta != 0 ? p.beta * p.y0[row] : 0.0; };
   // Whether y came out as if the sum of the row's products were this.
   const auto as_if = [&](Index row, double of_row) {
     return std::abs(p.got[row] - (p.alpha * of_row + before(row))) <= 4 * p.bound[row];
@@ -143,9 +147,9 @@ std::vector<std::string> diagnose(const WrongProduct& p) {
        "memory",
        [&](Index row) { return std::isnan(p.got[row]); }},
       {"rows are not written: y is as it was before",
-       [&](Index row) { return p.y0.empty() ? std::isnan(p.got[row]) : p.got[row] == p.y0[row]; }},
+       [&](Index row) { return same(p.got[row], p.y0[row]); }},
       {"beta y is missing",
-       [&](Index row) { return !p.y0.empty() && as_if(row, whole(row) - before(row) / p.alpha); }},
+       [&](Index row) { return p.beta != 0 && as_if(row, whole(row) - before(row) / p.alpha); }},
       {"alpha is missing",
        [&](Index row) { return p.alpha != 1 && as_if(row, whole(row) / p.alpha); }},
       {"the products of the rows are missing, or became 0 in an int",
@@ -194,7 +198,7 @@ std::vector<std::string> diagnose(const WrongProduct& p) {
          return some_beginning(row, [&](double first) { return as_if(row, first); });
        }},
       {"whole numbers: a sum is kept in an int",
-       [&](Index row) { return p.y0.empty() && p.got[row] == std::round(p.got[row]); }},
+       [&](Index row) { return p.beta == 0 && p.got[row] == std::round(p.got[row]); }},
       {"right to seven digits: something is kept in a float",
        [&](Index row) {
          return !p.single && std::abs(p.got[row] - p.expected[row]) <= p.bound[row] * (1 << 29);

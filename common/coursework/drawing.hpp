@@ -27,7 +27,7 @@ std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
 struct WrongProduct {
   const Coo<double>& matrix;
   const std::vector<double>& x;
-  const std::vector<double>& y0;  // empty: beta is 0
+  const std::vector<double>& y0;  // what counts only if beta is not 0
   double alpha, beta;
   const std::vector<double>& expected;
   const std::vector<double>& bound;  // of the error, by row

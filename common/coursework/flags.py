@@ -292,7 +292,8 @@ def flags_of_objects(objects, given, kit, texts):
     built = {key: set(names) - set(given[key]) for key, names in described(objects).items()}
     kit_called, kit_defined = symbols([kit])
     strange = [n for n in built["called"] - kit_called - kit_defined - arithmetic() if not COMPILED.match(n) and not OWN.match(n)]
-    replaced = built["defined"] & (kit_called | kit_defined) - of_headers(objects)
+    replaced = built["defined"] & (kit_called | kit_defined)
+    replaced -= of_headers(objects) if replaced else set()
     texts = {
         "a call of '{}'": (strange, "it is the system's or the host's"),
         "a definition of '{}'": (replaced, f"in the place of another: {CHANGES}"),

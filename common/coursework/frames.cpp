@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <unordered_map>
+#include <ext/pb_ds/assoc_container.hpp>
 
 #include "simt/internal.hpp"
 
@@ -15,7 +15,14 @@
 namespace {
 
 using Frame = std::array<std::uintptr_t, 2>;  // the caller's frame, the return address
-thread_local std::unordered_map<const Frame*, Frame> frames;  // on lanes' stacks
+struct Hash {                                 // stacks are a power of two apart
+  std::size_t operator()(const Frame* frame) const {
+    return reinterpret_cast<std::uintptr_t>(frame) * 0x9e3779b97f4a7c15 >> 32;
+  }
+};
+// On lanes' stacks. Half of the kernel's calls look here: the entries of this table are in one
+// array.
+thread_local __gnu_pbds::gp_hash_table<const Frame*, Frame, Hash> frames;
 
 }  // namespace
 

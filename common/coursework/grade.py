@@ -140,38 +140,20 @@ class Grader:
 # --- Reports --------------------------------------------------------------------------------------
 
 
-def escaped(text):
-    """Text that Markdown shows as it is."""
-    return "".join("\\" + c if c in "\\`*_{}[]<>()#+-.!|~&" else c for c in printable(text))
-
-
-def fenced(text):
-    """A block of text, with a fence that is not in it."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return [f"{fence}text", text, fence, ""]
-
-
 def page(grade, step, questions=()):
-    """A student's feedback, in Markdown. questions: with their answers."""
+    """A student's feedback. questions: with their answers."""
     most = sum(exercise.points() for exercise in step.exercises)
-    lines = [f"# {step.title}: {escaped(grade.student)}", ""]
-    if not grade.graded:
-        return "\n".join([*lines, "**Not graded.**", "", *fenced(grade.remark)])
-    lines += [f"**{grade.total()} of {most} points.**", ""]
+    lines = [f"{step.title}: {grade.student}", "", f"{grade.total()} of {most} points." if grade.graded else "Not graded.", ""]
     if grade.flags:
-        lines += fenced(explain_flags(grade.flags))
+        lines += [explain_flags(grade.flags), ""]
         lines += ["The points for safety and targets are withheld until then.", ""] if grade.results and grade.results[0].withheld else []
     if grade.remark:
-        lines += ["Nothing was run.", "", *fenced(grade.remark)]
+        lines += [grade.remark, ""]
     for result in grade.results:
-        points = points_line(result)
-        text = "\n".join("".join(c if c.isprintable() else "?" for c in line) for line in explain(result).split("\n"))
-        lines += [f"## {result.exercise.name}", "", points[0].upper() + points[1:] + ".", "", *fenced(text)]
+        lines += [f"{result.exercise.name}: {points_line(result)}", explain(result), ""]
     for question, answer in questions:
-        lines += [question, "", f"*{answer}*", ""]
-    return "\n".join(lines)
+        lines += [question, f"Answer: {answer}", ""]
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in "\n".join(lines))
 
 
 def remark_on(grade):
@@ -229,7 +211,7 @@ def write_reports(grades, step, output, questions=()):
             table.writerow([*row, cell(remark_on(grade))])
     taken = set()
     for grade in grades:
-        (output / f"{file_name(grade.student, taken)}.md").write_text(page(grade, step, questions), encoding="utf-8")
+        (output / f"{file_name(grade.student, taken)}.txt").write_text(page(grade, step, questions), encoding="utf-8")
 
 
 def print_table(grades, step):

@@ -199,7 +199,7 @@ def grade_step(name, directory, *arguments):
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     with open(Path(directory) / "grades/grades.csv", newline="", encoding="utf-8") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
-    pages = {m: (Path(directory) / f"grades/{slug(m)[:80]}.md").read_text(encoding="utf-8") for m in exercises}
+    pages = {m: (Path(directory) / f"grades/{slug(m)[:80]}.txt").read_text(encoding="utf-8") for m in exercises}
     return {m: judged(m, e, rows[slug(m)], pages[m]) for m, e in exercises.items()}
 
 
