@@ -41,10 +41,6 @@ def at_top(code):
     return in_kernel("", top=code)
 
 
-def at_end(code):
-    return right() + code + "\n"
-
-
 ONE = """template <typename A> struct One { A v; };
 template <typename A> __device__ A value_of(One<A> one, int n) { return n > 0 ? value_of(one, n - 1) + value_of(one, n - 2) : one.v; }
 template <typename A> __device__ One<A> one_of(A v, int n) { return n > 0 ? one_of(v, n - 1) : One<A>{v}; }"""
@@ -68,42 +64,32 @@ AT_RETURN_ADDRESS = "volatile long near = 0; volatile long* volatile there = &ne
 # name: (text of csr_vector.cuh, what the remark says)
 KERNELS = {
     # System calls.
-    "assembly": lambda: (in_kernel('asm volatile("syscall");'), FLAGGED),
     "exit": lambda: (in_kernel("exit(0);", include="#include <cstdlib>\n"), FLAGGED),
     "fork": lambda: (in_kernel("while (true) fork();", include="#include <unistd.h>\n"), SYSTEM_CALL),
-    "fopen": lambda: (in_kernel('FILE* f = fopen("/tmp/canary", "w"); fclose(f);'), FLAGGED),
     "socket": lambda: (in_kernel("socket(2, 1, 0);", include="#include <sys/socket.h>\n"), SYSTEM_CALL),
     # Calls that no name shows.
     "function_pointer_in_template": lambda: (in_kernel("call_at(+[] {}, 0x401000);", top="template <typename F> __device__ void call_at(F, long a) { std::bit_cast<F>(a)(); }"), FLAGGED),
-    # Into the program around the kernel.
-    "main": lambda: (at_end("int main() { return 0; }"), FLAGGED),
     # Stacks that end in another thread's.
     "stack_jumped": lambda: (in_kernel("far_away(row);", top="""template <typename A> __device__ A many(A a, A b, A c, A d, A e, A f, A g, A h) { return a > 0 ? many(a - 1, b, c, d, e, f, g, h) + h : g; }
 template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; volatile A got = many(A{1}, n, n, n, n, n, n, n); near[got & 1] = 1; return got; }"""), "128 KiB of stack"),
     "stack_overwritten": lambda: (in_kernel("long near = 0; long* volatile somewhere = &near; long* p = somewhere; for (int i = 0; i < 24; ++i) p[i] = 0;"), "stack frame"),
-    "own_frame": lambda: (in_kernel("volatile long* p = (volatile long*)__builtin_frame_address(0); p[1] = p[1] + 5;"), "return address|look at it"),
     "return_address": lambda: (in_kernel(AT_RETURN_ADDRESS + "p[i] = p[i] + 5; break; }"), "to a return address"),
     # Accesses that are not observed.
     "remembered": lambda: (in_kernel("static T last; last = 1;"), "which would outlive the launch"),
     # An allocation is open to accesses once one was observed; these are not.
-    "through_argument": lambda: (hidden("value_of(*(const One<T>*)(values + k), 0)"), FLAGGED),
     "through_result": lambda: (in_kernel("*(One<T>*)(y + row) = one_of(T{1}, 1);", top=ONE), FLAGGED),
     "through_array_cast": lambda: (in_kernel("T near; y[row] = reinterpret_cast<const T (&)[1l << 40]>(near)[values - &near];"), OUTSIDE),
     "through_union": lambda: (in_kernel("union { long number; T* pointer; } both; both.number = 0x500000l + 8 * rows; *both.pointer = 1;"), "writes"),
     "divides_by_zero": lambda: (in_kernel("y[row] = T(7 / (row - row)); return;"), "divides an integer by zero"),
-    "shared_too_large": lambda: (in_kernel("__shared__ T big[1 << 20]; big[lane] = 1;"), "invalid argument"),
-    "through_printf_raw": lambda: (in_kernel('printf(R"(%hhn)", (char*)y);'), "ended"),
     "through_printf_own": lambda: (in_kernel(AT_RETURN_ADDRESS + 'printf("%hhn", (char*)(p + i)); break; }'), "to a return address"),
     "by_atomic": lambda: (in_kernel("unsigned long long near = 0; unsigned long long* volatile there = &near; for (int i = 0; i < 64; ++i) if (there[i] >> 40 == 0x55) atomicAdd(there + i, 5ull);"), "a local variable by an atomic"),
     "another_block": lambda: (in_kernel("auto& who = row < 0 ? threadIdx : blockIdx; ((uint3&)who).x = 0;"), "threadIdx, blockIdx"),
     "empty": lambda: ("", f"not handed in|{BROKEN}"),
     # What takes the compiler, or the program, for ever.
     "template_bomb": lambda: (at_top("template <int n> struct Bomb { static constexpr int value = Bomb<n - 1>::value + Bomb<n - 2>::value; };").replace(FIRST, f"  constexpr int bomb = Bomb<100000>::value;\n{FIRST}"), f"{BROKEN}|{FLAGGED}|took too long"),
-    "loops": lambda: (in_kernel("do " * 15000 + ";"), BROKEN),
     "long_error": lambda: (in_kernel("undeclared_" + "b" * 30000 + " = 1;"), BROKEN),
     "for_ever": lambda: (in_kernel("while (row >= 0) {}"), "did not end|ended"),
-    "writes_everywhere": lambda: (in_kernel("for (int i = 0; i < 1 << 20; ++i) y[i] = T{42};"), "writes 'y'|bytes into 'y'"),
-    "tests_y": lambda: (in_kernel("if (y[row] == y[row] && beta == T{0}) return;"), WRONG),
+    "tests_y": lambda: (edit("if (lane == 0) y[row]", "if (lane == 0 && (beta != T{0} || y[row] != y[row])) y[row]"), WRONG),
     "always_42": lambda: (in_kernel(WRITES_42), WRONG),
 }  # fmt: skip
 

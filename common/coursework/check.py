@@ -140,7 +140,7 @@ ENDS = {
 def how_it_ended(process):
     """(what is said of the runner, whose pipe is closed; whether it attacked something)."""
     try:
-        status = process.wait(2)
+        status = process.wait(10)
     except subprocess.TimeoutExpired:
         return "it stopped answering", False
     number = -status if status < 0 else status - 128  # shells and bubblewrap exit with 128 + N where signal N ended the command

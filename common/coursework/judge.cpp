@@ -34,8 +34,8 @@
 #include <csignal>
 #include <iostream>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "coursework/drawing.hpp"

@@ -2,28 +2,26 @@
 
 Nothing is unpacked to disk and no link is followed; of each submission the files of the step's
 exercises are taken, by their names, and nothing else. Each is read in a process of its own, with limits on
-time and memory: submissions.py STEP PATH... prints {"files": {NAME: BASE64}} or {"unreadable": WHY}.
+time and memory.
 """
 
-import base64
 import io
-import json
+import multiprocessing
 import os
 import re
+import resource
 import stat
-import subprocess
-import sys
 import tarfile
 import unicodedata
 import zipfile
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path, PurePosixPath
 
-from exercises import ROOT, read_step
-
-READING = ["prlimit", "--cpu=5", f"--as={300 << 20}", "--"]  # seconds of a processor, bytes
+SECONDS, MEBIBYTES = 5, 300  # of a processor and of memory, to read one
 LARGEST_FILE = 1 << 20  # of an exercise
 LARGEST_ARCHIVE = 64 << 20
-TOO_MUCH = "reading it takes more than 5 s or 300 MiB"
+TOO_MUCH = f"reading it takes more than {SECONDS} s or {MEBIBYTES} MiB"
 ARCHIVE = re.compile(r"\.(tar|tar\.(gz|bz2|xz)|tgz|tbz2|txz|zip)$", re.IGNORECASE)
 
 
@@ -137,17 +135,18 @@ def read_here(paths, step):
         raise Unreadable(f"it is damaged: {first_line(str(error)) or type(error).__name__}") from None
 
 
+def limit():
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MEBIBYTES << 20, MEBIBYTES << 20))
+
+
 def read_submission(paths, step):
     """The same in a process of its own."""
-    command = [*READING, sys.executable, __file__, step.directory, *map(os.fspath, paths)]
-    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError:
-        raise Unreadable(TOO_MUCH) from None
-    if "unreadable" in answer:
-        raise Unreadable(answer["unreadable"])
-    return {name: base64.b64decode(data) for name, data in answer["files"].items()}
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), limit) as pool:
+        try:
+            return pool.submit(read_here, list(map(os.fspath, paths)), step).result()
+        except BrokenProcessPool:
+            raise Unreadable(TOO_MUCH) from None
 
 
 # --- Submissions of all -----------------------------------------------------------------------------
@@ -213,16 +212,3 @@ def submissions_in(directory, step):
         counts[student] = counts.get(student, 0) + 1
     unique = [(s if counts[s] == 1 else printable(os.path.basename(paths[0])), paths) for s, paths in found]
     return unique, passed_over
-
-
-def main():
-    try:
-        files = read_here(sys.argv[2:], read_step(ROOT / sys.argv[1]))
-        answer = {"files": {name: base64.b64encode(data).decode() for name, data in files.items()}}
-    except Unreadable as why:
-        answer = {"unreadable": str(why)}
-    json.dump(answer, sys.stdout)
-
-
-if __name__ == "__main__":
-    main()
