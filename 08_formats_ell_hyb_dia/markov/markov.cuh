@@ -63,4 +63,11 @@ __global__ void rescale_kernel(int n, T factor, T* x) {
   if (i < n) x[i] *= factor;
 }
 
+// total = total + weight x
+template <int kThreads, typename T>
+__global__ void add_weighted_kernel(int n, T weight, const T* x, T* total) {
+  const long long i = static_cast<long long>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < n) total[i] += weight * x[i];
+}
+
 }  // namespace spmv

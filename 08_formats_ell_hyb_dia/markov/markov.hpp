@@ -1,4 +1,4 @@
-// Markov chains in continuous time: the distribution over the states in the end.
+// Markov chains in continuous time: the distribution over the states after a time, and in the end.
 //
 // A chain is given by Q', the transpose of its transition rates: off the diagonal no entry is
 // negative, and every column adds up to 0. Uniformization looks at it at random moments, `rate` of
@@ -26,6 +26,15 @@ struct Uniformized {
 template <typename T>
 Uniformized<T> uniformize(const Matrix<T>& rates);
 
+// P(first), P(first + 1), ... of the Poisson distribution, normalised to a sum of 1 after the
+// tails, of less than `tolerance` together, were cut off. Computed from the mode outwards (Fox and
+// Glynn 1988), since e^-mean underflows.
+struct PoissonWeights {
+  long long first = 0;
+  std::vector<double> weights;
+};
+PoissonWeights poisson_weights(double mean, double tolerance);
+
 // The iteration of one kernel and its result.
 template <typename T>
 struct MarkovRun {
@@ -52,6 +61,12 @@ template <typename T>
 MarkovRun<T> stationary(const Kernel& kernel, const Problem<T>& uniformized,
                         const MarkovOptions& options);
 
+// The distribution after a time in which `mean` moments pass on average, from state `start`. Throws
+// InputError when that takes more than options.max_steps.
+template <typename T>
+MarkovRun<T> transient(const Kernel& kernel, const Problem<T>& uniformized, double mean,
+                       Index start, const MarkovOptions& options);
+
 // The check of a result, computed by the host in double precision. No bound is tuned: each follows
 // from the tolerance and from the rounding errors of that many steps.
 struct MarkovVerdict {
@@ -63,6 +78,10 @@ struct MarkovVerdict {
 template <typename T>
 MarkovVerdict judge_stationary(const MarkovRun<T>& run, const Matrix<T>& rates,
                                const Uniformized<T>& uniformized, const MarkovOptions& options);
+template <typename T>
+MarkovVerdict judge_transient(const MarkovRun<T>& run, const Matrix<T>& rates,
+                              const Uniformized<T>& uniformized, double mean, Index start,
+                              const MarkovOptions& options);
 
 // The largest chain that is also solved as a dense matrix.
 inline constexpr Index kDenseStates = 300;

@@ -1,4 +1,4 @@
-// `spmv stationary`: the workload of step 08, with every kernel asked for.
+// `spmv stationary` and `spmv transient`: the workload of step 08, with every kernel asked for.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -21,6 +21,13 @@ constexpr bool kGpu = false;
 constexpr const char* kDefaultChain = "wlan:C=4,m=2,W=4";
 #endif
 
+constexpr Index kStart = 0;  // the state at time 0: of wlan: an empty system
+
+struct ChainOptions : MarkovOptions {
+  ChainOptions() { tolerance = 0; }  // 0: by the precision
+  double time = 10;
+};
+
 // One kernel's result on one chain.
 template <typename T>
 struct Outcome {
@@ -37,8 +44,12 @@ struct Outcome {
 template <typename T>
 class Workload {
  public:
-  Workload(const MarkovOptions& own, const CommandArguments& arguments, const std::string& spec)
-      : options_(own), arguments_(arguments), rates_(load_matrix<T>(spec, arguments.load)) {
+  Workload(const std::string& name, const ChainOptions& own, const CommandArguments& arguments,
+           const std::string& spec)
+      : name_(name),
+        options_(own),
+        arguments_(arguments),
+        rates_(load_matrix<T>(spec, arguments.load)) {
     if (options_.tolerance == 0) options_.tolerance = sizeof(T) == 4 ? 1e-5 : 1e-10;
     const double least = 4 * static_cast<double>(std::numeric_limits<T>::epsilon());
     if (options_.tolerance < least) {
@@ -74,13 +85,17 @@ class Workload {
   }
 
  private:
+  bool is_stationary() const { return name_ == "stationary"; }
+  double mean() const { return options_.time * uniformized_.rate; }
+
   Outcome<T> run(const Kernel& kernel, const Problem<T>& problem, const Bench<T>& bench,
                  Progress& progress) {
     Outcome<T> outcome;
     outcome.kernel = kernel.info;
     options_.progress = [&](long long steps, double change) {
-      progress.show(fmt::format("{}: {}: step {}, change {:.1e}", rates_.source.name,
-                                kernel.info.name, steps, change));
+      progress.show(fmt::format("{} of {}: {}: step {}{}", name_, rates_.source.name,
+                                kernel.info.name, steps,
+                                is_stationary() ? fmt::format(", change {:.1e}", change) : ""));
     };
     try {
       const Record product = bench.run(kernel);  // no iteration with a product that is wrong
@@ -91,8 +106,14 @@ class Workload {
       }
       outcome.step_bytes = product.compulsory_bytes;
       outcome.functions = product.functions;
-      outcome.run = stationary(kernel, problem, options_);
-      outcome.verdict = judge_stationary(outcome.run, rates_, uniformized_, options_);
+      if (is_stationary()) {
+        outcome.run = stationary(kernel, problem, options_);
+        outcome.verdict = judge_stationary(outcome.run, rates_, uniformized_, options_);
+      } else {
+        outcome.run = transient(kernel, problem, mean(), kStart, options_);
+        outcome.verdict =
+            judge_transient(outcome.run, rates_, uniformized_, mean(), kStart, options_);
+      }
     } catch (const device::DeviceError& error) {
       outcome.verdict.failure = error.what();
     }
@@ -103,10 +124,17 @@ class Workload {
     const Csr<T>& q = rates_.csr;
     fmt::print("\n{} ({}): {} states, {} nonzeros, {}\n", rates_.source.name,
                to_string(rates_.source.origin), q.rows, q.nnz(), arguments_.precision);
-    fmt::print(
-        "Stationary distribution: x = P' x with P = I + Q / {:.4g}, until a step changes "
-        "x by no more than {:.1g},\nlooked at every {} steps.\n",
-        uniformized_.rate, options_.tolerance, options_.check_every);
+    if (is_stationary()) {
+      fmt::print(
+          "Stationary distribution: x = P' x with P = I + Q / {:.4g}, until a step changes "
+          "x by no more than {:.1g},\nlooked at every {} steps.\n",
+          uniformized_.rate, options_.tolerance, options_.check_every);
+    } else {
+      fmt::print(
+          "Distribution at time {:g}, from state {}: {:.1f} moments of P = I + Q / {:.4g} on "
+          "average, tails below {:.1g} cut off.\n",
+          options_.time, kStart, mean(), uniformized_.rate, options_.tolerance);
+    }
     double slowest = 0;
     for (const Outcome<T>& o : outcomes) {
       if (o.good() && timed(o)) slowest = std::max(slowest, o.run.milliseconds);
@@ -114,8 +142,10 @@ class Workload {
     std::vector<std::string> legend{
         kGpu ? "step: a product and what goes with it, checks included."
              : fmt::format("MB per step: P' and x read once, the new x written once{}",
-                           slowest > 0 ? "; ms: of this CPU." : "."),
-        fmt::format("residual: the sum of |Q' x| over {:.4g}.", uniformized_.rate)};
+                           slowest > 0 ? "; ms: of this CPU." : ".")};
+    if (is_stationary()) {
+      legend.push_back(fmt::format("residual: the sum of |Q' x| over {:.4g}.", uniformized_.rate));
+    }
     if (q.rows <= kDenseStates) {
       legend.emplace_back("off: the sum of differences from a dense solution.");
     }
@@ -127,7 +157,8 @@ class Workload {
              : std::vector<std::string>{"MB per step", "MB in all"};
     header.insert(header.end(), per_step.begin(), per_step.end());
     if (slowest > 0) header.insert(header.end(), {"ms", "times as fast"});
-    header.insert(header.end(), {"residual", "sum - 1"});
+    if (is_stationary()) header.emplace_back("residual");
+    header.emplace_back("sum - 1");
     if (q.rows <= kDenseStates) header.emplace_back("off");
     Table table(header);
     for (const Outcome<T>& o : outcomes) {
@@ -145,7 +176,7 @@ class Workload {
           row.push_back(timed(o) ? number(o.run.milliseconds) : "");
           row.push_back(timed(o) ? fmt::format("{:.2f}", slowest / o.run.milliseconds) : "");
         }
-        row.push_back(fmt::format("{:.0e}", o.verdict.residual));
+        if (is_stationary()) row.push_back(fmt::format("{:.0e}", o.verdict.residual));
         row.push_back(fmt::format("{:.0e}", o.verdict.sum_error));
         row.push_back(o.verdict.distance < 0 ? "" : fmt::format("{:.0e}", o.verdict.distance));
       } else {
@@ -191,10 +222,11 @@ class Workload {
     Records records(arguments_.environment);
     for (const Outcome<T>& o : outcomes) {
       if (!o.good()) continue;
-      records.add("stationary", o.kernel, o.run.choice, rates_.source, rates_.csr.rows,
-                  rates_.csr.cols, rates_.csr.nnz(), arguments_.precision);
+      records.add(name_, o.kernel, o.run.choice, rates_.source, rates_.csr.rows, rates_.csr.cols,
+                  rates_.csr.nnz(), arguments_.precision);
       if (o.functions && o.kernel.runs_on == RunsOn::kDevice) records.add_code(*o.functions);
       records.add_number("tolerance", options_.tolerance);
+      if (!is_stationary()) records.add_number("chain_time", options_.time);
       records.add_number("steps", static_cast<double>(o.run.steps));
       records.add_number("compulsory_bytes", o.step_bytes);
       if (timed(o)) {
@@ -206,36 +238,42 @@ class Workload {
     records.append_to(arguments_.json);
   }
 
-  MarkovOptions options_;
+  std::string name_;
+  ChainOptions options_;
   const CommandArguments& arguments_;
   Matrix<T> rates_;
   Uniformized<T> uniformized_;
 };
 
-CommandBody declare(CommandLine& line) {
-  auto own = std::make_shared<MarkovOptions>();
-  own->tolerance = 0;  // by the precision
+CommandBody declare(CommandLine& line, const std::string& name) {
+  auto own = std::make_shared<ChainOptions>();
   line.footer("--matrix is the transpose of a chain's rates; wlan: makes some.");
-  line.add("--tolerance", own->tolerance, "largest change in the last step; 0: 1e-10, in f32 1e-5",
+  line.add("--tolerance", own->tolerance,
+           name == "stationary" ? "largest change in the last step; 0: 1e-10, in f32 1e-5"
+                                : "probability that is cut off; 0: 1e-10, in f32 1e-5",
            {between(0.0, 0.1)});
   line.add("--max-steps", own->max_steps, "products after which to give up",
            {between(1LL, 1'000'000'000'000LL)});
-  return [own](const CommandArguments& arguments) {
+  if (name == "transient") line.add("--time", own->time, "when", {between(0.0, 1e12)});
+  return [own, name](const CommandArguments& arguments) {
     find_kernels(arguments.kernels);  // complain before a long load
     print_environment(std::cout, arguments.environment);
     std::vector<std::string> matrices = arguments.matrices;
     if (matrices.empty()) matrices.emplace_back(kDefaultChain);
     int status = 0;
     for (const std::string& spec : matrices) {
-      status |= arguments.precision == "f32" ? Workload<float>(*own, arguments, spec).run()
-                                             : Workload<double>(*own, arguments, spec).run();
+      status |= arguments.precision == "f32" ? Workload<float>(name, *own, arguments, spec).run()
+                                             : Workload<double>(name, *own, arguments, spec).run();
     }
     return status;
   };
 }
 
 [[maybe_unused]] const bool registered =
-    add_command("stationary", "where a Markov chain ends: its stationary distribution", declare);
+    add_command("stationary", "where a Markov chain ends: its stationary distribution",
+                [](CommandLine& line) { return declare(line, "stationary"); }) &&
+    add_command("transient", "where a Markov chain is at a given time",
+                [](CommandLine& line) { return declare(line, "transient"); });
 
 }  // namespace
 }  // namespace spmv

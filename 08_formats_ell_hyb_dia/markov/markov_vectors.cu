@@ -19,12 +19,14 @@ class DeviceVectors final : public MarkovVectors<T> {
         reducing_(std::min(grid_, kReducingBlocks)),
         before_("x", n),
         x_("x", n),
+        total_("total", n),
         parts_("parts", 2 * static_cast<std::size_t>(reducing_)),
         sums_("sums", 2) {}
 
   void start(const std::vector<T>& x) override {
     wait();
     x_.upload(x);
+    total_.upload(std::vector<T>(x.size(), T{0}));
   }
   void step(Spmv<T>& a) override {
     std::swap(before_, x_);
@@ -32,6 +34,10 @@ class DeviceVectors final : public MarkovVectors<T> {
   }
   void rescale(T factor) override {
     device::launch(rescale_kernel<kThreads, T>, shape(grid_), n_, factor, x_.data());
+  }
+  void add_to_total(T weight) override {
+    device::launch(add_weighted_kernel<kThreads, T>, shape(grid_), n_, weight, x_.data(),
+                   total_.data());
   }
   typename MarkovVectors<T>::Change change() override {
     device::launch(change_parts_kernel<kThreads, T>, shape(reducing_), n_, before_.data(),
@@ -46,6 +52,10 @@ class DeviceVectors final : public MarkovVectors<T> {
     wait();
     return x_.download();
   }
+  std::vector<T> total() override {
+    wait();
+    return total_.download();
+  }
 
  private:
   static constexpr int kThreads = 256;
@@ -55,7 +65,7 @@ class DeviceVectors final : public MarkovVectors<T> {
 
   Index n_;
   int grid_, reducing_;
-  device::Buffer<T> before_, x_;
+  device::Buffer<T> before_, x_, total_;
   device::Buffer<double> parts_, sums_;
   device::Stream stream_;
 };
@@ -63,15 +73,21 @@ class DeviceVectors final : public MarkovVectors<T> {
 template <typename T>
 class HostVectors final : public MarkovVectors<T> {
  public:
-  explicit HostVectors(Index n) : before_(n), x_(n) {}
+  explicit HostVectors(Index n) : before_(n), x_(n), total_(n) {}
 
-  void start(const std::vector<T>& x) override { x_ = x; }
+  void start(const std::vector<T>& x) override {
+    x_ = x;
+    total_.assign(x.size(), T{0});
+  }
   void step(Spmv<T>& a) override {
     std::swap(before_, x_);
     a.multiply(T{1}, before_.data(), T{0}, x_.data(), nullptr);
   }
   void rescale(T factor) override {
     for (T& value : x_) value *= factor;
+  }
+  void add_to_total(T weight) override {
+    for (std::size_t i = 0; i < x_.size(); ++i) total_[i] += weight * x_[i];
   }
   typename MarkovVectors<T>::Change change() override {
     typename MarkovVectors<T>::Change result;
@@ -83,9 +99,10 @@ class HostVectors final : public MarkovVectors<T> {
   }
   void wait() override {}
   std::vector<T> x() override { return x_; }
+  std::vector<T> total() override { return total_; }
 
  private:
-  std::vector<T> before_, x_;
+  std::vector<T> before_, x_, total_;
 };
 
 }  // namespace

@@ -13,10 +13,12 @@ class MarkovVectors {
  public:
   virtual ~MarkovVectors() = default;
 
+  // x, and a total of zero.
   virtual void start(const std::vector<T>& x) = 0;
-  // x = A x; asynchronous on a device, as is the next one.
+  // x = A x; asynchronous on a device, as are the next two.
   virtual void step(Spmv<T>& a) = 0;
-  virtual void rescale(T factor) = 0;  // x = factor x
+  virtual void rescale(T factor) = 0;       // x = factor x
+  virtual void add_to_total(T weight) = 0;  // total += weight x
   // The sum of |x - x before the last step|, and that of x. Waits.
   struct Change {
     double change = 0, sum = 0;
@@ -24,6 +26,7 @@ class MarkovVectors {
   virtual Change change() = 0;
   virtual void wait() = 0;
   virtual std::vector<T> x() = 0;
+  virtual std::vector<T> total() = 0;
 };
 
 // Of `n` elements each, for a kernel that runs there.

@@ -66,8 +66,14 @@ struct Subject {
   MarkovOptions options;
 
   MarkovRun<T> end(const Kernel& kernel) const { return stationary(kernel, problem, options); }
+  MarkovRun<T> at(const Kernel& kernel, double time, Index start) const {
+    return transient(kernel, problem, time * uniformized.rate, start, options);
+  }
   MarkovVerdict judge_end(const MarkovRun<T>& run) const {
     return judge_stationary(run, rates, uniformized, options);
+  }
+  MarkovVerdict judge_at(const MarkovRun<T>& run, double time, Index start) const {
+    return judge_transient(run, rates, uniformized, time * uniformized.rate, start, options);
   }
 };
 
@@ -80,6 +86,30 @@ std::string error_of(const Matrix<double>& matrix) {
 }
 
 }  // namespace
+
+TEST_CASE("Poisson weights add up, and leave out no more than they may", "[08][markov]") {
+  for (const double mean : {0.0, 1e-9, 0.3, 1.0, 7.5, 40.0, 1000.0, 123456.7, 3e7}) {
+    for (const double tolerance : {1e-3, 1e-10, 1e-14}) {
+      CAPTURE(mean, tolerance);
+      const PoissonWeights poisson = poisson_weights(mean, tolerance);
+      double sum = 0, within = 0, worst = 0;
+      for (std::size_t i = 0; i < poisson.weights.size(); ++i) {
+        const double k = static_cast<double>(poisson.first) + static_cast<double>(i);
+        const double exact =
+            mean == 0 ? (k == 0 ? 1 : 0) : std::exp(k * std::log(mean) - mean - std::lgamma(k + 1));
+        sum += poisson.weights[i];
+        within += exact;
+        worst = std::max(worst, std::abs(poisson.weights[i] - exact));
+      }
+      const double rounding = 1e-15 * (10 + mean * std::log(mean + 2));  // of the formula here
+      CHECK(std::abs(sum - 1) <= 1e-12);
+      CHECK(within >= 1 - tolerance - rounding);
+      CHECK(worst <= tolerance + rounding);
+      // Not many more than needed: some standard deviations to each side.
+      CHECK(static_cast<double>(poisson.weights.size()) <= 20 * std::sqrt(mean) + 30);
+    }
+  }
+}
 
 TEST_CASE("what is no chain is refused with the reason", "[08][markov]") {
   const std::string name = "a chain: ";
@@ -116,6 +146,12 @@ TEST_CASE("two states and a queue end where their formulas say", "[08][markov]")
   const MarkovRun<double> end = two.end(kernel_named("csr"));
   CHECK(two.judge_end(end).failure.empty());
   CHECK(std::abs(end.distribution[0] - 0.25) <= 1e-11);
+  for (const double time : {0.0, 0.01, 0.4, 3.0}) {
+    CAPTURE(time);
+    const MarkovRun<double> run = two.at(kernel_named("csr"), time, 0);
+    CHECK(two.judge_at(run, time, 0).failure.empty());
+    CHECK(std::abs(run.distribution[1] - 0.75 * (1 - std::exp(-4 * time))) <= 2e-12);
+  }
 
   const Subject<double> line(queue<double>(40, 1, 1.5));
   const MarkovRun<double> run = line.end(kernel_named("csr"));
@@ -138,6 +174,10 @@ TEST_CASE("every format comes to the dense solution, in both precisions", "[08][
         const MarkovVerdict end = subject.judge_end(subject.end(kernel));
         CHECK(end.failure == "");
         CHECK(end.distance >= 0);
+        const MarkovVerdict soon = subject.judge_at(subject.at(kernel, 2.5, 1), 2.5, 1);
+        CHECK(soon.failure == "");
+        CHECK(soon.distance >= 0);
+        CHECK(soon.distance <= (sizeof(T) == 4 ? 1e-4 : 1e-11));
       } catch (const Unsuitable&) {
         CHECK(kernel.info.name == "dia");
       }
@@ -166,6 +206,13 @@ TEST_CASE("what is wrong with a distribution is found", "[08][markov]") {
   CHECK(has(failure_when([](X& x) { x[0] += 1e-9; }), "sum is off"));
   CHECK(has(failure_when([](X& x) { std::swap(x[0], x[1]); }), "residual"));
   CHECK(has(failure_when([](X& x) { x.assign(20, 0.05); }), "residual"));
+
+  MarkovRun<double> early = subject.at(kernel_named("csr"), 1, 0);
+  CHECK(subject.judge_at(early, 1, 0).failure.empty());
+  CHECK(has(subject.judge_at(early, 1.001, 0).failure, "dense"));
+  CHECK(has(subject.judge_at(early, 1, 1).failure, "dense"));
+  early.distribution[2] *= 2;
+  CHECK(has(subject.judge_at(early, 1, 0).failure, "sum is off"));
 }
 
 TEST_CASE("the limit on steps holds, and who meets it has no answer", "[08][markov]") {
@@ -179,6 +226,9 @@ TEST_CASE("the limit on steps holds, and who meets it has no answer", "[08][mark
   CHECK_FALSE(run.converged);
   CHECK(seen == std::vector<long long>{40, 70});
   CHECK(subject.judge_end(run).failure.find("no answer after 70 steps") == 0);
+  CHECK_THROWS_AS(subject.at(kernel_named("csr"), 1000, 0), InputError);
+  CHECK_THROWS_AS(subject.at(kernel_named("csr"), 1e300, 0), InputError);
+  CHECK(subject.at(kernel_named("csr"), 5, 0).steps <= 70);
 }
 
 TEST_CASE("an iteration gives the same bits in every run", "[08][markov]") {

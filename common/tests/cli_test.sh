@@ -78,6 +78,8 @@ expect 'the end of a chain' 0 '^02 +csr_scalar +[0-9]+ ' "$spmv" stationary -k c
   -m wlan:C=2,m=1,W=2 --json "$scratch/chains.jsonl"
 expect 'its record' 0 '"program":"stationary",.*"kernel":"csr_scalar","verified":true' \
   cat "$scratch/chains.jsonl"
+expect 'a chain at a time' 0 'at time 2, from state 0' "$spmv" transient --time 2 \
+  -p f32 -k csr_scalar -m wlan:C=2,m=1,W=2
 expect 'no answer in so few steps' 1 'FAILED: no answer after 9 steps' "$spmv" stationary \
   -k csr_scalar -m wlan:C=2,m=1,W=2 --max-steps 9 --json "$scratch/early.jsonl"
 holds 'what has no answer leaves no record' test ! -s "$scratch/early.jsonl"
@@ -119,6 +121,8 @@ bad 'no such option' '^error: .*--help' "$spmv" --fast
 bad 'no chain' '^error: stencil2d:5x5: entry .* rates' "$spmv" stationary -m stencil2d:5x5
 bad 'a tolerance that f32 cannot meet' '^error: --tolerance 1e-10: f32 cannot' "$spmv" stationary \
   -p f32 --tolerance 1e-10 -m wlan:C=2,m=1,W=2
+bad 'a time that takes too many steps' '^error: --time: .*--max-steps' "$spmv" transient --time 1e9 \
+  -k csr_scalar -m wlan:C=2,m=1,W=2
 bad 'records without a file' '^error: --json: which file' "$spmv" -m diagonal:2 --json
 bad 'records that cannot be written' '^error: .*place.jsonl: ' "$spmv" -m diagonal:2 -k csr_scalar \
   --json "$scratch/no/such/place.jsonl"
@@ -139,6 +143,7 @@ for option in seed workers memory-limit; do
 done
 bad 'a factor beyond f32' '^error: --alpha: 1e\+39 is beyond f32' "$spmv" -m diagonal:2 -p f32 --alpha 1e39
 bad '--padding-limit 0' '^error: --padding-limit' "$spmv" -m diagonal:2 --padding-limit 0
+bad '--time nan' '^error: --time' "$spmv" transient --time nan -m wlan:C=2,m=1,W=2
 bad '--tolerance nan' '^error: --tolerance' "$spmv" stationary --tolerance nan -m wlan:C=2,m=1,W=2
 bad 'an empty name among several' "^error: --kernel ''" "$spmv" -m diagonal:2 -k 'csr_scalar,,csr_*'
 

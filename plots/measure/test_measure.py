@@ -410,7 +410,7 @@ class Declared(unittest.TestCase):
                 ("stencil2d:2000x2000", "f32", "csr_vector_8", {}, True), ("stencil2d:2001x2000", "f32", "csr_vector_8", {}, False),
                 ("any", "f64", "csr_vector", {}, True), ("any", "f64", "csr_vector", {"source": "generated"}, False),
                 ("any", "f64", "csr_vector_8", {}, False), ("any", "f64", "csr_vector", {"host": True}, False),
-                ("m_14K", "f64", "csr_vector", {"program": "stationary"}, True),
+                ("m_14K", "f64", "csr_vector", {"program": "transient"}, True),
                 ("F1", "f32", "pcsr", {"program": "multigpu"}, False)):
             record = {**of, "matrix": matrix, "precision": precision, "kernel": kernel, **more}
             self.assertEqual(sets.is_declared(record), declared, record)
