@@ -26,9 +26,9 @@ EXAMPLES := $(OUT)/conjugate_gradients $(OUT)/first_product
 $(EXAMPLES): $(OUT)/%: $(common_objects) $(call object,$(ROOT)/06_pcsr/one_pass/example/%.cu)
 	$(link)
 
-.PHONY: help run test watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
+.PHONY: help run test try watch data mkl cusparse info list build build-programs evidence readmes clean format check-format fuzz \
   counting-cost learn hint test-learn slides questions test-questions bench calibrate figures pictures report site test-site test-plots handout grade \
-  test-coursework test-watch browser test-browser test-traces notebook test-notebook test-recipe compile_commands lint
+  test-coursework test-watch browser test-browser test-traces notebook test-notebook test-commands compile_commands lint
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z0-9_-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,9 @@ hint:  ## one hint for it, and the next one when called again
 test-learn:  ## test the puzzles, their solutions and make learn (LEARN=full: also what is said of mistakes)
 	@$(MAKE) -C common/primer BACKEND=cpu runner
 	@python3 -m unittest discover -s common/primer/tests
+
+try:  ## both commands, and run, test and check of every step, a line each: with a GPU, with two, without
+	@bash common/tests/try.sh
 
 # FIND=worst: it opens at the worst request (common/watch/README.md).
 watch: $(SPMV)  ## a page on which one or two KERNELS run on MATRIX, step by step
@@ -165,8 +168,8 @@ notebook:  ## execute common/notebook/spmv.ipynb on the last commit and store wh
 test-notebook:  ## execute it and compare
 	@common/python.sh common/notebook/requirements.txt common/notebook/execute.py $(or_quit)
 
-test-recipe:  ## add a step as common/README.md says, test it and remove it
-	@python3 common/pages/run_recipe.py $(or_quit)
+test-commands: $(SPMV)  ## run the commands of the pages that nothing else runs (minutes)
+	@python3 common/pages/run_commands.py $(ARGS)
 
 test-plots:  ## test the scripts that measure, draw and write tables
 	@plots/python.sh plots/run_tests.py

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Runs the commands of the pages: make test-commands
+
+    run_commands.py          runs them on the CPU backend; a line per command, exit 1 if one fails
+    run_commands.py --list   only prints them, with what becomes of each
+
+A command is a line of indented code, or a span of code that begins with make or python3, of a Markdown page. Those that stand in
+an <!-- output --> block are left to `make readmes ARGS=--check`, those of ELSEWHERE to what it names. In all others,
+names of files that the reader is to have (PLACEHOLDERS) are replaced, and a target that the top Makefile lacks is
+one of a step's. The recipe for an added step is run as it stands, with the kernel shown above it.
+"""
+
+import argparse
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from check_pages import COMMENT, FENCE, ROOT, blank, pages
+
+OUTPUT = re.compile(r"^<!-- output[^:\n]*: *(.*?) *-->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(?:^    (?! ).*\n(?:     +\S.*\n)*)", re.MULTILINE)
+COMMAND = re.compile(r"(make|python3|plots/\S+\.sh|spmv|mkdir|sed) ")
+STEP = "03_csr_vector"  # whose targets are meant where a page names none
+RECIPE = re.compile(r"^(?=    mkdir 11_two_sums)(?:    .*\n)+", re.MULTILINE)
+
+# Commands that are not run here: a pattern of the whole command, and what runs them or stands for them.
+ELSEWHERE = {
+    r".*(\.\.\.|[A-Z]=directory|\bFILE\b|\bRECORDS\b).*": "names no file: a form, not a command",
+    r"make( -C \S+)? test( SANITIZE=1)?|make test-\S+|make report|make check-format.*": "CI",
+    r"make try|make format": "runs all of this again, or changes the sources",
+    r"make run|make readmes.*": "make readmes ARGS=--check",
+    r"make .*BACKEND=cuda.*": "needs a GPU",
+    r"make bench.*|make counting-cost": "needs a GPU or hours; plots/measure/test_measure.py tests the driver",
+    r".*stationary MATRIX=m_3.7M.*": "minutes; a smaller chain is run here",
+    r"make figures|make pictures": "CI draws them in its tests of plots/ and of watch/",
+    r"make site|make notebook": "the workflows in .github/",
+    r"make mkl|make cusparse": "downloads 250 MB",
+    r"make data.*": "needs a network; common/tests/data_test.sh runs it with a server of its own",
+    r"make (learn|hint)\b.*": "CI: common/primer/tests",
+    r"make (questions|slides)\b.*": "CI",
+    r"make watch( TRACE=.*)?|make check": "CI: common/watch and common/coursework, every step",
+    r"make COUNT=0|make info|python3 plots/measure/traffic.py --bytes": "a part of a command",
+    r"python3 -m http.server .*": "runs until it is stopped",
+    r"python3 06_pcsr/one_pass/amalgamate.py .*|python3 plots/page/check_report.py .*": "CI, with files of its own",
+    r"python3 common/coursework/mistakes.py.*|make grade.*": "CI: common/coursework",
+}  # fmt: skip
+
+
+def commands_of(text):
+    """The commands of a page, in order, each once, without comments."""
+    text = OUTPUT.sub("", text)
+    text = RECIPE.sub("", text)
+    found = []
+    for block in CODE.findall(FENCE.sub(blank, text)):
+        for line in re.sub(r"\\\n *", "", block).splitlines():
+            if COMMAND.match(line.strip()):
+                found.append(re.split(r" {3,}| +# ", line.strip())[0])
+    for span in re.findall(r"(?<!`)`((?:make|python3) [^`]+)`(?!`)", FENCE.sub(blank, COMMENT.sub("", text))):
+        found.append(" ".join(span.split()))
+    return list(dict.fromkeys(re.sub(r"  +", " ", command) for command in found))
+
+
+def elsewhere(command, shown):
+    """What runs the command, if not this script."""
+    if command in shown:
+        return "make readmes ARGS=--check"
+    return next((why for pattern, why in ELSEWHERE.items() if re.fullmatch(pattern, command)), None)
+
+
+def placeholders(scratch):
+    """Files that a reader has: their names in the pages, and what stands for them."""
+    matrix, kernel = scratch / "matrix.mtx.gz", scratch / "csr_vector.cuh"
+    matrix.write_bytes(gzip.compress(b"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 1 3\n"))
+    shutil.copyfile(ROOT / STEP / "csr_vector.cuh", kernel)
+    names = {r"path/to/matrix\.mtx\.gz|file\.mtx\.gz": matrix, r"(path/to/)?(mine|csr_vector)\.cuh": kernel,
+             r"\bmine\.cu\b": ROOT / "10_multigpu/minimal.cu"}
+    return names | {rf"\b{name}\.jsonl": scratch / f"{name}.jsonl" for name in ("records", "run", "trace")}
+
+
+def prepared(command, names, targets):
+    for name, file in names.items():
+        command = re.sub(name, str(file), command)
+    goal = re.match(r"make ([a-z][a-z0-9_-]*)", command)
+    if goal and goal[1] not in targets:
+        command = command.replace("make", f"make -C {STEP}", 1)
+    return re.sub(r"^spmv ", f"{ROOT}/build/cpu/spmv ", command)
+
+
+def run(command):
+    """Runs a command in the root of the repository. Returns what went wrong, or nothing."""
+    environment = dict(os.environ, BACKEND="cpu")
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # this script may be run by make
+        environment.pop(name, None)
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)  # fmt: skip
+    return f"exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1000:]}" if done.returncode else ""
+
+
+def run_recipe():
+    """Adds the step of common/README.md as the page says, and removes it again. Returns what went wrong, or nothing."""
+    page = (ROOT / "common/README.md").read_text(encoding="utf-8")
+    recipe = RECIPE.search(page)
+    kernel = re.findall(r"^```cpp\n(.*?)^```", page[: recipe.start()], re.MULTILINE | re.DOTALL)[-1]
+    step = ROOT / "11_two_sums"
+    if step.exists():
+        return f"{step} is there already"
+    before, mark, after = recipe[0].partition("    # write 11_two_sums/two_sums.cuh, then\n")
+    try:
+        wrong = run(f"set -e\n{before}")
+        (step / "two_sums.cuh").write_text(kernel, encoding="utf-8")
+        wrong = wrong or ("" if mark else "the line '# write ...' is missing") or run(after)
+        for file in step.glob("*.cu"):
+            left = re.findall(r"csr_scalar|CsrScalar|\b02\b|\bstep = 2\b|Bell and Garland", file.read_text(encoding="utf-8"))
+            wrong = wrong or (f"{file.name} still holds {', '.join(left)}" if left else "")
+        return wrong
+    finally:
+        shutil.rmtree(step, ignore_errors=True)
+        shutil.rmtree(ROOT / "build/cpu/11_two_sums", ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--list", action="store_true", help="run nothing")
+    parser.add_argument("--only", default="", help="only commands that contain this text")
+    arguments = parser.parse_args()
+    texts = {page: page.read_text(encoding="utf-8") for page in pages(ROOT) if page.suffix == ".md"}
+    shown = {" ".join(command.split()) for text in texts.values() for command in OUTPUT.findall(text)}
+    targets = set(re.findall(r"^([a-z_-]+[a-z0-9]*):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    done, failed = {}, 0
+    with tempfile.TemporaryDirectory() as scratch:
+        names = placeholders(Path(scratch))
+        for page, text in texts.items():
+            for command in commands_of(text):
+                if command in done or arguments.only not in command:
+                    continue
+                start, why = time.monotonic(), elsewhere(command, shown)
+                done[command] = why
+                if why or arguments.list:
+                    if arguments.list:
+                        print(f"{page.relative_to(ROOT)}: {command}\n    {why or 'run here'}")
+                    continue
+                wrong = run(prepared(command, names, targets))
+                failed += bool(wrong)
+                print(f"{'FAILED' if wrong else 'ok':6} {time.monotonic() - start:5.0f} s  {command}", flush=True)
+                if wrong:
+                    print(f"{page.relative_to(ROOT)}: {wrong}", file=sys.stderr)
+    if not arguments.list and not arguments.only:
+        wrong = run_recipe()
+        failed += bool(wrong)
+        print(f"{'FAILED' if wrong else 'ok':6} the recipe for an added step\n{wrong}")
+    print(f"{sum(why is None for why in done.values()) - failed} passed, {failed} failed; {sum(map(bool, done.values()))} elsewhere")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""Tests of what run_commands.py takes for a command, and of what it makes of it."""
+
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+import run_commands
+from check_pages import ROOT
+
+PAGE = """Text with `make list` and `make -C 03_csr_vector
+watch`, and `sum += 1`.
+
+    make run  MATRIX=path/to/matrix.mtx.gz     # a comment
+    build.mk stage.mk     no command
+    plots/python.sh plots/measure/compare.py a \\
+      b
+
+<!-- output: make run -->
+```text
+$ make run
+    make nothing
+```
+<!-- end -->
+
+```cpp
+    make(code);
+```
+"""
+
+
+class Commands(unittest.TestCase):
+    def test_of_a_page(self):
+        self.assertEqual(
+            run_commands.commands_of(PAGE),
+            ["make run MATRIX=path/to/matrix.mtx.gz", "plots/python.sh plots/measure/compare.py a b", "make list",
+             "make -C 03_csr_vector watch"],
+        )  # fmt: skip
+
+    def test_what_runs_them(self):
+        self.assertEqual(run_commands.elsewhere("make list", {"make list"}), "make readmes ARGS=--check")
+        self.assertIn("GPU", run_commands.elsewhere("make bench SET=full", set()))
+        self.assertIsNone(run_commands.elsewhere("make run MATRIX=cant", set()))
+
+    def test_placeholders_and_targets(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            names = run_commands.placeholders(Path(scratch))
+            ready = run_commands.prepared("make run MATRIX=path/to/matrix.mtx.gz", names, {"run"})
+            self.assertTrue(Path(ready.split("=")[1]).is_file())
+            self.assertEqual(run_commands.prepared("make moment", names, {"run"}), f"make -C {run_commands.STEP} moment")
+            self.assertEqual(run_commands.prepared("make -C 02_csr_scalar watch", names, {"run"}), "make -C 02_csr_scalar watch")
+
+    def test_exceptions_are_of_use(self):
+        texts = [page.read_text(encoding="utf-8") for page in run_commands.pages(ROOT) if page.suffix == ".md"]
+        commands = {command for text in texts for command in run_commands.commands_of(text)}
+        self.assertGreater(len(commands), 40)
+        for pattern in run_commands.ELSEWHERE:
+            self.assertTrue(any(re.fullmatch(pattern, command) for command in commands), f"no page has {pattern}")
+
+
+if __name__ == "__main__":
+    unittest.main()

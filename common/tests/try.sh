@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# try.sh: runs the README's two commands, and run, test and check of every step, as a user would, and prints a line
+# per command with its time: `make try`. Where there are GPUs it does so with one of them, then with two (make run,
+# make test and step 10), and then without (make run and make test on the CPU backend). Output: build/try/*.log.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
+logs=$PWD/build/try
+mkdir -p "$logs"
+passed=0 failed=0
+# Each command is a user's own: it inherits nothing from the make that called this script.
+unset MAKEFLAGS MAKELEVEL MFLAGS BACKEND SPMV_BACKEND_REASON
+
+try() {  # CONFIGURATION COMMAND...
+  local configuration=$1 log start=$SECONDS status
+  shift
+  log=$logs/$(tr -cs 'a-zA-Z0-9_' - <<<"$configuration $*").log
+  timeout --kill-after=10 1200 "$@" >"$log" 2>&1 </dev/null
+  status=$?
+  if [ $status = 0 ]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+  printf '%-8s %-42s %4d s  %s\n' "$configuration" "$*" $((SECONDS - start)) \
+    "$([ $status = 0 ] && echo passed || echo "FAILED with status $status: build/try/${log##*/}")"
+  [ $status = 0 ] || grep -E '^FAILED|FAILED:|^error:|Error [0-9]' "$log" | head -n 12 | sed 's/^/           /'
+}
+
+both() { try "$1" make run && try "$1" make test; }
+step() {  # CONFIGURATION STEP
+  local goal
+  for goal in run test $([ ! -e "$2/exercise.ini" ] || echo check); do
+    try "$1" make -C "$2" "$goal"
+  done
+}
+
+gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || gpus=0
+if [ "$gpus" -gt 0 ]; then
+  export CUDA_VISIBLE_DEVICES=0
+  both '1 GPU'
+  for directory in [0-9][0-9]_*/; do
+    step '1 GPU' "${directory%/}"
+  done
+  if [ "$gpus" -gt 1 ]; then
+    export CUDA_VISIBLE_DEVICES=0,1
+    both '2 GPUs'
+    step '2 GPUs' 10_multigpu
+  fi
+  export BACKEND=cpu
+  both 'no GPU'
+else
+  both 'no GPU'
+  for directory in [0-9][0-9]_*/; do
+    step 'no GPU' "${directory%/}"
+  done
+fi
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
