@@ -67,7 +67,7 @@ const char* const kLadderReading =
     "03 after 02  lanes share a row and read neighbouring nonzeros: fewer sectors and lines.\n"
     "04 after 03  equal nonzeros per thread: on the graph no warp waits for a long row. On the\n"
     "             mesh nothing was unequal, and a second launch and atomics only cost.\n"
-    "05 after 04  another question: the same bits in every run, so no atomics; costs carries.\n"
+    "05 after 04  no atomics, so every run gives the same bits; that costs some time here.\n"
     "06 after 05  one launch: lanes per row on the mesh, a scan on the graph. The best on CSR.\n"
     "07           another way to balance: a warp that is done fetches rows by an atomic.\n"
     "08, 09       other storage, for rows of equal length and for grids. Try it on a grid:\n"
