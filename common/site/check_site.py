@@ -1,11 +1,6 @@
-#!/usr/bin/env python3
 """Checks what MkDocs does not: that no page of a site loads anything over the network or a file that is not there, and that no
-Markdown was left as it is.
+Markdown was left as it is."""
 
-    check_site.py DIRECTORY     a line per fault; exit 1 if there is one
-"""
-
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -51,9 +46,3 @@ def faults(site):
             elif parts.path and not parts.scheme and file.name != "404.html" and not (file.parent / unquote(parts.path)).is_file():
                 found.add(f"{name}: {address} leads nowhere")
     return sorted(found)
-
-
-if __name__ == "__main__":
-    problems = faults(sys.argv[1])
-    print("\n".join(problems) or "nothing is missing")
-    sys.exit(1 if problems else 0)

@@ -63,10 +63,6 @@ def update(program):
     todays_code.cache_clear()
 
 
-def records_of(device):
-    return read(files_in(directory_of(device)))
-
-
 def summary(device, records):
     """A line: how many records have which state."""
     counts = collections.Counter(code_state(record) for record in records)
@@ -113,7 +109,7 @@ def main(argv=None):
         if arguments.update:
             update(arguments.spmv)
         for device in arguments.devices or device_names():
-            records = records_of(device)
+            records = read(files_in(directory_of(device)))
             print(summary(device, records))
             if arguments.summary:
                 continue

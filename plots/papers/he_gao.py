@@ -30,16 +30,6 @@ def matrices():
     return [row["matrix"] for row in published("he_gao_2016_table2")]
 
 
-def measured(data, gaps, names):
-    """Those of `names` that any algorithm was measured on; the others become a note."""
-    found = [m for m in names if any(
-        data.fastest(m, p, patterns) for p in ("f32", "f64") for patterns in ALGORITHMS.values())]
-    for name in names:
-        if name not in found:
-            gaps.find("PCSR", name, "f64", PCSR["PCSR"])
-    return found
-
-
 def speedups(data, precision, names, patterns):
     """{matrix: PCSR over a rival} where both were measured."""
     both = {m: (data.fastest(m, precision, PCSR["PCSR"]), data.fastest(m, precision, patterns)) for m in names}
@@ -63,14 +53,13 @@ def rates_of_table3():
 def figure4(data, gaps):
     """GFLOP/s of seven algorithms in both precisions, and how many times as fast PCSR is."""
     gaps.remark(REMARK)
-    every = measured(data, gaps, matrices())
     theirs, said = rates_of_table3(), published("he_gao_2016_speedups")
-    names = data.in_order(every) + [m for m in theirs if m not in every]
+    names = data.in_order(matrices())
     figure = style.new_figure(11, 10.5, f"{PAPER}, figure 4: performance of all algorithms")
     grid = figure.add_gridspec(3, 2, height_ratios=(0.8, 1, 1))
     for row, precision in enumerate(("f32", "f64")):
         axes = figure.add_subplot(grid[0, row])
-        style.ratios(axes, data, {rival: speedups(data, precision, every, patterns) for rival, patterns in RIVALS.items()}, GPU,
+        style.ratios(axes, data, {rival: speedups(data, precision, names, patterns) for rival, patterns in RIVALS.items()}, GPU,
                      [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
         axes.set_title(f"PCSR against the others, {style.PRECISIONS[precision]}", pad=28)
         style.legend_above(axes, 2)
@@ -90,14 +79,13 @@ def figure4(data, gaps):
 def figure5(data, gaps):
     """Bandwidth of six algorithms as a share of the device's, and what share the paper reached."""
     said = published("he_gao_2016_text")
-    names = data.in_order(measured(data, gaps, matrices()))
-    figure = style.new_figure(11, 8.4 if names else 4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
+    names = data.in_order(matrices())
+    figure = style.new_figure(11, 8.4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
         series = series_of(data, gaps, names, precision, lambda record, state, quartile: 100 * bandwidth(
             record, state=state, quartile=quartile) / record["copy_gb_per_s"], "cold")
-        if names:
-            style.dots_of(axes, data, names, series, colours=COLOURS, log=False)
-            axes.set_ylim(0, 112)
+        style.dots_of(axes, data, names, series, colours=COLOURS, log=False)
+        axes.set_ylim(0, 112)
         share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
         axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--",
                      label=f"{GPU}: greatest of PCSR, {share:.0f}% of its 144 GB/s, more than {most:.0f} GB/s")
@@ -105,10 +93,9 @@ def figure5(data, gaps):
         axes.set_ylabel("% of the bandwidth of a copy")
         axes.set_title(f"{data.device}, {style.PRECISIONS[precision]}, cold L2", pad=30)
         style.legend_above(axes, 6)
-    if names:
-        gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
-                    "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
-                    "repeated reads of x are not counted. " + REMARK + f" Figure 5 itself is lost: what the text says of the {GPU}.")
+    gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
+                "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
+                "repeated reads of x are not counted. " + REMARK + f" Figure 5 itself is lost: what the text says of the {GPU}.")
     return figure
 
 
