@@ -10,7 +10,7 @@
 
 namespace spmv {
 
-inline constexpr int kTraceVersion = 2;
+inline constexpr int kTraceVersion = 3;
 
 // Does `work` and records it in record.trace, in up to `limit` bytes of events, also where it
 // throws; record.traffic is what it asked of memory. CPU backend.

@@ -86,12 +86,13 @@ class Recorder {
   Trace take();
 
  private:
+  static constexpr std::uint8_t kNoLane = 255;
   // What a lane's access read, and what it left: the value before and after for an atomic, the
   // operand and the result of a warp operation; an access of up to 16 bytes has two words.
   struct Note {
     std::array<std::uint64_t, 2> words = {};
     bool has_result = false;
-    std::uint8_t source = 0;  // of a shuffle: the lane whose operand is the result
+    std::uint8_t source = kNoLane;  // of a shuffle: the lane whose operand is the result
   };
   // How the bits of a value are to be written.
   enum class Form : std::uint8_t { kFourBytes, kEightBytes, kMask };
@@ -101,6 +102,7 @@ class Recorder {
   int array(std::uintptr_t begin, std::size_t bytes, Space space, const std::string& name);
   std::size_t instruction(const Target& target);
   std::size_t value(std::uint64_t bits, Form form);
+  std::size_t sources(const Note* const* notes, unsigned mask);
   static Form form(std::uint64_t bits);
   void write_launch(std::size_t number);
   void write(std::string_view event);
@@ -113,7 +115,10 @@ class Recorder {
   std::map<std::tuple<std::uintptr_t, std::size_t, std::string>, int> arrays_;
   std::map<std::tuple<const void*, unsigned, int>, std::size_t> instructions_;
   std::unordered_map<std::uint64_t, std::size_t> values_[3];  // by Form
-  EventText event_;                                           // the one that is being written
+  // The last one of each form: neighbouring lanes often have the same.
+  const std::pair<const std::uint64_t, std::size_t>* last_value_[3] = {};
+  std::map<std::pair<unsigned, std::array<std::uint8_t, kWarpSize>>, std::size_t> sources_;
+  EventText event_;  // the one that is being written
 
   std::vector<Note> notes_[kWarpSize];
   std::size_t next_note_[kWarpSize] = {};

@@ -186,16 +186,18 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
     const bool is_mask =
         name == "__ballot_sync" || name == "__activemask" || name.starts_with("__match");
     list([&](unsigned id) { event.put(value(notes[id]->words[0], form(notes[id]->words[0]))); });
-    list([&](unsigned id) {
-      const std::uint64_t bits = notes[id]->words[1];
-      if (notes[id]->has_result) {
-        event.put(value(bits, is_mask ? Form::kMask : form(bits)));
-      } else {
-        event.put("null");
-      }
-    });
     if (name.starts_with("__shfl")) {
-      list([&](unsigned id) { event.put(unsigned{notes[id]->source}); });
+      event.put(',');
+      event.put(sources(notes, mask));
+    } else {
+      list([&](unsigned id) {
+        const std::uint64_t bits = notes[id]->words[1];
+        if (notes[id]->has_result) {
+          event.put(value(bits, is_mask ? Form::kMask : form(bits)));
+        } else {
+          event.put("null");
+        }
+      });
     }
   }
   if (target.space != Space::kNone) {
@@ -274,12 +276,33 @@ std::size_t Recorder::instruction(const Target& target) {
 
 std::size_t Recorder::value(std::uint64_t bits, Form form) {
   auto& known = values_[static_cast<std::size_t>(form)];
+  auto& last = last_value_[static_cast<std::size_t>(form)];
+  if (last && last->first == bits) return last->second;
   const auto [it, is_new] = known.try_emplace(bits, trace_.values.size());
+  last = &*it;
   if (is_new) {
     trace_.values.push_back(form == Form::kMask ? fmt::format("\"{:#x}\"", bits)
                             : form == Form::kFourBytes
                                 ? number<std::int32_t, float>(static_cast<std::int32_t>(bits))
                                 : number<std::int64_t, double>(static_cast<std::int64_t>(bits)));
+  }
+  return it->second;
+}
+
+std::size_t Recorder::sources(const Note* const* notes, unsigned mask) {
+  std::array<std::uint8_t, kWarpSize> lanes = {};
+  for (unsigned id = 0; id < kWarpSize; ++id) {
+    if (mask >> id & 1u) lanes[id] = notes[id]->source;
+  }
+  const auto [it, is_new] = sources_.try_emplace({mask, lanes}, trace_.values.size());
+  if (is_new) {
+    std::string text;
+    for (unsigned id = 0; id < kWarpSize; ++id) {
+      if (!(mask >> id & 1u)) continue;
+      const bool known = lanes[id] != kNoLane && mask >> lanes[id] & 1u;
+      text += (text.empty() ? "[" : ",") + (known ? std::to_string(lanes[id]) : "null");
+    }
+    trace_.values.push_back(text + "]");
   }
   return it->second;
 }

@@ -262,8 +262,11 @@ class Run {
     const look = value => Array.isArray(value) ? value.map(look) : value === null ? null : this.trace.values[value];
     const lanes = lanesOf(moment.mask);
     if (moment.kind === "warp operation") {
-      return {lanes, instruction: moment.instruction, operands: event[3] && event[3].map(look),
-        results: event[4] && event[4].map(look), sources: event[5]};
+      const operands = event[3] && event[3].map(look), results = event[4];
+      if (!Number.isInteger(results)) return {lanes, instruction: moment.instruction, operands, results: results && results.map(look)};
+      const sources = this.trace.values[results];
+      return {lanes, instruction: moment.instruction, operands, sources: sources.map((lane, i) => lane ?? lanes[i]),
+        results: sources.map(lane => lane === null ? null : operands[lanes.indexOf(lane)])};
     }
     return {lanes, instruction: moment.instruction, array: this.arrays[moment.instruction.array],
       addresses: addressesOf(event[3]), values: event[4].map(look), after: event[5] && event[5].map(look)};

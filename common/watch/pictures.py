@@ -191,7 +191,7 @@ def lanes_over_sectors(trace, title, turns=3, array="values"):
 
 
 def shuffle_tree(trace, title):
-    rounds = [(lanes, event[5]) for _, kind, instruction, lanes, event in of_warp(trace)
+    rounds = [(lanes, trace["values"][event[4]]) for _, kind, instruction, lanes, event in of_warp(trace)
               if kind == "warp operation" and instruction["operation"] == "__shfl_down_sync"]  # fmt: skip
     stores = accesses(trace, "y", "store")
     writers = stores[0][0]

@@ -182,11 +182,12 @@ class Traces(Scratch):
             expected = sum(loaded["values"][8 * k] * loaded["x"][8 * columns[k]]
                            for k in range(offsets[row], offsets[row + 1]))  # fmt: skip
             self.assertAlmostEqual(got, expected, places=12)
-        shuffles = [e for e in t["events"] if e[0] == "warp operation"]
-        for event in shuffles:
-            lanes = traces.lanes_of(event[2])
-            for result, source in zip(event[4], event[5]):
-                self.assertEqual(result, event[3][lanes.index(source)])
+        for shuffle, store in zip(t["events"], t["events"][1:]):  # the last sum of two is stored
+            if shuffle[0] == "warp operation" and store[0] == "store":
+                of = dict(zip(traces.lanes_of(shuffle[2]), zip(shuffle[3], values[shuffle[4]])))
+                for lane, stored in zip(traces.lanes_of(store[2]), store[4]):
+                    operand, source = of[lane]
+                    self.assertEqual(values[stored], values[operand] + values[of[source][0]])
 
     def test_atomics_tell_before_and_after(self):
         [t] = self.record("-m", "stencil2d:4x3", "-k", "atomic_coo")

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 
-VERSION = 2
+VERSION = 3
 SECTOR, LINE, BANK, LANES = 32, 128, 4, 32
 ACCESSES = ("load", "store", "atomic")
 

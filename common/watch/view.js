@@ -96,9 +96,8 @@ class Pane {
     this.devices = make("canvas");
     this.devicesCard = make("div", {className: "card"}, make("h3", {}, "x on each GPU: own entries, then ghost entries", this.devicesTitle = make("span")), this.devices);
     this.devicesCard.hidden = !run.parts.length;
-    this.givers = make("canvas");
     this.giversText = make("p", {className: "small"});
-    this.giversCard = make("div", {className: "card"}, make("h3", {}, "from warp to warp", this.giversTitle = make("span")), this.givers, this.giversText);
+    this.giversCard = make("div", {className: "card"}, make("h3", {}, "from warp to warp", this.giversTitle = make("span")), this.giversText);
     this.counters = make("canvas");
     this.countersCard = make("div", {className: "card"}, make("h3", {}, "rows that the warps took from the counter", this.countersTitle = make("span")), this.counters);
     this.countersCard.hidden = !run.arrays.some(isCounter);
@@ -160,9 +159,7 @@ class Pane {
     const where = array.space === "global" && this.run.arrays.some(other => other.device !== 0 && other.space === "global") ? `, GPU ${array.device}` : "";
     const box = make("div", {className: "array"},
       make("div", {className: "name"}, make("b", {textContent: array.name}), make("span", {textContent: `${count.toLocaleString("en")} × ${kind}${where}`}), says), canvas);
-    const made = {array, canvas, says, box, shown: 0};
-    canvas.addEventListener("mousemove", event => { canvas.title = this.tip(made, event); });
-    return made;
+    return {array, canvas, says, box, shown: 0};
   }
 
   // The moment m of the run, on all of the pane.
@@ -418,33 +415,11 @@ class Pane {
       (run.launches[warp.launch].grid[0] > 1 ? `block ${warp.block}, ` : "") + `warp ${warp.warp}`;
     const count = [...givers.values()].reduce((sum, elements) => sum + elements.length, 0);
     this.giversTitle.textContent = `${name(moment.warp)} reads ${plural(count, "element")} of ${array.name} that others left`;
-    const shown = [...givers.keys()].slice(0, 16), {context, width} = prepare(this.givers, 62);
-    const w = Math.min(118, width / shown.length), left = (width - w * shown.length) / 2;
-    context.font = "10.5px system-ui, sans-serif";
-    context.textAlign = "center";
-    const box = (x, y, wide, text, colour) => {
-      context.strokeStyle = colour;
-      context.lineWidth = 1.5;
-      context.strokeRect(x + 2.5, y + .5, wide - 5, 17);
-      context.fillStyle = css("--ink");
-      context.fillText(text, x + wide / 2, y + 13, wide - 8);
-    };
-    shown.forEach((warp, i) => {
-      const x = left + i * w, colour = COLOURS[warp.warp % LANES];
-      box(x, 0, w, w > 90 ? name(warp) : w > 40 ? `warp ${warp.warp}` : warp.warp, colour);
-      context.beginPath();
-      context.moveTo(x + w / 2, 18);
-      context.lineTo(width / 2, 43);
-      context.lineWidth = Math.min(5, 1 + Math.log2(givers.get(warp).length));
-      context.stroke();
-    });
-    box(width / 2 - 59, 43, 118, name(moment.warp), COLOURS[moment.warp.warp % LANES]);
-    context.textAlign = "left";
     const value = element => {
       const writes = (array.writes.get(element) || []).filter(write => write[0] < this.m);
       return writes.length ? ` = ${show(writes[writes.length - 1][1], array)}` : "";
     };
-    this.giversText.textContent = shown.slice(0, 4).map(warp => {
+    this.giversText.textContent = [...givers.keys()].slice(0, 4).map(warp => {
       const [first] = givers.get(warp), more = givers.get(warp).length - 1;
       return `${array.name}[${first}]${value(first)}${more ? ` and ${more} more` : ""} from ${name(warp)}`;
     }).join("; ") + (givers.size > 4 ? "; ..." : ".");
@@ -621,7 +596,6 @@ class Pane {
     for (let s = 0; s < sectors; ++s) if (array.fetched[s] < m) context.fillRect(s * scale, 0, Math.max(.6, scale), 3);
     context.globalAlpha = 1;
     const colours = {never: css("--never"), fetched: css("--fetched"), written: css("--written"), ghost: css("--ghost"), edge: css("--edge"), dragged: css("--dragged")};
-    made.layout = {perRow, shownRows, step, line, wide, perSector};
     shownRows.forEach((row, r) => {
       const y = 6 + r * step;
       for (let sector = row * perRow * 4; sector < Math.min(sectors, (row + 1) * perRow * 4); ++sector) {
@@ -677,7 +651,6 @@ class Pane {
     const shownRows = this.window(made, rows, touchedRows, made.most);
     const step = 12, {context, width} = prepare(canvas, shownRows.length * step + 12);
     const w = width / BANKS;
-    made.layout = null;
     const load = new Array(BANKS).fill(0);
     for (const word of words.keys()) ++load[word % BANKS];
     context.font = "9px system-ui, sans-serif";
@@ -699,23 +672,6 @@ class Pane {
         context.strokeRect(bank * w + 1, 11.5 + r * step, w - 2, step - 3);
       }
     });
-  }
-
-  // What is under the pointer.
-  tip(made, event) {
-    const {layout, array} = made;
-    if (!layout) return "";
-    const row = layout.shownRows[Math.floor((event.offsetY - 6) / layout.step)];
-    const inLine = event.offsetX % layout.line;
-    if (row === undefined || inLine >= 4 * layout.wide) return "";
-    const sector = (row * layout.perRow + Math.floor(event.offsetX / layout.line)) * 4 + Math.floor(inLine / layout.wide);
-    const element = sector * layout.perSector + Math.floor(inLine % layout.wide / layout.wide * layout.perSector);
-    const lanes = this.usedBy(made).get(element);
-    const writes = (array.writes.get(element) || []).filter(write => write[0] <= this.m);
-    const column = array.part && array.part.columns[element];
-    const what = column === undefined ? "" : element < array.part.rows.length ? `, entry ${column} of x` : column < 0 ? ", padding" : `, ghost entry: ${column} of x`;
-    return `${array.name}[${element}]${what}, sector ${sector}` + (lanes ? `; lane ${lanes.join(", ")}` : "") +
-      (writes.length ? `; holds ${show(writes[writes.length - 1][1], array)}` : "");
   }
 
   // --- Matrix ---------------------------------------------------------------------------------------
@@ -920,38 +876,12 @@ function hatch(context, x, y, w, h, colour) {
   context.restore();
 }
 
-// The share of the bytes moved that each stretch of the run used: low is wasteful.
-function drawTimeline() {
-  const canvas = $("line"), {context, width} = prepare(canvas, 28);
-  const ticks = state.axis.length, each = 28 / runs.length;
-  runs.forEach((run, r) => {
-    for (let px = 0; px < width; ++px) {
-      const from = state.axis[Math.floor(px / width * ticks)][r];
-      const to = state.axis[Math.min(ticks - 1, Math.floor((px + 1) / width * ticks))][r];
-      const sum = name => run.sums[name][to + 1] - run.sums[name][from];
-      const moved = sum("sectors") * SECTOR;
-      if (!moved) continue;
-      const share = Math.min(1, sum("used") / moved), height = (each - 4) * Math.max(.15, share);
-      context.fillStyle = share > .9 ? css("--accent") : share > .5 ? "#8f9fd0" : css("--bad");
-      context.globalAlpha = .75;
-      context.fillRect(px, each * (r + 1) - height - 1, 1, height);
-    }
-    context.globalAlpha = 1;
-    context.fillStyle = css("--bad");
-    for (const m of run.kinds.wrong) context.fillRect(tickOf(r, m) / ticks * width, each * r, 2, each);
-  });
-  const x = ticks > 1 ? state.tick / (ticks - 1) * (width - 2) : 0;
-  context.fillStyle = css("--ink");
-  context.fillRect(x, 0, 2, 28);
-}
-
 // --- Moving -----------------------------------------------------------------------------------------
 
 function go(tick) {
   state.tick = Math.max(0, Math.min(state.axis.length - 1, tick));
   panes.forEach((pane, r) => { if (pane.m !== momentOf(r) || state.redraw) pane.show(momentOf(r)); });
   state.redraw = false;
-  drawTimeline();
   $("position").max = state.axis.length - 1;
   $("position").value = state.tick;
   $("position").setAttribute("aria-valuetext", panes[state.focus].sentence.textContent);
@@ -971,14 +901,12 @@ function writeUrl() {
   const words = new URLSearchParams();
   words.set("kernel", runs[state.focus].name);
   words.set("event", runs[state.focus].moments[momentOf(state.focus)].event);
-  if (runs.length > 1) words.set("sync", $("sync").value);
   if (state.tour >= 0) words.set("tour", state.tour + 1);
   history.replaceState(null, "", "#" + words);
 }
 
 function readUrl() {
   const words = new URLSearchParams(location.hash.slice(1));
-  if (words.has("sync") && runs.length > 1) setSync(words.get("sync"));
   if (words.has("tour") && data.tour[words.get("tour") - 1]) return showStop(words.get("tour") - 1, !words.has("event"));
   if (words.has("find")) {
     const r = Math.max(0, runs.findIndex(run => run.name === words.get("kernel")));
@@ -996,13 +924,6 @@ function goToEvent(kernel, event) {
   const r = Math.max(0, runs.findIndex(run => run.name === kernel));
   const moments = runs[r].momentOfEvent;
   goTo(r, moments[Math.max(0, Math.min(moments.length - 1, event))]);
-}
-
-function setSync(by) {
-  const m = momentOf(state.focus);
-  $("sync").value = by;
-  state.axis = axisOf($("sync").value);
-  go(tickOf(state.focus, m));
 }
 
 // What a step goes to.
@@ -1034,18 +955,19 @@ function jump(direction) {
   else if (found.length) goTo(r, direction > 0 ? found[0] : found[found.length - 1]);
 }
 
+// What is left of the run takes half a minute at most.
 function play(on) {
   clearInterval(state.playing);
   state.playing = 0;
   $("play").textContent = on ? "❚❚ pause" : "▶ play";
   if (!on) return;
   if (state.tick >= state.axis.length - 1) go(0);
-  const speed = +$("speed").value, skip = Math.max(1, 2 ** (speed - 4));
+  const left = state.axis.length - state.tick, skip = Math.floor(left / 300);
   state.playing = setInterval(() => {
-    for (let i = 1; i < skip; ++i) if (state.tick < state.axis.length - 1) ++state.tick;
+    state.tick = Math.min(state.tick + skip, state.axis.length - 1);
     step(1);
     if (state.tick >= state.axis.length - 1) play(false);
-  }, Math.max(60, 1200 / 2 ** speed));
+  }, Math.max(100, Math.min(400, 30000 / left)));
 }
 
 // --- The tour ---------------------------------------------------------------------------------------
@@ -1073,13 +995,14 @@ function closeTour() {
 
 // --- The page ---------------------------------------------------------------------------------------
 
-// Shows `next`: {traces, tour, find}.
+// Shows `next`: {traces, tour, find, like}, at the first event of the kind `find`, where a product is wrong, at the first request
+// to the array `like`, or at the first stop of the tour.
 function load(next) {
   play(false);
   data = next;
   runs = data.traces.map(trace => new Run(trace));
   if (!data.tour.length) data.tour = tourOf(runs);
-  Object.assign(state, {axis: axisOf("bytes"), tick: 0, focus: 0, tour: -1, redraw: true});
+  Object.assign(state, {tick: 0, focus: 0, tour: -1, redraw: true});
   panes = runs.map((run, number) => new Pane(run, number));
   $("panes").className = runs.length > 1 ? "two" : "one";
   $("panes").replaceChildren(...panes.map(pane => pane.box));
@@ -1101,17 +1024,18 @@ function load(next) {
     }
     $("warp").append(group);
   });
-  $("syncing").hidden = runs.length < 2;
-  go(0);
   // Two versions of one kernel make the same requests, up to where they differ.
-  if (runs.some(run => runs.some(other => other.name === "my_" + run.name))) setSync("instruction");
+  state.axis = axisOf(runs.some(run => runs.some(other => other.name === "my_" + run.name)) ? "instruction" : "bytes");
   const kind = data.find || "wrong", r = runs.findIndex(run => run.kinds[kind] && run.kinds[kind].length);
-  if (!document.body.dataset.ready && location.hash) readUrl();
-  else if (r >= 0) {
+  if (!document.body.dataset.ready && location.hash) {
+    go(0);
+    readUrl();
+  } else if (r >= 0) {
     $("kind").value = kind;
     goTo(r, runs[r].kinds[kind][0]);
-  }
+  } else if (data.like) goTo(0, Math.max(0, runs[0].moments.findIndex(moment => ACCESSES.has(moment.kind) && runs[0].arrays[moment.instruction.array].name === data.like)));
   else if (data.tour.length) showStop(0);
+  else go(0);
 }
 
 function start() {
@@ -1121,10 +1045,8 @@ function start() {
   $("back").onclick = () => step(-1);
   $("forward").onclick = () => step(1);
   $("play").onclick = () => play(!state.playing);
-  $("speed").oninput = () => { if (state.playing) play(true); };
   $("previous").onclick = () => jump(-1);
   $("next").onclick = () => jump(1);
-  $("sync").onchange = () => setSync($("sync").value);
   $("position").oninput = () => go(+$("position").value);
   $("warp").onchange = () => {
     const [r, key] = $("warp").value.split(":");

@@ -127,13 +127,9 @@ function startLive({script, wasm, kernels}) {
     traces.sort((a, b) => live.wanted.indexOf(a.kernel.name) - live.wanted.indexOf(b.kernel.name));
     // The same kind of request as before, if there is one.
     const before = runs[state.focus].moments[momentOf(state.focus)];
-    const array = before.instruction && before.instruction.array !== undefined ? runs[state.focus].arrays[before.instruction.array].name : "values";
-    load({traces, tour: [], find: ""});
+    const like = before.instruction && before.instruction.array !== undefined ? runs[state.focus].arrays[before.instruction.array].name : "values";
     $("tour").hidden = true;
-    if (!runs[0].kinds.wrong.length) {
-      const like = runs[0].moments.findIndex(moment => ACCESSES.has(moment.kind) && runs[0].arrays[moment.instruction.array].name === array);
-      if (like >= 0) goTo(0, like);
-    }
+    load({traces, tour: [], find: "", like});
     says.textContent = `${Math.round(milliseconds)} ms`;
     const fixed = traces.find(trace => !isWay() && threads.value && !trace.launches.some(({block}) => block[0] * block[1] * block[2] === +threads.value));
     if (fixed) says.textContent += `; the source of ${fixed.kernel.name} fixes its threads per block`;

@@ -66,15 +66,16 @@ KERNEL_SOURCES := $(patsubst $(ROOT)/%,%,$(wildcard $(foreach s,$(LIVE_STEPS),$(
 OWN := $(abspath $(KERNEL))
 $(MODULE)/spmv.js: $(call live_object,$(LIVE_SOURCES)) $(addprefix $(HERE)/,live.mk asyncify.js)
 	@echo '  link    $(@:$(ROOT)/%.js=%.wasm)' >&2
-	@mkdir -p $(@D)
+	@mkdir -p $(@D)/linked
 	$(QUIET)python3 $(HERE)/sites.py --shared $(@D)/shared.c $(patsubst %.o,%.ll,$(filter %.cu.o,$^))
 	$(QUIET)$(EMXX) -x c -O1 -c $(@D)/shared.c -o $(@D)/shared.o
-	$(QUIET)$(EMXX) -O1 --profiling-funcs -fexceptions $(filter %.o,$^) $(@D)/shared.o -o $@ --js-library $(HERE)/asyncify.js -sMODULARIZE=1 -sEXPORT_NAME=createSpmv \
+	$(QUIET)$(EMXX) -O1 --profiling-funcs -fexceptions $(filter %.o,$^) $(@D)/shared.o -o $(@D)/linked/spmv.js --js-library $(HERE)/asyncify.js -sMODULARIZE=1 -sEXPORT_NAME=createSpmv \
 	  -sINVOKE_RUN=0 -sEXPORTED_RUNTIME_METHODS=FS,callMain -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=67108864 \
 	  -sTOTAL_STACK=1048576 $(foreach s,$(KERNEL_SOURCES),--embed-file $(ROOT)/$(s)@/spmv/$(s)) \
 	  $(if $(MINE),--embed-file $(OWN)@$(OWN:$(ROOT)/%=/spmv/%))
 	@echo '  optimize $(@:$(ROOT)/%.js=%.wasm)' >&2
-	$(QUIET)wasm-opt $(ASYNCIFY) $(if $(MINE),-O1,-Oz) --mvp-features $(@:.js=.wasm) -o $(@:.js=.wasm)
+	$(QUIET)wasm-opt $(ASYNCIFY) $(if $(MINE),-O1,-Oz) --mvp-features $(@D)/linked/spmv.wasm -o $(@:.js=.wasm)
+	@mv $(@D)/linked/spmv.js $@
 
 $(MODULE)/live.js: $(MODULE)/spmv.js $(addprefix $(HERE)/,package.py worker.js run.js)
 	@python3 $(HERE)/package.py $(@D) $@
