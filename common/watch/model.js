@@ -46,17 +46,15 @@ function measure(instruction, array, lanes, addresses) {
     counts.sectors = counts.lines = counts.ideal = 0;
     const words = Math.max(1, size / BANK_BYTES), group = LANES / words;
     for (let first = 0; first < LANES; first += group) {
-      const load = new Map();
+      const wanted = new Set(), load = new Uint8Array(BANKS);
       lanes.forEach((lane, i) => {
         if (lane < first || lane >= first + group) return;
         const word = Math.floor((array.offset + addresses[i]) / BANK_BYTES);
-        for (let w = word; w < word + words; ++w) {
-          if (!load.has(w % BANKS)) load.set(w % BANKS, new Set());
-          load.get(w % BANKS).add(w);
-        }
+        for (let w = word; w < word + words; ++w) wanted.add(w);
       });
-      counts.passes += Math.max(0, ...[...load.values()].map(set => set.size));
-      counts.idealPasses += load.size > 0;
+      for (const w of wanted) ++load[w % BANKS];
+      counts.passes += Math.max(...load);
+      counts.idealPasses += wanted.size > 0;
     }
   }
   return counts;
