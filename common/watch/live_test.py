@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import tempfile
 import threading
@@ -243,13 +242,11 @@ class LivePage(test_watch.Scratch):
             kernel, matrix = key
             self.assertEqual(totals["kernel"], kernel)
             if matrix.startswith("stencil2d"):
-                self.assertLess(spent[key], 2000, key)  # 700 to 820 ms; one of ten, in Firefox, took 1150
+                self.assertLess(spent[key], 1000, key)  # 220 to 430 ms of 60x60
             wanted = test_watch.columns(module("--matrix", matrix, "--kernel", kernel, "--workers", "1").stdout, kernel)
             for column in {"moved kB", "moved MB", "matrix", "x", "stores", "lanes"} & set(wanted):
                 # (3.625 is 3.63 here and 3.62 there.)
                 self.assertAlmostEqual(float(totals[column]), float(wanted[column]), delta=0.003 * float(wanted[column]), msg=(key, column))
-        grids = [spent[key] for key in found if isinstance(key, tuple) and key[1].startswith("stencil2d")]
-        self.assertLess(statistics.median(grids), 1000)
         self.assertRegex(found["pcsr_one_pass", BLOCK_TILES]["choice"], "^tiles of .* per block$")
         for name in found:
             if name in kernels():
