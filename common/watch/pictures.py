@@ -1022,7 +1022,7 @@ def pictures():
         "06_banks": ([("dense:32x32", "pcsr")], lambda t: banks(t, "pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks")),
         "06_adaptive": ([("powerlaw:200x40000,nnz=24000,max_row=9500", "csr_adaptive")],
                         lambda t: adaptive_blocks(t, "csr_adaptive: the nonzeros of each block, and how it adds them up")),
-        "06_tiles": ([("powerlaw:300x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass")],
+        "06_tiles": ([("powerlaw:600x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass")],
                       lambda t: tiles(t, "pcsr_one_pass: the tiles of the warps on the path through rows and nonzeros")),
         "07_timeline": ([("powerlaw:640x640,nnz=6400", "lightspmv_warp", "turns")], lambda t: timeline(t, "lightspmv_warp: rows go to the warps that are free")),
         "08_lanes": ([(STENCIL, "ell")], lambda t: lanes_over_sectors(t, "ell: neighbouring rows, neighbouring elements")),
