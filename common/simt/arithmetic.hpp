@@ -5,8 +5,23 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "simt/types.hpp"
+
+namespace simt {
+
+// To an integer: NaN becomes 0, what is too large the largest, as on the GPU.
+template <typename Integer>
+Integer to_integer(double whole) {
+  using Limits = std::numeric_limits<Integer>;
+  if (whole != whole) return 0;
+  if (whole >= static_cast<double>(Limits::max())) return Limits::max();
+  if (whole <= static_cast<double>(Limits::min())) return Limits::min();
+  return static_cast<Integer>(whole);
+}
+
+}  // namespace simt
 
 // A function of one argument, x.
 #define SIMT_UNARY(Result, name, T, expression) \
@@ -27,6 +42,52 @@ inline unsigned __brev(unsigned x) {
   for (int bit = 0; bit < 32; ++bit) reversed |= ((x >> bit) & 1u) << (31 - bit);
   return reversed;
 }
+inline unsigned long long __brevll(unsigned long long x) {
+  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
+         __brev(static_cast<unsigned>(x >> 32));
+}
+// Four of the eight bytes of x (0 to 3) and y (4 to 7), chosen by the lower three bits of each
+// nibble of `selector`; its fourth bit spreads the byte's sign.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned nibble = selector >> 4 * i & 15u;
+    unsigned byte = static_cast<unsigned>(bytes >> 8 * (nibble & 7u)) & 0xffu;
+    if (nibble & 8u) byte = byte & 0x80u ? 0xffu : 0;
+    result |= byte << 8 * i;
+  }
+  return result;
+}
+// The upper (_l) or lower (_r) word of high:low, shifted by `shift` modulo 32; _lc and _rc shift by
+// at most 32.
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+  const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
+  return static_cast<unsigned>(both << (shift & 31u) >> 32);
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
+  return static_cast<unsigned>(both >> (shift & 31u));
+}
+inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
+  return shift >= 32 ? low : __funnelshift_l(low, high, shift);
+}
+inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
+  return shift >= 32 ? high : __funnelshift_r(low, high, shift);
+}
+// The position of the |offset|-th set bit of `mask` from bit `base` on, upwards or, if `offset` is
+// negative, downwards; ~0 if there is none. An offset of 0 asks whether bit `base` is set.
+inline unsigned __fns(unsigned mask, unsigned base, int offset) {
+  if (base > 31) return ~0u;
+  if (offset == 0) return mask >> base & 1u ? base : ~0u;
+  const int step = offset > 0 ? 1 : -1;
+  int left = offset > 0 ? offset : -offset;
+  for (int bit = static_cast<int>(base); bit >= 0 && bit < 32; bit += step) {
+    if ((mask >> bit & 1u) && --left == 0) return static_cast<unsigned>(bit);
+  }
+  return ~0u;
+}
+
 SIMT_UNARY(int, __float_as_int, float, std::bit_cast<int>(x))
 SIMT_UNARY(unsigned, __float_as_uint, float, std::bit_cast<unsigned>(x))
 SIMT_UNARY(float, __int_as_float, int, std::bit_cast<float>(x))
@@ -38,6 +99,40 @@ SIMT_UNARY(int, __double2loint, double, static_cast<int>(std::bit_cast<std::uint
 inline double __hiloint2double(int high, int low) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 |
                                static_cast<unsigned>(low));
+}
+
+// --- Integers -----------------------------------------------------------------------------------
+
+// The upper halves of products.
+inline int __mulhi(int a, int b) {
+  return static_cast<int>(static_cast<long long>(a) * b >> 32);
+}
+inline unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
+}
+__extension__ typedef __int128 simt_int128;
+__extension__ typedef unsigned __int128 simt_uint128;
+inline long long __mul64hi(long long a, long long b) {
+  return static_cast<long long>(static_cast<simt_int128>(a) * b >> 64);
+}
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return static_cast<unsigned long long>(static_cast<simt_uint128>(a) * b >> 64);
+}
+// Products of the lower 24 bits.
+inline int __mul24(int a, int b) {
+  const auto low = [](int x) { return static_cast<int>(static_cast<unsigned>(x) << 8) >> 8; };
+  return static_cast<int>(static_cast<long long>(low(a)) * low(b));
+}
+inline unsigned __umul24(unsigned a, unsigned b) {
+  return (a & 0xffffffu) * (b & 0xffffffu);
+}
+// |a - b| + c.
+inline unsigned __sad(int a, int b, unsigned c) {
+  const long long difference = static_cast<long long>(a) - b;
+  return static_cast<unsigned>(difference < 0 ? -difference : difference) + c;
+}
+inline unsigned __usad(unsigned a, unsigned b, unsigned c) {
+  return (a < b ? b - a : a - b) + c;
 }
 
 // --- Floating point -----------------------------------------------------------------------------
@@ -56,15 +151,73 @@ constexpr T max(T a, T b) {
 SIMT_UNARY(float, rsqrtf, float, static_cast<float>(1 / std::sqrt(static_cast<double>(x))))
 SIMT_UNARY(float, rsqrt, float, rsqrtf(x))
 SIMT_UNARY(double, rsqrt, double, 1 / std::sqrt(x))
-#undef SIMT_UNARY
+inline float __saturatef(float x) {  // of a NaN, 0
+  return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f;
+}
+SIMT_UNARY(float, __frsqrt_rn, float, rsqrtf(x))
+// The fast versions are as exact as the others.
+inline float __fdividef(float a, float b) {
+  return a / b;
+}
+SIMT_UNARY(float, __expf, float, std::exp(x))
+SIMT_UNARY(float, __exp10f, float, std::pow(10.0f, x))
+SIMT_UNARY(float, __logf, float, std::log(x))
+SIMT_UNARY(float, __log2f, float, std::log2(x))
+SIMT_UNARY(float, __log10f, float, std::log10(x))
+inline float __powf(float x, float y) {
+  return std::pow(x, y);
+}
+SIMT_UNARY(float, __sinf, float, std::sin(x))
+SIMT_UNARY(float, __cosf, float, std::cos(x))
+SIMT_UNARY(float, __tanf, float, std::tan(x))
+inline void __sincosf(float x, float* sine, float* cosine) {
+  *sine = std::sin(x);
+  *cosine = std::cos(x);
+}
 
 // Each rounded once, to nearest: out of line, so that no compiler makes one operation of two.
-#define SIMT_ROUNDED(T, add, multiply, fused) \
-  T add(T a, T b) noexcept;                   \
-  T multiply(T a, T b) noexcept;              \
+#define SIMT_ROUNDED(T, add, sub, mul, div, rcp, root, fused) \
+  T add(T a, T b) noexcept;                                   \
+  T sub(T a, T b) noexcept;                                   \
+  T mul(T a, T b) noexcept;                                   \
+  T div(T a, T b) noexcept;                                   \
+  T rcp(T a) noexcept;                                        \
+  T root(T a) noexcept;                                       \
   T fused(T a, T b, T c) noexcept;
-#define SIMT_ALL_ROUNDED(OF_TYPE)                 \
-  OF_TYPE(float, __fadd_rn, __fmul_rn, __fmaf_rn) \
-  OF_TYPE(double, __dadd_rn, __dmul_rn, __fma_rn)
+#define SIMT_ALL_ROUNDED(OF_TYPE)                                                              \
+  OF_TYPE(float, __fadd_rn, __fsub_rn, __fmul_rn, __fdiv_rn, __frcp_rn, __fsqrt_rn, __fmaf_rn) \
+  OF_TYPE(double, __dadd_rn, __dsub_rn, __dmul_rn, __ddiv_rn, __drcp_rn, __dsqrt_rn, __fma_rn)
 SIMT_ALL_ROUNDED(SIMT_ROUNDED)
 #undef SIMT_ROUNDED
+SIMT_UNARY(float, __double2float_rn, double, static_cast<float>(x))
+
+// Between integers and floating point.
+#define SIMT_TO_INTEGER(Integer, of_float, of_double, round)                        \
+  SIMT_UNARY(Integer, of_float, float, simt::to_integer<Integer>(round(double{x}))) \
+  SIMT_UNARY(Integer, of_double, double, simt::to_integer<Integer>(round(x)))
+SIMT_TO_INTEGER(int, __float2int_rn, __double2int_rn, std::nearbyint)
+SIMT_TO_INTEGER(int, __float2int_rz, __double2int_rz, std::trunc)
+SIMT_TO_INTEGER(int, __float2int_ru, __double2int_ru, std::ceil)
+SIMT_TO_INTEGER(int, __float2int_rd, __double2int_rd, std::floor)
+SIMT_TO_INTEGER(unsigned, __float2uint_rn, __double2uint_rn, std::nearbyint)
+SIMT_TO_INTEGER(unsigned, __float2uint_rz, __double2uint_rz, std::trunc)
+SIMT_TO_INTEGER(unsigned, __float2uint_ru, __double2uint_ru, std::ceil)
+SIMT_TO_INTEGER(unsigned, __float2uint_rd, __double2uint_rd, std::floor)
+SIMT_TO_INTEGER(long long, __float2ll_rn, __double2ll_rn, std::nearbyint)
+SIMT_TO_INTEGER(long long, __float2ll_rz, __double2ll_rz, std::trunc)
+SIMT_TO_INTEGER(long long, __float2ll_ru, __double2ll_ru, std::ceil)
+SIMT_TO_INTEGER(long long, __float2ll_rd, __double2ll_rd, std::floor)
+SIMT_TO_INTEGER(unsigned long long, __float2ull_rn, __double2ull_rn, std::nearbyint)
+SIMT_TO_INTEGER(unsigned long long, __float2ull_rz, __double2ull_rz, std::trunc)
+SIMT_TO_INTEGER(unsigned long long, __float2ull_ru, __double2ull_ru, std::ceil)
+SIMT_TO_INTEGER(unsigned long long, __float2ull_rd, __double2ull_rd, std::floor)
+SIMT_UNARY(float, __int2float_rn, int, static_cast<float>(x))
+SIMT_UNARY(double, __int2double_rn, int, static_cast<double>(x))
+SIMT_UNARY(float, __uint2float_rn, unsigned, static_cast<float>(x))
+SIMT_UNARY(double, __uint2double_rn, unsigned, static_cast<double>(x))
+SIMT_UNARY(float, __ll2float_rn, long long, static_cast<float>(x))
+SIMT_UNARY(double, __ll2double_rn, long long, static_cast<double>(x))
+SIMT_UNARY(float, __ull2float_rn, unsigned long long, static_cast<float>(x))
+SIMT_UNARY(double, __ull2double_rn, unsigned long long, static_cast<double>(x))
+#undef SIMT_TO_INTEGER
+#undef SIMT_UNARY

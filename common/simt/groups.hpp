@@ -19,6 +19,8 @@ class thread_block {
   }
   __forceinline__ static dim3 group_index() { return blockIdx; }
   __forceinline__ static dim3 thread_index() { return threadIdx; }
+  __forceinline__ static dim3 dim_threads() { return blockDim; }
+  __forceinline__ static dim3 group_dim() { return blockDim; }
 };
 __forceinline__ thread_block this_thread_block() {
   return {};
@@ -145,10 +147,16 @@ template <unsigned kSize, typename Parent>
 __forceinline__ thread_block_tile<kSize, Parent> tiled_partition(const Parent&) {
   return {};
 }
-// Groups of those of a tile or a group that pass the same label.
+// Groups of those of a tile or a group that pass the same label, or the same truth.
 template <typename Group, typename Label>
 __forceinline__ coalesced_group labeled_partition(const Group& group, Label label) {
   return coalesced_group(__match_any_sync(group.mask(), label));
+}
+template <unsigned kSize, typename Parent>
+__forceinline__ coalesced_group binary_partition(const thread_block_tile<kSize, Parent>& tile,
+                                                 bool predicate) {
+  const unsigned yes = __ballot_sync(tile.mask(), predicate);
+  return coalesced_group(predicate ? yes : tile.mask() & ~yes);
 }
 template <typename Group>
 __forceinline__ void sync(const Group& group) {
