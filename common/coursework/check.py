@@ -160,12 +160,13 @@ def same_addresses():
 
 def ask_judge(program, runner, question, limit_s):
     """The judge's lines on what `runner`, a command, does; NotJudged if they do not come to their end."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # others would spin between loops over small matrices
     process = subprocess.Popen([*same_addresses(), *map(str, runner)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+                               stderr=subprocess.DEVNULL, start_new_session=True, env=environment)  # fmt: skip
     pipes = [process.stdin.fileno(), process.stdout.fileno()]
     try:
         done = subprocess.run([str(program)], input=json.dumps({**question, "runner": pipes}), capture_output=True, text=True,
-                              pass_fds=pipes, timeout=limit_s + 120)  # fmt: skip
+                              pass_fds=pipes, timeout=limit_s + 120, env=environment)  # fmt: skip
         if done.returncode != 0:
             raise NotJudged(f"the judge ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
         lines = [json.loads(row) for row in done.stdout.splitlines()[:MOST_LINES]]

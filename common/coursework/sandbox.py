@@ -73,7 +73,7 @@ class Sandbox:
             words += ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
         words += ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
         for name, value in (("PATH", "/usr/bin:/bin"), ("HOME", "/tmp"), ("LC_ALL", "C.UTF-8"),
-                            ("OMP_WAIT_POLICY", "passive"), ("OMP_NUM_THREADS", "2"),
+                            ("OMP_NUM_THREADS", "1"),
                             ("PYTHONDONTWRITEBYTECODE", "1")):  # fmt: skip
             words += ["--setenv", name, value]
         words += ["--ro-bind", "/usr", "/usr"]

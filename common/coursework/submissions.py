@@ -142,7 +142,7 @@ def limit():
 
 def read_submission(paths, step):
     """The same in a process of its own."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), limit) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"), limit) as pool:
         try:
             return pool.submit(read_here, list(map(os.fspath, paths)), step).result()
         except BrokenProcessPool:
