@@ -4,7 +4,8 @@
 //
 //     __shfl_down_sync(0xffffffff, sum, distance)
 //
-// gives each lane the value that `sum` has in the lane `distance` above it. All 32 lanes must call
+// gives each lane the value that `sum` has in the lane `distance` above it. The highest lanes have
+// no such lane: they get their own value back, and their sums do not matter. All 32 lanes must call
 // it; that is what the mask 0xffffffff says. Each warp is to add up its 32 elements in 5 such
 // calls.
 //
