@@ -3,7 +3,7 @@
 BEGIN {
   FS = "[ ,()]+"
   print "                          v vectors / one   cuSPARSE / ours   transposed: cuSPARSE / ours   A^T pays off"
-  print "matrix               v =   2    4    8       2    4    8      atomics    A^T                after"
+  print "matrix               v =   2    4    8       2    4    8      atomics    A^T   against cuSPARSE's"
 }
 NF == 1 { matrix = $1 }
 $2 == "rows" { precision = $5 }
