@@ -256,7 +256,7 @@ def report_similar(found, grader, output):
         done = subprocess.run(
             [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt", "-m", "copydetect", "-t", "submissions",
              "-r", "submissions", "reference", "-b", "given", "-e", "cpp", "-d", str(SIMILAR), "-s", "-a", "-O", page],
-            cwd=scratch, capture_output=True, text=True)  # fmt: skip
+            cwd=scratch, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
         if done.returncode != 0:
             return f"not looked for: similar submissions ({printable((done.stderr.strip().splitlines() or ['copydetect failed'])[-1])})"
     return f"{output}/similar.html: files of which more than {SIMILAR:.0%} is in another, or in the step's own, by copydetect"
