@@ -153,7 +153,7 @@ class Ranks final : public Processes {
   }
 
   Lists tell(Lists lists) const override {
-    std::vector<int> sent(count_), sent_begins(count_), told(count_), told_begins(count_);
+    std::vector<int> sent(count_), sent_begins(count_), received(count_), received_begins(count_);
     std::vector<Index> out;
     for (int q = 0; q < count_; ++q) {
       const std::vector<Index>& list = lists[rank_][q];
@@ -161,13 +161,14 @@ class Ranks final : public Processes {
       sent_begins[q] = static_cast<int>(out.size());
       out.insert(out.end(), list.begin(), list.end());
     }
-    MPI_Alltoall(sent.data(), 1, MPI_INT, told.data(), 1, MPI_INT, MPI_COMM_WORLD);
-    std::exclusive_scan(told.begin(), told.end(), told_begins.begin(), 0);
-    std::vector<Index> in(static_cast<std::size_t>(told_begins.back()) + told.back());
-    MPI_Alltoallv(out.data(), sent.data(), sent_begins.data(), MPI_INT, in.data(), told.data(),
-                  told_begins.data(), MPI_INT, MPI_COMM_WORLD);
+    MPI_Alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    std::exclusive_scan(received.begin(), received.end(), received_begins.begin(), 0);
+    std::vector<Index> in(static_cast<std::size_t>(received_begins.back()) + received.back());
+    MPI_Alltoallv(out.data(), sent.data(), sent_begins.data(), MPI_INT, in.data(), received.data(),
+                  received_begins.data(), MPI_INT, MPI_COMM_WORLD);
     for (int q = 0; q < count_; ++q) {
-      lists[rank_][q].assign(in.begin() + told_begins[q], in.begin() + told_begins[q] + told[q]);
+      lists[rank_][q].assign(in.begin() + received_begins[q],
+                             in.begin() + received_begins[q] + received[q]);
     }
     return lists;
   }
