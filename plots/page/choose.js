@@ -89,7 +89,7 @@ function weightedMedian(of) {
 
 // The matrices of `rows` (one device and precision) with their properties and {kernel: candidate}. Of kernels those that are
 // measured on all matrices: the versions that the lessons compare are not, and would be the best here and unknown there. Matrices
-// that have been measured with few of them are left out.
+// that have been measured with fewer than three quarters of them are left out.
 function knownMatrices(rows, matrices, state) {
   const of = new Map();
   for (const row of rows) {
@@ -97,7 +97,7 @@ function knownMatrices(rows, matrices, state) {
     if (!of.has(row.matrix)) of.set(row.matrix, []);
     of.get(row.matrix).push(row);
   }
-  const enough = Math.min(38, Math.max(0, ...[...of.values()].map(each => each.length)) / 2);
+  const enough = 0.75 * Math.max(0, ...[...of.values()].map(each => each.length));
   return [...of].filter(([, each]) => each.length >= enough).map(([name, each]) => {
     const {nnz, rows: lines, source} = each[0], looks = matrices[name] ?? {}, mean = nnz / Math.max(lines, 1);
     return {name, nnz, source, rows: lines, mean, skew: looks.max_row / mean, diagonals: looks.diagonals, kind: looks.kind,
