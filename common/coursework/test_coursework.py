@@ -717,7 +717,8 @@ class Grading(unittest.TestCase):
                 self.assertEqual(row["graded"], "yes", row["remark"])
                 self.assertRegex(row["remark"], remark)
                 if "look at it" not in row["remark"]:
-                    self.assertLess(int(row["points"]), 10, row["remark"])  # (it may be right where there is little to do)
+                    # What is wrong only where y is scaled by 0 is right where there is little to do.
+                    self.assertLess(int(row["points"]), 10 if name == "tests_y" else 1, row["remark"])
 
     def test_what_cannot_be_read_is_named_and_not_graded(self):
         self.assertEqual(self.done.returncode, 1, self.done.stderr)
