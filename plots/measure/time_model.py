@@ -2,6 +2,7 @@
 
     plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...    (files or generators; in the background)
     plots/python.sh plots/measure/time_model.py code build/cuda/spmv                (after a change of a kernel; needs no GPU)
+    plots/python.sh plots/measure/time_model.py explain MATRIX KERNEL...            (of COUNTS, with a record of an H200)
     plots/python.sh plots/measure/time_model.py fit [--keep] H100.jsonl             (records that are no part of the repository)
 
 `collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `code` writes CODE: how many
@@ -148,6 +149,12 @@ def missing_share(works, gpu):
     return min(max(footprint / (L2_SHARE * gpu.l2_bytes) - 1, 0), 1)
 
 
+def streams(terms):
+    """The time of what streams through different units: every byte from DRAM passes the L2, so that the slower of both counts."""
+    units = np.column_stack([np.maximum(terms[:, 0], terms[:, 1]), terms[:, 2:5]])
+    return (units**STREAMS).sum(axis=1) ** (1 / STREAMS)
+
+
 class Products:
     """Products to be estimated: `rows` of (matrix, precision, kernel, works, measured us)."""
 
@@ -174,10 +181,7 @@ class Products:
         launch, dependent, exponent = parameters[0], parameters[1], parameters[-1]
         us = np.full(len(self.rows), launch - dependent)
         t = self.terms(parameters)
-        # Every byte from DRAM passes the L2, so that the slower of both counts.
-        streams = np.column_stack([np.maximum(t[:, 0], t[:, 1]), t[:, 2:5]])
-        streams = (streams**STREAMS).sum(axis=1) ** (1 / STREAMS)
-        limits = np.column_stack([streams, t[:, 5:8], t[:, 8] + t[:, 9]])
+        limits = np.column_stack([streams(t), t[:, 5:8], t[:, 8] + t[:, 9]])
         combined = (limits**exponent).sum(axis=1) ** (1 / exponent)
         np.add.at(us, self.index, self.launches * (dependent + combined))
         return np.maximum(us, 0.1)
@@ -547,6 +551,25 @@ def draw(rows, errors):
     save_png(figure, FIGURES, "time_model")
 
 
+def explain(matrix, kernels):
+    """Prints the terms of estimates for an H200, in double precision, of kernels with one launch: counts times parameters."""
+    parameters = committed()[0]["h200"]
+    rows = {row[2]: row for row in rows_with(read_records("NVIDIA_H200"), kernels) if row[:2] == (matrix, "f64")}
+    if missing := set(kernels) - set(rows):
+        raise SystemExit(f"error: {' '.join(sorted(missing))} on {matrix}: not both counted and measured")
+    of = {kernel: Products([rows[kernel]], GPUS["h200"]) for kernel in kernels}
+    print(f"{'parameter':<14}{'ns':>10}" + "".join(f"{kernel + ': count':>20}{'us':>8}" for kernel in kernels))
+    for i, name in enumerate(NAMES[2:-1]):
+        counts = [of[kernel].table[0, i] for kernel in kernels]
+        if any(counts):
+            each = parameters[i + 2]
+            print(f"{name:<14}{1e3 * each:>10.3g}" + "".join(f"{count:>20,.{1 if count < 1e3 else 0}f}{count * each:>8.2f}" for count in counts))
+    totals = {"streams": lambda p: streams(p.terms(parameters))[0], "launch": lambda p: parameters[0],
+              "estimate": lambda p: p.estimate(parameters)[0], "measured": lambda p: p.measured[0]}  # fmt: skip
+    for name, total in totals.items():
+        print(f"{name:<24}" + "".join(f"{total(of[kernel]):>28.2f}" for kernel in kernels))
+
+
 def fit_all(h100_records, keep):
     records, archive = read_records("NVIDIA_H200"), read([h100_records])
     h200 = with_copy_bandwidth("h200", records)
@@ -628,6 +651,9 @@ def main():
     collecting.add_argument("matrices", nargs="+")
     reading = commands.add_parser("code", help="write how many registers and loads in flight each CUDA function has")
     reading.add_argument("programs", nargs="+", help="the program of the CUDA backend, or its objects")
+    explaining = commands.add_parser("explain", help="show the terms of estimates")
+    explaining.add_argument("matrix")
+    explaining.add_argument("kernels", nargs="+")
     fitting = commands.add_parser("fit", help="write parameters, tables and figure")
     fitting.add_argument("--keep", action="store_true", help="judge the parameters that are there")
     fitting.add_argument("h100", help="records of an H100 (JSON Lines)")
@@ -636,6 +662,8 @@ def main():
         collect(arguments.spmv, arguments.matrices)
     elif arguments.command == "code":
         collect_code(arguments.programs)
+    elif arguments.command == "explain":
+        explain(arguments.matrix, arguments.kernels)
     else:
         fit_all(arguments.h100, arguments.keep)
 
