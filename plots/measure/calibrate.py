@@ -141,20 +141,25 @@ def reached(records):
     return dict(sorted(found.items()))
 
 
-@functools.lru_cache
-def reach():
-    """A sentence for figures that show stand-ins."""
-    parts = [f"{kind} {min(of):+.0f} to {max(of):+.0f}%" for kind, (_, of) in reached(read()).items() if of]
-    return (f"Sectors of x that stand-ins request against real files that no recipe was fitted on: {', '.join(parts)} (CALIBRATION.md). "
-            "Broad bars: where the real file's value would be, if it differed as those of 90% of the measured pairs do.")
+def reach(kinds, has_ranges):
+    """Sentences for figures that show stand-ins of these kinds; whether with broad bars."""
+    known, kinds = reached(read()), sorted(kind for kind in kinds if ":" not in kind)
+    of = {kind: known[kind][1] for kind in kinds if kind in known}
+    text = ("Sectors of x that stand-ins request, against real files that no recipe was fitted on: "
+            + ", ".join(f"{kind} {f'{min(errors):+.0f} to {max(errors):+.0f}%' if errors else 'no such file'}" for kind, errors in of.items())
+            + " (CALIBRATION.md).")
+    untimed = [kind for kind in kinds if not time_ratios(kind)]
+    return text + has_ranges * (" Broad bars: where the real file's value would be, if it differed as those of 90% of the timed pairs of its kind"
+                                f" do{'; of ' * bool(untimed)}{', '.join(untimed)}{' no pair was timed' * bool(untimed)}.")
 
 
 @functools.lru_cache
-def time_ratios(kind):
-    """5th and 95th percentile of a stand-in's time over the real file's, over files of that kind, kernels and precisions; None where
-    no times are known."""
+def time_ratios(kind, of_ratios=False):
+    """5th and 95th percentile of a stand-in's time over the real file's, over files of that kind, kernels and precisions, or of
+    the ratio of two kernels' times over the real file's; None where no times are known."""
     records = read()
-    found = [1 + error / 100 for row in listed() if row["kind"] == kind for error in time_errors(records, row["file"])]
+    timed = [of for row in listed() if row["kind"] == kind for of in time_factors(records, row["file"])]
+    found = [a / b for of in timed for a in of for b in of if a is not b] if of_ratios else sum(timed, [])
     percentiles = quantiles(found, n=20, method="inclusive") if len(found) > 1 else []
     return (percentiles[0], percentiles[-1]) if percentiles else None
 
@@ -165,15 +170,16 @@ def ratios_of(kind):
     return f"{ratios[0]:.2f} to {ratios[1]:.2f} (of {files} file{'s' * (files > 1)})" if ratios else "not measured yet"
 
 
+def time_factors(records, file):
+    """Per precision, the time of each kernel on the stand-in over that on the file. Of the stand-in that was counted: times of one
+    that was made in another way do not count."""
+    pairs = [[records.get((file, p, backend)) for backend in ("cuda", "cpu")] for p in ("f64", "f32")]
+    timed = [(r["made"]["warm_ms"], r["real"]["warm_ms"]) for r, counted in pairs if r and counted and r["stand_in"] == counted["stand_in"]]
+    return [[made[k] / real[k] for k in TIMED if k in real and k in made] for made, real in timed]
+
+
 def time_errors(records, file):
-    """Of the stand-in that was counted: times of one that was made in another way do not count."""
-    errors = []
-    for p in ("f64", "f32"):
-        r, counted = (records.get((file, p, backend)) for backend in ("cuda", "cpu"))
-        if r and counted and r["stand_in"] == counted["stand_in"]:
-            made, real = r["made"]["warm_ms"], r["real"]["warm_ms"]
-            errors += [off(real[k], made[k]) for k in TIMED if k in real and k in made]
-    return errors
+    return [off(1, factor) for of in time_factors(records, file) for factor in of]
 
 
 def formats(looks):

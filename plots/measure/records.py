@@ -33,6 +33,12 @@ def stand_ins():
     return {name: specification for name, (specification, _) in recipes().items()}
 
 
+def kind_of_stand_in(matrix):
+    """The kind of its recipe in calibration.csv: with a colon that of a generator for a structure of its own."""
+    specification, kind = recipes().get(matrix, (":", "-"))
+    return specification.split(":")[0] + ":" if kind == "-" else kind
+
+
 @functools.lru_cache
 def todays_code(file=ROOT / "plots" / "measure" / "machine_code.tsv"):
     """{compute capability: {CUDA function: hash of its instructions}} of today's build; `make evidence` writes the file."""

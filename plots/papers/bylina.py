@@ -2,7 +2,7 @@
 
 import style
 from published import published
-from records import gflops, milliseconds
+from records import milliseconds
 from tables import Table, cell, looks_table
 
 PAPER = "Bylina, Bylina and Karwacki 2011"
@@ -28,30 +28,19 @@ def picture(number, table, keep, title):
         sizes = {row["matrix"]: int(row["nonzeros"])
                  for row in published(f"bylina_2011_table{2 if table == 4 else 3}")}
         rows = [row for row in published(f"bylina_2011_table{table}") if keep(sizes[row["matrix"]])]
-        names = [row["matrix"] for row in rows]
-        measured = any(data.fastest(m, p, FORMATS[k]) for m in names for p in ("f32", "f64") for k in FORMATS)
-        names = data.in_order(names)
-        theirs = {row["matrix"]: row for row in rows}
+        names, theirs = data.in_order(row["matrix"] for row in rows), {row["matrix"]: row for row in rows}
         figure = style.new_figure(11.5, 7.6, f"{PAPER}, figure {number}: {title}")
         for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
-            series = []
-            for kernel in KERNELS:
-                records = [gaps.find(on(kernel), m, precision, KERNELS[kernel], kernel != "cpu") for m in names]
-                series.append(style.Series(
-                    on(kernel), *([r and gflops(r, "warm", q) for r in records] for q in ("median", "upper", "lower")),
-                    [2e-9 * PRODUCTS * sizes[m] / float(theirs[m][kernel]) for m in names] if precision == "f32" else []))
-            style.dots_of(axes, data, names, series, f"{GPU} and its host (table {table})", COLOURS)
+            series = [style.series(gaps, on(kernel), names, precision, patterns, gpu=kernel != "cpu", theirs=[
+                2e-9 * PRODUCTS * sizes[m] / float(theirs[m][kernel]) for m in names] if precision == "f32" else [])
+                for kernel, patterns in KERNELS.items()]
+            style.dots_of(axes, gaps, names, series, f"{GPU} and its host (table {table})", COLOURS)
             if precision == "f64":
                 said, = published("bylina_2011_text").where(figure=str(number), what="max_gflops", precision="f64")
                 axes.axhline(float(said["value"]), color=style.GREY, linewidth=1.2, linestyle="--",
                              label=f"{GPU}: the greatest, {said['words'].split(',')[0]} {said['value']} GFLOP/s (text)")
-            axes.set_title(f"{data.device}, {style.PRECISIONS[precision]}", pad=16)
-            axes.set_ylabel("GFLOP/s")
-            style.legend_above(axes, 10)
-        gaps.remark(f"The paper does not say of how many products its times are; {PRODUCTS} fit its text.")
-        gaps.remark(REMARK)
-        if measured:
-            gaps.remark("Warm: inputs in the L2 as far as they fit. Marks: medians, lines: their spread.")
+            style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 10)
+        gaps.remark(f"The paper does not say of how many products its times are; {PRODUCTS} fit its text. {REMARK} {style.WARM}")
         return figure
 
     draw.__doc__ = f"GFLOP/s of COO, CSR, ELL and HYB on {title}."

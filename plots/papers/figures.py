@@ -33,7 +33,7 @@ def draw(name, data):
     """The figure, or None where there is nothing to draw, and the notes on it."""
     gaps = style.Gaps(data)
     figure = FIGURES[name](data, gaps)
-    notes = gaps.notes()
+    notes = gaps.notes() if figure or gaps.asked or gaps.remarks else [style.not_measured(data)]
     return (style.finish(figure, notes) if figure else None), notes
 
 

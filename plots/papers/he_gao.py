@@ -23,7 +23,6 @@ ALGORITHMS = {**RIVALS, **PCSR, "PCSR in one pass (ours)": ["pcsr_one_pass"]}
 COLOURS = [style.GREY, style.SKY, style.GREEN, style.PURPLE, style.ORANGE, style.BLUE, style.VERMILLION]
 REMARK = ("CSRMV: the fastest of cuSPARSE's CSR kernels; HYBMV: kernel hyb of step 08, since cuSPARSE"
           " has no HYB any more; PCSR: kernel pcsr_texture, as published.")
-WARM = "Warm: inputs in the L2 as far as they fit. Marks: medians, lines: their spread."
 
 
 def matrices():
@@ -34,15 +33,6 @@ def speedups(data, precision, names, patterns):
     """{matrix: PCSR over a rival} where both were measured."""
     both = {m: (data.fastest(m, precision, PCSR["PCSR"]), data.fastest(m, precision, patterns)) for m in names}
     return {m: gflops(own) / gflops(rival) for m, (own, rival) in both.items() if own and rival}
-
-
-def series_of(data, gaps, names, precision, value, state="warm"):
-    """A Series of each algorithm; value(record, state, quartile)."""
-    series = []
-    for label, patterns in ALGORITHMS.items():
-        records = [gaps.find(label, m, precision, patterns, state=state) for m in names]
-        series.append(style.Series(label, *([r and value(r, state, quartile) for r in records] for quartile in ("median", "upper", "lower"))))
-    return series
 
 
 def rates_of_table3():
@@ -59,21 +49,22 @@ def figure4(data, gaps):
     grid = figure.add_gridspec(3, 2, height_ratios=(0.8, 1, 1))
     for row, precision in enumerate(("f32", "f64")):
         axes = figure.add_subplot(grid[0, row])
-        style.ratios(axes, data, {rival: speedups(data, precision, names, patterns) for rival, patterns in RIVALS.items()}, GPU,
+        style.ratios(axes, gaps, {rival: speedups(data, precision, names, patterns) for rival, patterns in RIVALS.items()}, GPU,
                      [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
-        axes.set_title(f"PCSR against the others, {style.PRECISIONS[precision]}", pad=28)
-        style.legend_above(axes, 2)
+        style.panel(axes, f"PCSR against the others, {style.PRECISIONS[precision]}", "times as fast", 2)
         axes = figure.add_subplot(grid[1 + row, :])
-        series = series_of(data, gaps, names, precision, gflops)
-        if precision == "f64":
-            series = [one._replace(theirs=[theirs.get(m) for m in names]) if one.label == "PCSR" else one for one in series]
-        style.dots_of(axes, data, names, series, f"{GPU}: PCSR (table 3)", COLOURS)
-        axes.set_ylabel("GFLOP/s")
-        axes.set_title(f"{data.device}, {style.PRECISIONS[precision]}", pad=28)
-        style.legend_above(axes, 5)
+        series = [style.series(gaps, label, names, precision, patterns, theirs=[
+            theirs.get(m) for m in names] if (label, precision) == ("PCSR", "f64") else []) for label, patterns in ALGORITHMS.items()]
+        style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS)
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 5)
     gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups. "
-                + WARM)
+                + style.WARM)
     return figure
+
+
+def share_of_copy(record, state, quartile):
+    """Percent."""
+    return 100 * bandwidth(record, state, quartile) / record["copy_gb_per_s"]
 
 
 def figure5(data, gaps):
@@ -82,17 +73,14 @@ def figure5(data, gaps):
     names = data.in_order(matrices())
     figure = style.new_figure(11, 8.4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
-        series = series_of(data, gaps, names, precision, lambda record, state, quartile: 100 * bandwidth(
-            record, state=state, quartile=quartile) / record["copy_gb_per_s"], "cold")
-        style.dots_of(axes, data, names, series, colours=COLOURS, log=False)
+        series = [style.series(gaps, label, names, precision, patterns, share_of_copy, "cold") for label, patterns in ALGORITHMS.items()]
+        style.dots_of(axes, gaps, names, series, colours=COLOURS, log=False)
         axes.set_ylim(0, 112)
         share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
         axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--",
                      label=f"{GPU}: greatest of PCSR, {share:.0f}% of its 144 GB/s, more than {most:.0f} GB/s")
         axes.axhline(100, color=style.BLACK, linewidth=0.8)
-        axes.set_ylabel("% of the bandwidth of a copy")
-        axes.set_title(f"{data.device}, {style.PRECISIONS[precision]}, cold L2", pad=30)
-        style.legend_above(axes, 6)
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, cold L2", "% of the bandwidth of a copy", 6)
     gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
                 "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
                 "repeated reads of x are not counted. " + REMARK + f" Figure 5 itself is lost: what the text says of the {GPU}.")
@@ -126,8 +114,7 @@ def efficiencies(data, gpus, exchange, ours=False):
 def parallel_figure(data, gaps):
     """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
     figure = style.new_figure(12.5, 7.2, f"{PAPER}, figures 7 to 10: parallel efficiency in double precision")
-    missing, panels = {}, figure.subplots(2, 2, sharex=True, sharey=True)
-    names = [row["matrix"] for row in published("he_gao_2016_table3")]
+    panels, names = figure.subplots(2, 2, sharex=True, sharey=True), [row["matrix"] for row in published("he_gao_2016_table3")]
     found = {number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
              for number, (_, gpus, exchange) in PARALLEL.items()}
     # All panels have one axis, and what one of them shows of a stand-in has its star on all.
@@ -142,19 +129,19 @@ def parallel_figure(data, gaps):
                    [style.SKY, style.BLUE, style.ORANGE, style.VERMILLION], log=False)
         axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication")
         axes.axhline(100, color=style.BLACK, linewidth=0.7)
-        missing[gpus] = sorted({m for m in names if (m, "I") not in own and (m, "II") not in own} | set(missing.get(gpus, ())))
     panels[0, 0].set_ylim(bottom=0)  # of all, once every mark is there
-    if "stand-in" in sources.values():
-        gaps.remark(STAND_IN)
     for axes in panels[:, 0]:
         axes.set_ylabel("time on one / (GPUs x time), %")
     style.legend_below_title(figure, *panels[0, 0].get_legend_handles_labels())
-    for names in dict.fromkeys(map(tuple, missing.values())):
-        if names:
-            on = " and ".join(str(gpus) for gpus, of in missing.items() if tuple(of) == names)
-            gaps.remark(f"Of the paper's kernel on {on} GPUs there is nothing yet on {style.listed(names, 20)}; `make bench SET=published`.")
-    gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU. Marks: kernel pcsr, and the fastest kernel and exchange here. "
-                "Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it.")
+    gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
+                + (" Marks: kernel pcsr, and the fastest kernel and exchange here. Above 100%: each GPU brings an L2 cache of its own, "
+                   "and half of the matrix to it." if sources else ""))
+    if "stand-in" in sources.values():
+        gaps.remark(STAND_IN)
+    measured = {matrix for own, _ in found.values() for matrix, _ in own}
+    if missing := [m for m in names if m not in measured]:
+        gaps.remark(f"{'No records of ' + style.listed(missing) if measured else f'Only the values of the paper: there are no records of several {data.device}'}; "
+                    "`make bench SET=published` makes the records of its kernel, on 4 GPUs.")
     return figure
 
 

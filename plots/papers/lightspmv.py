@@ -31,17 +31,13 @@ def chart(data, gaps):
     figure = style.new_figure(11.5, 8, f"{PAPER}: warp level and vector level")
     colours = [style.BLUE, style.ORANGE, style.VERMILLION, style.GREEN]
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
-        series = []
-        for label, patterns in {**LEVELS, INC: ["lightspmv_vector_inc"], "our best of step 07": OURS}.items():
-            records = [gaps.find(label, m, precision, patterns) for m in names]
-            series.append(style.Series(label, *([r and gflops(r, "warm", q) for r in records] for q in ("median", "upper", "lower")),
-                                       [float(rows[m][f"{label}_{precision}"]) if m in rows else None for m in names] if label in LEVELS else []))
-        style.dots_of(axes, data, names, series, GPU, colours)
-        axes.set_ylabel("GFLOP/s")
-        axes.set_title(f"{data.device}, {style.PRECISIONS[precision]}", pad=16)
-        style.legend_above(axes)
+        series = [style.series(gaps, label, names, precision, patterns, theirs=[
+            float(rows[m][f"{label}_{precision}"]) if m in rows else None for m in names] if label in LEVELS else [])
+            for label, patterns in {**LEVELS, INC: ["lightspmv_vector_inc"], "our best of step 07": OURS}.items()]
+        style.dots_of(axes, gaps, names, series, GPU, colours)
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s")
     gaps.remark(f"{INC}: one atomic per vector, as the poster's GPUs executed the vector level; today's compiler aggregates them. "
-                "Warm: inputs in the L2 as far as they fit. Marks: medians, lines: their spread.")
+                + style.WARM)
     return figure
 
 
@@ -58,9 +54,8 @@ def speedup_chart(data, gaps):
         means, greatest = ([said.value(rival=r, what=what, precision=precision) for r in RIVALS] for what in ("mean", "max"))
         own = {rival: speedups(data, precision, rival) for rival in RIVALS}
         count = max(count, *map(len, own.values()))
-        style.ratios(axes, data, own, GPU, means, greatest)
-        axes.set_title(style.PRECISIONS[precision], pad=28)
-        style.legend_above(axes, 2)
+        style.ratios(axes, gaps, own, GPU, means, greatest)
+        style.panel(axes, style.PRECISIONS[precision], "times as fast", 2)
     gaps.remark(f"The poster: 14 matrices, from its text; its charts are lost. Ours: {count} of them, warm. "
                 "CSR-Scalar: csr_scalar, CSR-Vector: csr_vector, cuSPARSE: its fastest CSR kernel.")
     return figure

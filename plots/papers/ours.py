@@ -46,7 +46,6 @@ def roofline(data, gaps):
     """GFLOP/s of the best kernel of each step over operations per byte, under the bandwidth of a copy, with a cold L2."""
     copies = [r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r]
     if not copies:
-        gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
         return None
     points = {}  # step -> (precision, source) -> [(operations per byte, GFLOP/s)]
     shares = {}  # step -> of large matrices, percent of the line
@@ -57,6 +56,7 @@ def roofline(data, gaps):
                     (2 * record["nnz"] / record["compulsory_bytes"], gflops(record, "cold")))
                 if record["compulsory_bytes"] > LARGE:
                     shares.setdefault(step, []).append(100 * bandwidth(record, state="cold") / max(copies))
+    gaps.without_names.update(data.matrices)
     steps = sorted(points, key=lambda step: step or 99)
     columns = 3
     lines = math.ceil(len(steps) / columns)
@@ -99,11 +99,7 @@ def roofline(data, gaps):
 def ladder(data, gaps):
     """GFLOP/s and share of the row-free baseline, step by step, on each kind of matrix."""
     found = {kind: max(names, key=lambda name: len(by_step(data, name, "f64"))) for kind, names in KINDS.items()}
-    found = {kind: name if by_step(data, name, "f64") else None for kind, name in found.items()}
-    for kind, name in found.items():
-        if name is None:
-            gaps.find("any step", KINDS[kind][0], "f64", ["csr_*"])
-    found = {kind: name for kind, name in found.items() if name}
+    found = {kind: name for kind, name in found.items() if by_step(data, name, "f64")}
     if not found:
         return None
     columns = min(3, len(found))
@@ -180,8 +176,8 @@ def speedup(data, gaps):
     """One kernel, then the best of all, over the best of cuSPARSE: a dot per matrix, in groups by where it is from."""
     every = {(p, fixed): over_cusparse(data, p, fixed) for p in ("f32", "f64") for fixed in (True, False)}
     if not any(every.values()):
-        gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
         return None
+    gaps.without_names.update(name for of in every.values() for group in of.values() for name in group)
     figure = style.new_figure(10, 5.4, f"Against the best of cuSPARSE's kernels, {data.device}, warm")
     panels = figure.subplots(2, 2, sharex=True)
     for line, precision in enumerate(("f32", "f64")):
@@ -191,7 +187,8 @@ def speedup(data, gaps):
                 ratios = sorted(ratio for ratio, *_ in of.values())
                 # Dots beside each other are moved apart.
                 axes.plot(ratios, [y + 0.22 * (k % 3 - 1) for k in range(len(ratios))], "o", markersize=4, alpha=0.7, label="_each",
-                          color=[style.BLUE, style.ORANGE, style.GREEN, style.GREY][GROUPS.index(group)])
+                          color=[style.BLUE, style.ORANGE, style.GREEN, style.GREY][GROUPS.index(group)],
+                          fillstyle=style.FILLS[{"real files": "file", "stand-ins": "stand-in"}.get(group, "generated")], markerfacecoloralt="white")
                 mean = geometric_mean(ratios)
                 axes.plot([mean, mean], [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
                 axes.text(0.99, y, f"{mean:.2f}", transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=9, fontweight="bold")
@@ -244,8 +241,8 @@ def profile(data, gaps):
         if sum(map(bool, times.values())) > len(PROFILED) // 2:
             every[data.source(name)][name] = times
     every = {source: of for source, of in every.items() if of}
+    gaps.without_names.update(name for of in every.values() for name in of)
     if not every:
-        gaps.remark(f"Not measured yet on {data.directory}: `{style.COMMAND}` makes the records.")
         return None
     figure = style.new_figure(11, 4, f"Performance profile: nine kernels on all matrices, {data.device}, f64, warm")
     limit = 10
@@ -266,8 +263,7 @@ def profile(data, gaps):
     return figure
 
 
-PREPARED = ["csr_adaptive", "pcsr_one_pass", "cusparse_csr_alg1_pre", "cusparse_csr_alg2_pre", "cusparse_sell_32", "hyb", "ell", "sell",
-            "sell_sorted", "dia", "cds"]
+PREPARED = ["csr_adaptive", "pcsr_one_pass", "cusparse_csr_alg1_pre", "cusparse_csr_alg2_pre", "hyb", "ell", "sell", "sell_sorted", "dia", "cds"]
 BASE = "csr_vector"
 
 
@@ -296,7 +292,8 @@ def break_even(data, gaps):
     axes.grid(True, axis="x")
     axes.grid(False, axis="y")
     gaps.remark("A dot per real file on which it pays off, the line their median; right: on how many files, of those it takes. Setup and "
-                "preprocess measured with nothing beside them; csr_vector has none.")
+                "preprocess measured with nothing beside them; csr_vector has none. Left out: cuSPARSE's sliced ELL and block CSR and the COO of steps "
+                "04 and 05, which the host converts to.")
     return figure
 
 

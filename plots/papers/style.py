@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from calibrate import reach, time_ratios
 from record_format import write_whole
-from records import STAND_IN, code_note, recipes, short
+from records import STAND_IN, code_note, gflops, kind_of_stand_in, short
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -16,6 +16,7 @@ CYCLE = [BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GREY, BLACK]
 MARKERS = "osD^vP*Xd<>hp8"
 COMMAND = "make bench SET=full"
 PRECISIONS = {"f32": "single precision", "f64": "double precision"}
+WARM = "Warm: inputs in the L2 as far as they fit. Marks: medians, lines: their spread."
 
 LOOK = {
     "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 7.5,
@@ -43,6 +44,7 @@ class Gaps:
 
     def __init__(self, data):
         self.data, self.asked, self.remarks, self.found = data, {}, [], []
+        self.without_names, self.has_ranges = set(), False  # matrices that are shown without their names; whether broad bars are
 
     def find(self, series, matrix, precision, patterns, gpu=True, state="warm"):
         """The fastest record, noted as missing where there is none."""
@@ -61,11 +63,10 @@ class Gaps:
         lines = [*self.remarks, *code_note(self.found)]
         everything = {matrix for of in self.asked.values() for matrix, _ in of}
         shown = {matrix for of in self.asked.values() for (matrix, _), state in of.items() if state == "there"}
-        if any(self.data.source(matrix) == "stand-in" for matrix in shown):
-            lines += [STAND_IN, reach()]
+        made = {matrix for matrix in shown | self.without_names if self.data.source(matrix) == "stand-in"}
+        lines += [STAND_IN] * bool(made & shown) + [reach({kind_of_stand_in(matrix) for matrix in made}, self.has_ranges)] * bool(made)
         if everything and not shown:
-            lines.append(f"Not measured yet on {self.data.device}: `{COMMAND}` makes the records.")
-            return lines
+            return [*lines, not_measured(self.data)]
         if everything - shown:
             lines.append(f"Not measured yet: {listed(sorted(everything - shown))}; `{COMMAND}`.")
         for (series, patterns), of in self.asked.items():
@@ -75,6 +76,10 @@ class Gaps:
             if missing := dict.fromkeys(short(matrix) for (matrix, _), state in of.items() if state == "missing" and matrix in shown):
                 lines.append(f"Records of {series} are missing on {listed(list(missing))}; `{COMMAND} KERNELS='{patterns}'`.")
         return lines
+
+
+def not_measured(data):
+    return f"Not measured yet on {data.device}: `{COMMAND}` makes the records."
 
 
 def listed(names, most=6):
@@ -106,6 +111,12 @@ class Series(NamedTuple):
     lower: list = ()
     upper: list = ()
     theirs: list = ()
+
+
+def series(gaps, label, matrices, precision, patterns, value=gflops, state="warm", gpu=True, theirs=()):
+    """A Series of the fastest kernel that fits on each of the matrices; value(record, state, quartile)."""
+    records = [gaps.find(label, m, precision, patterns, gpu, state) for m in matrices]
+    return Series(label, *([r and value(r, state, quartile) for r in records] for quartile in ("median", "upper", "lower")), list(theirs))
 
 
 def logarithmic(axis):
@@ -140,8 +151,10 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
         said = [i for i, value in enumerate(one.theirs) if value is not None]
         axes.plot([at[i] for i in said], [one.theirs[i] for i in said], "_", color=colour, markersize=8, markeredgewidth=2.2,
                   label=f"_{theirs}: {one.label}")
-        if there or said:
+        if there:
             axes.plot([], [], mark, color=colour, label=one.label, **MARK)
+        elif said:
+            axes.plot([], [], "_", color=colour, label=one.label, markersize=8, markeredgewidth=2.2)
     if any(one.theirs for one in series):
         axes.plot([], [], "_", color=GREY, markersize=8, markeredgewidth=2.2, label=theirs)
     if log:
@@ -157,41 +170,50 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
     return axes
 
 
-def dots_of(axes, data, matrices, series, theirs="", colours=None, log=True):
+def dots_of(axes, gaps, matrices, series, theirs="", colours=None, log=True):
     """dots() whose groups are matrices: rates, which a stand-in's time makes too low where it is too long."""
-    sources = [data.source(name) or "file" for name in matrices]
-    ranges = [time_ratios(recipes()[name][1]) if source == "stand-in" and name in recipes() else None for name, source in zip(matrices, sources)]
-    return dots(axes, [data.label(name) for name in matrices], series, sources, theirs, colours, log, ranges)
+    data = gaps.data
+    return dots(axes, [data.label(name) for name in matrices], series, [data.source(name) or "file" for name in matrices], theirs, colours, log,
+                ranges_of(gaps, matrices))
 
 
-def ratios(axes, data, own, gpu, means, greatest=()):
+def ranges_of(gaps, matrices, of_ratios=False):
+    """Of each matrix between which factors of a rate, or of a ratio of rates, the real file's is; None but for stand-ins."""
+    ranges = [gaps.data.source(name) == "stand-in" and time_ratios(kind_of_stand_in(name), of_ratios) or None for name in matrices]
+    gaps.has_ranges |= any(ranges)
+    return ranges
+
+
+def ratios(axes, gaps, own, gpu, means, greatest=()):
     """How many times as fast on each matrix: `own` is {rival: {matrix: ratio}}, with a mark per matrix and their arithmetic mean;
     beside them the means of the paper, with lines up to its greatest ones."""
-    at, found = range(len(own)), list(own.values())
+    at, found, data = range(len(own)), list(own.values()), gaps.data
     axes.errorbar([x - 0.25 for x in at], means, [[0] * len(means), [most - mean for mean, most in zip(means, greatest)] or [0] * len(means)],
                   fmt="D", color=BLUE, markersize=5, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
-    for source, fill in FILLS.items():
-        each = [(x + 0.1 * (k % 4), ratio) for x, of in zip(at, found)
-                for k, ratio in enumerate(sorted(ratio for matrix, ratio in of.items() if data.source(matrix) == source))]
-        axes.plot([x for x, _ in each], [y for _, y in each], "o", color=VERMILLION, fillstyle=fill, label="_each", **{**MARK, "markersize": 3.5})
     for x, of in zip(at, found):
+        order = sorted(of, key=of.get)
+        for k, (matrix, factors) in enumerate(zip(order, ranges_of(gaps, order, True))):
+            place, ratio = x + 0.06 * (3 * k % 7), of[matrix]
+            if factors:
+                axes.plot([place] * 2, [ratio * factor for factor in factors], color=VERMILLION, linewidth=2.5, alpha=0.3, solid_capstyle="butt", label="_")
+            axes.plot(place, ratio, "o", color=VERMILLION, fillstyle=FILLS[data.source(matrix)], label="_each", **{**MARK, "markersize": 3.5})
         if of:
-            axes.plot([x - 0.08, x + 0.4], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}: mean")
+            axes.plot([x - 0.08, x + 0.44], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}: mean")
     source_legend(axes, [data.source(matrix) for of in found for matrix in of])
     axes.axhline(1, color=BLACK, linewidth=0.7)
     axes.set_yscale("log")
     logarithmic(axes.yaxis)
     axes.set_xticks(at, own)
     axes.set_xlim(-0.5, len(own) - 0.4)
-    axes.set_ylabel("times as fast")
 
 
-def legend_above(axes, columns=8):
-    """A legend between title and picture, where no bar can be."""
-    if not axes.get_legend_handles_labels()[0]:
-        return
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncol=columns, borderaxespad=0.2,
-                columnspacing=1.2, handlelength=1.2)
+def panel(axes, title, unit, columns=8):
+    """Title, unit, and between title and picture, where no mark can be, a legend."""
+    handles, labels = axes.get_legend_handles_labels()
+    axes.set_title(title, pad=4 + 12 * -(-len(handles) // columns))
+    axes.set_ylabel(unit)
+    if handles:
+        axes.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1.0), ncol=columns, borderaxespad=0.2, columnspacing=1.2, handlelength=1.2)
 
 
 def legend_below_title(figure, handles, labels):
