@@ -143,7 +143,7 @@ class StepExercise:
 
     def __init__(self, step, exercise, after):
         self.name, self.step, self.after = exercise.name, step.directory, after
-        self.title = f"step {step.directory[:2]}, {step.title}: {exercise.name} ({exercise.level})"
+        self.title = f"step {step.directory[:2]}, {step.title}: {exercise.name} (level: {exercise.level})"
         self.hints = [hint for hole in exercise.hints for hint in hints_of(hole)[1]]
         self.directory = ROOT if IN_HANDOUT else HANDOUTS / self.step
         self.files = [self.directory / self.step / name for name in exercise.files]
@@ -157,7 +157,7 @@ class StepExercise:
 
     def describe(self):
         return (f"The task is in {shown(self.directory / 'README.md')}. Write it in {' and '.join(map(shown, self.files))}."
-                + ("" if IN_HANDOUT else f"\nThe lesson, {self.step}/README.md, has the kernel, folded: read idea and drawing now, the rest afterwards."))  # fmt: skip
+                + ("" if IN_HANDOUT else f"\nThe lesson, {self.step}/README.md, has the kernel, folded: read down to \"Write it\" now, the rest afterwards."))  # fmt: skip
 
     def check(self):
         status, output = make("-C", str(self.directory), "check", f"ARGS={self.name}", shows_compiling=True)
