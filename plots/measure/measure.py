@@ -487,7 +487,7 @@ def work(jobs, runner, limit):
             return
         with lock:
             gone = time.monotonic() - begin
-            counts.update(seconds=gone - start, cost=job.cost(), failed="FAILED" in came)
+            counts.update(seconds=gone - start, cost=job.cost(), failed=int("FAILED" in came))
             print(f"{100 * counts['cost'] / total:3.0f}%  {job.label()}: {came}; about "
                   f"{minutes(gone / counts['cost'] * (total - counts['cost']))} left", flush=True)
 
