@@ -7,8 +7,7 @@ import re
 import statistics
 
 from published import published
-from records import OTHER_CODE, bandwidth, baseline_share, code_note, code_state, gflops, milliseconds, number, read_records
-from records import short
+from records import OTHER_CODE, bandwidth, code_note, code_state, gflops, milliseconds, number, read_records, short
 from tables import Table
 
 VERSIONS = "/plots/README.md#devices-and-versions"
@@ -21,16 +20,12 @@ class BlockError(Exception):
 # name -> (what it is, value of a record, whether more is better). The row-free baseline is a record, too, named baseline.
 COLUMNS = {
     "gflops": ("GFLOP/s, warm", gflops, True),
-    "gflops_cold": ("GFLOP/s, cold", lambda r: gflops(r, "cold"), True),
     "warm_us": ("microseconds, warm", lambda r: 1e3 * milliseconds(r), False),
-    "cold_us": ("microseconds, cold", lambda r: 1e3 * milliseconds(r, "cold"), False),
     "gb_per_s": ("GB/s of compulsory bytes, warm", bandwidth, True),
-    "of_baseline": ("percent of the row-free baseline's speed, warm", lambda r: 100 * baseline_share(r), True),
     "setup_ms": ("milliseconds of setup and preprocess", lambda r: r["setup_ms"] + r["preprocess_ms"], False),
     # Of records of an iteration, with program=.
     "steps": ("steps", lambda r: r["steps"], False),
     "total_ms": ("milliseconds of all steps", lambda r: r["total_ms"], False),
-    "step_us": ("microseconds per step", lambda r: 1e3 * r["total_ms"] / r["steps"], False),
 }
 
 
@@ -129,8 +124,7 @@ class RecordTable:
             beside = [r for r in mine if "baseline_warm_ms" in r and r["format"] == "CSR"]
             if not beside:
                 return None, ""
-            baseline = dict(beside[-1], **{f"{state}_ms": beside[-1][f"baseline_{state}_ms"] for state in ("warm", "cold")})
-            return self.value(baseline), ""
+            return self.value(dict(beside[-1], warm_ms=beside[-1]["baseline_warm_ms"])), ""
         fit = [r for r in mine if matches(r["kernel"], kernel)]
         if not fit:
             return None, ""

@@ -94,13 +94,19 @@ def prepared(command, names, targets):
     return re.sub(r"^spmv ", f"{ROOT}/build/cpu/spmv ", command)
 
 
-def run(command):
-    """Runs a command in the root of the repository. Returns what went wrong, or nothing."""
-    environment = dict(os.environ, BACKEND="cpu")
+def run_bash(command):
+    """Runs a command in the root of the repository, on the CPU backend."""
+    # Threads that wait for each other without spinning: times stand even if the machine is busy.
+    environment = dict(os.environ, BACKEND="cpu", LC_ALL="C.UTF-8", OMP_WAIT_POLICY="passive")
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # this script may be run by make
         environment.pop(name, None)
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+    return subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True)  # fmt: skip
+
+
+def run(command):
+    """What went wrong with a command, or nothing."""
+    done = run_bash(command)
     return f"exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1000:]}" if done.returncode else ""
 
 

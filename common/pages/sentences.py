@@ -15,7 +15,7 @@ The first kind is filled from records. A query begins with what is asked for:
 and goes on with KEY=VALUE: `device` (NVIDIA_H200), `matrices`, `precision` (f64), `program` as in tables, or in=above
 or in=below for those of the nearest table. Of several values `take` says what is shown: mean (geometric), least, most
 or range; `only` is a pattern of the matrices to take. `digits` (3) are significant ones, `times` a factor, `per` a divisor; as=more shows by how many percent a
-ratio exceeds 1, as=less by how many it falls short of it, as=percent 100 times it.
+ratio exceeds 1, as=less by how many it falls short of it.
 
 The second kind says why a number does not change. check_pages.py finds numbers with a unit that are of neither kind.
 """
@@ -32,7 +32,7 @@ TABLE = re.compile(r"^<!-- table: *(.*?) *-->$", re.DOTALL | re.MULTILINE)
 GENERATED = re.compile(r"^<!-- (?:output|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 OWN_KEYS = {"take", "digits", "times", "per", "as", "in"}
 TAKES = {"mean": statistics.geometric_mean, "least": min, "most": max}
-PERCENT = {"more": lambda ratio: 100 * (ratio - 1), "less": lambda ratio: 100 * (1 - ratio), "percent": lambda ratio: 100 * ratio}
+PERCENT = {"more": lambda ratio: 100 * (ratio - 1), "less": lambda ratio: 100 * (1 - ratio)}
 
 
 def keys_of(words):
@@ -146,7 +146,7 @@ def answer(query, text="", before=(), after=()):
         raise BlockError(f"{len(values)} values; say take=mean, least, most or range")
     if take not in (None, "range", *TAKES):
         raise BlockError(f"take={take}: there are {', '.join(TAKES)}, range")
-    if keys.get("as", "percent") not in PERCENT:
+    if keys.get("as", "more") not in PERCENT:
         raise BlockError(f"as={keys['as']}: there are {', '.join(PERCENT)}")
     values = [min(values), max(values)] if take == "range" else [TAKES[take](values)] if take else values
     if "as" in keys:

@@ -39,7 +39,7 @@ class Tables(unittest.TestCase):
 
     def test_columns(self):
         records = [record("b", "m", 0.02, source="stand-in"), record("a", "m", 0.01, source="stand-in")]
-        self.assertIn("| m (stand-in) | 5.0 | **20.0** | 40.0 | — |", self.table(records, "kernels=a,b,c matrices=m column=cold_us"))
+        self.assertIn("| m (stand-in) | 5.0 | **10.0** | 20.0 | — |", self.table(records, "kernels=a,b,c matrices=m column=warm_us"))
         text = self.table(records, "kernels=a,baseline matrices=m column=gb_per_s")
         self.assertIn("A copy runs at 4000 GB/s.", text)
         self.assertIn("| 8.00 | 16.0 |", text)

@@ -41,7 +41,6 @@ masked()), and the block keeps its text.
 import argparse
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -49,6 +48,7 @@ import claims
 from page_tables import VERSIONS, BlockError, make_table
 from record_format import write_whole
 from records import ROOT, Data, RecordError
+from run_commands import run_bash
 from sentences import fill_numbers
 
 BLOCK = re.compile(
@@ -62,19 +62,7 @@ END = "<!-- end -->"
 
 def run_command(command, expected_status=0, cut=None):
     """A fenced block of the command and of what it prints on stdout, without the lines `cut`."""
-    environment = dict(os.environ, BACKEND="cpu", LC_ALL="C.UTF-8")
-    # Threads that wait for each other without spinning: times stand even if the machine is busy.
-    environment["OMP_WAIT_POLICY"] = "passive"
-    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # this script may be run by make
-        environment.pop(name, None)
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    done = run_bash(command)
     if done.returncode != expected_status:
         raise BlockError(
             f"exit status {done.returncode}, not {expected_status}: {done.stderr.strip()[-500:]}"
