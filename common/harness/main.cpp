@@ -280,8 +280,7 @@ void declare(CommandLine& line, Options& options) {
              "list the CUDA functions for a compute capability (90 for 9.0), with a hash of each "
              "one's instructions, in JSON");
   } else {
-    line.add("--profile", options.run.profile,
-             "show what each source line asks of memory, and the first requests of a warp");
+    line.add("--profile", options.run.profile, "show what each source line asks of memory");
     line.add("--gpu", options.run.gpu,
              "whose times are estimated, and caches modelled; all: each that has a model of times",
              {one_of(gpu_names())});

@@ -5,20 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #ifndef SPMV_CUDA
-#include "simt/profile.hpp"
 #include "simt/shared_memory.hpp"
 #endif
 
 namespace spmv {
 
-double sectors_a_request(const Traffic& t) {
+double sectors_a_request(const simt::AccessCounts& t) {
   return t.requests ? static_cast<double>(t.sectors) / static_cast<double>(t.requests) : NAN;
 }
 
@@ -26,24 +24,6 @@ double sectors_a_request(const Traffic& t) {
 
 #ifndef SPMV_CUDA
 namespace {
-
-void add(Traffic& to, const simt::AccessCounts& counts) {
-  to.requests += counts.requests;
-  to.lanes += counts.lanes;
-  to.bytes_used += counts.bytes_used;
-  to.sectors += counts.sectors;
-  to.ideal_sectors += counts.ideal_sectors;
-  to.bank_passes += counts.passes;
-  to.max_same_address = std::max(to.max_same_address, counts.max_same_address);
-  to.addresses += counts.addresses;
-  to.lines += counts.lines;
-  to.ideal_lines += counts.ideal_lines;
-  to.ideal_bank_passes += counts.ideal_passes;
-  to.texture_requests += counts.texture_requests;
-  to.texture_sectors += counts.texture_sectors;
-  to.l2_sectors += counts.l2_sectors;
-  to.dram_sectors += counts.dram_sectors;
-}
 
 simt::SourceLine source_of(const void* pc) {
   simt::SourceLine source = simt::find_sources({pc}).front();
@@ -62,7 +42,7 @@ std::vector<Traffic> traffic_by_array(const simt::Profile& profile) {
     sum.array = key.array;
     sum.space = to_string(key.space);
     sum.access = to_string(key.access);
-    add(sum, counts);
+    sum += counts;
   }
   std::vector<Traffic> traffic;
   for (auto& [key, sum] : sums) traffic.push_back(std::move(sum));
@@ -102,23 +82,9 @@ Profile make_profile(const simt::Profile& profile, const std::string& gpu) {
     sum.traffic.array = key.array;
     sum.traffic.space = to_string(key.space);
     sum.traffic.access = to_string(key.access);
-    add(sum.traffic, counts);
+    sum.traffic += counts;
   }
   for (auto& [key, sum] : sums) result.lines.push_back(std::move(sum));
-
-  for (const void* const kernel : profile.order) {
-    for (const auto& [key, samples] : profile.samples) {
-      if (key.kernel != kernel) continue;
-      const simt::SourceLine source = source_of(key.pc);
-      FirstRequest first{simt::kernel_name(kernel), key.array,   to_string(key.space),
-                         to_string(key.access),     source.file, source.line,
-                         samples.front().size,      {}};
-      for (const simt::RequestSample& sample : samples) {
-        first.requests.emplace_back(std::begin(sample.offsets), std::end(sample.offsets));
-      }
-      result.first_requests.push_back(std::move(first));
-    }
-  }
   return result;
 }
 #endif
@@ -174,8 +140,8 @@ std::string describe(const Traffic& t) {
     asked = ratio(static_cast<double>(t.sectors), n);
     fewest = ratio(static_cast<double>(t.ideal_sectors), n);
   } else if (t.space == "shared") {
-    asked = ratio(static_cast<double>(t.bank_passes), n);
-    fewest = ratio(static_cast<double>(t.ideal_bank_passes), n);
+    asked = ratio(static_cast<double>(t.passes), n);
+    fewest = ratio(static_cast<double>(t.ideal_passes), n);
     what = t.access + " shared " + short_array(t.array);
   } else {
     what = short_array(t.array);
@@ -219,38 +185,6 @@ void print_source(std::ostream& out, const std::vector<const LineTraffic*>& line
   }
 }
 
-// Lanes against addresses: one line per request, a column as many bytes as it takes.
-void print_requests(std::ostream& out, const FirstRequest& first) {
-  constexpr std::int64_t kWidth = 96;
-  constexpr std::size_t kShown = 4;
-  constexpr const char* kLanes = "0123456789abcdefghijklmnopqrstuv";
-  const std::size_t shown = std::min(first.requests.size(), kShown);
-  std::int64_t begin = std::numeric_limits<std::int64_t>::max(), end = 0;
-  for (std::size_t r = 0; r < shown; ++r) {
-    for (const std::int64_t offset : first.requests[r]) {
-      if (offset < 0) continue;
-      begin = std::min(begin, offset);
-      end = std::max(end, offset + first.size);
-    }
-  }
-  std::int64_t column = first.size;
-  begin -= begin % 32;
-  while ((end - begin + column - 1) / column > kWidth) column *= 2;
-  out << fmt::format("{} {}{}, {}:{}; a column is {} bytes, the first is byte {}\n", first.access,
-                     first.space == "shared" ? "shared " : "", short_array(first.array),
-                     first.file.substr(first.file.rfind('/') + 1), first.line, column, begin);
-  for (std::size_t r = 0; r < shown; ++r) {
-    std::string row(static_cast<std::size_t>((end - begin + column - 1) / column), '.');
-    for (std::size_t lane = 0; lane < first.requests[r].size(); ++lane) {
-      const std::int64_t offset = first.requests[r][lane];
-      if (offset < 0) continue;
-      char& cell = row[static_cast<std::size_t>((offset - begin) / column)];
-      cell = cell == '.' ? kLanes[lane] : '*';
-    }
-    out << "  " << row << '\n';
-  }
-}
-
 std::string megabytes(double sectors) {
   const double mb = sectors * 32 / 1e6;
   return fmt::format("{:.{}f} MB", mb, mb < 1 ? 3 : mb < 100 ? 2 : 0);
@@ -261,23 +195,15 @@ std::string megabytes(double sectors) {
 void print_profile(std::ostream& out, const Profile& profile) {
   for (const KernelProfile& kernel : profile.kernels) {
     std::vector<const LineTraffic*> lines;
-    Traffic sum;
+    simt::AccessCounts sum;
     std::uint64_t atomics = 0, most_on_one = 0, conflicts = 0;
     for (const LineTraffic& line : profile.lines) {
       if (line.kernel != kernel.kernel) continue;
       lines.push_back(&line);
       const Traffic& t = line.traffic;
-      conflicts += t.bank_passes - t.ideal_bank_passes;
+      conflicts += t.passes - t.ideal_passes;
       if (t.space != "global") continue;
-      sum.requests += t.requests;
-      sum.lanes += t.lanes;
-      sum.sectors += t.sectors;
-      sum.ideal_sectors += t.ideal_sectors;
-      sum.bytes_used += t.bytes_used;
-      sum.lines += t.lines;
-      sum.ideal_lines += t.ideal_lines;
-      sum.l2_sectors += t.l2_sectors;
-      sum.dram_sectors += t.dram_sectors;
+      sum += t;
       if (t.access == "atomic") {
         atomics += t.lanes;
         most_on_one = std::max(most_on_one, t.max_same_address);
@@ -317,15 +243,6 @@ void print_profile(std::ostream& out, const Profile& profile) {
         "(requests)\n\n",
         kernel.unevenness.lanes, kernel.unevenness.warps, kernel.unevenness.blocks);
     print_source(out, lines);
-    bool is_first = true;
-    for (const FirstRequest& first : profile.first_requests) {
-      if (first.kernel != kernel.kernel) continue;
-      if (std::exchange(is_first, false)) {
-        out << "\nThe first requests of the first warp: lanes 0 to v where their bytes lie, * "
-               "several\n";
-      }
-      print_requests(out, first);
-    }
   }
 }
 

@@ -158,12 +158,12 @@ ordered_json to_json(const Traffic& t) {
           {"bytes_used", t.bytes_used},
           {"sectors", t.sectors},
           {"ideal_sectors", t.ideal_sectors},
-          {"bank_passes", t.bank_passes},
+          {"bank_passes", t.passes},
           {"max_same_address", t.max_same_address},
           {"addresses", t.addresses},
           {"lines", t.lines},
           {"ideal_lines", t.ideal_lines},
-          {"ideal_bank_passes", t.ideal_bank_passes},
+          {"ideal_bank_passes", t.ideal_passes},
           {"texture_requests", t.texture_requests},
           {"texture_sectors", t.texture_sectors}};
 }

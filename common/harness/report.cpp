@@ -81,25 +81,18 @@ double gflops(const Record& record, double milliseconds) {
 
 // Sums of a kernel's traffic with global memory, by what it is part of.
 struct TrafficSums {
-  Traffic matrix, x, stores, all;
+  simt::AccessCounts matrix, x, stores, all;
 };
 
 TrafficSums sum_traffic(const Record& record) {
   TrafficSums sums;
-  const auto add = [](Traffic& to, const Traffic& from) {
-    to.requests += from.requests;
-    to.lanes += from.lanes;
-    to.bytes_used += from.bytes_used;
-    to.sectors += from.sectors;
-    to.ideal_sectors += from.ideal_sectors;
-  };
   for (const Traffic& traffic : record.traffic) {
     if (traffic.space != "global") continue;
-    add(sums.all, traffic);
+    sums.all += traffic;
     if (traffic.access != "load") {
-      add(sums.stores, traffic);
+      sums.stores += traffic;
     } else {
-      add(traffic.array == "x" ? sums.x : sums.matrix, traffic);
+      (traffic.array == "x" ? sums.x : sums.matrix) += traffic;
     }
   }
   return sums;

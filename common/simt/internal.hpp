@@ -332,7 +332,6 @@ class Observer {
     Region* region = nullptr;            // null: no races are looked for
     bool draws = false, merges = false;  // see note_draw()
     AccessCounts counts = {};
-    std::vector<RequestSample> samples = {};
   };
   struct alignas(64) Instruction {
     const void* pc = nullptr;

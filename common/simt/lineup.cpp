@@ -86,25 +86,6 @@ const char* to_string(Space space) {
 
 // --- Profile ------------------------------------------------------------------------------------
 
-AccessCounts& AccessCounts::operator+=(const AccessCounts& other) {
-  requests += other.requests;
-  lanes += other.lanes;
-  bytes_used += other.bytes_used;
-  sectors += other.sectors;
-  ideal_sectors += other.ideal_sectors;
-  lines += other.lines;
-  ideal_lines += other.ideal_lines;
-  passes += other.passes;
-  ideal_passes += other.ideal_passes;
-  addresses += other.addresses;
-  max_same_address = std::max(max_same_address, other.max_same_address);
-  texture_requests += other.texture_requests;
-  texture_sectors += other.texture_sectors;
-  l2_sectors += other.l2_sectors;
-  dram_sectors += other.dram_sectors;
-  return *this;
-}
-
 void Spread::add(std::uint64_t work) {
   ++parts;
   total += work;
@@ -188,9 +169,6 @@ void Observer::end_grid(Profile& merged) {
     const AccessKey key{grid_->kernel, *tally.array, tally.space,
                         is_texture ? Access::kLoad : tally.access, tally.pc};
     merged.accesses[key] += tally.counts;
-    if (tally.samples.empty()) continue;
-    auto& samples = merged.samples[key];
-    if (samples.empty()) samples = std::move(tally.samples);
   }
 }
 
@@ -275,14 +253,6 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
     const auto id = static_cast<unsigned>(std::countr_zero(rest));
     ++lane_work_[warp * kWarpSize + id];
     sorted[n++] = addresses[id];
-  }
-  if (grid_block_ == 0 && warp == 0 && tally.samples.size() < kSamples) {
-    RequestSample& sample = tally.samples.emplace_back();
-    sample.size = tally.size;
-    for (unsigned id = 0; id < kWarpSize; ++id) {
-      sample.offsets[id] = mask >> id & 1 ? static_cast<std::int64_t>(addresses[id] - tally.begin)
-                                          : RequestSample::kInactive;
-    }
   }
   // Lanes mostly walk upwards, so that the addresses are sorted as they are.
   if (!std::is_sorted(sorted, sorted + n)) std::sort(sorted, sorted + n);

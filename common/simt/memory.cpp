@@ -495,12 +495,6 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   return added ? cudaSuccess : simt::set_error(cudaErrorPeerAccessAlreadyEnabled);
 }
 
-cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-  const Locked<std::unique_lock> h;
-  const bool removed = h->peers.erase({simt::current_device(), peer}) > 0;
-  return removed ? cudaSuccess : simt::set_error(cudaErrorPeerAccessNotEnabled);
-}
-
 // --- Memory of other processes ------------------------------------------------------------------
 
 #ifdef __EMSCRIPTEN__

@@ -6,10 +6,13 @@
 // memory it counts the lanes, the distinct bytes, and the 32-byte sectors and 128-byte lines that
 // hold them; of one to shared memory the passes over the banks.
 //
+// (Nothing here is of CUDA, so that hosts of the CUDA backend can name the counts, too.)
+//
 // The counts do not depend on the host, the number of its threads or its speed. They say nothing of
 // time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,7 +20,6 @@
 #include <vector>
 
 #include "simt/cache_model.hpp"
-#include "simt/engine.hpp"
 
 namespace simt {
 
@@ -56,7 +58,24 @@ struct AccessCounts {
   std::uint64_t l2_sectors = 0;    // that went on to the L2
   std::uint64_t dram_sectors = 0;  // read from DRAM
 
-  AccessCounts& operator+=(const AccessCounts& other);
+  AccessCounts& operator+=(const AccessCounts& other) {
+    requests += other.requests;
+    lanes += other.lanes;
+    bytes_used += other.bytes_used;
+    sectors += other.sectors;
+    ideal_sectors += other.ideal_sectors;
+    lines += other.lines;
+    ideal_lines += other.ideal_lines;
+    passes += other.passes;
+    ideal_passes += other.ideal_passes;
+    addresses += other.addresses;
+    max_same_address = std::max(max_same_address, other.max_same_address);
+    texture_requests += other.texture_requests;
+    texture_sectors += other.texture_sectors;
+    l2_sectors += other.l2_sectors;
+    dram_sectors += other.dram_sectors;
+    return *this;
+  }
 };
 
 struct AccessKey {
@@ -98,20 +117,10 @@ struct KernelCounts {
   KernelCounts& operator+=(const KernelCounts& other);
 };
 
-// One of the first requests of the first warp of the first block to an array.
-struct RequestSample {
-  static constexpr std::int64_t kInactive = -1;
-
-  unsigned size = 0;                // bytes per lane
-  std::int64_t offsets[kWarpSize];  // into the array, a lane; or kInactive
-};
-inline constexpr std::size_t kSamples = 8;
-
 struct Profile {
   std::map<AccessKey, AccessCounts> accesses;
-  std::map<AccessKey, std::vector<RequestSample>> samples;  // global and shared, up to kSamples
-  std::map<const void*, KernelCounts> kernels;              // by function address
-  std::vector<const void*> order;                           // kernels, as first launched
+  std::map<const void*, KernelCounts> kernels;  // by function address
+  std::vector<const void*> order;               // kernels, as first launched
 
   bool empty() const { return accesses.empty() && kernels.empty(); }
 };

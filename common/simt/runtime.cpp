@@ -221,70 +221,32 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::strcpy(properties->name, "CPU (simt)");
   std::size_t free_bytes = 0;
   cudaMemGetInfo(&free_bytes, &properties->totalGlobalMem);
-  properties->sharedMemPerBlock = simt::kDefaultSharedBytes;
-  properties->regsPerBlock = 65536;
   properties->warpSize = simt::kWarpSize;
-  properties->maxThreadsPerBlock = simt::kThreadsPerBlock;
-  properties->maxThreadsDim[0] = properties->maxThreadsDim[1] = 1024;
-  properties->maxThreadsDim[2] = 64;
-  properties->maxGridSize[0] = 0x7fffffff;
-  properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
   properties->major = 9;
-  properties->minor = 0;
   properties->multiProcessorCount = simt::settings().multiprocessors;
-  properties->l2CacheSize = 60 * 1024 * 1024;
-  properties->maxThreadsPerMultiProcessor = simt::kThreadsPerMultiprocessor;
-  properties->sharedMemPerMultiprocessor = simt::kSharedPerMultiprocessor;
-  properties->sharedMemPerBlockOptin = simt::kMaxSharedBytes;
-  properties->reservedSharedMemPerBlock = simt::kReservedSharedPerBlock;
-  properties->maxBlocksPerMultiProcessor = simt::kBlocksPerMultiprocessor;
-  properties->concurrentKernels = 1;
-  properties->unifiedAddressing = 1;
-  properties->pciBusID = device;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (!value) return set_error(cudaErrorInvalidValue);
-  cudaDeviceProp p;
-  const cudaError_t error = cudaGetDeviceProperties(&p, device);
-  if (error != cudaSuccess) return error;
-  const struct {
-    cudaDeviceAttr attribute;
-    std::size_t value;
-  } values[] = {
-      {cudaDevAttrMaxThreadsPerBlock, simt::kThreadsPerBlock},
-      {cudaDevAttrMaxSharedMemoryPerBlock, p.sharedMemPerBlock},
-      {cudaDevAttrWarpSize, simt::kWarpSize},
-      {cudaDevAttrMultiProcessorCount, static_cast<std::size_t>(p.multiProcessorCount)},
-      {cudaDevAttrL2CacheSize, static_cast<std::size_t>(p.l2CacheSize)},
-      {cudaDevAttrMaxThreadsPerMultiProcessor, simt::kThreadsPerMultiprocessor},
-      {cudaDevAttrComputeCapabilityMajor, static_cast<std::size_t>(p.major)},
-      {cudaDevAttrComputeCapabilityMinor, static_cast<std::size_t>(p.minor)},
-      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, p.sharedMemPerMultiprocessor},
-      {cudaDevAttrMaxSharedMemoryPerBlockOptin, p.sharedMemPerBlockOptin},
-      {cudaDevAttrCooperativeLaunch, 1},
-      {cudaDevAttrReservedSharedMemoryPerBlock, p.reservedSharedMemPerBlock},
-      {cudaDevAttrMaxBlocksPerMultiprocessor, simt::kBlocksPerMultiprocessor},
+  if (!simt::is_device(device)) return set_error(cudaErrorInvalidDevice);
+  const std::map<cudaDeviceAttr, int> values = {
+      {cudaDevAttrMultiProcessorCount, simt::settings().multiprocessors},
+      {cudaDevAttrL2CacheSize, 60 * 1024 * 1024},
+      {cudaDevAttrComputeCapabilityMajor, 9},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, simt::kSharedPerMultiprocessor},
+      {cudaDevAttrReservedSharedMemoryPerBlock, simt::kReservedSharedPerBlock},
   };
-  for (const auto& entry : values) {
-    if (entry.attribute != attribute) continue;
-    *value = static_cast<int>(entry.value);
-    return cudaSuccess;
-  }
-  return set_error(cudaErrorInvalidValue);
+  const auto found = values.find(attribute);
+  if (found == values.end()) return set_error(cudaErrorInvalidValue);
+  *value = found->second;
+  return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSynchronize() {
   const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kWaitForDevice);
   if (error != cudaSuccess) return error;
   return set_error(simt::finish_device(simt::current_device()));
-}
-
-cudaError_t cudaDeviceReset() {
-  const cudaError_t error = cudaDeviceSynchronize();
-  simt::last_error = cudaSuccess;
-  return error;
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {

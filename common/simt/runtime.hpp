@@ -26,7 +26,6 @@
   ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")               \
   ERROR(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")         \
   ERROR(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                    \
-  ERROR(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                     \
   ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                            \
   ERROR(cudaErrorDeviceUninitialized, 201, "invalid device context")                      \
   ERROR(cudaErrorPeerAccessUnsupported, 217,                                              \
@@ -35,7 +34,6 @@
   ERROR(cudaErrorNotReady, 600, "device not ready")                                       \
   ERROR(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")         \
   ERROR(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")         \
-  ERROR(cudaErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")           \
   ERROR(cudaErrorMisalignedAddress, 716, "misaligned address")                            \
   ERROR(cudaErrorLaunchFailure, 719, "unspecified launch failure")                        \
   ERROR(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch") \
@@ -51,8 +49,6 @@
   ERROR(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")        \
   ERROR(cudaErrorStreamCaptureIsolation, 905,                                             \
         "dependency created on uncaptured work in another stream")                        \
-  ERROR(cudaErrorStreamCaptureImplicit, 906,                                              \
-        "operation would make the legacy stream depend on a capturing blocking stream")   \
   ERROR(cudaErrorCapturedEvent, 907,                                                      \
         "operation not permitted on an event last recorded in a capturing stream")
 #define SIMT_ERROR(name, number, text) name = number,
@@ -73,8 +69,7 @@ using cudaGraph_t = struct CUgraph_st*;
 using cudaGraphExec_t = struct CUgraphExec_st*;
 
 inline constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
-inline constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1,
-                          cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaEventDefault = 0, cudaEventDisableTiming = 2;
 inline constexpr unsigned cudaEventRecordDefault = 0, cudaEventRecordExternal = 1;
 inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
                           cudaHostAllocMapped = 2;
@@ -84,41 +79,17 @@ inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1,
 struct cudaDeviceProp {
   char name[256];
   std::size_t totalGlobalMem;
-  std::size_t sharedMemPerBlock;
-  int regsPerBlock;
   int warpSize;
-  int maxThreadsPerBlock;
-  int maxThreadsDim[3];
-  int maxGridSize[3];
   int major, minor;
   int multiProcessorCount;
-  int l2CacheSize;
-  int maxThreadsPerMultiProcessor;
-  std::size_t sharedMemPerMultiprocessor;
-  std::size_t sharedMemPerBlockOptin;
-  std::size_t reservedSharedMemPerBlock;
-  int maxBlocksPerMultiProcessor;
-  int concurrentKernels;
-  int unifiedAddressing;
-  int ECCEnabled;
-  int memoryBusWidth;
-  int pciBusID, pciDeviceID, pciDomainID;
 };
 
 enum cudaDeviceAttr {
-  cudaDevAttrMaxThreadsPerBlock = 1,
-  cudaDevAttrMaxSharedMemoryPerBlock = 8,
-  cudaDevAttrWarpSize = 10,
   cudaDevAttrMultiProcessorCount = 16,
   cudaDevAttrL2CacheSize = 38,
-  cudaDevAttrMaxThreadsPerMultiProcessor = 39,
   cudaDevAttrComputeCapabilityMajor = 75,
-  cudaDevAttrComputeCapabilityMinor = 76,
   cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-  cudaDevAttrMaxBlocksPerMultiprocessor = 106,
   cudaDevAttrReservedSharedMemoryPerBlock = 111,
-  cudaDevAttrCooperativeLaunch = 95,
 };
 
 enum cudaFuncAttribute {
@@ -141,14 +112,11 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize();
-// Also forgets the last error; memory and streams stay, unlike on a GPU.
-cudaError_t cudaDeviceReset();
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
-cudaError_t cudaDeviceDisablePeerAccess(int peer);
 
 // --- Memory -------------------------------------------------------------------------------------
 
@@ -227,15 +195,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
 // --- Textures -----------------------------------------------------------------------------------
 
-enum cudaChannelFormatKind {
-  cudaChannelFormatKindSigned = 0,
-  cudaChannelFormatKindUnsigned = 1,
-  cudaChannelFormatKindFloat = 2,
-};
-
 struct cudaChannelFormatDesc {
   int x, y, z, w;  // bits
-  cudaChannelFormatKind f;
 };
 
 enum cudaResourceType { cudaResourceTypeArray = 0, cudaResourceTypeLinear = 2 };
@@ -259,25 +220,12 @@ struct cudaTextureDesc {
 
 struct cudaResourceViewDesc;
 
+// Of one, two or four components of 32 bits.
 template <typename T>
 cudaChannelFormatDesc cudaCreateChannelDesc() {
-  // As CUDA: the bits of each of up to four 32-bit components.
-  if constexpr (std::is_same_v<T, float>) {
-    return {32, 0, 0, 0, cudaChannelFormatKindFloat};
-  } else if constexpr (std::is_same_v<T, float2>) {
-    return {32, 32, 0, 0, cudaChannelFormatKindFloat};
-  } else if constexpr (std::is_same_v<T, float4>) {
-    return {32, 32, 32, 32, cudaChannelFormatKindFloat};
-  } else if constexpr (std::is_same_v<T, int>) {
-    return {32, 0, 0, 0, cudaChannelFormatKindSigned};
-  } else if constexpr (std::is_same_v<T, int2>) {
-    return {32, 32, 0, 0, cudaChannelFormatKindSigned};
-  } else if constexpr (std::is_same_v<T, int4>) {
-    return {32, 32, 32, 32, cudaChannelFormatKindSigned};
-  } else {
-    static_assert(std::is_same_v<T, unsigned>, "textures have no elements of this type");
-    return {32, 0, 0, 0, cudaChannelFormatKindUnsigned};
-  }
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
+  static_assert(!std::is_same_v<T, double> && !std::is_same_v<T, double2>);
+  return {32, sizeof(T) > 4 ? 32 : 0, sizeof(T) > 8 ? 32 : 0, sizeof(T) > 8 ? 32 : 0};
 }
 
 // Elements that a texture over linear memory may have: 2^28, whatever they are.

@@ -327,7 +327,15 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
   Record good;
   good.kernel.name = "good";
   good.verified = true;
-  good.traffic = {{"x", "global", "load", 10, 320, 2560, 80, 80, 0, 0, 300}};
+  good.traffic = {{{.requests = 10,
+                    .lanes = 320,
+                    .bytes_used = 2560,
+                    .sectors = 80,
+                    .ideal_sectors = 80,
+                    .addresses = 300},
+                   "x",
+                   "global",
+                   "load"}};
   good.difference = {3, 17, 0.25};
   good.setup_ms = 0.123456789;
   good.compulsory_bytes = 1e9;

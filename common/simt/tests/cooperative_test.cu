@@ -142,14 +142,7 @@ struct Pair {
       streams.emplace_back();
     }
     for (int d = 0; d < 2; ++d) {
-      const OnDevice on(d);
-      CHECK(cudaDeviceEnablePeerAccess(1 - d, 0) == cudaSuccess);
-    }
-  }
-  ~Pair() {
-    for (int d = 0; d < 2; ++d) {
-      const OnDevice on(d);
-      CHECK(cudaDeviceDisablePeerAccess(1 - d) == cudaSuccess);
+      CHECK(spmv::device::enable_peer_access(d, 1 - d));
     }
   }
   template <typename Kernel>

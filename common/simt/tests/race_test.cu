@@ -1,6 +1,8 @@
 // Data races on global and on shared memory: every one is reported, and the report does not depend
 // on the number of workers or the schedule; no right kernel is reported.
 #include <functional>
+#include <initializer_list>
+#include <sstream>
 
 #include "simt/tests/testing.hpp"
 
@@ -8,6 +10,7 @@ namespace simt_test {
 namespace {
 
 constexpr int kBlocks = 6, kThreads = 64, kAll = kBlocks * kThreads;
+constexpr int kProgram = 12;  // letters, with the zero at its end
 
 // What launching says, which must be the same whoever runs the blocks and in which order.
 std::string verdict_of(const std::function<std::string()>& launch_kernel) {
@@ -64,40 +67,11 @@ LINE(kPlainUpdateLine, 2);
 __global__ void plain_update_kernel(int* data, int*) {
   data[(global_thread() + 1) / 48] += 1;
 }
-__global__ void volatile_update_kernel(int* data, int*) {
-  volatile int* const cell = &data[global_thread() / 48];
-  *cell = *cell + 1;
-}
 __global__ void same_value_kernel(int* data, int*) {
   if (threadIdx.x == 5) data[3] = 1;
 }
 __global__ void same_warp_kernel(int* data, int*) {
   data[global_thread() / 4] = 1;
-}
-__global__ void plain_beside_atomic_kernel(int* data, int*) {
-  if (blockIdx.x == 2) {
-    data[0] += 1;
-  } else {
-    atomicAdd(&data[0], 1);
-  }
-}
-__global__ void block_atomic_kernel(int* data, int*) {
-  atomicAdd_block(&data[threadIdx.x], 1);
-}
-__global__ void early_total_kernel(int* data, int* flags) {
-  atomicAdd(&data[0], 1);
-  flags[global_thread()] = data[0];
-}
-__global__ void early_reset_kernel(int* data, int*) {
-  if (global_thread() == 0) data[0] = 0;
-  atomicAdd(&data[0], 1);
-}
-__global__ void boundary_rows_kernel(int* data, int*) {
-  // The last row of a block may go on in the next one.
-  int sum = 0;
-  for (int i = 0; i < 4; ++i) sum += i;
-  const int first = static_cast<int>(blockIdx.x) * 63;
-  data[first + static_cast<int>(threadIdx.x)] += sum;
 }
 __global__ void wide_store_kernel(int* data, int*) {
   // Groups of four that overlap with their neighbours' by two.
@@ -111,16 +85,9 @@ __global__ void bytes_kernel(int* data, int*) {
 
 TEST_CASE("updates of global memory that are not atomic are races", "[simt][race]") {
   check_race(plain_update_kernel, "into 'data', which thread (");
-  check_race(volatile_update_kernel, "wrote");
   check_race(same_value_kernel,
              "writes 4 bytes, 12 bytes into 'data', which thread (5,0,0) of block (0,0,0) wrote");
   check_race(same_warp_kernel, "; both threads store to it: let one thread own it; with the lanes");
-  check_race(plain_beside_atomic_kernel, "which takes an atomic operation in both");
-  check_race(early_reset_kernel, "with no __syncwarp or __syncthreads between");
-  check_race(plain_beside_atomic_kernel, "which thread (63,0,0) of block (1,0,0) updated");
-  check_race(block_atomic_kernel, "updates 4 bytes");
-  check_race(early_total_kernel, "into 'data'");
-  check_race(boundary_rows_kernel, "of block (0,0,0) wrote");
   check_race(wide_store_kernel, "writes 16 bytes");
   check_race(bytes_kernel, "1 bytes into 'data', which thread (0,0,0) wrote");
 }
@@ -159,63 +126,180 @@ TEST_CASE("the report of a race on global memory names both threads and both lin
   CHECK(failure_of(plain_update_kernel, {kBlocks, kThreads}, data.data(), nullptr).empty());
 }
 
-// --- Within a block -----------------------------------------------------------------------------
+// --- Litmus tests -------------------------------------------------------------------------------
 
-enum class Order { kNothing, kSyncWarp, kShuffle, kFence, kSyncThreads };
-
-template <Order kOrder>
-__device__ __forceinline__ void wait() {
-  if (kOrder == Order::kSyncWarp) __syncwarp();
-  if (kOrder == Order::kShuffle) __shfl_sync(~0u, 1, 0);
-  if (kOrder == Order::kFence) __threadfence();
-  if (kOrder == Order::kSyncThreads) __syncthreads();
-}
-
-// Each thread writes its cell and reads the one `distance` on.
-LINE(kExchangeLine, 7);
-template <bool kShared, Order kOrder, int kDistance>
-__global__ void exchange_kernel(int* data, int* flags) {
-  __shared__ int own[kThreads];
-  int* const cells = kShared ? own : data + blockIdx.x * blockDim.x;
-  cells[threadIdx.x] = 0;
-  __syncthreads();
-  cells[threadIdx.x] = static_cast<int>(threadIdx.x);
-  wait<kOrder>();
-  const int other = cells[threadIdx.x ^ kDistance];
-  if (other == 1000) flags[0] = 1;
-}
-
-// All read a cell, then thread 5 writes it.
-template <Order kOrder>
-__global__ void overwrite_kernel(int* data, int*) {
-  __shared__ int cell;
-  if (threadIdx.x == 0) cell = 1;
-  __syncthreads();
-  data[global_thread()] = cell;
-  wait<kOrder>();
-  if (threadIdx.x == 5) cell = 2;
-}
-
-__global__ void both_write_kernel(int* data, int*) {
-  __shared__ int cell;
-  if (threadIdx.x % 32 == 3) cell = static_cast<int>(threadIdx.x);
-  __syncthreads();
-  if (threadIdx.x == 0) data[blockIdx.x] = cell;
-}
-
-// A tree of sums per warp; without __syncwarp as it was written before Volta.
-template <Order kOrder>
-__global__ void tree_kernel(int*, int* flags) {
-  __shared__ int sums[kThreads];
-  int* const mine = sums + threadIdx.x / 32 * 32;
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  mine[lane] = 1;
-  __syncthreads();
-  for (int distance = 16; distance > 0; distance /= 2) {
-    if (lane < distance) mine[lane] += mine[lane + distance];
-    wait<kOrder>();
+// Runs each thread's program, of one letter per operation on the word `x` and a flag; threads
+// without a program return. Shared memory, or global.
+LINE(kLitmusLine, 24);
+template <bool kShared>
+__global__ void litmus_kernel(const char* programs, int* data, int* flags) {
+  __shared__ int word, shared_flag, ticket;
+  if (threadIdx.x == 0) {
+    word = shared_flag = 0;
+    ticket = atomicAdd(flags + 1,
+                       1);  // blocks in the order in which they start: each waits for earlier ones
   }
-  if (lane == 0) atomicAdd(flags, mine[0]);
+  __syncthreads();
+  const int thread = ticket * kThreads + static_cast<int>(threadIdx.x);
+  int* const x = kShared ? &word : data;
+  int* const flag = kShared ? &shared_flag : flags;
+  volatile int* const seen = flag;
+  volatile unsigned long long* const wide = reinterpret_cast<unsigned long long*>(data + 2);
+  int old = 0, assumed = 0;
+  for (const char* next = programs + kProgram * thread; *next; ++next) {
+    switch (*next) {
+      // clang-format off
+      case '|': __syncthreads(); break;
+      case '~': __syncwarp(); break;
+      case 's': __shfl_sync(~0u, 1, 0); break;
+      case 'f': __threadfence(); break;
+      case 'b': __threadfence_block(); break;
+      case 'w': *x = 1; break;
+      case 'r': old += *x; break;
+      case '+': *x = *x + 1; break;
+      case 'v': *static_cast<volatile int*>(x) = 1; break;
+      case 'u': atomicAdd(x, 1); break;
+      case 'U': atomicAdd_block(x, 1); break;
+      case 'c':  // as in the CUDA C++ Programming Guide: a plain load, checked by atomicCAS
+        old = *x;
+        do { assumed = old; old = atomicCAS(x, assumed, assumed + 1); } while (old != assumed);
+        break;
+      // The flag is set, or the lock released: by an atomic, a volatile and a plain store. It is
+      // waited for in two ways. The lock is taken; and blocks count, of which the last goes on.
+      case 'A': atomicExch(flag, 1); break;
+      case 'V': *seen = 1; break;
+      case 'P': *flag = 1; break;
+      case 'a': while (atomicAdd(flag, 0) == 0) continue; break;
+      case 'p': while (*seen == 0) continue; break;
+      case 'l': while (atomicCAS(flag, 0, 2) != 0) continue; break;
+      case 'E': atomicExch(flag, 0); break;
+      case 'F': *seen = 0; break;
+      case 'G': *flag = 0; break;
+      case 'n': if (atomicInc(reinterpret_cast<unsigned*>(flag), gridDim.x - 1) != gridDim.x - 1) return; break;
+      // Data and flag in one word of 64 bits.
+      case 'O': *wide = 1ull << 32 | 5; break;
+      case 'o': while (*wide >> 32 == 0) continue; break;
+        // clang-format on
+    }
+  }
+  if (old > 100000) flags[4 + thread] = 1;
+}
+
+// `threads`: "block.thread program" of each; `report`: what it must hold, or null if all is right.
+struct Litmus {
+  const char* threads;
+  const char* report;
+};
+
+template <bool kShared>
+void check_litmus(const Litmus& litmus) {
+  CAPTURE(kShared, litmus.threads);
+  std::vector<char> programs(kAll * kProgram);
+  std::istringstream in(litmus.threads);
+  int block = 0, thread = 0;
+  char dot = 0;
+  for (std::string program; in >> block >> dot >> thread >> program;) {
+    program.copy(&programs[kProgram * (kThreads * block + thread)], kProgram - 1);
+  }
+  const Buffer<char> device_programs("programs", programs);
+  const std::string report = verdict_of([&] {
+    Buffer<int> data = zeros("data", 4), flags = zeros("flags", 4 + kAll);
+    return failure_of(litmus_kernel<kShared>, {kBlocks, kThreads}, device_programs.data(),
+                      data.data(), flags.data());
+  });
+  CAPTURE(report);
+  if (!litmus.report || !simt::is_instrumented()) {
+    CHECK(report == "");
+  } else {
+    CHECK(contains(report, "race: "));
+    CHECK(contains(report, litmus.report));
+    CHECK(contains(report, " at race_test.cu:"));
+  }
+}
+
+constexpr const char *kOfWarp = ", with no __syncwarp or __syncthreads between",
+                     *kOfBlock = ", with no __syncthreads between",
+                     *kOfGrid =
+                         ", with no fence and atomic operation that order them: it takes a "
+                         "fence and a flag",
+                     *kUpdate = "which takes an atomic operation in both";
+
+TEST_CASE("litmus: threads of a block race unless a barrier orders them", "[simt][race]") {
+  // A shuffle and a fence order nothing; __syncwarp() orders lanes of one warp.
+  for (const Litmus& litmus : std::initializer_list<Litmus>{
+           {"0.0 w  0.1 r", kOfWarp},
+           {"0.0 ws  0.1 sr", kOfWarp},
+           {"0.0 wf  0.1 fr", kOfWarp},
+           {"0.0 wf  0.32 fr", kOfBlock},
+           {"0.0 w~  0.32 ~r", kOfBlock},
+           {"0.0 w~  0.1 ~r", nullptr},
+           {"0.0 w|  0.1 |r", nullptr},
+           {"0.0 w|  0.32 |r", nullptr},
+           {"0.0 rs  0.5 sw", kOfWarp},
+           {"0.0 r~  0.33 ~w", kOfBlock},
+           {"0.0 r|  0.33 |w", nullptr},
+           {"0.3 w  0.35 w", "both threads store to it: let one thread own it"},
+           {"0.1 w~  0.0 ~r  0.32 ~r", kOfBlock},
+           {"0.0 w  0.1 u", "updates 4 bytes"},
+           {"0.0 u|  0.1 u|r  0.40 u|r", nullptr},
+           {"0.0 u|  0.1 ur|", "bytes into "},
+           {"0.0 +  0.1 +", kUpdate},
+           {"0.0 lb+bE  0.1 lb+bE  0.40 lb+bE", nullptr},
+           {"0.0 l+E  0.1 l+E", "bytes into "},
+       }) {
+    check_litmus<false>(litmus);
+    check_litmus<true>(litmus);
+  }
+  // Who, where, what and with whom, in full.
+  const std::string place = " at race_test.cu:" + std::to_string(kLitmusLine);
+  const std::string report =
+      place +
+      ", block (0,0,0), thread (1,0,0): race: writes 4 bytes, 0 bytes into shared 'word', "
+      "which thread (0,0,0) wrote" +
+      place;
+  check_litmus<true>({"0.0 w  0.1 w", report.c_str()});
+}
+
+TEST_CASE("litmus: blocks race unless release and acquire order them", "[simt][race]") {
+  for (const Litmus& litmus : std::initializer_list<Litmus>{
+           {"0.0 +  1.0 +", kUpdate},
+           {"0.0 vv  1.0 v", "wrote"},
+           {"0.0 u  1.0 +", kUpdate},
+           {"0.63 u  1.0 +", "which thread (63,0,0) of block (0,0,0) updated"},
+           {"0.0 U  1.0 U", "updates 4 bytes"},
+           {"0.0 ur  1.0 ur", "bytes into 'data'"},
+           {"0.0 c  0.1 c  1.0 c  1.32 c", nullptr},
+           // A flag: a fence on both sides; an atomic operation that waits needs none.
+           {"0.0 wfA  1.0 ar", nullptr},
+           {"0.0 wfV  1.0 pfr", nullptr},
+           {"0.0 wfV  1.0 p|r", nullptr},
+           {"0.0 O  1.0 o", nullptr},
+           {"0.0 wV  1.0 pfr", kOfGrid},
+           {"0.0 wA  1.0 ar", kOfGrid},
+           {"0.0 wfV  1.0 pr", kOfGrid},
+           {"0.0 wfP  1.0 ar", "into 'flags'"},
+           {"0.0 Vfw  1.0 pfr", kOfGrid},
+           {"0.0 wbA  1.0 abr", kOfGrid},
+           {"0.0 fwA  1.0 ar", kOfGrid},
+           // The fence of one thread, the flag of another, and readers behind a barrier.
+           {"0.0 wf|  0.32 |A  1.0 a|  1.33 |r", nullptr},
+           {"0.0 w|  0.32 |fA  1.0 a|  1.33 |r", nullptr},
+           {"0.0 wf|f  0.32 |A  1.0 afr", nullptr},
+           {"0.0 w|  0.32 |A  1.0 ar", kOfGrid},
+           {"0.0 w  0.32 fA  1.0 ar", kOfGrid},
+           {"0.0 wfA  1.0 a  1.1 r", kOfGrid},
+           // The last block of those that count.
+           {"0.0 wfn  1.0 fn  2.0 fnr  3.0 fnr  4.0 fnr  5.0 fnr", nullptr},
+           {"0.0 wn  1.0 n  2.0 n  3.0 n  4.0 n  5.0 nr", kOfGrid},
+           // Locks.
+           {"0.0 lf+fE  0.32 lf+fE  1.0 lf+fE", nullptr},
+           {"0.0 lf+fF  0.32 lf+fF  1.0 lf+fF", nullptr},
+           {"0.0 l+E  1.0 l+E", "4 bytes, 0 bytes into 'data'"},
+           {"0.0 lf+E  1.0 lf+E", "4 bytes, 0 bytes into 'data'"},
+           {"0.0 lf+fG  1.0 lf+fG", "into 'flags'"},
+       }) {
+    check_litmus<false>(litmus);
+  }
 }
 
 // Pairs of lanes exchange their cells; each pair waits for itself alone.
@@ -231,77 +315,9 @@ __global__ void pairs_kernel(int* data, int*) {
   }
 }
 
-// Neighbours in a word are not one address.
-template <bool kEarly>
-__global__ void count_in_shared_kernel(int* data, int* flags) {
-  __shared__ int count;
-  __shared__ unsigned char bytes[kThreads];
-  if (threadIdx.x == 0) count = 0;
-  bytes[threadIdx.x] = 0;
-  __syncthreads();
-  atomicAdd(&count, 1);
-  if (bytes[threadIdx.x] == 0) bytes[threadIdx.x] = 1;
-  if (kEarly && threadIdx.x == kThreads - 1) data[blockIdx.x] = count;
-  __syncthreads();
-  if (threadIdx.x == 0) atomicAdd(flags, count + bytes[kThreads - 1]);
-}
-
-// Lane 0 of a warp reads, behind a __syncwarp, what lane 1 wrote; then another warp reads it, too.
-template <bool kShared>
-__global__ void behind_the_warp_kernel(int* data, int* flags) {
-  __shared__ int own;
-  int* const cell = kShared ? &own : data + blockIdx.x;
-  if (threadIdx.x == 0) *cell = 0;
-  __syncthreads();
-  if (threadIdx.x == 1) *cell = 1;
-  __syncwarp();
-  if (threadIdx.x % 32 == 0 && *cell > 5) flags[blockIdx.x] = 1;
-}
-
-__global__ void in_place_kernel(int* data, int*) {
-  const int i = global_thread();
-  data[i + 1] = data[i] + 1;
-}
-
-template <bool kShared>
-void check_exchanges() {
-  const std::string warp = ", with no __syncwarp or __syncthreads between",
-                    block = ", with no __syncthreads between";
-  check_race(exchange_kernel<kShared, Order::kNothing, 1>, warp);
-  check_race(exchange_kernel<kShared, Order::kShuffle, 1>, warp);
-  check_race(exchange_kernel<kShared, Order::kFence, 1>, warp);
-  check_race(exchange_kernel<kShared, Order::kFence, 32>, block);
-  check_race(exchange_kernel<kShared, Order::kSyncWarp, 32>, block);
-  check_right(exchange_kernel<kShared, Order::kNothing, 0>, 0);
-  check_right(exchange_kernel<kShared, Order::kSyncWarp, 1>, 0);
-  check_right(exchange_kernel<kShared, Order::kSyncThreads, 1>, 0);
-  check_right(exchange_kernel<kShared, Order::kSyncThreads, 32>, 0);
-  check_race(behind_the_warp_kernel<kShared>, "bytes");
-}
-
-TEST_CASE("threads of a block race unless a barrier orders them", "[simt][race]") {
-  check_exchanges<false>();
-  check_exchanges<true>();
-  check_race(in_place_kernel, "into 'data'");
-  // Who, where, what and with whom, in full.
-  check_race(
-      exchange_kernel<true, Order::kNothing, 1>,
-      " at race_test.cu:" + std::to_string(kExchangeLine) +
-          ", block (0,0,0), thread (1,0,0): race: writes 4 bytes, 4 bytes into shared 'own', "
-          "which thread (0,0,0) read at race_test.cu:" +
-          std::to_string(kExchangeLine + 2) + ", with no __syncwarp");
-  check_race(overwrite_kernel<Order::kNothing>, "bytes, 0 bytes into shared 'cell'");
-  check_race(overwrite_kernel<Order::kShuffle>, "with no __syncwarp or __syncthreads between");
-  check_race(overwrite_kernel<Order::kSyncWarp>, "with no __syncthreads between");
-  check_right(overwrite_kernel<Order::kSyncThreads>, 0);
-  check_race(both_write_kernel, "race: writes 4 bytes");
-  check_race(tree_kernel<Order::kNothing>, "into shared 'sums'");
-  check_race(tree_kernel<Order::kShuffle>, "with no __syncwarp or __syncthreads between");
-  check_right(tree_kernel<Order::kSyncWarp>, kAll);
+TEST_CASE("__syncwarp orders the lanes that its mask names", "[simt][race]") {
   check_right(pairs_kernel<1>, 0);
   check_race(pairs_kernel<2>, "into shared 'cells'");
-  check_right(count_in_shared_kernel<false>, kAll + kBlocks);
-  check_race(count_in_shared_kernel<true>, "into shared 'count'");
 }
 
 // In another order, the first thing that is wrong is no race.
@@ -310,18 +326,6 @@ __global__ void unwritten_neighbour_kernel(int*, int* flags) {
   mine[threadIdx.x] = 1;
   if (threadIdx.x > 0) flags[global_thread()] = mine[threadIdx.x - 1];
 }
-__global__ void wait_without_fence_kernel(int* data, int* flags) {
-  if (global_thread() == 0) {
-    data[0] = 5;
-    atomicExch(&flags[0], 1);
-  }
-  if (global_thread() == kThreads) {
-    while (atomicAdd(&flags[0], 0) == 0) {
-    }
-    flags[1] = data[0];
-  }
-}
-
 // It fails in every order.
 __global__ void shift_kernel(int* data, int*) {
   data[global_thread()] = data[global_thread() + 1];
@@ -333,9 +337,6 @@ TEST_CASE("which of a race and another failure is reported depends on no order",
   check_race(
       unwritten_neighbour_kernel,
       "thread (1,0,0): race: reads 4 bytes, 0 bytes into shared 'mine', which thread (0,0,0)");
-  check_race(
-      wait_without_fence_kernel,
-      "block (1,0,0), thread (0,0,0): race: reads 4 bytes, 0 bytes into 'data', which thread");
   if (!simt::is_instrumented()) return;
   const std::string report = verdict_of([] {
     Buffer<int> data = zeros("data", kAll);
@@ -343,244 +344,6 @@ TEST_CASE("which of a race and another failure is reported depends on no order",
   });
   CAPTURE(report);
   CHECK(contains(report, "block (5,0,0), thread (63,0,0): reads 4 bytes at an address that is"));
-}
-
-// --- The last block adds up ---------------------------------------------------------------------
-
-enum class LastBlock {
-  kRight,
-  kFenceOfEachThread,  // before the barrier
-  kFenceOfOneThread,   // after it
-  kOnlyWriter,         // thread 0 writes, fences and counts
-  kNoFence,
-  kBlockFence,
-  kFenceTooEarly,
-  kNoBarrier,  // between the writes of all and the fence of one
-  kPlainCounter,
-  kFirstBlock,  // block 0 adds up, last or not
-};
-
-// Every thread writes a 1; the block that is the last to finish adds them up.
-template <LastBlock kKind>
-__global__ void last_block_kernel(int* data, int* flags) {
-  __shared__ bool is_last;
-  int* const counter = flags + 1;
-  const int i = global_thread();
-  if (kKind == LastBlock::kFenceTooEarly) __threadfence();
-  if (kKind != LastBlock::kOnlyWriter) {
-    data[i] = 1;
-  } else if (threadIdx.x == 0) {
-    data[blockIdx.x] = kThreads;
-  }
-  if (kKind == LastBlock::kRight || kKind == LastBlock::kFenceOfEachThread) __threadfence();
-  if (kKind == LastBlock::kBlockFence) __threadfence_block();
-  if (kKind != LastBlock::kNoBarrier) __syncthreads();
-  if (threadIdx.x == 0) {
-    if (kKind != LastBlock::kNoFence && kKind != LastBlock::kBlockFence &&
-        kKind != LastBlock::kFenceOfEachThread && kKind != LastBlock::kFenceTooEarly) {
-      __threadfence();
-    }
-    if (kKind == LastBlock::kPlainCounter) {
-      is_last = ++*counter == static_cast<int>(gridDim.x);
-    } else {
-      is_last = atomicAdd(counter, 1) == static_cast<int>(gridDim.x) - 1;
-    }
-    if (kKind == LastBlock::kFirstBlock) is_last = blockIdx.x == 0;
-  }
-  __syncthreads();
-  if (!is_last) return;
-  if (threadIdx.x < 32) {
-    int sum = 0;
-    const int parts = kKind == LastBlock::kOnlyWriter ? kBlocks : kAll;
-    for (int k = static_cast<int>(threadIdx.x); k < parts; k += 32) sum += data[k];
-    sum = __reduce_add_sync(~0u, sum);
-    if (threadIdx.x == 0) {
-      flags[0] = sum;
-      *counter = 0;  // for the next launch
-    }
-  }
-}
-
-// One thread per block, as a loop.
-__global__ void last_thread_kernel(int* data, int* flags) {
-  if (threadIdx.x > 0) return;
-  data[blockIdx.x] = 1;
-  __threadfence();
-  if (atomicInc(reinterpret_cast<unsigned*>(flags + 1), gridDim.x - 1) == gridDim.x - 1) {
-    int sum = 0;
-    for (unsigned b = 0; b < gridDim.x; ++b) sum += data[b];
-    flags[0] = sum;
-  }
-}
-
-// The thread whose fence orders the data has executed another one when the counter is updated.
-__global__ void fence_again_kernel(int* data, int* flags) {
-  if (threadIdx.x == 0) {
-    data[blockIdx.x] = 1;
-    __threadfence();
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) __threadfence();
-  const int last = static_cast<int>(gridDim.x) - 1;
-  if (threadIdx.x != 32 || atomicAdd(flags + 1, 1) != last) return;
-  __threadfence();
-  int sum = 0;
-  for (int b = 0; b <= last; ++b) sum += data[b];
-  flags[0] = sum;
-}
-
-TEST_CASE("the last block may read what the others wrote, after fences", "[simt][race]") {
-  check_right(fence_again_kernel, kBlocks);
-  check_right(last_block_kernel<LastBlock::kRight>, kAll);
-  check_right(last_block_kernel<LastBlock::kFenceOfEachThread>, kAll);
-  check_right(last_block_kernel<LastBlock::kFenceOfOneThread>, kAll);
-  check_right(last_block_kernel<LastBlock::kOnlyWriter>, kAll);
-  check_right(last_thread_kernel, kBlocks);
-  const std::string no_order =
-      ", with no fence and atomic operation that order them: it takes a fence and a flag";
-  check_race(last_block_kernel<LastBlock::kNoFence>, no_order);
-  check_race(last_block_kernel<LastBlock::kBlockFence>, no_order);
-  check_race(last_block_kernel<LastBlock::kFenceTooEarly>, no_order);
-  check_race(last_block_kernel<LastBlock::kNoBarrier>, "into 'data'");
-  check_race(last_block_kernel<LastBlock::kPlainCounter>, "into 'flags'");
-  check_race(last_block_kernel<LastBlock::kFirstBlock>, "into 'data'");
-}
-
-// --- Locks --------------------------------------------------------------------------------------
-
-enum class Lock { kRight, kNoFences, kNoReleaseFence, kPlainUnlock, kVolatileUnlock, kNoLock };
-
-template <Lock kKind>
-__global__ void lock_kernel(int* data, int* flags) {
-  int* const lock = flags + 1;
-  if (threadIdx.x % 32 == 0) {
-    if (kKind != Lock::kNoLock) {
-      while (atomicCAS(lock, 0, 1) != 0) {
-      }
-    }
-    if (kKind != Lock::kNoFences) __threadfence();
-    flags[0] = flags[0] + 1;
-    if (kKind != Lock::kNoFences && kKind != Lock::kNoReleaseFence) __threadfence();
-    if (kKind == Lock::kPlainUnlock) {
-      *lock = 0;
-    } else if (kKind == Lock::kVolatileUnlock) {
-      *static_cast<volatile int*>(lock) = 0;
-    } else if (kKind != Lock::kNoLock) {
-      atomicExch(lock, 0);
-    }
-  }
-  data[global_thread()] = 0;
-}
-
-// A lock in shared memory, for threads of the block.
-template <bool kFences>
-__global__ void shared_lock_kernel(int*, int* flags) {
-  __shared__ int lock, sum;
-  if (threadIdx.x == 0) lock = 0, sum = 0;
-  __syncthreads();
-  for (bool done = false; !done;) {
-    if (atomicCAS(&lock, 0, 1) == 0) {
-      if (kFences) __threadfence_block();
-      sum = sum + 1;
-      if (kFences) __threadfence_block();
-      atomicExch(&lock, 0);
-      done = true;
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) atomicAdd(flags, sum);
-}
-
-TEST_CASE("a lock orders what it protects, with fences", "[simt][race]") {
-  check_right(lock_kernel<Lock::kRight>, kAll / 32);
-  check_right(lock_kernel<Lock::kVolatileUnlock>, kAll / 32);
-  check_race(lock_kernel<Lock::kNoFences>, "4 bytes, 0 bytes into 'flags'");
-  check_race(lock_kernel<Lock::kNoReleaseFence>, "4 bytes, 0 bytes into 'flags'");
-  check_race(lock_kernel<Lock::kPlainUnlock>, "4 bytes into 'flags'");
-  check_race(lock_kernel<Lock::kNoLock>, "4 bytes, 0 bytes into 'flags'");
-  check_right(shared_lock_kernel<true>, kAll);
-  check_race(shared_lock_kernel<false>, "into shared 'sum'");
-}
-
-// --- Carries between blocks ---------------------------------------------------------------------
-
-enum class Carry {
-  kVolatileFlag,
-  kAtomicFlag,
-  kOneWord,          // data and flag in 64 bits
-  kBarrierForFence,  // of the reader: __syncthreads
-  kNoWriterFence,
-  kNoReaderFence,
-  kPlainFlag,
-  kFlagFirst,
-};
-
-// Blocks add 1 to what they get from the one before, in the order in which they come.
-template <Carry kKind>
-__global__ void carry_kernel(int* data, int* flags) {
-  __shared__ int ticket, carried;
-  if (threadIdx.x == 0) ticket = atomicAdd(flags + 1, 1);
-  __syncthreads();
-  const int block = ticket;
-  volatile int* const ready = flags + 2;
-  volatile unsigned long long* const words = reinterpret_cast<unsigned long long*>(data);
-  if (threadIdx.x == 0) {
-    int carry = 0;
-    if (block > 0) {
-      if (kKind == Carry::kOneWord) {
-        unsigned long long word = 0;
-        while ((word = words[block - 1]) >> 32 == 0) {
-        }
-        carry = static_cast<int>(word);
-      } else {
-        if (kKind == Carry::kAtomicFlag || kKind == Carry::kPlainFlag) {
-          while (atomicAdd(flags + 2 + block - 1, 0) == 0) {
-          }
-        } else {
-          while (ready[block - 1] == 0) {
-          }
-        }
-        if (kKind != Carry::kNoReaderFence && kKind != Carry::kBarrierForFence) __threadfence();
-        if (kKind != Carry::kBarrierForFence) carry = data[block - 1];
-      }
-    }
-    carried = carry;
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    if (kKind == Carry::kBarrierForFence && block > 0) carried = data[block - 1];
-    const int sum = carried + 1;
-    if (kKind == Carry::kOneWord) {
-      words[block] = 1ull << 32 | static_cast<unsigned>(sum);
-    } else {
-      if (kKind == Carry::kFlagFirst) {
-        ready[block] = 1;
-        __threadfence();
-      }
-      data[block] = sum;
-      if (kKind != Carry::kNoWriterFence) __threadfence();
-      if (kKind == Carry::kAtomicFlag) {
-        atomicExch(flags + 2 + block, 1);
-      } else if (kKind == Carry::kPlainFlag) {
-        flags[2 + block] = 1;
-      } else if (kKind != Carry::kFlagFirst) {
-        ready[block] = 1;
-      }
-    }
-    if (block == static_cast<int>(gridDim.x) - 1) flags[0] = sum;
-  }
-}
-
-TEST_CASE("blocks may carry sums to each other, with fences or in one word", "[simt][race]") {
-  check_right(carry_kernel<Carry::kVolatileFlag>, kBlocks);
-  check_right(carry_kernel<Carry::kAtomicFlag>, kBlocks);
-  check_right(carry_kernel<Carry::kOneWord>, kBlocks);
-  check_right(carry_kernel<Carry::kBarrierForFence>, kBlocks);
-  const std::string no_order = "into 'data', which thread (0,0,0) of block (";
-  check_race(carry_kernel<Carry::kNoWriterFence>, no_order);
-  check_race(carry_kernel<Carry::kNoReaderFence>, no_order);
-  check_race(carry_kernel<Carry::kPlainFlag>, "into 'flags'");
-  check_race(carry_kernel<Carry::kFlagFirst>, no_order);
 }
 
 // --- Work that is drawn -------------------------------------------------------------------------
@@ -612,14 +375,6 @@ TEST_CASE("work that threads draw from a counter", "[simt][race]") {
 
 // --- Right kernels ------------------------------------------------------------------------------
 
-// As in the CUDA C++ Programming Guide: a plain load, checked by atomicCAS.
-__global__ void compare_and_swap_kernel(int*, int* flags) {
-  int old = *flags, assumed;
-  do {
-    assumed = old;
-    old = atomicCAS(flags, assumed, assumed + 1);
-  } while (old != assumed);
-}
 __global__ void aggregate_kernel(int* data, int* flags) {
   const int i = global_thread();
   const unsigned votes = __ballot_sync(~0u, i % 3 == 0);
@@ -641,7 +396,6 @@ __global__ void read_shared_input_kernel(int* data, int* flags) {
 }
 
 TEST_CASE("right kernels are not reported", "[simt][race]") {
-  check_right(compare_and_swap_kernel, kAll);
   check_right(aggregate_kernel, kAll / 3);
   check_right(neighbours_kernel, 7);
   check_right(read_shared_input_kernel, 7);
