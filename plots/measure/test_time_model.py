@@ -58,7 +58,7 @@ class TimeModel(unittest.TestCase):
 
     def test_the_page_names_all_parameters_and_limits(self):
         page = PAGE.read_text(encoding="utf-8")
-        equations = page[: page.index("## How good it is")]
+        equations = page[: page.index("## How good is it")]
         for parameter in PARAMETERS[:-1]:
             self.assertRegex(equations, rf"`{parameter.name}`|· {parameter.name}\b|{parameter.name} \+")
         for limit in LIMITS:
