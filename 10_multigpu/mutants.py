@@ -18,6 +18,7 @@ MISTAKES = {
     "flag_before_data": [(MINIMAL, "    multiply(0, part.boundary_rows);\n    grid.sync();", "    grid.sync();"),
                          (MINIMAL, "    multiply(part.boundary_rows, part.rows);", "    multiply(0, part.rows);")],
     "relaxed_flag": [(MINIMAL, "flag.store(k + 1, cuda::memory_order_release)", "flag.store(k + 1, cuda::memory_order_relaxed)")],
+    "relaxed_wait": [(MINIMAL, "flag.load(cuda::memory_order_acquire)", "flag.load(cuda::memory_order_relaxed)")],
     "fence_of_the_device_only": [(MINIMAL, "cuda::atomic_ref<unsigned> flag(part.flags[thread][part.gpu])",
                                   "cuda::atomic_ref<unsigned, cuda::thread_scope_device> flag(part.flags[thread][part.gpu])")],
     "no_barrier_before_flag": [(MINIMAL, "    grid.sync();  // all ghost", "    // all ghost")],

@@ -382,6 +382,7 @@ bool ReadingClock::covers(const Moment& moment) const {
 void Knowledge::fence(const Fence& fence, bool wide) {
   if (is_wide && !wide) tell();
   known.take(std::move(pending));
+  if (wide) known.take(std::move(from_grid));
   last_fence = fence;
   fenced = true;
   is_wide = wide;
@@ -400,6 +401,7 @@ void Knowledge::join(Knowledge& other) {
   other.tell();
   known.join(other.known.clock());
   known.join(other.pending.clock());
+  from_grid.join(other.from_grid.clock());
   told_block = VectorClock::join(told_block, other.told_block);
   told_all = VectorClock::join(told_all, other.told_all);
 }
@@ -451,7 +453,9 @@ void Observer::fence(Lane& lane, Scope scope) {
 void Observer::acquire(const Lane& lane, const Release& release, bool block_only, bool weak) {
   Knowledge& own = knowledge(lane);
   if (!weak && !own.known.has_read_last(release)) own.tell();
-  (weak ? own.pending : own.known).read(release, block_only, block_number_);
+  const bool same_grid = !resident_ || release.grid == resident_->number;
+  ReadingClock& clock = !weak ? own.known : same_grid ? own.pending : own.from_grid;
+  clock.read(release, block_only, block_number_);
 }
 
 // What `lane` tells those who read what it is about to write, beside what `before` tells. Null if
@@ -463,6 +467,7 @@ std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_on
   knows.tell();
   if (!knows.told_block) return before;
   Release release = before ? *before : Release{races_->new_sequence(), 0, nullptr, {}};
+  release.grid = resident_ ? resident_->number : 0;
   ++release.number;
   if (!block_only) release.all = VectorClock::join(release.all, knows.told_all);
   // (Where blocks run one after the other, those of others have ended.)

@@ -122,6 +122,7 @@ struct Release {
   std::uint64_t sequence = 0, number = 0;
   Clock all;                                            // for its readers
   std::vector<std::pair<std::uint64_t, Clock>> blocks;  // only threads of a block
+  std::uint16_t grid = 0;                               // of the thread that released it last
 };
 
 // A clock to which releases are joined that a thread reads. A loop that polls reads one after the
@@ -149,7 +150,8 @@ class ReadingClock {
 // a fence. Threads of a block learn of each other's at barriers.
 struct Knowledge {
   ReadingClock known;
-  ReadingClock pending;        // read by volatile loads: known from the next fence or barrier on
+  ReadingClock pending;        // read by volatile loads: known from the next fence or barrier on;
+  ReadingClock from_grid;      // likewise of another grid: a barrier is no fence towards that
   Clock told_block, told_all;  // by fences of any scope, and by those that are wider than the block
   // The last fence, of which told_block and told_all do not know yet: a loop that polls has one
   // again and again.

@@ -29,88 +29,31 @@ __global__ void sum_of_grid_kernel(int* values, int* sums) {
   }
 }
 
-// One of its two barriers is of the block alone: the one that reading needs, or the one behind it.
-__global__ void unsynchronized_sum_kernel(bool before, int* values, int* sums) {
+// Runs each thread's program, of one letter per operation on words and flags, of this device and of
+// the other one; threads without a program return.
+__global__ void litmus_kernel(const char* programs, int* here, int* there, unsigned* flag_here,
+                              unsigned* flag_there, int* result) {
   const auto grid = cooperative_groups::this_grid();
   const int thread = static_cast<int>(grid.thread_rank());
-  const int threads = static_cast<int>(grid.num_threads());
-  for (int round = 0; round < 2; ++round) {
-    values[thread] = thread + round;
-    if (before) {
-      __syncthreads();
-    } else {
-      grid.sync();
+  const cuda::atomic_ref<unsigned> set(*flag_there), seen(*flag_here);
+  for (const char* next = programs + kProgram * thread; *next; ++next) {
+    switch (*next) {
+      // clang-format off
+      case '|': __syncthreads(); break;
+      case 'g': grid.sync(); break;
+      case 'f': __threadfence_system(); break;
+      case 'w': *there = 1; break;
+      case 'W': *here = 1; break;
+      case 'r': result[thread] = *here; break;
+      // The other device's flag is set, and the own one waited for.
+      case 'R': set.store(1, cuda::memory_order_release); break;
+      case 'X': set.store(1, cuda::memory_order_relaxed); break;
+      case 'A': while (seen.load(cuda::memory_order_acquire) != 1) continue; break;
+      case 'Q': while (seen.load(cuda::memory_order_relaxed) != 1) continue; break;
+      // Two threads of the grid wait for each other.
+      case 'n': atomicAdd(flag_here, 1u); while (atomicAdd(flag_here, 0u) < 2) continue; break;
+        // clang-format on
     }
-    int sum = 0;
-    for (int t = 0; t < threads; ++t) sum += values[t];
-    sums[thread] = sum;
-    if (before) {
-      grid.sync();
-    } else {
-      __syncthreads();
-    }
-  }
-}
-
-// A barrier of the grid as one writes it oneself: right with the fence, a race without.
-__global__ void own_barrier_kernel(bool fence, int* values, unsigned* arrivals, int* sums) {
-  const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  values[thread] = thread;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    if (fence) __threadfence();
-    atomicAdd(arrivals, 1u);
-    while (atomicAdd(arrivals, 0u) < gridDim.x) {
-    }
-    if (fence) __threadfence();
-  }
-  __syncthreads();
-  int sum = 0;
-  for (unsigned t = 0; t < gridDim.x * blockDim.x; ++t) sum += values[t];
-  sums[thread] = sum;
-}
-
-// What block 0 has learnt by a flag, the others know by the barrier of the grid. The flag must be a
-// release: that barrier is no fence towards other grids.
-template <cuda::memory_order order>
-__global__ void told_by_barrier_kernel(bool tell, int* there, unsigned* flag_there, const int* here,
-                                       unsigned* flag_here, int* result) {
-  const auto grid = cooperative_groups::this_grid();
-  there[grid.thread_rank()] = 1;
-  grid.sync();
-  if (grid.thread_rank() == 0) {
-    cuda::atomic_ref<unsigned>(*flag_there).store(1, order);
-    while (cuda::atomic_ref<unsigned>(*flag_here).load(cuda::memory_order_acquire) != 1) {
-    }
-  }
-  if (tell) grid.sync();
-  result[grid.thread_rank()] = here[grid.thread_rank()];
-}
-
-// Stores a value at the peer, says so, and waits for the peer's.
-template <cuda::memory_order order>
-__global__ void exchange_kernel(int own, int* there, unsigned* flag_there, const int* here,
-                                unsigned* flag_here, int* result) {
-  if (threadIdx.x == 0) {
-    there[0] = own;
-    cuda::atomic_ref<unsigned>(*flag_there).store(1, order);
-    while (cuda::atomic_ref<unsigned>(*flag_here).load(cuda::memory_order_acquire) != 1) {
-    }
-    result[0] = here[0];
-  }
-}
-
-// The value is stored by another thread than the flag, ordered by a barrier of the block.
-__global__ void exchange_behind_barrier_kernel(int own, int* there, unsigned* flag_there,
-                                               const int* here, unsigned* flag_here, int* result) {
-  if (threadIdx.x == 1) there[0] = own;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence_system();
-    cuda::atomic_ref<unsigned>(*flag_there).store(1, cuda::memory_order_relaxed);
-    while (cuda::atomic_ref<unsigned>(*flag_here).load(cuda::memory_order_acquire) != 1) {
-    }
-    result[0] = here[0];
   }
 }
 
@@ -136,33 +79,41 @@ struct Pair {
     simt::settings().devices = 2;
     for (int d = 0; d < 2; ++d) {
       const OnDevice on(d);
-      values.emplace_back("value", std::vector<int>{-1});
+      values.emplace_back("value", std::vector<int>{0});
       flags.emplace_back("flag", std::vector<unsigned>{0});
-      results.emplace_back("result", std::vector<int>{-2});
+      results.emplace_back("result", std::vector<int>(64));
       streams.emplace_back();
     }
     for (int d = 0; d < 2; ++d) {
       CHECK(spmv::device::enable_peer_access(d, 1 - d));
     }
   }
-  template <typename Kernel>
-  std::vector<int> exchange(Kernel kernel) {
+  // Runs litmus_kernel() on both, each with its programs, "block.thread program" of each, in two
+  // blocks. Returns what they have read.
+  std::vector<int> run(const std::string& first, const std::string& second) {
+    std::vector<Buffer<char>> programs;
     for (int d = 0; d < 2; ++d) {
       const OnDevice on(d);
-      launch_cooperative(kernel, {dim3(1), dim3(32), 0, streams[d].get()}, 100 + d,
-                         values[1 - d].data(), flags[1 - d].data(), values[d].data(),
-                         flags[d].data(), results[d].data());
+      programs.emplace_back("programs", litmus_programs(d == 0 ? first : second, 2, 32));
+      values[d].upload({0});
+      flags[d].upload({0});
+    }
+    for (int d = 0; d < 2; ++d) {
+      const OnDevice on(d);
+      launch_cooperative(litmus_kernel, {dim3(2), dim3(32), 0, streams[d].get()},
+                         programs[d].data(), values[d].data(), values[1 - d].data(),
+                         flags[d].data(), flags[1 - d].data(), results[d].data());
     }
     for (const Stream& stream : streams) stream.synchronize();
-    return {results[0].download()[0], results[1].download()[0]};
+    std::vector<int> read = results[0].download();
+    for (const int value : results[1].download()) read.push_back(value);
+    return read;
   }
   ScopedSettings restore;
   std::vector<Buffer<int>> values, results;
   std::vector<Buffer<unsigned>> flags;
   std::vector<Stream> streams;
 };
-
-const std::vector<int> kExchanged{101, 100};
 
 }  // namespace
 
@@ -211,37 +162,21 @@ TEST_CASE("cooperative: what must not be", "[simt]") {
                  "not launched as a cooperative one"));
 }
 
-TEST_CASE("cooperative: grids of two devices wait for each other", "[simt]") {
-  under_every_schedule([] {
-    Pair pair;
-    CHECK(pair.exchange(exchange_kernel<cuda::memory_order_release>) == kExchanged);
-  });
-}
-
 TEST_CASE("cooperative: late stores show a missing order, and only that", "[simt]") {
   int wrong = 0;
+  const auto received = [](const std::vector<int>& read) { return read[0] + read[64]; };
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Pair pair;
     simt::settings().schedule = simt::Schedule::kRandom;
     simt::settings().seed = seed;
     simt::settings().late_peer_stores = true;
-    CHECK(pair.exchange(exchange_kernel<cuda::memory_order_release>) == kExchanged);
-    pair.flags[0].upload({0});
-    pair.flags[1].upload({0});
-    CHECK(pair.exchange(exchange_behind_barrier_kernel) == kExchanged);
-    for (int d = 0; d < 2; ++d) {
-      pair.flags[d].upload({0});
-      pair.values[d].upload({-1});
-    }
+    CHECK(received(pair.run("0.0 wRAr", "0.0 wRAr")) == 2);
+    // Stored by another thread than the flag, ordered by a barrier of the block.
+    CHECK(received(pair.run("0.1 w|  0.0 |fXAr", "0.1 w|  0.0 |fXAr")) == 2);
     simt::settings().check_races = false;
-    const std::vector<int> first = pair.exchange(exchange_kernel<cuda::memory_order_relaxed>);
-    wrong += first != kExchanged;
-    // The same again: the same result.
-    for (int d = 0; d < 2; ++d) {
-      pair.flags[d].upload({0});
-      pair.values[d].upload({-1});
-    }
-    CHECK(pair.exchange(exchange_kernel<cuda::memory_order_relaxed>) == first);
+    const int first = received(pair.run("0.0 wXAr", "0.0 wXAr"));
+    wrong += first != 2;
+    CHECK(received(pair.run("0.0 wXAr", "0.0 wXAr")) == first);
   }
   CHECK((wrong > 0) == simt::is_instrumented());
 }
@@ -348,71 +283,53 @@ TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
   CHECK(own == 1);
 }
 
-TEST_CASE("cooperative: races between blocks and between devices", "[simt]") {
+TEST_CASE("litmus: blocks of resident grids, and devices", "[simt]") {
   if (lacks_instrumentation()) return;
-  under_every_schedule([] {
-    constexpr int kThreads = 3 * 40;
-    Buffer<int> values("values", std::vector<int>(kThreads)), sums("sums", kThreads);
-    const Stream stream;
-    const auto race_of = [&](auto kernel, auto... arguments) {
-      return report_of([&] {
-        launch_cooperative(kernel, {dim3(3), dim3(40), 0, stream.get()}, arguments...);
-        stream.synchronize();
-      });
-    };
-    const std::string behind =
-        race_of(unsynchronized_sum_kernel, false, values.data(), sums.data());
-    INFO(behind);
-    CHECK(contains(behind, "kernel unsynchronized_sum_kernel at cooperative_test.cu:"));
-    CHECK(contains(behind, "race: "));
-    CHECK(contains(behind, " bytes into 'values', which thread ("));
-    CHECK(contains(behind, " of block ("));
-    const std::string before = race_of(unsynchronized_sum_kernel, true, values.data(), sums.data());
-    INFO(before);
-    CHECK(contains(before, "race: "));
-    CHECK(contains(before, " of block ("));
-
-    for (const bool fence : {true, false}) {
-      Buffer<unsigned> arrivals("arrivals", std::vector<unsigned>(1));
-      const std::string own =
-          race_of(own_barrier_kernel, fence, values.data(), arrivals.data(), sums.data());
-      INFO(own);
-      CHECK(contains(own, "race: reads 4 bytes") == !fence);
-      CHECK(own.empty() == fence);
-    }
-  });
-  under_every_schedule([] {
+  // The first thread of every block comes to each barrier of its grid.
+  struct Litmus {
+    const char *first, *second;  // programs of either device
+    bool is_right;
+  };
+  const Litmus litmuses[] = {
+      {"0.0 Wg  1.0 gr", "", true},
+      {"0.0 W|g  1.0 |rg", "", false},
+      {"0.0 grg  1.0 ggW", "", true},
+      {"0.0 gr|  1.0 g|W", "", false},
+      // A barrier of the grid as one writes it oneself.
+      {"0.0 |fnf|  0.1 W||  1.0 |fnf|  1.1 ||r", "", true},
+      {"0.0 |n|  0.1 W||  1.0 |n|  1.1 ||r", "", false},
+      // A flag: what is stored before a release is seen after an acquire.
+      {"0.0 wR", "0.0 Ar", true},
+      {"0.0 wRAr", "0.0 wRAr", true},
+      {"0.0 wX", "0.0 Ar", false},
+      {"0.0 wfX", "0.0 Ar", true},
+      {"0.1 w|  0.0 |fX", "0.0 Ar", true},
+      {"0.0 wR", "0.0 Qr", false},
+      {"0.0 wR", "0.0 Qfr", true},
+      // What one block learns of another device, the others know by the barrier of the grid, which
+      // is no fence towards that device.
+      {"0.0 gR  1.0 wg", "0.0 Ag  1.0 gr", true},
+      {"0.0 gX  1.0 wg", "0.0 Ag  1.0 gr", false},
+      {"0.0 gR  1.0 wg", "0.0 Qg  1.0 gr", false},
+      {"0.0 gR  1.0 wg", "0.0 Qfg  1.0 gr", true},
+      {"0.0 gR  1.0 wg", "0.0 A  1.0 r", false},
+      {"0.0 wR", "0.0 Q|  0.1 |r", false},
+      {"0.0 wR", "0.0 A|  0.1 |r", true},
+  };
+  under_every_schedule([&] {
     const simt::Settings schedule = simt::settings();
     Pair pair;
     simt::settings().schedule = schedule.schedule;
     simt::settings().seed = schedule.seed;
-    CHECK(contains(report_of([&] { pair.exchange(exchange_kernel<cuda::memory_order_relaxed>); }),
-                   "race: reads 4 bytes, 0 bytes into 'value', which thread (0,0,0) of block "
-                   "(0,0,0) of device "));
-    constexpr auto kReleased = told_by_barrier_kernel<cuda::memory_order_release>;
-    constexpr auto kRelaxed = told_by_barrier_kernel<cuda::memory_order_relaxed>;
-    for (const auto& [kernel, tell] :
-         {std::pair{kReleased, true}, {kReleased, false}, {kRelaxed, true}}) {
-      const bool is_right = kernel == kReleased && tell;
-      std::vector<Buffer<int>> here, results;
-      for (int d = 0; d < 2; ++d) {
-        const OnDevice on(d);
-        here.emplace_back("here", std::vector<int>(64));
-        results.emplace_back("results", 64);
-        pair.flags[d].upload({0});
-      }
-      const std::string report = report_of([&] {
-        for (int d = 0; d < 2; ++d) {
-          const OnDevice on(d);
-          launch_cooperative(kernel, {dim3(2), dim3(32), 0, pair.streams[d].get()}, tell,
-                             here[1 - d].data(), pair.flags[1 - d].data(), here[d].data(),
-                             pair.flags[d].data(), results[d].data());
-        }
-        for (const Stream& stream : pair.streams) stream.synchronize();
-      });
-      INFO(report);
-      CHECK(contains(report, "into 'here', which thread (") == !is_right);
-      CHECK(report.empty() == is_right);
+    for (const Litmus& litmus : litmuses) {
+      const std::string report = report_of([&] { pair.run(litmus.first, litmus.second); });
+      CAPTURE(litmus.first, litmus.second, report);
+      CHECK(report.empty() == litmus.is_right);
+      if (litmus.is_right) continue;
+      CHECK(contains(report, "kernel litmus_kernel at cooperative_test.cu:"));
+      CHECK(contains(report, "race: "));
+      CHECK(contains(report, " 4 bytes, 0 bytes into 'value', which thread ("));
+      CHECK(contains(report, " of device "));
     }
   });
 }
