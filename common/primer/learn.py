@@ -157,7 +157,7 @@ class StepExercise:
 
     def describe(self):
         return (f"The task is in {shown(self.directory / 'README.md')}. Write it in {' and '.join(map(shown, self.files))}."
-                + ("" if IN_HANDOUT else f"\nThe lesson, {self.step}/README.md, has the kernel, folded: read down to \"Write it\" now, the rest afterwards."))  # fmt: skip
+                + ("" if IN_HANDOUT else f"\nThe lesson, {self.step}/README.md, has the kernel, folded: read up to there now, the rest afterwards."))  # fmt: skip
 
     def check(self):
         status, output = make("-C", str(self.directory), "check", f"ARGS={self.name}", shows_compiling=True)
