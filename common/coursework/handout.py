@@ -115,11 +115,16 @@ def files_of(step, questions=None):
 
 
 def section(step, page, heading):
-    """What is under "## HEADING" of a page of the step, without the kernels that it shows, the advice to write them
-    first, links to files, and what update_readmes.py reads. Pictures are named by their place in the repository, and in the handout."""
+    """What is under "## HEADING" of a page of the step (of "Write it": before the kernel), without the kernels that it shows, the
+    advice to write them first, links to files, and what update_readmes.py reads. Pictures are named by their place in the
+    repository, and in the handout. Nothing where there is no such heading."""
     text = (ROOT / step.directory / page).read_text(encoding="utf-8")
-    text = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
-    text = re.sub(r"^<!-- code: .*?<!-- end -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    text = found[1] if found else ""
+    if heading == "Write it":
+        text = re.split(r"^<details>|^\*\*Predict", text, maxsplit=1, flags=re.MULTILINE)[0]  # with the head of the kernel
+    else:
+        text = re.sub(r"^<!-- code: .*?<!-- end -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^<details><summary>.*</summary>\s*</details>\n\n?", "", text, flags=re.MULTILINE)
     text = re.sub(r"^Write it before you read on.*?\n\n", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^<!--((?!-->).)*-->\n|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -174,8 +179,9 @@ def assignment(step, questions):
         lines += [""]
     for page in step.pages:
         title = "" if page == "README.md" else f" ({Path(page).stem})"
-        for heading in ("The idea", "A drawing"):
-            lines += [f"## {heading}{title}", "", section(step, page, heading), ""]
+        for heading in ("The idea", "A drawing", "Write it"):
+            if text := section(step, page, heading):
+                lines += [f"## {heading}{title}", "", text, ""]
     words = section(step, "../common/README.md", "Words")
     lines += ["<details><summary>Words</summary>", "", words, "</details>", ""]
     if questions:
