@@ -174,7 +174,8 @@ COMMON_SOURCES := $(filter-out %/fuzz_%,\
   $(wildcard $(ROOT)/common/sparse/*.cpp $(foreach d,harness device,$(ROOT)/common/$(d)/*.cpp $(ROOT)/common/$(d)/*.cu)\
     $(if $(filter cpu,$(BACKEND)),$(ROOT)/common/simt/*.cpp)\
     $(ROOT)/common/peers/*.cpp $(if $(filter cuda,$(BACKEND)),$(ROOT)/common/peers/*.cu)))
-TEST_SOURCES := $(wildcard $(ROOT)/common/tests/*_test.cpp $(if $(filter cpu,$(BACKEND)),$(ROOT)/common/simt/tests/*_test.cu))
+# (simt's own tests are of what it checks and counts.)
+TEST_SOURCES := $(wildcard $(ROOT)/common/tests/*_test.cpp $(if $(filter cpu1,$(BACKEND)$(COUNT)),$(ROOT)/common/simt/tests/*_test.cu))
 MAIN := $(ROOT)/common/harness/main.cpp
 TEST_MAIN := $(ROOT)/common/tests/main.cpp \
   $(addprefix $(ROOT)/common/tests/kernel_,suite.cpp matrices.cpp)

@@ -1,4 +1,5 @@
 // CUDA on the CPU: integer and bit functions, rounding.
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -6,6 +7,51 @@
 
 namespace simt_test {
 namespace {
+
+TEST_CASE("bit operations", "[simt]") {
+  CHECK(__brev(0x80000005u) == 0xa0000001u);
+  for (int bit = 0; bit < 64; ++bit) {
+    CAPTURE(bit);
+    const std::uint64_t value = std::uint64_t{5} << bit;  // the upper bit may be shifted out
+    const auto word = static_cast<unsigned>(value);
+    CHECK(__popcll(value) == (bit < 62 ? 2 : 1));
+    CHECK(__clzll(static_cast<long long>(value)) == (bit < 62 ? 61 - bit : 63 - bit));
+    CHECK(__ffsll(static_cast<long long>(value)) == bit + 1);
+    CHECK(__popc(word) == (bit < 30 ? 2 : bit < 32 ? 1 : 0));
+    CHECK(__clz(static_cast<int>(word)) == (bit < 30 ? 29 - bit : bit < 32 ? 31 - bit : 32));
+    CHECK(__ffs(static_cast<int>(word)) == (bit < 32 ? bit + 1 : 0));
+  }
+  Random random(3);
+  for (int i = 0; i < 200; ++i) {
+    const std::uint64_t value = random.next();
+    const auto word = static_cast<unsigned>(value);
+    const double wide = __longlong_as_double(static_cast<long long>(value));
+    const int high = __double2hiint(wide), low = __double2loint(wide);
+    CHECK(static_cast<unsigned>(high) == value >> 32);
+    CHECK(static_cast<unsigned>(low) == word);
+    CHECK(std::bit_cast<std::uint64_t>(__hiloint2double(high, low)) == value);
+    CHECK(__double_as_longlong(wide) == static_cast<long long>(value));
+    CHECK(__float_as_uint(__uint_as_float(word)) == word);
+    CHECK(__float_as_int(__int_as_float(static_cast<int>(word))) == static_cast<int>(word));
+  }
+}
+
+TEST_CASE("minima, maxima and what is rounded once", "[simt]") {
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  CHECK(min(3, -4) == -4);
+  CHECK(max(3u, 4u) == 4u);
+  CHECK(min(3.5, 4.5) == 3.5);
+  CHECK(max(1ll << 40, 1ll) == 1ll << 40);
+  CHECK(min(none, 1.0f) == 1.0f);
+  CHECK(min(1.0f, none) == 1.0f);
+  CHECK(max(none, 1.0f) == 1.0f);
+  CHECK(max(1.0f, none) == 1.0f);
+  CHECK(std::isnan(max(none, none)));
+  // Rounded once, not twice: a fused product is not what a product and a sum give.
+  CHECK(__fma_rn(0.1, 10.0, -1.0) == std::fma(0.1, 10.0, -1.0));
+  CHECK(__dadd_rn(__dmul_rn(0.1, 10.0), -1.0) == 0);
+  CHECK(__fadd_rn(__fmul_rn(0.1f, 10.0f), -1.0f) == 0);
+}
 
 TEST_CASE("bits and upper halves of products", "[simt]") {
   Random random(3);

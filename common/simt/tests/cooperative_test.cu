@@ -178,7 +178,7 @@ TEST_CASE("cooperative: late stores show a missing order, and only that", "[simt
     wrong += first != 2;
     CHECK(received(pair.run("0.0 wXAr", "0.0 wXAr")) == first);
   }
-  CHECK((wrong > 0) == simt::is_instrumented());
+  CHECK(wrong > 0);
 }
 
 TEST_CASE("cooperative: a thread finds what it has stored itself", "[simt]") {
@@ -244,7 +244,6 @@ TEST_CASE("cooperative: a kernel waits for another process, but not for ever", "
 }
 
 TEST_CASE("cooperative: a block that fails ends all grids with one report", "[simt]") {
-  if (lacks_instrumentation()) return;
   Pair pair;
   for (int d = 0; d < 2; ++d) {
     const OnDevice on(d);
@@ -257,7 +256,6 @@ TEST_CASE("cooperative: a block that fails ends all grids with one report", "[si
 }
 
 TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
-  if (lacks_instrumentation()) return;
   Pair pair;
   Buffer<int> there, result("result", 32);
   {
@@ -284,7 +282,6 @@ TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
 }
 
 TEST_CASE("litmus: blocks of resident grids, and devices", "[simt]") {
-  if (lacks_instrumentation()) return;
   // The first thread of every block comes to each barrier of its grid.
   struct Litmus {
     const char *first, *second;  // programs of either device

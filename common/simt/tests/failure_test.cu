@@ -2,6 +2,7 @@
 // and the next kernel runs as if nothing had been.
 #include <cassert>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 
 #include "simt/tests/testing.hpp"
@@ -37,6 +38,13 @@ void check_report(const std::string& report, std::initializer_list<std::string> 
   check_that_kernels_still_run();
 }
 
+// The launch fails with such a report.
+template <typename... Parameters, typename... Arguments>
+void fails(std::initializer_list<std::string> parts, void (*kernel)(Parameters...),
+           const Shape& shape, Arguments&&... arguments) {
+  check_report(failure_of(kernel, shape, std::forward<Arguments>(arguments)...), parts);
+}
+
 // --- Memory -------------------------------------------------------------------------------------
 
 LINE(kReadLine, 2);
@@ -44,7 +52,6 @@ __global__ void read_kernel(const float* from, int offset, float* to) {
   to[threadIdx.x] = from[static_cast<int>(threadIdx.x) + offset];
 }
 
-LINE(kWriteLine, 2);
 __global__ void write_kernel(double* to, int offset) {
   to[static_cast<int>(threadIdx.x) + offset] = 0;
 }
@@ -54,93 +61,69 @@ __global__ void atomic_kernel(int* to, int offset) {
   atomicAdd(to + offset, 1);
 }
 
-TEST_CASE("accesses past an array's ends are reported", "[simt]") {
-  if (lacks_instrumentation()) return;
-  const Buffer<float> x("x", std::vector<float>(100));
+TEST_CASE("accesses out of bounds, and of no device memory, are reported", "[simt]") {
+  const float* freed = Buffer<float>("freed", 64).data();  // not given out again
+  const Buffer<float> x("x", std::vector<float>(100)), nothing("nothing", 0);
+  const Buffer<unsigned char> bytes("bytes", std::vector<unsigned char>(18));
+  const std::vector<float> host(64);
+  const float local[64] = {};
+  float* pinned = nullptr;
+  REQUIRE(cudaMallocHost(&pinned, 512) == cudaSuccess);
   Buffer<float> y("y", 256);
-  check_report(failure_of(read_kernel, {1, 128}, x.data(), 0, y.data()),
-               {"cudaErrorIllegalAddress", "kernel read_kernel at ", place(kReadLine),
-                "block (0,0,0), thread (100,0,0)",
-                "reads 4 bytes at an address that is 400 bytes into 'x', which has 400"});
-  check_report(failure_of(read_kernel, {1, 64}, x.data(), -1, y.data()),
-               {place(kReadLine),
-                "thread (0,0,0): reads 4 bytes at an address that is 4 bytes "
-                "before 'x', which has 400"});
+  // The device may use pinned memory.
+  CHECK(failure_of(read_kernel, {1, 128}, pinned, 0, y.data()).empty());
+  cudaFreeHost(pinned);
+
+  const std::string no_memory =
+      "neither device memory nor shared memory of the block (the host's, or wild)";
+  struct Case {
+    const float* from;
+    int offset;
+    std::string thread, where;
+  };
+  for (const Case& c : {
+           Case{x.data(), 0, "(100,0,0)", "400 bytes into 'x', which has 400"},
+           {x.data(), -1, "(0,0,0)", "4 bytes before 'x', which has 400"},
+           // Part of the access lies inside.
+           {reinterpret_cast<const float*>(bytes.data()), 0, "(4,0,0)",
+            "16 bytes into 'bytes', which has 18"},
+           {host.data(), 0, "(0,0,0)", no_memory},
+           {local, 0, "(0,0,0)", no_memory},
+           {pinned, 0, "(0,0,0)", no_memory},
+           {nullptr, 3, "(0,0,0)", "null"},
+           {nothing.data(), -1, "(0,0,0)", "null, or of an array without elements"},
+           {freed, 0, "(0,0,0)", "in 'freed', which has been freed"},
+           // Nor is there another array near one's end, whatever the index.
+           {x.data(), 10000, "(0,0,0)", ""},
+           {x.data(), 1000000, "(0,0,0)", ""},
+           {x.data(), 30000000, "(0,0,0)", ""},
+           {x.data(), -30000000, "(0,0,0)", ""},
+       }) {
+    fails(
+        {"cudaErrorIllegalAddress", "kernel read_kernel" + place(kReadLine),
+         "block (0,0,0), thread " + c.thread + ": reads 4 bytes at an address that is " + c.where},
+        read_kernel, {1, 128}, c.from, c.offset, y.data());
+  }
+  Buffer<int> counter("counter", 3);
+  fails({place(kAtomicLine), "updates 4 bytes at an address that is 12 bytes into 'counter', "},
+        atomic_kernel, {1, 1}, counter.data(), 3);
 
   Buffer<double> z("z", 10);
   const ScopedSettings restore;
   simt::settings().workers = 1;
-  check_report(failure_of(write_kernel, {{1, 2, 3}, {4, 3, 2}}, z.data(), 8),
-               {place(kWriteLine),
-                "block (0,0,0), thread (2,0,0): writes 8 bytes at an address that is 80 bytes into "
-                "'z', which has 80"});
+  fails({"block (0,0,0), thread (2,0,0): writes 8 bytes at an address that is 80 bytes into 'z', "},
+        write_kernel, {{1, 2, 3}, {4, 3, 2}}, z.data(), 8);
   simt::settings().schedule = simt::Schedule::kReverse;
   simt::settings().check_races = false;  // a launch that fails is not run again in order
-  check_report(failure_of(write_kernel, {{1, 2, 3}, {4, 3, 2}}, z.data(), 8),
-               {"block (0,1,2), thread (3,"});
-
-  // Part of the access lies inside.
-  const Buffer<unsigned char> bytes("bytes", 18);
-  check_report(
-      failure_of(read_kernel, {1, 5}, reinterpret_cast<const float*>(bytes.data()), 0, y.data()),
-      {"thread (4,0,0): reads 4 bytes at an address that is 16 bytes into 'bytes', which has 18"});
-
-  Buffer<int> counter("counter", 3);
-  check_report(failure_of(atomic_kernel, {1, 1}, counter.data(), 3),
-               {place(kAtomicLine),
-                "updates 4 bytes at an address that is 12 bytes into 'counter', which has 12"});
+  fails({"block (0,1,2), thread (3,"}, write_kernel, {{1, 2, 3}, {4, 3, 2}}, z.data(), 8);
 }
 
-TEST_CASE("pointers that are no device memory are reported", "[simt]") {
-  if (lacks_instrumentation()) return;
-  Buffer<float> y("y", 64);
-  const std::vector<float> host(64);
-  check_report(failure_of(read_kernel, {1, 64}, host.data(), 0, y.data()),
-               {place(kReadLine),
-                "neither device memory nor shared memory of the block (the host's, or wild)"});
-  float local[64] = {};
-  check_report(failure_of(read_kernel, {1, 64}, static_cast<const float*>(local), 0, y.data()),
-               {"neither device memory nor shared memory"});
-  check_report(failure_of(read_kernel, {1, 64}, static_cast<const float*>(nullptr), 3, y.data()),
-               {"thread (0,0,0): reads 4 bytes at an address that is null"});
-  const Buffer<float> nothing("nothing", 0);
-  check_report(
-      failure_of(read_kernel, {1, 64}, nothing.data(), -1, y.data()),
-      {"thread (0,0,0): reads 4 bytes at an address that is null, or of an array without"});
-  Buffer<double> none("none", 0);
-  check_report(
-      failure_of(write_kernel, {1, 64}, none.data(), -1),
-      {"thread (0,0,0): writes 8 bytes at an address that is null, or of an array without"});
-  const float* freed = nullptr;
-  {
-    const Buffer<float> x("x", 64);
-    freed = x.data();
-  }
-  // The memory of `x` is not given out again.
-  const Buffer<float> next("next", std::vector<float>(64)), another("another", 64);
-  check_report(
-      failure_of(read_kernel, {1, 64}, freed, 0, y.data()),
-      {place(kReadLine), "reads 4 bytes at an address that is in 'x', which has been freed"});
-  // Nor is there another array near one's end, whatever the index.
-  for (const int offset : {100, 10000, 1000000, 30000000, -10000, -30000000}) {
-    check_report(failure_of(read_kernel, {1, 1}, next.data(), offset, y.data()),
-                 {place(kReadLine), "reads 4 bytes at an address that is "});
-  }
-  float* pinned = nullptr;
-  REQUIRE(cudaMallocHost(&pinned, 256) == cudaSuccess);
-  CHECK(failure_of(read_kernel, {1, 64}, pinned, 0, y.data()).empty());  // the device may use it
-  cudaFreeHost(pinned);
-  check_report(failure_of(read_kernel, {1, 64}, pinned, 0, y.data()), {"neither device memory"});
-}
-
-LINE(kStaticLine, 4);
 __global__ void static_overrun_kernel(float* out) {
   __shared__ float row[33];
   if (threadIdx.x < 33) row[threadIdx.x] = 1;
   out[threadIdx.x] = row[threadIdx.x];
 }
 
-LINE(kDynamicLine, 3);
 __global__ void dynamic_overrun_kernel(float* out) {
   extern __shared__ float dynamic_floats[];
   dynamic_floats[threadIdx.x] = 2;
@@ -148,19 +131,16 @@ __global__ void dynamic_overrun_kernel(float* out) {
 }
 
 TEST_CASE("accesses past shared arrays are reported", "[simt]") {
-  if (lacks_instrumentation()) return;
   Buffer<float> out("out", 64);
-  check_report(failure_of(static_overrun_kernel, {1, 64}, out.data()),
-               {place(kStaticLine),
-                "thread (33,0,0): reads 4 bytes at an address that is 132 bytes into shared 'row', "
-                "which has 132"});
-  check_report(failure_of(dynamic_overrun_kernel, {1, 64, 40 * 4}, out.data()),
-               {place(kDynamicLine),
-                "thread (40,0,0): writes 4 bytes at an address that is 160 bytes into shared "
-                "'simt_test::dynamic_floats', which has 160"});
-  check_report(failure_of(dynamic_overrun_kernel, {1, 64}, out.data()),
-               {"thread (0,0,0): writes 4 bytes at an address that is 0 bytes into shared "
-                "'simt_test::dynamic_floats', which has 0"});
+  fails({"thread (33,0,0): reads 4 bytes at an address that is 132 bytes into shared 'row', "
+         "which has 132"},
+        static_overrun_kernel, {1, 64}, out.data());
+  fails({"thread (40,0,0): writes 4 bytes at an address that is 160 bytes into shared "
+         "'simt_test::dynamic_floats', which has 160"},
+        dynamic_overrun_kernel, {1, 64, 40 * 4}, out.data());
+  fails({"thread (0,0,0): writes 4 bytes at an address that is 0 bytes into shared "
+         "'simt_test::dynamic_floats', which has 0"},
+        dynamic_overrun_kernel, {1, 64}, out.data());
 }
 
 __global__ void stray_pointer_kernel(float** cell) {
@@ -182,7 +162,6 @@ __global__ void shared_pointer_kernel(int* out) {
   __syncthreads();
 }
 
-LINE(kLocalAtomicLine, 3);
 __global__ void local_atomic_kernel(int* out) {
   int mine = 0;
   atomicAdd(&mine, 1);
@@ -190,15 +169,14 @@ __global__ void local_atomic_kernel(int* out) {
 }
 
 TEST_CASE("a thread's own variables are its own", "[simt]") {
-  if (lacks_instrumentation()) return;
   Buffer<int> out("out", 2);
-  check_report(failure_of(shared_pointer_kernel, {1, 2}, out.data()),
-               {"thread (1,0,0): reads 4 bytes at an address that is another thread's own"});
+  fails({"thread (1,0,0): reads 4 bytes at an address that is another thread's own"},
+        shared_pointer_kernel, {1, 2}, out.data());
   Buffer<float*> cell("cell", 1);
-  check_report(failure_of(stray_pointer_kernel, {1, 2}, cell.data()),
-               {"thread (1,0,0): writes 4 bytes at an address that is another thread's own"});
-  check_report(failure_of(local_atomic_kernel, {1, 2}, out.data()),
-               {place(kLocalAtomicLine), "thread (0,0,0): updates a local variable by an atomic"});
+  fails({"thread (1,0,0): writes 4 bytes at an address that is another thread's own"},
+        stray_pointer_kernel, {1, 2}, cell.data());
+  fails({"thread (0,0,0): updates a local variable by an atomic"}, local_atomic_kernel, {1, 2},
+        out.data());
 }
 
 // --- Copies of memory ---------------------------------------------------------------------------
@@ -218,7 +196,6 @@ TEST_CASE("copies of memory in kernels are observed", "[simt]") {
   launch(copy_bytes_kernel, {1, 16}, from.data(), to.data(), 16);
   CHECK(to.download() == std::vector<int>(64, 5));
   launch(copy_24_kernel, {1, 10}, from.data(), to.data());
-  if (!simt::is_instrumented()) return;
   CHECK(contains(failure_of(copy_24_kernel, {1, 11}, from.data(), to.data()),
                  "256 bytes into 'from', which has 256"));
   CHECK(contains(failure_of(copy_bytes_kernel, {1, 16}, from.data(), to.data(), 24), "'from'"));
@@ -272,46 +249,57 @@ __global__ void add_at_kernel(unsigned char* bytes, int offset) {
 }
 
 TEST_CASE("accesses at misaligned addresses are reported", "[simt]") {
-  if (lacks_instrumentation()) return;
   const Buffer<float> x("x", std::vector<float>(64, 1));
   const Buffer<double> d("d", std::vector<double>(64, 1));
   Buffer<float> y("y", std::vector<float>(64));
   Buffer<double> z("z", std::vector<double>(64));
-  under_every_schedule([&] {
-    check_report(failure_of(load_as_kernel<float4, float>, {1, 1}, x.data(), 1, y.data()),
-                 {"misaligned address (cudaErrorMisalignedAddress)", "kernel load_as_kernel<",
-                  " at failure_test.cu:", "block (0,0,0), thread (0,0,0): ",
-                  "misaligned address: reads 16 bytes at a multiple of 4, where one of 16 is "
-                  "needed; the address is 4 bytes into 'x', which has 256"});
-    CHECK(failure_of(load_as_kernel<float4, float>, {1, 1}, x.data(), 4, y.data()).empty());
-    check_report(
-        failure_of(load_as_kernel<float4, float>, {1, 1}, x.data(), 2, y.data()),
-        {"cudaErrorMisalignedAddress",
-         "thread (0,0,0): misaligned address: reads 16 bytes at a multiple of 8, where one "
-         "of 16 is needed; the address is 8 bytes into 'x', which has 256"});
-    CHECK(failure_of(copy_as_kernel<Quad, float>, {1, 1}, x.data(), 4, y.data(), 8).empty());
-    check_report(failure_of(copy_as_kernel<Quad, float>, {1, 1}, x.data(), 6, y.data(), 8),
-                 {"reads 16 bytes at a multiple of 8", "24 bytes into 'x'"});
-    check_report(failure_of(copy_as_kernel<Quad, float>, {1, 1}, x.data(), 8, y.data(), 6),
-                 {"writes 16 bytes at a multiple of 8", "24 bytes into 'y'"});
-    check_report(failure_of(load_as_kernel<float2, float>, {1, 1}, x.data(), 3, y.data()),
-                 {"reads 8 bytes at a multiple of 4, where one of 8 is needed"});
-    check_report(failure_of(load_as_kernel<double2, double>, {1, 1}, d.data(), 1, z.data()),
-                 {"reads 16 bytes at a multiple of 8", "8 bytes into 'd'"});
-    check_report(
-        failure_of(shared_as_kernel<float4>, {1, 36}, 3, y.data()),
-        {"reads 16 bytes at a multiple of 4", "12 bytes into shared 'row', which has 160"});
-    check_report(failure_of(shared_as_kernel<float4>, {1, 36}, 2, y.data()),
-                 {"reads 16 bytes at a multiple of 8", "8 bytes into shared 'row', which has 160"});
-    CHECK(failure_of(shared_as_kernel<float4>, {1, 36}, 4, y.data()).empty());
-  });
   Buffer<unsigned char> bytes("bytes", std::vector<unsigned char>(64));
-  check_report(failure_of(add_at_kernel<int>, {1, 1}, bytes.data(), 6),
-               {"updates 4 bytes at a multiple of 2", "6 bytes into 'bytes'"});
-  check_report(failure_of(add_at_kernel<double>, {1, 1}, bytes.data(), 4),
-               {"updates 8 bytes at a multiple of 4"});
-  // What holds two numbers of 8 bytes needs no more alignment than one.
-  CHECK(failure_of(copy_as_kernel<Pair, double>, {1, 1}, d.data(), 1, z.data(), 3).empty());
+  struct Case {
+    std::function<std::string()> launch;
+    const char *what, *where;  // null: it is right
+  };
+  const auto of = [](auto kernel, auto... arguments) {
+    return [=] { return failure_of(kernel, {1, 1}, arguments...); };
+  };
+  const auto of_shared = [&](int offset) {
+    return [=, &y] { return failure_of(shared_as_kernel<float4>, {1, 36}, offset, y.data()); };
+  };
+  const auto load_float4 = load_as_kernel<float4, float>;
+  const auto copy_quad = copy_as_kernel<Quad, float>;
+  const Case cases[] = {
+      {of(load_float4, x.data(), 1, y.data()),
+       "reads 16 bytes at a multiple of 4, where one of 16 is needed", "4 bytes into 'x', which"},
+      {of(load_float4, x.data(), 2, y.data()), "reads 16 bytes at a multiple of 8", "8 bytes into"},
+      {of(load_float4, x.data(), 4, y.data()), nullptr, nullptr},
+      {of(copy_quad, x.data(), 4, y.data(), 8), nullptr, nullptr},
+      {of(copy_quad, x.data(), 6, y.data(), 8), "reads 16 bytes at a multiple of 8", "24 bytes"},
+      {of(copy_quad, x.data(), 8, y.data(), 6), "writes 16 bytes at a multiple of 8", "'y'"},
+      {of(load_as_kernel<float2, float>, x.data(), 3, y.data()), "reads 8 bytes at a multiple of 4",
+       "'x'"},
+      {of(load_as_kernel<double2, double>, d.data(), 1, z.data()),
+       "reads 16 bytes at a multiple of 8", "8 bytes into 'd'"},
+      {of_shared(3), "reads 16 bytes at a multiple of 4", "12 bytes into shared 'row', which"},
+      {of_shared(2), "reads 16 bytes at a multiple of 8", "8 bytes into shared 'row', which"},
+      {of_shared(4), nullptr, nullptr},
+      {of(add_at_kernel<int>, bytes.data(), 6), "updates 4 bytes at a multiple of 2", "6 bytes"},
+      {of(add_at_kernel<double>, bytes.data(), 4), "updates 8 bytes at a multiple of 4", "'bytes'"},
+      // What holds two numbers of 8 bytes needs no more alignment than one.
+      {of(copy_as_kernel<Pair, double>, d.data(), 1, z.data(), 3), nullptr, nullptr},
+  };
+  under_every_schedule([&] {
+    for (const Case& c : cases) {
+      CAPTURE(&c - cases);
+      const std::string report = c.launch();
+      if (!c.what) {
+        CHECK(report == "");
+        continue;
+      }
+      check_report(report,
+                   {"misaligned address (cudaErrorMisalignedAddress)", " at failure_test.cu:",
+                    std::string("thread (0,0,0): misaligned address: ") + c.what,
+                    "; the address is ", c.where});
+    }
+  });
 }
 
 LINE(kDivisionLine, 2);
@@ -320,16 +308,15 @@ __global__ void divide_kernel(const int* divisor, int* out) {
 }
 
 TEST_CASE("a division of integers by zero is reported", "[simt]") {
-  if (lacks_instrumentation()) return;
   std::vector<int> numbers(64, 2);
   numbers[40] = 0;
   const Buffer<int> in("in", numbers);
   Buffer<int> out("out", 64);
   under_every_schedule([&] {
     CHECK(failure_of(divide_kernel, {1, 40}, in.data(), out.data()).empty());
-    check_report(failure_of(divide_kernel, {1, 64}, in.data(), out.data()),
-                 {"cudaErrorLaunchFailure", "kernel divide_kernel", place(kDivisionLine),
-                  "thread (40,0,0): divides an integer by zero"});
+    fails({"cudaErrorLaunchFailure", "kernel divide_kernel", place(kDivisionLine),
+           "thread (40,0,0): divides an integer by zero"},
+          divide_kernel, {1, 64}, in.data(), out.data());
   });
 }
 
@@ -389,29 +376,28 @@ TEST_CASE("lanes that wait for lanes that do not come are reported", "[simt]") {
   Buffer<float> floats("floats", 64);
   Buffer<int> ints("ints", std::vector<int>(64));
   under_every_schedule([&] {
-    check_report(failure_of(missing_lane_kernel, {1, 32}),
-                 {"cudaErrorLaunchFailure",
-                  "kernel missing_lane_kernel, block (0,0,0): deadlock: thread (0,0,0) "
-                  "waits at __syncwarp with mask 0xffffffff" +
-                      place(kMissingLine),
-                  "but thread (16,0,0) waits at __syncthreads at failure_test.cu:"});
-    check_report(failure_of(barrier_against_shuffle_kernel, {1, 64}, floats.data()),
-                 {"deadlock", "thread (1,0,0) waits at __shfl_sync with mask 0xffffffff",
-                  "but thread (0,0,0) waits at __syncthreads"});
-    check_report(failure_of(other_mask_kernel, {1, 16}, out.data()),
-                 {"deadlock: thread (0,0,0) waits at __ballot_sync with mask 0xffff at",
-                  "but thread (7,0,0) waits at __ballot_sync with mask 0xff at"});
-    check_report(failure_of(other_operation_kernel, {1, 32}, out.data()),
-                 {"deadlock: thread (0,0,0) waits at __reduce_add_sync",
-                  "but thread (7,0,0) waits at __ballot_sync"});
-    check_report(failure_of(other_barrier_kernel, {1, 64}, ints.data()),
-                 {"thread (40,0,0): waits at another __syncthreads than thread (0,0,0)"});
+    fails({"cudaErrorLaunchFailure",
+           "kernel missing_lane_kernel, block (0,0,0): deadlock: thread (0,0,0) "
+           "waits at __syncwarp with mask 0xffffffff" +
+               place(kMissingLine),
+           "but thread (16,0,0) waits at __syncthreads at failure_test.cu:"},
+          missing_lane_kernel, {1, 32});
+    fails({"deadlock", "thread (1,0,0) waits at __shfl_sync with mask 0xffffffff",
+           "but thread (0,0,0) waits at __syncthreads"},
+          barrier_against_shuffle_kernel, {1, 64}, floats.data());
+    fails({"deadlock: thread (0,0,0) waits at __ballot_sync with mask 0xffff at",
+           "but thread (7,0,0) waits at __ballot_sync with mask 0xff at"},
+          other_mask_kernel, {1, 16}, out.data());
+    fails({"deadlock: thread (0,0,0) waits at __reduce_add_sync",
+           "but thread (7,0,0) waits at __ballot_sync"},
+          other_operation_kernel, {1, 32}, out.data());
+    fails({"thread (40,0,0): waits at another __syncthreads than thread (0,0,0)"},
+          other_barrier_kernel, {1, 64}, ints.data());
   });
 }
 
 // --- What was never written ---------------------------------------------------------------------
 
-LINE(kCopyLine, 2);
 __global__ void copy_kernel(const double* from, double* to) {
   to[threadIdx.x] = from[threadIdx.x];
 }
@@ -420,7 +406,6 @@ __global__ void count_kernel(int* counter) {
   atomicAdd(counter, 1);
 }
 
-LINE(kFirstSumLine, 5);
 __global__ void first_sum_kernel(int written, float* out) {
   __shared__ float sums[40];
   if (static_cast<int>(threadIdx.x) < written) sums[threadIdx.x] = 1;
@@ -435,43 +420,41 @@ __global__ void bytes_kernel(unsigned char* bytes, int* out) {
 }
 
 TEST_CASE("reads of what was never written are reported", "[simt]") {
-  if (lacks_instrumentation()) return;
   Buffer<double> from("from", 100), to("to", 100);
-  check_report(failure_of(copy_kernel, {1, 100}, from.data(), to.data()),
-               {"cudaErrorLaunchFailure", "kernel copy_kernel at ", place(kCopyLine),
-                "block (0,0,0), thread (0,0,0): reads 8 bytes, 0 bytes into "
-                "'from', that was not written"});
+  fails({"cudaErrorLaunchFailure", "kernel copy_kernel at ",
+         "block (0,0,0), thread (0,0,0): reads 8 bytes, 0 bytes into "
+         "'from', that was not written"},
+        copy_kernel, {1, 100}, from.data(), to.data());
   // Written by the host, by a memset, by a kernel, by a copy of what was written.
   from.upload(std::vector<double>(100, 1));
   CHECK(failure_of(copy_kernel, {1, 70}, from.data(), to.data()).empty());
   Buffer<double> again("again", 100), last("last", 100);
   CHECK(cudaMemset(again.data(), 0, 50 * 8) == cudaSuccess);
   CHECK(failure_of(copy_kernel, {1, 50}, again.data(), last.data()).empty());
-  check_report(failure_of(copy_kernel, {1, 51}, again.data(), last.data()),
-               {"thread (50,0,0): reads 8 bytes, 400 bytes into 'again', that was not written"});
+  fails({"thread (50,0,0): reads 8 bytes, 400 bytes into 'again', that was not written"},
+        copy_kernel, {1, 51}, again.data(), last.data());
   CHECK(cudaMemcpy(again.data(), to.data(), 800, cudaMemcpyDeviceToDevice) == cudaSuccess);
   CHECK(failure_of(copy_kernel, {1, 70}, again.data(), last.data()).empty());
-  check_report(failure_of(copy_kernel, {1, 71}, again.data(), last.data()),
-               {"thread (70,0,0)", "560 bytes into 'again'"});
+  fails({"thread (70,0,0)", "560 bytes into 'again'"}, copy_kernel, {1, 71}, again.data(),
+        last.data());
   Buffer<int> counter("counter", 1);
-  check_report(failure_of(count_kernel, {1, 1}, counter.data()),
-               {"updates 4 bytes, 0 bytes into 'counter', that was not written"});
+  fails({"updates 4 bytes, 0 bytes into 'counter', that was not written"}, count_kernel, {1, 1},
+        counter.data());
 
   // A word of which three bytes were written.
   Buffer<unsigned char> bytes("bytes", 64);
   Buffer<int> out("out", 1);
   CHECK(failure_of(bytes_kernel, {1, 4}, bytes.data(), out.data()).empty());
   Buffer<unsigned char> three("three", 64);
-  check_report(failure_of(bytes_kernel, {1, 3}, three.data(), out.data()),
-               {"reads 4 bytes, 0 bytes into 'three', that was not written"});
+  fails({"reads 4 bytes, 0 bytes into 'three', that was not written"}, bytes_kernel, {1, 3},
+        three.data(), out.data());
 
   // Shared memory is new in each block.
   Buffer<float> sums("sums", 3 * 40);
   CHECK(failure_of(first_sum_kernel, {3, 40}, 40, sums.data()).empty());
-  check_report(failure_of(first_sum_kernel, {3, 40}, 33, sums.data()),
-               {place(kFirstSumLine),
-                "thread (33,0,0): reads 4 bytes, 132 bytes into shared 'sums', "
-                "that was not written since the block started"});
+  fails({"thread (33,0,0): reads 4 bytes, 132 bytes into shared 'sums', "
+         "that was not written since the block started"},
+        first_sum_kernel, {3, 40}, 33, sums.data());
 
   const ScopedSettings restore;
   simt::settings().check_uninitialised = false;
@@ -498,28 +481,25 @@ __global__ void one_barrier_kernel(int rows, int* out) {
 
 TEST_CASE("a barrier in divergent code is reported", "[simt]") {
   Buffer<int> out("out", 64);
-  check_report(failure_of(two_barriers_kernel, {1, 64}, out.data()),
-               {"kernel two_barriers_kernel at ",
-                "thread (40,0,0): waits at another __syncthreads than thread (0,0,0)",
-                "a barrier in divergent code"});
+  fails({"kernel two_barriers_kernel at ",
+         "thread (40,0,0): waits at another __syncthreads than thread (0,0,0)",
+         "a barrier in divergent code"},
+        two_barriers_kernel, {1, 64}, out.data());
   CHECK(failure_of(two_barriers_kernel, {1, 40}, out.data()).empty());
   CHECK(failure_of(one_barrier_kernel, {1, 64}, 50, out.data()).empty());
-  // One that some threads never reach, since they wait at a warp operation.
-  check_report(failure_of(missing_lane_kernel, {1, 32}),
-               {"deadlock", "a barrier in divergent code"});
+  fails({"deadlock", "a barrier in divergent code"}, missing_lane_kernel, {1, 32});
 }
 
 TEST_CASE("misuse of warp operations is reported", "[simt]") {
   Buffer<unsigned> out("out", 64);
   Buffer<int> ints("ints", 64);
-  check_report(
-      failure_of(not_named_kernel, {1, 32}, out.data()),
-      {"thread (4,0,0): __ballot_sync with mask 0xf, which does not name the lane that calls "
-       "it (4)"});
+  fails({"thread (4,0,0): __ballot_sync with mask 0xf, which does not name the lane that calls "
+         "it (4)"},
+        not_named_kernel, {1, 32}, out.data());
   for (const int width : {0, -1, 3, 33, 64}) {
-    check_report(failure_of(width_kernel, {1, 32}, width, ints.data()),
-                 {"thread (0,0,0): __shfl_xor_sync with width " + std::to_string(width) +
-                  "; it must be 1, 2, 4, 8, 16 or 32"});
+    fails({"thread (0,0,0): __shfl_xor_sync with width " + std::to_string(width) +
+           "; it must be 1, 2, 4, 8, 16 or 32"},
+          width_kernel, {1, 32}, width, ints.data());
   }
 }
 
@@ -580,7 +560,6 @@ __global__ void scan_kernel(unsigned mask, int* out) {
 }
 
 TEST_CASE("undefined shuffles on which a kernel depends are reported", "[simt]") {
-  if (lacks_instrumentation()) return;
   const Buffer<int> in("in", std::vector<int>(128, 3));
   const Buffer<float> floats("floats", std::vector<float>(32, 1.0f));
   Buffer<int> out("out", 128);
@@ -601,8 +580,8 @@ TEST_CASE("undefined shuffles on which a kernel depends are reported", "[simt]")
       check_report(report(above_kernel<Use::kIndex>, 20, ~0u), {returned});
       check_report(report(above_kernel<Use::kAdd>, 20, 0xfffffu),
                    {what + "mask 0xfffff does not name"});
-      check_report(failure_of(tree_of_shuffles_kernel, {1, 20}, floats.data(), sum.data()),
-                   {"lane 4 reads from lane 20, which the block does not have"});
+      fails({"lane 4 reads from lane 20, which the block does not have"}, tree_of_shuffles_kernel,
+            {1, 20}, floats.data(), sum.data());
       // The result is right if nothing depends on what is undefined.
       CHECK(report(above_kernel<Use::kGuarded>, 20, ~0u).empty());
       CHECK(report(above_kernel<Use::kGuarded>, 20, 0xfffffu).empty());
@@ -621,11 +600,11 @@ TEST_CASE("a loop that polls memory that is never written is reported", "[simt]"
   const ScopedSettings restore;
   simt::settings().spin_limit_seconds = 0.05;
   Buffer<int> flag("flag", std::vector<int>(1));
-  check_report(failure_of(spin_kernel, {1, 64}, flag.data()),
-               {"deadlock", "thread (0,0,0) waits at __syncthreads",
-                "but thread (3,0,0) polls memory at failure_test.cu:"});
-  check_report(failure_of(spin_kernel, {2, 64}, flag.data()),
-               {"CUDA does not promise that one runs meanwhile, unless the launch is cooperative"});
+  fails({"deadlock", "thread (0,0,0) waits at __syncthreads",
+         "but thread (3,0,0) polls memory at failure_test.cu:"},
+        spin_kernel, {1, 64}, flag.data());
+  fails({"CUDA does not promise that one runs meanwhile, unless the launch is cooperative"},
+        spin_kernel, {2, 64}, flag.data());
 }
 
 // Every block fails, each in its own place and way.
@@ -645,7 +624,6 @@ __global__ void fail_in_all_blocks_kernel(int* out) {
 
 TEST_CASE("of several failures the same one is reported, whatever the workers and the schedule",
           "[simt]") {
-  if (lacks_instrumentation()) return;
   const ScopedSettings restore;
   Buffer<int> out("out", std::vector<int>(64));
   simt::settings().workers = 1;
@@ -672,30 +650,14 @@ __global__ void recursive_kernel(int depth, int* out) {
   out[threadIdx.x] = recurse(depth);
 }
 
-// Run by the test below, in a process of its own.
-TEST_CASE("a kernel recurses without end", "[.simt-overflow]") {
+TEST_CASE("a stack that overflows is reported", "[simt]") {
   Buffer<int> out("out", 64);
-  launch(recursive_kernel, {1, 64}, 20, out.data());
-  std::puts("20 levels are fine");
-  std::fflush(stdout);
-  launch(recursive_kernel, {1, 64}, 1000, out.data());
-}
-
-TEST_CASE("a stack that overflows is reported, or ends the process", "[simt]") {
-  if (simt::is_instrumented()) {
-    Buffer<int> out("out", 64);
-    under_every_schedule([&] {
-      CHECK(failure_of(recursive_kernel, {1, 64}, 20, out.data()).empty());
-      check_report(failure_of(recursive_kernel, {1, 64}, 1000, out.data()),
-                   {"kernel recursive_kernel at failure_test.cu:", "block (0,0,0), thread (",
-                    "needs more than 128 KiB of stack"});
-    });
-    return;
-  }
-  const std::string output = output_of_test("[.simt-overflow]");
-  CAPTURE(output);
-  CHECK(contains(output, "20 levels are fine"));
-  CHECK(!contains(output, "status 0"));
+  under_every_schedule([&] {
+    CHECK(failure_of(recursive_kernel, {1, 64}, 20, out.data()).empty());
+    fails({"kernel recursive_kernel at failure_test.cu:", "block (0,0,0), thread (",
+           "needs more than 128 KiB of stack"},
+          recursive_kernel, {1, 64}, 1000, out.data());
+  });
 }
 
 __global__ void trap_kernel(int* out) {
@@ -710,9 +672,9 @@ __global__ void assert_kernel(int* out) {
 
 TEST_CASE("__trap and an assertion that fails end the launch and no more", "[simt]") {
   Buffer<int> out("out", 32);
-  check_report(failure_of(trap_kernel, {1, 32}, out.data()), {"thread (3,0,0): __trap()"});
-  check_report(failure_of(assert_kernel, {1, 32}, out.data()),
-               {"thread (3,0,0): assertion 'blockDim.x < 32 || threadIdx.x != 3' failed"});
+  fails({"thread (3,0,0): __trap()"}, trap_kernel, {1, 32}, out.data());
+  fails({"thread (3,0,0): assertion 'blockDim.x < 32 || threadIdx.x != 3' failed"}, assert_kernel,
+        {1, 32}, out.data());
   CHECK(failure_of(trap_kernel, {1, 3}, out.data()).empty());
   CHECK(failure_of(assert_kernel, {1, 3}, out.data()).empty());
 }

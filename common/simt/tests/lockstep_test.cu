@@ -57,7 +57,6 @@ __global__ void shared_add_kernel(double* y) {
 }
 
 TEST_CASE("in lockstep, of updates that are not atomic one is left", "[simt][lockstep]") {
-  if (lacks_instrumentation()) return;
   constexpr double kAll = 32 * 33 / 2;
   const auto one_lane_s = [](double sum) { return sum >= 1 && sum <= 32; };
   CHECK(run_unchecked(plain_add_kernel, simt::Schedule::kForward)[0] == kAll);
@@ -69,7 +68,6 @@ TEST_CASE("in lockstep, of updates that are not atomic one is left", "[simt][loc
 }
 
 TEST_CASE("the order of stores in lockstep follows from the seed", "[simt][lockstep]") {
-  if (lacks_instrumentation()) return;
   std::set<double> last;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const double sum = in_lockstep(plain_add_kernel, seed)[0];
@@ -101,7 +99,6 @@ std::string race_of(void (*kernel)(Parameters...)) {
 }
 
 TEST_CASE("the report of a race tells a lost update", "[simt][lockstep]") {
-  if (lacks_instrumentation()) return;
   const std::string added = race_of(plain_add_kernel);
   CAPTURE(added);
   CHECK(contains(added, "race: reads 8 bytes, 0 bytes into 'y', which thread (0,0,0) wrote"));
@@ -156,7 +153,6 @@ __global__ void early_return_kernel(double* y) {
 
 TEST_CASE("in lockstep, lanes in branches and loops advance with those at their place",
           "[simt][lockstep]") {
-  if (lacks_instrumentation()) return;
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const std::vector<double> branches = in_lockstep(branches_kernel, seed);
     for (int i = 0; i < 3; ++i) CHECK(branches[i] == 1);

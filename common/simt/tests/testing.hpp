@@ -72,13 +72,6 @@ class OtherProcess {
   pid_t id_;
 };
 
-// Whether a test must be skipped since it is about accesses to memory.
-inline bool lacks_instrumentation() {
-  if (simt::is_instrumented()) return false;
-  WARN("skipped: only the instrumented build (COUNT=1) sees accesses to memory");
-  return true;
-}
-
 // The line that is `below` lines below this one.
 #define LINE(name, below) constexpr int name = __LINE__ + (below)
 
