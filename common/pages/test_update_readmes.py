@@ -84,11 +84,11 @@ class Tables(unittest.TestCase):
         self.assertIn("| **2000** | **2600** | 4000 |", text)
         self.assertIn("Bold: the best of the kernels here, and ties: their processes' spreads overlap.", text)
 
-    def test_what_has_other_machine_code_is_marked_and_not_what_is_unknown(self):
+    def test_what_has_other_machine_code_is_marked_and_what_is_unknown_left_out(self):
         shown = [record("same", "m", 1, functions={"f": "1"}), record("changed", "m", 1, functions={"f": "3"}), record("old", "m", 1, code=None)]
         with unittest.mock.patch.object(records, "todays_code", lambda: {90: {"f": "1"}}):
             text = self.table(shown, "kernels=same,changed,old matrices=m column=warm_us")
-        self.assertIn("| **1000** | **1000** (†) | **1000** |", text)
+        self.assertIn("| **1000** | **1000** (†) | — |", text)
         self.assertIn("† Measured with other machine code than today's build has: changed;", text)
 
     def test_refusals(self):

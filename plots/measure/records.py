@@ -122,7 +122,7 @@ def read(files):
 
 
 def is_shown(record):
-    """Whether figures, claims and the results page read a record of plots/results: a set declares it, and what ran is known."""
+    """Whether figures, tables, claims and the results page read a record of plots/results: a set declares it, and what ran is known."""
     return is_declared(record) and code_state(record) != UNKNOWN_CODE
 
 
@@ -137,7 +137,7 @@ def read_records(device, results=None, program=""):
     directory = directory_of(device, results)
     if not (files := files_in(directory)):
         raise RecordError(f"no records in {directory}; `make bench` makes them")
-    return with_setup_alone(rows_of(files, program, is_declared), directory)
+    return with_setup_alone(rows_of(files, program, is_shown), directory)
 
 
 def with_setup_alone(rows, directory):
