@@ -110,16 +110,20 @@ std::string failure_of(void (*kernel)(Parameters...), const Shape& shape,
 }
 
 // Litmus tests: the programs of threads, of `threads` in each of `blocks`, as kernels of tests run
-// them, a letter per operation; in `text` as "block.thread program  block.thread program".
+// them, a letter per operation; in `text` as "block.thread program  block.first-last program".
 inline constexpr int kProgram = 12;  // letters, with the zero at its end
 inline std::vector<char> litmus_programs(const std::string& text, int blocks, int threads) {
   std::vector<char> programs(static_cast<std::size_t>(blocks * threads * kProgram));
   std::istringstream in(text);
   int block = 0, thread = 0;
   char dot = 0;
-  for (std::string program; in >> block >> dot >> thread >> program;) {
-    program.copy(&programs[static_cast<std::size_t>(kProgram * (threads * block + thread))],
-                 kProgram - 1);
+  for (std::string program; in >> block >> dot >> thread;) {
+    int last = thread;
+    if (in.peek() == '-') in >> dot >> last;
+    for (in >> program; thread <= last; ++thread) {
+      program.copy(&programs[static_cast<std::size_t>(kProgram * (threads * block + thread))],
+                   kProgram - 1);
+    }
   }
   return programs;
 }
