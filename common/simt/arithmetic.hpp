@@ -192,32 +192,20 @@ SIMT_ALL_ROUNDED(SIMT_ROUNDED)
 SIMT_UNARY(float, __double2float_rn, double, static_cast<float>(x))
 
 // Between integers and floating point.
-#define SIMT_TO_INTEGER(Integer, of_float, of_double, round)                        \
-  SIMT_UNARY(Integer, of_float, float, simt::to_integer<Integer>(round(double{x}))) \
-  SIMT_UNARY(Integer, of_double, double, simt::to_integer<Integer>(round(x)))
-SIMT_TO_INTEGER(int, __float2int_rn, __double2int_rn, std::nearbyint)
-SIMT_TO_INTEGER(int, __float2int_rz, __double2int_rz, std::trunc)
-SIMT_TO_INTEGER(int, __float2int_ru, __double2int_ru, std::ceil)
-SIMT_TO_INTEGER(int, __float2int_rd, __double2int_rd, std::floor)
-SIMT_TO_INTEGER(unsigned, __float2uint_rn, __double2uint_rn, std::nearbyint)
-SIMT_TO_INTEGER(unsigned, __float2uint_rz, __double2uint_rz, std::trunc)
-SIMT_TO_INTEGER(unsigned, __float2uint_ru, __double2uint_ru, std::ceil)
-SIMT_TO_INTEGER(unsigned, __float2uint_rd, __double2uint_rd, std::floor)
-SIMT_TO_INTEGER(long long, __float2ll_rn, __double2ll_rn, std::nearbyint)
-SIMT_TO_INTEGER(long long, __float2ll_rz, __double2ll_rz, std::trunc)
-SIMT_TO_INTEGER(long long, __float2ll_ru, __double2ll_ru, std::ceil)
-SIMT_TO_INTEGER(long long, __float2ll_rd, __double2ll_rd, std::floor)
-SIMT_TO_INTEGER(unsigned long long, __float2ull_rn, __double2ull_rn, std::nearbyint)
-SIMT_TO_INTEGER(unsigned long long, __float2ull_rz, __double2ull_rz, std::trunc)
-SIMT_TO_INTEGER(unsigned long long, __float2ull_ru, __double2ull_ru, std::ceil)
-SIMT_TO_INTEGER(unsigned long long, __float2ull_rd, __double2ull_rd, std::floor)
-SIMT_UNARY(float, __int2float_rn, int, static_cast<float>(x))
-SIMT_UNARY(double, __int2double_rn, int, static_cast<double>(x))
-SIMT_UNARY(float, __uint2float_rn, unsigned, static_cast<float>(x))
-SIMT_UNARY(double, __uint2double_rn, unsigned, static_cast<double>(x))
-SIMT_UNARY(float, __ll2float_rn, long long, static_cast<float>(x))
-SIMT_UNARY(double, __ll2double_rn, long long, static_cast<double>(x))
-SIMT_UNARY(float, __ull2float_rn, unsigned long long, static_cast<float>(x))
-SIMT_UNARY(double, __ull2double_rn, unsigned long long, static_cast<double>(x))
+#define SIMT_TO_INTEGER(Integer, name, suffix, round)                                             \
+  SIMT_UNARY(Integer, __float2##name##suffix, float, simt::to_integer<Integer>(round(double{x}))) \
+  SIMT_UNARY(Integer, __double2##name##suffix, double, simt::to_integer<Integer>(round(x)))
+#define SIMT_CONVERSIONS(Integer, name)                                  \
+  SIMT_TO_INTEGER(Integer, name, _rn, std::nearbyint)                    \
+  SIMT_TO_INTEGER(Integer, name, _rz, std::trunc)                        \
+  SIMT_TO_INTEGER(Integer, name, _ru, std::ceil)                         \
+  SIMT_TO_INTEGER(Integer, name, _rd, std::floor)                        \
+  SIMT_UNARY(float, __##name##2float_rn, Integer, static_cast<float>(x)) \
+  SIMT_UNARY(double, __##name##2double_rn, Integer, static_cast<double>(x))
+SIMT_CONVERSIONS(int, int)
+SIMT_CONVERSIONS(unsigned, uint)
+SIMT_CONVERSIONS(long long, ll)
+SIMT_CONVERSIONS(unsigned long long, ull)
+#undef SIMT_CONVERSIONS
 #undef SIMT_TO_INTEGER
 #undef SIMT_UNARY

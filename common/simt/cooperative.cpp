@@ -56,7 +56,6 @@ Gang::Gang(const std::vector<Grid>& grids, const Attempt& attempt)
     barriers_.push_back({0, 0, blocks});
     for (unsigned b = 0; b < blocks; ++b) {
       auto seat = std::make_unique<Seat>();
-      seat->block = take_block();
       seat->grid = number;
       seat->block_number = b;
       seats_.push_back(std::move(seat));
@@ -73,7 +72,6 @@ Ending Gang::run() {
   }
   seats_[next_after(count - 1)]->baton.release();
   for (std::future<void>& end : ends) end.get();
-  for (auto& seat : seats_) give_block(std::move(seat->block));
   return ending_;
 }
 
@@ -81,6 +79,7 @@ void Gang::work(unsigned number) {
   Seat& seat = *seats_[number];
   seat.baton.acquire();
   if (!has_ended()) {
+    seat.block = &own_block();
     seat.block->sit_down(this, number);
     seat.block->start_grid(*grids_[seat.grid]);
     seat.block->run(seat.block_number);

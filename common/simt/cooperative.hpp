@@ -75,7 +75,7 @@ class Gang {
     sem_t semaphore_;
   };
   struct Seat {
-    std::unique_ptr<Block> block;
+    Block* block = nullptr;  // of the thread that runs it; null before it has started
     std::size_t grid = 0;
     std::uint64_t block_number = 0;
     bool done = false;

@@ -650,13 +650,13 @@ class Block {
   Observer observer_;
 };
 
-// Threads and blocks are kept between launches. A thread's start clears the shared memory of every
-// kernel in the program (it is thread_local), a block maps the stacks of its lanes: either costs
-// more than a small kernel. Runs `job` on a thread of the host that does nothing else meanwhile;
-// the future is ready when it has ended.
+// Threads are kept between launches, with a block each. A thread's start clears the shared memory
+// of every kernel in the program (it is thread_local), a block maps the stacks of its lanes: either
+// costs more than a small kernel. Runs `job` on a thread of the host that does nothing else
+// meanwhile; the future is ready when it has ended.
 std::future<void> on_thread(std::function<void()> job);
-std::unique_ptr<Block> take_block();
-void give_block(std::unique_ptr<Block> block);
+// That of the calling thread.
+Block& own_block();
 
 // What is asked for next does not run beside the last kernel, which has completed.
 void forget_last_kernel();

@@ -68,9 +68,6 @@ class Threads {
   bool stopping_ = false;
 };
 
-std::mutex spare_mutex;
-std::vector<std::unique_ptr<Block>> spare_blocks;
-
 }  // namespace
 
 std::future<void> on_thread(std::function<void()> job) {
@@ -78,17 +75,9 @@ std::future<void> on_thread(std::function<void()> job) {
   return threads.start(std::move(job));
 }
 
-std::unique_ptr<Block> take_block() {
-  const std::lock_guard lock(spare_mutex);
-  if (spare_blocks.empty()) return std::make_unique<Block>();
-  std::unique_ptr<Block> block = std::move(spare_blocks.back());
-  spare_blocks.pop_back();
+Block& own_block() {
+  thread_local Block block;
   return block;
-}
-
-void give_block(std::unique_ptr<Block> block) {
-  const std::lock_guard lock(spare_mutex);
-  spare_blocks.push_back(std::move(block));
 }
 
 namespace {
@@ -124,13 +113,12 @@ Ending run_blocks(GridState& state, unsigned workers) {
 
   std::atomic<std::uint64_t> next{0};
   const auto work = [&] {
-    std::unique_ptr<Block> block = take_block();
-    block->start_grid(state);
+    Block& block = own_block();
+    block.start_grid(state);
     for (std::uint64_t i; (i = next.fetch_add(1)) < count && !state.has_ended();) {
-      block->run(scheduled_block(i, count, state.schedule));
+      block.run(scheduled_block(i, count, state.schedule));
     }
-    block->end_grid();
-    give_block(std::move(block));
+    block.end_grid();
   };
   std::vector<std::future<void>> others;
   for (unsigned i = 1; i < workers; ++i) others.push_back(on_thread(work));
