@@ -59,15 +59,7 @@ Profile make_profile(const simt::Profile& profile, const std::string& gpu) {
   std::map<const void*, std::size_t> order;
   for (const void* const kernel : profile.order) {
     order.emplace(kernel, order.size());
-    const simt::KernelCounts& k = profile.kernels.at(kernel);
-    result.kernels.push_back({simt::kernel_name(kernel),
-                              k.launches,
-                              k.blocks.parts,
-                              k.warps.parts,
-                              k.lanes.parts,
-                              k.barriers,
-                              {k.lanes.unevenness(), k.warps.unevenness(), k.blocks.unevenness()},
-                              k.dram_write_sectors});
+    result.kernels.push_back({profile.kernels.at(kernel), simt::kernel_name(kernel)});
   }
   // By kernel, then in the order of the source.
   std::map<std::tuple<std::size_t, std::string, unsigned, std::string, simt::Access>, LineTraffic>
@@ -212,8 +204,8 @@ void print_profile(std::ostream& out, const Profile& profile) {
     const auto sectors = static_cast<double>(sum.sectors);
     out << fmt::format("\n{}: {} launch{} of {} blocks of {} threads\n", kernel.kernel,
                        kernel.launches, kernel.launches == 1 ? "" : "es",
-                       kernel.blocks / std::max<std::uint64_t>(kernel.launches, 1),
-                       kernel.threads / std::max<std::uint64_t>(kernel.blocks, 1));
+                       kernel.blocks.parts / std::max<std::uint64_t>(kernel.launches, 1),
+                       kernel.lanes.parts / std::max<std::uint64_t>(kernel.blocks.parts, 1));
     if (sum.requests > 0) {
       out << fmt::format(
           "  global memory: {} requests of {:.1f} lanes, {} asked for, {:.0f}% of it used; {} "
@@ -241,7 +233,7 @@ void print_profile(std::ostream& out, const Profile& profile) {
     out << fmt::format(
         "  busiest over average: {:.2f} of lanes (accesses), {:.2f} of warps, {:.2f} of blocks "
         "(requests)\n\n",
-        kernel.unevenness.lanes, kernel.unevenness.warps, kernel.unevenness.blocks);
+        kernel.lanes.unevenness(), kernel.warps.unevenness(), kernel.blocks.unevenness());
     print_source(out, lines);
   }
 }

@@ -28,17 +28,9 @@ struct LineTraffic {
   Traffic traffic;
 };
 
-// How much more than the average the busiest has.
-struct Unevenness {
-  double lanes = 0, warps = 0, blocks = 0;
-};
-
-struct KernelProfile {
+// What all launches of one function did together.
+struct KernelProfile : simt::KernelCounts {
   std::string kernel;
-  std::uint64_t launches = 0, blocks = 0, warps = 0, threads = 0;
-  std::uint64_t barriers = 0;  // times that a block's threads met
-  Unevenness unevenness;
-  std::uint64_t dram_write_sectors = 0;
 };
 
 struct Profile {

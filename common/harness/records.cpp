@@ -180,13 +180,13 @@ void add_profile(ordered_json& record, const Profile& profile) {
   for (const KernelProfile& k : profile.kernels) {
     record["kernels"].push_back({{"kernel", k.kernel},
                                  {"launches", k.launches},
-                                 {"blocks", k.blocks},
-                                 {"warps", k.warps},
-                                 {"threads", k.threads},
+                                 {"blocks", k.blocks.parts},
+                                 {"warps", k.warps.parts},
+                                 {"threads", k.lanes.parts},
                                  {"barriers", k.barriers},
-                                 {"uneven_lanes", k.unevenness.lanes},
-                                 {"uneven_warps", k.unevenness.warps},
-                                 {"uneven_blocks", k.unevenness.blocks},
+                                 {"uneven_lanes", k.lanes.unevenness()},
+                                 {"uneven_warps", k.warps.unevenness()},
+                                 {"uneven_blocks", k.blocks.unevenness()},
                                  {"model_dram_write_sectors", k.dram_write_sectors}});
   }
   for (const LineTraffic& line : profile.lines) {

@@ -26,7 +26,11 @@ std::string members(const Json& object) {
   return text.substr(1, text.size() - 2);
 }
 
+}  // namespace
+
 #ifndef SPMV_CUDA
+namespace {
+
 std::string read_file(const std::string& path) {
   std::ifstream in(path);
   std::ostringstream text;
@@ -37,12 +41,6 @@ std::string read_file(const std::string& path) {
 Json triple(const dim3& v) {
   return {v.x, v.y, v.z};
 }
-#endif
-
-}  // namespace
-
-#ifndef SPMV_CUDA
-namespace {
 
 // What ran, in which lines of which sources, and the events: members of a JSON object.
 std::string trace_members(const simt::Trace& trace) {

@@ -84,22 +84,15 @@ unsigned shuffle_source(const CollectiveRequest& request, unsigned id) {
   const int width = request.width;
   const int segment = lane & ~(width - 1);
   const int distance = request.operand & 31;
-  switch (request.kind) {
-    case Collective::kShuffle:
-      return static_cast<unsigned>(segment + (request.operand & (width - 1)));
-    case Collective::kShuffleUp: {
-      const int source = lane - distance;
-      return static_cast<unsigned>(source < segment ? lane : source);
-    }
-    case Collective::kShuffleDown: {
-      const int source = lane + distance;
-      return static_cast<unsigned>(source >= segment + width ? lane : source);
-    }
-    default: {  // kShuffleXor: a lane may read an earlier segment's, not a later one's
-      const int source = lane ^ distance;
-      return static_cast<unsigned>(source >= segment + width ? lane : source);
-    }
+  int source = segment + (request.operand & (width - 1));
+  if (request.kind == Collective::kShuffleUp) {
+    source = lane - distance < segment ? lane : lane - distance;
+  } else if (request.kind == Collective::kShuffleDown) {
+    source = lane + distance;
+  } else if (request.kind == Collective::kShuffleXor) {
+    source = lane ^ distance;  // an earlier segment's may be read, a later one's not
   }
+  return static_cast<unsigned>(source >= segment + width ? lane : source);
 }
 
 Settings& settings() {
@@ -487,18 +480,17 @@ bool Block::release_accesses(Lane* lanes, Warp& warp) {
 std::uint64_t Block::collective(Lane& lane, const CollectiveRequest& request) {
   lane.request = request;
   const unsigned bit = 1u << lane.id;
-  if (!(request.mask & bit)) {
+  const bool is_named = (request.mask & bit) != 0;
+  const bool is_width =
+      request.width > 0 && request.width <= 32 && !(request.width & (request.width - 1));
+  if (!is_named || !is_width) {
     const Unobserved unobserved;
     fail(lane,
-         fmt::format("{} with mask {:#x}, which does not name the lane that calls it ({})",
-                     name_of(request.kind), request.mask, lane.id),
-         lane.pc);
-  }
-  if (request.width <= 0 || request.width > 32 || (request.width & (request.width - 1))) {
-    const Unobserved unobserved;
-    fail(lane,
-         fmt::format("{} with width {}; it must be 1, 2, 4, 8, 16 or 32", name_of(request.kind),
-                     request.width),
+         is_named
+             ? fmt::format("{} with width {}; it must be 1, 2, 4, 8, 16 or 32",
+                           name_of(request.kind), request.width)
+             : fmt::format("{} with mask {:#x}, which does not name the lane that calls it ({})",
+                           name_of(request.kind), request.mask, lane.id),
          lane.pc);
   }
   observer_.meet(lane, Access::kWarpOperation, name_of(request.kind), lane.pc);
@@ -582,7 +574,8 @@ const Lane* Block::awaited(const Lane& lane) const {
   return nullptr;
 }
 
-void Block::complete(Warp& warp, unsigned mask) {
+// The results of the operation at which the lanes in `mask` have arrived.
+void Block::set_results(Warp& warp, unsigned mask) {
   Lane* const lanes = &lanes_[warp.first_lane];
   const Collective kind = lanes[std::countr_zero(mask)].request.kind;
   const auto for_each = [mask](auto&& visit) {
@@ -603,8 +596,7 @@ void Block::complete(Warp& warp, unsigned mask) {
   switch (kind) {
     case Collective::kSyncWarp:
       ++warp.syncs;
-      observer_.warp_synchronized(warp.first_lane / kWarpSize, mask);
-      break;
+      return observer_.warp_synchronized(warp.first_lane / kWarpSize, mask);
     case Collective::kShuffle:
     case Collective::kShuffleUp:
     case Collective::kShuffleDown:
@@ -618,19 +610,15 @@ void Block::complete(Warp& warp, unsigned mask) {
           lanes[id].result = races ? races->shuffles.read(*this, lanes[id], source) : kUndefined;
         }
       });
-      break;
+      return;
     case Collective::kBallot:
-      set_all(ballot);
-      break;
+      return set_all(ballot);
     case Collective::kAny:
-      set_all(ballot != 0);
-      break;
+      return set_all(ballot != 0);
     case Collective::kAll:
-      set_all(ballot == mask);
-      break;
+      return set_all(ballot == mask);
     case Collective::kActiveMask:
-      set_all(mask);
-      break;
+      return set_all(mask);
     case Collective::kMatchAny:
       for_each([&](unsigned id) {
         unsigned same = 0;
@@ -639,45 +627,42 @@ void Block::complete(Warp& warp, unsigned mask) {
         });
         lanes[id].result = same;
       });
-      break;
+      return;
     case Collective::kMatchAll: {
       bool same = true;
       const std::uint64_t first = lanes[std::countr_zero(mask)].request.value;
       for_each([&](unsigned id) { same &= lanes[id].request.value == first; });
-      set_all(same ? mask : 0);
-      break;
+      return set_all(same ? mask : 0);
     }
     case Collective::kReduceAdd:
-      reduce(0u, std::plus<>{});
-      break;
+      return reduce(0u, std::plus<>{});
     case Collective::kReduceAnd:
-      reduce(~0u, std::bit_and<>{});
-      break;
+      return reduce(~0u, std::bit_and<>{});
     case Collective::kReduceOr:
-      reduce(0u, std::bit_or<>{});
-      break;
+      return reduce(0u, std::bit_or<>{});
     case Collective::kReduceXor:
-      reduce(0u, std::bit_xor<>{});
-      break;
+      return reduce(0u, std::bit_xor<>{});
     case Collective::kReduceMinSigned:
-      reduce(INT32_MAX, [](int a, int b) { return std::min(a, b); });
-      break;
+      return reduce(INT32_MAX, [](int a, int b) { return std::min(a, b); });
     case Collective::kReduceMaxSigned:
-      reduce(INT32_MIN, [](int a, int b) { return std::max(a, b); });
-      break;
+      return reduce(INT32_MIN, [](int a, int b) { return std::max(a, b); });
     case Collective::kReduceMinUnsigned:
-      reduce(UINT32_MAX, [](unsigned a, unsigned b) { return std::min(a, b); });
-      break;
+      return reduce(UINT32_MAX, [](unsigned a, unsigned b) { return std::min(a, b); });
     case Collective::kReduceMaxUnsigned:
-      reduce(0u, [](unsigned a, unsigned b) { return std::max(a, b); });
-      break;
+      return reduce(0u, [](unsigned a, unsigned b) { return std::max(a, b); });
   }
+}
+
+void Block::complete(Warp& warp, unsigned mask) {
+  Lane* const lanes = &lanes_[warp.first_lane];
+  set_results(warp, mask);
   const void* const pc = lanes[std::countr_zero(mask)].pc;
-  for_each([&](unsigned id) {
-    lanes[id].state = Lane::State::kReady;
-    lanes[id].pc = pc;
-    observer_.complete(lanes[id]);
-  });
+  for (unsigned rest = mask; rest; rest &= rest - 1) {
+    Lane& lane = lanes[std::countr_zero(rest)];
+    lane.state = Lane::State::kReady;
+    lane.pc = pc;
+    observer_.complete(lane);
+  }
   warp.pending &= ~mask;
 }
 

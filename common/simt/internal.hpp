@@ -607,6 +607,7 @@ class Block {
   static bool release_accesses(Lane* lanes, Warp& warp);
   unsigned together(Warp& warp);
   const Lane* awaited(const Lane& lane) const;
+  void set_results(Warp& warp, unsigned mask);
   void complete(Warp& warp, unsigned mask);
   void try_release_barrier();
   void report(const Lane& lane, const std::string& what, const void* pc,

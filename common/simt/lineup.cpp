@@ -99,11 +99,6 @@ Spread& Spread::operator+=(const Spread& other) {
   return *this;
 }
 
-double Spread::unevenness() const {
-  if (total == 0) return 0;
-  return static_cast<double>(most) * static_cast<double>(parts) / static_cast<double>(total);
-}
-
 KernelCounts& KernelCounts::operator+=(const KernelCounts& other) {
   launches += other.launches;
   lanes += other.lanes;

@@ -58,6 +58,7 @@ struct AccessCounts {
   std::uint64_t l2_sectors = 0;    // that went on to the L2
   std::uint64_t dram_sectors = 0;  // read from DRAM
 
+  bool operator==(const AccessCounts& other) const = default;
   AccessCounts& operator+=(const AccessCounts& other) {
     requests += other.requests;
     lanes += other.lanes;
@@ -97,7 +98,10 @@ struct Spread {
   void add(std::uint64_t work);
   Spread& operator+=(const Spread& other);
   // How many times the average the busiest has; 1 is even, 0 if there is no work.
-  double unevenness() const;
+  double unevenness() const {
+    if (total == 0) return 0;
+    return static_cast<double>(most) * static_cast<double>(parts) / static_cast<double>(total);
+  }
 };
 
 // All launches of one kernel together. A warp that updates an integer of global memory is taken to

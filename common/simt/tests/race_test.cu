@@ -336,33 +336,6 @@ TEST_CASE("which of a race and another failure is reported depends on no order",
   CHECK(contains(report, "block (5,0,0), thread (63,0,0): reads 4 bytes at an address that is"));
 }
 
-// --- Work that is drawn -------------------------------------------------------------------------
-
-__global__ void tickets_kernel(int* data, int* flags) {
-  int* const counter = flags + 1;
-  for (int row; (row = atomicAdd(counter, 1)) < 2 * kAll;) data[row] += 1;
-  atomicAdd(flags, 1);
-}
-template <bool kAtomic>
-__global__ void warp_tickets_kernel(int* data, int* flags) {
-  int* const counter = flags + 1;
-  while (true) {
-    int row = 0;
-    if (threadIdx.x % 32 == 0) row = atomicAdd(counter, 1);
-    row = __shfl_sync(~0u, row, 0);
-    if (row >= 200) break;
-    const int sum = __reduce_add_sync(~0u, 1);
-    // Two rows share a sum.
-    if (threadIdx.x % 32 == 0 && kAtomic) atomicAdd(&data[row / 2], sum);
-    if (threadIdx.x % 32 == 0 && !kAtomic) data[row / 2] += sum;
-  }
-}
-TEST_CASE("work that threads draw from a counter", "[simt][race]") {
-  check_right(tickets_kernel, kAll);
-  check_right(warp_tickets_kernel<true>, 0);
-  check_race(warp_tickets_kernel<false>, "into 'data'");
-}
-
 // --- Right kernels ------------------------------------------------------------------------------
 
 __global__ void aggregate_kernel(int* data, int* flags) {

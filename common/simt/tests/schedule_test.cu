@@ -52,36 +52,4 @@ TEST_CASE("threads run in the order that is asked for", "[simt]") {
   }
 }
 
-// Values travel through shuffles, barriers, shared memory and atomics.
-__global__ void mixed_kernel(unsigned* values, unsigned* cells) {
-  __shared__ unsigned exchange[200];
-  const unsigned self = threadIdx.x, global = blockIdx.x * blockDim.x + self;
-  unsigned v = global * 0x9e3779b9u;
-  for (unsigned i = 1; i < 9; ++i) {
-    v += __shfl_xor_sync(~0u, v, static_cast<int>(i)) ^ __ballot_sync(~0u, v >> i & 1u);
-    exchange[self] = v;
-    __syncthreads();
-    v = v * 3 + exchange[(self + i) % blockDim.x];
-    v += static_cast<unsigned>(__syncthreads_count(static_cast<int>(v >> i & 1u)));
-    atomicAdd(&cells[v % 64], 1u);
-    if (v % 50 == i && self % 32 == 31) break;
-  }
-  values[global] = v;
-}
-
-TEST_CASE("the number of the host's threads changes nothing", "[simt]") {
-  const ScopedSettings restore;
-  simt::settings().check_races = false;  // a lane that has left is read from
-  std::vector<std::vector<unsigned>> results;
-  for (const unsigned workers : {1u, 2u, 3u, 8u}) {
-    simt::settings().workers = workers;
-    Buffer<unsigned> values("values", 100 * 192), cells("cells", std::vector<unsigned>(64));
-    launch(mixed_kernel, {100, 192}, values.data(), cells.data());
-    results.push_back(values.download());
-    const auto counted = cells.download();
-    results.back().insert(results.back().end(), counted.begin(), counted.end());
-    CHECK(results.back() == results.front());
-  }
-}
-
 }  // namespace simt_test

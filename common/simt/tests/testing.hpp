@@ -19,41 +19,15 @@
 #include "simt/profile.hpp"
 #include "simt/random.hpp"
 #include "tests/catch.hpp"
+#include "tests/schedules.hpp"
 
 namespace simt_test {
 
 using spmv::device::Buffer;
 using spmv::device::launch;
 using spmv::device::Shape;
-
-// Restores the settings when a test ends, however it ends.
-class ScopedSettings {
- public:
-  ScopedSettings() = default;
-  ~ScopedSettings() { simt::settings() = saved_; }
-  ScopedSettings(const ScopedSettings&) = delete;
-  ScopedSettings& operator=(const ScopedSettings&) = delete;
-
- private:
-  simt::Settings saved_ = simt::settings();
-};
-
-// Calls check() under every order in which blocks, warps and lanes may run.
-template <typename Check>
-void under_every_schedule(Check&& check) {
-  const ScopedSettings restore;
-  const std::pair<simt::Schedule, std::uint64_t> schedules[] = {{simt::Schedule::kForward, 1},
-                                                                {simt::Schedule::kReverse, 1},
-                                                                {simt::Schedule::kRandom, 1},
-                                                                {simt::Schedule::kRandom, 2},
-                                                                {simt::Schedule::kLockstep, 3}};
-  for (const auto& [schedule, seed] : schedules) {
-    simt::settings().schedule = schedule;
-    simt::settings().seed = seed;
-    CAPTURE(static_cast<int>(schedule), seed);
-    check();
-  }
-}
+using spmv::test::under_every_schedule;
+using ScopedSettings = spmv::test::SavedSettings;
 
 // Another process, in which `work` returns the exit status; it must not launch kernels.
 class OtherProcess {
