@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # try.sh: runs the README's two commands, and run, test and check of every step, as a user would, and prints a line
-# per command with its time: `make try`. Where there are GPUs it does so with one of them, then with two (make run,
-# make test and step 10), and then without (make run and make test on the CPU backend). Output: build/try/*.log.
+# per command with its time: `make try`. Where there are GPUs it does so with one of them, then without (make run and
+# make test on the CPU backend), and then with two (make run, make test and step 10). Output: build/try/*.log.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 logs=$PWD/build/try
@@ -42,13 +42,12 @@ if [ "$gpus" -gt 0 ]; then
   for directory in [0-9][0-9]_*/; do
     step '1 GPU' "${directory%/}"
   done
+  BACKEND=cpu both 'no GPU'
   if [ "$gpus" -gt 1 ]; then
     export CUDA_VISIBLE_DEVICES=0,1
     both '2 GPUs'
     step '2 GPUs' 10_multigpu
   fi
-  export BACKEND=cpu
-  both 'no GPU'
 else
   both 'no GPU'
   for directory in [0-9][0-9]_*/; do
