@@ -63,7 +63,7 @@ const char* const kLadderLimits =
     "L1 lines: cache lines that requests touch. longest row: the busiest warp has more than twice\n"
     "the average's work. launches: the matrix is so small that nothing else takes as long.\n";
 const char* const kLadderReading =
-    "Why (fem is a mesh, its rows are alike; powerlaw is a graph with one very long row):\n"
+    "Why (fem is a mesh, its rows are alike; powerlaw is a graph with a few very long rows):\n"
     "03 after 02  lanes share a row and read neighbouring nonzeros: fewer sectors and lines.\n"
     "04 after 03  equal nonzeros per thread: on the graph no warp waits for a long row. On the\n"
     "             mesh nothing was unequal, and a second launch and atomics only cost.\n"

@@ -15,7 +15,7 @@ The first kind is filled from records. A query begins with what is asked for:
 and goes on with KEY=VALUE: `device` (NVIDIA_H200), `matrices`, `precision` (f64), `program` as in tables, or in=above
 or in=below for those of the nearest table. Of several values `take` says what is shown: mean (geometric), least, most
 or range; `only` is a pattern of the matrices to take. `digits` (3) are significant ones, `times` a factor, `per` a divisor; as=more shows by how many percent a
-ratio exceeds 1, as=less by how many it falls short of it.
+ratio exceeds 1, as=less by how many it falls short of it. minus=M over=D show D / (value - M), as bytes over a time without the launch.
 
 The second kind says why a number does not change. check_pages.py finds numbers with a unit that are of neither kind.
 """
@@ -30,7 +30,7 @@ from records import ROOT, RESULTS, RecordError, number, rows_of
 NUMBER = re.compile(r"(?<!`)<!-- = (.*?) -->(.*?)<!--/-->", re.DOTALL)
 TABLE = re.compile(r"^<!-- table: *(.*?) *-->$", re.DOTALL | re.MULTILINE)
 GENERATED = re.compile(r"^<!-- (?:output|table|claims|time_model)\b.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
-OWN_KEYS = {"take", "digits", "times", "per", "as", "in"}
+OWN_KEYS = {"take", "digits", "times", "per", "as", "in", "minus", "over"}
 TAKES = {"mean": statistics.geometric_mean, "least": min, "most": max}
 PERCENT = {"more": lambda ratio: 100 * (ratio - 1), "less": lambda ratio: 100 * (1 - ratio)}
 
@@ -141,6 +141,8 @@ def answer(query, text="", before=(), after=()):
     else:
         values = of_a_step(keys) if what == "step" else of_a_paper(keys) if what == "published" else measured(what, keys)
     values = [value * float(keys.get("times", 1)) / float(keys.get("per", 1)) for value in values]
+    values = [value - float(keys.get("minus", 0)) for value in values]
+    values = [float(keys["over"]) / value for value in values] if "over" in keys else values
     take = keys.get("take")
     if take is None and len(values) != 1:
         raise BlockError(f"{len(values)} values; say take=mean, least, most or range")

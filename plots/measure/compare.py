@@ -7,7 +7,7 @@ For each precision and state (warm: products back to back, inputs in the L2 as f
 flushed; overlapped: as warm, but each product of the kernel starts while the one before it ends, and
 cuSPARSE's are those of warm): the geometric mean over all matrices of (time of cuSPARSE's
 best on that matrix) / (time of the kernel), the three worst matrices, and the kernel's share of the speed of the row-free
-baseline (device/baseline.cuh) on matrices of over a million nonzeros. Above 1 the kernel is the faster one.
+baseline (device/baseline.cuh) on matrices of over a million nonzeros. Above 1 the kernel is the faster one. A star marks a stand-in.
 """
 import argparse
 import sys
@@ -28,7 +28,7 @@ def speedups(times, kernel, state):
     rivals = times[times.kernel.str.startswith(RIVALS)].groupby("matrix")[column(theirs)].min()
     own = times[times.kernel == kernel].set_index("matrix")
     own = own.assign(speedup=rivals / own[column(state)], share=own[column(f"baseline_{theirs}")] / own[column(state)])
-    return own[["nnz", "speedup", "share"]].dropna(subset=["speedup"])
+    return own[["nnz", "source", "speedup", "share"]].dropna(subset=["speedup"])
 
 
 def lines(times, kernel):
@@ -40,7 +40,7 @@ def lines(times, kernel):
             found = speedups(times[times.precision == precision], kernel, state)
             if found.empty:
                 continue
-            worst = ", ".join(f"{row.speedup:.2f} {name}" for name, row in
+            worst = ", ".join(f"{row.speedup:.2f} {name}{'*' * (row.source == 'stand-in')}" for name, row in
                               found.sort_values("speedup", kind="stable").head(3).iterrows())
             shares = found.share[found.nnz > 1e6]
             share = f"{geometric_mean(shares):12.0%}" if len(shares) else "           -"
@@ -63,6 +63,8 @@ def main(argv=None):
     if not (times.kernel == arguments.kernel).any():
         sys.exit(f"error: no records of {arguments.kernel}; there are {', '.join(sorted(set(times.kernel)))}")
     print("\n".join(lines(times, arguments.kernel)))
+    of = times[times.kernel == arguments.kernel].drop_duplicates("matrix").source.value_counts()
+    print(f"matrices: {of.get('file', 0)} real files, {of.get('generated', 0)} generated, {of.get('stand-in', 0)} stand-ins*")
 
 
 if __name__ == "__main__":
