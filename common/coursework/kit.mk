@@ -7,6 +7,8 @@
 # make kit                               builds it
 # make runner SOURCES=03_csr_vector TO=out    compiles the kernels in SOURCES, links out/runner
 KIT := $(OUT)/kit
+# The same code wherever it is built, so that a compiled prelude fits all handouts: nothing here looks for files of the repository.
+DEFINES := $(filter-out -DSPMV_SOURCE_DIR=%,$(DEFINES))
 in_common = $(wildcard $(addprefix $(ROOT)/common/,$(1)))
 
 # Matrices are generated here; what reads, writes and describes files is left out.

@@ -56,6 +56,8 @@ def make(*words, capture=False, shows_compiling=False):
     """(exit status, output). The CPU backend, whatever the machine has: a GPU counts no sectors. shows_compiling: what goes
     to stderr is shown, without make's own errors, since the reader sees what they are about."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "ARGS"))}
+    if not IN_HANDOUT:
+        environment["SPMV_KITS"] = str(ROOT / "build/kits")  # what judges an exercise is compiled once, and not for every step
     command = functools.partial(subprocess.Popen, ["make", "--no-print-directory", *words, "BACKEND=cpu"], env=environment, cwd=ROOT, text=True)
     if not shows_compiling:
         done = command(stdout=subprocess.PIPE if capture else None, stderr=subprocess.STDOUT if capture else None)
