@@ -19,8 +19,9 @@ NAMESPACE = re.compile(r"\bnamespace\s+spmv\s*\{")
 
 
 def replaced_file(directory, mine, text):
-    """The file of the step that `mine` is a version of."""
-    headers = sorted(directory.rglob("*.cuh"))
+    """The file of the step that `mine` is a version of. A file that the step does not use is none."""
+    used = set().union(*included_by_sources(directory).values())
+    headers = sorted(path for path in directory.rglob("*.cuh") if path.resolve() in used)
     defined = set(KERNEL.findall(text))
     for path in headers:
         if path.name == mine.name:
@@ -42,6 +43,11 @@ def included(path, found):
     for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
         included(path.parent / name, found)
     return found
+
+
+def included_by_sources(directory):
+    """{source of the step, but for its tests: all that it includes from the steps}."""
+    return {path: included(path, set()) for path in sorted(directory.glob("*.cu")) if not path.name.startswith("test")}
 
 
 def write_if_new(path, text):
@@ -72,9 +78,8 @@ def main():
         if not NAMESPACE.search(text):
             raise ExerciseError(f"{mine} has no 'namespace spmv {{', in which its kernels have to be")
         old = replaced_file(directory, mine, text)
-        for source in sorted(directory.glob("*.cu")):
-            files = included(source, set())
-            if old not in files or source.name.startswith("test"):
+        for source, files in included_by_sources(directory).items():
+            if old not in files:
                 continue
             for path in files:
                 body = text if path == old else path.read_text(encoding="utf-8")

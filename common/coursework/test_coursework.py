@@ -163,6 +163,13 @@ class OwnKernel(unittest.TestCase):
         text = (place / "out" / GRADED / "csr_vector.cuh").read_text(encoding="utf-8")
         self.assertTrue(text.startswith(f'#line 1 "{file.resolve()}"\n'))  # by which the compiler's messages name it
 
+    def test_a_file_that_the_step_does_not_use(self):
+        place = scratch_of(self)
+        step = shutil.copytree(ROOT / GRADED, place / GRADED)
+        (step / "mine.cuh").write_text("namespace spmv { __global__ void mine_kernel() {} }", encoding="utf-8")
+        done = subprocess.run([sys.executable, ROOT / "common/coursework/mine.py", step, "mine.cuh", step, place / "out"], capture_output=True, text=True)
+        self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; ")
+
     def test_what_is_compiled_of_a_step(self):
         step, place = read_step(ROOT / GRADED), scratch_of(self)
         check.lay_out(step, ROOT / GRADED, place, {f"{GRADED}/csr_vector.cuh": "mine"})

@@ -134,6 +134,19 @@ inline unsigned __sad(int a, int b, unsigned c) {
 inline unsigned __usad(unsigned a, unsigned b, unsigned c) {
   return (a < b ? b - a : a - b) + c;
 }
+// The mean of a and b, whose sum cannot overflow: rounded down, or (r) up where it is between two.
+inline int __hadd(int a, int b) {
+  return static_cast<int>((static_cast<long long>(a) + b) >> 1);
+}
+inline unsigned __uhadd(unsigned a, unsigned b) {
+  return static_cast<unsigned>((static_cast<unsigned long long>(a) + b) >> 1);
+}
+inline int __rhadd(int a, int b) {
+  return static_cast<int>((static_cast<long long>(a) + b + 1) >> 1);
+}
+inline unsigned __urhadd(unsigned a, unsigned b) {
+  return static_cast<unsigned>((static_cast<unsigned long long>(a) + b + 1) >> 1);
+}
 
 // --- Floating point -----------------------------------------------------------------------------
 

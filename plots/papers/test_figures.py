@@ -299,7 +299,7 @@ class CommandLine(unittest.TestCase):
     def test_a_name_that_is_not_there(self):
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.assertEqual(figures.main(["no such figure"]), 2)
-        self.assertIn("no figure is called no such figure; there are profile", said.getvalue())
+        self.assertIn(f"no figure is called no such figure; there are {', '.join(figures.FIGURES)}\n", said.getvalue())
 
 
 if __name__ == "__main__":

@@ -75,6 +75,23 @@ TEST_CASE("bits and upper halves of products", "[simt]") {
   CHECK(__mul24(0xff000003, 5) == 15);
 }
 
+TEST_CASE("means of integers, rounded down and up, without overflow", "[simt]") {
+  Random random(3);
+  for (int i = 0; i < 1000; ++i) {
+    const unsigned a = random.bits(), b = random.bits();
+    const int c = static_cast<int>(a), d = static_cast<int>(b);
+    CHECK(__uhadd(a, b) == std::floor((double{1} * a + b) / 2));
+    CHECK(__urhadd(a, b) == std::ceil((double{1} * a + b) / 2));
+    CHECK(__hadd(c, d) == std::floor((double{1} * c + d) / 2));
+    CHECK(__rhadd(c, d) == std::ceil((double{1} * c + d) / 2));
+  }
+  const int most = std::numeric_limits<int>::max(), least = std::numeric_limits<int>::min();
+  CHECK(__hadd(most, most) == most);
+  CHECK(__rhadd(least, least) == least);
+  CHECK(__hadd(-1, 0) == -1);
+  CHECK(__rhadd(-1, 0) == 0);
+}
+
 TEST_CASE("bit positions, square roots and saturation", "[simt]") {
   CHECK(__fns(0b10110, 0, 1) == 1);
   CHECK(__fns(0b10110, 0, 3) == 4);
