@@ -94,7 +94,7 @@ bool goals_are_met(const std::vector<Row>& rows) {
                                                       : "s to ") +
                              goal.array;
     if (!row) {
-      fmt::print("  MISSED  there are no {}.\n          {}\n", name, goal.reason);
+      fmt::print("  MISSED  there are no {} yet.\n", name);
       met = false;
       continue;
     }
