@@ -106,7 +106,7 @@ def image(figure, notes, caption):
 
 
 def machine(data):
-    """What measured: device, versions, commits, days."""
+    """What measured: {property: value}."""
     records = [r for r in data.times.values() if on_gpu(r)]
 
     def all_of(field):
@@ -115,11 +115,16 @@ def machine(data):
     days = sorted(r["time"][:10] for r in records if "time" in r)
     copy = max((r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r), default=None)
     host = sorted({r["device"] for r in data.times.values() if not on_gpu(r)})
-    rows = [["device", all_of("device")], ["host", ", ".join(host) or "—"], ["driver", all_of("driver")], ["CUDA", all_of("cuda")],
-            ["cuSPARSE", all_of("cusparse")], ["compiler", all_of("compiler")], ["commits", all_of("commit")],
-            ["of another build's machine code", f"{sum(code_state(r) == OTHER_CODE for r in records):,}"], ["measured", f"{days[0]} to {days[-1]}" if days else "—"], ["bandwidth of a copy, GB/s", cell(copy)],
-            ["measurements", f"{len(records):,}"]]
-    return Table("Machine", ["property", "value"], rows, words=2)
+    return {"device": all_of("device"), "host": ", ".join(host) or "—", "driver": all_of("driver"), "CUDA": all_of("cuda"), "cuSPARSE": all_of("cusparse"),
+            "compiler": all_of("compiler"), "commits": all_of("commit"), "measured": f"{days[0]} to {days[-1]}" if days else "—",
+            "bandwidth of a copy, GB/s": cell(copy), "measurements": f"{len(records):,}",
+            "of another build's machine code": f"{sum(code_state(r) == OTHER_CODE for r in records):,}",
+            "matrices": f"{len({r['matrix'] for r in records}):,}", "kernels": f"{len({r['kernel'] for r in records}):,}"}
+
+
+def machines(every):
+    columns = [machine(data) for data in every]
+    return Table("Machines", ["property", *(data.device for data in every)], [[name, *(of[name] for of in columns)] for name in columns[0]], words=1 + len(every))
 
 
 def judged(every):
@@ -228,7 +233,7 @@ def page(data, others=()):
         "summary": escape(f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements, {len(payload['kernels'])} "
                           f"kernels, {len(payload['matrices'])} matrices; {data.device}, {said}"),
         "claims_summary": claims_summary(rows), "claims": claims_section(rows),
-        "machine": machine(data).html(), "libraries": about,
+        "machine": machines(every).html(), "libraries": about,
         "papers": "\n".join(paper_section(title, module, data) for title, module in figures.MODULES.items()),
         "data": packed(payload), "library": library.replace("</script", "<\\/script"),
         "script": "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS),

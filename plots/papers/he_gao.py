@@ -51,12 +51,12 @@ def figure4(data, gaps):
         axes = figure.add_subplot(grid[0, row])
         style.ratios(axes, gaps, {rival: speedups(data, precision, names, patterns) for rival, patterns in RIVALS.items()}, GPU,
                      [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
-        style.panel(axes, f"PCSR against the others, {style.PRECISIONS[precision]}", "times as fast", 2)
+        style.panel(axes, f"PCSR against the others, {style.PRECISIONS[precision]}", "times as fast")
         axes = figure.add_subplot(grid[1 + row, :])
         series = [style.series(gaps, label, names, precision, patterns, theirs=[
             theirs.get(m) for m in names] if (label, precision) == ("PCSR", "f64") else []) for label, patterns in ALGORITHMS.items()]
         style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS)
-        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 5)
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s")
     gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups. "
                 + style.WARM)
     return figure
