@@ -9,14 +9,9 @@
 import argparse
 import base64
 import gzip
-import hashlib
 import json
-import os
 import re
-import subprocess
 import sys
-import tempfile
-import zipfile
 from html import escape
 from pathlib import Path
 
@@ -188,38 +183,6 @@ def paper_section(title, module, data):
     return "\n".join(parts)
 
 
-def d3_file():
-    """Of Debian's node-d3, else out of a wheel from PyPI, kept in .deps/web; None where there is neither, or SPMV_DEPS=none."""
-    cached = ROOT / ".deps" / "web" / "d3.v5.min.js"
-    for file in (Path("/usr/share/nodejs/d3/dist/d3.min.js"), cached):
-        if file.exists():
-            return file
-    with tempfile.TemporaryDirectory() as scratch:
-        download = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--dest", scratch, "mpld3==0.5.12"]
-        if os.environ.get("SPMV_DEPS") == "none" or subprocess.run(download, capture_output=True).returncode:
-            return None
-        with zipfile.ZipFile(next(Path(scratch).glob("*.whl"))) as wheel:
-            script = wheel.read("mpld3/js/d3.v5.min.js")
-    if hashlib.sha256(script).hexdigest() != "bdad5585ef9a965ff25458738309b006058c55f2c78d794d25fbecae35014609":
-        return None
-    write_whole(cached, script)
-    return cached
-
-
-def embedded():
-    """d3, and what the page says of it."""
-    file = d3_file()
-    if file is None:
-        missing = "d3 is missing, so the page has no charts; to have it: apt-get install node-d3, or pip (python3-pip) and a network"
-        print(missing, file=sys.stderr)
-        return "", f"<p>{missing}</p>"
-    script = file.read_text(encoding="utf-8")
-    version = re.search(r"d3js\.org v([\d.]+)", script)[1]
-    licence = escape((HERE / "d3_licence.txt").read_text(encoding="utf-8"))
-    return script, (f"<p>The charts are drawn with d3 {version}, under the BSD 3-Clause licence.</p>"
-                    f"<details><summary>Licence of d3</summary><pre>{licence}</pre></details>")
-
-
 def page(data, others=()):
     """The page, with figures and claims of `data`, and measurements of `others` too."""
     every = [data, *others]
@@ -227,15 +190,14 @@ def page(data, others=()):
     payload = measurements(every)
     first = next((r for r in data.times.values() if on_gpu(r)), None)
     said = f"CUDA {first['cuda']}" if first else "not measured yet"
-    library, about = embedded()
     parts = {
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
         "summary": escape(f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements, {len(payload['kernels'])} "
                           f"kernels, {len(payload['matrices'])} matrices; {data.device}, {said}"),
         "claims_summary": claims_summary(rows), "claims": claims_section(rows),
-        "machine": machines(every).html(), "libraries": about,
+        "machine": machines(every).html(),
         "papers": "\n".join(paper_section(title, module, data) for title, module in figures.MODULES.items()),
-        "data": packed(payload), "library": library.replace("</script", "<\\/script"),
+        "data": packed(payload),
         "script": "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS),
     }
     template = (HERE / "page.html").read_text(encoding="utf-8")
