@@ -5,7 +5,7 @@ from statistics import geometric_mean, median
 
 import style
 from published import published
-from records import bandwidth, baseline_share, gflops, milliseconds, number, short, starred
+from records import bandwidth, baseline_share, gflops, milliseconds, number, short
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
