@@ -14,7 +14,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common" / "watch"))
 import browser as chromium
 
-KEYS = {"Tab": 9, "Enter": 13, "ArrowDown": 40, "ArrowUp": 38, "ArrowRight": 39, "End": 35, "Home": 36}
 MOST_BYTES, MOST_ELEMENTS = 3e6, 20_000
 
 # What the check calls in the page.
@@ -47,12 +46,6 @@ class Check:
         self.browser.open(path or self.path, hash)
         self.js("new Promise(done => { const look = () => document.body.dataset.ready ? done() : setTimeout(look, 20); look(); })")
         self.js(HELPERS)
-
-    def press(self, *keys):
-        for key in keys:
-            for kind in ("keyDown", "keyUp"):
-                text = {"text": "\r"} if (key, kind) == ("Enter", "keyDown") else {}
-                self.browser.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key], **text)
 
     # --- Each of them ---
 
@@ -149,28 +142,28 @@ class Check:
 
     def keyboard(self):
         self.js("document.activeElement.blur(); window.scrollTo(0, 0)")
-        self.press("Tab")
+        self.browser.press("Tab")
         self.equal(self.js("document.activeElement.className"), "skip", "the first that Tab reaches")
         order = []
         for _ in range(80):
-            self.press("Tab")
+            self.browser.press("Tab")
             at = self.js("(() => { const at = document.activeElement; return at.id || at.closest('svg')?.parentElement.id || at.closest('[id]')?.id; })()")
             order.append(at)
             if at == "window":
                 break
             if at == "scatter":
                 was = self.js("$('m').value")
-                self.press("End", "ArrowUp")
+                self.browser.press("End", "ArrowUp")
                 self.expect(not self.js("$('tip').hidden"), "no values beside a mark that has the focus")
-                self.press("Enter")
+                self.browser.press("Enter")
                 self.expect(self.js("$('m').value") != was, "Enter on a mark selects no matrix")
         wanted = [name for name in ("device", "precision", "kernel", "m", "products", "a_kernel", "scatter", "csv", "window")]
         places = [order.index(name) if name in order else -1 for name in wanted]
         self.expect(-1 not in places and places == sorted(places), f"Tab reaches {order}")
-        self.press("ArrowDown", "ArrowDown", "Enter")
+        self.browser.press("ArrowDown", "ArrowDown", "Enter")
         self.equal(self.js("$('m').value"), self.js("shown[2].matrix"), "the matrix that Enter selects in the table")
         self.js("$('window').focus()")
-        self.press("End")
+        self.browser.press("End")
         self.expect(self.js("document.activeElement.textContent === shown.at(-1).matrix"), "End does not lead to the last row")
         self.open()
 
