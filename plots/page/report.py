@@ -122,20 +122,11 @@ def machines(every):
     return Table("Machines", ["property", *(data.device for data in every)], [[name, *(of[name] for of in columns)] for name in columns[0]], words=1 + len(every))
 
 
-def judged(every):
-    """Of each claim: paper, claim, the paper's number, [(device, ours, verdict)], figure, why."""
-    rows = []
-    for paper, claim, (theirs, ours_of), figure, why in claims.CLAIMS:
-        found = [(data.device, ours_of(data)) for data in every]
-        rows.append((paper, claim, theirs, [(device, *(of or (claims.NOT_YET, ""))) for device, of in found], figure, why))
-    return rows
-
-
 def claims_summary(rows):
     """Per paper how many claims hold, on the first device."""
     papers = {}
     for paper, _, _, found, *_ in rows:
-        papers.setdefault(paper, []).append(found[0][2])
+        papers.setdefault(paper, []).append(found[0].verdict)
     lines = []
     for paper, verdicts in papers.items():
         counts = [(v, verdicts.count(v)) for v in (claims.HOLDS, claims.WEAKER, claims.FELL, "")]
@@ -146,17 +137,14 @@ def claims_summary(rows):
             f'<tbody>{"".join(lines)}</tbody></table>')
 
 
-def claims_section(rows):
-    devices = [device for device, *_ in rows[0][3]]
+def claims_section(rows, devices):
     heads = ["paper", "claim", "paper's number", *(h for d in devices for h in (f"verdict: {d}", f"here: {d}")), "chart", "why it moved"]
     lines = []
     for paper, claim, theirs, found, figure, why in rows:
-        ours_of = "".join(f'<td><span class="verdict {verdict or "none"}">{verdict or "—"}</span></td><td>{escape(text)}</td>'
-                          for _, text, verdict in found)
-        measured = any(verdict for *_, verdict in found)
+        ours_of = "".join(f'<td><span class="verdict {of.verdict or "none"}">{of.verdict or "—"}</span></td><td>{escape(of.text)}</td>' for of in found)
         lines.append(f"<tr><td>{escape(paper)}</td><td>{escape(claim)}</td><td>{escape(theirs)}</td>{ours_of}"
                      f'<td><a href="#figure-{figure}" aria-label="chart of {escape(claim)}">chart</a></td>'
-                     f"<td>{escape(why) if measured else ''}</td></tr>")
+                     f"<td>{escape(why)}</td></tr>")
     head = "".join(f"<th scope=col>{escape(h)}</th>" for h in heads)
     return (f"<div class='wide' tabindex=0 role=region aria-label='The papers&#39; claims'><table class=claims><thead><tr>{head}</tr></thead>"
             f"<tbody>{''.join(lines)}</tbody></table></div><p class=note>{escape(claims.RULES)} Warm times; averages are arithmetic "
@@ -186,7 +174,7 @@ def paper_section(title, module, data):
 def page(data, others=()):
     """The page, with figures and claims of `data`, and measurements of `others` too."""
     every = [data, *others]
-    rows = judged(every)
+    rows = list(claims.judged(every))
     payload = measurements(every)
     first = next((r for r in data.times.values() if on_gpu(r)), None)
     said = f"CUDA {first['cuda']}" if first else "not measured yet"
@@ -194,7 +182,7 @@ def page(data, others=()):
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
         "summary": escape(f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements, {len(payload['kernels'])} "
                           f"kernels, {len(payload['matrices'])} matrices; {data.device}, {said}"),
-        "claims_summary": claims_summary(rows), "claims": claims_section(rows),
+        "claims_summary": claims_summary(rows), "claims": claims_section(rows, [data.device for data in every]),
         "machine": machines(every).html(),
         "papers": "\n".join(paper_section(title, module, data) for title, module in figures.MODULES.items()),
         "data": packed(payload),
