@@ -545,11 +545,12 @@ def draw(rows, errors):
             points = [(row[4], row[4] * np.exp(e)) for row, e in zip(rows, errors) if row[2] == kernel and row[1] == precision]
             if points:
                 axis.plot(*zip(*points), ".", color=colour, markersize=3, label=precision)
-        axis.plot(limits, limits, color=GREY, linewidth=0.6)
+        for factor, dashes in ((1, "-"), (2, ":"), (0.5, ":")):
+            axis.plot(limits, [factor * limit for limit in limits], color=GREY, linewidth=0.7, linestyle=dashes)
         axis.set(xscale="log", yscale="log", xlim=limits, ylim=limits)
         axis.set_title(kernel, fontsize=7.5)
     axes[0].legend(handletextpad=0)
-    figure.supxlabel("measured (us)", fontsize=8)
+    figure.supxlabel("measured (us); dotted: estimates of half and twice the time", fontsize=8)
     figure.supylabel("estimate (us), the matrix left out", fontsize=8)
     save_png(figure, FIGURES, "time_model")
 
