@@ -179,6 +179,11 @@ def over_cusparse(data, precision, fixed):
     return {group: found[group] for group in GROUPS if group in found}
 
 
+def is_tie(one, other):
+    """Whether the spreads of two warm times overlap."""
+    return all(milliseconds(a, "warm", "lower") <= milliseconds(b, "warm", "upper") for a, b in ((one, other), (other, one)))
+
+
 def speedup(data, gaps):
     """One kernel, then the best of all, over the best of cuSPARSE: a dot per matrix, in groups by where it is from."""
     choices = [True] if too_few(data, gaps, "f64") else [True, False]
@@ -199,7 +204,9 @@ def speedup(data, gaps):
                 mean = geometric_mean(ratios)
                 axes.plot([mean, mean], [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
                 axes.text(0.99, y, f"{mean:.2f}", transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=9, fontweight="bold")
-                axes.text(0.02, y, f"worst {ratios[0]:.2f},\n{sum(ratio >= 1 for ratio in ratios)} of {len(ratios)} ahead",
+                ties = sum(is_tie(own, best) for _, own, best in of.values())
+                ahead = sum(ratio > 1 and not is_tie(own, best) for ratio, own, best in of.values())
+                axes.text(0.02, y, f"of {len(of)}: {ahead} ahead,\n{ties} tie{'s' * (ties != 1)}; worst {ratios[0]:.2f}",
                           transform=axes.get_yaxis_transform(), va="center", fontsize=7.5)
             axes.set_yticks(range(len(groups)), groups if column == 0 else [""] * len(groups), fontsize=9)
             axes.set_ylim(len(groups) - 0.4, -0.6)
@@ -214,7 +221,7 @@ def speedup(data, gaps):
             axes.set_title(f"{precision}: " + (f"one kernel, {FIXED}" if fixed else "the best of all, a choice of format"))
             if line == 1:
                 axes.set_xlabel("times as fast")
-    gaps.remark("A dot per matrix; line and number: their geometric mean. cuSPARSE: the fastest of CSR and "
+    gaps.remark("A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. cuSPARSE: the fastest of CSR and "
                 "COO algorithms, with and without preprocess, and of sliced ELL and block CSR where they were measured. "
                 "Every matrix: table of TABLES.md.")
     return figure

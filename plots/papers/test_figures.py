@@ -218,7 +218,7 @@ class Series(Case):
         texts = [[text.get_text() for text in axes.texts] for axes in figure.axes]
         self.assertEqual(texts[3][::2], ["3.40", "3.40"])  # f64: cds against csr_alg1_pre
         self.assertEqual(texts[2][::2], ["1.36", "1.36"])  # pcsr_one_pass
-        self.assertRegex(texts[2][1], r"^worst 1\.36,\n(\d+) of \1 ahead$")
+        self.assertRegex(texts[2][1], r"^of (\d+): \1 ahead,\n0 ties; worst 1\.36$")
 
         figure, _ = self.draw("break_even")
         ell = next(line for line in figure.axes[0].get_lines() if len(line.get_ydata()) and abs(line.get_ydata()[0] - ours.PREPARED.index("ell")) < 0.3)
