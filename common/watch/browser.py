@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+# What a key gives, and its number on Windows, without which some do nothing.
+KEYS = {"Space": (" ", 32), **{key: (key, code) for key, code in (("Tab", 9), ("Enter", 13), ("End", 35), ("Home", 36), ("ArrowUp", 38), ("ArrowRight", 39), ("ArrowDown", 40))}}
 PHONE = dict(width=400, height=800, deviceScaleFactor=1, mobile=False)  # Emulation.setDeviceMetricsOverride
 
 
@@ -137,7 +139,10 @@ class Browser:
         metrics = self.call("Performance.getMetrics")["metrics"]
         return next(1000 * metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
-    def press(self, key):
-        text = {"Space": " "}.get(key, key)
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=text, text=text if len(text) == 1 and kind == "keyDown" else "")
+    def press(self, *keys):
+        """Letters, or keys by their names."""
+        for name in keys:
+            key, code = KEYS.get(name, (name, 0))
+            text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+            for kind in ("keyDown", "keyUp"):
+                self.call("Input.dispatchKeyEvent", type=kind, key=key, code=name, windowsVirtualKeyCode=code, text=text if kind == "keyDown" else "")

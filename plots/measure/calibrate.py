@@ -97,8 +97,6 @@ def measure_all(arguments, records):
     backend = "cuda" if program.gpu else "cpu"
     for row in listed():
         found = [p for p in (Path(arguments.files) / f"{row['file']}{end}" for end in (".mtx.gz", ".mtx")) if p.exists()]
-        if arguments.only and row["file"] not in arguments.only.split(","):
-            continue
         if not found:
             continue
         file, stand_in = str(found[0]), row["stand_in"]
@@ -245,7 +243,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--spmv", help="the program")
     parser.add_argument("--files", help="directory of the real matrices")
-    parser.add_argument("--only", default="", help="names, with commas")
     arguments = parser.parse_args()
     records = read()
     if arguments.files:

@@ -2,50 +2,64 @@
 """A kernel against the best of cuSPARSE's CSR and COO algorithms (SpMVOp among them), from measured records.
 
     plots/python.sh plots/measure/compare.py pcsr_one_pass plots/results/NVIDIA_H200
+    plots/python.sh plots/measure/compare.py pcsr_one_pass plots/results/*/steps_06_race.jsonl
 
 For each precision and state (warm: products back to back, inputs in the L2 as far as they fit; cold: L2
 flushed; overlapped: as warm, but each product of the kernel starts while the one before it ends, and
 cuSPARSE's are those of warm): the geometric mean over all matrices of (time of cuSPARSE's
 best on that matrix) / (time of the kernel), the three worst matrices, and the kernel's share of the speed of the row-free
-baseline (device/baseline.cuh) on matrices of over a million nonzeros. Above 1 the kernel is the faster one. A star marks a stand-in.
+baseline (device/baseline.cuh) on matrices of over a million nonzeros. Above 1 the kernel is the faster one. A star marks a stand-in. Of records of several
+devices: mean and worst on each, side by side, over the matrices that all of them have.
 """
 import argparse
+import collections
+import math
 import sys
 from pathlib import Path
 from statistics import geometric_mean
 
-import pandas
-
 from record_format import STATES, RecordError, column
-from records import files_in, rows_of
+from records import files_in, on_gpu, rows_of
 
 RIVALS = ("cusparse_csr", "cusparse_coo", "cusparse_spmvop")
 
 
-def speedups(times, kernel, state):
-    """A DataFrame, a row per matrix on which both were measured: speedup over the best rival, share of the row-free baseline."""
-    theirs = "warm" if state == "overlapped" else state
-    rivals = times[times.kernel.str.startswith(RIVALS)].groupby("matrix")[column(theirs)].min()
-    own = times[times.kernel == kernel].set_index("matrix")
-    own = own.assign(speedup=rivals / own[column(state)], share=own[column(f"baseline_{theirs}")] / own[column(state)])
-    return own[["nnz", "source", "speedup", "share"]].dropna(subset=["speedup"])
+def compared(rows, kernel, precision, state):
+    """{matrix: (speedup over the best rival, share of the row-free baseline, nonzeros)}, of those on which both were measured."""
+    own, theirs, rivals = column(state), "warm" if state == "overlapped" else state, {}
+    rows = [row for row in rows if row["precision"] == precision]
+    for row in rows:
+        if row["kernel"].startswith(RIVALS):
+            rivals[row["matrix"]] = min(row[column(theirs)], rivals.get(row["matrix"], math.inf))
+    return {row["matrix"] + "*" * (row["source"] == "stand-in"): (rivals[row["matrix"]] / row[own], row[column(f"baseline_{theirs}")] / row[own], row["nnz"])
+            for row in rows if row["kernel"] == kernel and own in row and row["matrix"] in rivals}
 
 
-def lines(times, kernel):
+def lines(rows, kernel):
     yield "precision state      matrices  mean  of baseline  worst"
     for precision in ("f64", "f32"):
         for state in STATES:
-            if column(state) not in times:
+            if not (found := compared(rows, kernel, precision, state)):
                 continue
-            found = speedups(times[times.precision == precision], kernel, state)
-            if found.empty:
-                continue
-            worst = ", ".join(f"{row.speedup:.2f} {name}{'*' * (row.source == 'stand-in')}" for name, row in
-                              found.sort_values("speedup", kind="stable").head(3).iterrows())
-            shares = found.share[found.nnz > 1e6]
-            share = f"{geometric_mean(shares):12.0%}" if len(shares) else "           -"
-            mean = geometric_mean(found.speedup)
+            worst = ", ".join(f"{speedup:.2f} {name}" for name, (speedup, *_) in sorted(found.items(), key=lambda item: item[1][0])[:3])
+            shares = [share for _, share, nnz in found.values() if nnz > 1e6]
+            share = f"{geometric_mean(shares):12.0%}" if shares else "           -"
+            mean = geometric_mean(speedup for speedup, *_ in found.values())
             yield f"{precision:9} {state:10} {len(found):8} {mean:5.2f}  {share}  {worst}"
+    sources = collections.Counter({row["matrix"]: row["source"] for row in rows if row["kernel"] == kernel}.values())
+    yield f"matrices: {sources['file']} real files, {sources['generated']} generated, {sources['stand-in']} stand-ins*"
+
+
+def side_by_side(of_device, kernel):
+    """lines(), shorter, with two columns per device."""
+    yield "                              " + "".join(f"  {device:>22}" for device in of_device)
+    yield "precision state      matrices " + "           mean   worst" * len(of_device)
+    for precision in ("f64", "f32"):
+        for state in STATES:
+            every = [compared(rows, kernel, precision, state) for rows in of_device.values()]
+            if shared := set.intersection(*map(set, every)):
+                speedups = [[found[matrix][0] for matrix in shared] for found in every]
+                yield f"{precision:9} {state:10} {len(shared):8} " + "".join(f"{geometric_mean(of):15.2f} {min(of):7.2f} " for of in speedups).rstrip()
 
 
 def main(argv=None):
@@ -53,18 +67,20 @@ def main(argv=None):
     parser.add_argument("kernel")
     parser.add_argument("paths", nargs="+", type=Path, metavar="records", help="files of records, or directories of them")
     arguments = parser.parse_args(argv)
+    files, of_device = {}, {}  # a measurement supersedes an older one of its device only
     try:
-        times = pandas.DataFrame(rows_of([file for path in arguments.paths for file in (files_in(path) if path.is_dir() else [path])]))
+        for path in arguments.paths:
+            files.setdefault(path if path.is_dir() else path.parent, []).extend(files_in(path) if path.is_dir() else [path])
+        for row in (row for of in files.values() for row in rows_of(of, keep=on_gpu)):
+            of_device.setdefault(row["device"], []).append(row)
     except (RecordError, OSError) as error:
         sys.exit(f"error: {error}")
-    if times.empty or "cold_ms" not in times:
+    kernels = {row["kernel"] for rows in of_device.values() for row in rows}
+    if not kernels:
         sys.exit("error: no times of a GPU in these records")
-    times = times[times.cold_ms.notna()]
-    if not (times.kernel == arguments.kernel).any():
-        sys.exit(f"error: no records of {arguments.kernel}; there are {', '.join(sorted(set(times.kernel)))}")
-    print("\n".join(lines(times, arguments.kernel)))
-    of = times[times.kernel == arguments.kernel].drop_duplicates("matrix").source.value_counts()
-    print(f"matrices: {of.get('file', 0)} real files, {of.get('generated', 0)} generated, {of.get('stand-in', 0)} stand-ins*")
+    if arguments.kernel not in kernels:
+        sys.exit(f"error: no records of {arguments.kernel}; there are {', '.join(sorted(kernels))}")
+    print("\n".join(side_by_side(of_device, arguments.kernel) if len(of_device) > 1 else lines(*of_device.values(), arguments.kernel)))
 
 
 if __name__ == "__main__":

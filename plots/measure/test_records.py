@@ -9,6 +9,7 @@ import unittest.mock
 from pathlib import Path
 
 import calibrate
+import compare
 import record_format
 import sensitivity
 from record_format import RecordError, description_of, join, parsed, records_in
@@ -105,6 +106,18 @@ class Frames(Scratch):
         record_format.append(self.file, lines)
         record_format.append(self.file, lines)
         self.assertEqual(len(self.file.read_text().splitlines()), len(lines) + 2)  # measurement and baseline
+
+
+class Comparison(Scratch):
+    def test_devices_are_side_by_side_over_what_all_have(self):
+        for device, warm, matrices in (("A", 2, ["m", "n"]), ("B", 1, ["m"])):
+            write(self.root / device / "a.jsonl", [record(kernel, matrix, time, device=device) for matrix in matrices
+                                                      for kernel, time in (("ours", warm), ("cusparse_csr_alg1", 4))])
+        with unittest.mock.patch("builtins.print") as printed:
+            compare.main(["ours", str(self.root / "A"), str(self.root / "B")])
+        head, columns, warm, *_ = printed.call_args[0][0].splitlines()
+        self.assertEqual((head.split(), columns.split()), (["A", "B"], ["precision", "state", "matrices", *["mean", "worst"] * 2]))
+        self.assertEqual(warm.split(), ["f64", "warm", "1", "2.00", "2.00", "4.00", "4.00"])
 
 
 class StandIns(Scratch):

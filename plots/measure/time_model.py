@@ -27,8 +27,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from scipy.optimize import least_squares
+from scipy.stats import spearmanr
 
 import prove_counters
 from record_format import write_whole
@@ -253,9 +253,9 @@ def judge(rows, errors):
     groups = collections.defaultdict(list)
     for (matrix, precision, _, _, measured), error in zip(rows, errors):
         groups[matrix, precision].append((measured, measured * np.exp(error)))
-    groups = [pd.DataFrame(group, columns=["measured", "estimate"]) for group in groups.values() if len(group) > 3]
-    ranks = [g.measured.rank().corr(g.estimate.rank()) for g in groups]
-    best = [g.measured[g.estimate.idxmin()] <= 1.1 * g.measured.min() for g in groups]
+    groups = [np.array(group).T for group in groups.values() if len(group) > 3]
+    ranks = [spearmanr(times, estimates)[0] for times, estimates in groups]
+    best = [times[estimates.argmin()] <= 1.1 * times.min() for times, estimates in groups]
     return Judgement(len(rows), len({row[0] for row in rows}), np.median(size), np.quantile(size, 0.9),
                      np.median(ranks), np.mean(best), len(groups))  # fmt: skip
 
@@ -290,11 +290,14 @@ def agreement_row(what, pairs):
             *(share([pair for pair in pairs if pair[0] == named]) for named in ("launch", "memory", "latency"))]  # fmt: skip
 
 
+OfKernel = collections.namedtuple("OfKernel", "products bias median p90 largest")
+
+
 def by_kernel(rows, errors):
-    table = pd.DataFrame({"kernel": [row[2] for row in rows], "error": np.expm1(errors)})
-    return table.groupby("kernel").error.agg(
-        products="size", bias="median", median=lambda e: e.abs().median(), p90=lambda e: e.abs().quantile(0.9),
-        largest=lambda e: e.abs().max())  # fmt: skip
+    """{kernel: OfKernel}, in the order of their names."""
+    kernels, errors = np.array([row[2] for row in rows]), np.expm1(errors)
+    of = {kernel: errors[kernels == kernel] for kernel in map(str, np.unique(kernels))}
+    return {kernel: OfKernel(len(e), np.median(e), np.median(abs(e)), np.quantile(abs(e), 0.9), max(abs(e))) for kernel, e in of.items()}
 
 
 # --- Counts and times ---------------------------------------------------------------------------------
@@ -542,11 +545,12 @@ def draw(rows, errors):
             points = [(row[4], row[4] * np.exp(e)) for row, e in zip(rows, errors) if row[2] == kernel and row[1] == precision]
             if points:
                 axis.plot(*zip(*points), ".", color=colour, markersize=3, label=precision)
-        axis.plot(limits, limits, color=GREY, linewidth=0.6)
+        for factor, dashes in ((1, "-"), (2, ":"), (0.5, ":")):
+            axis.plot(limits, [factor * limit for limit in limits], color=GREY, linewidth=0.7, linestyle=dashes)
         axis.set(xscale="log", yscale="log", xlim=limits, ylim=limits)
         axis.set_title(kernel, fontsize=7.5)
     axes[0].legend(handletextpad=0)
-    figure.supxlabel("measured (us)", fontsize=8)
+    figure.supxlabel("measured (us); dotted: estimates of half and twice the time", fontsize=8)
     figure.supylabel("estimate (us), the matrix left out", fontsize=8)
     save_png(figure, FIGURES, "time_model")
 
@@ -592,8 +596,8 @@ def fit_all(h100_records, keep):
     by = by_kernel(products.rows + others.rows, np.concatenate([without_matrix, errors_of(others)]))
     if not keep:
         intervals = intervals_of(limits, without_kernel)
-        refusals = {kernel: f"for this kernel the time model is off by {percent(row['median'])} (median; 90th percentile "
-                    f"{percent(row.p90)})" for kernel, row in by.iterrows() if row["median"] > WORST_MEDIAN or row.p90 > WORST_P90}  # fmt: skip
+        refusals = {kernel: f"for this kernel the time model is off by {percent(of.median)} (median; 90th percentile "
+                    f"{percent(of.p90)})" for kernel, of in by.items() if of.median > WORST_MEDIAN or of.p90 > WORST_P90}  # fmt: skip
         write_whole(HEADER, header(parameters, intervals, refusals))
 
     def judgement_of(what, some, errors, gpu="h200", take=True):
@@ -621,10 +625,10 @@ def fit_all(h100_records, keep):
     fill("parameters", ["parameter", *GPUS, "unit", "of"], [
         [f"`{p.name}`", *(f"{parameters[gpu][i] * (1e3 if p.unit else 1):.3g}" for gpu in GPUS), "ns" if p.unit else "", p.meaning]
         for i, p in enumerate(PARAMETERS)])  # fmt: skip
-    without = by_kernel(products.rows, without_kernel)["median"]
+    without = by_kernel(products.rows, without_kernel)
     fill("kernels", ["kernel", "products", "bias", "median", "90th percentile", "largest", "kernel left out", "estimate"], [
-        [f"`{k}`", int(r.products), f"{100 * r.bias:+.0f}%", percent(r["median"]), percent(r.p90), percent(r.largest),
-         percent(without[k]) if k in without else "", "no" if k in refusals else "yes"] for k, r in by.iterrows()])  # fmt: skip
+        [f"`{k}`", of.products, f"{100 * of.bias:+.0f}%", percent(of.median), percent(of.p90), percent(of.largest),
+         percent(without[k].median) if k in without else "", "no" if k in refusals else "yes"] for k, of in by.items()])  # fmt: skip
     fill("intervals", ["limit", "products", "from", "to"], [
         [k, int(np.sum(limits == k)) if k != "any" else len(limits), f"x {low:.2f}", f"x {high:.2f}"]
         for k, (low, high) in intervals.items()])  # fmt: skip

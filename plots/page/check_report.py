@@ -3,20 +3,17 @@
 
     python3 plots/page/check_report.py build/report.html
 
-Which kernel, comparisons, filters, the address, the keyboard, 400 px, and a page without d3. CHROMIUM names the browser.
+Which kernel, comparisons, filters, the address, the keyboard, 400 px. CHROMIUM names the browser.
 """
 
 import argparse
 import json
-import re
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common" / "watch"))
 import browser as chromium
 
-KEYS = {"Tab": 9, "Enter": 13, "ArrowDown": 40, "ArrowUp": 38, "ArrowRight": 39, "End": 35, "Home": 36}
 MOST_BYTES, MOST_ELEMENTS = 3e6, 20_000
 
 # What the check calls in the page.
@@ -49,12 +46,6 @@ class Check:
         self.browser.open(path or self.path, hash)
         self.js("new Promise(done => { const look = () => document.body.dataset.ready ? done() : setTimeout(look, 20); look(); })")
         self.js(HELPERS)
-
-    def press(self, *keys):
-        for key in keys:
-            for kind in ("keyDown", "keyUp"):
-                text = {"text": "\r"} if (key, kind) == ("Enter", "keyDown") else {}
-                self.browser.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key], **text)
 
     # --- Each of them ---
 
@@ -124,9 +115,8 @@ class Check:
             times = [self.js(f"data.rows.find(row => row.matrix === {json.dumps(matrix)} && row.kernel === '{kernel}' && row.device === device() && row.precision === precision()).warm_ms")
                      for kernel in kernels]
             self.equal(ratio, self.js(f"digits({times[0] / times[1]})"), f"the ratio on {matrix}")
-            if self.js("haveCharts"):
-                self.equal(self.js("""['scatter', 'times'].map(id => { const file = new DOMParser().parseFromString(svgOf(id), 'image/svg+xml');
-                  return [file.documentElement.tagName, file.querySelectorAll('style, .mark, .line').length > 2]; })"""), [["svg", True]] * 2, "charts as SVG")
+            self.equal(self.js("""['scatter', 'times'].map(id => { const file = new DOMParser().parseFromString(svgOf(id), 'image/svg+xml');
+              return [file.documentElement.tagName, file.querySelectorAll('style, .mark, .line').length > 2]; })"""), [["svg", True]] * 2, "charts as SVG")
         self.open()
 
     def filters(self):
@@ -152,28 +142,28 @@ class Check:
 
     def keyboard(self):
         self.js("document.activeElement.blur(); window.scrollTo(0, 0)")
-        self.press("Tab")
+        self.browser.press("Tab")
         self.equal(self.js("document.activeElement.className"), "skip", "the first that Tab reaches")
         order = []
         for _ in range(80):
-            self.press("Tab")
+            self.browser.press("Tab")
             at = self.js("(() => { const at = document.activeElement; return at.id || at.closest('svg')?.parentElement.id || at.closest('[id]')?.id; })()")
             order.append(at)
             if at == "window":
                 break
             if at == "scatter":
                 was = self.js("$('m').value")
-                self.press("End", "ArrowUp")
+                self.browser.press("End", "ArrowUp")
                 self.expect(not self.js("$('tip').hidden"), "no values beside a mark that has the focus")
-                self.press("Enter")
+                self.browser.press("Enter")
                 self.expect(self.js("$('m').value") != was, "Enter on a mark selects no matrix")
-        wanted = [name for name in ("device", "precision", "kernel", "m", "products", "a_kernel", "scatter", "csv", "window") if self.js("haveCharts") or name != "scatter"]
+        wanted = [name for name in ("device", "precision", "kernel", "m", "products", "a_kernel", "scatter", "csv", "window")]
         places = [order.index(name) if name in order else -1 for name in wanted]
         self.expect(-1 not in places and places == sorted(places), f"Tab reaches {order}")
-        self.press("ArrowDown", "ArrowDown", "Enter")
+        self.browser.press("ArrowDown", "ArrowDown", "Enter")
         self.equal(self.js("$('m').value"), self.js("shown[2].matrix"), "the matrix that Enter selects in the table")
         self.js("$('window').focus()")
-        self.press("End")
+        self.browser.press("End")
         self.expect(self.js("document.activeElement.textContent === shown.at(-1).matrix"), "End does not lead to the last row")
         self.open()
 
@@ -182,16 +172,6 @@ class Check:
         self.open()
         self.equal(self.js("document.documentElement.scrollWidth"), 400, "the page's width on 400 px")
         self.browser.call("Emulation.clearDeviceMetricsOverride")
-        self.open()
-
-    def without_d3(self):
-        text = self.path.read_text(encoding="utf-8")
-        with tempfile.TemporaryDirectory() as scratch:
-            copy = Path(scratch) / "page.html"
-            copy.write_text(re.sub(r"<script>\n// https://d3js\.org.*?</script>", "", text, flags=re.DOTALL), encoding="utf-8")
-            self.open(path=copy)
-            self.expect("No chart: d3" in self.js("$('scatter').textContent") or not self.js("data.rows.length"), "without d3 nothing says so")
-            self.expect(self.js("$('choice').rows.length > 0 || !data.rows.length"), "without d3 no kernel is proposed")
         self.open()
 
 
@@ -205,8 +185,7 @@ def check(path):
             if checks.js("data.rows.length"):
                 for each in (checks.which_kernel, checks.regret, checks.compare, checks.filters, checks.keyboard):
                     each()
-            for each in (checks.narrow, checks.without_d3):
-                each()
+            checks.narrow()
         except chromium.BrowserError as error:
             checks.wrong.append(str(error))
         asked = [address for address in browser.asked if not address.startswith("file:") and address != "about:blank"]

@@ -9,14 +9,9 @@
 import argparse
 import base64
 import gzip
-import hashlib
 import json
-import os
 import re
-import subprocess
 import sys
-import tempfile
-import zipfile
 from html import escape
 from pathlib import Path
 
@@ -106,7 +101,7 @@ def image(figure, notes, caption):
 
 
 def machine(data):
-    """What measured: device, versions, commits, days."""
+    """What measured: {property: value}."""
     records = [r for r in data.times.values() if on_gpu(r)]
 
     def all_of(field):
@@ -115,27 +110,23 @@ def machine(data):
     days = sorted(r["time"][:10] for r in records if "time" in r)
     copy = max((r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r), default=None)
     host = sorted({r["device"] for r in data.times.values() if not on_gpu(r)})
-    rows = [["device", all_of("device")], ["host", ", ".join(host) or "—"], ["driver", all_of("driver")], ["CUDA", all_of("cuda")],
-            ["cuSPARSE", all_of("cusparse")], ["compiler", all_of("compiler")], ["commits", all_of("commit")],
-            ["of another build's machine code", f"{sum(code_state(r) == OTHER_CODE for r in records):,}"], ["measured", f"{days[0]} to {days[-1]}" if days else "—"], ["bandwidth of a copy, GB/s", cell(copy)],
-            ["measurements", f"{len(records):,}"]]
-    return Table("Machine", ["property", "value"], rows, words=2)
+    return {"device": all_of("device"), "host": ", ".join(host) or "—", "driver": all_of("driver"), "CUDA": all_of("cuda"), "cuSPARSE": all_of("cusparse"),
+            "compiler": all_of("compiler"), "commits": all_of("commit"), "measured": f"{days[0]} to {days[-1]}" if days else "—",
+            "bandwidth of a copy, GB/s": cell(copy), "measurements": f"{len(records):,}",
+            "of another build's machine code": f"{sum(code_state(r) == OTHER_CODE for r in records):,}",
+            "matrices": f"{len({r['matrix'] for r in records}):,}", "kernels": f"{len({r['kernel'] for r in records}):,}"}
 
 
-def judged(every):
-    """Of each claim: paper, claim, the paper's number, [(device, ours, verdict)], figure, why."""
-    rows = []
-    for paper, claim, (theirs, ours_of), figure, why in claims.CLAIMS:
-        found = [(data.device, ours_of(data)) for data in every]
-        rows.append((paper, claim, theirs, [(device, *(of or (claims.NOT_YET, ""))) for device, of in found], figure, why))
-    return rows
+def machines(every):
+    columns = [machine(data) for data in every]
+    return Table("Machines", ["property", *(data.device for data in every)], [[name, *(of[name] for of in columns)] for name in columns[0]], words=1 + len(every))
 
 
 def claims_summary(rows):
     """Per paper how many claims hold, on the first device."""
     papers = {}
     for paper, _, _, found, *_ in rows:
-        papers.setdefault(paper, []).append(found[0][2])
+        papers.setdefault(paper, []).append(found[0].verdict)
     lines = []
     for paper, verdicts in papers.items():
         counts = [(v, verdicts.count(v)) for v in (claims.HOLDS, claims.WEAKER, claims.FELL, "")]
@@ -146,17 +137,14 @@ def claims_summary(rows):
             f'<tbody>{"".join(lines)}</tbody></table>')
 
 
-def claims_section(rows):
-    devices = [device for device, *_ in rows[0][3]]
+def claims_section(rows, devices):
     heads = ["paper", "claim", "paper's number", *(h for d in devices for h in (f"verdict: {d}", f"here: {d}")), "chart", "why it moved"]
     lines = []
     for paper, claim, theirs, found, figure, why in rows:
-        ours_of = "".join(f'<td><span class="verdict {verdict or "none"}">{verdict or "—"}</span></td><td>{escape(text)}</td>'
-                          for _, text, verdict in found)
-        measured = any(verdict for *_, verdict in found)
+        ours_of = "".join(f'<td><span class="verdict {of.verdict or "none"}">{of.verdict or "—"}</span></td><td>{escape(of.text)}</td>' for of in found)
         lines.append(f"<tr><td>{escape(paper)}</td><td>{escape(claim)}</td><td>{escape(theirs)}</td>{ours_of}"
                      f'<td><a href="#figure-{figure}" aria-label="chart of {escape(claim)}">chart</a></td>'
-                     f"<td>{escape(why) if measured else ''}</td></tr>")
+                     f"<td>{escape(why)}</td></tr>")
     head = "".join(f"<th scope=col>{escape(h)}</th>" for h in heads)
     return (f"<div class='wide' tabindex=0 role=region aria-label='The papers&#39; claims'><table class=claims><thead><tr>{head}</tr></thead>"
             f"<tbody>{''.join(lines)}</tbody></table></div><p class=note>{escape(claims.RULES)} Warm times; averages are arithmetic "
@@ -183,54 +171,21 @@ def paper_section(title, module, data):
     return "\n".join(parts)
 
 
-def d3_file():
-    """Of Debian's node-d3, else out of a wheel from PyPI, kept in .deps/web; None where there is neither, or SPMV_DEPS=none."""
-    cached = ROOT / ".deps" / "web" / "d3.v5.min.js"
-    for file in (Path("/usr/share/nodejs/d3/dist/d3.min.js"), cached):
-        if file.exists():
-            return file
-    with tempfile.TemporaryDirectory() as scratch:
-        download = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--dest", scratch, "mpld3==0.5.12"]
-        if os.environ.get("SPMV_DEPS") == "none" or subprocess.run(download, capture_output=True).returncode:
-            return None
-        with zipfile.ZipFile(next(Path(scratch).glob("*.whl"))) as wheel:
-            script = wheel.read("mpld3/js/d3.v5.min.js")
-    if hashlib.sha256(script).hexdigest() != "bdad5585ef9a965ff25458738309b006058c55f2c78d794d25fbecae35014609":
-        return None
-    write_whole(cached, script)
-    return cached
-
-
-def embedded():
-    """d3, and what the page says of it."""
-    file = d3_file()
-    if file is None:
-        missing = "d3 is missing, so the page has no charts; to have it: apt-get install node-d3, or pip (python3-pip) and a network"
-        print(missing, file=sys.stderr)
-        return "", f"<p>{missing}</p>"
-    script = file.read_text(encoding="utf-8")
-    version = re.search(r"d3js\.org v([\d.]+)", script)[1]
-    licence = escape((HERE / "d3_licence.txt").read_text(encoding="utf-8"))
-    return script, (f"<p>The charts are drawn with d3 {version}, under the BSD 3-Clause licence.</p>"
-                    f"<details><summary>Licence of d3</summary><pre>{licence}</pre></details>")
-
-
 def page(data, others=()):
     """The page, with figures and claims of `data`, and measurements of `others` too."""
     every = [data, *others]
-    rows = judged(every)
+    rows = list(claims.judged(every))
     payload = measurements(every)
     first = next((r for r in data.times.values() if on_gpu(r)), None)
     said = f"CUDA {first['cuda']}" if first else "not measured yet"
-    library, about = embedded()
     parts = {
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
         "summary": escape(f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements, {len(payload['kernels'])} "
                           f"kernels, {len(payload['matrices'])} matrices; {data.device}, {said}"),
-        "claims_summary": claims_summary(rows), "claims": claims_section(rows),
-        "machine": machine(data).html(), "libraries": about,
+        "claims_summary": claims_summary(rows), "claims": claims_section(rows, [data.device for data in every]),
+        "machine": machines(every).html(),
         "papers": "\n".join(paper_section(title, module, data) for title, module in figures.MODULES.items()),
-        "data": packed(payload), "library": library.replace("</script", "<\\/script"),
+        "data": packed(payload),
         "script": "".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS),
     }
     template = (HERE / "page.html").read_text(encoding="utf-8")

@@ -303,12 +303,16 @@ CLAIMS = [
 ]
 
 
+def judged(devices):
+    """Of each claim: paper, claim, the paper's number, [ours on each device], figure, and, beside numbers only, why."""
+    for paper, claim, (theirs, ours), figure, why in CLAIMS:
+        found = [ours(data) or Ours(NOT_YET, "") for data in devices]
+        yield paper, claim, theirs, found, figure, why if any(of.verdict for of in found) else ""
+
+
 def claims_table(*devices):
-    """One column per device; the sentences on why stand beside numbers only."""
-    rows = []
-    for paper, claim, (theirs, ours), _, why in CLAIMS:
-        values = [ours(data) for data in devices]
-        rows.append([paper, claim, theirs, *(value.text if value else NOT_YET for value in values), why if any(values) else ""])
+    """One column per device."""
+    rows = [[paper, claim, theirs, *(of.text for of in found), why] for paper, claim, theirs, found, _, why in judged(devices)]
     return Table("Do the claims hold?",
                  ["paper", "claim", "there", *(f"here: {data.device}" for data in devices), "why it moved"], rows,
                  ["Warm times; averages are arithmetic means, as the papers' are. PCSR's speed-ups are of 15 of "

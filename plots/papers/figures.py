@@ -30,9 +30,11 @@ TABLES = {name: make for module in MODULES.values() for name, make in module.TAB
 
 
 def draw(name, data):
-    """The figure, or None where there is nothing to draw, and the notes on it."""
+    """The figure, or None where less than half of what it compares was measured, and the notes on it."""
     gaps = style.Gaps(data)
     figure = FIGURES[name](data, gaps)
+    if figure and gaps.share() < 0.5:
+        return None, [f"Of what this figure compares {gaps.share():.0%} was measured on {data.device}; `{style.COMMAND}` makes the records."]
     notes = gaps.notes() if figure or gaps.asked or gaps.remarks else [style.not_measured(data)]
     return (style.finish(figure, notes) if figure else None), notes
 

@@ -42,13 +42,14 @@ def picture(number, title, unit, value, state):
             return None
         figure = style.new_figure(max(3.1 * len(every), 9), 7, f"{PAPER}, figure {number}: {title}")
         copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=None)
-        for line, precision in zip(figure.subplots(2, len(every), squeeze=False), ("f32", "f64")):
+        for line, precision in zip(figure.subplots(2, len(every), sharey="row", squeeze=False), ("f32", "f64")):
             for axes, (name, of) in zip(line, every.items()):
                 for (label, patterns), colour, marker in zip(FORMATS.items(), COLOURS, style.MARKERS):
                     records = {dof: gaps.find(label, m, precision, patterns, state=state) for dof, m in of.items()}
                     there = {dof: r for dof, r in records.items() if r}
                     rates = [value(r, state=state) for r in there.values()]
-                    axes.plot(list(there), rates, marker=marker, markersize=4, linewidth=1.2, color=colour, label=label)
+                    axes.plot(list(there), rates, marker=marker, markersize=4.5, linewidth=1.2, color=colour, fillstyle=style.FILLS["generated"],
+                              markerfacecoloralt="white", label=label)
                     times = [{q: milliseconds(r, state, q) for q in ("lower", "median", "upper")} for r in there.values()]
                     axes.errorbar(list(there), rates, fmt="none", ecolor=colour, elinewidth=0.8, yerr=[
                         [rate * (1 - t["median"] / t["upper"]) for rate, t in zip(rates, times)],
@@ -57,12 +58,12 @@ def picture(number, title, unit, value, state):
                     axes.axhline(copy, color=style.BLACK, linewidth=0.8, linestyle="--", label=f"a copy: {copy:.0f} GB/s")
                 axes.set_title(f"{name}, {precision}")
                 axes.set_xlabel("degrees of freedom")
-                axes.set_ylim(0, 1.08 * max(axes.get_ylim()[1] / 1.05, copy or 0) if number == 8 else None)
                 axes.set_xticks(list(of))
+            line[0].set_ylim(bottom=0)  # of all, once every line is there
             line[0].set_ylabel(unit)
         style.legend_below_title(figure, *figure.axes[0].get_legend_handles_labels())
         gaps.remark(f"{data.device}, {state}; lines up and down: spread. CDS: the paper's, cds_texture; ours: the faster of cds and "
-                    "cds_sliced. CSR: cuSPARSE's fastest, which PETSc's is today."
+                    "cds_sliced. CSR: cuSPARSE's fastest, which PETSc's is today. Half marks: generated, as the paper's."
                     + (" What fits in the L2 is read from there." if state == "warm" else " Cold: the L2 is flushed before each product."))
         return figure
 

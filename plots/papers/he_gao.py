@@ -51,12 +51,12 @@ def figure4(data, gaps):
         axes = figure.add_subplot(grid[0, row])
         style.ratios(axes, gaps, {rival: speedups(data, precision, names, patterns) for rival, patterns in RIVALS.items()}, GPU,
                      [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
-        style.panel(axes, f"PCSR against the others, {style.PRECISIONS[precision]}", "times as fast", 2)
+        style.panel(axes, f"PCSR against the others, {style.PRECISIONS[precision]}", "times as fast")
         axes = figure.add_subplot(grid[1 + row, :])
         series = [style.series(gaps, label, names, precision, patterns, theirs=[
             theirs.get(m) for m in names] if (label, precision) == ("PCSR", "f64") else []) for label, patterns in ALGORITHMS.items()]
         style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS)
-        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 5)
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 9)
     gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups. "
                 + style.WARM)
     return figure
@@ -77,10 +77,10 @@ def figure5(data, gaps):
         style.dots_of(axes, gaps, names, series, colours=COLOURS, log=False)
         axes.set_ylim(0, 112)
         share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
-        axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--",
-                     label=f"{GPU}: greatest of PCSR, {share:.0f}% of its 144 GB/s, more than {most:.0f} GB/s")
+        axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--")
+        axes.text(2.7, share + 1.8, f"{GPU}: greatest of PCSR, {share:.0f}% of its 144 GB/s, more than {most:.0f} GB/s", fontsize=7.5)
         axes.axhline(100, color=style.BLACK, linewidth=0.8)
-        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, cold L2", "% of the bandwidth of a copy", 6)
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, cold L2", "% of the bandwidth of a copy", 9)
     gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
                 "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
                 "repeated reads of x are not counted. " + REMARK + f" Figure 5 itself is lost: what the text says of the {GPU}.")

@@ -55,7 +55,7 @@ def speedup_chart(data, gaps):
         own = {rival: speedups(data, precision, rival) for rival in RIVALS}
         count = max(count, *map(len, own.values()))
         style.ratios(axes, gaps, own, GPU, means, greatest)
-        style.panel(axes, style.PRECISIONS[precision], "times as fast", 2)
+        style.panel(axes, style.PRECISIONS[precision], "times as fast")
     gaps.remark(f"The poster: 14 matrices, from its text; its charts are lost. Ours: {count} of them, warm. "
                 "CSR-Scalar: csr_scalar, CSR-Vector: csr_vector, cuSPARSE: its fastest CSR kernel.")
     return figure

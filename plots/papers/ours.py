@@ -5,12 +5,11 @@ from statistics import geometric_mean, median
 
 import style
 from published import published
-from records import bandwidth, baseline_share, gflops, milliseconds, number, short, starred
+from records import bandwidth, baseline_share, gflops, milliseconds, number, short
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
          6: "06 PCSR", 7: "07 LightSpMV", 8: "08 ELL, HYB, DIA, SELL", 9: "09 CDS", 0: "cuSPARSE"}
-LADDER = {2: "CSR scalar", 3: "CSR vector", 4: "atomic COO", 5: "segm. scan", 6: "PCSR", 7: "LightSpMV", 8: "ELL … SELL", 9: "CDS", 0: "cuSPARSE"}
 COLOURS = {2: style.GREY, 3: style.SKY, 4: style.YELLOW, 5: style.PURPLE, 6: style.BLUE, 7: style.GREEN,
            8: style.ORANGE, 9: style.VERMILLION, 0: style.BLACK}
 # A kind of matrix, and names to look for; the one with most steps measured is shown.
@@ -39,7 +38,16 @@ def by_step(data, matrix, precision, state="warm"):
     return dict(sorted(best.items(), key=lambda item: item[0] or 99))
 
 
+def too_few(data, gaps, precision):
+    """Whether so few steps were measured that nothing can be said of the best of all; notes it."""
+    steps = {step for name in data.matrices for step in by_step(data, name, precision)} - {0, 1}
+    if missing := [name for step, name in STEPS.items() if step > 1 and step not in steps]:
+        gaps.remark(f"No records of {', '.join(missing)} on {data.device}: `{style.COMMAND}`.")
+    return len(steps) < 5
+
+
 LARGE = 50e6  # bytes: what latency and launches cost counts little there
+HUES = {"f32": style.ORANGE, "f64": style.BLUE}
 
 
 def roofline(data, gaps):
@@ -47,14 +55,15 @@ def roofline(data, gaps):
     copies = [r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r]
     if not copies:
         return None
-    points = {}  # step -> (precision, source) -> [(operations per byte, GFLOP/s)]
+    points = {}  # step -> (precision, source, whether it is large) -> [(operations per byte, GFLOP/s)]
     shares = {}  # step -> of large matrices, percent of the line
     for precision in ("f32", "f64"):
         for name in data.matrices:
             for step, record in by_step(data, name, precision, "cold").items():
-                points.setdefault(step, {}).setdefault((precision, record["source"]), []).append(
+                large = record["compulsory_bytes"] > LARGE
+                points.setdefault(step, {}).setdefault((precision, record["source"], large), []).append(
                     (2 * record["nnz"] / record["compulsory_bytes"], gflops(record, "cold")))
-                if record["compulsory_bytes"] > LARGE:
+                if large:
                     shares.setdefault(step, []).append(100 * bandwidth(record, state="cold") / max(copies))
     gaps.without_names.update(data.matrices)
     steps = sorted(points, key=lambda step: step or 99)
@@ -66,14 +75,14 @@ def roofline(data, gaps):
     floor = sorted(y for _, y in every)[len(every) // 50]  # the slowest 2% would take half of the axis
     panels = list(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat)
     for axes, step in zip(panels, steps):
-        for precision, colour in (("f32", style.ORANGE), ("f64", style.BLUE)):
-            for source, fill in style.FILLS.items():
-                at = points[step].get((precision, source), [])
-                axes.plot([x for x, _ in at], [max(y, floor) for _, y in at], "o", color=colour, fillstyle=fill, label=f"_{precision}",
-                          **{**style.MARK, "markersize": 3.5, "markeredgewidth": 0.6})
+        for (precision, source, large), at in sorted(points[step].items(), key=lambda item: item[0][2]):  # the large ones above
+            axes.plot([x for x, _ in at], [max(y, floor) for _, y in at], "o", color=HUES[precision], fillstyle=style.FILLS[source], label=f"_{precision}",
+                      alpha=1 if large else 0.3, **{**style.MARK, "markersize": 4 if large else 3, "markeredgewidth": 0.6})
+        for precision, colour in HUES.items():
             axes.plot([], [], "o", color=colour, label=precision)
+            axes.plot([], [], "o", color=colour, alpha=0.3, markersize=3, label=f"{precision}, under {LARGE / 1e6:.0f} MB")
         axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1, label=f"a copy: {max(copies):.0f} GB/s")
-        style.source_legend(axes, [source for _, source in points[step]])
+        style.source_legend(axes, [source for _, source, _ in points[step]])
         if step in shares:
             axes.text(0.03, 0.97, f"{len(shares[step])} of over {LARGE / 1e6:.0f} MB:\nmedian {median(shares[step]):.0f}% of the line",
                       transform=axes.transAxes, va="top", fontsize=7.5)
@@ -98,6 +107,8 @@ def roofline(data, gaps):
 
 def ladder(data, gaps):
     """GFLOP/s and share of the row-free baseline, step by step, on each kind of matrix."""
+    if too_few(data, gaps, "f64"):
+        return None
     found = {kind: max(names, key=lambda name: len(by_step(data, name, "f64"))) for kind, names in KINDS.items()}
     found = {kind: name for kind, name in found.items() if by_step(data, name, "f64")}
     if not found:
@@ -119,20 +130,16 @@ def ladder(data, gaps):
                       zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})
         if baseline:
             axes.axhline(baseline, color=style.BLACK, linewidth=0.8, linestyle="--")
-        axes.set_xticks(range(len(best)))
-        axes.set_xticklabels([LADDER[s] for s in best], rotation=30, ha="right", rotation_mode="anchor")
-        axes.set_title(f"{kind}: {starred(short(name), data.source(name))}")
+        axes.set_xticks(range(len(best)), [f"{step:02} {r['kernel']}" if step else r["kernel"].replace("cusparse_", "cuSPARSE: ") for step, r in best.items()],
+                        rotation=30, ha="right", rotation_mode="anchor", fontsize=7)
+        source = {"file": "real file", "generated": "generated"}.get(data.source(name), "stand-in")
+        axes.set_title(f"{kind}: {short(name)} ({source})")
         axes.set_ylabel("GFLOP/s")
         axes.margins(y=0.12)
     for axes in every[len(found):]:
         axes.axis("off")
-    steps = sorted({s for name in found.values() for s in by_step(data, name, "f64")} - {0})
-    gaps.remark("From step 02 on; cuSPARSE: its best. Percent: of the "
-                "row-free baseline (dashed), which streams values and column indices and gathers x without row logic; "
-                "another format may be faster than that. A step without a bar refuses the matrix or was not measured.")
-    missing = [STEPS[s] for s in (8, 9) if s not in steps]
-    if missing:
-        gaps.remark(f"No records of {' and '.join(missing)}: `{style.COMMAND}`.")
+    gaps.remark("From step 02 on, number and kernel; lines on the bars: spread. Percent: of the row-free baseline (dashed), which streams values and "
+                "column indices and gathers x without row logic; another format may be faster than that. A step without a bar refuses the matrix.")
     return figure
 
 
@@ -172,33 +179,41 @@ def over_cusparse(data, precision, fixed):
     return {group: found[group] for group in GROUPS if group in found}
 
 
+def is_tie(one, other):
+    """Whether the spreads of two warm times overlap."""
+    return all(milliseconds(a, "warm", "lower") <= milliseconds(b, "warm", "upper") for a, b in ((one, other), (other, one)))
+
+
 def speedup(data, gaps):
     """One kernel, then the best of all, over the best of cuSPARSE: a dot per matrix, in groups by where it is from."""
-    every = {(p, fixed): over_cusparse(data, p, fixed) for p in ("f32", "f64") for fixed in (True, False)}
+    choices = [True] if too_few(data, gaps, "f64") else [True, False]
+    every = {(p, fixed): over_cusparse(data, p, fixed) for p in ("f32", "f64") for fixed in choices}
     if not any(every.values()):
         return None
     gaps.without_names.update(name for of in every.values() for group in of.values() for name in group)
-    figure = style.new_figure(10, 5.4, f"Against the best of cuSPARSE's kernels, {data.device}, warm")
-    panels = figure.subplots(2, 2, sharex=True)
+    figure = style.new_figure(3.2 + 3.9 * len(choices), 5.6, f"Against the best of cuSPARSE's kernels, {data.device}, warm")
+    panels = figure.subplots(2, len(choices), sharex=True, squeeze=False)
     for line, precision in enumerate(("f32", "f64")):
-        for column, fixed in enumerate((True, False)):
+        for column, fixed in enumerate(choices):
             axes, groups = panels[line][column], every[precision, fixed]
             for y, (group, of) in enumerate(groups.items()):
                 ratios = sorted(ratio for ratio, *_ in of.values())
-                # Dots beside each other are moved apart.
-                axes.plot(ratios, [y + 0.22 * (k % 3 - 1) for k in range(len(ratios))], "o", markersize=4, alpha=0.7, label="_each",
+                axes.plot(ratios, [y + 0.1 * level for level in style.apart(ratios, 1.035, 7)], "o", markersize=4, alpha=0.7, label="_each",
                           color=[style.BLUE, style.ORANGE, style.GREEN, style.GREY][GROUPS.index(group)],
                           fillstyle=style.FILLS[{"real files": "file", "stand-ins": "stand-in"}.get(group, "generated")], markerfacecoloralt="white")
                 mean = geometric_mean(ratios)
                 axes.plot([mean, mean], [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
                 axes.text(0.99, y, f"{mean:.2f}", transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=9, fontweight="bold")
-            axes.set_yticks(range(len(groups)))
-            axes.set_yticklabels([f"{group} ({len(of)})" for group, of in groups.items()] if column == 0
-                                 else [str(len(of)) for of in groups.values()], fontsize=9)
+                ties = sum(is_tie(own, best) for _, own, best in of.values())
+                ahead = sum(ratio > 1 and not is_tie(own, best) for ratio, own, best in of.values())
+                axes.text(0.02, y, f"of {len(of)}: {ahead} ahead,\n{ties} tie{'s' * (ties != 1)}; worst {ratios[0]:.2f}",
+                          transform=axes.get_yaxis_transform(), va="center", fontsize=7.5)
+            axes.set_yticks(range(len(groups)), groups if column == 0 else [""] * len(groups), fontsize=9)
             axes.set_ylim(len(groups) - 0.4, -0.6)
             axes.axvline(1, color=style.BLACK, linewidth=0.8)
             axes.set_xscale("log")
-            axes.set_xticks([0.25, 0.5, 1, 2, 4])
+            axes.set_xlim(0.3, 3.3)
+            axes.set_xticks([0.5, 1, 2])
             axes.set_xticks([], minor=True)
             axes.xaxis.set_major_formatter("{x:g}")
             axes.grid(True, axis="x")
@@ -206,7 +221,7 @@ def speedup(data, gaps):
             axes.set_title(f"{precision}: " + (f"one kernel, {FIXED}" if fixed else "the best of all, a choice of format"))
             if line == 1:
                 axes.set_xlabel("times as fast")
-    gaps.remark("A dot per matrix; line and number: their geometric mean; in parentheses how many. cuSPARSE: the fastest of CSR and "
+    gaps.remark("A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. cuSPARSE: the fastest of CSR and "
                 "COO algorithms, with and without preprocess, and of sliced ELL and block CSR where they were measured. "
                 "Every matrix: table of TABLES.md.")
     return figure
@@ -227,16 +242,25 @@ def speedup_table(data):
 
 # --- All matrices at once --------------------------------------------------------------------------
 
-PROFILED = {"csr_scalar": ["csr_scalar"], "csr_vector": ["csr_vector"], "csr_adaptive": ["csr_adaptive"], "PCSR (pcsr_texture)": ["pcsr_texture"],
-            "pcsr_one_pass": ["pcsr_one_pass"], "LightSpMV (lightspmv_counters)": ["lightspmv_counters"], "hyb": ["hyb"], "sell": ["sell"],
-            "cuSPARSE's best CSR": ["cusparse_csr_*", "cusparse_spmvop_*"]}
+# Kernels, their step, whose colour they have in the ladder, and dashes and width of a curve.
+PROFILED = {
+    "csr_scalar": (["csr_scalar"], 2, "-", 1.4),
+    "csr_vector": (["csr_vector"], 3, "-", 1.4),
+    "PCSR (pcsr_texture)": (["pcsr_texture"], 6, ":", 1.6),
+    "csr_adaptive": (["csr_adaptive"], 6, "--", 1.4),
+    "pcsr_one_pass": (["pcsr_one_pass"], 6, "-", 2.6),
+    "LightSpMV (lightspmv_counters)": (["lightspmv_counters"], 7, "-", 1.4),
+    "hyb": (["hyb"], 8, "--", 1.4),
+    "sell": (["sell"], 8, "-", 1.4),
+    "cuSPARSE's best CSR": (["cusparse_csr_*", "cusparse_spmvop_*"], 0, "-", 2),
+}
 
 
 def profile(data, gaps):
     """The share of matrices on which a kernel takes at most so many times as long as the fastest kernel there."""
     every = {source: {} for source in style.FILLS}
     for name in data.matrices:
-        times = {label: record and milliseconds(record) for label, patterns in PROFILED.items()
+        times = {label: record and milliseconds(record) for label, (patterns, *_) in PROFILED.items()
                  for record in [data.fastest(name, "f64", patterns)]}
         if sum(map(bool, times.values())) > len(PROFILED) // 2:
             every[data.source(name)][name] = times
@@ -247,11 +271,11 @@ def profile(data, gaps):
     figure = style.new_figure(11, 4, f"Performance profile: nine kernels on all matrices, {data.device}, f64, warm")
     limit = 10
     for axes, (source, of) in zip(figure.subplots(1, len(every), sharey=True, squeeze=False)[0], every.items()):
-        for label, colour in zip(PROFILED, style.CYCLE):
+        for label, (_, step, dashes, width) in PROFILED.items():
             factors = sorted(times[label] / min(filter(None, times.values())) for times in of.values() if times[label])
             at = [factor for factor in factors if factor <= limit]
             axes.step([1, *at, limit], [0, *(100 * (k + 1) / len(of) for k in range(len(at))), 100 * len(at) / len(of)], where="post",
-                      color=colour, linewidth=1.4, label=label)
+                      color=COLOURS[step], linestyle=dashes, linewidth=width, label=label)
         axes.set(xscale="log", xlim=(1, limit), ylim=(0, 101), title=f"{style.SOURCES[source]}: {len(of)}",
                  xlabel="times as long as the fastest of these")
         style.logarithmic(axes.xaxis)
@@ -259,7 +283,7 @@ def profile(data, gaps):
     handles, labels = figure.axes[0].get_legend_handles_labels()
     style.legend_below_title(figure, handles, labels)
     gaps.remark("Where a curve starts: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
-                "Matrices that most of these were measured on.")
+                "Matrices that most of these were measured on. Colours: steps, as in the ladder.")
     return figure
 
 
@@ -274,15 +298,15 @@ def break_even(data, gaps):
     if not matrices:
         gaps.remark(f"Setup was not measured alone on {data.directory} yet: `make bench SET=setup` makes the records.")
         return None
-    figure = style.new_figure(10, 4.4, f"Break-even: products after which a format has paid off against {BASE}, {data.device}, f64")
+    figure = style.new_figure(10, 5.4, f"Break-even: products after which a format has paid off against {BASE}, {data.device}, f64")
     axes = figure.subplots()
     for y, kernel in enumerate(PREPARED):
         pairs = [(alone[m, "f64", kernel], alone[m, "f64", BASE]) for m in matrices if (m, "f64", kernel) in alone]
         counts = sorted(products for own, base in pairs if (products := paid_off(own, base)))
-        # Dots beside each other are moved apart.
-        axes.plot(counts, [y + 0.13 * (k % 5 - 2) for k in range(len(counts))], "o", color=style.BLUE, alpha=0.7, markersize=4, label="_each")
-        if counts:
-            axes.plot([median(counts)] * 2, [y - 0.4, y + 0.4], color=style.BLACK, linewidth=2)
+        axes.plot(counts, [y + 0.08 * level for level in style.apart(counts, 1.12, 11)], "o", color=style.BLUE, alpha=0.7, markersize=4, label="_each")
+        middle = median([*counts, *[math.inf] * (len(pairs) - len(counts))]) if pairs else math.inf  # of those that never pay off, too
+        if middle < math.inf:
+            axes.plot([middle] * 2, [y - 0.45, y + 0.45], color=style.BLACK, linewidth=2)
         refused = f", refuses {len(matrices) - len(pairs)}" if len(pairs) < len(matrices) else ""
         axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}{refused}", transform=axes.get_yaxis_transform(),
                   va="center", fontsize=7.5)
@@ -291,7 +315,7 @@ def break_even(data, gaps):
     axes.set_yticks(range(len(PREPARED)), PREPARED)
     axes.grid(True, axis="x")
     axes.grid(False, axis="y")
-    gaps.remark("A dot per real file on which it pays off, the line their median; right: on how many files, of those it takes. Setup and "
+    gaps.remark("A dot per real file on which it pays off; line: the median of all files it takes, none where it pays off on less than half; right: on how many. Setup and "
                 "preprocess measured with nothing beside them; csr_vector has none. Left out: cuSPARSE's sliced ELL and block CSR and the COO of steps "
                 "04 and 05, which the host converts to.")
     return figure

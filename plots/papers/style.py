@@ -2,7 +2,7 @@
 
 import io
 import textwrap
-from statistics import fmean
+from statistics import fmean, median
 from typing import NamedTuple
 
 from calibrate import reach, time_ratios
@@ -39,6 +39,17 @@ def new_figure(width, height, title):
     return figure
 
 
+def apart(values, distance, levels):
+    """Of each value, which are positive, a level about 0 at which no mark is nearer to it than by that factor, and marks of equal
+    values are above each other; of one for which there is no room among so many levels, 0."""
+    last, found = {}, {}
+    for at in sorted(range(len(values)), key=values.__getitem__):
+        order = sorted(range(-(levels // 2), levels // 2 + 1), key=abs)
+        found[at] = next((level for level in order if values[at] >= distance * last.get(level, 0)), 0)
+        last[found[at]] = values[at]
+    return [found[at] for at in range(len(values))]
+
+
 class Gaps:
     """What a figure would show and has no record of; ends as a note below it."""
 
@@ -54,6 +65,11 @@ class Gaps:
         self.asked.setdefault((series, ",".join(patterns)), {})[matrix, precision] = state
         self.found += [record] if record else []
         return record
+
+    def share(self):
+        """Of all that was asked for, how much was measured or refused; 1 if nothing was asked for."""
+        states = [state for of in self.asked.values() for state in of.values()]
+        return 1 - states.count("missing") / max(len(states), 1)
 
     def remark(self, text):
         if text not in self.remarks:
@@ -126,9 +142,9 @@ def logarithmic(axis):
 
 
 def source_legend(axes, sources):
-    """What the fillings mean, where there are several."""
-    for source in [source for source in FILLS if source in sources and len(set(sources)) > 1]:
-        axes.plot([], [], "o", color=GREY, fillstyle=FILLS[source], label=SOURCES[source], **MARK)
+    """What the fillings mean, unless all are real files."""
+    for source in [source for source in FILLS if source in sources and set(sources) != {"file"}]:
+        axes.plot([], [], "o", color=BLACK, fillstyle=FILLS[source], label=SOURCES[source], **MARK)
 
 
 def dots(axes, groups, series, sources, theirs="", colours=None, log=True, ranges=()):
@@ -156,13 +172,16 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
         elif said:
             axes.plot([], [], "_", color=colour, label=one.label, markersize=8, markeredgewidth=2.2)
     if any(one.theirs for one in series):
-        axes.plot([], [], "_", color=GREY, markersize=8, markeredgewidth=2.2, label=theirs)
+        axes.plot([], [], "_", color=BLACK, markersize=8, markeredgewidth=2.2, label=theirs)
     if log:
         axes.set_yscale("log")
         logarithmic(axes.yaxis)
-    axes.set_xticks(range(len(groups)), groups, rotation=35, ha="right", rotation_mode="anchor")
-    for border in range(1, len(groups)):
-        axes.axvline(border - 0.5, color="#eeeeee", linewidth=0.6)
+    if sum(map(len, groups)) > 80:
+        axes.set_xticks(range(len(groups)), groups, rotation=35, ha="right", rotation_mode="anchor")
+    else:
+        axes.set_xticks(range(len(groups)), groups)
+    for group in range(1, len(groups), 2):
+        axes.axvspan(group - 0.5, group + 0.5, color="#f3f3f3", linewidth=0, zorder=0)
     axes.set_xlim(-0.5, max(len(groups), 5) - 0.5)
     source_legend(axes, sources)
     if not axes.lines:
@@ -185,20 +204,20 @@ def ranges_of(gaps, matrices, of_ratios=False):
 
 
 def ratios(axes, gaps, own, gpu, means, greatest=()):
-    """How many times as fast on each matrix: `own` is {rival: {matrix: ratio}}, with a mark per matrix and their arithmetic mean;
-    beside them the means of the paper, with lines up to its greatest ones."""
+    """How many times as fast on each matrix: `own` is {rival: {matrix: ratio}}, with a mark per matrix, their arithmetic mean and
+    their median; beside them the means of the paper, with lines up to its greatest ones."""
     at, found, data = range(len(own)), list(own.values()), gaps.data
     axes.errorbar([x - 0.25 for x in at], means, [[0] * len(means), [most - mean for mean, most in zip(means, greatest)] or [0] * len(means)],
                   fmt="D", color=BLUE, markersize=5, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
     for x, of in zip(at, found):
-        order = sorted(of, key=of.get)
-        for k, (matrix, factors) in enumerate(zip(order, ranges_of(gaps, order, True))):
-            place, ratio = x + 0.06 * (3 * k % 7), of[matrix]
+        for matrix, factors, level in zip(of, ranges_of(gaps, of, True), apart(list(of.values()), 1.25, 7)):
+            place, ratio = x + 0.18 + 0.07 * level, of[matrix]
             if factors:
                 axes.plot([place] * 2, [ratio * factor for factor in factors], color=VERMILLION, linewidth=2.5, alpha=0.3, solid_capstyle="butt", label="_")
             axes.plot(place, ratio, "o", color=VERMILLION, fillstyle=FILLS[data.source(matrix)], label="_each", **{**MARK, "markersize": 3.5})
         if of:
             axes.plot([x - 0.08, x + 0.44], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}: mean")
+            axes.plot([x - 0.08, x + 0.44], [median(of.values())] * 2, color=BLACK, linewidth=1, linestyle=":", label="_" if x else "median")
     source_legend(axes, [data.source(matrix) for of in found for matrix in of])
     axes.axhline(1, color=BLACK, linewidth=0.7)
     axes.set_yscale("log")
@@ -208,12 +227,16 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
 
 
 def panel(axes, title, unit, columns=8):
-    """Title, unit, and between title and picture, where no mark can be, a legend."""
-    handles, labels = axes.get_legend_handles_labels()
-    axes.set_title(title, pad=4 + 12 * -(-len(handles) // columns))
+    """Title, unit, and between title and picture, where no mark can be, a legend of what no panel before it has explained, line by line."""
+    known = {text.get_text() for other in axes.figure.axes if other.get_legend() for text in other.get_legend().get_texts()}
+    entries = [(handle, label) for handle, label in zip(*axes.get_legend_handles_labels()) if label not in known]
+    axes.set_title(title, pad=4 + 12 * -(-len(entries) // columns))
     axes.set_ylabel(unit)
-    if handles:
-        axes.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1.0), ncol=columns, borderaxespad=0.2, columnspacing=1.2, handlelength=1.2)
+    if entries:
+        by_column = [entry for column in range(columns) for entry in entries[column::columns]]
+        legend = axes.legend(*zip(*by_column), loc="lower left", bbox_to_anchor=(0, 1.0), ncol=min(columns, len(entries)), borderaxespad=0.2,
+                             columnspacing=1.2, handlelength=1.2)
+        legend.set_in_layout(False)  # it may reach over the panel beside it
 
 
 def legend_below_title(figure, handles, labels):
