@@ -9,10 +9,13 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "../measure.hpp"
 #include "../step_on_gpu.hpp"
@@ -286,6 +289,18 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   measure(options, arguments, ranks);
 }
 
+// MPI_Finalize(), which in Open MPI 4 may not return for an hour: it breaks the event loop of a
+// thread of its own, and joins that thread; one that is just about to enter the loop misses the
+// break (stop_progress_engine() in opal/runtime/opal_progress_threads.c). By then mpirun has been
+// told that this rank is done, so the process may end without it.
+void finalize(int status) {
+  std::thread([status] {
+    std::this_thread::sleep_for(std::chrono::seconds(20));
+    std::_Exit(status);
+  }).detach();
+  MPI_Finalize();
+}
+
 }  // namespace
 }  // namespace spmv::multigpu
 
@@ -309,6 +324,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "error: {}\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  MPI_Finalize();
+  finalize(status);
   return status;
 }
