@@ -9,10 +9,13 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "../measure.hpp"
 #include "../step_on_gpu.hpp"
@@ -33,13 +36,11 @@ namespace {
 // is copied to the receiver's GPU. Ghost entries of all owners stand one after the other.
 class MpiTransport final : public Transport {
  public:
-  void send(StepOnGpu& gpu, int k) override {
-    const Part& part = gpu.part;
-    if (outbox_.size() < part.packed.size()) outbox_ = device::Pinned<double>(part.packed.size());
-    gpu.pack(k);
-    copy_entries(outbox_.data(), gpu.packed.data(), outbox_.size(), gpu.main);
+  void start(StepOnGpu& gpu, int) override {
+    const std::size_t count = gpu.packed.size();
+    if (outbox_.size() < count) outbox_ = device::Pinned<double>(count);
+    copy_entries(outbox_.data(), gpu.packed.data(), count, gpu.comm);
   }
-  void receive(StepOnGpu&, int) override {}
   void complete(StepOnGpu& gpu, int k) override {
     const std::vector<Halo>& halos = gpu.part.halos;
     std::size_t count = 0;
@@ -85,8 +86,7 @@ class NcclTransport final : public Transport {
     check_nccl(ncclCommInitRank(&own, ranks.count(), id, ranks.number()), "ncclCommInitRank");
     communicator_ = {own, ncclCommDestroy};
   }
-  void send(StepOnGpu& gpu, int k) override { gpu.pack(k); }
-  void receive(StepOnGpu& gpu, int k) override {
+  void start(StepOnGpu& gpu, int k) override {
     check_nccl(ncclGroupStart(), "ncclGroupStart");
     for (const Send& send : gpu.part.sends) {
       check_nccl(ncclSend(gpu.source(send, k), send.count(), ncclFloat64, send.receiver,
@@ -153,23 +153,18 @@ class Ranks final : public Processes {
   }
 
   Lists tell(Lists lists) const override {
-    std::vector<int> sent(count_), sent_begins(count_), received(count_), received_begins(count_);
-    std::vector<Index> out;
+    std::vector<std::vector<Index>>& own = lists[rank_];
+    std::vector<int> sizes, received(count_);
+    for (const std::vector<Index>& list : own) sizes.push_back(static_cast<int>(list.size()));
+    MPI_Alltoall(sizes.data(), 1, MPI_INT, received.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    const std::vector<std::vector<Index>> sent = own;
+    std::vector<MPI_Request> requests(2 * static_cast<std::size_t>(count_));
     for (int q = 0; q < count_; ++q) {
-      const std::vector<Index>& list = lists[rank_][q];
-      sent[q] = static_cast<int>(list.size());
-      sent_begins[q] = static_cast<int>(out.size());
-      out.insert(out.end(), list.begin(), list.end());
+      own[q].resize(received[q]);
+      MPI_Irecv(own[q].data(), received[q], MPI_INT, q, 0, MPI_COMM_WORLD, &requests[2 * q]);
+      MPI_Isend(sent[q].data(), sizes[q], MPI_INT, q, 0, MPI_COMM_WORLD, &requests[2 * q + 1]);
     }
-    MPI_Alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, MPI_COMM_WORLD);
-    std::exclusive_scan(received.begin(), received.end(), received_begins.begin(), 0);
-    std::vector<Index> in(static_cast<std::size_t>(received_begins.back()) + received.back());
-    MPI_Alltoallv(out.data(), sent.data(), sent_begins.data(), MPI_INT, in.data(), received.data(),
-                  received_begins.data(), MPI_INT, MPI_COMM_WORLD);
-    for (int q = 0; q < count_; ++q) {
-      lists[rank_][q].assign(in.begin() + received_begins[q],
-                             in.begin() + received_begins[q] + received[q]);
-    }
+    MPI_Waitall(2 * count_, requests.data(), MPI_STATUSES_IGNORE);
     return lists;
   }
 
@@ -286,6 +281,18 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   measure(options, arguments, ranks);
 }
 
+// MPI_Finalize(), which in Open MPI 4 may not return for an hour: it breaks the event loop of a
+// thread of its own, and joins that thread; one that is just about to enter the loop misses the
+// break (stop_progress_engine() in opal/runtime/opal_progress_threads.c). By then mpirun has been
+// told that this rank is done, so the process may end without it.
+void finalize(int status) {
+  std::thread([status] {
+    std::this_thread::sleep_for(std::chrono::seconds(20));
+    std::_Exit(status);
+  }).detach();
+  MPI_Finalize();
+}
+
 }  // namespace
 }  // namespace spmv::multigpu
 
@@ -294,21 +301,18 @@ int main(int argc, char** argv) {
   spmv::prepare_output();
   MPI_Init(&argc, &argv);
   int status = 0;
+  Ranks ranks;
   try {
-    Ranks ranks;
     main_program(argc, argv, ranks);
     ranks.together(spmv::check_output);
-
   } catch (const Failure& failure) {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) fmt::print(stderr, "error: {}\n", failure.what());
+    if (ranks.number() == 0) fmt::print(stderr, "error: {}\n", failure.what());
     status = failure.status;
   } catch (const std::exception& error) {
     // Outside together(): the other ranks do not know, and may be waiting.
     fmt::print(stderr, "error: {}\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  MPI_Finalize();
+  finalize(status);
   return status;
 }

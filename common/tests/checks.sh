@@ -25,7 +25,8 @@ holds() {
 # prints on either stream (then in $scratch/out and $scratch/err) matches the extended regular expression PATTERN.
 limit=600
 expect() {
-  timeout $limit "${@:4}" >"$scratch/out" 2>"$scratch/err" </dev/null
+  # (An mpirun that hangs while it ends does not heed SIGTERM.)
+  timeout -k 10 $limit "${@:4}" >"$scratch/out" 2>"$scratch/err" </dev/null
   local got=$?
   [ $got = "$2" ] && cat "$scratch/out" "$scratch/err" | grep -Eq -- "$3"
   count "$1: status $got, expected $2 and a line like: $3" $?
