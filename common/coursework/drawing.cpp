@@ -148,6 +148,8 @@ std::vector<std::string> diagnose(const WrongProduct& p) {
        [&](Index row) { return std::isnan(p.got[row]); }},
       {"rows are not written: y is as it was before",
        [&](Index row) { return same(p.got[row], p.y0[row]); }},
+      {"enormous: computed from a variable that was not initialised",
+       [&](Index row) { return std::abs(p.got[row]) > (p.single ? 1e37 : 1e300); }},
       {"beta y is missing",
        [&](Index row) { return p.beta != 0 && as_if(row, whole(row) - before(row) / p.alpha); }},
       {"alpha is missing",

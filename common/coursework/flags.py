@@ -133,8 +133,7 @@ CONSTRUCTS = [(re.compile(expression, re.MULTILINE), construct, could) for expre
     (r"\b(?:asm|__asm|__asm__)\b|\\[uU]\w+", "'{0}'", HIDES),
     (r"\w+ @ \v\w+", "a word in two lines, '{0}'", HIDES),
     (r"^[ \t\v]*%:", "'%:'", "a directive in disguise"),
-    (r"##", "'##'", "pasted tokens spell any name, unseen"),
-    (r"^[ \t\v]*#[ \t\v]*pragma\b(?![ \t\v]*(?:once|unroll|nounroll|GCC\s+unroll|nv_|omp\s+simd)).*|\b_Pragma\b|\b(?:gnu|__gnu__|clang)\s*::?\s*\w*", "{0}", f"for the compiler alone: {HIDES}"),
+    (r"^[ \t\v]*#[ \t\v]*pragma\b(?![ \t\v]*(?:once|(?:no)?unroll|GCC\s+(?:unroll|diagnostic)|nv_|diag_|omp\s+simd|(?:end)?region|warning|message)).*|\b_Pragma\b|\b(?:gnu|__gnu__|clang)\s*::?\s*\w*", "{0}", f"for the compiler alone: {HIDES}"),
     (r"^[ \t\v]*#[ \t\v]*(?:\d|line\b|embed|include_next|import).*", "{0}", "reports may name another line, or another file is read"),
     (r"\bnamespace\s+(?:\w+\s*::\s*)*" + ANOTHERS + r"\s*(?:::\s*\w+\s*)*\{", "{0}", CHANGES),
     (r"\b(?!case\b)[^\W\d]\w*\s+\w+\s*:\s*\d+\s*[;,]", "the bit-field '{0}'", HIDES),
@@ -146,12 +145,15 @@ CONSTRUCTS = [(re.compile(expression, re.MULTILINE), construct, could) for expre
 
 def flags_of(text, around):
     """[Flag] of a file's text."""
-    code, found = code_of(text), []
+    code, found = code_of(re.sub(r'_Pragma\s*\(\s*"(?:no)?unroll\b[^"\n]*"\s*\)', " ", text)), []
 
     def flag(at, construct, could):
         shown = " ".join(construct.replace("\v", " ").split())[:80]
         found.append(Flag(line_of(code, at), shown, could))
 
+    pastes = re.search("##|%:%:", code)
+    if pastes and not all(is_harmless(name, around) for name in pasted(code)):
+        flag(pastes.start(), f"'{pastes[0]}'", "pasted tokens spell a name, unseen")
     for expression, construct, could in CONSTRUCTS:
         for match in expression.finditer(code):
             flag(match.start(), construct.format(match[0]), could)
@@ -180,6 +182,20 @@ def flags_of(text, around):
         if re.search("[\u202a-\u202e\u2066-\u2069]", line):
             found.append(Flag(number, "a character that changes the direction of text", "it reads otherwise than it is compiled"))
     return sorted(set(found), key=lambda flag: flag.line)[:MOST_FLAGS]
+
+
+def pasted(code):
+    """The words that `##` makes in a source, by the preprocessor, or None in place of one if what it makes depends on others'
+    macros."""
+    if re.search(r"^[ \t\v]*#[ \t\v]*(?:if\b|elif|ifdef)", code, re.MULTILINE):
+        return {None}
+    own = re.sub(r"^[ \t]*#(?![ \t]*(?:define|undef)\b)[^\n]*", "", code.replace("\v", "\\\n"), flags=re.MULTILINE)
+    done = subprocess.run(["g++", "-E", "-P", "-undef", "-xc++", "-"], input=own, capture_output=True, text=True)
+    return words_of(done.stdout) - words_of(code) if done.returncode == 0 else {None}
+
+
+def is_harmless(name, around):
+    return name is not None and not re.match(r"__|_[A-Z]|asm$|simt$|coursework$|cuda[A-Z]", name) and name not in KEYWORDS | around.words
 
 
 def is_known_file(name):

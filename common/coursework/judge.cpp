@@ -73,7 +73,7 @@ void say(const Line& line) {
 // One way to multiply.
 struct Case {
   bool single = false;  // precision
-  bool scaled = false;  // y = 0.75 A x - 0.5 y; else y = A x
+  bool scaled = false;  // y = 0.7 A x - 0.3 y; else y = A x
   int order = 0;        // 0 forward, 1 reverse, 2 random, 3 in lockstep
   bool again = false;   // the second of two products in a row
 
@@ -82,7 +82,7 @@ struct Case {
                                        ", blocks, warps and lanes in random order",
                                        ", the lanes of a warp in lockstep"};
     return fmt::format("{}, {}{}{}", single ? "f32" : "f64",
-                       scaled ? "y = 0.75 A x - 0.5 y" : "y = A x", kOrders[order],
+                       scaled ? "y = 0.7 A x - 0.3 y" : "y = A x", kOrders[order],
                        again ? ", the second of two products in a row" : "");
   }
 };
@@ -118,9 +118,12 @@ class Problems {
     const std::vector<T> x = test_vector<T>(a.cols, 1);
     std::vector<T> y0 = test_vector<T>(a.rows, 2);
     // Where beta is 0, y may hold anything: NaN, which shows a read, first of all, and numbers, so
-    // that NaN does not tell a kernel that it is judged.
+    // that NaN does not tell a kernel that it is judged; infinity, which shows a read as well.
+    using Limits = std::numeric_limits<T>;
     for (Index row = 0; !scaled && row < a.rows; ++row) {
-      if (row == 0 || y0[row] < T(0.5)) y0[row] = std::numeric_limits<T>::quiet_NaN();
+      if (row == 0 || y0[row] < T(0.5)) {
+        y0[row] = row % 4 == 3 ? Limits::infinity() : Limits::quiet_NaN();
+      }
     }
     v.x = bytes_of(x);
     v.y0 = bytes_of(y0);
@@ -130,13 +133,14 @@ class Problems {
   }
 
  public:
+  // Not exact, so that a kernel that keeps one in a float is wrong.
   template <typename T>
   static T alpha(bool scaled) {
-    return scaled ? T{0.75} : T{1};
+    return scaled ? static_cast<T>(0.7) : T{1};
   }
   template <typename T>
   static T beta(bool scaled) {
-    return scaled ? T{-0.5} : T{0};
+    return scaled ? static_cast<T>(-0.3) : T{0};
   }
 
  private:

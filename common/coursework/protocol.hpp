@@ -64,7 +64,7 @@ struct Product {
   std::string kernel;
   bool counted = false;
   bool single = false;         // precision
-  double alpha = 1, beta = 0;  // exact in either precision
+  double alpha = 1, beta = 0;  // exact in the product's precision
   int order = 0;               // 0 forward, 1 reverse, 2 random, 3 in lockstep
   bool again = false;          // a second product on the same arrays, whose y is returned
   bool checked = true;         // races and uninitialised reads end the kernel

@@ -1,7 +1,7 @@
 """What students handed in, as it was downloaded: a directory with something for each of them.
 
 Nothing is unpacked to disk and no link is followed; of each submission the files of the step's
-exercises are taken, by their names, and nothing else. Each is read in a process of its own, with limits on
+exercises are taken, by their names or by the kernels that they define, and nothing else. Each is read in a process of its own, with limits on
 time and memory.
 """
 
@@ -18,11 +18,14 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path, PurePosixPath
 
+from exercises import ROOT, TODO, given_files
+
 SECONDS, MEBIBYTES = 5, 300  # of a processor and of memory, to read one
 LARGEST_FILE = 1 << 20  # of an exercise
 LARGEST_ARCHIVE = 64 << 20
 TOO_MUCH = f"reading it takes more than {SECONDS} s or {MEBIBYTES} MiB"
 ARCHIVE = re.compile(r"\.(tar|tar\.(gz|bz2|xz)|tgz|tbz2|txz|zip)$", re.IGNORECASE)
+SOURCE = re.compile(r"\.(cuh?|h|hh|hpp|cc|cpp|cxx|txt)$", re.IGNORECASE)
 
 
 class Unreadable(Exception):
@@ -63,6 +66,28 @@ def best(paths, step, name):
     return min(found, key=rank, default=None)
 
 
+def defines(text, kernels):
+    return any(re.search(rf"__global__[^;{{}}]*\b{kernel}\s*\(", text) for kernel in kernels)
+
+
+def chosen(paths, read, step):
+    """{name: bytes} of the exercises' files among `paths`. A file that is not there under its name, or only as it was
+    handed out, may have another: it defines the same kernels. read: the bytes at a path."""
+    found = {name: best(paths, step, name) for name in step.files()}
+    files = {name: read(path) for name, path in found.items() if path}
+    given = {name.removeprefix("given/"): text for name, text in given_files(step, ROOT / step.directory).items()}
+    kernels = {name: re.findall(r"__global__[^;{}(]*\b(\w+_kernel)\s*\(", text) for name, text in given.items()}
+    missing = [name for name in given if kernels[name] and TODO.encode() in files.get(name, TODO.encode())]
+    others = [path for path in paths if SOURCE.search(path) and not any(is_named(path, name) for name in given)] if missing else []
+    texts = {path: read(path).decode("utf-8", "replace") for path in others}
+    for name in missing:
+        versions = {text: path for path, text in texts.items() if TODO not in text and defines(text, kernels[name])}
+        if len(versions) > 1:
+            raise Unreadable(f"no file is named {name}, and several define its kernels: {', '.join(sorted(versions.values()))}")
+        files.update({name: text.encode() for text in versions})
+    return files
+
+
 def walk(top):
     """(path relative to `top`, stat) of regular files below it."""
     for place, _, names in os.walk(top):
@@ -72,7 +97,7 @@ def walk(top):
                 yield os.path.relpath(path, top), info
 
 
-def read_regular(path, most):
+def read_regular(path, most=LARGEST_FILE):
     """The bytes of a regular file (not of a link, FIFO or device, whatever it has become by now)."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -84,13 +109,12 @@ def read_regular(path, most):
     return data
 
 
-def from_directory(top, step, names):
+def from_directory(top, step):
     infos = dict(walk(top))
-    found = {name: best(infos, step, name) for name in names}
-    files = {name: read_regular(os.path.join(top, path), LARGEST_FILE) for name, path in found.items() if path}
+    files = chosen(infos, lambda path: read_regular(os.path.join(top, path)), step)
     if not files:  # a directory around an archive, as Moodle makes it; the last that was uploaded
         for path in sorted(filter(ARCHIVE.search, infos), key=lambda path: (infos[path].st_mtime, path), reverse=True)[:5]:
-            files = files or from_archive(os.path.join(top, path), step, names)
+            files = files or from_archive(os.path.join(top, path), step)
     return files
 
 
@@ -107,24 +131,21 @@ def from_zip(data, is_wanted):
                 if kind in (0, stat.S_IFREG) and is_wanted(m.filename) and m.file_size <= LARGEST_FILE}  # fmt: skip
 
 
-def from_archive(path, step, names):
+def from_archive(path, step):
     data = read_regular(path, LARGEST_ARCHIVE)
     read = from_zip if data[:2] == b"PK" else from_tarball
-    kept = read(data, lambda path: any(is_named(path, name) for name in names))
-    found = {name: best(kept, step, name) for name in names}
-    return {name: kept[path] for name, path in found.items() if path}
+    kept = read(data, SOURCE.search)
+    return chosen(kept, kept.get, step)
 
 
 def read_here(paths, step):
     """{name: bytes} of the exercises' files that are there, in this process. Unreadable if they cannot be read."""
-    names = step.files()
     try:
         if len(paths) > 1 or stat.S_ISREG(os.lstat(paths[0]).st_mode) and not ARCHIVE.search(paths[0]):  # loose files
-            found = {name: best(paths, step, name) for name in names}
-            return {name: read_regular(path, LARGEST_FILE) for name, path in found.items() if path}
+            return chosen(paths, read_regular, step)
         if stat.S_ISDIR(os.lstat(paths[0]).st_mode):
-            return from_directory(paths[0], step, names)
-        return from_archive(paths[0], step, names)
+            return from_directory(paths[0], step)
+        return from_archive(paths[0], step)
     except Unreadable:
         raise
     except OSError as error:

@@ -218,10 +218,11 @@ class Checks(unittest.TestCase):
 
 # A line of a file, and a word of its flag; or none.
 FLAGS = {
-    'asm("");': "asm", "as\\\nm();": "two lines", "#define X as##m": "##", "[[gnu::weak]] int f();": "weak", "__builtin_trap();": "__builtin_trap",
+    'asm("");': "asm", "as\\\nm();": "two lines", "#define X as##m\nint X;": "##", "[[gnu::weak]] int f();": "weak", "__builtin_trap();": "__builtin_trap",
     "__attribute__((aligned(8), section(\"x\"))) int a;": "section", "#pragma  \tGCC optimize(3)": "pragma", "%:define X": "disguise",
     "namespace std {}": "namespace std", "template <> struct std::hash<int> {};": "specialisation", "#define device x": "in use",
     "int lanes_for(int a) { return a; }": "lanes_for", "simt::settings();": "simt", "cudaMemset(y, 0, 1);": "cudaMemset",
+    "#define J(a, b) a%:%:b\nint J(as, m);": "%:%:", "#define J(a) lanes_##a\nint J(for);": "##", "#ifdef X\n#define J(a) a##1\n#endif": "##",
     "// \u202e": "direction", "struct A { int a : 3; };": "bit-field", "device::launch(f);": "device::launch",
     '#include "../x.cuh"': "include", "#line 3": "line", "#\\\npragma GCC optimize(3)": "pragma", "void* operator new(size_t n);": "operator new",
     "#define A_B asm": "asm", "\\u0061sm();": "u0061", "__attribute__((constructor)) void f() {}": "constructor", "__attribute__((aligned((8)), weak)) int a;": "weak", '_Pragma("GCC push_options")': "_Pragma",
@@ -232,6 +233,7 @@ FLAGS = {
     "// asm": "", '"asm"': "", "'a'": "", "R\"x(asm)x\"": "", "#if 0\nasm\n#endif": "", "[[maybe_unused]] int a;": "", "#pragma unroll": "",
     "template <> struct Mine<int> {};": "", "int load(int a) { return a; }": "", "__attribute__((aligned(8))) int a;": "",
     "a ? b : 3;": "", "a ? b[c + 1] : 0;": "", "switch (a) { case b: 3; }": "", "__shfl_sync(1u, a, 0);": "", "#include <unistd.h>": "", "1'000'000": "",
+    "#define MINE(a) my_##a\nint MINE(sum);": "", '_Pragma("unroll 4")': "", "#pragma region a": "", "#pragma diag_suppress 177": "", "#pragma GCC diagnostic pop": "",
 }  # fmt: skip
 
 
@@ -243,7 +245,7 @@ class Flags(unittest.TestCase):
         for line, word in FLAGS.items():
             with self.subTest(line):
                 found = flags.flags_of(f"/*\n# asm\n*/\n\n{line}\n", around)
-                self.assertEqual({flag.line for flag in found}, {7 if "#if 1" in line else 5} if word else set())
+                self.assertEqual({flag.line for flag in found}, {7 if "#if 1" in line else 6 if "#ifdef" in line else 5} if word else set())
                 if word:
                     self.assertIn(word, "".join(flag.describe("a.cuh") for flag in found))
 
@@ -493,6 +495,20 @@ class Submissions(unittest.TestCase):
                                                        "eve 77", ".hidden", "leedan 1", self.directory.name})  # fmt: skip
         for student, paths in found:
             self.assertEqual(read_submission(paths, self.step)["csr_vector.cuh"], b"kernel", student)
+
+    def test_a_file_of_another_name_is_known_by_its_kernels(self):
+        right, place = attacks.right(), self.directory / "one"
+        handed_out = exercises.given_files(self.step, ROOT / GRADED)[f"given/{attacks.KERNEL}"]
+        self.zipped(self.directory / "one.zip", **{"a/csr_vector_final.cu": right, "a/csr_vector.cuh": handed_out, "a/stage.cu": "csr_vector_kernel<2>(1);"})
+        self.assertEqual(read_submission([self.directory / "one.zip"], self.step), {"csr_vector.cuh": right.encode()})
+        place.mkdir()
+        (place / "solution v2.cuh").write_text(right)
+        self.assertEqual(read_submission([place], self.step), {"csr_vector.cuh": right.encode()})
+        (place / "old.cuh").write_text(right.replace("sum", "total"))
+        with self.assertRaisesRegex(Unreadable, "no file is named csr_vector.cuh, and several define its kernels: old.cuh, solution v2.cuh"):
+            read_submission([place], self.step)
+        (place / "csr_vector.cuh").write_text(right)
+        self.assertEqual(read_submission([place], self.step), {"csr_vector.cuh": right.encode()})
 
     def test_names_of_pages_and_cells_that_are_no_formulas(self):
         taken = set()

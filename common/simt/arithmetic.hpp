@@ -150,17 +150,33 @@ inline unsigned __urhadd(unsigned a, unsigned b) {
 
 // --- Floating point -----------------------------------------------------------------------------
 
-// Of a number and a NaN, the number.
-template <typename T>
-requires std::is_arithmetic_v<T>
-constexpr T min(T a, T b) {
-  return b < a || a != a ? b : a;
-}
-template <typename T>
-requires std::is_arithmetic_v<T>
-constexpr T max(T a, T b) {
-  return a < b || a != a ? b : a;
-}
+using std::isfinite;
+using std::isinf;
+using std::isnan;
+using std::signbit;
+
+// Of a number and a NaN, the number. (No templates, so that std::min is no rival of the same rank
+// after `using namespace std`.)
+#define SIMT_MIN_MAX(T, A, B)                             \
+  constexpr T min(A x, B y) {                             \
+    const T a = static_cast<T>(x), b = static_cast<T>(y); \
+    return b < a || a != a ? b : a;                       \
+  }                                                       \
+  constexpr T max(A x, B y) {                             \
+    const T a = static_cast<T>(x), b = static_cast<T>(y); \
+    return a < b || a != a ? b : a;                       \
+  }
+#define SIMT_MIN_MAX_MIXED(Result, Other) \
+  SIMT_MIN_MAX(Result, Result, Result)    \
+  SIMT_MIN_MAX(Other, Other, Other)       \
+  SIMT_MIN_MAX(Result, Result, Other)     \
+  SIMT_MIN_MAX(Result, Other, Result)
+SIMT_MIN_MAX_MIXED(unsigned, int)
+SIMT_MIN_MAX_MIXED(unsigned long, long)
+SIMT_MIN_MAX_MIXED(unsigned long long, long long)
+SIMT_MIN_MAX_MIXED(double, float)
+#undef SIMT_MIN_MAX_MIXED
+#undef SIMT_MIN_MAX
 SIMT_UNARY(float, rsqrtf, float, static_cast<float>(1 / std::sqrt(static_cast<double>(x))))
 SIMT_UNARY(float, rsqrt, float, rsqrtf(x))
 SIMT_UNARY(double, rsqrt, double, 1 / std::sqrt(x))

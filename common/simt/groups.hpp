@@ -158,6 +158,30 @@ __forceinline__ coalesced_group binary_partition(const thread_block_tile<kSize, 
   const unsigned yes = __ballot_sync(tile.mask(), predicate);
   return coalesced_group(predicate ? yes : tile.mask() & ~yes);
 }
+// A block or lanes of a warp: which, is known at run time.
+class thread_group {
+ public:
+  __forceinline__ thread_group(const thread_block&) : lanes_(0) {}
+  __forceinline__ thread_group(const detail::Lanes& lanes) : lanes_(lanes) {}
+  __forceinline__ void sync() const { is_block() ? thread_block::sync() : lanes_.sync(); }
+  __forceinline__ unsigned num_threads() const {
+    return is_block() ? thread_block::num_threads() : lanes_.num_threads();
+  }
+  __forceinline__ unsigned size() const { return num_threads(); }
+  __forceinline__ unsigned thread_rank() const {
+    return is_block() ? thread_block::thread_rank() : lanes_.thread_rank();
+  }
+
+ private:
+  __forceinline__ bool is_block() const { return lanes_.mask() == 0; }
+  detail::Lanes lanes_;
+};
+// Tiles of `size` lanes, a power of two, of a block or of a larger tile.
+__forceinline__ thread_group tiled_partition(const thread_group&, unsigned size) {
+  const unsigned first = size == 32 ? ~0u : (1u << size) - 1;
+  return detail::Lanes(first << (detail::lane() & ~(size - 1)));
+}
+
 template <typename Group>
 __forceinline__ void sync(const Group& group) {
   group.sync();

@@ -107,6 +107,17 @@ TEST_CASE("bit positions, square roots and saturation", "[simt]") {
   CHECK(rsqrtf(16.0f) == 0.25f);
 }
 
+TEST_CASE("min and max of two types, and what kind of number one is", "[simt]") {
+  using namespace std;
+  CHECK(min(1u, -1) == 1u);
+  CHECK(max(1l, 3ul) == 3);
+  CHECK(max(2.0f, 3.0) == 3.0);
+  CHECK(min(NAN, 2.0f) == 2.0f);
+  CHECK(::isnan(NAN));
+  CHECK((::isinf(-INFINITY) && ::signbit(-INFINITY)));
+  CHECK_FALSE(::isfinite(INFINITY));
+}
+
 TEST_CASE("arithmetic rounds to nearest, conversions to integers as they are asked to", "[simt]") {
   Random random(5);
   for (int i = 0; i < 500; ++i) {

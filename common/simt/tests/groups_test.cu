@@ -24,6 +24,28 @@ __global__ void block_kernel() {
   cg::sync(block);
 }
 
+// As in the guides: the group is an argument, and its size is known at run time.
+__device__ unsigned sum_of(const cg::thread_group& group, unsigned* cells, unsigned value) {
+  for (unsigned half = group.size() / 2; half > 0; half /= 2) {
+    cells[group.thread_rank()] = value;
+    group.sync();
+    if (group.thread_rank() < half) value += cells[group.thread_rank() + half];
+    group.sync();
+  }
+  return value;
+}
+__global__ void group_kernel() {
+  __shared__ unsigned cells[kThreads];
+  const cg::thread_group all = cg::this_thread_block();
+  assert(all.size() == kThreads && all.thread_rank() == threadIdx.x);
+  const cg::thread_group tile = cg::tiled_partition(cg::this_thread_block(), 16);
+  const unsigned sum = sum_of(tile, cells + threadIdx.x / 16 * 16, threadIdx.x);
+  assert(tile.thread_rank() != 0 || sum == 16 * threadIdx.x + 120);
+  all.sync();
+  const cg::thread_group warp = cg::tiled_partition(all, 32);
+  assert(warp.size() == 32 && warp.thread_rank() == threadIdx.x % 32);
+}
+
 template <unsigned kSize>
 __global__ void tile_kernel() {
   const auto block = cg::this_thread_block();
@@ -80,6 +102,7 @@ __global__ void partitions_kernel(int* count) {
 TEST_CASE("cooperative groups: blocks, tiles and partitions", "[simt]") {
   under_every_schedule([] {
     launch(block_kernel, {3, kThreads});
+    launch(group_kernel, {1, kThreads});
     for (const auto kernel : {tile_kernel<1>, tile_kernel<2>, tile_kernel<8>, tile_kernel<32>}) {
       launch(kernel, {1, kThreads});
     }
