@@ -289,15 +289,15 @@ def explain(result):
     lines = []
     wrong = result.wrong()
     if result.all_right():
-        lines.append(f"  right    on all {result.tried} matrices")
+        lines.append(f"  right    on all {result.tried} matrices"
+                     + (", as it ran here; on a GPU the order may be another (UNSAFE)" if "race: " in result.unsafe() else ""))  # fmt: skip
     elif wrong:
         lines += [f"  WRONG    {wrong['kernel']} on '{wrong['matrix']}' ({wrong['case']})"]
         lines += [indented(wrong["what"])] if wrong["kind"] != "error" else []
         lines += [f"    It looks like this: {result.looks}."] if result.looks else []
         lines += [indented(wrong["shown"])] if "shown" in wrong else []
         if wrong["kind"] == "error" and "race: " in wrong["what"]:
-            lines.append("    Threads use the same element without order, and one writes: a GPU loses updates. Where each reads, adds and\n"
-                         "    stores, use an atomic operation.")  # fmt: skip
+            lines.append("    Threads use the same element without order, and one of them writes: on a GPU chance decides what it holds.")
         if wrong.get("drawing"):
             lines += ["    The smallest matrix found on which it is wrong:", indented(wrong["drawing"], 6)]
     else:

@@ -671,10 +671,11 @@ std::uint64_t UndefinedShuffles::read(const Block& block, const Lane& lane, unsi
   const auto is_known = [&](const Read& read) { return read.pc == lane.pc; };
   if (collecting && std::none_of(reads.begin(), reads.end(), is_known)) {
     const unsigned mask = lane.request.mask;
-    const std::string why = !(mask >> source & 1u) ? fmt::format("mask {:#x} does not name", mask)
-                            : source >= block.warp_of(lane).lanes
-                                ? "the block does not have"
-                                : "has returned without executing it";
+    const std::string why =
+        !(mask >> source & 1u) ? fmt::format("mask {:#x} does not name", mask)
+        : source >= block.warp_of(lane).lanes
+            ? "the block does not have"
+            : "has ended without this call, which all lanes of the mask must make";
     const std::string what =
         fmt::format("the result of {} is used, and undefined: lane {} reads from lane {}, which {}",
                     name_of(lane.request.kind), lane.id, source, why);

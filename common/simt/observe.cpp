@@ -242,12 +242,13 @@ void Observer::check_written(Lane& lane, const Tally& tally, std::uintptr_t addr
     tally.written->add(offset, tally.size);
   } else if (check_uninitialised_ && !tally.written->all(offset, tally.size)) {
     const Unobserved unobserved;
-    lane.block->fail(lane,
-                     describe_access(tally, address) + ", that was not written" +
-                         (tally.space == Space::kShared
-                              ? " since the block started (or not yet, if a barrier is missing)"
-                              : ""),
-                     tally.pc);
+    lane.block->fail(
+        lane,
+        describe_access(tally, address) + ", that was not written" +
+            (tally.space == Space::kShared ? " since the block started (or not yet: is there a "
+                                             "barrier, and do all threads reach it?)"
+                                           : ""),
+        tally.pc);
   }
 }
 

@@ -714,7 +714,9 @@ std::string Race::explanation() const {
     return std::string(
                "; both threads load it, change it and store it, which takes an atomic "
                "operation in both, such as atomicAdd") +
-           (shared ? " (or a __syncthreads between, if one is to follow the other)" : "") +
+           (shared ? " (or a __syncthreads between, if one is to follow the other; or an element "
+                     "for each)"
+                   : "") +
            lost_update;
   }
   if (a.stores && b.stores && !a.loads && !b.loads) {
