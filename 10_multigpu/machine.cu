@@ -1,6 +1,7 @@
 #include "machine.hpp"
 
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -28,34 +29,15 @@ int Machine::device_of(int part) const {
   return processes_.first_device() + (part - here_.front()) % devices_;
 }
 
-void Machine::each(const std::function<void(int)>& work) const {
-  for (const int p : here_) {
-    const device::OnDevice on(device_of(p));
-    work(p);
-  }
-}
-
-std::string Machine::reach_peers() const {
-  std::string missing;
-  for (const int p : here_) {
-    for (const int q : here_) {
-      const int from = device_of(p), to = device_of(q);
-      if (from == to || device::enable_peer_access(from, to) || !missing.empty()) continue;
-      missing = "GPUs " + std::to_string(from) + " and " + std::to_string(to) +
-                " have no access to each other's memory";
-    }
-  }
-  return missing;
-}
-
 std::vector<double> Machine::x_of(int k) {
   std::vector<double> whole(cuts_.back());
   processes_.together([&] {
-    each([&](int p) {
+    for (const int p : here_) {
+      const device::OnDevice on(device_of(p));
       const std::vector<double> x = own_x(p, k);
       const Part& part = parts_[p];
       for (Index i = 0; i < part.rows(); ++i) whole[part.first_row + part.order[i]] = x[i];
-    });
+    }
   });
   processes_.gather(whole, cuts_);
   return whole;
@@ -80,13 +62,12 @@ __global__ void pack_kernel(int count, const int* __restrict__ places, const T* 
   if (i < count) packed[i] = x[places[i]];
 }
 
-void StepOnGpu::announce(int k) {
+void StepOnGpu::pack(int k) {
   constexpr int kThreads = 256;
   const int count = static_cast<int>(packed.size());
   device::launch(pack_kernel<double>,
                  {dim3(device::divide_up(count, kThreads)), dim3(kThreads), 0, main.get()}, count,
                  places_.data(), x(k), packed.data());
-  ready.record(main);
 }
 
 namespace {
@@ -100,13 +81,17 @@ using AllGpus = std::vector<std::unique_ptr<StepOnGpu>>;  // null where it is an
 class Copies final : public Transport {
  public:
   explicit Copies(const AllGpus& gpus) : gpus_(gpus) {}
-  void start(StepOnGpu& gpu, int k) override {
+  void send(StepOnGpu& gpu, int k) override { gpu.pack(k); }
+  void receive(StepOnGpu& gpu, int k) override {
     for (const Halo& halo : gpu.part.halos) {
       StepOnGpu& owner = *gpus_[halo.owner];
       owner.ready.hold(gpu.comm);
       copy_entries(gpu.x(k) + halo.ghost_begin, owner.source(owner.part.send_to(gpu.number), k),
                    halo.count(), gpu.comm);
     }
+  }
+  void meet(StepOnGpu& gpu) override {
+    for (const auto& other : gpus_) other->done.hold(gpu.main);
   }
 
  private:
@@ -122,18 +107,16 @@ class HostMachine final : public Machine {
         as_graph_(as_graph),
         gpus_(parts_.size()) {
     processes_.together([&] {
-      each([&](int p) {
-        gpus_[p] = std::make_unique<StepOnGpu>(p, parts_[p], kernel, !exchanges_);
+      for (const int p : here_) {
+        const device::OnDevice on(device_of(p));
+        gpus_[p] = std::make_unique<StepOnGpu>(p, device_of(p), parts_[p], kernel, !exchanges_);
         parts_[p].matrix = {};
-      });
+      }
       transport_ = processes_.make_transport();
       if (transport_) as_graph_ = false;  // the host waits within its steps
       if (exchanges_ && !transport_) {
+        reach_peers();
         transport_ = std::make_unique<Copies>(gpus_);
-        const std::string missing = reach_peers();
-        // Then copies go through the host, as the CUDA runtime does it, and not in a graph.
-        as_graph_ &= missing.empty();
-        if (!missing.empty()) remark_ = missing + ": entries of x go through the host";
       }
     });
   }
@@ -157,16 +140,15 @@ class HostMachine final : public Machine {
   void start(const std::vector<double>& x) override {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     processes_.together([&] {
-      each([&](int p) {
+      each([&](StepOnGpu& gpu) {
         // All but the x of step 0 is NaN, so that a transfer that is missing or late shows.
-        auto& buffers = gpus_[p]->buffers;
         std::vector<double> local = x;
         if (exchanges_) {
-          local.assign(buffers[0].size(), kNan);
-          parts_[p].take(x, local);
+          local.assign(gpu.buffers[0].size(), kNan);
+          gpu.part.take(x, local);
         }
-        buffers[0].upload(local);
-        buffers[1].upload(std::vector<double>(buffers[1].size(), kNan));
+        gpu.buffers[0].upload(local);
+        gpu.buffers[1].upload(std::vector<double>(gpu.buffers[1].size(), kNan));
       });
     });
   }
@@ -197,19 +179,24 @@ class HostMachine final : public Machine {
   // with another GPU, keeps one waiting.
   std::vector<double> time_each(int steps) override {
     if (!as_graph_) return {};
+    std::vector<device::Event> begin, end;
+    each([&](StepOnGpu&) {
+      begin.emplace_back();
+      end.emplace_back();
+    });
     queue_step(0);
     wait();
     const Graph graph = capture([&] {
-      each([&](int p) { gpus_[p]->began.record_time(gpus_[p]->main); });
+      each([&](StepOnGpu& gpu) { begin[gpu.number].record_time(gpu.main); });
       queue_products(0);
-      each([&](int p) { gpus_[p]->ended.record_time(gpus_[p]->main); });
+      each([&](StepOnGpu& gpu) { end[gpu.number].record_time(gpu.main); });
     });
     std::vector<double> milliseconds(gpus_.size(), 0);
     for (int step = -1; step < steps; ++step) {  // the first does not count
       launch(graph);
       wait();
       for (std::size_t p = 0; p < gpus_.size() && step >= 0; ++p) {
-        milliseconds[p] += gpus_[p]->ended.milliseconds_since(gpus_[p]->began) / steps;
+        milliseconds[p] += end[p].milliseconds_since(begin[p]) / steps;
       }
     }
     return milliseconds;
@@ -220,19 +207,37 @@ class HostMachine final : public Machine {
     return gpus_[part]->buffers[exchanges_ ? k % 2 : 1].download();
   }
 
+  void each(const std::function<void(StepOnGpu&)>& work) {
+    for (const int p : here_) {
+      const device::OnDevice on(device_of(p));
+      work(*gpus_[p]);
+    }
+  }
+
+  // Lets the GPUs copy from each other's memory. Where two cannot, copies go through the host, as
+  // the CUDA runtime does it, and not in a graph.
+  void reach_peers() {
+    for (const int p : here_) {
+      for (const int q : here_) {
+        const int from = device_of(p), to = device_of(q);
+        if (from == to || device::enable_peer_access(from, to)) continue;
+        as_graph_ = false;
+        remark_ = "GPUs " + std::to_string(to) + " and " + std::to_string(from) +
+                  " have no access to each other's memory: entries of x go through the host";
+      }
+    }
+  }
+
   void queue_step(int k) {
     queue_products(k);
-    if (!transport_) return;
-    each([&](int p) {
-      for (const int q : here_) gpus_[q]->done.hold(gpus_[p]->main);
-    });
+    if (transport_) each([&](StepOnGpu& gpu) { transport_->meet(gpu); });
   }
 
   void queue_products(int k) {
-    if (!transport_) return each([&](int p) { gpus_[p]->multiply_alone(); });
-    each([&](int p) { gpus_[p]->announce(k); });
-    each([&](int p) { gpus_[p]->fetch(*transport_, k); });
-    each([&](int p) { gpus_[p]->multiply(*transport_, k, factor_); });
+    if (!transport_) return each([](StepOnGpu& gpu) { gpu.multiply_alone(); });
+    each([&](StepOnGpu& gpu) { gpu.announce(*transport_, k); });
+    each([&](StepOnGpu& gpu) { gpu.fetch(*transport_, k); });
+    each([&](StepOnGpu& gpu) { gpu.multiply(*transport_, k, factor_); });
   }
 
   // What `work` asks of the streams, as one graph. All of them part from GPU 0's main stream, and
@@ -240,16 +245,19 @@ class HostMachine final : public Machine {
   Graph capture(const std::function<void()>& work) {
     const device::OnDevice on(0);
     const device::Stream& origin = gpus_[0]->main;
+    std::vector<device::Event> edges;  // from GPU 0 to the others, and back from each
+    each([&](StepOnGpu&) { edges.push_back(device::Event::untimed()); });
     device::check(cudaStreamBeginCapture(origin.get(), cudaStreamCaptureModeRelaxed),
                   "beginning a graph");
     cudaGraph_t graph = nullptr;
-    gpus_[0]->ready.record(origin);
-    each([&](int p) { gpus_[0]->ready.hold(gpus_[p]->main); });
+    edges[0].record(origin);
+    for (std::size_t p = 1; p < gpus_.size(); ++p) edges[0].hold(gpus_[p]->main);
     work();
-    each([&](int p) {
-      gpus_[p]->done.record(gpus_[p]->main);
-      gpus_[p]->done.hold(origin);
-    });
+    for (std::size_t p = 1; p < gpus_.size(); ++p) {
+      const device::OnDevice there(gpus_[p]->device_number);
+      edges[p].record(gpus_[p]->main);
+      edges[p].hold(origin);
+    }
     device::check(cudaStreamEndCapture(origin.get(), &graph), "ending a graph");
     cudaGraphExec_t executable = nullptr;
     const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
@@ -264,7 +272,7 @@ class HostMachine final : public Machine {
   }
 
   void wait() {
-    each([&](int p) { gpus_[p]->main.synchronize(); });
+    each([](StepOnGpu& gpu) { gpu.main.synchronize(); });
   }
 
   bool exchanges_, as_graph_;

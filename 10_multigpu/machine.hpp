@@ -3,7 +3,6 @@
 // the x of the next step.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,10 +44,6 @@ class Machine {
   // this.
   Machine(std::vector<Part> parts, const Processes& processes);
   int device_of(int part) const;
-  // Does `work` for each part of this process; its device is the current one.
-  void each(const std::function<void(int part)>& work) const;
-  // Lets the GPUs of this process use each other's memory. Returns "", or names two that cannot.
-  std::string reach_peers() const;
   // The part's own vector of step k, in its order.
   virtual std::vector<double> own_x(int part, int k) = 0;
 

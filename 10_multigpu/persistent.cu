@@ -37,6 +37,7 @@ class PersistentMachine final : public Machine {
 
   // What all processes know of a part.
   struct Known {
+    int device = 0;
     Index local_cols = 0;
     long long rows = 0, nnz = 0;
     int width = 0;            // what rows_width() wants
@@ -65,6 +66,7 @@ class PersistentMachine final : public Machine {
     int number_there = 0;               // among the parts on it
     device::Buffer<double> x;           // both buffers
     device::Buffer<unsigned> arrivals;  // of each part
+    unsigned tile_items = 0;            // the length of a tile, in rows and nonzeros
     device::Buffer<Tile> tiles;
     device::Buffer<PartialSum<double>> partial_sums;
     device::Buffer<unsigned> unstarted;
@@ -76,19 +78,22 @@ class PersistentMachine final : public Machine {
   PersistentMachine(std::vector<Part> parts, const Processes& processes,
                     const PersistentOptions& options)
       : Machine(std::move(parts), processes), known_(parts_.size()), on_gpu_(parts_.size()) {
-    learn([&] { place(); });
+    processes_.together([&] { place(); });
+    processes_.gather(known_);
     for (const Known& part : known_) {
       x_distance_ = std::max(x_distance_, static_cast<std::size_t>(part.local_cols + 31) / 32 * 32);
     }
     choose_kernel(options);
-    learn([&] { find_resident_blocks(); });
+    processes_.together([&] { find_resident_blocks(); });
+    processes_.gather(known_);
     choose_grid(options.blocks);
-    learn([&] {
-      each([&](int p) {
-        divide(p, *on_gpu_[p]);
-        allocate(p, *on_gpu_[p]);
+    processes_.together([&] {
+      each([&](int p, OnGpu& mine) {
+        divide(p, mine);
+        allocate(p, mine);
       });
     });
+    processes_.gather(known_);
     processes_.together([&] {
       open_memory();
       for (const auto& on : devices_here_) {
@@ -96,7 +101,7 @@ class PersistentMachine final : public Machine {
         on->arguments.most_polls = options.most_polls;
         on->arguments.stuck = on->stuck.data();
       }
-      each([&](int p) { describe(p, *on_gpu_[p]); });
+      each([&](int p, OnGpu& mine) { describe(p, mine); });
     });
   }
 
@@ -111,8 +116,7 @@ class PersistentMachine final : public Machine {
   // or late shows.
   void start(const std::vector<double>& x) override {
     processes_.together([&] {
-      each([&](int p) {
-        OnGpu& mine = *on_gpu_[p];
+      each([&](int p, OnGpu& mine) {
         std::vector<double> local(2 * x_distance_, std::numeric_limits<double>::quiet_NaN());
         parts_[p].take(x, local);
         for (const Halo& halo : parts_[p].halos) {
@@ -154,10 +158,11 @@ class PersistentMachine final : public Machine {
   }
 
  private:
-  // Does `work`, and tells all processes what is then known of their parts.
-  void learn(const std::function<void()>& work) {
-    processes_.together(work);
-    processes_.gather(known_);
+  void each(const std::function<void(int, OnGpu&)>& work) {
+    for (const int p : here_) {
+      const device::OnDevice on(known_[p].device);
+      work(p, *on_gpu_[p]);
+    }
   }
 
   // Brings the parts of this process to their GPUs.
@@ -167,23 +172,25 @@ class PersistentMachine final : public Machine {
       devices_here_.push_back(std::make_unique<Device>());
       devices_here_[d]->number = processes_.first_device() + d;
     }
-    each([&](int p) {
+    for (const int p : here_) {
       Known& known = known_[p];
+      known.device = device_of(p);
+      const device::OnDevice on(known.device);
       on_gpu_[p] = std::make_unique<OnGpu>();
       OnGpu& mine = *on_gpu_[p];
       mine.csr = device::DeviceCsr<double>(parts_[p].matrix);
       parts_[p].matrix = {};
-      mine.device = devices_here_[device_of(p) - processes_.first_device()].get();
+      mine.device = devices_here_[known.device - processes_.first_device()].get();
       mine.number_there = mine.device->parts++;
       known.local_cols = parts_[p].local_cols;
       known.rows = mine.csr.rows;
       known.nnz = mine.csr.nnz;
-      if (mine.csr.rows == 0) return;
+      if (mine.csr.rows == 0) continue;
       // (Step 06 also asks rows_may_suit_memory(). Here a lane per row is faster for rows of 7
       // nonzeros, too: NOTES.md.)
       known.width = rows_width(mine.csr.rows, mine.csr.nnz, statistics_of(mine.csr),
                                fits_l2(mine.csr.bytes()));
-    });
+    }
   }
 
   // Of the current device.
@@ -227,15 +234,22 @@ class PersistentMachine final : public Machine {
 
   int most_threads() const { return tiles_ ? kPersistentTilesThreads : kPersistentRowsThreads; }
 
-  // Blocks of each part that its GPU holds. Throws where that cannot reach the others of the
-  // process. (Opening memory of another process lets a GPU reach that one's.)
+  // Blocks of each part that its GPU holds. Throws where that cannot reach the others.
   void find_resident_blocks() {
-    const std::string missing = reach_peers();
-    if (!missing.empty()) {
-      throw InputError(missing + ", which stores need: use --exchange packed");
-    }
     const std::size_t bytes = most_threads() / 32 * warp_bytes_;
-    each([&](int p) {
+    for (const auto& on : devices_here_) {
+      for (std::size_t p = 0; p < known_.size(); ++p) {
+        const int peer = known_[p].device;
+        if (peer == on->number || (on_gpu_[p] ? device::enable_peer_access(on->number, peer)
+                                              : device::can_access_peer(on->number, peer))) {
+          continue;
+        }
+        throw InputError("GPUs " + std::to_string(on->number) + " and " + std::to_string(peer) +
+                         " have no access to each other's memory, which stores need: use "
+                         "--exchange packed");
+      }
+    }
+    each([&](int p, OnGpu& mine) {
       if (bytes > 0) {
         device::check(cudaFuncSetAttribute(function_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                            static_cast<int>(bytes)),
@@ -243,7 +257,7 @@ class PersistentMachine final : public Machine {
         device::limit_shared_memory(function_, 1, bytes);
       }
       known_[p].resident_blocks =
-          device::resident_blocks(function_, most_threads(), bytes) / on_gpu_[p]->device->parts;
+          device::resident_blocks(function_, most_threads(), bytes) / mine.device->parts;
     });
   }
 
@@ -275,9 +289,7 @@ class PersistentMachine final : public Machine {
                                std::max(blocks_ * threads_ / OnePassPolicy<double>::kThreads, 1),
                                device::attribute(cudaDevAttrL2CacheSize));
     const int count = shape.tile_count;
-    OnePassArguments<double>& product = mine.device->arguments.part[mine.number_there].product;
-    product.tile_count = count;
-    product.tile_items = shape.tile_items;
+    mine.tile_items = shape.tile_items;
     mine.tiles = device::Buffer<Tile>("tiles", count + 1);
     mine.partial_sums = device::Buffer<PartialSum<double>>("partial_sums", 2 * count);
     mine.unstarted = device::Buffer<unsigned>("unstarted", count);
@@ -285,7 +297,7 @@ class PersistentMachine final : public Machine {
     constexpr int kThreads = 128;
     device::launch(find_tiles_kernel<double>,
                    {dim3(device::divide_up(count + 1, kThreads / 32)), dim3(kThreads)}, count,
-                   shape.tile_items, kOnePassOverhang, mine.csr.rows, mine.csr.nnz,
+                   mine.tile_items, kOnePassOverhang, mine.csr.rows, mine.csr.nnz,
                    mine.csr.row_offsets.data(), mine.tiles.data(), mine.partial_sums.data(),
                    mine.unstarted.data());
     device::check(cudaDeviceSynchronize(), "finding tiles");
@@ -359,6 +371,8 @@ class PersistentMachine final : public Machine {
     view.neighbour = mine.neighbours.data();
     view.runs = static_cast<int>(runs.size());
     view.run = mine.runs.data();
+    view.product.tile_count = static_cast<int>(mine.unstarted.size());
+    view.product.tile_items = mine.tile_items;
     view.product.tiles = mine.tiles.data();
     view.product.row_offsets = view.row_offsets;
     view.product.column_indices = view.column_indices;

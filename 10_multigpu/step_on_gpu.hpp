@@ -6,8 +6,8 @@
 //   comm     +--> ghost entries arrive --> boundary rows
 //
 // Two buffers, x and y in turn: step k multiplies x[k % 2] and leaves the product in the other's
-// first elements. They suffice because all parts of a process meet before the next step overwrites
-// what others have read.
+// first elements. They suffice because a part that others copy from waits for them
+// (Transport::meet) before the next step overwrites what they read.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -31,14 +31,18 @@ class StepOnGpu;
 inline constexpr int kUrgent = -1000;
 
 // What moves entries of x between parts: copies from GPU to GPU (machine.cu), NCCL and MPI
-// (mpi/spmv_mpi.cpp). Both functions queue work of step k on comm.
+// (mpi/spmv_mpi.cpp). Each function queues work of step k on the GPU's streams.
 class Transport {
  public:
   virtual ~Transport() = default;
-  // comm waits for what this GPU has packed.
-  virtual void start(StepOnGpu& gpu, int k) = 0;
-  // After it ghost entries arrive. The interior's product has been queued: the host may wait.
+  // On main: packs the entries of x that others need. ready is recorded after it.
+  virtual void send(StepOnGpu& gpu, int k) = 0;
+  // On comm, which waits for the GPU's own ready: its ghost entries arrive.
+  virtual void receive(StepOnGpu& gpu, int k) = 0;
+  // Between hosts: waits until they have arrived. The interior's product has been queued.
   virtual void complete(StepOnGpu&, int) {}
+  // On main: waits until no other part reads this one's x or packed entries any more.
+  virtual void meet(StepOnGpu&) {}
 };
 
 // A CSR matrix on the current device, and a kernel of another step set up for it.
@@ -72,8 +76,10 @@ inline void copy_entries(double* to, const double* from, std::size_t count,
 // order of the two streams.
 class StepOnGpu {
  public:
-  StepOnGpu(int part_number, const Part& its_part, const Kernel& kernel, bool has_all_x)
+  StepOnGpu(int part_number, int on_device, const Part& its_part, const Kernel& kernel,
+            bool has_all_x)
       : number(part_number),
+        device_number(on_device),
         part(its_part),
         packed("packed", part.packed.size()),
         buffers{{"x", static_cast<std::size_t>(part.local_cols)},
@@ -85,14 +91,17 @@ class StepOnGpu {
     device::check(cudaDeviceSynchronize(), "setting up a GPU");
   }
 
-  // --- One step: three phases, each of all parts before the next one ----------------------------
+  // --- One step: three phases and Transport::meet(), each of all parts before the next one ------
 
-  // Packs the entries of x that others need. They can be read from `ready` on.
-  void announce(int k);
-  // Ghost entries are fetched. They overwrite those of step k - 2, for which step k - 1 has ended.
+  // Entries of x that others need can be read from here on.
+  void announce(Transport& transport, int k) {
+    transport.send(*this, k);
+    ready.record(main);
+  }
+  // Ghost entries arrive. They overwrite those of step k - 2, for which step k - 1 has ended.
   void fetch(Transport& transport, int k) {
     ready.hold(comm);
-    transport.start(*this, k);
+    transport.receive(*this, k);
   }
   void multiply(Transport& transport, int k, double factor) {
     interior_.multiply(factor, x(k), x(k + 1) + part.boundary_rows, main);
@@ -113,13 +122,13 @@ class StepOnGpu {
   const double* source(const Send& send, int k) {
     return (send.is_packed ? packed.data() : x(k)) + send.begin;
   }
+  void pack(int k);  // on main
 
-  const int number;  // of the part
-  const Part& part;  // whose matrix may go when this has been made
+  const int number, device_number;  // of the part; of its GPU
+  const Part& part;                 // whose matrix may go when this has been made
   device::Stream main, comm{kUrgent};
   // Events of the step last queued: its x can be read; it is done.
   device::Event ready = device::Event::untimed(), done = device::Event::untimed();
-  device::Event began, ended;  // the step's time, where it is asked for
   device::Buffer<double> packed;
   device::Buffer<double> buffers[2];  // x in turn; with kNone all of x, and y
 

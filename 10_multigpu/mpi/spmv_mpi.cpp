@@ -36,11 +36,13 @@ namespace {
 // is copied to the receiver's GPU. Ghost entries of all owners stand one after the other.
 class MpiTransport final : public Transport {
  public:
-  void start(StepOnGpu& gpu, int) override {
-    const std::size_t count = gpu.packed.size();
-    if (outbox_.size() < count) outbox_ = device::Pinned<double>(count);
-    copy_entries(outbox_.data(), gpu.packed.data(), count, gpu.comm);
+  void send(StepOnGpu& gpu, int k) override {
+    const Part& part = gpu.part;
+    if (outbox_.size() < part.packed.size()) outbox_ = device::Pinned<double>(part.packed.size());
+    gpu.pack(k);
+    copy_entries(outbox_.data(), gpu.packed.data(), outbox_.size(), gpu.main);
   }
+  void receive(StepOnGpu&, int) override {}
   void complete(StepOnGpu& gpu, int k) override {
     const std::vector<Halo>& halos = gpu.part.halos;
     std::size_t count = 0;
@@ -86,7 +88,8 @@ class NcclTransport final : public Transport {
     check_nccl(ncclCommInitRank(&own, ranks.count(), id, ranks.number()), "ncclCommInitRank");
     communicator_ = {own, ncclCommDestroy};
   }
-  void start(StepOnGpu& gpu, int k) override {
+  void send(StepOnGpu& gpu, int k) override { gpu.pack(k); }
+  void receive(StepOnGpu& gpu, int k) override {
     check_nccl(ncclGroupStart(), "ncclGroupStart");
     for (const Send& send : gpu.part.sends) {
       check_nccl(ncclSend(gpu.source(send, k), send.count(), ncclFloat64, send.receiver,
@@ -153,18 +156,23 @@ class Ranks final : public Processes {
   }
 
   Lists tell(Lists lists) const override {
-    std::vector<std::vector<Index>>& own = lists[rank_];
-    std::vector<int> sizes, received(count_);
-    for (const std::vector<Index>& list : own) sizes.push_back(static_cast<int>(list.size()));
-    MPI_Alltoall(sizes.data(), 1, MPI_INT, received.data(), 1, MPI_INT, MPI_COMM_WORLD);
-    const std::vector<std::vector<Index>> sent = own;
-    std::vector<MPI_Request> requests(2 * static_cast<std::size_t>(count_));
+    std::vector<int> sent(count_), sent_begins(count_), received(count_), received_begins(count_);
+    std::vector<Index> out;
     for (int q = 0; q < count_; ++q) {
-      own[q].resize(received[q]);
-      MPI_Irecv(own[q].data(), received[q], MPI_INT, q, 0, MPI_COMM_WORLD, &requests[2 * q]);
-      MPI_Isend(sent[q].data(), sizes[q], MPI_INT, q, 0, MPI_COMM_WORLD, &requests[2 * q + 1]);
+      const std::vector<Index>& list = lists[rank_][q];
+      sent[q] = static_cast<int>(list.size());
+      sent_begins[q] = static_cast<int>(out.size());
+      out.insert(out.end(), list.begin(), list.end());
     }
-    MPI_Waitall(2 * count_, requests.data(), MPI_STATUSES_IGNORE);
+    MPI_Alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    std::exclusive_scan(received.begin(), received.end(), received_begins.begin(), 0);
+    std::vector<Index> in(static_cast<std::size_t>(received_begins.back()) + received.back());
+    MPI_Alltoallv(out.data(), sent.data(), sent_begins.data(), MPI_INT, in.data(), received.data(),
+                  received_begins.data(), MPI_INT, MPI_COMM_WORLD);
+    for (int q = 0; q < count_; ++q) {
+      lists[rank_][q].assign(in.begin() + received_begins[q],
+                             in.begin() + received_begins[q] + received[q]);
+    }
     return lists;
   }
 
@@ -301,12 +309,15 @@ int main(int argc, char** argv) {
   spmv::prepare_output();
   MPI_Init(&argc, &argv);
   int status = 0;
-  Ranks ranks;
   try {
+    Ranks ranks;
     main_program(argc, argv, ranks);
     ranks.together(spmv::check_output);
+
   } catch (const Failure& failure) {
-    if (ranks.number() == 0) fmt::print(stderr, "error: {}\n", failure.what());
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) fmt::print(stderr, "error: {}\n", failure.what());
     status = failure.status;
   } catch (const std::exception& error) {
     // Outside together(): the other ranks do not know, and may be waiting.
