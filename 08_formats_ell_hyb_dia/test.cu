@@ -28,13 +28,6 @@ Coo<T> empty_coo(Index rows, Index cols) {
   return coo;
 }
 
-template <typename T>
-void add(Coo<T>& coo, Index row, Index column, T value) {
-  coo.row_indices.push_back(row);
-  coo.column_indices.push_back(column);
-  coo.values.push_back(value);
-}
-
 // Rows of 0 to `longest` nonzeros in random columns, and on each of `diagonals` a nonzero in nine
 // rows of ten.
 template <typename T>
@@ -54,7 +47,7 @@ Csr<T> random_matrix(Index rows, Index cols, Index longest, const std::vector<In
       entries[{row, column}] = signed_unit_value<T>(rng.bits64());
     }
   }
-  for (const auto& [place, value] : entries) add(coo, place.first, place.second, value);
+  for (const auto& [place, value] : entries) coo.add(place.first, place.second, value);
   return to_csr(coo);
 }
 
@@ -157,8 +150,8 @@ TEST_CASE("step 08: HYB with both of its parts", "[08]") {
 TEST_CASE("step 08: padding is counted, and refused before it is stored", "[08]") {
   // 99 rows of 1 and one of 101: 100 x 101 places for 200 nonzeros.
   Coo<double> coo = empty_coo<double>(100, 101);
-  for (Index row = 0; row < 99; ++row) add(coo, row, row, 1.0);
-  for (Index column = 0; column < 101; ++column) add(coo, 99, column, 1.0);
+  for (Index row = 0; row < 99; ++row) coo.add(row, row, 1.0);
+  for (Index column = 0; column < 101; ++column) coo.add(99, column, 1.0);
   const Matrix<double> matrix = matrix_of(to_csr(coo));
 
   Record record = run("ell", matrix);
@@ -195,7 +188,7 @@ TEST_CASE("step 08: rows alike after sorting need no padding", "[08]") {
   // In each slice one row of 9 among rows of 1.
   Coo<float> coo = empty_coo<float>(1024, 1024);
   for (Index row = 0; row < 1024; ++row) {
-    for (Index j = 0; j < (row % 32 == 5 ? 9 : 1); ++j) add(coo, row, (row + 50 * j) % 1024, 1.0f);
+    for (Index j = 0; j < (row % 32 == 5 ? 9 : 1); ++j) coo.add(row, (row + 50 * j) % 1024, 1.0f);
   }
   const device::DeviceCsr<float> csr(to_csr(coo));
   CHECK(SlicedEll<float>(csr, Rows::kAsTheyStand, 100, ColumnBits::k32).columns.size() == 9 * 1024);
@@ -261,10 +254,10 @@ TEMPLATE_TEST_CASE("step 08: 16 bits of a column where 32 of them are near", "[0
     for (Index row = 0; row < 64; ++row) {
       if (row / 32 == 1 && row % 3 == 1) continue;
       const bool last = row % 32 == 31;
-      add(coo, row, last ? 65535 + span : 65535, T{1});
-      if (!last) add(coo, row, 190000 + row, T(row + 1));
+      coo.add(row, last ? 65535 + span : 65535, T{1});
+      if (!last) coo.add(row, 190000 + row, T(row + 1));
     }
-    add(coo, 66, 131071, T{3});  // alone in the last slice, which has 6 rows
+    coo.add(66, 131071, T{3});  // alone in the last slice, which has 6 rows
     const Csr<T> a = to_csr(coo);
     CAPTURE(span);
     const bool wide = span > 65534;
@@ -352,8 +345,8 @@ TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
   // One full diagonal and a few nonzeros far from it, which a distance of 16 bits reaches or not.
   for (const Index far : {kNear, kNear + 1}) {
     Coo<double> coo = empty_coo<double>(40000, 40000);
-    for (Index row = 0; row < coo.rows; ++row) add(coo, row, row, 1.0);
-    for (Index row = 0; row < 500; ++row) add(coo, row, far + row / 2, 2.0);
+    for (Index row = 0; row < coo.rows; ++row) coo.add(row, row, 1.0);
+    for (Index row = 0; row < 500; ++row) coo.add(row, far + row / 2, 2.0);
     const Csr<double> a = to_csr(coo);
     const DiaCsr<double> format = format_of(a);
     CAPTURE(far);
@@ -374,7 +367,7 @@ TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
     Coo<double> coo = empty_coo<double>(64, 30000);
     for (Index j = 0; j < length; ++j) {
       const Index row = j % 32;
-      add(coo, row, (row * 131 + j / 32 * 13) % 30000, 1.0 + j);
+      coo.add(row, (row * 131 + j / 32 * 13) % 30000, 1.0 + j);
     }
     const Csr<double> a = to_csr(coo);
     const DiaCsr<double> format = format_of(a);

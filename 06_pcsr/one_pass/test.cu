@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "../test_lengths.hpp"
 #include "agent.cuh"
@@ -64,6 +63,29 @@ OnePassPlan<T, Value> plan_of(const CsrPattern& pattern, const OnePassOptions& o
 }
 
 // --- One pass -----------------------------------------------------------------------------------
+
+// A matrix on the device, with vectors.
+template <typename T>
+struct Input {
+  explicit Input(const Lengths& lengths)
+      : host(csr_of<T>(lengths)),
+        a(host),
+        x_host(test_vector<T>(host.cols, 1)),
+        x("x", x_host),
+        y0(test_vector<T>(host.rows, 2)),
+        y("y", y0) {}
+
+  void check_y(T alpha, T beta) {
+    check_product(y.download(), make_reference(host, alpha, x_host, beta, y0));
+  }
+
+  Csr<T> host;
+  device::DeviceCsr<T> a;
+  std::vector<T> x_host;
+  Buffer<T> x;
+  std::vector<T> y0;
+  Buffer<T> y;
+};
 
 template <typename T>
 struct Tiles {
@@ -147,36 +169,26 @@ TEST_CASE("one pass: tiles have every row and nonzero once, and none too many", 
   }
 }
 
-// A matrix on the device with tiles of it, and what a launch of the one-pass kernel takes.
+// With tiles of it: what a launch of the one-pass kernel takes.
 template <typename T>
-struct OnePassInput {
+struct OnePassInput : Input<T> {
   OnePassInput(const Lengths& lengths, unsigned its_items, int overhang)
-      : host(csr_of<T>(lengths)),
-        a(host),
+      : Input<T>(lengths),
         tile_items(its_items),
-        tiles(host.row_offsets, tile_items, overhang),
-        x_host(test_vector<T>(host.cols, 1)),
-        x("x", x_host),
-        y0(test_vector<T>(host.rows, 2)),
-        y("y", y0) {}
+        tiles(this->host.row_offsets, tile_items, overhang) {}
 
-  OnePassArguments<T> arguments() { return tiles.arguments(a); }
+  OnePassArguments<T> arguments() { return tiles.arguments(this->a); }
   PlainVectors<T> vectors(T alpha, T beta) {
-    return {x.data(), beta == T{0} ? nullptr : y.data(), y.data(), {alpha, beta}};
+    T* const y = this->y.data();
+    return {this->x.data(), beta == T{0} ? nullptr : y, y, {alpha, beta}};
   }
   void check_y(T alpha, T beta) {
-    check_product(y.download(), make_reference(host, alpha, x_host, beta, y0));
-    check_ready(tiles, host.row_offsets, tile_items);
+    Input<T>::check_y(alpha, beta);
+    check_ready(tiles, this->host.row_offsets, tile_items);
   }
 
-  Csr<T> host;
-  device::DeviceCsr<T> a;
   unsigned tile_items;
   Tiles<T> tiles;
-  std::vector<T> x_host;
-  Buffer<T> x;
-  std::vector<T> y0;
-  Buffer<T> y;
 };
 
 template <typename T>
@@ -215,47 +227,31 @@ TEST_CASE("one pass: rows around an iteration's and a tile's size, whole and cut
 
 // Products by a plan, on memory that belongs to the test.
 template <typename T>
-class Planned {
- public:
+struct Planned : Input<T> {
   Planned(const Lengths& lengths, const OnePassOptions& options, bool own_workspace = false)
-      : host_(csr_of<T>(lengths)),
-        a_(host_),
-        x_host_(test_vector<T>(host_.cols, 1)),
-        x_("x", x_host_),
-        y0_(test_vector<T>(host_.rows, 2)),
-        y_("y", y0_) {
+      : Input<T>(lengths) {
+    const CsrPattern pattern = pattern_of(this->a);
     std::size_t bytes = 0;
-    REQUIRE(OnePassPlan<T>::workspace_bytes(pattern_of(a_), &bytes) == cudaSuccess);
-    if (!own_workspace) workspace_ = Buffer<char>("workspace", bytes);
-    REQUIRE(plan.create(pattern_of(a_), options, workspace_.data()) == cudaSuccess);
+    REQUIRE(OnePassPlan<T>::workspace_bytes(pattern, &bytes) == cudaSuccess);
+    if (!own_workspace) workspace = Buffer<char>("workspace", bytes);
+    REQUIRE(plan.create(pattern, options, workspace.data()) == cudaSuccess);
     CHECK(plan.workspace_bytes() == bytes);
     REQUIRE(plan.prepare(stream.get()) == cudaSuccess);
   }
   cudaError_t multiply(T alpha, T beta) {
-    return plan.multiply(alpha, a_.values.data(), x_.data(), beta, y_.data(), stream.get());
+    return plan.multiply(alpha, this->a.values.data(), this->x.data(), beta, this->y.data(),
+                         stream.get());
   }
   void check(T alpha, T beta) {
-    y_.upload(y0_);
+    this->y.upload(this->y0);
     REQUIRE(multiply(alpha, beta) == cudaSuccess);
     stream.synchronize();
-    check_y(alpha, beta);
+    this->check_y(alpha, beta);
   }
-  void check_y(T alpha, T beta) {
-    check_product(y_.download(), make_reference(host_, alpha, x_host_, beta, y0_));
-  }
-  void poison_y() { y_.upload(y0_); }
 
   device::Stream stream;
+  Buffer<char> workspace;
   OnePassPlan<T> plan;
-
- private:
-  Csr<T> host_;
-  device::DeviceCsr<T> a_;
-  std::vector<T> x_host_;
-  Buffer<T> x_;
-  std::vector<T> y0_;
-  Buffer<T> y_;
-  Buffer<char> workspace_;
 };
 
 // pcsr_rows_kernel with any number of lanes per row.
@@ -639,7 +635,7 @@ TEST_CASE("one pass: a plan in a graph, moved, and used twice", "[06]") {
     device::check(cudaStreamEndCapture(planned.stream.get(), &graph), "");
     device::check(cudaGraphInstantiate(&executable, graph, 0), "");
     for (int repetition = 0; repetition < 2; ++repetition) {
-      planned.poison_y();
+      planned.y.upload(planned.y0);
       device::check(cudaGraphLaunch(executable, planned.stream.get()), "");
       planned.stream.synchronize();
       planned.check_y(3, 0);

@@ -91,7 +91,8 @@ double distance(const std::vector<double>& x, const Eigen::VectorXd& y) {
 }  // namespace
 
 template <typename T>
-Uniformized<T> uniformize(const Matrix<T>& rates) {
+Chain<T>::Chain(Matrix<T> its_rates, double padding_limit)
+    : rates(std::move(its_rates)), problem{matrix, csr, padding_limit} {
   const Csr<T>& q = rates.csr;
   const std::string& name = rates.source.name;
   if (q.rows != q.cols || q.rows == 0) {
@@ -100,7 +101,6 @@ Uniformized<T> uniformize(const Matrix<T>& rates) {
   }
   std::vector<double> sums(q.cols, 0), sizes(q.cols, 0);
   std::vector<Index> lengths(q.cols, 0);
-  Uniformized<T> result;
   Index longest_row = 0;
   for (Index row = 0; row < q.rows; ++row) {
     longest_row = std::max(longest_row, q.row_length(row));
@@ -113,7 +113,7 @@ Uniformized<T> uniformize(const Matrix<T>& rates) {
             "are positive and those on it negative",
             name, row + 1, column + 1, value));
       }
-      if (column == row) result.rate = std::max(result.rate, -value);
+      if (column == row) rate = std::max(rate, -value);
       sums[column] += value;
       sizes[column] += std::abs(value);
       ++lengths[column];
@@ -126,13 +126,13 @@ Uniformized<T> uniformize(const Matrix<T>& rates) {
           "{}: column {} adds up to {:g}; those of the transpose of a chain's rates add up to 0",
           name, column + 1, sums[column]));
     }
-    result.error = std::max(result.error, std::abs(sums[column]));
+    error = std::max(error, std::abs(sums[column]));
   }
-  result.rate = result.rate > 0 ? 1.01 * result.rate : 1;
+  rate = rate > 0 ? 1.01 * rate : 1;
   // Rounding of a step: longest_row + 1 operations per sum, and one per entry of P'.
-  result.error = result.error / result.rate + (longest_row + 2) * kEpsilon<T>;
+  error = error / rate + (longest_row + 2) * kEpsilon<T>;
 
-  Csr<T>& p = result.matrix.csr;
+  Csr<T>& p = matrix.csr;
   p.rows = p.cols = q.rows;
   p.row_offsets.reserve(q.row_offsets.size());
   p.column_indices.reserve(q.column_indices.size());
@@ -142,7 +142,7 @@ Uniformized<T> uniformize(const Matrix<T>& rates) {
     const auto add = [&](Index column, double value) {
       has_diagonal |= column == row;
       p.column_indices.push_back(column);
-      p.values.push_back(static_cast<T>(value / result.rate + (column == row ? 1 : 0)));
+      p.values.push_back(static_cast<T>(value / rate + (column == row ? 1 : 0)));
     };
     for (Index k = q.row_offsets[row]; k < q.row_offsets[row + 1]; ++k) {
       // A state that is never left may have no entry on the diagonal.
@@ -155,8 +155,8 @@ Uniformized<T> uniformize(const Matrix<T>& rates) {
     }
     p.row_offsets.push_back(static_cast<Index>(p.values.size()));
   }
-  result.matrix.source = rates.source;
-  return result;
+  matrix.source = rates.source;
+  csr = device::DeviceCsr<T>(p);
 }
 
 PoissonWeights poisson_weights(double mean, double tolerance) {
@@ -191,11 +191,10 @@ PoissonWeights poisson_weights(double mean, double tolerance) {
 }
 
 template <typename T>
-MarkovRun<T> stationary(const Kernel& kernel, const Problem<T>& uniformized,
-                        const MarkovOptions& options) {
-  const Index n = uniformized.host.csr.rows;
+MarkovRun<T> Chain<T>::stationary(const Kernel& kernel) const {
+  const Index n = rates.csr.rows;
   MarkovRun<T> run;
-  Machine<T> machine(kernel, uniformized, run);
+  Machine<T> machine(kernel, problem, run);
   MarkovVectors<T>& x = *machine.vectors;
   const std::vector<T> alike(n, static_cast<T>(1.0 / n));
   x.start(alike);
@@ -223,9 +222,8 @@ MarkovRun<T> stationary(const Kernel& kernel, const Problem<T>& uniformized,
 }
 
 template <typename T>
-MarkovRun<T> transient(const Kernel& kernel, const Problem<T>& uniformized, double mean,
-                       Index start, const MarkovOptions& options) {
-  const Csr<T>& p = uniformized.host.csr;
+MarkovRun<T> Chain<T>::transient(const Kernel& kernel, double time, Index start) const {
+  const double mean = time * rate;  // moments
   const auto too_long = [&](double steps) {
     return InputError(fmt::format("--time: {:.0f} steps are needed; --max-steps allows {}", steps,
                                   options.max_steps));
@@ -236,9 +234,9 @@ MarkovRun<T> transient(const Kernel& kernel, const Problem<T>& uniformized, doub
   if (end - 1 > options.max_steps) throw too_long(static_cast<double>(end - 1));
 
   MarkovRun<T> run;
-  Machine<T> machine(kernel, uniformized, run);
+  Machine<T> machine(kernel, problem, run);
   MarkovVectors<T>& x = *machine.vectors;
-  std::vector<T> first(p.rows, T{0});
+  std::vector<T> first(rates.csr.rows, T{0});
   first[start] = 1;
   x.start(first);
   x.step(*machine.product);
@@ -261,8 +259,7 @@ MarkovRun<T> transient(const Kernel& kernel, const Problem<T>& uniformized, doub
 }
 
 template <typename T>
-MarkovVerdict judge_stationary(const MarkovRun<T>& run, const Matrix<T>& rates,
-                               const Uniformized<T>& uniformized, const MarkovOptions& options) {
+MarkovVerdict Chain<T>::judge_stationary(const MarkovRun<T>& run) const {
   const Csr<T>& q = rates.csr;
   const std::vector<double> x = in_double(run.distribution);
   MarkovVerdict verdict;
@@ -272,15 +269,15 @@ MarkovVerdict judge_stationary(const MarkovRun<T>& run, const Matrix<T>& rates,
     for (Index k = q.row_offsets[row]; k < q.row_offsets[row + 1]; ++k) {
       sum += static_cast<double>(q.values[k]) * x[q.column_indices[k]];
     }
-    verdict.residual += std::abs(sum) / uniformized.rate;
+    verdict.residual += std::abs(sum) / rate;
   }
-  verdict.failure = fault_of(x, verdict.sum_error, (options.check_every + 2) * uniformized.error);
+  verdict.failure = fault_of(x, verdict.sum_error, (options.check_every + 2) * error);
   if (verdict.failure.empty() && !run.converged) {
     verdict.failure =
         fmt::format("no answer after {} steps: the last one changed {:.2e}", run.steps, run.change);
   }
   // The last step's change was that of the x before it.
-  const double allowed = options.tolerance + 4 * uniformized.error;
+  const double allowed = options.tolerance + 4 * error;
   if (verdict.failure.empty() && !(verdict.residual <= allowed)) {
     verdict.failure =
         fmt::format("the residual is {:.2e}; {:.2e} is allowed", verdict.residual, allowed);
@@ -293,10 +290,10 @@ MarkovVerdict judge_stationary(const MarkovRun<T>& run, const Matrix<T>& rates,
     const Eigen::MatrixXd inverse = a.inverse();
     verdict.distance = distance(x, inverse.col(q.rows - 1));
     const double norm = inverse.cwiseAbs().colwise().sum().maxCoeff();
-    const double off = uniformized.rate * verdict.residual + verdict.sum_error;
-    const double rounding = 100 * kEpsilon<double> * norm * (uniformized.rate + q.rows);
+    const double off = rate * verdict.residual + verdict.sum_error;
+    const double rounding = 100 * kEpsilon<double> * norm * (rate + q.rows);
     // Where the chain has several ends, the equations have many solutions, and x is one of them.
-    const bool unique = norm * uniformized.rate < 1e12;
+    const bool unique = norm * rate < 1e12;
     if (!unique) verdict.distance = -1;
     if (unique) compare(verdict, 1.01 * norm * off + rounding);
   }
@@ -305,23 +302,22 @@ MarkovVerdict judge_stationary(const MarkovRun<T>& run, const Matrix<T>& rates,
 }
 
 template <typename T>
-MarkovVerdict judge_transient(const MarkovRun<T>& run, const Matrix<T>& rates,
-                              const Uniformized<T>& uniformized, double mean, Index start,
-                              const MarkovOptions& options) {
+MarkovVerdict Chain<T>::judge_transient(const MarkovRun<T>& run, [[maybe_unused]] double time,
+                                        [[maybe_unused]] Index start) const {
   const std::vector<double> x = in_double(run.distribution);
   MarkovVerdict verdict;
   verdict.sum_error = std::abs(sum_of(x) - 1);
-  const double rounding =
-      static_cast<double>(run.steps + 2) * (uniformized.error + 2 * kEpsilon<T>);
+  const double rounding = static_cast<double>(run.steps + 2) * (error + 2 * kEpsilon<T>);
   verdict.failure = fault_of(x, verdict.sum_error, rounding);
 #ifdef HAVE_EIGEN
   const Index n = rates.csr.rows;
   if (n <= kDenseStates) {
     // e^(Q' t) by its series for a small time, squared until the time is t. With P' in the place of
     // Q' no term is negative.
+    const double mean = time * rate;
     const auto squarings = static_cast<int>(std::max(0.0, std::ceil(std::log2(mean)) + 1));
     const double small = std::ldexp(mean, -squarings);
-    const Eigen::MatrixXd p = Eigen::MatrixXd::Identity(n, n) + dense(rates.csr) / uniformized.rate;
+    const Eigen::MatrixXd p = Eigen::MatrixXd::Identity(n, n) + dense(rates.csr) / rate;
     Eigen::MatrixXd power = Eigen::MatrixXd::Identity(n, n) * std::exp(-small), e = power;
     for (int k = 1; k <= 18; ++k) e += power = p * power * (small / k);
     for (int k = 0; k < squarings; ++k) e = e * e;
@@ -330,22 +326,10 @@ MarkovVerdict judge_transient(const MarkovRun<T>& run, const Matrix<T>& rates,
                          std::ldexp(2.0 * (n + 20) * kEpsilon<double>, squarings));
   }
 #endif
-  (void)mean, (void)start, (void)rates, (void)options;
   return verdict;
 }
 
-#define SPMV_INSTANTIATE(T)                                                                 \
-  template Uniformized<T> uniformize(const Matrix<T>&);                                     \
-  template MarkovRun<T> stationary(const Kernel&, const Problem<T>&, const MarkovOptions&); \
-  template MarkovRun<T> transient(const Kernel&, const Problem<T>&, double, Index,          \
-                                  const MarkovOptions&);                                    \
-  template MarkovVerdict judge_stationary(const MarkovRun<T>&, const Matrix<T>&,            \
-                                          const Uniformized<T>&, const MarkovOptions&);     \
-  template MarkovVerdict judge_transient(const MarkovRun<T>&, const Matrix<T>&,             \
-                                         const Uniformized<T>&, double, Index,              \
-                                         const MarkovOptions&);
-SPMV_INSTANTIATE(float)
-SPMV_INSTANTIATE(double)
-#undef SPMV_INSTANTIATE
+template struct Chain<float>;
+template struct Chain<double>;
 
 }  // namespace spmv

@@ -15,17 +15,6 @@
 
 namespace spmv {
 
-template <typename T>
-struct Uniformized {
-  Matrix<T> matrix;  // P', with the name and source of Q'
-  double rate = 0;   // a little more than the largest rate out of a state: P has a full diagonal
-  double error = 0;  // what rounding may add to or take from a distribution's sum in a step
-};
-
-// Throws InputError, naming the column, if `rates` is not a chain.
-template <typename T>
-Uniformized<T> uniformize(const Matrix<T>& rates);
-
 // P(first), P(first + 1), ... of the Poisson distribution, normalised to a sum of 1 after the
 // tails, of less than `tolerance` together, were cut off. Computed from the mode outwards (Fox and
 // Glynn 1988), since e^-mean underflows.
@@ -55,33 +44,41 @@ struct MarkovOptions {
   std::function<void(long long, double)> progress = [](long long, double) {};
 };
 
-// The stationary distribution: iterates from the uniform distribution until a step changes it by no
-// more than the tolerance.
-template <typename T>
-MarkovRun<T> stationary(const Kernel& kernel, const Problem<T>& uniformized,
-                        const MarkovOptions& options);
-
-// The distribution after a time in which `mean` moments pass on average, from state `start`. Throws
-// InputError when that takes more than options.max_steps.
-template <typename T>
-MarkovRun<T> transient(const Kernel& kernel, const Problem<T>& uniformized, double mean,
-                       Index start, const MarkovOptions& options);
-
-// The check of a result, computed by the host in double precision. No bound is tuned: each follows
-// from the tolerance and from the rounding errors of that many steps.
+// The check of a result.
 struct MarkovVerdict {
   std::string failure;   // empty: none
   double sum_error = 0;  // |sum - 1|
   double residual = 0;   // the sum of |Q' x|, over the rate
   double distance = -1;  // from the dense solution: the sum of differences; -1: too many states
 };
+
+// A chain on the device, and what is asked of it.
 template <typename T>
-MarkovVerdict judge_stationary(const MarkovRun<T>& run, const Matrix<T>& rates,
-                               const Uniformized<T>& uniformized, const MarkovOptions& options);
-template <typename T>
-MarkovVerdict judge_transient(const MarkovRun<T>& run, const Matrix<T>& rates,
-                              const Uniformized<T>& uniformized, double mean, Index start,
-                              const MarkovOptions& options);
+struct Chain {
+  // Throws InputError, naming the column, if `its_rates` is not a chain.
+  explicit Chain(Matrix<T> its_rates, double padding_limit = 3);
+  Chain(const Chain&) = delete;
+
+  // The stationary distribution: iterates from the uniform distribution until a step changes it by
+  // no more than the tolerance.
+  MarkovRun<T> stationary(const Kernel& kernel) const;
+  // The distribution after `time`, from state `start`. Throws InputError when that takes more than
+  // options.max_steps.
+  MarkovRun<T> transient(const Kernel& kernel, double time, Index start) const;
+
+  // Checks of these, computed by the host in double precision. No bound is tuned: each follows from
+  // the tolerance and from the rounding errors of that many steps.
+  MarkovVerdict judge_stationary(const MarkovRun<T>& run) const;
+  MarkovVerdict judge_transient(const MarkovRun<T>& run, double time, Index start) const;
+
+  Matrix<T> rates;   // Q'
+  Matrix<T> matrix;  // P', with the name and source of Q'
+  double rate = 0;   // a little more than the largest rate out of a state: P has a full diagonal
+  double error = 0;  // what rounding may add to or take from a distribution's sum in a step
+  device::DeviceCsr<T> csr;  // P'
+  Problem<T> problem;
+  MarkovOptions options;
+};
 
 // The largest chain that is also solved as a dense matrix.
 inline constexpr Index kDenseStates = 300;

@@ -47,33 +47,30 @@ class Workload {
   Workload(const std::string& name, const ChainOptions& own, const CommandArguments& arguments,
            const std::string& spec)
       : name_(name),
-        options_(own),
+        time_(own.time),
         arguments_(arguments),
-        rates_(load_matrix<T>(spec, arguments.load)) {
-    if (options_.tolerance == 0) options_.tolerance = sizeof(T) == 4 ? 1e-5 : 1e-10;
+        chain_(load_matrix<T>(spec, arguments.load), arguments.padding_limit) {
+    chain_.options = own;
+    if (chain_.options.tolerance == 0) chain_.options.tolerance = sizeof(T) == 4 ? 1e-5 : 1e-10;
     const double least = 4 * static_cast<double>(std::numeric_limits<T>::epsilon());
-    if (options_.tolerance < least) {
+    if (chain_.options.tolerance < least) {
       throw InputError(fmt::format("--tolerance {:g}: {} cannot tell less than {:.1e}",
-                                   options_.tolerance, arguments.precision, least));
+                                   chain_.options.tolerance, arguments.precision, least));
     }
-    uniformized_ = uniformize(rates_);
   }
 
   // 0 or 1, as main() does.
   int run() {
-    const Matrix<T>& p = uniformized_.matrix;
-    const device::DeviceCsr<T> csr(p.csr);
-    const Problem<T> problem{p, csr, arguments_.padding_limit};
     RunOptions verify_only = arguments_.run;
     verify_only.alpha = 1;
     verify_only.beta = 0;
     verify_only.measure = false;
-    const Bench<T> bench(problem, verify_only);
+    const Bench<T> bench(chain_.problem, verify_only);
     std::vector<Outcome<T>> outcomes;
     {
       Progress progress;
       for (const Kernel* kernel : find_kernels(arguments_.kernels)) {
-        outcomes.push_back(run(*kernel, problem, bench, progress));
+        outcomes.push_back(run(*kernel, bench, progress));
       }
     }
     print(outcomes);
@@ -86,14 +83,12 @@ class Workload {
 
  private:
   bool is_stationary() const { return name_ == "stationary"; }
-  double mean() const { return options_.time * uniformized_.rate; }
 
-  Outcome<T> run(const Kernel& kernel, const Problem<T>& problem, const Bench<T>& bench,
-                 Progress& progress) {
+  Outcome<T> run(const Kernel& kernel, const Bench<T>& bench, Progress& progress) {
     Outcome<T> outcome;
     outcome.kernel = kernel.info;
-    options_.progress = [&](long long steps, double change) {
-      progress.show(fmt::format("{} of {}: {}: step {}{}", name_, rates_.source.name,
+    chain_.options.progress = [&](long long steps, double change) {
+      progress.show(fmt::format("{} of {}: {}: step {}{}", name_, chain_.rates.source.name,
                                 kernel.info.name, steps,
                                 is_stationary() ? fmt::format(", change {:.1e}", change) : ""));
     };
@@ -107,12 +102,11 @@ class Workload {
       outcome.step_bytes = product.compulsory_bytes;
       outcome.functions = product.functions;
       if (is_stationary()) {
-        outcome.run = stationary(kernel, problem, options_);
-        outcome.verdict = judge_stationary(outcome.run, rates_, uniformized_, options_);
+        outcome.run = chain_.stationary(kernel);
+        outcome.verdict = chain_.judge_stationary(outcome.run);
       } else {
-        outcome.run = transient(kernel, problem, mean(), kStart, options_);
-        outcome.verdict =
-            judge_transient(outcome.run, rates_, uniformized_, mean(), kStart, options_);
+        outcome.run = chain_.transient(kernel, time_, kStart);
+        outcome.verdict = chain_.judge_transient(outcome.run, time_, kStart);
       }
     } catch (const device::DeviceError& error) {
       outcome.verdict.failure = error.what();
@@ -121,19 +115,19 @@ class Workload {
   }
 
   void print(const std::vector<Outcome<T>>& outcomes) const {
-    const Csr<T>& q = rates_.csr;
-    fmt::print("\n{} ({}): {} states, {} nonzeros, {}\n", rates_.source.name,
-               to_string(rates_.source.origin), q.rows, q.nnz(), arguments_.precision);
+    const Csr<T>& q = chain_.rates.csr;
+    fmt::print("\n{} ({}): {} states, {} nonzeros, {}\n", chain_.rates.source.name,
+               to_string(chain_.rates.source.origin), q.rows, q.nnz(), arguments_.precision);
     if (is_stationary()) {
       fmt::print(
           "Stationary distribution: x = P' x with P = I + Q / {:.4g}, until a step changes "
           "x by no more than {:.1g},\nlooked at every {} steps.\n",
-          uniformized_.rate, options_.tolerance, options_.check_every);
+          chain_.rate, chain_.options.tolerance, chain_.options.check_every);
     } else {
       fmt::print(
           "Distribution at time {:g}, from state {}: {:.1f} moments of P = I + Q / {:.4g} on "
           "average, tails below {:.1g} cut off.\n",
-          options_.time, kStart, mean(), uniformized_.rate, options_.tolerance);
+          time_, kStart, time_ * chain_.rate, chain_.rate, chain_.options.tolerance);
     }
     double slowest = 0;
     for (const Outcome<T>& o : outcomes) {
@@ -144,7 +138,7 @@ class Workload {
              : fmt::format("MB per step: P' and x read once, the new x written once{}",
                            slowest > 0 ? "; ms: of this CPU." : ".")};
     if (is_stationary()) {
-      legend.push_back(fmt::format("residual: the sum of |Q' x| over {:.4g}.", uniformized_.rate));
+      legend.push_back(fmt::format("residual: the sum of |Q' x| over {:.4g}.", chain_.rate));
     }
     if (q.rows <= kDenseStates) {
       legend.emplace_back("off: the sum of differences from a dense solution.");
@@ -222,11 +216,11 @@ class Workload {
     Records records(arguments_.environment);
     for (const Outcome<T>& o : outcomes) {
       if (!o.good()) continue;
-      records.add(name_, o.kernel, o.run.choice, rates_.source, rates_.csr.rows, rates_.csr.cols,
-                  rates_.csr.nnz(), arguments_.precision);
+      records.add(name_, o.kernel, o.run.choice, chain_.rates.source, chain_.rates.csr.rows,
+                  chain_.rates.csr.cols, chain_.rates.csr.nnz(), arguments_.precision);
       if (o.functions && o.kernel.runs_on == RunsOn::kDevice) records.add_code(*o.functions);
-      records.add_number("tolerance", options_.tolerance);
-      if (!is_stationary()) records.add_number("chain_time", options_.time);
+      records.add_number("tolerance", chain_.options.tolerance);
+      if (!is_stationary()) records.add_number("chain_time", time_);
       records.add_number("steps", static_cast<double>(o.run.steps));
       records.add_number("compulsory_bytes", o.step_bytes);
       if (timed(o)) {
@@ -239,10 +233,9 @@ class Workload {
   }
 
   std::string name_;
-  ChainOptions options_;
+  double time_;
   const CommandArguments& arguments_;
-  Matrix<T> rates_;
-  Uniformized<T> uniformized_;
+  Chain<T> chain_;
 };
 
 CommandBody declare(CommandLine& line, const std::string& name) {

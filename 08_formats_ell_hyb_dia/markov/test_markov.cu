@@ -25,14 +25,9 @@ template <typename T>
 Matrix<T> chain_of(Index states, const std::vector<Rate>& rates) {
   Coo<T> coo;
   coo.rows = coo.cols = states;
-  const auto add = [&coo](Index row, Index column, double value) {
-    coo.row_indices.push_back(row);
-    coo.column_indices.push_back(column);
-    coo.values.push_back(static_cast<T>(value));
-  };
   for (const Rate& r : rates) {
-    add(r.to, r.from, r.rate);
-    add(r.from, r.from, -r.rate);
+    coo.add(r.to, r.from, static_cast<T>(r.rate));
+    coo.add(r.from, r.from, static_cast<T>(-r.rate));
   }
   Matrix<T> matrix;
   matrix.csr = to_csr(coo);
@@ -52,28 +47,12 @@ Matrix<T> queue(Index states, double arrival, double service) {
   return chain_of<T>(states, rates);
 }
 
-// A chain on the device, and what is asked of it.
+// A chain whose distributions are computed to a tolerance for this precision.
 template <typename T>
-struct Subject {
-  explicit Subject(Matrix<T> q) : rates(std::move(q)) {
-    options.tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
-    options.check_every = 20;
-  }
-  Matrix<T> rates;
-  Uniformized<T> uniformized = uniformize(rates);
-  device::DeviceCsr<T> csr{uniformized.matrix.csr};
-  Problem<T> problem{uniformized.matrix, csr};
-  MarkovOptions options;
-
-  MarkovRun<T> end(const Kernel& kernel) const { return stationary(kernel, problem, options); }
-  MarkovRun<T> at(const Kernel& kernel, double time, Index start) const {
-    return transient(kernel, problem, time * uniformized.rate, start, options);
-  }
-  MarkovVerdict judge_end(const MarkovRun<T>& run) const {
-    return judge_stationary(run, rates, uniformized, options);
-  }
-  MarkovVerdict judge_at(const MarkovRun<T>& run, double time, Index start) const {
-    return judge_transient(run, rates, uniformized, time * uniformized.rate, start, options);
+struct Subject : Chain<T> {
+  explicit Subject(Matrix<T> q) : Chain<T>(std::move(q)) {
+    this->options.tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
+    this->options.check_every = 20;
   }
 };
 
@@ -82,7 +61,7 @@ const Kernel& kernel_named(const std::string& name) {
 }
 
 std::string error_of(const Matrix<double>& matrix) {
-  return test::error_of([&] { uniformize(matrix); });
+  return test::error_of([&] { Chain<double>{matrix}; });
 }
 
 }  // namespace
@@ -130,7 +109,7 @@ TEST_CASE("what is no chain is refused with the reason", "[08][markov]") {
 TEST_CASE("probabilities of moves: no column loses any, states may have no way out",
           "[08][markov]") {
   // State 2 has no entry at all in its column.
-  const Uniformized<double> u = uniformize(chain_of<double>(3, {{0, 1, 3}, {1, 2, 0.5}}));
+  const Chain<double> u(chain_of<double>(3, {{0, 1, 3}, {1, 2, 0.5}}));
   CHECK(u.rate == Approx(3.03));
   CHECK(u.matrix.csr.nnz() == 5);
   std::vector<double> sums(3, 0);
@@ -143,19 +122,19 @@ TEST_CASE("probabilities of moves: no column loses any, states may have no way o
 
 TEST_CASE("two states and a queue end where their formulas say", "[08][markov]") {
   const Subject<double> two(chain_of<double>(2, {{0, 1, 3}, {1, 0, 1}}));
-  const MarkovRun<double> end = two.end(kernel_named("csr"));
-  CHECK(two.judge_end(end).failure.empty());
+  const MarkovRun<double> end = two.stationary(kernel_named("csr"));
+  CHECK(two.judge_stationary(end).failure.empty());
   CHECK(std::abs(end.distribution[0] - 0.25) <= 1e-11);
   for (const double time : {0.0, 0.01, 0.4, 3.0}) {
     CAPTURE(time);
-    const MarkovRun<double> run = two.at(kernel_named("csr"), time, 0);
-    CHECK(two.judge_at(run, time, 0).failure.empty());
+    const MarkovRun<double> run = two.transient(kernel_named("csr"), time, 0);
+    CHECK(two.judge_transient(run, time, 0).failure.empty());
     CHECK(std::abs(run.distribution[1] - 0.75 * (1 - std::exp(-4 * time))) <= 2e-12);
   }
 
   const Subject<double> line(queue<double>(40, 1, 1.5));
-  const MarkovRun<double> run = line.end(kernel_named("csr"));
-  CHECK(line.judge_end(run).failure.empty());
+  const MarkovRun<double> run = line.stationary(kernel_named("csr"));
+  CHECK(line.judge_stationary(run).failure.empty());
   double sum = 0;
   for (int i = 0; i < 40; ++i) sum += std::pow(1 / 1.5, i);
   for (int i = 0; i < 40; ++i) {
@@ -171,10 +150,11 @@ TEST_CASE("every format comes to the dense solution, in both precisions", "[08][
       if (kernel.info.step != 8 && kernel.info.name != "eigen_csr") continue;
       CAPTURE(kernel.info.name, spec, sizeof(T));
       try {
-        const MarkovVerdict end = subject.judge_end(subject.end(kernel));
+        const MarkovVerdict end = subject.judge_stationary(subject.stationary(kernel));
         CHECK(end.failure == "");
         CHECK(end.distance >= 0);
-        const MarkovVerdict soon = subject.judge_at(subject.at(kernel, 2.5, 1), 2.5, 1);
+        const MarkovVerdict soon =
+            subject.judge_transient(subject.transient(kernel, 2.5, 1), 2.5, 1);
         CHECK(soon.failure == "");
         CHECK(soon.distance >= 0);
         CHECK(soon.distance <= (sizeof(T) == 4 ? 1e-4 : 1e-11));
@@ -189,12 +169,12 @@ TEST_CASE("every format comes to the dense solution, in both precisions", "[08][
 
 TEST_CASE("what is wrong with a distribution is found", "[08][markov]") {
   const Subject<double> subject(queue<double>(20, 1, 1.5));
-  const MarkovRun<double> right = subject.end(kernel_named("csr"));
-  REQUIRE(subject.judge_end(right).failure.empty());
+  const MarkovRun<double> right = subject.stationary(kernel_named("csr"));
+  REQUIRE(subject.judge_stationary(right).failure.empty());
   const auto failure_when = [&](auto&& spoil) {
     MarkovRun<double> run = right;
     spoil(run.distribution);
-    return subject.judge_end(run).failure;
+    return subject.judge_stationary(run).failure;
   };
   using X = std::vector<double>;
   const auto has = [](const std::string& text, const char* part) {
@@ -207,12 +187,12 @@ TEST_CASE("what is wrong with a distribution is found", "[08][markov]") {
   CHECK(has(failure_when([](X& x) { std::swap(x[0], x[1]); }), "residual"));
   CHECK(has(failure_when([](X& x) { x.assign(20, 0.05); }), "residual"));
 
-  MarkovRun<double> early = subject.at(kernel_named("csr"), 1, 0);
-  CHECK(subject.judge_at(early, 1, 0).failure.empty());
-  CHECK(has(subject.judge_at(early, 1.001, 0).failure, "dense"));
-  CHECK(has(subject.judge_at(early, 1, 1).failure, "dense"));
+  MarkovRun<double> early = subject.transient(kernel_named("csr"), 1, 0);
+  CHECK(subject.judge_transient(early, 1, 0).failure.empty());
+  CHECK(has(subject.judge_transient(early, 1.001, 0).failure, "dense"));
+  CHECK(has(subject.judge_transient(early, 1, 1).failure, "dense"));
   early.distribution[2] *= 2;
-  CHECK(has(subject.judge_at(early, 1, 0).failure, "sum is off"));
+  CHECK(has(subject.judge_transient(early, 1, 0).failure, "sum is off"));
 }
 
 TEST_CASE("the limit on steps holds, and who meets it has no answer", "[08][markov]") {
@@ -221,19 +201,19 @@ TEST_CASE("the limit on steps holds, and who meets it has no answer", "[08][mark
   subject.options.check_every = 40;
   std::vector<long long> seen;
   subject.options.progress = [&seen](long long steps, double) { seen.push_back(steps); };
-  const MarkovRun<double> run = subject.end(kernel_named("csr"));
+  const MarkovRun<double> run = subject.stationary(kernel_named("csr"));
   CHECK(run.steps == 70);
   CHECK_FALSE(run.converged);
   CHECK(seen == std::vector<long long>{40, 70});
-  CHECK(subject.judge_end(run).failure.find("no answer after 70 steps") == 0);
-  CHECK_THROWS_AS(subject.at(kernel_named("csr"), 1000, 0), InputError);
-  CHECK_THROWS_AS(subject.at(kernel_named("csr"), 1e300, 0), InputError);
-  CHECK(subject.at(kernel_named("csr"), 5, 0).steps <= 70);
+  CHECK(subject.judge_stationary(run).failure.find("no answer after 70 steps") == 0);
+  CHECK_THROWS_AS(subject.transient(kernel_named("csr"), 1000, 0), InputError);
+  CHECK_THROWS_AS(subject.transient(kernel_named("csr"), 1e300, 0), InputError);
+  CHECK(subject.transient(kernel_named("csr"), 5, 0).steps <= 70);
 }
 
 TEST_CASE("an iteration gives the same bits in every run", "[08][markov]") {
   const Subject<float> subject(load_matrix<float>("wlan:C=3,m=2,W=3"));
-  const std::vector<float> first = subject.end(kernel_named("dia_csr")).distribution;
+  const std::vector<float> first = subject.stationary(kernel_named("dia_csr")).distribution;
   test::under_every_schedule(
-      [&] { CHECK(subject.end(kernel_named("dia_csr")).distribution == first); });
+      [&] { CHECK(subject.stationary(kernel_named("dia_csr")).distribution == first); });
 }

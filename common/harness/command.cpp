@@ -1,30 +1,20 @@
 #include "harness/command.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace spmv {
-namespace {
-
-// A function's static, because commands register before main() in any order of source files.
-std::vector<Command>& registry() {
-  static std::vector<Command> instance;
-  return instance;
-}
-
-}  // namespace
 
 bool add_command(std::string name, std::string summary,
                  std::function<CommandBody(CommandLine&)> declare) {
-  std::vector<Command>& all = registry();
-  const auto place = std::lower_bound(
-      all.begin(), all.end(), name,
-      [](const Command& command, const std::string& other) { return command.name < other; });
-  all.insert(place, {std::move(name), std::move(summary), std::move(declare)});
-  return true;
+  return commands()
+      .try_emplace(std::move(name), Command{std::move(summary), std::move(declare)})
+      .second;
 }
 
-const std::vector<Command>& commands() {
-  return registry();
+// A function's static, because commands register before main() in any order of source files.
+std::map<std::string, Command>& commands() {
+  static std::map<std::string, Command> all;
+  return all;
 }
 
 }  // namespace spmv

@@ -18,8 +18,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/options.hpp"
@@ -47,7 +47,6 @@ struct CommandArguments {
 using CommandBody = std::function<int(const CommandArguments&)>;
 
 struct Command {
-  std::string name;
   std::string summary;
   std::function<CommandBody(CommandLine&)> declare;  // adds options, returns what is to be done
 };
@@ -57,6 +56,6 @@ bool add_command(std::string name, std::string summary,
                  std::function<CommandBody(CommandLine&)> declare);
 
 // By name.
-const std::vector<Command>& commands();
+std::map<std::string, Command>& commands();
 
 }  // namespace spmv

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <sstream>
 
 namespace spmv {
@@ -40,15 +41,15 @@ std::vector<const Kernel*> ladder_kernels() {
 }
 
 std::vector<const Kernel*> find_kernels(const std::string& patterns) {
-  std::vector<bool> chosen(kernels().size(), false);
+  std::set<const Kernel*> found;  // they lie in their order
   if (patterns.empty()) throw InputError("--kernel '': no kernel is named; see --list");
   std::istringstream list(patterns);
   for (std::string pattern; std::getline(list, pattern, ',');) {
     bool matched = false;
-    for (std::size_t i = 0; i < kernels().size(); ++i) {
-      if (fnmatch(pattern.c_str(), kernels()[i].info.name.c_str(), 0) == 0) {
-        chosen[i] = matched = true;
-      }
+    for (const Kernel& kernel : kernels()) {
+      if (fnmatch(pattern.c_str(), kernel.info.name.c_str(), 0) != 0) continue;
+      matched = true;
+      found.insert(&kernel);
     }
     for (const auto& [name, what, command] :
          {std::array{"mkl_csr", "oneMKL", "make mkl"},
@@ -64,11 +65,7 @@ std::vector<const Kernel*> find_kernels(const std::string& patterns) {
       throw InputError("--kernel '" + pattern + "': no kernel has this name; there are" + names);
     }
   }
-  std::vector<const Kernel*> found;
-  for (std::size_t i = 0; i < kernels().size(); ++i) {
-    if (chosen[i]) found.push_back(&kernels()[i]);
-  }
-  return found;
+  return {found.begin(), found.end()};
 }
 
 }  // namespace spmv

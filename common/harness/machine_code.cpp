@@ -12,7 +12,6 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
-#include <string_view>
 
 #include "sparse/matrix.hpp"
 

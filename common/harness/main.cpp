@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <span>
 #include <system_error>
@@ -336,8 +335,8 @@ int main_program(int argc, char** argv) {
   info_line.add("--sizes", options.sizes, "only rows, columns and nonzeros");
   info_line.add("--json", options.info_json, "a line of JSON, for the plots");
   std::vector<std::pair<CommandLine, CommandBody>> programs;  // the steps' own
-  for (const Command& command : commands()) {
-    CommandLine program = line.command(command.name, command.summary);
+  for (const auto& [name, command] : commands()) {
+    CommandLine program = line.command(name, command.summary);
     CommandBody body = command.declare(program);
     programs.emplace_back(program, std::move(body));
   }
@@ -394,19 +393,13 @@ int main(int argc, char** argv) {
     const int status = spmv::main_program(argc, argv);
     spmv::check_output();
     return status;
-  } catch (const spmv::InputError& error) {
-    std::cout.flush();
-    fmt::print(stderr, "error: {}\n", error.what());
-    return spmv::kExitBadInput;
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "error: out of memory; use a smaller matrix\n");
-    return spmv::kExitBadInput;
-  } catch (const std::system_error& error) {  // fmt::print() could not
-    fmt::print(stderr, "error: {}\n", error.what());
-    return spmv::kExitBadInput;
   } catch (const std::exception& error) {
+    const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error);
+    const bool bad_input = no_memory || dynamic_cast<const spmv::InputError*>(&error) ||
+                           dynamic_cast<const std::system_error*>(&error);  // of fmt::print()
     std::cout.flush();
-    fmt::print(stderr, "error: {}\n", error.what());
-    return spmv::kExitWrong;
+    fmt::print(stderr, "error: {}\n",
+               no_memory ? "out of memory; use a smaller matrix" : error.what());
+    return bad_input ? spmv::kExitBadInput : spmv::kExitWrong;
   }
 }

@@ -2,7 +2,6 @@
 // --profile by source line, as text and as JSON.
 #pragma once
 
-#include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +13,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <sstream>
 
 #include "harness/records.hpp"
 #include "harness/table.hpp"
@@ -647,23 +645,14 @@ void append_records(const std::string& path, const MatrixReport& report,
 
 // --- Progress -----------------------------------------------------------------------------------
 
-struct Progress::State {
-  bool terminal = isatty(STDERR_FILENO) == 1;
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-  bool shown = false;
-};
-
-Progress::Progress() : state_(std::make_unique<State>()) {}
 Progress::~Progress() {
-  if (state_->shown) fmt::print(stderr, "\r\033[K");
+  if (shown_) fmt::print(stderr, "\r\033[K");
 }
 
 void Progress::show(const std::string& what) {
-  if (!state_->terminal ||
-      std::chrono::steady_clock::now() - state_->start < std::chrono::seconds(1)) {
-    return;
-  }
-  state_->shown = true;
+  const bool is_early = std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1);
+  if (is_early || isatty(STDERR_FILENO) != 1) return;
+  shown_ = true;
   fmt::print(stderr, "\r\033[K{}", what.substr(0, 78));
   std::fflush(stderr);
 }

@@ -1,6 +1,7 @@
 // What a run says: tables for the screen, JSON Lines for the plots.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -70,13 +71,12 @@ void append_records(const std::string& path, const MatrixReport& report,
 // A line on stderr that is overwritten; only on a terminal, and only once a second has passed.
 class Progress {
  public:
-  Progress();
   ~Progress();
   void show(const std::string& what);
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  bool shown_ = false;
 };
 
 }  // namespace spmv

@@ -2,9 +2,7 @@
 // interval and the limit that it comes to. Equations, parameters and errors: TIME_MODEL.md.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,10 +1,13 @@
 #include "harness/trace.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "harness/profile.hpp"
 #include "harness/report.hpp"
@@ -38,10 +41,6 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-Json triple(const dim3& v) {
-  return {v.x, v.y, v.z};
-}
-
 // What ran, in which lines of which sources, and the events: members of a JSON object.
 std::string trace_members(const simt::Trace& trace) {
   const std::string root = std::string(SPMV_SOURCE_DIR) + "/";
@@ -56,49 +55,17 @@ std::string trace_members(const simt::Trace& trace) {
     }
     places.push_back({it->second, source.line});
   }
-  Json arrays = Json::array();
-  for (const simt::TraceArray& array : trace.arrays) {
-    Json entry{{"name", array.name.substr(array.name.rfind(':') + 1)},
-               {"space", to_string(array.space)},
-               {"bytes", array.bytes}};
-    if (array.space == simt::Space::kShared) {
-      entry["offset"] = array.offset;
-    } else {
-      entry["device"] = array.device;
-    }
-    arrays.push_back(std::move(entry));
+  std::string text = members({{"truncated", trace.truncated},
+                              {"sources", sources},
+                              {"places", places},
+                              {"streams", trace.streams}});
+  for (const auto& [name, elements] : {std::pair("arrays", &trace.arrays),
+                                       {"instructions", &trace.instructions},
+                                       {"launches", &trace.launches},
+                                       {"values", &trace.values}}) {
+    text += fmt::format(",\"{}\":[{}]", name, fmt::join(*elements, ","));
   }
-  Json instructions = Json::array();
-  for (const simt::TraceInstruction& instruction : trace.instructions) {
-    Json entry{{"place", instruction.place}, {"access", to_string(instruction.access)}};
-    if (instruction.array >= 0) {
-      entry["array"] = instruction.array;
-      entry["size"] = instruction.size;
-      if (instruction.access == simt::Access::kTexture) entry["texture"] = true;
-    } else {
-      entry["operation"] = instruction.operation;
-    }
-    instructions.push_back(std::move(entry));
-  }
-  Json launches = Json::array();
-  for (const simt::TraceLaunch& launch : trace.launches) {
-    launches.push_back({{"kernel", simt::kernel_name(launch.kernel)},
-                        {"grid", triple(launch.grid)},
-                        {"block", triple(launch.block)},
-                        {"dynamic_shared_bytes", launch.dynamic_shared_bytes},
-                        {"device", launch.device},
-                        {"stream", launch.stream}});
-  }
-  std::string values;
-  for (const std::string& value : trace.values) values += (values.empty() ? "" : ",") + value;
-  return members({{"truncated", trace.truncated},
-                  {"sources", sources},
-                  {"places", places},
-                  {"arrays", arrays},
-                  {"instructions", instructions},
-                  {"launches", launches},
-                  {"streams", trace.streams}}) +
-         ",\"values\":[" + values + "],\"events\":[" + trace.events + "]";
+  return text + ",\"events\":[" + trace.events + "]";
 }
 
 }  // namespace

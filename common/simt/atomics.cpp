@@ -51,40 +51,19 @@ Strength strength_of(Scope scope, Strength wide) {
 }  // namespace
 
 // Out of line, so that the return address is the kernel's.
-#define SIMT_OPERATION(T, name, expression)                              \
-  T name(T* address, T b, Scope scope) noexcept {                        \
-    return update(                                                       \
-        address, strength_of(scope, Strength::kPlain), #name,            \
-        [b](T a) { return static_cast<T>(expression); }, SIMT_CALLER()); \
+#define SIMT_OPERATION(T, name, result)                              \
+  T name(T* address, T b, Scope scope) noexcept {                    \
+    return update(                                                   \
+        address, strength_of(scope, Strength::kPlain), #name,        \
+        [b](T a) { return static_cast<T>(result); }, SIMT_CALLER()); \
   }
+SIMT_ALL_ATOMICS(SIMT_OPERATION)
 #define SIMT_COMPARE_EXCHANGE(T)                                                    \
   T atomic_compare_exchange(T* address, T compare, T value, Scope scope) noexcept { \
     return update(                                                                  \
         address, strength_of(scope, Strength::kCompare), "compare_exchange",        \
         [=](T a) { return a == compare ? value : a; }, SIMT_CALLER());              \
   }
-#define SIMT_INTEGER_ATOMICS(T)                    \
-  SIMT_OPERATION(T, atomic_exchange, ((void)a, b)) \
-  SIMT_OPERATION(T, atomic_min, b < a ? b : a)     \
-  SIMT_OPERATION(T, atomic_max, a < b ? b : a)     \
-  SIMT_OPERATION(T, atomic_and, (a) & (b))         \
-  SIMT_OPERATION(T, atomic_or, a | b)              \
-  SIMT_OPERATION(T, atomic_xor, a ^ b)             \
-  SIMT_COMPARE_EXCHANGE(T)
-SIMT_INTEGER_ATOMICS(int)
-SIMT_INTEGER_ATOMICS(unsigned)
-SIMT_INTEGER_ATOMICS(long long)
-SIMT_INTEGER_ATOMICS(unsigned long long)
-SIMT_COMPARE_EXCHANGE(unsigned short)
-// Sums of signed integers wrap on the device; in C++ they may not overflow.
-SIMT_OPERATION(int, atomic_add, static_cast<unsigned>(a) + static_cast<unsigned>(b))
-SIMT_OPERATION(unsigned, atomic_add, a + b)
-SIMT_OPERATION(unsigned long long, atomic_add, a + b)
-SIMT_OPERATION(float, atomic_add, a + b)
-SIMT_OPERATION(double, atomic_add, a + b)
-SIMT_OPERATION(float, atomic_exchange, ((void)a, b))
-SIMT_OPERATION(double, atomic_exchange, ((void)a, b))
-SIMT_OPERATION(unsigned, atomic_increment, a >= b ? 0u : a + 1)
-SIMT_OPERATION(unsigned, atomic_decrement, a == 0 || a > b ? b : a - 1)
+SIMT_ALL_COMPARE_EXCHANGES(SIMT_COMPARE_EXCHANGE)
 
 }  // namespace simt

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 #include <type_traits>
 
 #include "simt/arithmetic.hpp"
@@ -51,35 +50,39 @@ __forceinline__ void no_tail_call() {
   asm volatile("");
 }
 
-// Read-modify-write operations, out of line so that the caller's address names the source line.
-#define SIMT_ATOMIC(T, name) T name(T* address, T value, Scope scope) noexcept;
+// Read-modify-write operations, out of line so that the caller's address names the source line:
+// type, name, and what becomes of `a` in memory. (Sums of signed integers wrap on the device; in
+// C++ they may not overflow.)
+#define SIMT_INTEGER_ATOMICS(OF, T)    \
+  OF(T, atomic_exchange, ((void)a, b)) \
+  OF(T, atomic_min, (b < a ? b : a))   \
+  OF(T, atomic_max, (a < b ? b : a))   \
+  OF(T, atomic_and, (a & b))           \
+  OF(T, atomic_or, (a | b))            \
+  OF(T, atomic_xor, (a ^ b))
+#define SIMT_ALL_ATOMICS(OF)                                                 \
+  SIMT_INTEGER_ATOMICS(OF, int)                                              \
+  SIMT_INTEGER_ATOMICS(OF, unsigned)                                         \
+  SIMT_INTEGER_ATOMICS(OF, long long)                                        \
+  SIMT_INTEGER_ATOMICS(OF, unsigned long long)                               \
+  OF(float, atomic_exchange, ((void)a, b))                                   \
+  OF(double, atomic_exchange, ((void)a, b))                                  \
+  OF(int, atomic_add, (static_cast<unsigned>(a) + static_cast<unsigned>(b))) \
+  OF(unsigned, atomic_add, (a + b))                                          \
+  OF(unsigned long long, atomic_add, (a + b))                                \
+  OF(float, atomic_add, (a + b))                                             \
+  OF(double, atomic_add, (a + b))                                            \
+  OF(unsigned, atomic_increment, (a >= b ? 0u : a + 1))                      \
+  OF(unsigned, atomic_decrement, (a == 0 || a > b ? b : a - 1))
+#define SIMT_ATOMIC(T, name, result) T name(T* address, T b, Scope scope) noexcept;
+SIMT_ALL_ATOMICS(SIMT_ATOMIC)
+#undef SIMT_ATOMIC
+#define SIMT_ALL_COMPARE_EXCHANGES(OF) \
+  OF(int) OF(unsigned) OF(long long) OF(unsigned long long) OF(unsigned short)
 #define SIMT_COMPARE_EXCHANGE(T) \
   T atomic_compare_exchange(T* address, T compare, T value, Scope scope) noexcept;
-#define SIMT_INTEGER_ATOMICS(T)   \
-  SIMT_ATOMIC(T, atomic_exchange) \
-  SIMT_ATOMIC(T, atomic_min)      \
-  SIMT_ATOMIC(T, atomic_max)      \
-  SIMT_ATOMIC(T, atomic_and)      \
-  SIMT_ATOMIC(T, atomic_or)       \
-  SIMT_ATOMIC(T, atomic_xor)      \
-  SIMT_COMPARE_EXCHANGE(T)
-SIMT_INTEGER_ATOMICS(int)
-SIMT_INTEGER_ATOMICS(unsigned)
-SIMT_INTEGER_ATOMICS(long long)
-SIMT_INTEGER_ATOMICS(unsigned long long)
-SIMT_COMPARE_EXCHANGE(unsigned short)
-SIMT_ATOMIC(int, atomic_add)
-SIMT_ATOMIC(unsigned, atomic_add)
-SIMT_ATOMIC(unsigned long long, atomic_add)
-SIMT_ATOMIC(float, atomic_add)
-SIMT_ATOMIC(double, atomic_add)
-SIMT_ATOMIC(float, atomic_exchange)
-SIMT_ATOMIC(double, atomic_exchange)
-SIMT_ATOMIC(unsigned, atomic_increment)
-SIMT_ATOMIC(unsigned, atomic_decrement)
-#undef SIMT_INTEGER_ATOMICS
+SIMT_ALL_COMPARE_EXCHANGES(SIMT_COMPARE_EXCHANGE)
 #undef SIMT_COMPARE_EXCHANGE
-#undef SIMT_ATOMIC
 
 // Copies element `index`, of `size` bytes, of a linear texture; zeros beyond its end, as CUDA does.
 void texture_fetch(unsigned long long texture, int index, void* element, std::size_t size) noexcept;

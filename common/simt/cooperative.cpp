@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 #include <future>
-#include <mutex>
 #include <thread>
 
 #include "simt/cuda_atomic.hpp"

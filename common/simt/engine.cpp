@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <numeric>
 
 #include "simt/builtins.hpp"
 #include "simt/cooperative.hpp"
@@ -44,21 +43,6 @@ constexpr unsigned kPollsBeforeYield = 256;
 constexpr unsigned kIdleRounds = 1000;
 constexpr unsigned kMaxDraws = 5;
 constexpr unsigned kPatience = 100;  // rounds; see Block::together()
-
-template <typename T>
-void shuffle_order(T* order, std::size_t n, std::uint64_t seed) {
-  for (std::size_t i = n; i > 1; --i) {
-    seed = mix(seed);
-    std::swap(order[i - 1], order[seed % i]);
-  }
-}
-
-template <typename T>
-void set_order(T* order, std::size_t n, Schedule schedule, std::uint64_t seed) {
-  std::iota(order, order + n, T{0});
-  if (schedule == Schedule::kReverse) std::reverse(order, order + n);
-  if (schedule == Schedule::kRandom) shuffle_order(order, n, seed);
-}
 
 const char* name_of(Collective kind) {
 #define SIMT_NAME(kind, name) name,

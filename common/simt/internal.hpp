@@ -9,8 +9,10 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
 #include "simt/races.hpp"
+#include "simt/random.hpp"
 #include "simt/recorder.hpp"
 #include "simt/runtime.hpp"
 #include "simt/shared_memory.hpp"
@@ -74,40 +77,37 @@ cudaError_t finish_all();
 
 // --- Memory -------------------------------------------------------------------------------------
 
-// Which bytes of an array have been written. Threads of the host may use one at the same time.
+// Which bytes of an array have been written: a mark for each. Threads of the host may use them at
+// the same time.
 class WrittenBytes {
  public:
-  explicit WrittenBytes(std::size_t bytes)
-      : bytes_(bytes),
-        count_(bytes / 64 + 1),
-        words_(std::make_unique<std::atomic<std::uint64_t>[]>(count_)) {}
+  explicit WrittenBytes(std::size_t bytes) : marks_(bytes) {}
   // Whether all of `count` bytes from `offset` on are.
   bool all(std::size_t offset, std::size_t count) const {
-    if (offset % 64 + count > 64) return all_slow(offset, count);
-    const std::uint64_t mask = bits(offset % 64, count);
-    return (words_[offset / 64].load(std::memory_order_relaxed) & mask) == mask;
+    for (std::size_t i = offset; i < offset + count; ++i) {
+      if (!std::atomic_ref(marks_[i]).load(std::memory_order_relaxed)) return false;
+    }
+    return true;
   }
   void add(std::size_t offset, std::size_t count) {
-    if (!all(offset, count)) add_slow(offset, count);
+    for (std::size_t i = offset; i < offset + count; ++i) {
+      std::atomic_ref(marks_[i]).store(true, std::memory_order_relaxed);
+    }
   }
   // Whether every byte is: then none needs to be looked up any more.
-  bool complete() const;
-  void clear() { std::fill(words_.get(), words_.get() + count_, 0); }
-  std::vector<std::uint64_t> save() const { return {words_.get(), words_.get() + count_}; }
-  void restore(const std::vector<std::uint64_t>& saved) {
-    std::copy(saved.begin(), saved.end(), words_.get());
+  bool complete() const {
+    if (!complete_) complete_ = all(0, marks_.size());
+    return complete_;
+  }
+  void clear() { std::fill(marks_.begin(), marks_.end(), false); }
+  std::vector<unsigned char> save() const { return marks_; }
+  void restore(const std::vector<unsigned char>& saved) {
+    marks_ = saved;
     complete_ = false;
   }
 
  private:
-  static std::uint64_t bits(std::size_t first, std::size_t count) {
-    return (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
-  }
-  bool all_slow(std::size_t offset, std::size_t count) const;
-  void add_slow(std::size_t offset, std::size_t count);
-
-  std::size_t bytes_, count_;
-  std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+  mutable std::vector<unsigned char> marks_;
   mutable std::atomic<bool> complete_ = false;  // as far as is known
 };
 
@@ -365,12 +365,16 @@ class Observer {
   };
   std::size_t slot_of(const void* pc) const {
     const auto key = reinterpret_cast<std::uintptr_t>(pc);
-    return (key ^ key >> 6) & (table_.size() - 1);
+    return (key ^ key >> 6) % std::tuple_size_v<decltype(found_)>;
   }
   bool is_of_lane(const Lane& lane, std::uintptr_t address) const;
   Instruction& find_instruction(const void* pc, unsigned size, Access access,
-                                Strength strength = Strength::kPlain);
-  void grow();
+                                Strength strength = Strength::kPlain) {
+    Instruction* const guess = found_[slot_of(pc)];
+    if (guess && guess->pc == pc && guess->size == size) return *guess;
+    return look_up(pc, size, access, strength);
+  }
+  Instruction& look_up(const void* pc, unsigned size, Access access, Strength strength);
   void classify(Lane& lane, Instruction& instruction, std::uintptr_t address);
   [[noreturn]] void reject(Lane& lane, const Instruction& instruction, std::uintptr_t address);
   std::string describe_place(const Lane& lane, std::uintptr_t address) const;
@@ -395,7 +399,8 @@ class Observer {
   bool saw_last_write(const Word& word, WordAccess::Kind kind, const Lane& lane) const;
   void compare(Lane& lane, const Tally& tally, std::uintptr_t address, const WordAccess& access,
                const Word& word, const std::vector<WordAccess>& earlier);
-  void acquire(const Lane& lane, const Release& release, bool block_only, bool weak);
+  void acquire(const Lane& lane, const std::shared_ptr<const Release>& release, bool block_only,
+               bool weak);
   std::shared_ptr<const Release> release(const Lane& lane, bool block_only,
                                          const std::shared_ptr<const Release>& before);
   void explain(const Lane& lane, const Tally& tally, std::uintptr_t address);
@@ -411,8 +416,8 @@ class Observer {
   const Grid* grid_ = nullptr;
   const std::vector<SharedVariable>* shared_ = nullptr;
   bool counting_ = false, check_uninitialised_ = false, check_races_ = false;
-  std::vector<Instruction> table_;  // by hash of pc; its size is a power of two
-  std::size_t instructions_ = 0;
+  std::map<std::pair<const void*, unsigned>, Instruction> instructions_;  // by address and size
+  std::array<Instruction*, 4096> found_{};  // the last one with each hash of the address
   std::deque<std::array<std::uintptr_t, kWarpSize>> last_of_lanes_;
   std::deque<Tally> tallies_;
   std::deque<std::string> operations_;  // names of meetings
@@ -468,6 +473,22 @@ CacheModel* profile_caches();
 void add_to_profile(Observer& observer);
 
 // --- Blocks -------------------------------------------------------------------------------------
+
+template <typename T>
+void shuffle_order(T* order, std::size_t n, std::uint64_t seed) {
+  for (std::size_t i = n; i > 1; --i) {
+    seed = mix(seed);
+    std::swap(order[i - 1], order[seed % i]);
+  }
+}
+
+// The order of `n` blocks, warps or lanes.
+template <typename T>
+void set_order(T* order, std::size_t n, Schedule schedule, std::uint64_t seed) {
+  std::iota(order, order + n, T{0});
+  if (schedule == Schedule::kReverse) std::reverse(order, order + n);
+  if (schedule == Schedule::kRandom) shuffle_order(order, n, seed);
+}
 
 // One of the times that a launch runs.
 struct Attempt {

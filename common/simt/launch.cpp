@@ -8,7 +8,6 @@
 #include <future>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <thread>
 
 #include "simt/internal.hpp"
@@ -82,26 +81,6 @@ Block& own_block() {
 
 namespace {
 
-// The i-th of `count` blocks to start.
-std::uint64_t scheduled_block(std::uint64_t i, std::uint64_t count, Schedule schedule) {
-  switch (schedule) {
-    case Schedule::kForward:
-    case Schedule::kTurns:
-    case Schedule::kLockstep:
-      return i;
-    case Schedule::kReverse:
-      return count - 1 - i;
-    case Schedule::kRandom:
-      break;
-  }
-  // i -> (a i + b) mod count is a permutation when a and count have no common factor; a is kept
-  // small enough for the product to fit.
-  std::uint64_t step = mix(settings().seed) % std::min<std::uint64_t>(count, 1u << 20) | 1;
-  while (std::gcd(step, count) != 1) step += 2;
-  const std::uint64_t start = mix(settings().seed + 1) % count;
-  return (step * i + start) % count;
-}
-
 // Runs the blocks of a grid on up to `workers` threads of the host.
 Ending run_blocks(GridState& state, unsigned workers) {
   const dim3 dim = state.grid().grid;
@@ -111,12 +90,14 @@ Ending run_blocks(GridState& state, unsigned workers) {
     recorder->start_launch(state.grid());
   }
 
+  std::vector<std::uint64_t> order(count);
+  set_order(order.data(), count, state.schedule, mix(state.seed));
   std::atomic<std::uint64_t> next{0};
   const auto work = [&] {
     Block& block = own_block();
     block.start_grid(state);
     for (std::uint64_t i; (i = next.fetch_add(1)) < count && !state.has_ended();) {
-      block.run(scheduled_block(i, count, state.schedule));
+      block.run(order[i]);
     }
     block.end_grid();
   };
@@ -264,25 +245,13 @@ Ending Check::vary_shuffles(const Ending& ending) {
   return ending;
 }
 
-// Of kernels: the sizes of the last launch that was checked and right, and whether its blocks did
-// not learn of each other: what each of them does then depends on no order, and what is counted of
-// them is a sum.
-struct CheckedLaunch {
-  std::string sizes;
-  bool is_independent = false;
-};
-std::map<const void*, CheckedLaunch> checked_launches;
-
 std::string sizes_of(const Grid& grid) {
   return to_text({grid.grid.x, grid.grid.y, grid.grid.z}) +
          to_text({grid.block.x, grid.block.y, grid.block.z});
 }
 
-// The last launch that was checked, of the same sizes. Null if there is none.
-const CheckedLaunch* checked_launch(const Grid& grid) {
-  const auto it = checked_launches.find(grid.kernel);
-  return it != checked_launches.end() && it->second.sizes == sizes_of(grid) ? &it->second : nullptr;
-}
+// Of kernels: the sizes of the last launch that was checked and right.
+std::map<const void*, std::string> checked_launches;
 
 // The last kernel, if nothing has been waited for since; see GlobalRaces::previous.
 struct LastKernel {
@@ -298,9 +267,7 @@ Ending run_checked(const std::vector<const Grid*>& grids, bool resident, unsigne
   Check check(run, workers, races);
   const Ending ending = resident ? check.look_for_races_of_residents() : check.look_for_races();
   for (const Grid* const grid : grids) {
-    checked_launches.erase(grid->kernel);
-    if (has_failed(ending)) continue;
-    checked_launches[grid->kernel] = {sizes_of(*grid), !races.suspicious && !races.communicates};
+    checked_launches[grid->kernel] = has_failed(ending) ? "" : sizes_of(*grid);
   }
   if (!races.shuffles.any() || (has_failed(ending) && active_recorder())) return ending;
   return check.vary_shuffles(ending);
@@ -317,10 +284,11 @@ Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigne
                    const Run& run) {
   // (A profile costs enough where the kernel has been checked without one. What other processes
   // write cannot be restored.)
-  const bool is_checked =
-      is_instrumented() && settings().check_races && !shares_memory() &&
-      (!profile_active() || active_recorder() ||
-       !std::all_of(grids.begin(), grids.end(), [](const Grid* g) { return checked_launch(*g); }));
+  const bool is_checked = is_instrumented() && settings().check_races && !shares_memory() &&
+                          (!profile_active() || active_recorder() ||
+                           !std::all_of(grids.begin(), grids.end(), [](const Grid* g) {
+                             return checked_launches[g->kernel] == sizes_of(*g);
+                           }));
   const LastKernel before = [] {
     const std::lock_guard lock(last_kernel_mutex);
     return std::exchange(last_kernel, {});
@@ -358,11 +326,7 @@ Outcome run_grid(const Grid& grid) {
   if (workers == 0) workers = std::max(1u, std::thread::hardware_concurrency());
   // Where blocks compete for their work, what each one does depends on their order; and caches have
   // one.
-  if (profile_active()) {
-    const CheckedLaunch* const checked = checked_launch(grid);
-    const bool is_independent = checked && checked->is_independent;
-    if (profile_caches() || active_recorder() || !is_independent) workers = 1;
-  }
+  if (profile_active()) workers = 1;
   return run_launch({&grid}, false, workers, [&](const Attempt& attempt, unsigned on) {
     GridState state(grid, attempt);
     return run_blocks(state, on);

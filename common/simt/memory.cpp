@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -168,34 +167,6 @@ void DeviceMemoryAccess::open(std::uintptr_t address) {
   if (it == h->allocations.begin()) return;
   Allocation& allocation = std::prev(it)->second;
   if (allocation.contains(address) && !allocation.open) set_open(allocation, true);
-}
-
-bool WrittenBytes::all_slow(std::size_t offset, std::size_t count) const {
-  for (std::size_t done = 0; done < count;) {
-    const std::size_t piece = std::min(count - done, 64 - (offset + done) % 64);
-    if (!all(offset + done, piece)) return false;
-    done += piece;
-  }
-  return true;
-}
-
-void WrittenBytes::add_slow(std::size_t offset, std::size_t count) {
-  for (std::size_t done = 0; done < count;) {
-    const std::size_t piece = std::min(count - done, 64 - (offset + done) % 64);
-    words_[(offset + done) / 64].fetch_or(bits((offset + done) % 64, piece),
-                                          std::memory_order_relaxed);
-    done += piece;
-  }
-}
-
-bool WrittenBytes::complete() const {
-  if (complete_.load(std::memory_order_relaxed)) return true;
-  for (std::size_t w = 0; w < count_; ++w) {
-    const std::uint64_t all = w + 1 < count_ ? ~std::uint64_t{0} : bits(0, bytes_ % 64);
-    if (words_[w].load(std::memory_order_relaxed) != all) return false;
-  }
-  complete_.store(true, std::memory_order_relaxed);
-  return true;
 }
 
 const Allocation* find_allocation(std::uintptr_t address) {

@@ -59,8 +59,8 @@ void Observer::start(const GridState& state, const std::vector<SharedVariable>& 
   lockstep_ = state.schedule == Schedule::kLockstep;
   check_uninitialised_ = settings().check_uninitialised;
   check_races_ = races_ && races_->mode == RaceMode::kFilter;
-  table_.assign(std::max<std::size_t>(table_.size(), 256), {});
-  instructions_ = 0;
+  instructions_.clear();
+  found_.fill(nullptr);
   last_of_lanes_.clear();
   half_aligned_ = {};
   tallies_.clear();
@@ -130,34 +130,19 @@ void Observer::note_draw(const void* pc, unsigned size, bool merges) {
   }
 }
 
-Observer::Instruction& Observer::find_instruction(const void* pc, unsigned size, Access access,
-                                                  Strength strength) {
-  const std::size_t last_slot = table_.size() - 1;
-  for (std::size_t slot = slot_of(pc);; slot = (slot + 1) & last_slot) {
-    Instruction& instruction = table_[slot];
-    if (instruction.pc == pc && instruction.size == size) return instruction;
-    if (instruction.pc) continue;
-    if (instructions_ > last_slot / 8) {  // two in one place cost time
-      grow();
-      return find_instruction(pc, size, access, strength);
-    }
-    ++instructions_;
+Observer::Instruction& Observer::look_up(const void* pc, unsigned size, Access access,
+                                         Strength strength) {
+  const auto [it, is_new] = instructions_.try_emplace({pc, size});
+  Instruction& instruction = it->second;
+  found_[slot_of(pc)] = &instruction;
+  if (is_new) {
     instruction.pc = pc;
     instruction.size = size;
     instruction.access = access;
     instruction.strength = strength;
     if (lockstep_) instruction.last_of_lanes = last_of_lanes_.emplace_back().data();
-    return instruction;
   }
-}
-
-void Observer::grow() {
-  std::vector<Instruction> old(2 * table_.size());
-  std::swap(old, table_);
-  instructions_ = 0;
-  for (const Instruction& i : old) {
-    if (i.pc) find_instruction(i.pc, i.size, i.access, i.strength) = i;
-  }
+  return instruction;
 }
 
 void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access access,
@@ -166,9 +151,7 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   Block::settle(lane);
   if (lockstep_ && !is_of_lane(lane, address)) lane.block->wait_for_access(lane, pc);
   if (address & (size - 1)) check_alignment(lane, size, access, pc, address);
-  Instruction& guess = table_[slot_of(pc)];
-  Instruction& instruction =
-      guess.pc == pc && guess.size == size ? guess : find_instruction(pc, size, access, strength);
+  Instruction& instruction = find_instruction(pc, size, access, strength);
   if (address - instruction.begin >= instruction.room) {
     // A local array: of each lane, another, which is not worth a look at what else it may be.
     const auto stack = reinterpret_cast<std::uintptr_t>(lane.fiber->stack);
@@ -495,11 +478,7 @@ void Observer::watch(Tally& tally) {
 void Observer::end_races() {
   if (!races_) return;
   for (const Tally& tally : tallies_) {
-    if (!is_global(tally.space)) continue;
-    if (!tally.region) races_->read_unwatched(tally.pc, tally.begin);
-    if (tally.access == Access::kAtomic || tally.strength != Strength::kPlain) {
-      races_->communicates.store(true, std::memory_order_relaxed);
-    }
+    if (is_global(tally.space) && !tally.region) races_->read_unwatched(tally.pc, tally.begin);
   }
 }
 

@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "simt/cache_model.hpp"
@@ -134,8 +133,7 @@ bool is_instrumented();
 
 // Counts what kernels do between the two calls; with a `gpu` also what its caches would let
 // through. One thread of the host runs them, block after block: where blocks compete for their
-// work, what each one does is then the same in every run. Only a launch that has been checked
-// before, and whose blocks did not communicate, is spread over the cores.
+// work, what each one does is then the same in every run.
 void start_profile(const Gpu* gpu = nullptr);
 Profile stop_profile();
 

@@ -1,9 +1,7 @@
 #include "simt/races.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <shared_mutex>
@@ -338,51 +336,10 @@ Clock VectorClock::join(const Clock& clock, const Clock& other) {
 
 // --- What threads know --------------------------------------------------------------------------
 
-void ReadingClock::join(const Clock& clock) {
-  clock_ = VectorClock::join(clock_, clock);
-}
-
-const Clock& ReadingClock::clock() {
-  join(std::exchange(last_all_, nullptr));
-  join(std::exchange(last_block_, nullptr));
-  return clock_;
-}
-
-void ReadingClock::read(const Release& release, bool block_only, std::uint64_t block) {
-  const bool follows = release.sequence == sequence_ && release.number >= number_;
-  if (!follows || (block_only && last_all_)) clock();
-  sequence_ = release.sequence;
-  number_ = release.number;
-  last_all_ = block_only ? nullptr : release.all;
-  last_block_ = nullptr;
-  for (const auto& [its_block, told] : release.blocks) {
-    if (its_block == block) last_block_ = told;
-  }
-}
-
-void ReadingClock::take(ReadingClock&& other) {
-  join(other.clock_);
-  if (other.last_all_ || other.last_block_) {
-    const bool follows = other.sequence_ == sequence_ && other.number_ >= number_;
-    if (!follows || (last_all_ && !other.last_all_)) clock();
-    std::tie(sequence_, number_) = std::pair(other.sequence_, other.number_);
-    last_all_ = std::move(other.last_all_);
-    last_block_ = std::move(other.last_block_);
-  }
-  other = {};
-}
-
-bool ReadingClock::covers(const Moment& moment) const {
-  for (const Clock* clock : {&clock_, &last_all_, &last_block_}) {
-    if (*clock && (*clock)->covers(moment)) return true;
-  }
-  return false;
-}
-
 void Knowledge::fence(const Fence& fence, bool wide) {
   if (is_wide && !wide) tell();
-  known.take(std::move(pending));
-  if (wide) known.take(std::move(from_grid));
+  known = VectorClock::join(known, std::exchange(pending, nullptr));
+  if (wide) known = VectorClock::join(known, std::exchange(from_grid, nullptr));
   last_fence = fence;
   fenced = true;
   is_wide = wide;
@@ -390,7 +347,7 @@ void Knowledge::fence(const Fence& fence, bool wide) {
 
 void Knowledge::tell() {
   if (!std::exchange(fenced, false)) return;
-  const Clock told = VectorClock::with(known.clock(), last_fence);
+  const Clock told = VectorClock::with(known, last_fence);
   const bool same = told_block == told_all;
   told_block = VectorClock::join(told_block, told);
   if (!std::exchange(is_wide, false)) return;
@@ -399,9 +356,8 @@ void Knowledge::tell() {
 
 void Knowledge::join(Knowledge& other) {
   other.tell();
-  known.join(other.known.clock());
-  known.join(other.pending.clock());
-  from_grid.join(other.from_grid.clock());
+  known = VectorClock::join(VectorClock::join(known, other.known), other.pending);
+  from_grid = VectorClock::join(from_grid, other.from_grid);
   told_block = VectorClock::join(told_block, other.told_block);
   told_all = VectorClock::join(told_all, other.told_all);
 }
@@ -435,11 +391,11 @@ void Observer::join_warp(unsigned warp, unsigned mask) {
 void Observer::grid_arrives() {
   if (!ordering_) return;
   Clock& known = resident_->known[phase_ % 2];
-  known = VectorClock::join(known, common_.known.clock());
+  known = VectorClock::join(known, common_.known);
 }
 
 void Observer::grid_synchronized() {
-  if (ordering_) common_.known.join(resident_->known[phase_ % 2]);
+  if (ordering_) common_.known = VectorClock::join(common_.known, resident_->known[phase_ % 2]);
   ++phase_;
 }
 
@@ -450,12 +406,19 @@ void Observer::fence(Lane& lane, Scope scope) {
 }
 
 // `lane` reads a word that was written with `release`.
-void Observer::acquire(const Lane& lane, const Release& release, bool block_only, bool weak) {
+void Observer::acquire(const Lane& lane, const std::shared_ptr<const Release>& release,
+                       bool block_only, bool weak) {
   Knowledge& own = knowledge(lane);
-  if (!weak && !own.known.has_read_last(release)) own.tell();
-  const bool same_grid = !resident_ || release.grid == resident_->number;
-  ReadingClock& clock = !weak ? own.known : same_grid ? own.pending : own.from_grid;
-  clock.read(release, block_only, block_number_);
+  std::tuple read(release, block_only, weak);
+  if (own.read == read) return;
+  own.read = std::move(read);
+  if (!weak) own.tell();
+  const bool same_grid = !resident_ || release->grid == resident_->number;
+  Clock& clock = !weak ? own.known : same_grid ? own.pending : own.from_grid;
+  if (!block_only) clock = VectorClock::join(clock, release->all);
+  for (const auto& [block, told] : release->blocks) {
+    if (block == block_number_) clock = VectorClock::join(clock, told);
+  }
 }
 
 // What `lane` tells those who read what it is about to write, beside what `before` tells. Null if
@@ -466,9 +429,8 @@ std::shared_ptr<const Release> Observer::release(const Lane& lane, bool block_on
   Knowledge& knows = own == learnt_.end() ? common_ : own->second;
   knows.tell();
   if (!knows.told_block) return before;
-  Release release = before ? *before : Release{races_->new_sequence(), 0, nullptr, {}};
+  Release release = before ? *before : Release{};
   release.grid = resident_ ? resident_->number : 0;
-  ++release.number;
   if (!block_only) release.all = VectorClock::join(release.all, knows.told_all);
   // (Where blocks run one after the other, those of others have ended.)
   if (!resident_) {
@@ -596,7 +558,8 @@ bool Observer::is_over(const Moment& moment, const Lane& lane) const {
 // Whether `moment` came before a fence that `lane` knows of through atomic operations.
 bool Observer::is_known(const Moment& moment, const Lane& lane) const {
   const auto own = learnt_.find(lane.warp * kWarpSize + lane.id);
-  return (own == learnt_.end() ? common_ : own->second).known.covers(moment);
+  const Clock& known = (own == learnt_.end() ? common_ : own->second).known;
+  return known && known->covers(moment);
 }
 
 // Whether `lane` has seen the last atomic operation on the word, or comes after a thread that has.
@@ -657,7 +620,7 @@ void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
     auto& published = tally.region->published[address];
     const bool block_only = tally.strength == Strength::kBlock;
     if (published && access.kind != Kind::kStrongWrite) {
-      acquire(lane, *published, block_only, !is_atomic);
+      acquire(lane, published, block_only, !is_atomic);
     }
     if (!access.reads_only()) {
       published = release(lane, block_only, is_atomic ? published : nullptr);

@@ -117,41 +117,21 @@ class VectorClock {
 };
 
 // What a thread acquires by reading a word that was released after a fence. An atomic operation
-// continues the release sequence of the word: `number` counts these, and a plain store ends it.
+// continues the release sequence of the word, and a plain store ends it.
 struct Release {
-  std::uint64_t sequence = 0, number = 0;
   Clock all;                                            // for its readers
   std::vector<std::pair<std::uint64_t, Clock>> blocks;  // only threads of a block
   std::uint16_t grid = 0;                               // of the thread that released it last
 };
 
-// A clock to which releases are joined that a thread reads. A loop that polls reads one after the
-// other of a sequence, and only the last counts: it is joined when the clock is asked for.
-class ReadingClock {
- public:
-  // `release` tells less to a reader at block scope, and more to threads of `block`.
-  void read(const Release& release, bool block_only, std::uint64_t block);
-  bool has_read_last(const Release& release) const {
-    return sequence_ == release.sequence && number_ == release.number;
-  }
-  void join(const Clock& clock);
-  // Takes over what `other` has read.
-  void take(ReadingClock&& other);
-  const Clock& clock();
-  bool covers(const Moment& moment) const;
-
- private:
-  Clock clock_;
-  std::uint64_t sequence_ = 0, number_ = 0;  // of what was read last,
-  Clock last_all_, last_block_;              // which is not in clock_ yet
-};
-
 // What a thread knows of others', and what it tells those who read what it writes: what it knew at
 // a fence. Threads of a block learn of each other's at barriers.
 struct Knowledge {
-  ReadingClock known;
-  ReadingClock pending;        // read by volatile loads: known from the next fence or barrier on;
-  ReadingClock from_grid;      // likewise of another grid: a barrier is no fence towards that
+  // The release read last, and how: a loop that polls reads it again and again.
+  std::tuple<std::shared_ptr<const Release>, bool, bool> read;
+  Clock known;
+  Clock pending;               // read by volatile loads: known from the next fence or barrier on;
+  Clock from_grid;             // likewise of another grid: a barrier is no fence towards that
   Clock told_block, told_all;  // by fences of any scope, and by those that are wider than the block
   // The last fence, of which told_block and told_all do not know yet: a loop that polls has one
   // again and again.
@@ -248,7 +228,7 @@ struct Region {
   std::size_t bytes = 0;
   std::unique_ptr<std::byte[]> before;  // global: its content before the first write
   WrittenBytes* written = nullptr;      // which of it is initialised, where that is known
-  std::vector<std::uint64_t> written_before;
+  std::vector<unsigned char> written_before;
   unsigned cell_bytes = 4;  // per cell: the size of the elements, up to 8
   std::unique_ptr<std::uint64_t[], void (*)(void*)> cells{nullptr, std::free};
   // kOrder: the accesses to each 8 bytes, and what their last release tells, by address.
@@ -300,8 +280,6 @@ class GlobalRaces {
   std::atomic<bool> must_begin_again{false};
   bool relied_on_order = false;  // of atomic operations, see above
   Race race;                     // that kOrder has found; address 0: none
-  // Whether blocks may have learnt of each other: by an atomic or volatile access to global memory.
-  std::atomic<bool> communicates{false};
   // Of a kernel that may start before the previous one of its stream has completed: what that one
   // has touched, with which accesses are compared until the thread waits for it.
   const GlobalRaces* previous = nullptr;
@@ -330,7 +308,6 @@ class GlobalRaces {
                             Access access) const;
 
   // --- kOrder: one thread of the host ---
-  std::uint64_t new_sequence() { return ++sequences_; }
   // Reports of loads that raced unless their threads check them with atomicCAS: by block, thread
   // and word.
   using Load = std::tuple<std::uint64_t, unsigned, std::uintptr_t>;
@@ -343,7 +320,6 @@ class GlobalRaces {
   std::mutex mutex_;
   std::map<std::uintptr_t, Region> regions_;
   std::vector<std::pair<const void*, std::uintptr_t>> readers_;
-  std::uint64_t sequences_ = 0;  // of releases
 };
 
 }  // namespace simt

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <type_traits>
-#include <utility>
 
 #include "simt/builtins.hpp"
 #include "simt/engine.hpp"

@@ -76,8 +76,11 @@ Trace stop_trace() {
 void Recorder::start_launch(const Grid& grid) {
   launch_of_[&grid] = trace_.launches.size();
   write_launch(trace_.launches.size());
-  trace_.launches.push_back({grid.kernel, grid.grid, grid.block, grid.dynamic_shared_bytes,
-                             grid.device, stream(OnStream::current, grid.device)});
+  const auto triple = [](const dim3& v) { return fmt::format("[{},{},{}]", v.x, v.y, v.z); };
+  trace_.launches.push_back(fmt::format(
+      R"({{"kernel":"{}","grid":{},"block":{},"dynamic_shared_bytes":{},"device":{},"stream":{}}})",
+      kernel_name(grid.kernel), triple(grid.grid), triple(grid.block), grid.dynamic_shared_bytes,
+      grid.device, stream(OnStream::current, grid.device)));
 }
 
 void Recorder::write_launch(std::size_t number) {
@@ -250,13 +253,13 @@ int Recorder::array(std::uintptr_t begin, std::size_t bytes, Space space, const 
   const auto [it, is_new] =
       arrays_.try_emplace({begin, bytes, name}, static_cast<int>(trace_.arrays.size()));
   if (is_new) {
-    TraceArray array{name, is_shared ? space : Space::kGlobal, 0, bytes, 0};
-    if (is_shared) {
-      array.offset = begin;
-    } else if (const Allocation* const allocation = find_allocation(begin)) {
-      array.device = allocation->device;
-    }
-    trace_.arrays.push_back(std::move(array));
+    const Allocation* const allocation = is_shared ? nullptr : find_allocation(begin);
+    trace_.arrays.push_back(fmt::format(
+        R"({{"name":"{}","space":"{}","bytes":{},"{}":{}}})", name.substr(name.rfind(':') + 1),
+        to_string(is_shared ? space : Space::kGlobal), bytes, is_shared ? "offset" : "device",
+        is_shared    ? begin
+        : allocation ? static_cast<std::size_t>(allocation->device)
+                     : 0));
   }
   return it->second;
 }
@@ -268,8 +271,12 @@ std::size_t Recorder::instruction(const Target& target) {
   const auto [it, is_new] =
       instructions_.try_emplace({target.pc, target.size, array_number}, trace_.instructions.size());
   if (is_new) {
-    trace_.instructions.push_back({place(target.pc), target.access, is_access ? "" : *target.array,
-                                   array_number, target.size});
+    const std::string acts =
+        is_access ? fmt::format(R"("array":{},"size":{}{})", array_number, target.size,
+                                target.access == Access::kTexture ? R"(,"texture":true)" : "")
+                  : fmt::format(R"("operation":"{}")", *target.array);
+    trace_.instructions.push_back(fmt::format(R"({{"place":{},"access":"{}",{}}})",
+                                              place(target.pc), to_string(target.access), acts));
   }
   return it->second;
 }
@@ -368,7 +375,6 @@ void Recorder::append(std::string_view event) {
   if (trace_.truncated && !event.starts_with("[\"failure\"")) return;
   if (!trace_.events.empty()) trace_.events += ',';
   trace_.events += event;
-  ++trace_.event_count;
 }
 
 Trace Recorder::take() {

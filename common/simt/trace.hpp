@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,42 +15,13 @@
 
 namespace simt {
 
-// An array that the run touched.
-struct TraceArray {
-  std::string name;
-  Space space{};   // global or shared
-  int device = 0;  // that owns it; another one's requests to it go over the link
-  std::size_t bytes = 0;
-  std::size_t offset = 0;  // shared memory: where it begins in the block's, which gives the bank
-};
-
-// An instruction of a kernel, and the array on which it acted.
-struct TraceInstruction {
-  std::size_t place = 0;  // in Trace::places
-  Access access{};
-  std::string operation;  // of a warp operation or barrier, else empty
-  int array = -1;         // in Trace::arrays; -1: none
-  unsigned size = 0;      // bytes per lane
-};
-
-struct TraceLaunch {
-  const void* kernel = nullptr;  // address of its function
-  dim3 grid, block;
-  std::size_t dynamic_shared_bytes = 0;
-  int device = 0;
-  std::size_t stream = 0;  // in Trace::streams
-};
-
+// The tables and the events of the file, as JSON: each element of a table its text.
 struct Trace {
   std::vector<const void*> places;  // addresses of instructions, for find_sources()
-  std::vector<TraceArray> arrays;
-  std::vector<TraceInstruction> instructions;
-  std::vector<TraceLaunch> launches;
-  std::vector<int> streams;         // the device of each
-  std::vector<std::string> values;  // as JSON
-  std::string events;               // the elements of a JSON array, with commas
-  std::size_t event_count = 0;
-  bool truncated = false;  // `events` reached the limit; what came after is missing
+  std::vector<std::string> arrays, instructions, launches, values;
+  std::vector<int> streams;  // the device of each
+  std::string events;        // the elements of a JSON array, with commas
+  bool truncated = false;    // `events` reached the limit; what came after is missing
 };
 
 // To be called between start_profile() and stop_profile(). `limit`: bytes of Trace::events.

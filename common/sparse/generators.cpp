@@ -1,18 +1,15 @@
 #include "sparse/generators.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <exception>
 #include <limits>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "sparse/convert.hpp"
 #include "sparse/makers.hpp"
-#include "sparse/memory.hpp"
 #include "sparse/rng.hpp"
 #include "sparse/specification.hpp"
 
@@ -311,22 +308,8 @@ Csr<T> generate(const std::string& spec, std::uint64_t memory_limit) {
       by_rows ? make_rows(parsed, 0, rows, true) : parsed.generator().make(parsed), parsed, 0);
 }
 
-GeneratedRows::GeneratedRows(const std::string& spec, std::size_t value_bytes)
-    : spec_(std::make_unique<Specification>(spec, value_bytes, default_memory_limit())) {
-  Specification sizes = *spec_;
-  sizes.only_rows(0, 0, false);
-  const Pattern empty = sizes.generator().make(sizes);
-  rows_ = empty.rows;
-  cols_ = empty.cols;
-}
-GeneratedRows::~GeneratedRows() = default;
-
-bool GeneratedRows::by_rows() const {
-  return spec_->generator().by_rows;
-}
-
-std::vector<Index> GeneratedRows::lengths(Index first, Index end) const {
-  const Pattern pattern = make_rows(*spec_, first, end, false);
+std::vector<Index> generated_lengths(const Specification& spec, Index first, Index end) {
+  const Pattern pattern = make_rows(spec, first, end, false);
   std::vector<Index> lengths(static_cast<std::size_t>(end - first));
   for (std::size_t row = 0; row < lengths.size(); ++row) {
     lengths[row] = pattern.row_offsets[row + 1] - pattern.row_offsets[row];
@@ -335,8 +318,8 @@ std::vector<Index> GeneratedRows::lengths(Index first, Index end) const {
 }
 
 template <typename T>
-Csr<T> GeneratedRows::rows(Index first, Index end, long long nonzeros_before) const {
-  return with_values<T>(make_rows(*spec_, first, end, false), *spec_, nonzeros_before);
+Csr<T> generate_rows(const Specification& spec, Index first, Index end, long long nonzeros_before) {
+  return with_values<T>(make_rows(spec, first, end, false), spec, nonzeros_before);
 }
 
 std::string generator_help() {
@@ -353,7 +336,7 @@ std::string generator_help() {
 
 template Csr<float> generate(const std::string&, std::uint64_t);
 template Csr<double> generate(const std::string&, std::uint64_t);
-template Csr<float> GeneratedRows::rows(Index, Index, long long) const;
-template Csr<double> GeneratedRows::rows(Index, Index, long long) const;
+template Csr<float> generate_rows(const Specification&, Index, Index, long long);
+template Csr<double> generate_rows(const Specification&, Index, Index, long long);
 
 }  // namespace spmv

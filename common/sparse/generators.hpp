@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,27 +31,12 @@ template <typename T>
 Csr<T> generate(const std::string& spec, std::uint64_t memory_limit = default_memory_limit());
 
 // The same matrix by rows: some can be made without the others, and the matrix may have more
-// nonzeros than 32 bits count, as long as what is made at a time has not.
-class GeneratedRows {
- public:
-  // Values will be of `value_bytes` each.
-  GeneratedRows(const std::string& spec, std::size_t value_bytes);
-  ~GeneratedRows();
-
-  Index rows() const { return rows_; }
-  Index cols() const { return cols_; }
-  // Whether fewer rows take less time. If not, it is only memory that is saved.
-  bool by_rows() const;
-  // How many nonzeros each of the rows [first, end) has, before any that coincide are added up.
-  std::vector<Index> lengths(Index first, Index end) const;
-  // The rows [first, end), before which there are `nonzeros_before` nonzeros, as lengths() counts.
-  template <typename T>
-  Csr<T> rows(Index first, Index end, long long nonzeros_before) const;
-
- private:
-  std::unique_ptr<Specification> spec_;
-  Index rows_ = 0, cols_ = 0;
-};
+// nonzeros than 32 bits count, as long as what is made at a time has not. How many nonzeros each of
+// the rows [first, end) has, before any that coincide are added up; and these rows, before which
+// there are `nonzeros_before` nonzeros, counted so.
+std::vector<Index> generated_lengths(const Specification& spec, Index first, Index end);
+template <typename T>
+Csr<T> generate_rows(const Specification& spec, Index first, Index end, long long nonzeros_before);
 
 // Every generator with its keys and their defaults, a few lines each, for --help.
 std::string generator_help();

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace spmv {
@@ -28,6 +27,11 @@ struct Coo {
   std::vector<T> values;              // nnz
 
   Index nnz() const { return static_cast<Index>(values.size()); }
+  void add(Index row, Index column, T value) {
+    row_indices.push_back(row);
+    column_indices.push_back(column);
+    values.push_back(value);
+  }
 };
 
 // Compressed sparse row: row r owns nonzeros row_offsets[r] up to but not including

@@ -2,13 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -16,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -431,9 +428,7 @@ Coo<T> read_rows(const std::filesystem::path& path, Index first, Index end,
   const auto keep = [&](Index row, Index column, T value) {
     if (lengths) ++(*lengths)[row];
     if (row < first || row >= end) return;
-    kept.row_indices.push_back(row - first);
-    kept.column_indices.push_back(column);
-    kept.values.push_back(value);
+    kept.add(row - first, column, value);
     if (kept.values.size() > static_cast<std::size_t>(kMaxNonzeros)) {
       lines.fail_in_file(fmt::format("rows {} to {} have more than {} nonzeros; use more parts",
                                      first + 1, end, kMaxNonzeros));

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "sparse/convert.hpp"
+#include "sparse/generators.hpp"
 #include "sparse/matrix_market.hpp"
 
 namespace spmv {
+
 template <typename T>
 RowSource<T>::RowSource(const std::string& spec, const LoadOptions& options, bool streamed)
     : source_(find_matrix(spec)),
@@ -17,10 +19,13 @@ RowSource<T>::RowSource(const std::string& spec, const LoadOptions& options, boo
     return;
   }
   if (source_.origin != MatrixSource::Origin::kFile) {
-    generated_.emplace(source_.detail, sizeof(T));
-    rows_ = generated_->rows();
-    cols_ = generated_->cols();
-    if (streamed || generated_->by_rows()) return;
+    generated_.emplace(source_.detail, sizeof(T), default_memory_limit());
+    Specification none = *generated_;
+    none.only_rows(0, 0, false);
+    const Pattern empty = none.generator().make(none);
+    rows_ = empty.rows;
+    cols_ = empty.cols;
+    if (streamed || generated_->generator().by_rows) return;
     generated_.reset();
   }
   whole_ = load_matrix<T>(spec, options).csr;
@@ -33,11 +38,11 @@ template <typename T>
 std::vector<Index> RowSource<T>::lengths(Index first, Index end) const {
   if (!generated_) return {lengths_.begin() + first, lengths_.begin() + end};
   // A stretch at a time: the columns are made to be counted, and not kept.
-  const Index stretch = generated_->by_rows() ? 1 << 22 : std::max(end - first, Index{1});
+  const Index stretch = generated_->generator().by_rows ? 1 << 22 : std::max(end - first, Index{1});
   std::vector<Index> lengths;
   for (Index row = first; row < end;) {
     const Index next = row + std::min(stretch, end - row);
-    const std::vector<Index> some = generated_->lengths(row, next);
+    const std::vector<Index> some = generated_lengths(*generated_, row, next);
     lengths.insert(lengths.end(), some.begin(), some.end());
     row = next;
   }
@@ -46,7 +51,7 @@ std::vector<Index> RowSource<T>::lengths(Index first, Index end) const {
 
 template <typename T>
 Csr<T> RowSource<T>::read(Index first, Index end, long long nonzeros_before) const {
-  if (generated_) return generated_->template rows<T>(first, end, nonzeros_before);
+  if (generated_) return generate_rows<T>(*generated_, first, end, nonzeros_before);
   if (!is_streamed_file_) return slice_of(whole_, first, end);
   return to_csr(read_matrix_market_rows<T>(source_.detail, first, end, options_));
 }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sparse/generators.hpp"
 #include "sparse/load.hpp"
+#include "sparse/specification.hpp"
 
 namespace spmv {
 
@@ -31,7 +31,7 @@ class RowSource {
   MatrixSource source_;
   LoadOptions options_;
   bool is_streamed_file_;
-  std::optional<GeneratedRows> generated_;
+  std::optional<Specification> generated_;
   Csr<T> whole_;  // where it is neither
   Index rows_ = 0, cols_ = 0;
   std::vector<Index> lengths_;  // of all rows, unless they are generated

@@ -119,7 +119,7 @@ TEST_CASE("some rows of a generated matrix are those of all of it", "[generators
              "graph:90x70 graph:21000x21000,copy=80,group=32 wlan:C=2,m=1,W=2")) {
     CAPTURE(spec);
     const Csr<double> all = generate<double>(spec);
-    const GeneratedRows by_rows(spec, sizeof(double));
+    const RowSource<double> by_rows(spec, {}, true);
     CHECK(by_rows.rows() == all.rows);
     CHECK(by_rows.cols() == all.cols);
     const std::vector<Index> lengths = by_rows.lengths(0, all.rows);
@@ -129,7 +129,7 @@ TEST_CASE("some rows of a generated matrix are those of all of it", "[generators
                                               {all.rows, all.rows},
                                               {all.rows / 3, all.rows - all.rows / 4}}) {
       const long long before = std::accumulate(lengths.begin(), lengths.begin() + first, 0LL);
-      const Csr<double> some = by_rows.rows<double>(first, end, before);
+      const Csr<double> some = by_rows.read(first, end, before);
       const Csr<double> expected = slice_of(all, first, end);
       CHECK(some.rows == expected.rows);
       CHECK(some.cols == expected.cols);
@@ -140,9 +140,9 @@ TEST_CASE("some rows of a generated matrix are those of all of it", "[generators
   }
   // As a whole it has too many nonzeros.
   CHECK_THROWS_AS(generate<double>("stencil3d:450x450x450,points=27"), InputError);
-  const GeneratedRows huge("stencil3d:450x450x450,points=27", sizeof(double));
+  const RowSource<double> huge("stencil3d:450x450x450,points=27", {}, true);
   CHECK(huge.rows() == 450 * 450 * 450);
-  const Csr<double> last = huge.rows<double>(huge.rows() - 1, huge.rows(), 2'400'000'000);
+  const Csr<double> last = huge.read(huge.rows() - 1, huge.rows(), 2'400'000'000);
   CHECK(last.nnz() == 8);
   CHECK(last.column_indices.back() == huge.rows() - 1);
 }

@@ -23,9 +23,7 @@ Coo<double> build(Index rows, Index cols, std::uint64_t seed,
     for (Index column = 0; column < cols && left > 0; ++column) {
       if (static_cast<Index>(rng.below(static_cast<std::uint64_t>(cols - column))) >= left)
         continue;
-      coo.row_indices.push_back(row);
-      coo.column_indices.push_back(column);
-      coo.values.push_back(signed_unit_value<double>(rng.bits64()));
+      coo.add(row, column, signed_unit_value<double>(rng.bits64()));
       --left;
     }
   }

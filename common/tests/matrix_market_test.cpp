@@ -22,8 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "sparse/convert.hpp"
 #include "tests/bits.hpp"
 #include "tests/catch.hpp"
@@ -380,9 +378,7 @@ TEMPLATE_TEST_CASE("COO to CSR and back, against a map", "[convert]", float, dou
       const Index col = static_cast<Index>(random() % static_cast<unsigned>(cols));
       // Sums of these depend on their order, and the order is promised.
       const TestType value = static_cast<TestType>(static_cast<double>(random() % 2001) / 1000 - 1);
-      coo.row_indices.push_back(row);
-      coo.column_indices.push_back(col);
-      coo.values.push_back(value);
+      coo.add(row, col, value);
       const auto [place, is_new] = expected.emplace(std::pair(row, col), value);
       if (!is_new) place->second += value;
     }

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "harness/records.hpp"
 #include "sparse/convert.hpp"
@@ -149,11 +147,7 @@ TEST_CASE("info in JSON: the histogram's bins that hold rows, and where the nonz
   coo.rows = 5;
   coo.cols = 9;
   for (const auto& [row, length] : {std::pair<Index, Index>{1, 1}, {2, 2}, {3, 3}, {4, 9}}) {
-    for (Index col = 0; col < length; ++col) {
-      coo.row_indices.push_back(row);
-      coo.column_indices.push_back(col);
-      coo.values.push_back(1);
-    }
+    for (Index col = 0; col < length; ++col) coo.add(row, col, 1);
   }
   Matrix<double> matrix;
   matrix.csr = to_csr(coo);

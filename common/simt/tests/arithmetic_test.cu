@@ -21,9 +21,9 @@ TEST_CASE("bit operations", "[simt]") {
     CHECK(__clz(static_cast<int>(word)) == (bit < 30 ? 29 - bit : bit < 32 ? 31 - bit : 32));
     CHECK(__ffs(static_cast<int>(word)) == (bit < 32 ? bit + 1 : 0));
   }
-  Random random(3);
+  Rng random(3);
   for (int i = 0; i < 200; ++i) {
-    const std::uint64_t value = random.next();
+    const std::uint64_t value = random.bits64();
     const auto word = static_cast<unsigned>(value);
     const double wide = __longlong_as_double(static_cast<long long>(value));
     const int high = __double2hiint(wide), low = __double2loint(wide);
@@ -54,9 +54,10 @@ TEST_CASE("minima, maxima and what is rounded once", "[simt]") {
 }
 
 TEST_CASE("bits and upper halves of products", "[simt]") {
-  Random random(3);
+  Rng random(3);
   for (int i = 0; i < 1000; ++i) {
-    const unsigned a = random.bits(), b = random.bits(), n = random.below(80);
+    const unsigned a = random.bits32(), b = random.bits32(),
+                   n = static_cast<unsigned>(random.below(80));
     const std::uint64_t both = static_cast<std::uint64_t>(b) << 32 | a;
     const unsigned left = n % 32, up = n < 32 ? n : 32;
     CHECK(__funnelshift_l(a, b, n) == static_cast<unsigned>((both << left) >> 32));
@@ -119,9 +120,9 @@ TEST_CASE("min and max of two types, and what kind of number one is", "[simt]") 
 }
 
 TEST_CASE("arithmetic rounds to nearest, conversions to integers as they are asked to", "[simt]") {
-  Random random(5);
+  Rng random(5);
   for (int i = 0; i < 500; ++i) {
-    const auto draw = [&] { return static_cast<float>(static_cast<int>(random.bits())) / 1024; };
+    const auto draw = [&] { return static_cast<float>(static_cast<int>(random.bits32())) / 1024; };
     const float a = draw(), b = draw(), c = draw();
     const double x = a, y = b;
     CHECK(__fmul_rn(a, b) == static_cast<float>(x * y));

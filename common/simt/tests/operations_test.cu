@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <set>
 
 #include "device/texture.hpp"
 #include "simt/tests/testing.hpp"
@@ -154,15 +153,15 @@ __global__ void vote_kernel(int count, const VoteCase* cases) {
 }
 
 TEST_CASE("votes, matches and reductions over any mask", "[simt]") {
-  Random random(7);
+  Rng random(7);
   std::vector<VoteCase> cases(100);
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    cases[i].mask = i == 0 ? ~0u : i <= 32 ? 1u << (i - 1) : random.bits();
+    cases[i].mask = i == 0 ? ~0u : i <= 32 ? 1u << (i - 1) : random.bits32();
     const unsigned range = i % 3 == 0 ? 1 : i % 3 == 1 ? 4 : 0;
-    const int base = static_cast<int>(random.bits());
+    const int base = static_cast<int>(random.bits32());
     for (int& value : cases[i].values) {
       value = range ? base + static_cast<int>(random.below(range)) * 3
-                    : static_cast<int>(random.bits());
+                    : static_cast<int>(random.bits32());
       if (i % 5 == 4) value |= 1;
     }
   }

@@ -64,12 +64,6 @@ LINE(kPlainUpdateLine, 2);
 __global__ void plain_update_kernel(int* data, int*) {
   data[(global_thread() + 1) / 48] += 1;
 }
-__global__ void same_value_kernel(int* data, int*) {
-  if (threadIdx.x == 5) data[3] = 1;
-}
-__global__ void same_warp_kernel(int* data, int*) {
-  data[global_thread() / 4] = 1;
-}
 __global__ void wide_store_kernel(int* data, int*) {
   // Groups of four that overlap with their neighbours' by two.
   reinterpret_cast<int4*>(data)[global_thread()] = make_int4(1, 1, 1, 1);
@@ -81,10 +75,6 @@ __global__ void bytes_kernel(int* data, int*) {
 }
 
 TEST_CASE("updates of global memory that are not atomic are races", "[simt][race]") {
-  check_race(plain_update_kernel, "into 'data', which thread (");
-  check_race(same_value_kernel,
-             "writes 4 bytes, 12 bytes into 'data', which thread (5,0,0) of block (0,0,0) wrote");
-  check_race(same_warp_kernel, "; both threads store to it: let one thread own it; with the lanes");
   check_race(wide_store_kernel, "writes 16 bytes");
   check_race(bytes_kernel, "1 bytes into 'data', which thread (0,0,0) wrote");
 }
@@ -227,7 +217,8 @@ TEST_CASE("litmus: threads of a block race unless a barrier orders them", "[simt
            {"0.0 rs  0.5 sw", kOfWarp},
            {"0.0 r~  0.33 ~w", kOfBlock},
            {"0.0 r|  0.33 |w", nullptr},
-           {"0.3 w  0.35 w", "both threads store to it: let one thread own it"},
+           {"0.3 w  0.35 w", "; both threads store to it: let one thread own it"},
+           {"0.0 w  0.3 w", "; both threads store to it: let one thread own it; with the lanes"},
            {"0.1 w~  0.0 ~r  0.32 ~r", kOfBlock},
            {"0.0 w  0.1 u", "updates 4 bytes"},
            {"0.0 u|  0.1 u|r  0.40 u|r", nullptr},
@@ -255,6 +246,8 @@ TEST_CASE("litmus: threads of a block race unless a barrier orders them", "[simt
 TEST_CASE("litmus: blocks race unless release and acquire order them", "[simt][race]") {
   for (const Litmus& litmus : std::initializer_list<Litmus>{
            {"0.0 +  1.0 +", kUpdate},
+           {"0.5 w  1.5 w",
+            "writes 4 bytes, 0 bytes into 'data', which thread (5,0,0) of block (0,0,0) wrote"},
            {"0.0 vv  1.0 v", "wrote"},
            {"0.0 u  1.0 +", kUpdate},
            {"0.63 u  1.0 +", "which thread (63,0,0) of block (0,0,0) updated"},

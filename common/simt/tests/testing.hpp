@@ -1,5 +1,5 @@
 // What the tests of simt share, and all that they use from outside of it: launches and buffers as
-// the steps have them, and Catch2.
+// the steps have them, random numbers, and Catch2.
 #pragma once
 
 #include <sys/wait.h>
@@ -17,12 +17,13 @@
 #include "device/launch.hpp"
 #include "simt/engine.hpp"
 #include "simt/profile.hpp"
-#include "simt/random.hpp"
+#include "sparse/rng.hpp"
 #include "tests/catch.hpp"
 #include "tests/schedules.hpp"
 
 namespace simt_test {
 
+using spmv::Rng;
 using spmv::device::Buffer;
 using spmv::device::launch;
 using spmv::device::Shape;
@@ -114,17 +115,5 @@ inline std::string output_of_test(const std::string& tag) {
   pclose(pipe);
   return output;
 }
-
-// Numbers that are the same in every run.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() { return simt::mix64(state_ += simt::kGoldenGamma); }
-  unsigned below(unsigned n) { return static_cast<unsigned>(next() % n); }
-  unsigned bits() { return static_cast<unsigned>(next()); }
-
- private:
-  std::uint64_t state_;
-};
 
 }  // namespace simt_test
