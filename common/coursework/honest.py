@@ -81,7 +81,7 @@ STATEMENTS = {
     "invoke_one": "cooperative_groups::invoke_one(cooperative_groups::tiled_partition<1>(cooperative_groups::this_thread_block()), [&] { sum += 0; });",
     "[] __device__ ()": "sum += [=] __device__ (int a) -> int { return a - row; }(row);",
     "__builtin_expect": "if (__builtin_expect(row < 0, 0)) sum += 1;",
-    "isnan, min and max of two types": "if (isnan(sum)) sum += min(1u, 2) + max(0, 1u);",
+    "isnan, min and max of two types": "if (isnan(sum)) sum += ::min(1u, 2) + ::max(0, 1u);",
     "thread_group": "{ cooperative_groups::thread_group g = cooperative_groups::tiled_partition(cooperative_groups::this_thread_block(), 16); sum += 0 * g.thread_rank(); }",
     "_Pragma and pragmas for other tools": "_Pragma(\"unroll\") for (int i = 0; i < 2; ++i) sum += 0;\n#pragma region mine\n#pragma endregion",
     "rounding in the name": "sum = __dadd_rn(static_cast<double>(sum), 0.0);",
