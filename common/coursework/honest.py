@@ -52,7 +52,7 @@ TOPS = {
     "thread_block_tile of this_thread_block()": ("using namespace cooperative_groups;", "{ thread_block_tile<32> t = tiled_partition<32>(this_thread_block()); sum += 0 * t.thread_rank(); }"),
     "static __constant__": ("static __constant__ int my_table[2] = {0, 1};", "sum += my_table[0];"),
     "an array type and a concept": ("template <typename A>\nusing In = const A* __restrict__;\ntemplate <typename A>\nconcept Real = std::is_floating_point_v<A>;\ntemplate <Real A, int n>\nstruct Sums {\n  A part[n] = {};\n  __device__ A total() const {\n    A all = 0;\n    for (int i = 0; i < n; ++i) all += part[i];\n    return all;\n  }\n};", "{ In<int> offsets = row_offsets; Sums<decltype(sum + 0), 4> sums; sums.part[1] = 0 * offsets[row]; sum += sums.total(); }"),
-    "a large object by value, twice": ("template <typename A>\nstruct Work { int begin, end, step, extra; const A* v; const A* w; };\ntemplate <typename A>\nstruct Part { A sum; int count; };\ntemplate <typename A>\n__device__ Part<A> walk(Work<A> work, int half) {\n  Part<A> part{A(0), 0};\n  for (int k = work.begin + half; k < work.end; k += work.step) {\n    part.sum += 0 * work.v[k];\n    if (++part.count > 1000) part.count = 0;\n  }\n  return part;\n}", "{ const Work<decltype(sum + 0)> work{row_offsets[row], row_offsets[row + 1], 1 << 20, 0, values, values}; sum += walk(work, lane).sum + walk(work, lane).sum; }"),
+    "a large object by value, twice": ("template <typename A>\nstruct Work { int begin, end, step, extra; const A* v; const A* w; };\ntemplate <typename A>\nstruct Part { A sum; int count; };\ntemplate <typename A>\n__device__ Part<A> walk(Work<A> work, int half) {\n  Part<A> part{A(0), 0};\n  for (int k = work.begin + half; k < work.end; k += work.step) {\n    part.sum += 0 * work.v[k];\n    if (++part.count > 1000) part.count = 0;\n  }\n  return part;\n}", "{ const Work<decltype(sum + 0)> work{row_offsets[row + 1], row_offsets[row], 1, 0, values, values}; sum += walk(work, lane).sum + walk(work, lane).sum; }"),
     "attributes": ("[[nodiscard]] __device__ inline int answered() { return 0; }\n__device__ __noinline__ inline int apart(int a) { return a; }", "[[maybe_unused]] const int unused = row; sum += answered() + apart(0);"),
 }  # fmt: skip
 
@@ -81,7 +81,7 @@ STATEMENTS = {
     "invoke_one": "cooperative_groups::invoke_one(cooperative_groups::tiled_partition<1>(cooperative_groups::this_thread_block()), [&] { sum += 0; });",
     "[] __device__ ()": "sum += [=] __device__ (int a) -> int { return a - row; }(row);",
     "__builtin_expect": "if (__builtin_expect(row < 0, 0)) sum += 1;",
-    "isnan, min and max of two types": "if (isnan(sum)) sum += min(1u, 2) + max(0, 1u);",
+    "isnan, min and max of two types": "if (isnan(sum)) sum += ::min(1u, 2) + ::max(0, 1u);",
     "thread_group": "{ cooperative_groups::thread_group g = cooperative_groups::tiled_partition(cooperative_groups::this_thread_block(), 16); sum += 0 * g.thread_rank(); }",
     "_Pragma and pragmas for other tools": "_Pragma(\"unroll\") for (int i = 0; i < 2; ++i) sum += 0;\n#pragma region mine\n#pragma endregion",
     "rounding in the name": "sum = __dadd_rn(static_cast<double>(sum), 0.0);",

@@ -76,7 +76,7 @@ def chosen(paths, read, step):
     found = {name: best(paths, step, name) for name in step.files()}
     files = {name: read(path) for name, path in found.items() if path}
     given = {name.removeprefix("given/"): text for name, text in given_files(step, ROOT / step.directory).items()}
-    kernels = {name: re.findall(r"__global__[^;{}(]*\b(\w+_kernel)\s*\(", text) for name, text in given.items()}
+    kernels = {name: re.findall(r"__global__[^;{}]*?\b(\w+_kernel)\s*\(", text) for name, text in given.items()}
     missing = [name for name in given if kernels[name] and TODO.encode() in files.get(name, TODO.encode())]
     others = [path for path in paths if SOURCE.search(path) and not any(is_named(path, name) for name in given)] if missing else []
     texts = {path: read(path).decode("utf-8", "replace") for path in others}
