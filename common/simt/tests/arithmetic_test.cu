@@ -77,9 +77,9 @@ TEST_CASE("bits and upper halves of products", "[simt]") {
 }
 
 TEST_CASE("means of integers, rounded down and up, without overflow", "[simt]") {
-  Random random(3);
+  Rng random(3);
   for (int i = 0; i < 1000; ++i) {
-    const unsigned a = random.bits(), b = random.bits();
+    const unsigned a = random.bits32(), b = random.bits32();
     const int c = static_cast<int>(a), d = static_cast<int>(b);
     CHECK(__uhadd(a, b) == std::floor((double{1} * a + b) / 2));
     CHECK(__urhadd(a, b) == std::ceil((double{1} * a + b) / 2));
