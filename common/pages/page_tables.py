@@ -157,7 +157,7 @@ class RecordTable:
             return []
         best = self.best(ours.values())
         bold = [k for k, figure in ours.items() if figure == best]
-        reach = self.spread(matrix, bold[0]) if "warm" in self.title else None
+        reach = self.spread(matrix, bold[0]) if "warm" in self.title and "bytes" not in self.title else None  # rates of formats
         tied = [k for k in ours if k not in bold and reach and (own := self.spread(matrix, k)) and own[0] <= reach[1]]
         self.ties = self.ties or bool(tied)
         return bold + tied
