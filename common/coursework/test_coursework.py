@@ -701,7 +701,7 @@ class Grading(unittest.TestCase):
         for name in attacks.NAMES:
             attacks.with_right_kernel(submissions, name)
         command = [sys.executable, ROOT / "common/coursework/grade.py", GRADED, submissions]
-        command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "6"]
+        command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "10"]
         command += [] if SANDBOX else ["--trusted"]
         cls.done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(cls.scratch)})
         if (cls.scratch / "grades/grades.csv").exists():
