@@ -179,8 +179,8 @@ struct OnePassInput : Input<T> {
 
   OnePassArguments<T> arguments() { return tiles.arguments(this->a); }
   PlainVectors<T> vectors(T alpha, T beta) {
-    T* const y = this->y.data();
-    return {this->x.data(), beta == T{0} ? nullptr : y, y, {alpha, beta}};
+    T* const out = this->y.data();
+    return {this->x.data(), beta == T{0} ? nullptr : out, out, {alpha, beta}};
   }
   void check_y(T alpha, T beta) {
     Input<T>::check_y(alpha, beta);
