@@ -289,10 +289,10 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   measure(options, arguments, ranks);
 }
 
-// MPI_Finalize(), which in Open MPI 4 may not return for an hour: it breaks the event loop of a
-// thread of its own, and joins that thread; one that is just about to enter the loop misses the
-// break (stop_progress_engine() in opal/runtime/opal_progress_threads.c). By then mpirun has been
-// told that this rank is done, so the process may end without it.
+// MPI_Finalize(), which in Open MPI 4 may not return for an hour: it stops the event loop of MPI's
+// progress thread, and joins it; a thread that is just about to enter the loop misses the stop, a
+// lost wake-up (stop_progress_engine() in opal/runtime/opal_progress_threads.c). By then mpirun has
+// been told that this rank is done, so the process may end without it.
 void finalize(int status) {
   std::thread([status] {
     std::this_thread::sleep_for(std::chrono::seconds(20));
