@@ -10,6 +10,7 @@ import re
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import claims
 import figures
@@ -310,6 +311,19 @@ class CommandLine(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.assertEqual(figures.main(["no such figure"]), 2)
         self.assertIn(f"no figure is called no such figure; there are {', '.join(figures.FIGURES)}\n", said.getvalue())
+
+    def test_figures_of_another_device_leave_those_of_the_pages_alone(self):
+        def written(device, *options):
+            with mock.patch.object(figures, "Data", lambda name: mock.Mock(directory=name)), \
+                 mock.patch.object(figures, "draw", lambda name, data: ("a figure", [])), \
+                 mock.patch.object(style, "save_png") as save, contextlib.redirect_stdout(io.StringIO()):
+                figures.main(["roofline", "--device", device, *options])
+            return save.call_args.args[1]
+
+        pages = figures.ROOT / "plots" / "figures"
+        self.assertEqual(written("NVIDIA_H200"), pages)
+        self.assertEqual(written("MY_GPU"), pages / "MY_GPU")
+        self.assertEqual(written("MY_GPU", "--out", "here"), Path("here"))
 
 
 if __name__ == "__main__":
