@@ -29,7 +29,8 @@ A block begins with one of these markers on a line of its own and ends with <!--
         against KERNEL's. slide=yes leaves out what kernels have chosen, and the link to versions.
 
     <!-- claims: device=NVIDIA_H200 -->
-        The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py).
+        The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py). With short=yes
+        their verdicts, without medians and reasons.
 
 A number within a sentence stands between markers of its own: sentences.py.
 
@@ -133,10 +134,12 @@ def quote_code(arguments):
 
 
 def make_claims(arguments, results=None):
-    match = re.fullmatch(r"device=(\S+)", arguments)
+    match = re.fullmatch(r"device=([^\s,]+) short=yes|device=(\S+)", arguments)
     if not match:
-        raise BlockError("claims need device=DEVICE[,DEVICE] and nothing else")
-    return claims.claims_table(*(Data(device, results) for device in match[1].split(","))).markdown()
+        raise BlockError("claims need device=DEVICE[,DEVICE], or device=DEVICE short=yes, and nothing else")
+    if match[1]:
+        return claims.short_table(Data(match[1], results)).markdown()
+    return claims.claims_table(*(Data(device, results) for device in match[2].split(","))).markdown()
 
 
 # --- READMEs --------------------------------------------------------------------------------------

@@ -249,6 +249,12 @@ class Report(Case):
         self.assertEqual(ours_of["times as fast as CSR-scalar, f32 and f64"], "1.33 and 1.33 (medians 1.33 and 1.33; 26 of the 26 matrices; without the two greatest 1.33 and 1.33)")
         self.assertEqual(ours_of["times as fast as DIA"], "3.00 at 1, 3.00 at 3 degrees of freedom")
         self.assertEqual(ours_of["the best of COO, CSR, ELL and HYB"], "up to: ELL on 5; above: ELL on 7")
+        short = claims.short_table(self.sets["large"])
+        self.assertEqual(short.rows[0], ["PCSR", "times as fast as CSR-scalar, f32 and f64", "4.24 and 3.33", "1.33 and 1.33", "weaker"])
+        self.assertTrue(short.notes[0].startswith(f"Of {len(claims.CLAIMS)} claims, holds: "))
+        none = claims.short_table(self.sets["none"])
+        self.assertEqual(none.rows, [])
+        self.assertIn("fell: 0; not measured yet: 22.", none.notes[0])
 
     def test_a_device_is_found_by_the_beginning_of_its_name(self):
         with tempfile.TemporaryDirectory() as directory:
