@@ -28,6 +28,7 @@
 #include "block_tiles.cuh"
 #include "rows.cuh"
 #include "several.cuh"
+#include "several_rows.cuh"
 #include "tiles.cuh"
 #include "transposed.cuh"
 #include "vectors.cuh"
@@ -142,6 +143,13 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
   const bool suits = found.longest <= 3 * loads(width) && all <= limit;
   if (suits && (fits_l2 || rows_suit_memory(width))) return width;
   return fits_l2 && nnz >= 64LL * rows ? long_rows_width(rows, nnz, found.longest) : -1;
+}
+
+// Groups per row, as a power of two, with which pcsr_several_rows_kernel suits the matrix, or -1.
+__host__ __device__ constexpr int several_width(int rows, int nnz, const RowsStatistics& found) {
+  int width = 0;
+  while (width < kSeveralWidths - 1 && (8LL << width) * rows < nnz) ++width;
+  return found.longest <= 3 * (8 << width) ? width : -1;
 }
 
 // Whether tiles of blocks may suit a matrix of this shape, and whether they do, by its longest row.
@@ -364,12 +372,14 @@ class OnePassPlan {
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     if (error != cudaSuccess) return error;
     rows_width_ = -1;
+    several_width_ = -1;
     block_tiles_ = false;
     if (!rows_may_suit_) return cudaSuccess;
     RowsStatistics all = {};
     for (int b = 0; b < statistics_blocks; ++b) all.add(found[b]);
     rows_width_ = rows_width(matrix_.rows, matrix_.nnz, all, fits_l2_);
     block_tiles_ = rows_width_ < 0 && block_tiles_suit(shape_, all.longest);
+    several_width_ = several_width(matrix_.rows, matrix_.nnz, all);
     return cudaSuccess;
   }
 
@@ -408,10 +418,9 @@ class OnePassPlan {
     if (!is_several(vectors) || vectors > options_.most_vectors || misaligned(x) || misaligned(y)) {
       return cudaErrorInvalidValue;
     }
-    const SeveralVectors<T> all{x, y, alpha, beta};
-    if (vectors == 2) return launch_several<2>(values, all, stream);
-    if (vectors == 4) return launch_several<4>(values, all, stream);
-    return launch_several<8>(values, all, stream);
+    if (vectors == 2) return launch_several<2>(values, {x, y, alpha, beta}, stream);
+    if (vectors == 4) return launch_several<4>(values, {x, y, alpha, beta}, stream);
+    return launch_several<8>(values, {x, y, alpha, beta}, stream);
   }
 
   // y = alpha A^T x + beta y by one atomic per nonzero: y of cols elements, x of rows. Two products
@@ -434,7 +443,8 @@ class OnePassPlan {
   void overlap(bool on) { options_.overlap = on; }
 
   // What prepare() chose.
-  int lanes_per_row() const { return rows_width_ >= 0 ? 1 << rows_width_ : 0; }  // 0: tiles
+  int lanes_per_row() const { return rows_width_ >= 0 ? 1 << rows_width_ : 0; }         // 0: tiles
+  int groups_per_row() const { return several_width_ >= 0 ? 1 << several_width_ : 0; }  // 0: tiles
   bool block_tiles() const { return block_tiles_; }  // a block owns a tile, not a warp
   const OnePassShape& shape() const { return shape_; }
   bool overlaps() const { return options_.overlap && overlap_supported_; }
@@ -540,14 +550,30 @@ class OnePassPlan {
   }
 
   template <int kVectors>
-  cudaError_t launch_several(const Value* values, const SeveralVectors<T>& vectors,
+  cudaError_t launch_several(const Value* values, const SeveralVectors<T, kVectors>& vectors,
                              cudaStream_t stream) const {
     if (shape_.tile_count == 0) return cudaSuccess;
+    if (several_width_ >= 0) return launch_several_rows(values, vectors, stream);
     constexpr int kMostWarps = SeveralPolicy<T, kVectors>::kThreads / 32;
     const int warps = shape_.warps_per_block < kMostWarps ? shape_.warps_per_block : kMostWarps;
     return launch_kernel(
         pcsr_several_kernel<T, kVectors, Value>, (shape_.tile_count - 1) / warps + 1, 32 * warps,
         warps * sizeof(SeveralShared<T, kVectors>), stream, false, arguments(values), vectors);
+  }
+
+  template <int kVectors>
+  cudaError_t launch_several_rows(const Value* values, const SeveralVectors<T, kVectors>& vectors,
+                                  cudaStream_t stream) const {
+    static constexpr decltype(&pcsr_several_rows_kernel<1, T, kVectors, Value>) kKernels[] = {
+        pcsr_several_rows_kernel<1, T, kVectors, Value>,
+        pcsr_several_rows_kernel<2, T, kVectors, Value>,
+        pcsr_several_rows_kernel<4, T, kVectors, Value>,
+        pcsr_several_rows_kernel<8, T, kVectors, Value>};
+    const int rows_per_block =
+        kSeveralRowsThreads / SeveralPolicy<T, kVectors>::kLanes >> several_width_;
+    return launch_kernel(kKernels[several_width_], (matrix_.rows - 1) / rows_per_block + 1,
+                         kSeveralRowsThreads, 0, stream, false, matrix_.rows, read_once_,
+                         matrix_.row_offsets, matrix_.column_indices, values, vectors);
   }
 
   OnePassArguments<T, Value> arguments(const Value* values) const {
@@ -569,6 +595,7 @@ class OnePassPlan {
   bool rows_may_suit_ = false;
   bool block_tiles_ = false;
   int rows_width_ = -1;                         // binary logarithm of the lanes per row; -1: tiles
+  int several_width_ = -1;                      // of the groups per row with several vectors
   int carveout_ = 0;                            // per cent of the L1 cache that are shared memory
   mutable const void* has_carveout_ = nullptr;  // the kernel for which it was set
   bool overlap_supported_ = false;
