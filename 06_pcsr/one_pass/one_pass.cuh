@@ -145,11 +145,12 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
   return fits_l2 && nnz >= 64LL * rows ? long_rows_width(rows, nnz, found.longest) : -1;
 }
 
-// Groups per row, as a power of two, with which pcsr_several_rows_kernel suits the matrix, or -1.
-__host__ __device__ constexpr int several_width(int rows, int nnz, const RowsStatistics& found) {
-  int width = 0;
-  while (width < kSeveralWidths - 1 && (8LL << width) * rows < nnz) ++width;
-  return found.longest <= 3 * (8 << width) ? width : -1;
+// Groups per row, as a power of two, with which pcsr_several_rows_kernel suits the matrix, or -1:
+// as many as pcsr_rows_kernel has lanes (its `width`) if a warp holds them, unless the longest row
+// would then take more than the 3 iterations that rows_width() allows.
+__host__ __device__ constexpr int several_width(int width, int longest) {
+  if (width > kSeveralWidths - 1) width = kSeveralWidths - 1;
+  return width >= 0 && longest <= 3 * (kRowsItemsPerThread << width) ? width : -1;
 }
 
 // Whether tiles of blocks may suit a matrix of this shape, and whether they do, by its longest row.
@@ -379,7 +380,7 @@ class OnePassPlan {
     for (int b = 0; b < statistics_blocks; ++b) all.add(found[b]);
     rows_width_ = rows_width(matrix_.rows, matrix_.nnz, all, fits_l2_);
     block_tiles_ = rows_width_ < 0 && block_tiles_suit(shape_, all.longest);
-    several_width_ = several_width(matrix_.rows, matrix_.nnz, all);
+    several_width_ = several_width(rows_width_, all.longest);
     return cudaSuccess;
   }
 
@@ -443,8 +444,9 @@ class OnePassPlan {
   void overlap(bool on) { options_.overlap = on; }
 
   // What prepare() chose.
-  int lanes_per_row() const { return rows_width_ >= 0 ? 1 << rows_width_ : 0; }         // 0: tiles
-  int groups_per_row() const { return several_width_ >= 0 ? 1 << several_width_ : 0; }  // 0: tiles
+  int lanes_per_row() const { return rows_width_ >= 0 ? 1 << rows_width_ : 0; }  // 0: tiles
+  // With several vectors, or as many as a warp holds; 0: tiles.
+  int groups_per_row() const { return several_width_ >= 0 ? 1 << several_width_ : 0; }
   bool block_tiles() const { return block_tiles_; }  // a block owns a tile, not a warp
   const OnePassShape& shape() const { return shape_; }
   bool overlaps() const { return options_.overlap && overlap_supported_; }
@@ -561,17 +563,17 @@ class OnePassPlan {
         warps * sizeof(SeveralShared<T, kVectors>), stream, false, arguments(values), vectors);
   }
 
-  template <int kVectors>
+  // With 2^width groups per row, or with more, as far as they are wanted and a warp holds them.
+  template <int kVectors, int width = 0>
   cudaError_t launch_several_rows(const Value* values, const SeveralVectors<T, kVectors>& vectors,
                                   cudaStream_t stream) const {
-    static constexpr decltype(&pcsr_several_rows_kernel<1, T, kVectors, Value>) kKernels[] = {
-        pcsr_several_rows_kernel<1, T, kVectors, Value>,
-        pcsr_several_rows_kernel<2, T, kVectors, Value>,
-        pcsr_several_rows_kernel<4, T, kVectors, Value>,
-        pcsr_several_rows_kernel<8, T, kVectors, Value>};
-    const int rows_per_block =
-        kSeveralRowsThreads / SeveralPolicy<T, kVectors>::kLanes >> several_width_;
-    return launch_kernel(kKernels[several_width_], (matrix_.rows - 1) / rows_per_block + 1,
+    constexpr int kLanes = SeveralPolicy<T, kVectors>::kLanes << width;  // per row
+    if constexpr (width + 1 < kSeveralWidths && 2 * kLanes <= 32) {
+      if (several_width_ > width)
+        return launch_several_rows<kVectors, width + 1>(values, vectors, stream);
+    }
+    return launch_kernel(pcsr_several_rows_kernel<1 << width, T, kVectors, Value>,
+                         (matrix_.rows - 1) / (kSeveralRowsThreads / kLanes) + 1,
                          kSeveralRowsThreads, 0, stream, false, matrix_.rows, read_once_,
                          matrix_.row_offsets, matrix_.column_indices, values, vectors);
   }

@@ -6,8 +6,8 @@
 //
 //   lane     has 16 bytes of a row of X, its *part* (several.cuh)
 //   group    of the 1, 2 or 4 lanes that have all parts: multiplies every `groups`-th nonzero of a
-//            row, 8 at a time (an iteration); the lanes of a group load the same nonzeros
-//   row      has `groups` groups of a warp, so at most 32 lanes
+//            row, 4 at a time (an iteration), which its lanes load together
+//   row      has `groups` groups, 1 to 16, of the same warp
 //
 // Launched by OnePassPlan::multiply_several (one_pass.cuh), which chooses this path and the number
 // of groups. Tests: test.cu, "one pass: several vectors ...".
@@ -23,7 +23,8 @@
 namespace spmv {
 
 inline constexpr int kSeveralRowsThreads = 256;  // per block
-inline constexpr int kSeveralWidths = 4;         // numbers of groups per row: 2^0, ..., 2^3
+inline constexpr int kSeveralRowsItems = 4;      // nonzeros per group and iteration
+inline constexpr int kSeveralWidths = 5;         // numbers of groups per row: 2^0, ..., 2^4
 
 template <int groups, typename T, int kVectors, typename Value = T>
 __global__ void __launch_bounds__(kSeveralRowsThreads)
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(kSeveralRowsThreads)
                              const __grid_constant__ SeveralVectors<T, kVectors> vectors) {
   using Policy = SeveralPolicy<T, kVectors>;
   using Part = typename SeveralVectors<T, kVectors>::Part;
-  constexpr int kItems = kRowsItemsPerThread;
+  constexpr int kItems = kSeveralRowsItems;
   constexpr int kRowLanes = groups * Policy::kLanes;
   static_assert(kRowLanes <= 32, "a row is added up within a warp");
   constexpr int kRows = kSeveralRowsThreads / kRowLanes;  // of a block

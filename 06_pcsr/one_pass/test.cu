@@ -431,7 +431,7 @@ struct SeveralInput {
   std::vector<T> y0;
 };
 
-// By a plan that takes this path: kTiles also where it may choose.
+// By a plan, which takes this path.
 template <typename T, typename Value = T>
 void check_several(const Lengths& lengths, int vectors, T alpha, T beta, OnePassPath path) {
   const SeveralInput<T, Value> input(lengths, vectors, alpha, beta);
@@ -450,13 +450,19 @@ TEST_CASE("one pass: several vectors, whole and cut rows", "[06]") {
   for (const int vectors : {2, 4, 8}) {
     check_several<double>(mixed, vectors, 3, 2, kTiles);
     check_several<float>(mixed, vectors, 3, 0, kTiles);
-    check_several<double, float>(random_lengths(70, 300, 3), vectors, 1, 0, kTiles);
+    check_several<double, float>(random_lengths(70, 900, 3), vectors, 1, 0, kTiles);
     check_several<double>({0, 9000}, vectors, 1, 0, kTiles);  // a row in many tiles, and no others
     check_several<float>(Lengths(5, 0), vectors, 1, 3, kTiles);
   }
 }
 
 TEST_CASE("one pass: several vectors, rows that are alike", "[06]") {
+  STATIC_REQUIRE(several_width(-1, 5) == -1);
+  STATIC_REQUIRE(several_width(0, 24) == 0);
+  STATIC_REQUIRE(several_width(3, 120) == 3);
+  STATIC_REQUIRE(several_width(5, 384) == 4);
+  STATIC_REQUIRE(several_width(5, 385) == -1);  // more than 3 iterations of 16 lanes
+  STATIC_REQUIRE(several_width(10, 10'500) == -1);
   const Lengths alike = joined(random_lengths(333, 16, 5), {17, 0, 24, 0});
   constexpr OnePassPath kAutomatic = OnePassPath::kAutomatic;
   for (const int vectors : {2, 4, 8}) {
@@ -464,6 +470,8 @@ TEST_CASE("one pass: several vectors, rows that are alike", "[06]") {
     check_several<float>(alike, vectors, 3, 0, kAutomatic);
     check_several<double, float>(Lengths(70, 40), vectors, 1, 0, kAutomatic);
   }
+  check_several<float>(Lengths(65'537, 1), 2, 3, 2, kAutomatic);
+  check_several<double>(Lengths(16'385, 6), 8, 1, 0, kAutomatic);
   const SeveralInput<double> input(alike, 4, 3, 2);
   const auto plan =
       plan_of<double>(pattern_of(input.a), {.path = OnePassPath::kTiles, .most_vectors = 8});
@@ -491,7 +499,7 @@ TEST_CASE("one pass: several vectors, rows multiplied by any number of groups", 
   for (const Lengths& lengths :
        {Lengths(256, 8), Lengths(5, 0), joined(random_lengths(70, 300, 3), {5000, 0, 1})}) {
     check_several_rows<1, 2, double>(lengths);
-    check_several_rows<8, 2, float>(lengths);
+    check_several_rows<16, 2, float>(lengths);
     check_several_rows<2, 4, double, float>(lengths);
     check_several_rows<4, 4, float>(lengths);
     check_several_rows<8, 8, double>(lengths);
