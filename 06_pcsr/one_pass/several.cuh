@@ -168,14 +168,16 @@ class SeveralAgent {
     for (int i = 0; i < Policy::kItems; i += Policy::kGatheredAtOnce) {
       const int from = Shared::place(first_item) + i;
       Part element[Policy::kGatheredAtOnce];
-#pragma unroll
-      for (int j = 0; j < Policy::kGatheredAtOnce; ++j)
-        element[j] = gather(shared_.columns[from + j]);
+      T value[Policy::kGatheredAtOnce];  // not where they are used: stores stand between
 #pragma unroll
       for (int j = 0; j < Policy::kGatheredAtOnce; ++j) {
-        const T value = shared_.values[from + j];
+        element[j] = gather(shared_.columns[from + j]);
+        value[j] = shared_.values[from + j];
+      }
 #pragma unroll
-        for (int p = 0; p < Policy::kPart; ++p) sum.value[p] += value * element[j].value[p];
+      for (int j = 0; j < Policy::kGatheredAtOnce; ++j) {
+#pragma unroll
+        for (int p = 0; p < Policy::kPart; ++p) sum.value[p] += value[j] * element[j].value[p];
         if (ends >> (i + j) & 1) {
           const int row = shared_.rows[from + j];
           if (first_row < 0) {
