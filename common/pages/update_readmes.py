@@ -30,7 +30,7 @@ A block begins with one of these markers on a line of its own and ends with <!--
 
     <!-- claims: device=NVIDIA_H200 -->
         The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py). With short=yes
-        their verdicts, without medians and reasons.
+        verdicts instead of medians and reasons, and one column: of the first device that has a number.
 
 A number within a sentence stands between markers of its own: sentences.py.
 
@@ -134,12 +134,11 @@ def quote_code(arguments):
 
 
 def make_claims(arguments, results=None):
-    match = re.fullmatch(r"device=([^\s,]+) short=yes|device=(\S+)", arguments)
+    match = re.fullmatch(r"device=(\S+)( short=yes)?", arguments)
     if not match:
-        raise BlockError("claims need device=DEVICE[,DEVICE], or device=DEVICE short=yes, and nothing else")
-    if match[1]:
-        return claims.short_table(Data(match[1], results)).markdown()
-    return claims.claims_table(*(Data(device, results) for device in match[2].split(","))).markdown()
+        raise BlockError("claims need device=DEVICE[,DEVICE], short=yes if you like, and nothing else")
+    devices = [Data(device, results) for device in match[1].split(",")]
+    return (claims.short_table if match[2] else claims.claims_table)(*devices).markdown()
 
 
 # --- READMEs --------------------------------------------------------------------------------------

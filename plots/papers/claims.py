@@ -311,13 +311,19 @@ def judged(devices):
         yield paper, claim, theirs, found, figure, why if any(of.verdict for of in found) else ""
 
 
-def short_table(data):
-    """Of each claim that was measured both numbers, without what stands in brackets behind ours, and the verdict."""
-    every = [[paper, claim, theirs, re.sub(r" \([^()]*\)$", "", of.text), of.verdict] for paper, claim, theirs, (of,), *_ in judged([data])]
-    rows = [row for row in every if row[-1]]
+def short_table(*devices):
+    """Of each claim that was measured both numbers, of the first device that has one and without what stands in brackets behind it,
+    and the verdict."""
+    rows = []
+    for paper, claim, theirs, found, *_ in judged(devices):
+        for data, of in zip(devices, found):
+            if of.verdict:
+                other = f" ({data.device})" if data is not devices[0] else ""
+                rows.append([paper, claim, theirs, re.sub(r" \([^()]*\)(;.*)?$", "", of.text) + other, of.verdict])
+                break
     counts = "; ".join(f"{verdict}: {sum(row[-1] == verdict for row in rows)}" for verdict in (HOLDS, WEAKER, FELL))
-    return Table("Do the claims hold?", ["paper", "claim", "there", f"here: {data.device}", "verdict"], rows,
-                 [f"Of {len(every)} claims, {counts}; not measured yet: {len(every) - len(rows)}. {RULES}"], words=5)
+    return Table("Do the claims hold?", ["paper", "claim", "there", f"here: {devices[0].device}", "verdict"], rows,
+                 [f"Of {len(CLAIMS)} claims, {counts}; not measured yet: {len(CLAIMS) - len(rows)}. {RULES}"], words=5)
 
 
 def claims_table(*devices):

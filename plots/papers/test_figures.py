@@ -263,6 +263,13 @@ class Report(Case):
             (Path(directory) / "GPU").rename(Path(directory) / "A_GPU_80GB")
             self.assertEqual(Data("A_GPU", directory).directory, "A_GPU_80GB")
 
+    def test_where_a_device_has_no_records_of_several_gpus_another_one_s_are_taken(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual(Data("A", directory).with_several_gpus().directory, "A")  # nobody has some
+            write(Path(directory) / "A" / "multigpu.jsonl", [on_several("F1", 1, "rows", "none", 1)])
+            write(Path(directory) / "B" / "multigpu.jsonl", [on_several("F1", 2, "rows", "none", 1)])
+            self.assertEqual([Data(name, directory).with_several_gpus().directory for name in "AB"], ["B", "B"])
+
     def test_verdicts(self):
         self.assertEqual(claims.verdict_of_ratios([1.4, 1.6, 1.5], 1.6), claims.HOLDS)
         self.assertEqual(claims.verdict_of_ratios([1.1, 1.2, 1.3], 1.6), claims.WEAKER)
