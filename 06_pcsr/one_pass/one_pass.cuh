@@ -28,6 +28,7 @@
 #include "block_tiles.cuh"
 #include "rows.cuh"
 #include "several.cuh"
+#include "several_rows.cuh"
 #include "tiles.cuh"
 #include "transposed.cuh"
 #include "vectors.cuh"
@@ -142,6 +143,14 @@ __host__ __device__ constexpr int rows_width(int rows, int nnz, const RowsStatis
   const bool suits = found.longest <= 3 * loads(width) && all <= limit;
   if (suits && (fits_l2 || rows_suit_memory(width))) return width;
   return fits_l2 && nnz >= 64LL * rows ? long_rows_width(rows, nnz, found.longest) : -1;
+}
+
+// Groups per row, as a power of two, with which pcsr_several_rows_kernel suits the matrix, or -1:
+// as many as pcsr_rows_kernel has lanes (its `width`) if a warp holds them, unless the longest row
+// would then take more than the 3 iterations that rows_width() allows.
+__host__ __device__ constexpr int several_width(int width, int longest) {
+  if (width > kSeveralWidths - 1) width = kSeveralWidths - 1;
+  return width >= 0 && longest <= 3 * (kRowsItemsPerThread << width) ? width : -1;
 }
 
 // Whether tiles of blocks may suit a matrix of this shape, and whether they do, by its longest row.
@@ -364,12 +373,14 @@ class OnePassPlan {
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
     if (error != cudaSuccess) return error;
     rows_width_ = -1;
+    several_width_ = -1;
     block_tiles_ = false;
     if (!rows_may_suit_) return cudaSuccess;
     RowsStatistics all = {};
     for (int b = 0; b < statistics_blocks; ++b) all.add(found[b]);
     rows_width_ = rows_width(matrix_.rows, matrix_.nnz, all, fits_l2_);
     block_tiles_ = rows_width_ < 0 && block_tiles_suit(shape_, all.longest);
+    several_width_ = several_width(rows_width_, all.longest);
     return cudaSuccess;
   }
 
@@ -408,10 +419,9 @@ class OnePassPlan {
     if (!is_several(vectors) || vectors > options_.most_vectors || misaligned(x) || misaligned(y)) {
       return cudaErrorInvalidValue;
     }
-    const SeveralVectors<T> all{x, y, alpha, beta};
-    if (vectors == 2) return launch_several<2>(values, all, stream);
-    if (vectors == 4) return launch_several<4>(values, all, stream);
-    return launch_several<8>(values, all, stream);
+    if (vectors == 2) return launch_several<2>(values, {x, y, alpha, beta}, stream);
+    if (vectors == 4) return launch_several<4>(values, {x, y, alpha, beta}, stream);
+    return launch_several<8>(values, {x, y, alpha, beta}, stream);
   }
 
   // y = alpha A^T x + beta y by one atomic per nonzero: y of cols elements, x of rows. Two products
@@ -435,6 +445,8 @@ class OnePassPlan {
 
   // What prepare() chose.
   int lanes_per_row() const { return rows_width_ >= 0 ? 1 << rows_width_ : 0; }  // 0: tiles
+  // With several vectors, or as many as a warp holds; 0: tiles.
+  int groups_per_row() const { return several_width_ >= 0 ? 1 << several_width_ : 0; }
   bool block_tiles() const { return block_tiles_; }  // a block owns a tile, not a warp
   const OnePassShape& shape() const { return shape_; }
   bool overlaps() const { return options_.overlap && overlap_supported_; }
@@ -540,14 +552,30 @@ class OnePassPlan {
   }
 
   template <int kVectors>
-  cudaError_t launch_several(const Value* values, const SeveralVectors<T>& vectors,
+  cudaError_t launch_several(const Value* values, const SeveralVectors<T, kVectors>& vectors,
                              cudaStream_t stream) const {
     if (shape_.tile_count == 0) return cudaSuccess;
+    if (several_width_ >= 0) return launch_several_rows(values, vectors, stream);
     constexpr int kMostWarps = SeveralPolicy<T, kVectors>::kThreads / 32;
     const int warps = shape_.warps_per_block < kMostWarps ? shape_.warps_per_block : kMostWarps;
     return launch_kernel(
         pcsr_several_kernel<T, kVectors, Value>, (shape_.tile_count - 1) / warps + 1, 32 * warps,
         warps * sizeof(SeveralShared<T, kVectors>), stream, false, arguments(values), vectors);
+  }
+
+  // With 2^width groups per row, or with more, as far as they are wanted and a warp holds them.
+  template <int kVectors, int width = 0>
+  cudaError_t launch_several_rows(const Value* values, const SeveralVectors<T, kVectors>& vectors,
+                                  cudaStream_t stream) const {
+    constexpr int kLanes = SeveralPolicy<T, kVectors>::kLanes << width;  // per row
+    if constexpr (width + 1 < kSeveralWidths && 2 * kLanes <= 32) {
+      if (several_width_ > width)
+        return launch_several_rows<kVectors, width + 1>(values, vectors, stream);
+    }
+    return launch_kernel(pcsr_several_rows_kernel<1 << width, T, kVectors, Value>,
+                         (matrix_.rows - 1) / (kSeveralRowsThreads / kLanes) + 1,
+                         kSeveralRowsThreads, 0, stream, false, matrix_.rows, read_once_,
+                         matrix_.row_offsets, matrix_.column_indices, values, vectors);
   }
 
   OnePassArguments<T, Value> arguments(const Value* values) const {
@@ -569,6 +597,7 @@ class OnePassPlan {
   bool rows_may_suit_ = false;
   bool block_tiles_ = false;
   int rows_width_ = -1;                         // binary logarithm of the lanes per row; -1: tiles
+  int several_width_ = -1;                      // of the groups per row with several vectors
   int carveout_ = 0;                            // per cent of the L1 cache that are shared memory
   mutable const void* has_carveout_ = nullptr;  // the kernel for which it was set
   bool overlap_supported_ = false;

@@ -52,8 +52,9 @@ from spmv_one_pass import kernel
 for T in "float", "double":
     for name in ("describe_kernel<{}>", "plan_kernel<{}>", "choose_kernel", "spmv::prepare_one_pass_kernel<{}>",
                  "spmv::pcsr_one_pass_kernel<{}>", *(f"spmv::pcsr_rows_kernel<{1 << w}, {{}}>" for w in range(11)),
-                 *(f"spmv::pcsr_several_kernel<{{}}, {v}>" for v in (2, 4, 8)), "spmv::scale_transposed_kernel<{}>",
-                 "spmv::pcsr_transposed_kernel<{}>"):
+                 *(f"spmv::pcsr_several_kernel<{{}}, {v}>" for v in (2, 4, 8)),
+                 *(f"spmv::pcsr_several_rows_kernel<{g}, {{}}, {v}>" for g, v in ((1, 2), (16, 4), (8, 8))),
+                 "spmv::scale_transposed_kernel<{}>", "spmv::pcsr_transposed_kernel<{}>"):
         kernel("90", name.format(T), None)'
 else
   echo 'skipped: the Python module of the one-pass product: no numpy, cuda-bindings or NVRTC'

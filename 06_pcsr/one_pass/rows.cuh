@@ -34,16 +34,15 @@ __host__ __device__ constexpr int rows_threads(int lanes) {
   return lanes > 256 ? lanes : 256;
 }
 
-// A lane's columns and values of one iteration: nonzeros k + lanes j, j = 0, ...,
-// kRowsItemsPerThread - 1, as far as they are before `end`.
-template <int lanes, typename Value>
+// A lane's columns and values of one iteration: nonzeros k + lanes j, j = 0, ..., kItems - 1, as
+// far as they are before `end`.
+template <int lanes, int kItems, typename Value>
 __device__ __forceinline__ void load_items(bool read_once, const int* __restrict__ column_indices,
                                            const Value* __restrict__ values, int k, int end,
-                                           int (&column)[kRowsItemsPerThread],
-                                           Value (&value)[kRowsItemsPerThread]) {
+                                           int (&column)[kItems], Value (&value)[kItems]) {
   const auto load_by = [&](const auto& read) {
 #pragma unroll
-    for (int j = 0; j < kRowsItemsPerThread; ++j) {
+    for (int j = 0; j < kItems; ++j) {
       if (k + lanes * j < end) {
         column[j] = read(&column_indices[k + lanes * j]);
         value[j] = read(&values[k + lanes * j]);

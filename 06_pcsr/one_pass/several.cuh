@@ -55,12 +55,35 @@ struct SeveralShared {
 
 // The vectors: X, of cols times kVectors elements, and Y, of rows times kVectors. Y is not read if
 // beta is 0. Aligned to min(16, kVectors * sizeof(T)) bytes.
-template <typename T>
+template <typename T, int kVectors>
 struct SeveralVectors {
+  using Policy = SeveralPolicy<T, kVectors>;
+  using Part = Pack<T, Policy::kPart>;
   const T* x;
   T* y;
   T alpha;
   T beta;
+
+  __device__ __forceinline__ Part gather(int column, int part) const {
+    return reinterpret_cast<const Part*>(x)[1LL * column * Policy::kLanes + part];
+  }
+
+  __device__ __forceinline__ void store(int row, int part, const Part& sum) const {
+    Part* to = reinterpret_cast<Part*>(y) + (1LL * row * Policy::kLanes + part);
+    Part result = {};
+    if (beta != T{0}) result = *to;
+#pragma unroll
+    for (int p = 0; p < Policy::kPart; ++p) {
+      const T old = beta != T{0} ? beta * result.value[p] : T{0};
+      result.value[p] = alpha * sum.value[p] + old;
+    }
+    *to = result;
+  }
+
+  __device__ __forceinline__ void store_element(int row, int v, T sum) const {
+    T& to = y[1LL * row * kVectors + v];
+    to = alpha * sum + (beta != T{0} ? beta * to : T{0});
+  }
 };
 
 // One warp and its tile; the phases in the order of the kernel below.
@@ -69,13 +92,13 @@ class SeveralAgent {
  public:
   using Policy = SeveralPolicy<T, kVectors>;
   using Shared = SeveralShared<T, kVectors>;
-  using Part = Pack<T, Policy::kPart>;
+  using Part = typename SeveralVectors<T, kVectors>::Part;
   static constexpr unsigned kAll = 0xffffffffu;
 
   // Reads the tile's borders. `tile` must be warp-uniform and less than arguments.tile_count.
   __device__ __forceinline__ SeveralAgent(const OnePassArguments<T, Value>& arguments,
-                                          const SeveralVectors<T>& vectors, Shared& shared,
-                                          int tile)
+                                          const SeveralVectors<T, kVectors>& vectors,
+                                          Shared& shared, int tile)
       : a_(arguments),
         vectors_(vectors),
         shared_(shared),
@@ -122,7 +145,7 @@ class SeveralAgent {
           shared_.rows[Shared::place(i)] = row;
           atomicOr(&shared_.row_ends[i / 32], 1u << i % 32);
         } else {
-          for (int part = 0; part < Policy::kLanes; ++part) store(row, part, Part{});
+          for (int part = 0; part < Policy::kLanes; ++part) vectors_.store(row, part, Part{});
         }
       }
       marked = __popc(__ballot_sync(kAll, ends));
@@ -145,21 +168,23 @@ class SeveralAgent {
     for (int i = 0; i < Policy::kItems; i += Policy::kGatheredAtOnce) {
       const int from = Shared::place(first_item) + i;
       Part element[Policy::kGatheredAtOnce];
-#pragma unroll
-      for (int j = 0; j < Policy::kGatheredAtOnce; ++j)
-        element[j] = gather(shared_.columns[from + j]);
+      T value[Policy::kGatheredAtOnce];  // not where they are used: stores stand between
 #pragma unroll
       for (int j = 0; j < Policy::kGatheredAtOnce; ++j) {
-        const T value = shared_.values[from + j];
+        element[j] = gather(shared_.columns[from + j]);
+        value[j] = shared_.values[from + j];
+      }
 #pragma unroll
-        for (int p = 0; p < Policy::kPart; ++p) sum.value[p] += value * element[j].value[p];
+      for (int j = 0; j < Policy::kGatheredAtOnce; ++j) {
+#pragma unroll
+        for (int p = 0; p < Policy::kPart; ++p) sum.value[p] += value[j] * element[j].value[p];
         if (ends >> (i + j) & 1) {
           const int row = shared_.rows[from + j];
           if (first_row < 0) {
             first_row = row;
             first_sum = sum;
           } else {
-            store(row, part_, sum);
+            vectors_.store(row, part_, sum);
           }
           sum = Part{};
         }
@@ -205,14 +230,14 @@ class SeveralAgent {
       const int last = __shfl_sync(kAll, cut_row_.last, side);
       const int row = side == 0 ? rows.first : rows.end;
       finish_cut_row<kVectors>(first, last, a_.partial_sums, a_.unstarted,
-                               [&](T total) { store_element(row, lane_, total); });
+                               [&](T total) { vectors_.store_element(row, lane_, total); });
     }
   }
 
  private:
   __device__ __forceinline__ Part gather(int column) const {
     if (column == Shared::kNone) return {};
-    return reinterpret_cast<const Part*>(vectors_.x)[1LL * column * Policy::kLanes + part_];
+    return vectors_.gather(column, part_);
   }
 
   static __device__ __forceinline__ Part from_lane_before(const Part& sum, int distance) {
@@ -228,29 +253,12 @@ class SeveralAgent {
     for (int p = 0; p < Policy::kPart; ++p) sum.value[p] += other.value[p];
   }
 
-  __device__ __forceinline__ void store(int row, int part, const Part& sum) const {
-    Part* y = reinterpret_cast<Part*>(vectors_.y) + (1LL * row * Policy::kLanes + part);
-    Part result = {};
-    if (vectors_.beta != T{0}) result = *y;
-#pragma unroll
-    for (int p = 0; p < Policy::kPart; ++p) {
-      const T old = vectors_.beta != T{0} ? vectors_.beta * result.value[p] : T{0};
-      result.value[p] = vectors_.alpha * sum.value[p] + old;
-    }
-    *y = result;
-  }
-
-  __device__ __forceinline__ void store_element(int row, int v, T sum) const {
-    T& y = vectors_.y[1LL * row * kVectors + v];
-    y = vectors_.alpha * sum + (vectors_.beta != T{0} ? vectors_.beta * y : T{0});
-  }
-
   // The first row that ends in a group: of the head of the tile it is a partial sum.
   __device__ __forceinline__ void store_first(int row, const Part& sum) const {
     if (border_.rows.head_cut && row == border_.rows.first) {
       publish_part(0, sum);
     } else {
-      store(row, part_, sum);
+      vectors_.store(row, part_, sum);
     }
   }
 
@@ -261,7 +269,7 @@ class SeveralAgent {
   }
 
   const OnePassArguments<T, Value>& a_;
-  const SeveralVectors<T>& vectors_;
+  const SeveralVectors<T, kVectors>& vectors_;
   Shared& shared_;
   const int tile_;
   const int lane_;
@@ -281,7 +289,7 @@ template <typename T, int kVectors, typename Value = T>
 __global__ void __launch_bounds__(SeveralPolicy<T, kVectors>::kThreads,
                                   SeveralPolicy<T, kVectors>::kBlocks)
     pcsr_several_kernel(const __grid_constant__ OnePassArguments<T, Value> a,
-                        const __grid_constant__ SeveralVectors<T> vectors) {
+                        const __grid_constant__ SeveralVectors<T, kVectors> vectors) {
   extern __shared__ __align__(16) unsigned char several_shared[];
   const int warp_of_block = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);
   const int tile = blockIdx.x * (blockDim.x / 32) + warp_of_block;

@@ -34,8 +34,9 @@ __global__ void describe_kernel(int* out) {
   const int values[] = {int(sizeof(Tile)), int(sizeof(PartialSum<T>)), int(sizeof(BlockTileShared<T>)),
                         int(sizeof(BlockTileShared<double>)), int(sizeof(OnePassArguments<T>)),
                         int(sizeof(PlainVectors<T>)), int(sizeof(RowsStatistics)), Policy::kThreads, Policy::kBlocks, kPrepareThreads,
-                        kStatisticsBlocks, int(sizeof(SeveralVectors<T>)), SeveralPolicy<T, 8>::kThreads, kTransposedThreads,
-                        int(sizeof(SeveralShared<T, 2>)), int(sizeof(SeveralShared<T, 4>)), int(sizeof(SeveralShared<T, 8>))};
+                        kStatisticsBlocks, int(sizeof(SeveralVectors<T, 8>)), SeveralPolicy<T, 8>::kThreads, kTransposedThreads,
+                        int(sizeof(SeveralShared<T, 2>)), int(sizeof(SeveralShared<T, 4>)), int(sizeof(SeveralShared<T, 8>)),
+                        kSeveralRowsThreads, SeveralPolicy<T, 2>::kLanes, SeveralPolicy<T, 4>::kLanes, SeveralPolicy<T, 8>::kLanes};
   for (int value : values) *out++ = value;
 }
 template <typename T>
@@ -55,6 +56,7 @@ __global__ void choose_kernel(int count, const RowsStatistics* statistics, int r
   out[0] = rows_width(rows, nnz, all, fits_l2);
   out[1] = out[0] < 0 ? 0 : rows_threads(1 << out[0]);
   out[2] = out[0] < 0 && block_tiles_suit({tile_items, 0, warps, 0}, all.longest);
+  out[3] = several_width(out[0], all.longest);
 }
 """
 
@@ -174,9 +176,10 @@ class OnePass:
         at, empty, numbers = self.library.at, self.library.empty, self.library.numbers
         self.out = out = empty(32, "int32")
         launch(self.get(f"describe_kernel<{self.type}>"), 1, 1, stream, at(out))
-        described = numbers(out)[:17].tolist()
+        described = numbers(out)[:21].tolist()
         tile, partial_sum, shared, largest, of_arguments, vectors, statistics, threads, most_blocks, prepare, most = described[:11]
-        of_several, several_threads, self.transposed_threads, *several_shared = described[11:]
+        of_several, several_threads, self.transposed_threads, *several_shared = described[11:17]
+        several_rows_threads, *several_lanes = described[17:]
 
         product = self.get(f"spmv::pcsr_one_pass_kernel<{self.type}>")
         block_bytes = threads // 32 * largest
@@ -220,17 +223,11 @@ class OnePass:
             return numpy.array([(self.tiles, tile_items, at(self.tile_borders), at(self.row_offsets), at(self.column_indices),
                                  at(self.values), at(self.partial_sums), at(self.unstarted))], fields)  # fmt: skip
 
-        def multiply_several(count, alpha, x, beta, y, stream):
-            most_warps = min(warps, several_threads // 32)
-            launch(self.get(f"spmv::pcsr_several_kernel<{self.type}, {count}>"), (self.tiles - 1) // most_warps + 1,
-                   32 * most_warps, stream, arguments(), numpy.array([(x, y, alpha, beta)], several),
-                   shared_bytes=most_warps * several_shared[(2, 4, 8).index(count)])  # fmt: skip
-
-        width, self.block_tiles = -1, False
+        width, self.block_tiles, several_width = -1, False, -1
         if looking:
             launch(self.get("choose_kernel"), 1, 1, stream, ctypes.c_int(looking), at(found), rows, nnz,
                    ctypes.c_bool(fits), ctypes.c_uint(tile_items), ctypes.c_int(warps), at(out))  # fmt: skip
-            width, per_block, self.block_tiles = numbers(out)[:3].tolist()
+            width, per_block, self.block_tiles, several_width = numbers(out)[:4].tolist()
         if width >= 0:
             self.lanes_per_row = 1 << width
             rows_kernel = self.get(f"spmv::pcsr_rows_kernel<{self.lanes_per_row}, {self.type}>")
@@ -254,6 +251,20 @@ class OnePass:
             def multiply(alpha, x, beta, y, stream):
                 launch(product, blocks, 32 * warps, stream, of_product, scaled(alpha, x, beta, y),
                        shared_bytes=shared_bytes)  # fmt: skip
+
+        def multiply_several(count, alpha, x, beta, y, stream):
+            vectors, which = numpy.array([(x, y, alpha, beta)], several), (2, 4, 8).index(count)
+            if several_width >= 0:
+                groups = min(1 << several_width, 32 // several_lanes[which])
+                rows_per_block = several_rows_threads // several_lanes[which] // groups
+                launch(self.get(f"spmv::pcsr_several_rows_kernel<{groups}, {self.type}, {count}>"),
+                       (rows.value - 1) // rows_per_block + 1, several_rows_threads, stream, rows, ctypes.c_bool(read_once),
+                       at(self.row_offsets), at(self.column_indices), at(self.values), vectors)  # fmt: skip
+            else:
+                most_warps = min(warps, several_threads // 32)
+                launch(self.get(f"spmv::pcsr_several_kernel<{self.type}, {count}>"), (self.tiles - 1) // most_warps + 1,
+                       32 * most_warps, stream, arguments(), vectors,
+                       shared_bytes=most_warps * several_shared[which])  # fmt: skip
 
         self.arguments, self.multiply, self.multiply_several = arguments, multiply, multiply_several
 

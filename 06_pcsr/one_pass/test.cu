@@ -382,46 +382,129 @@ TEST_CASE("one pass: an epilogue is called once per row, with its sum and old el
   }
 }
 
-// Y = alpha A X + beta Y for `vectors` vectors, twice, from a Y that may hold NaN where beta is 0.
+// A matrix whose values are in memory as `Value`, with `vectors` vectors. Y may hold NaN where beta
+// is 0.
 template <typename T, typename Value = T>
-void check_several(const Lengths& lengths, int vectors, T alpha, T beta) {
-  CAPTURE(lengths.size(), vectors, beta, sizeof(T), sizeof(Value));
-  const Csr<T> host = csr_of<T>(lengths);  // with the same values
-  const device::DeviceCsr<Value> a(csr_of<Value>(lengths));
-  const std::vector<T> x = test_vector<T>(1LL * host.cols * vectors, 1);
-  std::vector<T> y0 = test_vector<T>(1LL * host.rows * vectors, 2);
-  if (beta == T{0}) y0.assign(y0.size(), std::numeric_limits<T>::quiet_NaN());
-  const Buffer<T> x_device("x", x);
-  const auto plan = plan_of<T, Value>(pattern_of(a), {.most_vectors = 8});
-  std::vector<T> first;
-  for (int product = 0; product < 2; ++product) {
-    Buffer<T> y_device("y", y0);
-    REQUIRE(plan.multiply_several(vectors, alpha, a.values.data(), x_device.data(), beta,
-                                  y_device.data(), nullptr) == cudaSuccess);
-    REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
-    const std::vector<T> got = y_device.download();
-    if (product == 1) CHECK(got == first);
-    first = got;
+struct SeveralInput {
+  SeveralInput(const Lengths& lengths, int its_vectors, T its_alpha, T its_beta)
+      : host(csr_of<T>(lengths)),  // with the same values
+        a(csr_of<Value>(lengths)),
+        vectors(its_vectors),
+        alpha(its_alpha),
+        beta(its_beta),
+        x_host(test_vector<T>(1LL * host.cols * vectors, 1)),
+        x("x", x_host),
+        y0(test_vector<T>(1LL * host.rows * vectors, 2)) {
+    if (beta == T{0}) y0.assign(y0.size(), std::numeric_limits<T>::quiet_NaN());
   }
-  for (int v = 0; v < vectors; ++v) {
-    const auto column = [&](const std::vector<T>& all) {
-      std::vector<T> one;
-      for (std::size_t i = v; i < all.size(); i += vectors) one.push_back(all[i]);
-      return one;
-    };
-    check_product(column(first), make_reference(host, alpha, column(x), beta, column(y0)));
+
+  // multiply(y) computes Y = alpha A X + beta Y, with the same bits each time.
+  template <typename Multiply>
+  void check(const Multiply& multiply) const {
+    CAPTURE(host.rows, vectors, beta, sizeof(T), sizeof(Value));
+    std::vector<T> first;
+    for (int product = 0; product < 2; ++product) {
+      Buffer<T> y("y", y0);
+      multiply(y.data());
+      REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
+      const std::vector<T> got = y.download();
+      if (product == 1) CHECK(got == first);
+      first = got;
+    }
+    for (int v = 0; v < vectors; ++v) {
+      const auto column = [&](const std::vector<T>& all) {
+        std::vector<T> one;
+        for (std::size_t i = v; i < all.size(); i += vectors) one.push_back(all[i]);
+        return one;
+      };
+      check_product(column(first), make_reference(host, alpha, column(x_host), beta, column(y0)));
+    }
   }
+
+  Csr<T> host;
+  device::DeviceCsr<Value> a;
+  int vectors;
+  T alpha;
+  T beta;
+  std::vector<T> x_host;
+  Buffer<T> x;
+  std::vector<T> y0;
+};
+
+// By a plan, which takes this path.
+template <typename T, typename Value = T>
+void check_several(const Lengths& lengths, int vectors, T alpha, T beta, OnePassPath path) {
+  const SeveralInput<T, Value> input(lengths, vectors, alpha, beta);
+  const auto plan = plan_of<T, Value>(pattern_of(input.a), {.most_vectors = 8});
+  CHECK((plan.groups_per_row() > 0) == (path == OnePassPath::kAutomatic));
+  input.check([&](T* y) {
+    CHECK(plan.multiply_several(vectors, alpha, input.a.values.data(), input.x.data(), beta, y,
+                                nullptr) == cudaSuccess);
+  });
 }
 
 TEST_CASE("one pass: several vectors, whole and cut rows", "[06]") {
   const Lengths mixed =
       joined(joined(random_lengths(300, 30, 5), {3000, 0, 0, 255, 256, 257, 1}), Lengths(40, 0));
+  constexpr OnePassPath kTiles = OnePassPath::kTiles;
   for (const int vectors : {2, 4, 8}) {
-    check_several<double>(mixed, vectors, 3, 2);
-    check_several<float>(mixed, vectors, 3, 0);
-    check_several<double, float>(random_lengths(70, 300, 3), vectors, 1, 0);
-    check_several<double>({0, 9000}, vectors, 1, 0);  // a row in many tiles, and no others
-    check_several<float>(Lengths(5, 0), vectors, 1, 3);
+    check_several<double>(mixed, vectors, 3, 2, kTiles);
+    check_several<float>(mixed, vectors, 3, 0, kTiles);
+    check_several<double, float>(random_lengths(70, 900, 3), vectors, 1, 0, kTiles);
+    check_several<double>({0, 9000}, vectors, 1, 0, kTiles);  // a row in many tiles, and no others
+    check_several<float>(Lengths(5, 0), vectors, 1, 3, kTiles);
+  }
+}
+
+TEST_CASE("one pass: several vectors, rows that are alike", "[06]") {
+  STATIC_REQUIRE(several_width(-1, 5) == -1);
+  STATIC_REQUIRE(several_width(0, 24) == 0);
+  STATIC_REQUIRE(several_width(3, 120) == 3);
+  STATIC_REQUIRE(several_width(5, 384) == 4);
+  STATIC_REQUIRE(several_width(5, 385) == -1);  // more than 3 iterations of 16 lanes
+  STATIC_REQUIRE(several_width(10, 10'500) == -1);
+  const Lengths alike = joined(random_lengths(333, 16, 5), {17, 0, 24, 0});
+  constexpr OnePassPath kAutomatic = OnePassPath::kAutomatic;
+  for (const int vectors : {2, 4, 8}) {
+    check_several<double>(alike, vectors, 3, 2, kAutomatic);
+    check_several<float>(alike, vectors, 3, 0, kAutomatic);
+    check_several<double, float>(Lengths(70, 40), vectors, 1, 0, kAutomatic);
+  }
+  check_several<float>(Lengths(65'537, 1), 2, 3, 2, kAutomatic);
+  check_several<double>(Lengths(16'385, 6), 8, 1, 0, kAutomatic);
+  const SeveralInput<double> input(alike, 4, 3, 2);
+  const auto plan =
+      plan_of<double>(pattern_of(input.a), {.path = OnePassPath::kTiles, .most_vectors = 8});
+  CHECK(plan.groups_per_row() == 0);
+}
+
+// pcsr_several_rows_kernel with any number of groups per row.
+template <int groups, int vectors, typename T, typename Value = T>
+void check_several_rows(const Lengths& lengths) {
+  CAPTURE(groups);
+  constexpr int kRows = kSeveralRowsThreads / SeveralPolicy<T, vectors>::kLanes / groups;
+  for (const T beta : {T{0}, T{2}}) {
+    const SeveralInput<T, Value> input(lengths, vectors, T{3}, beta);
+    input.check([&](T* y) {
+      device::launch(pcsr_several_rows_kernel<groups, T, vectors, Value>,
+                     {dim3(device::divide_up(input.host.rows, kRows)), dim3(kSeveralRowsThreads)},
+                     input.host.rows, beta == T{0}, input.a.row_offsets.data(),
+                     input.a.column_indices.data(), input.a.values.data(),
+                     SeveralVectors<T, vectors>{input.x.data(), y, T{3}, beta});
+    });
+  }
+}
+
+TEST_CASE("one pass: several vectors, rows multiplied by any number of groups", "[06]") {
+  for (const Lengths& lengths :
+       {Lengths(256, 8), Lengths(5, 0), joined(random_lengths(70, 300, 3), {5000, 0, 1})}) {
+    check_several_rows<1, 2, double>(lengths);
+    check_several_rows<16, 2, float>(lengths);
+    check_several_rows<2, 4, double, float>(lengths);
+    check_several_rows<4, 4, float>(lengths);
+    check_several_rows<8, 8, double>(lengths);
+    check_several_rows<1, 8, float>(lengths);
+    check_several_rows<4, 8, double, float>(lengths);
   }
 }
 
