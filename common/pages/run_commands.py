@@ -40,7 +40,7 @@ ELSEWHERE = {
     r".*stationary MATRIX=m_3.7M.*": "minutes; a smaller chain is run here",
     r"make evidence.*": "ends with 1 as long as a measurement is missing; plots/measure/test_evidence.py",
     r".*time_model\.py .*": "needs records or a CUDA build; plots/measure/test_time_model.py",
-    r"make figures|make pictures": "CI draws them in its tests of plots/ and of watch/",
+    r"make figures.*|make pictures": "CI draws them in its tests of plots/ and of watch/",
     r"make site|make notebook": "the workflows in .github/",
     r"make mkl|make cusparse": "downloads 250 MB",
     r"make data.*": "needs a network; common/tests/data_test.sh runs it with a server of its own",

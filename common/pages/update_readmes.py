@@ -29,7 +29,8 @@ A block begins with one of these markers on a line of its own and ends with <!--
         against KERNEL's. slide=yes leaves out what kernels have chosen, and the link to versions.
 
     <!-- claims: device=NVIDIA_H200 -->
-        The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py).
+        The papers' headline claims, their numbers and those of plots/results/DEVICE (claims.py). With short=yes
+        verdicts instead of medians and reasons, and one column: of the first device that has a number.
 
 A number within a sentence stands between markers of its own: sentences.py.
 
@@ -133,10 +134,11 @@ def quote_code(arguments):
 
 
 def make_claims(arguments, results=None):
-    match = re.fullmatch(r"device=(\S+)", arguments)
+    match = re.fullmatch(r"device=(\S+)( short=yes)?", arguments)
     if not match:
-        raise BlockError("claims need device=DEVICE[,DEVICE] and nothing else")
-    return claims.claims_table(*(Data(device, results) for device in match[1].split(","))).markdown()
+        raise BlockError("claims need device=DEVICE[,DEVICE], short=yes if you like, and nothing else")
+    devices = [Data(device, results) for device in match[1].split(",")]
+    return (claims.short_table if match[2] else claims.claims_table)(*devices).markdown()
 
 
 # --- READMEs --------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from statistics import median, quantiles
 
 from measure import output_of
 from record_format import records_in, write_whole
-from records import RESULTS, milliseconds
+from records import RESULTS, milliseconds, number
 from tables import Table
 
 HERE = Path(__file__).resolve().parent
@@ -184,17 +184,46 @@ def formats(looks):
     return set(looks["accepted"]) | ({"bsr"} if looks["block"] else set())
 
 
+def looks_of(records, file):
+    """What was counted of a file and of its stand-in, in double precision; None if nothing was."""
+    record = records.get((file, "f64", "cpu"))
+    return record and (record["real"], record["made"])
+
+
+def errors_of(records, half):
+    """{file: errors of sectors, in percent} of that half of the files."""
+    return {row["file"]: sector_errors(records, row["file"]) for row in listed() if row["half"] == half and looks_of(records, row["file"])}
+
+
+def off_in_all(errors):
+    """Median and greatest of errors, without their signs."""
+    return f"{median(map(abs, errors)):.0f}%", f"{max(map(abs, errors)):.0f}%"
+
+
 def summary(records, half):
-    of = [row["file"] for row in listed() if row["half"] == half]
-    errors = {name: sector_errors(records, name) for name in of if (name, "f64", "cpu") in records}
+    errors = errors_of(records, half)
     if not errors:
         return None
-    every = [abs(e) for found in errors.values() for e in found]
-    looks = [(formats(records[name, "f64", "cpu"]["real"]), formats(records[name, "f64", "cpu"]["made"])) for name in errors]
-    times = [abs(e) for name in of for e in time_errors(records, name)]
-    return [half, str(len(errors)), f"{median(every):.0f}%", f"{max(every):.0f}%", f"{sum(max(map(abs, found)) <= 20 for found in errors.values())}",
-            f"{sum(real == made for real, made in looks)}", f"{sum('dia' in made - real for real, made in looks)}",
-            f"{median(times):.0f}% / {max(times):.0f}%" if times else "not measured yet"]
+    looks = [[formats(of) for of in looks_of(records, name)] for name in errors]
+    times = [found for name in errors if (found := time_errors(records, name))]
+    return [half, str(len(errors)), *off_in_all(sum(errors.values(), [])), f"{sum(max(map(abs, found)) <= 20 for found in errors.values())}",
+            f"{sum(real == made for real, made in looks)}", f"{sum('dia' in real ^ made for real, made in looks)}",
+            f"{' / '.join(off_in_all(sum(times, [])))} (of {len(times)})" if times else "not measured yet"]
+
+
+def what_follows(records):
+    """Sentences on the files that no recipe was fitted to, and on the worst of them."""
+    errors = errors_of(records, "judge")
+    if not errors:
+        return []
+    middle, most = off_in_all(sum(errors.values(), []))
+    worst = max(errors, key=lambda name: max(map(abs, errors[name])))
+    real, made = looks_of(records, worst)
+    return [f"**What follows.** On files that no recipe was fitted to, half of the counts are off by more than {middle}, one by {most}. A stand-in stands for a",
+            "kind of matrix, not for a file. Times differ less, but few files were timed.", "",
+            f"**The worst pair** is `{worst}` and its stand-in. Both have {real['rows']:,} rows, about {round(real['nnz'], -3):,} nonzeros and a longest row of {real['max_row']:,}.",
+            f"But the file's nonzeros lie on {real['diagonals']:,} diagonals, none farther than {real['bandwidth']:,} from the main one; its stand-in's on {made['diagonals']:,}, up to",
+            f"{made['bandwidth']:,} away, and its sectors per request of x are off by {percent(max(errors[worst], key=abs))}. A matrix is more than its numbers.", ""]
 
 
 def table(head, rows):
@@ -203,20 +232,23 @@ def table(head, rows):
 
 def page(records):
     rows = [s for half in ("fit", "judge") if (s := summary(records, half))]
-    parts = ["# Stand-ins beside the real matrices of their kind", "",
-             "Written by `make calibrate FILES=directory`; `plots/measure/calibration.csv` says what is compared. A stand-in is made",
-             "from rows, columns, nonzeros and longest row of the real file, and from the spread of its rows where the catalogue has that",
-             "of most matrices of the kind; elsewhere recipes of meshes take a third of what the longest row has above the mean. Recipes",
-             "were fitted on one half of the files; the file says by which rule it was chosen. Sectors: of x, per request, of `csr_vector`",
-             "and `pcsr_one_pass` in both precisions, counted on the CPU backend. Times of a stand-in that is made in another way now are",
-             "left out: `make calibrate FILES=directory BACKEND=cuda` measures them.", "",
-             table(["half", "files", "sectors off, median", "worst", "files within 20%",
-                       "same formats accept", "DIA accepts only the stand-in", "times off, median / worst"], rows), "",
-             "What each recipe reached on the files that it was not fitted on, as an interval, and between which percentiles times of its",
-             "stand-ins are of those of the real files, fitted on or not (the broad bars of figures):", "",
-             table(["recipe", "files", "sectors off, median", "from", "to", "times over the real file's, 5% to 95%"],
+    parts = ["# How near do stand-ins come to real matrices?", "",
+             "A *stand-in* is a generated matrix in the place of a file that is not here. How near does it come? For the files below we have both: each file and its",
+             "stand-in were multiplied, and two things compared. One is the sectors per request of x, counted on the CPU backend for `csr_vector` and `pcsr_one_pass` in both",
+             "precisions. The other is the times of eight kernels, where a GPU measured both. *Off by +20%* means that the stand-in has 20% more.", "",
+             *what_follows(records),
+             "Recipes were fitted to one half of the files and are judged by the other:", "",
+             table(["half", "files", "sectors off, median", "worst", "files with all counts within 20%", "same formats accept",
+                    "DIA accepts only one of the two", "times off, median / worst"], rows), "",
+             "By recipe: how far sectors are off on the files that it was not fitted to, and the stand-in's time over the file's, from the 5th to the 95th percentile of all files",
+             "that were timed (the broad bars of figures). Generators of a structure of its own (`kkt`, `lattice`) are no recipes, and not in this table.", "",
+             table(["recipe", "files", "sectors off, median", "least", "greatest", "stand-in's time / file's"],
                    [[kind, str(files), *([f"{median(map(abs, of)):.0f}%", percent(min(of)), percent(max(of))] if of else ["—"] * 3), ratios_of(kind)]
-                    for kind, (files, of) in reached(records).items()]), ""]
+                    for kind, (files, of) in reached(records).items()]), "",
+             "**What a stand-in knows** of its file: rows, columns, nonzeros and longest row, and the spread of row lengths where the catalogue has it for most matrices of the",
+             "kind. Elsewhere recipes of meshes take a third of what the longest row has above the mean.", "",
+             "`make calibrate FILES=directory` writes this page; [calibration.csv](measure/calibration.csv) lists the files, their stand-ins, and the rule by which halves were",
+             "chosen. Times of a stand-in that is made in another way now are left out; `make calibrate FILES=directory BACKEND=cuda` measures them.", ""]
     for half in ("fit", "judge"):
         lines = []
         for r in listed():
@@ -228,14 +260,15 @@ def page(records):
             times = time_errors(records, r["file"])
             lines.append([
                 r["file"], r["kind"].split(":")[0],
-                " / ".join(f"{looks['stddev_row']:.3g}, {looks['max_row']:,}" for looks in (real, made)),
+                " / ".join(f"{number(looks['stddev_row'])}, {looks['max_row']:,}" for looks in (real, made)),
                 f"{real['diagonals']:,} / {made['diagonals']:,}", f"{real['bandwidth']:,} / {made['bandwidth']:,}",
                 ", ".join(percent(e) for e in sector_errors(records, r["file"])),
                 ", ".join(f"{f} {'real' if f in formats(real) else 'stand-in'} only" for f in differ) or "same",
                 f"{median(map(abs, times)):.0f}% / {max(map(abs, times)):.0f}%" if times else "—"])
-        parts += [f"## {'Fitted on' if half == 'fit' else 'Judged on'}", "",
-                  table(["file", "kind", "rows: stddev, longest; real / made", "diagonals", "bandwidth",
-                            "sectors off: vector, one pass f64; f32", "formats accept", "times off, median / worst"], lines), ""]
+        parts += [f"<details><summary>The files that recipes were {'fitted to' if half == 'fit' else 'judged by'}</summary>", "",
+                  "Where a cell has two sides, the file's is left of `/`, its stand-in's right of it. Sectors: of `csr_vector` and `pcsr_one_pass` in f64, then in f32.", "",
+                  table(["file", "kind", "rows: stddev, longest", "diagonals", "bandwidth", "sectors off", "formats accept", "times off, median / worst"], lines),
+                  "</details>", ""]
     return "\n".join(parts)
 
 

@@ -244,13 +244,25 @@ def compare(arguments):
                  "without one")
 
     print(f"{len(functions)} CUDA functions, {len(runs)} runs (matrix and precision)")
-    form = "{:<22} {:>7} {:>8} {:>11} {:>9} {:>9}"
-    print(form.format("quantity", "values", "allowed", "median off", "within", "worst"))
+    form = "{:<22} {:>7} {:>8} {:>11} {:>7} {:>7} {:>9}"
+    print(form.format("quantity", "values", "allowed", "median off", "exact", "within", "worst"))
+
+    def line(name, allowed, offs, within):
+        """`within`: whether each is within its limit; empty where there is none."""
+        exact = [abs(off) < 1e-9 for off in offs] if within else []
+        print(form.format(name, len(offs), allowed, f"{statistics.median(map(abs, offs)):.2%}",
+                          *(f"{sum(of) / len(of):.1%}" if of else "" for of in (exact, within)), f"{max(offs, key=abs):+.1%}"))
+
+    all_offs, all_within = [], []
     for name, *_, allowed in QUANTITIES:
-        if offs := found.get(name):
-            within = "" if allowed is None else f"{sum(abs(off) <= allowed for off in offs) / len(offs):.1%}"
-            print(form.format(name, len(offs), "" if allowed is None else f"{allowed:.0%}",
-                              f"{statistics.median(map(abs, offs)):.2%}", within, f"{max(offs, key=abs):+.1%}"))
+        offs = found.get(name, [])
+        within = [abs(off) <= allowed for off in offs] if allowed else []
+        if offs:
+            line(name, f"{allowed:.0%}" if allowed else "", offs, within)
+        if within:
+            all_offs, all_within = all_offs + offs, all_within + within
+    if all_offs:
+        line("all with a limit", "", all_offs, all_within)
     for reason, cases in outside.items():
         print(f"\nOutside, {len(cases)} values: {reason}")
         names = {}  # without template arguments

@@ -210,7 +210,7 @@ class Data:
 
     def __init__(self, device, results=None, files=None):
         """`files`: records of the device, in place of those of results/DEVICE."""
-        results = Path(results or RESULTS)
+        self.results = results = Path(results or RESULTS)
         directory = directory_of(device, results)
         keep = (lambda record: True) if files else is_shown
         files = files or files_in(directory)
@@ -230,6 +230,11 @@ class Data:
         """The device as it calls itself."""
         names = [r["device"] for r in self.times.values() if on_gpu(r)]
         return names[-1] if names else self.directory.replace("_", " ")
+
+    def with_several_gpus(self):
+        """These if there are records of several GPUs among them, else those of the first device that has some, else these."""
+        others = (Data(file.parent.name, self.results) for file in sorted(self.results.glob("*/multigpu.jsonl")))
+        return next((data for data in (self, *others) if any(record["gpus"] > 1 for record in data.multigpu)), self)
 
     def of(self, matrix, precision, gpu=True):
         """All records of a matrix."""

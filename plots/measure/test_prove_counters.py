@@ -54,7 +54,8 @@ class ProveCounters(unittest.TestCase):
         text = self.compare({"a_kernel<double>": counts(1000, 8000, 500)}, [same])
         self.assertIn("1 CUDA functions, 1 runs", text)
         self.assertNotIn("Outside", text)
-        self.assertRegex(text, r"load requests +1 +5% +0.00% +100.0%")
+        self.assertRegex(text, r"load requests +1 +5% +0.00% +100.0% +100.0%")
+        self.assertRegex(text, r"all with a limit +5 +0.00% +100.0% +100.0%")
         # Two launches there, two here in one sum.
         twice = dict(counts(2000, 16000, 1000), launches=2, **{"store requests": 200, "store sectors": 800})
         self.assertNotIn("Outside", self.compare({"a_kernel<double>": twice}, [same, same]))

@@ -162,6 +162,9 @@ class StandIns(Scratch):
         of_fitted = {("memplus", *key[1:]): record for key, record in records.items()}
         self.assertEqual(calibrate.reached(of_fitted)["circuit"], (0, []))
 
+    def test_the_page_of_calibration_is_what_the_records_say(self):
+        self.assertEqual(calibrate.TABLE.read_text(encoding="utf-8"), calibrate.page(calibrate.read()))
+
     def test_times_of_calibration(self):
         of = {"file": "f", "precision": "f64"}
         counted = {**of, "stand_in": self.NOW}

@@ -531,6 +531,16 @@ def fill(name, head, rows):
     write_whole(PAGE, before + marker + "\n" + text + "\n" + rest[rest.index("<!-- end -->"):])
 
 
+def three_digits(value):
+    return f"{value:.3g}" if value < 1e3 else f"{float(f'{value:.3g}'):,.0f}"
+
+
+def fill_parameters(parameters):
+    fill("parameters", ["parameter", *GPUS, "unit", "of"], [
+        [f"`{p.name}`", *(three_digits(parameters[gpu][i] * (1e3 if p.unit else 1)) for gpu in GPUS), "ns" if p.unit else "", p.meaning]
+        for i, p in enumerate(PARAMETERS)])  # fmt: skip
+
+
 def draw(rows, errors):
     """Estimate against measurement, a panel per kernel, each estimate with the product's matrix left out."""
     kernels = [k for k in KERNELS if any(row[2] == k for row in rows)]
@@ -567,7 +577,7 @@ def explain(matrix, kernels):
         counts = [of[kernel].table[0, i] for kernel in kernels]
         if any(counts):
             each = parameters[i + 2]
-            print(f"{name:<14}{1e3 * each:>10.3g}" + "".join(f"{count:>20,.{1 if count < 1e3 else 0}f}{count * each:>8.2f}" for count in counts))
+            print(f"{name:<14}{1e3 * each:>10.3g}" + "".join(f"{count:>20,.{2 if count < 10 else 1 if count < 1e3 else 0}f}{count * each:>8.2f}" for count in counts))
     totals = {"streams": lambda p: streams(p.terms(parameters))[0], "launch": lambda p: parameters[0],
               "estimate": lambda p: p.estimate(parameters)[0], "measured": lambda p: p.measured[0]}  # fmt: skip
     for name, total in totals.items():
@@ -622,9 +632,7 @@ def fit_all(h100_records, keep):
         judgement_of("H100, parameters of the H200", on_h100, errors_of(on_h100), "h100"),
         judgement_of("H100, matrix left out", on_h100, left_out(on_h100, 0, *from_h200()), "h100"),
         judgement_of("H100, kernel left out", on_h100, left_out(on_h100, 2, *from_h200()), "h100")])  # fmt: skip
-    fill("parameters", ["parameter", *GPUS, "unit", "of"], [
-        [f"`{p.name}`", *(f"{parameters[gpu][i] * (1e3 if p.unit else 1):.3g}" for gpu in GPUS), "ns" if p.unit else "", p.meaning]
-        for i, p in enumerate(PARAMETERS)])  # fmt: skip
+    fill_parameters(parameters)
     without = by_kernel(products.rows, without_kernel)
     fill("kernels", ["kernel", "products", "bias", "median", "90th percentile", "largest", "kernel left out", "estimate"], [
         [f"`{k}`", of.products, f"{100 * of.bias:+.0f}%", percent(of.median), percent(of.p90), percent(of.largest),

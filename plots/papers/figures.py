@@ -3,6 +3,7 @@
 
     make figures                          all, into plots/figures/*.png and TABLES.md
     plots/python.sh plots/papers/figures.py ladder       those whose names contain a word
+    make figures ARGS="--device NVIDIA_H100"      from another device's records, into a directory of plots/figures with its name
 """
 
 import argparse
@@ -18,6 +19,7 @@ import style
 from record_format import write_whole
 from records import ROOT, Data
 
+DEVICE = "NVIDIA_H200"  # whose figures the pages show
 MODULES = {
     "Ours": ours,
     he_gao.PAPER: he_gao,
@@ -51,24 +53,25 @@ def tables_page(data):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="figures whose names contain one of these; default all")
-    parser.add_argument("--device", default="NVIDIA_H200", help="whose records, a directory of plots/results")
-    parser.add_argument("--out", type=Path, default=ROOT / "plots" / "figures")
+    parser.add_argument("--device", default=DEVICE, help="whose records, a directory of plots/results")
+    parser.add_argument("--out", type=Path, help=f"default: plots/figures, and its directory DEVICE for any but {DEVICE}")
     arguments = parser.parse_args(argv)
     names = [n for n in FIGURES if not arguments.names or any(word in n for word in arguments.names)]
     if not names:
         print(f"error: no figure is called {' or '.join(arguments.names)}; there are {', '.join(FIGURES)}", file=sys.stderr)
         return 2
     data = Data(arguments.device)
+    out = arguments.out or ROOT / "plots" / "figures" / (data.directory if data.directory != DEVICE else "")
     for name in names:
         figure, notes = draw(name, data)
         if figure is None:
             print(f"{name}: not drawn. {' '.join(notes)}")
             continue
-        style.save_png(figure, arguments.out, name)
+        style.save_png(figure, out, name)
         missing = [note for note in notes if "`make" in note or "ot measured yet" in note]
         print(f"{name}.png" + "".join(f"\n    {note}" for note in missing))
     if not arguments.names:
-        write_whole(arguments.out / "TABLES.md", tables_page(data))
+        write_whole(out / "TABLES.md", tables_page(data))
         print("TABLES.md")
     return 0
 

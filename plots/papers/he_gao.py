@@ -113,6 +113,7 @@ def efficiencies(data, gpus, exchange, ours=False):
 
 def parallel_figure(data, gaps):
     """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
+    data = data.with_several_gpus()
     figure = style.new_figure(12.5, 7.2, f"{PAPER}, figures 7 to 10: parallel efficiency in double precision")
     panels, names = figure.subplots(2, 2, sharex=True, sharey=True), [row["matrix"] for row in published("he_gao_2016_table3")]
     found = {number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
@@ -124,9 +125,9 @@ def parallel_figure(data, gaps):
         own, best = found[number]
         series = [style.Series(label.format(way), [of[m, way]["percent"] if (m, way) in of else None for m in names],
                                theirs=[float(theirs[m][f"efficiency_{way}"]) for m in names] if of is own else [])
-                  for of, label in ((own, "PCSR-{}"), (best, "our fastest, cut as PCSR-{}")) for way in ("I", "II")]
+                  for of, label, way in ((own, "PCSR-{}", "I"), (own, "PCSR-{}", "II"), (best, "our fastest, cut as PCSR-{}", "II"))]
         style.dots(axes, [starred(m, sources.get(m)) for m in names], series, [sources.get(m, "file") for m in names], "2 or 4 Tesla C2050",
-                   [style.SKY, style.BLUE, style.ORANGE, style.VERMILLION], log=False)
+                   [style.SKY, style.BLUE, style.VERMILLION], log=False)
         axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication")
         axes.axhline(100, color=style.BLACK, linewidth=0.7)
     panels[0, 0].set_ylim(bottom=0)  # of all, once every mark is there
@@ -134,7 +135,7 @@ def parallel_figure(data, gaps):
         axes.set_ylabel("time on one / (GPUs x time), %")
     style.legend_below_title(figure, *panels[0, 0].get_legend_handles_labels())
     gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
-                + (" Marks: kernel pcsr, and the fastest kernel and exchange here. Above 100%: each GPU brings an L2 cache of its own, "
+                + (f" Marks: {data.device}, kernel pcsr, and the fastest kernel and exchange here. Above 100%: each GPU brings an L2 cache of its own, "
                    "and half of the matrix to it." if sources else ""))
     if "stand-in" in sources.values():
         gaps.remark(STAND_IN)
@@ -149,6 +150,7 @@ def parallel_table(number):
     gpus, exchange = next((g, e) for t, g, e in PARALLEL.values() if t == number)
 
     def table(data):
+        data = data.with_several_gpus()
         own = efficiencies(data, gpus, exchange)
 
         def ours(matrix, way):

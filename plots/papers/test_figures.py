@@ -10,6 +10,7 @@ import re
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import claims
 import figures
@@ -248,6 +249,12 @@ class Report(Case):
         self.assertEqual(ours_of["times as fast as CSR-scalar, f32 and f64"], "1.33 and 1.33 (medians 1.33 and 1.33; 26 of the 26 matrices; without the two greatest 1.33 and 1.33)")
         self.assertEqual(ours_of["times as fast as DIA"], "3.00 at 1, 3.00 at 3 degrees of freedom")
         self.assertEqual(ours_of["the best of COO, CSR, ELL and HYB"], "up to: ELL on 5; above: ELL on 7")
+        short = claims.short_table(self.sets["large"])
+        self.assertEqual(short.rows[0], ["PCSR", "times as fast as CSR-scalar, f32 and f64", "4.24 and 3.33", "1.33 and 1.33", "weaker"])
+        self.assertTrue(short.notes[0].startswith(f"Of {len(claims.CLAIMS)} claims, holds: "))
+        none = claims.short_table(self.sets["none"])
+        self.assertEqual(none.rows, [])
+        self.assertIn("fell: 0; not measured yet: 22.", none.notes[0])
 
     def test_a_device_is_found_by_the_beginning_of_its_name(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -255,6 +262,13 @@ class Report(Case):
             large_set(Path(directory))
             (Path(directory) / "GPU").rename(Path(directory) / "A_GPU_80GB")
             self.assertEqual(Data("A_GPU", directory).directory, "A_GPU_80GB")
+
+    def test_where_a_device_has_no_records_of_several_gpus_another_one_s_are_taken(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual(Data("A", directory).with_several_gpus().directory, "A")  # nobody has some
+            write(Path(directory) / "A" / "multigpu.jsonl", [on_several("F1", 1, "rows", "none", 1)])
+            write(Path(directory) / "B" / "multigpu.jsonl", [on_several("F1", 2, "rows", "none", 1)])
+            self.assertEqual([Data(name, directory).with_several_gpus().directory for name in "AB"], ["B", "B"])
 
     def test_verdicts(self):
         self.assertEqual(claims.verdict_of_ratios([1.4, 1.6, 1.5], 1.6), claims.HOLDS)
@@ -310,6 +324,19 @@ class CommandLine(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.assertEqual(figures.main(["no such figure"]), 2)
         self.assertIn(f"no figure is called no such figure; there are {', '.join(figures.FIGURES)}\n", said.getvalue())
+
+    def test_figures_of_another_device_leave_those_of_the_pages_alone(self):
+        def written(device, *options):
+            with mock.patch.object(figures, "Data", lambda name: mock.Mock(directory=name)), \
+                 mock.patch.object(figures, "draw", lambda name, data: ("a figure", [])), \
+                 mock.patch.object(style, "save_png") as save, contextlib.redirect_stdout(io.StringIO()):
+                figures.main(["roofline", "--device", device, *options])
+            return save.call_args.args[1]
+
+        pages = figures.ROOT / "plots" / "figures"
+        self.assertEqual(written("NVIDIA_H200"), pages)
+        self.assertEqual(written("MY_GPU"), pages / "MY_GPU")
+        self.assertEqual(written("MY_GPU", "--out", "here"), Path("here"))
 
 
 if __name__ == "__main__":
