@@ -17,10 +17,10 @@
 //   (c, k, 0, 0) -> (c, k, f, 0), each f       eta / (2^k W)   it is not: a wait is drawn
 //   (c, 0, 0, 1) -> (c-1, 0, 0, 0)             mu              the packet is sent
 //
-// The paper's figure of the model is lost. What the text leaves open is chosen here: to look at the
-// channel takes a slot, so that its rate is eta; a wait drawn from 0 to 2^k W - 1 slots ends after
-// one more; k stops at m and falls to 0 with the next packet; a packet that finds the node idle
-// looks at once.
+// Only the paper's text was at hand, not its figure of the model. What the text leaves open is
+// chosen here: to look at the channel takes a slot, so that its rate is eta; a wait drawn from 0 to
+// 2^k W - 1 slots ends after one more; k stops at m and falls to 0 with the next packet; a packet
+// that finds the node idle looks at once.
 //
 // The channel is taken with probability p by devices outside of the model, and by whichever of the
 // chain's `nodes` nodes is sending: never two at once, since each looks first. The text has one
