@@ -74,7 +74,7 @@ learn:  ## the next puzzle or exercise: write it in your editor, see at each sav
 	@{ $(LEARN) $(if $(filter 1,$(ONCE)),--once) $(ARGS) $(EXERCISE); } $(or_quit)
 
 hint:  ## one hint for it, and the next one when called again
-	@{ $(LEARN) --hint $(EXERCISE); } $(or_quit)
+	@{ $(LEARN) --hint $(EXERCISE) $(ARGS); } $(or_quit)
 
 test-learn:  ## test the puzzles, their solutions and make learn (LEARN=full: also what is said of mistakes)
 	@$(MAKE) -C common/primer BACKEND=cpu runner

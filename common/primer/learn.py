@@ -248,7 +248,7 @@ def hint(exercise, progress):
         progress.hints[exercise.name] = number + 1
         progress.save()
     else:
-        say(f"These were all {number} hints for {exercise.name}. A solution: {exercise.solution}")
+        say("\n".join([f"These were all {number} hints for {exercise.name}:", *exercise.hints, f"A solution: {exercise.solution}"]))
 
 
 def open_page(exercise):
