@@ -674,13 +674,11 @@ std::string Race::explanation() const {
   const auto [a, b] = threads;
   const auto updates = [](const Thread& t) { return t.changes || t.updates_atomically; };
   if (updates(a) && updates(b) && (a.changes || b.changes)) {
-    return std::string(
-               "; both threads load it, change it and store it, which takes an atomic "
-               "operation in both, such as atomicAdd") +
-           (shared ? " (or a __syncthreads between, if one is to follow the other; or an element "
-                     "for each)"
-                   : "") +
-           lost_update;
+    return std::string("; both threads load it, change it and store it, which takes ") +
+           (shared
+                ? "an element for each, a __syncthreads between (if one is to follow the other) or "
+                : "") +
+           "an atomic operation in both, such as atomicAdd" + lost_update;
   }
   if (a.stores && b.stores && !a.loads && !b.loads) {
     return "; both threads store to it: let one thread own it" + lost_update;

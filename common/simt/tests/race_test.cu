@@ -201,7 +201,7 @@ constexpr const char *kOfWarp = ", with no __syncwarp or __syncthreads between",
                      *kOfGrid =
                          ", with no fence and atomic operation that order them: it takes a "
                          "fence and a flag",
-                     *kUpdate = "which takes an atomic operation in both";
+                     *kUpdate = "both threads load it, change it and store it, which takes an";
 
 TEST_CASE("litmus: threads of a block race unless a barrier orders them", "[simt][race]") {
   // A shuffle and a fence order nothing; __syncwarp() orders lanes of one warp.
