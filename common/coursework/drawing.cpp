@@ -97,6 +97,7 @@ std::string draw(const Coo<double>& matrix, const std::vector<double>& x,
                     whole ? whole_row(a, row) : fmt::format("{:>5} nonzeros", a.row_length(row)),
                     y0.empty() ? "" : cell(y0[row]), cell(expected[row]), cell(got[row]),
                     !wrong[row]                              ? ""
+                    : std::isnan(got[row])                   ? "  <-- wrong: NaN"
                     : !y0.empty() && same(got[row], y0[row]) ? "  <-- wrong: as it was before"
                                                              : "  <-- wrong");
   }
@@ -181,6 +182,7 @@ std::vector<std::string> diagnose(const WrongProduct& p) {
        }},
       {"only every n-th product of a row has arrived: those of some lanes are missing",
        [&](Index row) {
+         if (end(row) - begin(row) < 2) return false;
          for (Index lanes = 2; lanes <= 32; lanes *= 2) {
            std::vector<double> of_lane(lanes);
            for (Index k = begin(row); k < end(row); ++k)
@@ -197,7 +199,8 @@ std::vector<std::string> diagnose(const WrongProduct& p) {
        }},
       {"the last products of rows are missing",
        [&](Index row) {
-         return some_beginning(row, [&](double first) { return as_if(row, first); });
+         return as_if(row, 0) ||
+                some_beginning(row, [&](double first) { return as_if(row, first); });
        }},
       {"whole numbers: a sum is kept in an int",
        [&](Index row) { return p.beta == 0 && p.got[row] == std::round(p.got[row]); }},

@@ -115,8 +115,8 @@ def files_of(step, questions=None):
 
 
 def section(step, page, heading):
-    """What is under "## HEADING" of a page of the step (of "Write it": before the kernel), without the kernels that it shows, the
-    advice to write them first, links to files, and what update_readmes.py reads. Pictures are named by their place in the
+    """What is under "## HEADING" of a page of the step (of "Write it": before the kernel), without the code that students write, the
+    advice to write it first, links to files, and what update_readmes.py reads. Pictures are named by their place in the
     repository, and in the handout. Nothing where there is no such heading."""
     text = (ROOT / step.directory / page).read_text(encoding="utf-8")
     found = re.search(rf"^## {heading}\n+(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
@@ -124,7 +124,9 @@ def section(step, page, heading):
     if heading == "Write it":
         text = re.split(r"^<details>|^\*\*Predict", text, maxsplit=1, flags=re.MULTILINE)[0]  # with the head of the kernel
     else:
-        text = re.sub(r"^<!-- code: .*?<!-- end -->\n", "", text, flags=re.MULTILINE | re.DOTALL)
+        given = given_files(step, ROOT / step.directory).values()
+        text = re.sub(r"^<!-- code: [^\n]*\n```cpp\n(.*?)```\n<!-- end -->\n", lambda m: m[0] if any(m[1] in of for of in given) else "",
+                      text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^<details><summary>.*</summary>\s*</details>\n\n?", "", text, flags=re.MULTILINE)
     text = re.sub(r"^Write it before you read on.*?\n\n", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^<!--((?!-->).)*-->\n|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL)
