@@ -100,13 +100,13 @@ void fill_counts(Json& reply, const std::string& kernel, const simt::Profile& pr
                                {"line", line},
                                {"requests", counts.requests},
                                {"lanes", counts.lanes},
-                               {"sectors", counts.sectors},
+                               {"sectors", counts.sectors - counts.repeated_sectors},
                                {"ideal_sectors", counts.ideal_sectors},
                                {"addresses", counts.addresses},
                                {"bank_passes", counts.passes}});
   }
   std::uint64_t steps = 0;
-  for (const auto& [function, counts] : profile.kernels) steps += counts.warps.most;
+  for (const auto& [function, counts] : profile.kernels) steps += counts.busiest_warp();
   reply["steps"] = steps;
   reply["time"] = describe(estimate_time(kernel, work_of(profile), kGpu));
 }
