@@ -90,6 +90,7 @@ template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; 
     "long_error": lambda: (in_kernel("undeclared_" + "b" * 30000 + " = 1;"), BROKEN),
     "for_ever": lambda: (in_kernel("while (row >= 0) {}"), "did not end|ended"),
     "tests_y": lambda: (edit("if (lane == 0) y[row]", "if (lane == 0 && (beta != T{0} || y[row] != y[row])) y[row]"), WRONG),
+    "set_on_some_paths": lambda: (in_kernel("int last; if (row < rows - 1) last = row; if (last == -2) return;"), "look at it: csr_vector.cuh:.*'last' may be used uninitialized"),
     "always_42": lambda: (in_kernel(WRITES_42), WRONG),
 }  # fmt: skip
 

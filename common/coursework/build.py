@@ -59,7 +59,7 @@ class Build:
     def compile(self, to):
         """(whether it worked, what the compiler said)."""
         compiler = (self.kit / "compiler").read_text(encoding="utf-8").strip()
-        command = ["make", "-C", str(ROOT / "common/coursework"), "BACKEND=cpu", f"CXX={compiler}", f"KIT={self.kit}", "WARNINGS=-w -fmax-errors=3", "runner",
+        command = ["make", "-C", str(ROOT / "common/coursework"), "BACKEND=cpu", f"CXX={compiler}", f"KIT={self.kit}", "WARNINGS=-fmax-errors=3", "runner",
                    f"SOURCES={self.source / self.step}", f"TO={to}"]  # fmt: skip
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "CCACHE_DISABLE": "1"}
         environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
@@ -83,7 +83,7 @@ class Build:
             if not good:
                 raise Unusable(f"what was handed out does not compile: {text}")
         answer["built"] = True
-        answer["flags"] = [flag.describe(name) for name, flag in self.flags()]
+        answer["flags"] = [flag.describe(name) for name, flag in self.flags(text)]
         return answer
 
     def find_broken(self, broken, text):
@@ -105,11 +105,12 @@ class Build:
             if name in broken:
                 self.give(name)
 
-    def flags(self):
-        """[(file, Flag)] of all files that are not as they were handed out."""
+    def flags(self, said):
+        """[(file, Flag)] of all files that are not as they were handed out. said: what the compiler said of them."""
         texts = {name: self.path(name).read_text(encoding="utf-8", errors="replace") for name in self.changed()}
         found = [(name, flag) for name, text in texts.items()
-                 for flag in flags.flags_of(text, flags.Around(self.course, self.step, name))]  # fmt: skip
+                 for flag in [*flags.flags_of(text, flags.Around(self.course, self.step, name)),
+                              *flags.flags_of_compiler(said, f"{self.step}/{name}")]]  # fmt: skip
         if texts:
             given = self.given()
             objects = (self.out / "objects").glob("*.o")

@@ -5,6 +5,7 @@ CPU backend, so that counters and reports of races say too little, or change cod
 Whether a product is right is the judge's alone to say, from y, and nothing in a file can change that.
 
     flags_of(text, around)           of one file
+    flags_of_compiler(said, name)    by what the compiler says of it
     flags_of_objects(objects, ...)   of what was compiled
 
 Comments, include guards, macros, helpers, standard headers and CUDA's own constructs are no flags.
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from exercises import ROOT
 
+UNSET = "on a GPU it holds any value, if it is not set before"
 HIDES = "accesses of it may not be counted and checked"
 CHANGES = "it may change code that is not the student's"
 MOST_FLAGS = 20  # of a file
@@ -202,6 +204,13 @@ def is_known_file(name):
     return ".." not in name and (ROOT / "common" / name).is_file() and name.startswith("device/") or "/" not in name
 
 
+def flags_of_compiler(said, name):
+    """[Flag] of variables that are used before they are set, on some path. (Not of an argument of CUDA's functions, where the
+    compiler names simt: that a lane gives what it has not set to a shuffle is usual, and no matter if none takes it.)"""
+    found = re.findall(rf"^{re.escape(name)}:(\d+):\d+: warning: (.*used uninitialized)", said, re.MULTILINE)
+    return [Flag(int(line), re.sub("[‘’]", "'", text), UNSET) for line, text in sorted(set(found))][:MOST_FLAGS]
+
+
 # --- Object files ---------------------------------------------------------------------------------
 
 # What the compiler calls of its own: long arithmetic, guards of the stack and checked copies (Ubuntu's default).
@@ -265,6 +274,11 @@ def without_brackets(text):
     return text
 
 
+def plain_name(name):
+    """A function's name alone, with its namespaces."""
+    return re.sub(r"\(.*", "", without_brackets(name)).split()[-1][:80]
+
+
 def takes_objects(name):
     """Whether a function of namespace spmv takes or returns an object by value, by its demangled name."""
     found = re.fullmatch(r"(?:(.*) )?spmv::(?!device|simt|coursework)([\w:~]+(?:<.*>)?)\((.*)\)(?: const)?", name)
@@ -310,13 +324,15 @@ def flags_of_objects(objects, given, kit, texts):
     strange = [n for n in built["called"] - kit_called - kit_defined - arithmetic() if not COMPILED.match(n) and not OWN.match(n)]
     replaced = built["defined"] & (kit_called | kit_defined)
     replaced -= of_headers(objects) if replaced else set()
+    named = words_of(text) | (pasted(text) if built["by_value"] else set())  # others' functions are inlined or not by the compiler's choice
+    by_value = [name for name in built["by_value"] if (words_of(plain_name(name).split("::")[-1]) | {None}) & named]
     texts = {
         "a call of '{}'": (strange, "it is the system's or the host's"),
         "a definition of '{}'": (replaced, f"in the place of another: {CHANGES}"),
         "a call through a pointer in '{}'": (built["by_pointer"] if MAKES_POINTERS.search(text) else [], "what it calls cannot be told"),
-        "'{}' takes or returns an object by value, and is not inlined": (built["by_value"], HIDES),
+        "'{}' takes or returns an object by value, and is not inlined": (by_value, HIDES),
     }
     for text, (names, could) in texts.items():
         plain = subprocess.run(["c++filt", *names], capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
-        for name in sorted({re.sub(r"\(.*", "", without_brackets(line)).split()[-1][:80] for line in plain.splitlines()}):
+        for name in sorted({plain_name(line) for line in plain.splitlines()}):
             yield name.split("::")[-1], Flag(0, text.format(name), could)
