@@ -345,7 +345,7 @@ __global__ void draw_kernel(unsigned last, unsigned rows, unsigned* next, float*
 TEST_CASE("warps that draw their work have equal shares of it", "[simt]") {
   constexpr unsigned kRows = 60, kBlocks = 4;
   for (const unsigned last : {0u, 1u, kBlocks - 1}) {
-    Buffer<unsigned> next("next", {0u});
+    Buffer<unsigned> next("next", std::vector<unsigned>{0});
     Buffer<float> out("out", 32 * kRows);
     const Profile profile =
         profile_of(draw_kernel, {kBlocks, 64}, last, kRows, next.data(), out.data());
