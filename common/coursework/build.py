@@ -13,7 +13,6 @@ judged all the same. OUT/runner is what remains. Prints JSON:
 make check calls it as it is, make grade in a sandbox.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -112,32 +111,8 @@ class Build:
                  for flag in [*flags.flags_of(text, flags.Around(self.course, self.step, name)),
                               *flags.flags_of_compiler(said, f"{self.step}/{name}")]]  # fmt: skip
         if texts:
-            given = self.given()
             objects = (self.out / "objects").glob("*.o")
-            for word, flag in flags.flags_of_objects(objects, given, self.kit / "runner.a", texts):
-                found.append(flag.placed(texts, word))
-        return found
-
-    def given(self):
-        """flags.described() of the step as it was handed out; kept beside the kit, under a hash of its files."""
-        digest = hashlib.sha256(str((self.kit / "runner.a").stat().st_mtime_ns).encode() + Path(flags.__file__).read_bytes())
-        written = {self.course / self.step / name for name in self.files}
-        for source in sorted(p for p in self.course.rglob("*") if p.is_file() and p not in written):
-            digest.update(f"{source.relative_to(self.course)}\0".encode() + source.read_bytes())
-        path = self.kit / f"symbols-{self.step}-{digest.hexdigest()[:16]}.json"
-        if path.exists():
-            return json.loads(path.read_text())
-        for name in self.files:
-            self.give(name)
-        good, text = self.compile(self.out / "given")
-        if not good:
-            raise Unusable(f"the step does not compile as it was handed out: {text}")
-        found = flags.described((self.out / "given").glob("*.o"))
-        shutil.rmtree(self.out / "given")
-        try:
-            path.write_text(json.dumps(found))
-        except OSError:
-            pass  # a kit that is not ours to write to
+            found += [flag.placed(texts, word) for word, flag in flags.flags_of_objects(objects, self.kit / "runner.a", texts)]
         return found
 
 
