@@ -87,29 +87,31 @@ struct Case {
   }
 };
 
-// A matrix with what its products have to be.
+// What a product is made of, and what it has to be.
+struct Vectors {
+  double alpha, beta;
+  std::vector<double> x, y0;
+  Reference reference;
+};
+
+// The products with a matrix.
 class Problems {
  public:
   explicit Problems(const Coo<double>& triplets) : triplets_(triplets) {}
 
   const Coo<double>& triplets() const { return triplets_; }
-
-  struct Vectors {
-    bool filled = false;
-    Json x, y0;  // the elements' bytes
-    std::vector<double> x_values, y0_values;
-    Reference reference;
-  };
-  template <typename T>
-  const Vectors& vectors(bool scaled) {
-    Vectors& v = vectors_[sizeof(T) == 4][scaled];
-    if (!std::exchange(v.filled, true)) fill<T>(v, scaled);
-    return v;
+  const Vectors& of(const Case& c) {
+    std::optional<Vectors>& vectors = vectors_[c.single][c.scaled];
+    if (!vectors) vectors = c.single ? make<float>(c.scaled) : make<double>(c.scaled);
+    return *vectors;
   }
 
  private:
   template <typename T>
-  void fill(Vectors& v, bool scaled) {
+  Vectors make(bool scaled) const {
+    // Not exact, so that a kernel that keeps one in a float is wrong.
+    const T alpha = scaled ? static_cast<T>(0.7) : T{1};
+    const T beta = scaled ? static_cast<T>(-0.3) : T{0};
     Csr<T> a = to_csr(Coo<T>{triplets_.rows,
                              triplets_.cols,
                              triplets_.row_indices,
@@ -125,34 +127,21 @@ class Problems {
         y0[row] = row % 4 == 3 ? Limits::infinity() : Limits::quiet_NaN();
       }
     }
-    v.x = bytes_of(x);
-    v.y0 = bytes_of(y0);
-    v.x_values.assign(x.begin(), x.end());
-    v.y0_values.assign(y0.begin(), y0.end());
-    v.reference = make_reference(a, alpha<T>(scaled), x, beta<T>(scaled), y0);
+    return {alpha,
+            beta,
+            {x.begin(), x.end()},
+            {y0.begin(), y0.end()},
+            make_reference(a, alpha, x, beta, y0)};
   }
 
- public:
-  // Not exact, so that a kernel that keeps one in a float is wrong.
-  template <typename T>
-  static T alpha(bool scaled) {
-    return scaled ? static_cast<T>(0.7) : T{1};
-  }
-  template <typename T>
-  static T beta(bool scaled) {
-    return scaled ? static_cast<T>(-0.3) : T{0};
-  }
-
- private:
   const Coo<double>& triplets_;
-  std::array<std::array<Vectors, 2>, 2> vectors_;  // by precision, scaled
+  std::array<std::array<std::optional<Vectors>, 2>, 2> vectors_;  // by precision, scaled
 };
 
 struct Outcome {
   enum class Kind { kRight, kRefused, kWrong, kFailed } kind = Kind::kRight;
   std::string what;
-  std::string drawing;
-  std::vector<std::string> looks;  // of y, if it is wrong (diagnose())
+  std::vector<double> y;
   Reply reply;
   bool right() const { return kind == Kind::kRight; }
 };
@@ -278,64 +267,37 @@ class Judge {
           {"values", bytes_of(triplets.values)}});
   }
 
+  // One product with the matrix that was sent last, which `problems` is about.
   Outcome multiply(const std::string& kernel, Problems& problems, const Case& c, Checks checked,
                    bool counted = false) {
-    return c.single ? multiply<float>(kernel, problems, c, checked, counted)
-                    : multiply<double>(kernel, problems, c, checked, counted);
-  }
-
-  // One product with the matrix that was sent last, which `problems` is about.
-  template <typename T>
-  Outcome multiply(const std::string& kernel, Problems& problems, const Case& c, Checks checked,
-                   bool counted) {
-    const Problems::Vectors& v = problems.vectors<T>(c.scaled);
-    send(Product{kernel, counted, c.single, Problems::alpha<T>(c.scaled),
-                 Problems::beta<T>(c.scaled), c.order, c.again, checked == Checks::kAll,
-                 kPaddingLimit, v.x, v.y0});
+    const Vectors& v = problems.of(c);
+    send(Product{kernel, counted, c.single, v.alpha, v.beta, c.order, c.again,
+                 checked == Checks::kAll, kPaddingLimit, bytes_of(v.x), bytes_of(v.y0)});
 
     Outcome outcome;
-    outcome.reply = runner_.receive(v.y0.get_binary().size());
-    const Reply& reply = outcome.reply;
-    if (reply.answer == "refused") {
+    outcome.reply = runner_.receive(v.y0.size() * sizeof(double));
+    outcome.what = outcome.reply.text;
+    if (outcome.reply.answer == "refused") {
       outcome.kind = Outcome::Kind::kRefused;
-      outcome.what = reply.text;
-    } else if (reply.answer == "failed") {
+    } else if (outcome.reply.answer == "failed") {
       outcome.kind = Outcome::Kind::kFailed;
-      outcome.what = reply.text;
     } else {
-      std::vector<T> y(reply.y.size() / sizeof(T));
-      if (!y.empty()) std::memcpy(y.data(), reply.y.data(), reply.y.size());
-      const Verdict verdict = verify(y, v.reference);
+      outcome.y = elements<double>(outcome.reply.y);
+      const Verdict verdict = verify(outcome.y, v.reference);
       if (!verdict.ok) {
         outcome.kind = Outcome::Kind::kWrong;
         outcome.what = verdict.describe();
-        if (wants_drawing_) {
-          outcome.drawing = drawing(problems, v, {y.begin(), y.end()});
-          outcome.looks = looks(problems, v, c, {y.begin(), y.end()});
-        }
       }
     }
     return outcome;
   }
 
-  static std::vector<bool> wrong_rows(const Problems::Vectors& v, const std::vector<double>& y) {
+  static std::vector<bool> wrong_rows(const Vectors& v, const std::vector<double>& y) {
     std::vector<bool> wrong(y.size());
     for (std::size_t row = 0; row < y.size(); ++row) {
       wrong[row] = !(std::abs(y[row] - v.reference.y[row]) <= v.reference.bound[row]);
     }
     return wrong;
-  }
-
-  static std::string drawing(const Problems& problems, const Problems::Vectors& v,
-                             const std::vector<double>& y) {
-    return draw(problems.triplets(), v.x_values, v.y0_values, v.reference.y, y, wrong_rows(v, y));
-  }
-
-  static std::vector<std::string> looks(const Problems& problems, const Problems::Vectors& v,
-                                        const Case& c, const std::vector<double>& y) {
-    return diagnose({problems.triplets(), v.x_values, v.y0_values,
-                     Problems::alpha<double>(c.scaled), Problems::beta<double>(c.scaled),
-                     v.reference.y, v.reference.bound, y, wrong_rows(v, y), c.single});
   }
 
   Line check_matrix(const std::string& kernel, const Coo<double>& triplets, std::size_t number) {
@@ -437,9 +399,13 @@ class Judge {
   // Keeps of what wrong products look like what this one does, too.
   void look_at(const std::string& kernel, Problems& problems, const Case& c) {
     if (looked_ == kMostLooks) return;
-    wants_drawing_ = true;
-    const std::vector<std::string> found = multiply(kernel, problems, c, Checks::kFew).looks;
-    wants_drawing_ = false;
+    const Vectors& v = problems.of(c);
+    const std::vector<double> y = multiply(kernel, problems, c, Checks::kFew).y;
+    std::vector<std::string> found;
+    if (!y.empty()) {
+      found = diagnose({problems.triplets(), v.x, v.y0, v.alpha, v.beta, v.reference.y,
+                        v.reference.bound, y, wrong_rows(v, y), c.single});
+    }
     if (looked_++ == 0) looks_ = found;
     std::erase_if(looks_, [&](const std::string& look) {
       return std::find(found.begin(), found.end(), look) == found.end();
@@ -480,17 +446,17 @@ class Judge {
     });
     Problems problems(small);
     send_matrix(small);
-    wants_drawing_ = true;
-    const Outcome outcome = multiply(kernel, problems, c, Checks::kAll);
-    wants_drawing_ = false;
+    const std::vector<double> y = multiply(kernel, problems, c, Checks::kAll).y;
+    const Vectors& v = problems.of(c);
     return fmt::format("{} x {} with {} nonzero{}, {}\n{}", small.rows, small.cols, small.nnz(),
-                       small.nnz() == 1 ? "" : "s", c.describe(), outcome.drawing);
+                       small.nnz() == 1 ? "" : "s", c.describe(),
+                       y.empty() ? "" : draw(small, v.x, v.y0, v.reference.y, y, wrong_rows(v, y)));
   }
 
   const Runner& runner_;
   std::string trying_;
   std::size_t checked_ = 0;  // kernels
-  bool drawn_ = false, wants_drawing_ = false;
+  bool drawn_ = false;
   bool flawless_ = true;            // the kernel, on the matrices so far
   std::vector<std::string> looks_;  // of all wrong products of the kernel that were looked at
   int looked_ = 0;

@@ -117,18 +117,25 @@ bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
          (a.empty() || !std::memcmp(a.data(), b.data(), a.size() * sizeof(T)));
 }
 
+// Of the product's precision: `bytes` holds doubles.
+template <typename T>
+std::vector<T> rounded(const Json& bytes) {
+  const std::vector<double> values = elements<double>(bytes.get_binary());
+  return {values.begin(), values.end()};
+}
+
 // The answer, and y.
 template <typename T>
-std::pair<Json, std::string> multiply(const Kernel& kernel, Current& current,
-                                      const Product& product) {
+std::pair<Json, std::vector<double>> multiply(const Kernel& kernel, Current& current,
+                                              const Product& product) {
   Json reply;
-  std::string y_bytes;
+  std::vector<T> result;
   try {
     const Matrix<T>& matrix = current.matrix<T>();
     const device::DeviceCsr<T> csr(matrix.csr);
     const Problem<T> problem{matrix, csr, product.padding_limit};
-    const device::Buffer<T> x("x", elements<T>(product.x));
-    device::Buffer<T> y("y", elements<T>(product.y));
+    const device::Buffer<T> x("x", rounded<T>(product.x));
+    device::Buffer<T> y("y", rounded<T>(product.y));
     const device::Stream stream;
     const std::unique_ptr<Spmv<T>> spmv = kernel.set_up(problem);
     device::check(cudaDeviceSynchronize(), "setting up");
@@ -142,25 +149,24 @@ std::pair<Json, std::string> multiply(const Kernel& kernel, Current& current,
     };
     run();
     if (product.again) {
-      y.upload(elements<T>(product.y));
+      y.upload(rounded<T>(product.y));
       run();
     }
     if (product.counted) fill_counts(reply, product.kernel, simt::stop_profile());
-    const std::vector<T> result = y.download();
-    const bool kept = same_bytes(x.download(), elements<T>(product.x)) &&
+    result = y.download();
+    const bool kept = same_bytes(x.download(), rounded<T>(product.x)) &&
                       same_bytes(csr.row_offsets.download(), matrix.csr.row_offsets) &&
                       same_bytes(csr.column_indices.download(), matrix.csr.column_indices) &&
                       same_bytes(csr.values.download(), matrix.csr.values);
     if (!kept) throw device::DeviceError("it overwrites its input: x or the matrix");
     reply["answer"] = "done";
-    y_bytes.assign(reinterpret_cast<const char*>(result.data()), result.size() * sizeof(T));
   } catch (const Unsuitable& reason) {
     reply = {{"answer", "refused"}, {"text", reason.what()}};
   } catch (const device::DeviceError& error) {
     reply = {{"answer", "failed"}, {"text", error.what()}};
     if (product.counted) simt::stop_profile();
   }
-  return {reply, y_bytes};
+  return {reply, {result.begin(), result.end()}};
 }
 
 int run() {
@@ -179,9 +185,9 @@ int run() {
       current = {};
       request.at("rows").get_to(current.triplets.rows);
       request.at("cols").get_to(current.triplets.cols);
-      current.triplets.row_indices = elements<Index>(request.at("row_indices"));
-      current.triplets.column_indices = elements<Index>(request.at("column_indices"));
-      current.triplets.values = elements<double>(request.at("values"));
+      current.triplets.row_indices = elements<Index>(request.at("row_indices").get_binary());
+      current.triplets.column_indices = elements<Index>(request.at("column_indices").get_binary());
+      current.triplets.values = elements<double>(request.at("values").get_binary());
       continue;
     }
     const auto product = request.get<Product>();
@@ -191,7 +197,9 @@ int run() {
                                            : multiply<double>(kernel, current, product);
     const bool is_done = reply["answer"] == "done";
     if (!send_frame(answers, reply.dump(-1, ' ', true, Json::error_handler_t::replace))) return 2;
-    if (is_done && !send_frame(answers, y)) return 2;
+    const std::string_view bytes(reinterpret_cast<const char*>(y.data()),
+                                 y.size() * sizeof(double));
+    if (is_done && !send_frame(answers, bytes)) return 2;
   }
   return 0;
 }
