@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 
 from exercises import ROOT
+from submissions import TOO_MUCH
 
 GRADED, KERNEL = "03_csr_vector", "csr_vector.cuh"
 FIRST = "  const int row_begin = "
@@ -42,15 +43,7 @@ def at_top(code):
 
 
 ONE = """template <typename A> struct One { A v; };
-template <typename A> __device__ A value_of(One<A> one, int n) { return n > 0 ? value_of(one, n - 1) + value_of(one, n - 2) : one.v; }
 template <typename A> __device__ One<A> one_of(A v, int n) { return n > 0 ? one_of(v, n - 1) : One<A>{v}; }"""
-
-
-def hidden(read):
-    """A right kernel that reads one of a row's values as it should, so that they may be read, and all once more."""
-    text = edit("values[k] * x", f"{read} * x").replace("  T sum = 0;", "  T sum = 0;\n"
-        "  if (row_begin < row_end) sum += 0 * values[row_begin];\n", 1)  # fmt: skip
-    return text.replace(TOP, f"{ONE}\n{TOP}", 1)
 
 
 # What meets them: a flag, the compiler, or the result.
@@ -142,6 +135,12 @@ def gzip_bomb(place):
         file.write(packer.flush())
 
 
+def long_path(place):
+    """A path of 200 MB in a pax header."""
+    with tarfile.open(Path(place) / "long_path.tar.gz", "w:gz", format=tarfile.PAX_FORMAT, compresslevel=1) as tar:
+        tar.addfile(tarfile.TarInfo("a" * (200 << 20)))
+
+
 def zip_bomb(place):
     with zipfile.ZipFile(Path(place) / "zip_bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(KERNEL, bytes(64 << 20))
@@ -161,6 +160,7 @@ OTHERS = {
     "devices_in_tar": (tarball("devices_in_tar.tgz", (KERNEL, tarfile.CHRTYPE, b""), (f"a/{KERNEL}", tarfile.FIFOTYPE, b""), (f"b/{KERNEL}", tarfile.SYMTYPE, b""), (f"c/{KERNEL}", tarfile.LNKTYPE, b"")), UNREADABLE),
     "gzip_bomb": (gzip_bomb, UNREADABLE),
     "zip_bomb": (zip_bomb, UNREADABLE),
+    "long_path": (long_path, TOO_MUCH),
 }  # fmt: skip
 
 # Right kernels under names that are none: what they get is full marks.

@@ -48,6 +48,7 @@ class Grade:
     graded: bool = True
     results: list = field(default_factory=list)  # one for each exercise, or none
     flags: list = field(default_factory=list)  # texts: what a person should look at
+    files: dict = field(default_factory=dict)  # {name: bytes} of what was handed in
 
     def points(self, exercise):
         """(right, safe, targets) of one exercise."""
@@ -98,6 +99,7 @@ class Grader:
 
     def grade(self, student, path):
         """A Grade, whatever happens: a failure is said, and is no grade."""
+        files = {}
         try:
             files = read_submission(path, self.step)
             if not files:
@@ -110,14 +112,14 @@ class Grader:
             why = printable(str(error))
         except Exception as error:  # one submission's trouble is no other's
             why = f"{type(error).__name__}: {printable(str(error))}"
-        return Grade(student, f"not graded: {why}", graded=False)
+        return Grade(student, f"not graded: {why}", graded=False, files=files)
 
     def build_and_run(self, student, files, scratch):
         built = self.build(files, scratch)
         if built is None:
-            return Grade(student, "compiling it took too long, or too much memory")
+            return Grade(student, "compiling it took too long, or too much memory", files=files)
         (flags, broken, _), out = built, scratch / "out"
-        grade = Grade(student, flags=flags)
+        grade = Grade(student, flags=flags, files=files)
         runner = self.sandbox.command([out / "objects/runner"], self.mounts((out, out, False)), self.limits)
         for exercise in self.step.exercises:
             texts = [files.get(name, b"").decode("utf-8", "replace") for name in exercise.files]
@@ -229,7 +231,7 @@ def print_table(grades, step):
 SIMILAR = 0.8  # share of a file that stands in another: more is shown
 
 
-def report_similar(found, grader, output):
+def report_similar(grades, grader, output):
     """Writes OUTPUT/similar.html: whose files are alike, or like the step's own, by copydetect. Returns a line to print."""
     with tempfile.TemporaryDirectory(prefix="similar-") as scratch:
 
@@ -239,13 +241,9 @@ def report_similar(found, grader, output):
             place.write_text(text, encoding="utf-8")
 
         taken = set()
-        for student, paths in found:
-            try:
-                files = read_submission(paths, grader.step)
-            except (Unreadable, OSError):
-                continue
-            name_of_page = file_name(student, taken)
-            for name, data in files.items():
+        for grade in grades:
+            name_of_page = file_name(grade.student, taken)
+            for name, data in grade.files.items():
                 put(f"submissions/{name_of_page}", name, data.decode("utf-8", "replace"))
         sources = sources_of(grader.step, ROOT / grader.step.directory)
         for name, text in grader.given.items():
@@ -336,7 +334,7 @@ def main():
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
         grades.sort(key=lambda grade: not grade.flags)
         write_reports(grades, step, output, questions)
-        similar = report_similar(found, grader, output)
+        similar = report_similar(grades, grader, output)
     except (ExerciseError, SandboxError, NotJudged, kit.KitError, OSError) as error:
         sys.exit(f"error: {error}")
     print_table(grades, step)
