@@ -255,12 +255,11 @@ def not_run(exercise, broken, todo):
 def verdict_on_target(measured):
     """A sentence, as 'your loads of values move 31.9 bytes per nonzero; the target is at most 11'."""
     target, value, line = measured.target, measured.value, measured.line
-    verb, array = {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[target.access], target.array
     if value is NOT_COUNTED:
-        return f"your {verb} {array} were not counted: the kernel is wrong on {target.matrix}"
+        return f"your {target.what()} were not counted: the kernel is wrong on {target.matrix}"
     if value is None:
-        return f"your kernel makes no {verb} {array}; the target is {target.counter} of {target.limit()}"
-    text = f"your {verb} {array}: {value:.3g} {target.counter}; the target is {target.limit()}"
+        return f"your kernel makes no {target.what()}; the target is {target.counter} of {target.limit()}"
+    text = f"your {target.what()}: {value:.3g} {target.counter}; the target is {target.limit()}"
     if measured.met():
         return text
     if target.met(value):

@@ -50,6 +50,9 @@ class Target:
             return False
         return value <= self.at_most if self.at_most is not None else value >= self.at_least
 
+    def what(self):
+        return {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[self.access] + f" {self.array}"
+
     def limit(self):
         return f"at most {self.at_most:g}" if self.at_most is not None else f"at least {self.at_least:g}"
 

@@ -198,8 +198,7 @@ def assignment(step, questions):
 
 
 def describe(target):
-    what = {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[target.access]
-    return f"{target.counter}, {what} {target.array}: {target.limit()} (`{target.kernel}` on `{target.matrix}`)"
+    return f"{target.counter}, {target.what()}: {target.limit()} (`{target.kernel}` on `{target.matrix}`)"
 
 
 # --- What must not go in --------------------------------------------------------------------------

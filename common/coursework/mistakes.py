@@ -184,29 +184,31 @@ def write_mistake(mistake, step, directory):
     return exercise
 
 
-def judged(mistake, exercise, row, page):
-    """(points for what it violates, of how many, what the check says) by a row of grades.csv and a student's page."""
-    if mistake.violates in ("right", "safe"):
-        column = f"{exercise.name} {mistake.violates}"
-        points, of_points = int(row[column]), int(row[f"{column} of"])
-    else:
-        target = next(t for t in exercise.targets if t.name == mistake.violates)
-        missed = re.search(rf"missed [\w, ]*\b{target.name}\b", row["remark"])
-        points, of_points = 0 if missed else target.points, target.points
-    return points, of_points, page
+def judged(exercises, grades):
+    """{mistake: (points for what it violates, of how many, the student's page)}, by a directory of grades. exercises: {mistake:
+    its exercise}."""
+    with open(grades / "grades.csv", newline="", encoding="utf-8") as file:
+        rows = {row["student"]: row for row in csv.DictReader(file)}
+    found = {}
+    for mistake, exercise in exercises.items():
+        row, column = rows[slug(mistake)], f"{exercise.name} {mistake.violates}"
+        if column in row:
+            points, of_points = int(row[column]), int(row[f"{column} of"])
+        else:
+            target = next(t for t in exercise.targets if t.name == mistake.violates)
+            missed = re.search(rf"missed [\w, ]*\b{target.name}\b", row["remark"])
+            points, of_points = 0 if missed else target.points, target.points
+        found[mistake] = points, of_points, (grades / f"{slug(mistake)[:80]}.txt").read_text(encoding="utf-8")
+    return found
 
 
 def grade_step(name, directory, *arguments):
-    """{mistake: (points, of, page)}: all mistakes of a step, graded."""
-    step = read_step(ROOT / name)
-    exercises = {m: write_mistake(m, step, Path(directory) / "submissions") for m in MISTAKES[name]}
-    command = [sys.executable, ROOT / "common/coursework/grade.py", name, Path(directory) / "submissions",
-               "--output", Path(directory) / "grades", *arguments]  # fmt: skip
+    """The same of all mistakes of a step, graded in `directory`."""
+    step, submissions, grades = read_step(ROOT / name), Path(directory) / "submissions", Path(directory) / "grades"
+    exercises = {mistake: write_mistake(mistake, step, submissions) for mistake in MISTAKES[name]}
+    command = [sys.executable, ROOT / "common/coursework/grade.py", name, submissions, "--output", grades, *arguments]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    with open(Path(directory) / "grades/grades.csv", newline="", encoding="utf-8") as file:
-        rows = {row["student"]: row for row in csv.DictReader(file)}
-    pages = {m: (Path(directory) / f"grades/{slug(m)[:80]}.txt").read_text(encoding="utf-8") for m in exercises}
-    return {m: judged(m, e, rows[slug(m)], pages[m]) for m, e in exercises.items()}
+    return judged(exercises, grades)
 
 
 def message(mistake, page):
