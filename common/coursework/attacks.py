@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from exercises import ROOT
+from exercises import ROOT, write_files
 from submissions import TOO_MUCH
 
 GRADED, KERNEL = "03_csr_vector", "csr_vector.cuh"
@@ -92,23 +92,22 @@ template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; 
 
 
 def directory(place, name):
-    path = os.path.join(os.fsencode(place), name if isinstance(name, bytes) else name.encode())
-    os.mkdir(path)
+    path = Path(place) / name
+    path.mkdir()
     return path
 
 
 def with_right_kernel(place, name):
     shared = "csr_vector_shared.cuh"
-    with open(os.path.join(directory(place, name), shared.encode()), "w") as file:
-        file.write((ROOT / GRADED / shared).read_text(encoding="utf-8"))
+    write_files(place, {os.path.join(os.fsdecode(name), shared): (ROOT / GRADED / shared).read_bytes()})
 
 
 def fifo(place):
-    os.mkfifo(os.path.join(directory(place, "fifo"), KERNEL.encode()))
+    os.mkfifo(directory(place, "fifo") / KERNEL)
 
 
 def link_to(target, name):
-    return lambda place: os.symlink(target, os.path.join(directory(place, name), KERNEL.encode()))
+    return lambda place: (directory(place, name) / KERNEL).symlink_to(target)
 
 
 def tarball(name, *members):
@@ -171,7 +170,4 @@ NAMES = {
 
 
 def write_attack(name, place, student=None):
-    text, _ = KERNELS[name]()
-    path = Path(place) / (student or name)
-    path.mkdir()
-    (path / KERNEL).write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
+    write_files(place, {f"{student or name}/{KERNEL}": KERNELS[name]()[0]})

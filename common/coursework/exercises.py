@@ -213,6 +213,14 @@ def with_holes(text, exercise, hints, name="the text"):
 # --- Files ----------------------------------------------------------------------------------------
 
 
+def write_files(place, files):
+    """Writes {path in `place`: text or bytes}."""
+    for name, text in files.items():
+        path = Path(place) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
+
+
 def holes_of(step):
     """{file: (exercise, an iterator over its hints)}, the same iterator for all files of an exercise."""
     holes = {}

@@ -7,7 +7,7 @@ kernels of a step; all that can stand together do, so that judging them takes se
 import re
 from pathlib import Path
 
-from exercises import ROOT, without_marks
+from exercises import ROOT, without_marks, write_files
 
 # Before everything else in a file.
 HEADS = {
@@ -300,8 +300,6 @@ def variants():
 
 
 def write(directory):
-    for name, files in submissions().items():
-        place = Path(directory) / name
-        place.mkdir(parents=True)
-        for file, text in files.items():
-            (place / file).write_text(text, encoding="utf-8")
+    """Those for STEP."""
+    for name, files in {**submissions(), **bodies(STEP)}.items():
+        write_files(Path(directory) / name, files)

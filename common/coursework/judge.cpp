@@ -97,7 +97,7 @@ struct Vectors {
 // The products with a matrix.
 class Problems {
  public:
-  explicit Problems(const Coo<double>& triplets) : triplets_(triplets) {}
+  explicit Problems(Coo<double> triplets) : triplets_(std::move(triplets)) {}
 
   const Coo<double>& triplets() const { return triplets_; }
   const Vectors& of(const Case& c) {
@@ -134,7 +134,7 @@ class Problems {
             make_reference(a, alpha, x, beta, y0)};
   }
 
-  const Coo<double>& triplets_;
+  Coo<double> triplets_;
   std::array<std::array<std::optional<Vectors>, 2>, 2> vectors_;  // by precision, scaled
 };
 
@@ -217,14 +217,15 @@ class Judge {
 
   void check(const std::string& kernel, const std::vector<test::NamedMatrix>& matrices) {
     say({{"kernel", kernel}, {"matrices", matrices.size()}});
+    kernel_ = kernel;
     drawn_ = false;
     flawless_ = true;
     looked_ = 0;
     looks_.clear();
     for (std::size_t m = 0; m < matrices.size(); ++m) {
-      trying_ = matrices[m].name;
+      take(matrices[m].name, matrices[m].triplets);
       Line line{{"matrix", matrices[m].name}};
-      line.update(check_matrix(kernel, matrices[m].triplets, m + checked_));
+      line.update(check_matrix(m + checked_));
       flawless_ &= !line.contains("kind");
       say(line);
     }
@@ -234,14 +235,12 @@ class Judge {
 
   // Counts in double precision, in an order in which the product is right.
   void count(const std::string& kernel, const std::string& name) {
-    trying_ = name;
-    const Coo<double> triplets = to_coo(generate<double>(name));
-    Problems problems(triplets);
-    send_matrix(triplets);
+    kernel_ = kernel;
+    take(name, to_coo(generate<double>(name)));
     for (int order = 0; order < kLockstep; ++order) {
-      const Outcome outcome = multiply(kernel, problems, {false, false, order}, Checks::kFew, true);
+      const Outcome outcome = multiply({false, false, order}, Checks::kFew, true);
       if (!outcome.right()) continue;
-      Line line{{"counted", kernel}, {"matrix", name}, {"nnz", triplets.nnz()}};
+      Line line{{"counted", kernel}, {"matrix", name}, {"nnz", problems_.triplets().nnz()}};
       line["steps"] = outcome.reply.steps;
       line["time"] = outcome.reply.time;
       line["lines"] = outcome.reply.counts;
@@ -259,7 +258,9 @@ class Judge {
     runner_.send(bytes);
   }
 
-  void send_matrix(const Coo<double>& triplets) {
+  void take(const std::string& name, const Coo<double>& triplets) {
+    trying_ = name;
+    problems_ = Problems(triplets);
     send({{"rows", triplets.rows},
           {"cols", triplets.cols},
           {"row_indices", bytes_of(triplets.row_indices)},
@@ -267,11 +268,10 @@ class Judge {
           {"values", bytes_of(triplets.values)}});
   }
 
-  // One product with the matrix that was sent last, which `problems` is about.
-  Outcome multiply(const std::string& kernel, Problems& problems, const Case& c, Checks checked,
-                   bool counted = false) {
-    const Vectors& v = problems.of(c);
-    send(Product{kernel, counted, c.single, v.alpha, v.beta, c.order, c.again,
+  // One product with the matrix that was taken last.
+  Outcome multiply(const Case& c, Checks checked, bool counted = false) {
+    const Vectors& v = problems_.of(c);
+    send(Product{kernel_, counted, c.single, v.alpha, v.beta, c.order, c.again,
                  checked == Checks::kAll, kPaddingLimit, bytes_of(v.x), bytes_of(v.y0)});
 
     Outcome outcome;
@@ -300,26 +300,24 @@ class Judge {
     return wrong;
   }
 
-  Line check_matrix(const std::string& kernel, const Coo<double>& triplets, std::size_t number) {
-    Problems problems(triplets);
-    send_matrix(triplets);
-    if (triplets.rows > kMostRowsInOrders) {
-      const Outcome outcome = multiply(kernel, problems, {}, Checks::kAll);
+  Line check_matrix(std::size_t number) {
+    if (problems_.triplets().rows > kMostRowsInOrders) {
+      const Outcome outcome = multiply({}, Checks::kAll);
       if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
-      return outcome.right() ? Line{{"right", true}} : look_into(kernel, problems, {}, outcome);
+      return outcome.right() ? Line{{"right", true}} : look_into({}, outcome);
     }
-    for (Case c : cases(triplets, number)) {
-      Outcome outcome = multiply(kernel, problems, c, Checks::kAll);
+    for (Case c : cases(number)) {
+      Outcome outcome = multiply(c, Checks::kAll);
       if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
       if (!outcome.right() && c.again) {
         Case first = c;
         first.again = false;
-        Outcome of_first = multiply(kernel, problems, first, Checks::kAll);
+        Outcome of_first = multiply(first, Checks::kAll);
         if (of_first.right()) return overwritten(c, outcome);
         c = first;
         outcome = std::move(of_first);
       }
-      if (!outcome.right()) return look_into(kernel, problems, c, outcome);
+      if (!outcome.right()) return look_into(c, outcome);
     }
     return {{"right", true}};
   }
@@ -329,13 +327,14 @@ class Judge {
   // from matrix to matrix, so that each pair of them comes up on a quarter of the matrices or more.
   // Small matrices are tried in lockstep, too. A kernel that has been right and safe on all smaller
   // ones is tried forwards and, by turns, in one of the other ways; on large ones, in one way.
-  std::vector<Case> cases(const Coo<double>& triplets, std::size_t number) const {
+  std::vector<Case> cases(std::size_t number) const {
+    const Index rows = problems_.triplets().rows;
     const bool single = number % 2 != 0, scaled = number / 2 % 2 != 0;
     // (Twice the time: for some small ones, and those on which blocks compete for work.)
-    const bool again = number % 5 == 0 || triplets.rows > 2'500;
+    const bool again = number % 5 == 0 || rows > 2'500;
     const int order = number / 4 % 2 != 0 ? 2 : 1;
-    const bool turn = number / 8 % 2 != 0, in_lockstep = orders(triplets) > kLockstep;
-    if (flawless_ && triplets.rows > kMostRowsTwice) {
+    const bool turn = number / 8 % 2 != 0, in_lockstep = orders() > kLockstep;
+    if (flawless_ && rows > kMostRowsTwice) {
       return {{single, scaled, turn ? order : 0, again}};
     }
     std::vector<Case> found{{single, scaled, 0, again}};
@@ -345,7 +344,8 @@ class Judge {
   }
 
   // In which a product with the matrix may be made.
-  static int orders(const Coo<double>& triplets) {
+  int orders() const {
+    const Coo<double>& triplets = problems_.triplets();
     const bool small =
         triplets.rows <= kMostRowsInLockstep && triplets.nnz() <= kMostNonzerosInLockstep;
     return small ? kLockstep + 1 : kLockstep;
@@ -363,23 +363,22 @@ class Judge {
   }
 
   // What to say of a matrix on which the case `c` came out as `found`.
-  Line look_into(const std::string& kernel, Problems& problems, const Case& c,
-                 const Outcome& found) {
+  Line look_into(const Case& c, const Outcome& found) {
     const bool failed = found.kind == Outcome::Kind::kFailed;
     // A product for which threads race in global memory is wrong, whatever came out; one for which
     // they race in shared memory, where it is wrong in lockstep, as on a GPU.
     const bool races = failed && found.what.find("race: ") != std::string::npos;
     bool lost = races && found.what.find("shared '") == std::string::npos;
     std::string shown;
-    if (races && orders(problems.triplets()) > kLockstep) {
+    if (races && orders() > kLockstep) {
       const Case together{c.single, c.scaled, kLockstep};
-      const Outcome outcome = multiply(kernel, problems, together, Checks::kFew);
+      const Outcome outcome = multiply(together, Checks::kFew);
       if (outcome.kind == Outcome::Kind::kWrong) {
         lost = true;
         shown = together.describe() + ": " + outcome.what;
       }
     }
-    const bool right = !lost && right_in_some_order(kernel, problems, c, failed);
+    const bool right = !lost && right_in_some_order(c, failed);
     Line line{{"right", right},
               {"kind", failed  ? "error"
                        : right ? "order"
@@ -388,22 +387,22 @@ class Judge {
               {"what", found.what}};
     if (!shown.empty()) line["shown"] = shown;
     // In one precision or with one alpha a kernel may be right in some order, and not in another.
-    if (!failed && !right && right_in_some_order(kernel, problems, c)) line["kind"] = "order";
-    if (!right && !failed) look_at(kernel, problems, c);
+    if (!failed && !right && right_in_some_order(c)) line["kind"] = "order";
+    if (!right && !failed) look_at(c);
     if (!right && !failed && !std::exchange(drawn_, true)) {
-      line["drawing"] = drawing_of(kernel, problems.triplets(), c);
+      line["drawing"] = drawing_of(c);
     }
     return line;
   }
 
   // Keeps of what wrong products look like what this one does, too.
-  void look_at(const std::string& kernel, Problems& problems, const Case& c) {
+  void look_at(const Case& c) {
     if (looked_ == kMostLooks) return;
-    const Vectors& v = problems.of(c);
-    const std::vector<double> y = multiply(kernel, problems, c, Checks::kFew).y;
+    const Vectors& v = problems_.of(c);
+    const std::vector<double> y = multiply(c, Checks::kFew).y;
     std::vector<std::string> found;
     if (!y.empty()) {
-      found = diagnose({problems.triplets(), v.x, v.y0, v.alpha, v.beta, v.reference.y,
+      found = diagnose({problems_.triplets(), v.x, v.y0, v.alpha, v.beta, v.reference.y,
                         v.reference.bound, y, wrong_rows(v, y), c.single});
     }
     if (looked_++ == 0) looks_ = found;
@@ -413,9 +412,9 @@ class Judge {
   }
 
   // Whether the product of the case is right in one of the orders, races overlooked.
-  bool right_in_some_order(const std::string& kernel, Problems& problems, Case c) {
-    for (c.order = 0; c.order < orders(problems.triplets()); ++c.order) {
-      const Outcome outcome = multiply(kernel, problems, c, Checks::kFew);
+  bool right_in_some_order(Case c) {
+    for (c.order = 0; c.order < orders(); ++c.order) {
+      const Outcome outcome = multiply(c, Checks::kFew);
       if (outcome.right()) return true;
       if (outcome.kind == Outcome::Kind::kFailed) return false;  // more than a race
     }
@@ -424,37 +423,36 @@ class Judge {
 
   // Whether that holds in both precisions, with and without alpha and beta. `failed`: the case was
   // reported, and it is not known yet whether the product is right all the same.
-  bool right_in_some_order(const std::string& kernel, Problems& problems, const Case& c,
-                           bool failed) {
-    if (failed && multiply(kernel, problems, c, Checks::kFew).kind == Outcome::Kind::kFailed) {
+  bool right_in_some_order(const Case& c, bool failed) {
+    if (failed && multiply(c, Checks::kFew).kind == Outcome::Kind::kFailed) {
       return false;
     }
     for (const bool single : {c.single, !c.single}) {
       for (const bool scaled : {c.scaled, !c.scaled}) {
-        if (!right_in_some_order(kernel, problems, Case{single, scaled, 0})) return false;
+        if (!right_in_some_order(Case{single, scaled, 0})) return false;
       }
     }
     return true;
   }
 
-  // The smallest matrix found on which `c` goes wrong as it does on `triplets`.
-  std::string drawing_of(const std::string& kernel, const Coo<double>& triplets, const Case& c) {
-    const Coo<double> small = shrink(triplets, [&](const Coo<double>& candidate) {
-      Problems problems(candidate);
-      send_matrix(candidate);
-      return multiply(kernel, problems, c, Checks::kAll).kind == Outcome::Kind::kWrong;
+  // The smallest matrix found on which `c` goes wrong as it does on the one that was taken last.
+  std::string drawing_of(const Case& c) {
+    const std::string name = trying_;
+    const Coo<double> small = shrink(problems_.triplets(), [&](const Coo<double>& candidate) {
+      take(name, candidate);
+      return multiply(c, Checks::kAll).kind == Outcome::Kind::kWrong;
     });
-    Problems problems(small);
-    send_matrix(small);
-    const std::vector<double> y = multiply(kernel, problems, c, Checks::kAll).y;
-    const Vectors& v = problems.of(c);
+    take(name, small);
+    const std::vector<double> y = multiply(c, Checks::kAll).y;
+    const Vectors& v = problems_.of(c);
     return fmt::format("{} x {} with {} nonzero{}, {}\n{}", small.rows, small.cols, small.nnz(),
                        small.nnz() == 1 ? "" : "s", c.describe(),
                        y.empty() ? "" : draw(small, v.x, v.y0, v.reference.y, y, wrong_rows(v, y)));
   }
 
   const Runner& runner_;
-  std::string trying_;
+  std::string kernel_, trying_;  // the kernel, and the matrix's name
+  Problems problems_{{}};
   std::size_t checked_ = 0;  // kernels
   bool drawn_ = false;
   bool flawless_ = true;            // the kernel, on the matrices so far

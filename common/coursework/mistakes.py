@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from exercises import ROOT, read_step, without_marks
+from exercises import ROOT, read_step, without_marks, write_files
 
 
 @dataclass(frozen=True)
@@ -176,11 +176,9 @@ def slug(mistake):
 def write_mistake(mistake, step, directory):
     """A submission with the exercise's files, one of them with the mistake."""
     exercise = next(e for e in step.exercises if mistake.file in e.files)
-    place = Path(directory) / slug(mistake)
-    place.mkdir(parents=True, exist_ok=True)
-    for name in exercise.files:
-        text = without_marks((ROOT / step.directory / name).read_text(encoding="utf-8"))
-        (place / Path(name).name).write_text(mistake.apply(text) if name == mistake.file else text, encoding="utf-8")
+    texts = {name: without_marks((ROOT / step.directory / name).read_text(encoding="utf-8")) for name in exercise.files}
+    texts[mistake.file] = mistake.apply(texts[mistake.file])
+    write_files(Path(directory) / slug(mistake), {Path(name).name: text for name, text in texts.items()})
     return exercise
 
 

@@ -487,8 +487,7 @@ class Submissions(unittest.TestCase):
         for place, file in (("submission_99", "csr_vector.cuh"), ("spmv-03-dan", "csr_vector (1).cuh"), (".hidden", "csr_vector.cuh"),
                             ("eve_77_assignsubmission_file_", "eve_1_2_csr_vector-3.cuh"), (".", "csr_vector.cuh"),
                             (".", "leedan_1_2_csr_vector.cuh"), (".", "leedan_1_3_csr_vector_shared.cuh")):  # fmt: skip
-            (self.directory / place).mkdir(exist_ok=True)
-            (self.directory / place / file).write_text("kernel")
+            exercises.write_files(self.directory, {f"{place}/{file}": "kernel"})
         for number, name in enumerate(("work\\03_csr_vector\\csr_vector.cuh", "csr_vector.cuh.txt", "csr_vector 2.cuh",
                                        "csr_vector copy.cuh", "Copy of csr_vector.cuh", "csr_vector copy 3.cuh", "csr_vector(1).cuh.txt")):  # fmt: skip
             info = zipfile.ZipInfo("x")
@@ -532,8 +531,7 @@ class Submissions(unittest.TestCase):
         another = (ROOT / "06_pcsr/csr_adaptive.cuh").read_text()
         for student, text in (("ann", own), ("bob", another), ("dan", another.replace("sum", "total")),
                               ("cy", exercises.given_files(self.step, ROOT / GRADED)[f"given/{attacks.KERNEL}"])):  # fmt: skip
-            (place / student).mkdir(parents=True)
-            (place / student / attacks.KERNEL).write_text(text)
+            exercises.write_files(place, {f"{student}/{attacks.KERNEL}": text})
         grader = grade.Grader(self.step, KIT, None, Sandbox(trusted=True), 7)
         grades = [grade.Grade(student, files=read_submission(paths, self.step)) for student, paths in submissions_in(place, self.step)[0]]
         grade.report_similar(grades, grader, self.directory)
@@ -677,10 +675,6 @@ class Grading(unittest.TestCase):
         submissions = cls.scratch / "submissions"
         cls.exercises = {m: mistakes.write_mistake(m, cls.step, submissions) for m in mistakes.MISTAKES[GRADED] if FULL or m.name in IN_CI}
         honest.write(submissions)
-        for name, files in honest.bodies(GRADED).items():
-            (submissions / name).mkdir()
-            for file, text in files.items():
-                (submissions / name / file).write_text(text)
         for name in attacks.KERNELS:
             attacks.write_attack(name, submissions, f"attack_{name}")  # some mistakes have the same names
         for write, _ in attacks.OTHERS.values():
