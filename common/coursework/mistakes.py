@@ -182,12 +182,16 @@ def write_mistake(mistake, step, directory):
     return exercise
 
 
+def read_grades(directory):
+    """{student: row of grades.csv}."""
+    with open(directory / "grades.csv", newline="", encoding="utf-8") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
 def judged(exercises, grades):
     """{mistake: (points for what it violates, of how many, the student's page)}, by a directory of grades. exercises: {mistake:
     its exercise}."""
-    with open(grades / "grades.csv", newline="", encoding="utf-8") as file:
-        rows = {row["student"]: row for row in csv.DictReader(file)}
-    found = {}
+    rows, found = read_grades(grades), {}
     for mistake, exercise in exercises.items():
         row, column = rows[slug(mistake)], f"{exercise.name} {mistake.violates}"
         if column in row:

@@ -5,7 +5,6 @@
 """
 
 import contextlib
-import csv
 import io
 import itertools
 import os
@@ -450,14 +449,8 @@ class Submissions(unittest.TestCase):
             "x/common/stage.mk": "its own harness", "../csr_vector_shared.cuh": "x" * (submissions.LARGEST_FILE + 1),
         }  # fmt: skip
         self.zipped(self.directory / "one.zip", **members)
-        with tarfile.open(self.directory / "one.tar.gz", "w:gz") as tar:
-            for name, text in members.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(text)
-                tar.addfile(info, io.BytesIO(text.encode()))
-            info = tarfile.TarInfo("csr_vector_shared.cuh")
-            info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
-            tar.addfile(info)
+        texts = [(name, tarfile.REGTYPE, text.encode()) for name, text in members.items()]
+        attacks.tarball("one.tar.gz", *texts, ("csr_vector_shared.cuh", tarfile.SYMTYPE, b""))(self.directory)
         place = self.directory / "one"
         (place / "deep").mkdir(parents=True)
         (place / "deep/csr_vector.cuh").write_text("right place")
@@ -564,21 +557,6 @@ class Submissions(unittest.TestCase):
 # --- Failures of what grades ------------------------------------------------------------------------
 
 
-class Failing(Sandbox):
-    """In which the first command fails, as where bubblewrap cannot start."""
-
-    calls = 0
-
-    def __init__(self, trusted=True):
-        super().__init__(trusted=True)
-
-    def run(self, command, mounts=(), limits=Limits()):
-        self.calls += 1
-        if self.calls == 1:
-            return 1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"
-        return 0, '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}', ""
-
-
 class NotGraded(unittest.TestCase):
     """A failure of sandbox or judge is said; it is never a grade."""
 
@@ -596,15 +574,16 @@ class NotGraded(unittest.TestCase):
             attacks.with_right_kernel(scratch, student)
         output = scratch / "grades"
         words = ["grade.py", GRADED, str(scratch), "--output", str(output), "--trusted", "--jobs", "1"]
+        runs = [(1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"),
+                (0, '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}', "")]  # fmt: skip
         with mock.patch.object(sys, "argv", words), mock.patch.object(grade, "prepare", return_value=KIT), \
-                mock.patch.object(grade, "Sandbox", Failing), contextlib.redirect_stderr(io.StringIO()) as time, \
+                mock.patch.object(Sandbox, "run", side_effect=runs), contextlib.redirect_stderr(io.StringIO()) as time, \
                 contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:  # fmt: skip
             grade.main()
         self.assertEqual(ended.exception.code, "error: not graded: ann")
         self.assertRegex(time.getvalue(), r"2 submissions in \d+ min \d+ s")
         self.assertRegex(said.getvalue(), r"ann +- .*not graded: the build ended with status 1: bwrap")
-        with open(output / "grades.csv", newline="") as file:
-            rows = {row["student"]: row for row in csv.DictReader(file)}
+        rows = mistakes.read_grades(output)
         self.assertEqual((rows["ann"]["graded"], rows["ann"]["points"]), ("no", ""))
         self.assertEqual((rows["bob"]["graded"], rows["bob"]["points"]), ("yes", "0"))
         self.assertIn("Not graded.", (output / "ann.txt").read_text())
@@ -686,8 +665,7 @@ class Grading(unittest.TestCase):
         command += [] if SANDBOX else ["--trusted"]
         cls.done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(cls.scratch)})
         if (cls.scratch / "grades/grades.csv").exists():
-            with open(cls.scratch / "grades/grades.csv", newline="") as file:
-                cls.rows = {row["student"]: row for row in csv.DictReader(file)}
+            cls.rows = mistakes.read_grades(cls.scratch / "grades")
 
     def test_each_mistake_costs_more_than_half_of_what_it_violates(self):
         self.assertGreaterEqual(sum(map(len, mistakes.MISTAKES.values())), 40)
