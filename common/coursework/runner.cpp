@@ -43,19 +43,6 @@ Matrix<T> to_matrix(const Coo<double>& triplets) {
   return matrix;
 }
 
-// The matrix that was sent last, in each precision that was asked for.
-struct Current {
-  Coo<double> triplets;
-  std::tuple<std::optional<Matrix<float>>, std::optional<Matrix<double>>> converted;
-
-  template <typename T>
-  const Matrix<T>& matrix() {
-    auto& matrix = std::get<std::optional<Matrix<T>>>(converted);
-    if (!matrix) matrix = to_matrix<T>(triplets);
-    return *matrix;
-  }
-};
-
 const simt::Gpu& kGpu = *simt::find_gpu("h200");  // whose times are estimated
 
 void configure(const Product& product) {
@@ -126,12 +113,12 @@ std::vector<T> rounded(const Json& bytes) {
 
 // The answer, and y.
 template <typename T>
-std::pair<Json, std::vector<double>> multiply(const Kernel& kernel, Current& current,
+std::pair<Json, std::vector<double>> multiply(const Kernel& kernel, const Coo<double>& triplets,
                                               const Product& product) {
   Json reply;
   std::vector<T> result;
   try {
-    const Matrix<T>& matrix = current.matrix<T>();
+    const Matrix<T> matrix = to_matrix<T>(triplets);
     const device::DeviceCsr<T> csr(matrix.csr);
     const Problem<T> problem{matrix, csr, product.padding_limit};
     const device::Buffer<T> x("x", rounded<T>(product.x));
@@ -178,23 +165,22 @@ int run() {
   simt::find_sources({reinterpret_cast<const void*>(&run)});  // starts what looks for lines
   forbid_attacks();
   if (!send_frame(answers, kHello)) return 2;
-  Current current;
+  Coo<double> triplets;  // of the matrix that was sent last
   while (const std::optional<std::string> frame = receive_frame(STDIN_FILENO, kMostRequest)) {
     const Json request = Json::from_msgpack(*frame);
     if (request.contains("rows")) {
-      current = {};
-      request.at("rows").get_to(current.triplets.rows);
-      request.at("cols").get_to(current.triplets.cols);
-      current.triplets.row_indices = elements<Index>(request.at("row_indices").get_binary());
-      current.triplets.column_indices = elements<Index>(request.at("column_indices").get_binary());
-      current.triplets.values = elements<double>(request.at("values").get_binary());
+      request.at("rows").get_to(triplets.rows);
+      request.at("cols").get_to(triplets.cols);
+      triplets.row_indices = elements<Index>(request.at("row_indices").get_binary());
+      triplets.column_indices = elements<Index>(request.at("column_indices").get_binary());
+      triplets.values = elements<double>(request.at("values").get_binary());
       continue;
     }
     const auto product = request.get<Product>();
     configure(product);
     const Kernel& kernel = *find_kernels(product.kernel).at(0);
-    const auto [reply, y] = product.single ? multiply<float>(kernel, current, product)
-                                           : multiply<double>(kernel, current, product);
+    const auto [reply, y] = product.single ? multiply<float>(kernel, triplets, product)
+                                           : multiply<double>(kernel, triplets, product);
     const bool is_done = reply["answer"] == "done";
     if (!send_frame(answers, reply.dump(-1, ' ', true, Json::error_handler_t::replace))) return 2;
     const std::string_view bytes(reinterpret_cast<const char*>(y.data()),
