@@ -26,7 +26,7 @@ import flags
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MOST_TEXT = 4000
-MOST_OUTPUT = 1 << 18  # of the compiler that is read
+MOST_OUTPUT = 1 << 22  # of the compiler that is read
 
 
 class Unusable(Exception):
@@ -68,7 +68,7 @@ class Build:
             text = output.read(MOST_OUTPUT).decode("utf-8", "replace")
         text = re.sub(r"^make.*\n|^  (compile|link) .*\n", "", text, flags=re.MULTILINE)
         text = text.replace(f"{self.source}/", "").replace(f"{ROOT}/", "")
-        return done.returncode == 0, text[:MOST_TEXT]
+        return done.returncode == 0, text
 
     def run(self):
         self.lay_out()
@@ -96,9 +96,9 @@ class Build:
             shutil.rmtree(self.out / "objects", ignore_errors=True)
             good, its_text = self.compile(self.out / "objects")
             if not good:
-                broken[name] = its_text
+                broken[name] = its_text[:MOST_TEXT]
         if not broken:  # each alone compiles
-            broken.update((name, text) for name in left)
+            broken.update((name, text[:MOST_TEXT]) for name in left)
         for name in left:
             self.path(name).write_bytes(kept[name])
             if name in broken:
