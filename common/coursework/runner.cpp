@@ -87,6 +87,7 @@ void fill_counts(Json& reply, const std::string& kernel, const simt::Profile& pr
                                {"line", line},
                                {"requests", counts.requests},
                                {"lanes", counts.lanes},
+                               // (Those of a vector of 32 bytes once, though it is two requests.)
                                {"sectors", counts.sectors - counts.repeated_sectors},
                                {"ideal_sectors", counts.ideal_sectors},
                                {"addresses", counts.addresses},
