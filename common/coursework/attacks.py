@@ -11,7 +11,8 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from exercises import ROOT
+from exercises import ROOT, write_files
+from submissions import TOO_MUCH
 
 GRADED, KERNEL = "03_csr_vector", "csr_vector.cuh"
 FIRST = "  const int row_begin = "
@@ -42,15 +43,7 @@ def at_top(code):
 
 
 ONE = """template <typename A> struct One { A v; };
-template <typename A> __device__ A value_of(One<A> one, int n) { return n > 0 ? value_of(one, n - 1) + value_of(one, n - 2) : one.v; }
 template <typename A> __device__ One<A> one_of(A v, int n) { return n > 0 ? one_of(v, n - 1) : One<A>{v}; }"""
-
-
-def hidden(read):
-    """A right kernel that reads one of a row's values as it should, so that they may be read, and all once more."""
-    text = edit("values[k] * x", f"{read} * x").replace("  T sum = 0;", "  T sum = 0;\n"
-        "  if (row_begin < row_end) sum += 0 * values[row_begin];\n", 1)  # fmt: skip
-    return text.replace(TOP, f"{ONE}\n{TOP}", 1)
 
 
 # What meets them: a flag, the compiler, or the result.
@@ -90,6 +83,7 @@ template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; 
     "long_error": lambda: (in_kernel("undeclared_" + "b" * 30000 + " = 1;"), BROKEN),
     "for_ever": lambda: (in_kernel("while (row >= 0) {}"), "did not end|ended"),
     "tests_y": lambda: (edit("if (lane == 0) y[row]", "if (lane == 0 && (beta != T{0} || y[row] != y[row])) y[row]"), WRONG),
+    "set_on_some_paths": lambda: (in_kernel("int last; if (row < rows - 1) last = row; if (last == -2) return;"), "look at it: csr_vector.cuh:.*'last' may be used uninitialized"),
     "always_42": lambda: (in_kernel(WRITES_42), WRONG),
 }  # fmt: skip
 
@@ -98,23 +92,22 @@ template <typename A> __device__ A far_away(A n) { volatile char near[1 << 17]; 
 
 
 def directory(place, name):
-    path = os.path.join(os.fsencode(place), name if isinstance(name, bytes) else name.encode())
-    os.mkdir(path)
+    path = Path(place) / name
+    path.mkdir()
     return path
 
 
 def with_right_kernel(place, name):
     shared = "csr_vector_shared.cuh"
-    with open(os.path.join(directory(place, name), shared.encode()), "w") as file:
-        file.write((ROOT / GRADED / shared).read_text(encoding="utf-8"))
+    write_files(place, {os.path.join(os.fsdecode(name), shared): (ROOT / GRADED / shared).read_bytes()})
 
 
 def fifo(place):
-    os.mkfifo(os.path.join(directory(place, "fifo"), KERNEL.encode()))
+    os.mkfifo(directory(place, "fifo") / KERNEL)
 
 
 def link_to(target, name):
-    return lambda place: os.symlink(target, os.path.join(directory(place, name), KERNEL.encode()))
+    return lambda place: (directory(place, name) / KERNEL).symlink_to(target)
 
 
 def tarball(name, *members):
@@ -141,6 +134,12 @@ def gzip_bomb(place):
         file.write(packer.flush())
 
 
+def long_path(place):
+    """A path of 200 MB in a pax header."""
+    with tarfile.open(Path(place) / "long_path.tar.gz", "w:gz", format=tarfile.PAX_FORMAT, compresslevel=1) as tar:
+        tar.addfile(tarfile.TarInfo("a" * (200 << 20)))
+
+
 def zip_bomb(place):
     with zipfile.ZipFile(Path(place) / "zip_bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(KERNEL, bytes(64 << 20))
@@ -160,6 +159,7 @@ OTHERS = {
     "devices_in_tar": (tarball("devices_in_tar.tgz", (KERNEL, tarfile.CHRTYPE, b""), (f"a/{KERNEL}", tarfile.FIFOTYPE, b""), (f"b/{KERNEL}", tarfile.SYMTYPE, b""), (f"c/{KERNEL}", tarfile.LNKTYPE, b"")), UNREADABLE),
     "gzip_bomb": (gzip_bomb, UNREADABLE),
     "zip_bomb": (zip_bomb, UNREADABLE),
+    "long_path": (long_path, TOO_MUCH),
 }  # fmt: skip
 
 # Right kernels under names that are none: what they get is full marks.
@@ -170,7 +170,4 @@ NAMES = {
 
 
 def write_attack(name, place, student=None):
-    text, _ = KERNELS[name]()
-    path = Path(place) / (student or name)
-    path.mkdir()
-    (path / KERNEL).write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
+    write_files(place, {f"{student or name}/{KERNEL}": KERNELS[name]()[0]})

@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import kit
-from exercises import ROOT, TODO, ExerciseError, counter, drawn, given_files, read_step, sources_of, worst_line
+from exercises import ROOT, TODO, ExerciseError, counter, drawn, given_files, read_step, sources_of, worst_line, write_files
 from mine import replaced_file
 
 LIMIT_S = 120  # of a run
@@ -255,12 +255,11 @@ def not_run(exercise, broken, todo):
 def verdict_on_target(measured):
     """A sentence, as 'your loads of values move 31.9 bytes per nonzero; the target is at most 11'."""
     target, value, line = measured.target, measured.value, measured.line
-    verb, array = {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[target.access], target.array
     if value is NOT_COUNTED:
-        return f"your {verb} {array} were not counted: the kernel is wrong on {target.matrix}"
+        return f"your {target.what()} were not counted: the kernel is wrong on {target.matrix}"
     if value is None:
-        return f"your kernel makes no {verb} {array}; the target is {target.counter} of {target.limit()}"
-    text = f"your {verb} {array}: {value:.3g} {target.counter}; the target is {target.limit()}"
+        return f"your kernel makes no {target.what()}; the target is {target.counter} of {target.limit()}"
+    text = f"your {target.what()}: {value:.3g} {target.counter}; the target is {target.limit()}"
     if measured.met():
         return text
     if target.met(value):
@@ -340,10 +339,7 @@ def place_of_todo(directory, exercise):
 def lay_out(step, directory, course, own=None):
     """Writes what is compiled to the directory `course`: the step's sources, and the exercises' files
     as they are handed out; `own`: {name: text or bytes} of files that take others' places."""
-    for name, text in {**sources_of(step, directory), **given_files(step, directory), **(own or {})}.items():
-        path = course / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
+    write_files(course, {**sources_of(step, directory), **given_files(step, directory), **(own or {})})
 
 
 def build_command(step, place, course, out):

@@ -50,6 +50,9 @@ class Target:
             return False
         return value <= self.at_most if self.at_most is not None else value >= self.at_least
 
+    def what(self):
+        return {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[self.access] + f" {self.array}"
+
     def limit(self):
         return f"at most {self.at_most:g}" if self.at_most is not None else f"at least {self.at_least:g}"
 
@@ -197,10 +200,9 @@ def with_holes(text, exercise, hints, name="the text"):
     for hole, kept in zip(parts[1::2], parts[2::2]):
         code = [line for line in hole if line.strip() and not line.startswith("#")]
         indent = min(len(line) - len(line.lstrip()) for line in code)
-        try:
-            hint = next(hints)
-        except StopIteration:
-            raise ExerciseError(f"{name}: more holes than hints in [{exercise}]") from None
+        hint = next(hints, None)
+        if hint is None:
+            raise ExerciseError(f"{name}: more holes than hints in [{exercise}]")
         what, _ = hints_of(hint)
         comment = [f"{TODO} {exercise}): write this. (make hint)", *what.splitlines()]
         lines += [f"{'':{indent}}// {line}".rstrip() for line in comment]
@@ -209,6 +211,14 @@ def with_holes(text, exercise, hints, name="the text"):
 
 
 # --- Files ----------------------------------------------------------------------------------------
+
+
+def write_files(place, files):
+    """Writes {path in `place`: text or bytes}."""
+    for name, text in files.items():
+        path = Path(place) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
 
 
 def holes_of(step):
@@ -221,25 +231,27 @@ def holes_of(step):
     return holes
 
 
+def included(path, found):
+    """Adds to the set `found` the path and all that it includes of the steps, and returns it."""
+    path = path.resolve()
+    if path not in found and path.is_file():
+        found.add(path)
+        for name in re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
+            included(path.parent / name, found)
+    return found
+
+
 def sources_of(step, directory):
     """{STEP/name: text} of what is compiled for a step, in its variant, with what it includes of its folders and other
     steps."""
-    directory = Path(directory).resolve()
+    directory, found = Path(directory).resolve(), set()
+    for path in directory.iterdir():
+        if path.suffix in (".cuh", ".cu", ".cpp", ".hpp") and path.name not in step.left_out and not path.name.startswith("test"):
+            included(path, found)
     files = {}
-    left = [
-        path for path in sorted(directory.iterdir())
-        if path.suffix in (".cuh", ".cu", ".cpp", ".hpp") and path.name not in step.left_out
-        and not path.name.startswith("test")
-    ]  # fmt: skip
-    while left:
-        path = left.pop()
-        name = str(path.relative_to(directory.parent))
-        if name in files:
-            continue
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        files[name] = text if directory in path.parents else without_marks(text)
-        included = [(path.parent / other).resolve() for other in re.findall(r'#include "([^"]+)"', text)]
-        left += [other for other in included if other.is_file()]
+    for path in sorted(found):
+        text = path.read_text(encoding="utf-8")
+        files[str(path.relative_to(directory.parent))] = text if directory in path.parents else without_marks(text)
     return files if step.variant is None else variants.applied(step, directory, files)
 
 
@@ -274,36 +286,28 @@ def own_questions(path, step):
 # --- Counters -------------------------------------------------------------------------------------
 
 
-def ratio(above, below):
-    """A counter: the sum of one field over that of another, of the requests of the target's array."""
-    return lambda rows, record: (
-        sum(row[above] for row in rows) / sum(row[below] for row in rows)
-        if sum(row[below] for row in rows)
-        else None
-    )
-
-
-def per_nonzero(field_name, factor=1):
-    return lambda rows, record: (
-        factor * sum(row[field_name] for row in rows) / record["nnz"] if rows else None
-    )
-
-
-# What a target may ask of the rows of a record's "lines" that are about its array.
+# What a target may ask of the rows of a record's "lines" that are about its array: the sum of one field, and what it is divided
+# by, another or the number of nonzeros.
 COUNTERS = {
-    "sectors per request": ratio("sectors", "requests"),
-    "lanes per request": ratio("lanes", "requests"),
-    "lanes on one address": ratio("lanes", "addresses"),
-    "bank passes per request": ratio("bank_passes", "requests"),
-    "bytes per nonzero": per_nonzero("sectors", 32),
-    "lanes per nonzero": per_nonzero("lanes"),
+    "sectors per request": ("sectors", "requests"),
+    "lanes per request": ("lanes", "requests"),
+    "lanes on one address": ("lanes", "addresses"),
+    "bank passes per request": ("bank_passes", "requests"),
+    "bytes per nonzero": ("sectors", "nnz"),
+    "lanes per nonzero": ("lanes", "nnz"),
 }
+SECTOR_BYTES = 32
 
 
 def counter(target, record):
     """The target's value in a record, or None where the kernel did nothing of the kind."""
-    space = "shared" if target.counter == "bank passes per request" else "global"
-    return COUNTERS[target.counter]([row for row in rows_of(target, record) if row["space"] == space], record)
+    above, below = COUNTERS[target.counter]
+    space = "shared" if above == "bank_passes" else "global"
+    rows = [row for row in rows_of(target, record) if row["space"] == space]
+    divisor = record["nnz"] if below == "nnz" else sum(row[below] for row in rows)
+    if not rows or not divisor:
+        return None
+    return sum(row[above] for row in rows) / divisor * (SECTOR_BYTES if target.counter.startswith("bytes") else 1)
 
 
 def rows_of(target, record):

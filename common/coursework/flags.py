@@ -5,6 +5,7 @@ CPU backend, so that counters and reports of races say too little, or change cod
 Whether a product is right is the judge's alone to say, from y, and nothing in a file can change that.
 
     flags_of(text, around)           of one file
+    flags_of_compiler(said, name)    by what the compiler says of it
     flags_of_objects(objects, ...)   of what was compiled
 
 Comments, include guards, macros, helpers, standard headers and CUDA's own constructs are no flags.
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from exercises import ROOT
 
+UNSET = "on a GPU it holds any value, if it is not set before"
 HIDES = "accesses of it may not be counted and checked"
 CHANGES = "it may change code that is not the student's"
 MOST_FLAGS = 20  # of a file
@@ -202,6 +204,13 @@ def is_known_file(name):
     return ".." not in name and (ROOT / "common" / name).is_file() and name.startswith("device/") or "/" not in name
 
 
+def flags_of_compiler(said, name):
+    """[Flag] of variables that are used before they are set, on some path. (Not of an argument of CUDA's functions, where the
+    compiler names simt: that a lane gives what it has not set to a shuffle is usual, and no matter if none takes it.)"""
+    found = re.findall(rf"^{re.escape(name)}:(\d+):\d+: warning: (.*used uninitialized)", said, re.MULTILINE)
+    return [Flag(int(line), re.sub("[‘’]", "'", text), UNSET) for line, text in sorted(set(found))][:MOST_FLAGS]
+
+
 # --- Object files ---------------------------------------------------------------------------------
 
 # What the compiler calls of its own: long arithmetic, guards of the stack and checked copies (Ubuntu's default).
@@ -246,7 +255,7 @@ def functions(paths):
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         function = ""
         for line in done.stdout.splitlines():
-            target = re.search(r"\t(?:call|jmp|bl?)\w* +[0-9a-f]+ <(.*)>$|: R_\w+\t(.*?)(?:-0x[0-9a-f]+)?$", line)
+            target = re.search(r"\t(?:call|jmp|bl?)\w* +[0-9a-f]+ <(.*)>$|: R_\w+(?:PLT32|CALL26|JUMP26)\t(.*?)(?:-0x[0-9a-f]+)?$", line)
             if line.endswith(">:"):
                 function = re.sub(r" \[clone.*", "", line[line.index("<") + 1 : -2])
             elif re.search(r"\tcall\w*\s+\*|\tblra?\w*\s", line):  # x86-64, AArch64
@@ -288,35 +297,35 @@ def of_headers(paths):
     return found
 
 
-def described(objects):
-    """What flags_of_objects() compares, as JSON can keep it."""
-    objects = list(objects)
-    called_, defined = symbols(objects)
-    by_pointer, by_value = functions(objects)
-    return {"called": sorted(called_), "defined": sorted(defined), "by_pointer": sorted(by_pointer), "by_value": sorted(by_value)}
-
-
 # What makes a pointer to a function of something else. (A function that is passed to another needs none of it.)
 MAKES_POINTERS = re.compile(r"\b(bit_cast|reinterpret_cast|union|mem\w+|u?intptr_t|volatile)\b|\(\s*\*+\s*\w*\s*\)\s*\(|::\s*\*|\)\s*(0x|\d)")
 
 
-def flags_of_objects(objects, given, kit, texts):
-    """[(name, Flag at line 0)] of the objects of a step. given: described() of the step as it was handed out; kit: the
-    archive that they are linked with; texts: {file: text} of what a student changed. The name is the one to look for there."""
-    text = " ".join(code_of(text) for text in texts.values())
-    objects = list(objects)
-    built = {key: set(names) - set(given[key]) for key, names in described(objects).items()}
-    kit_called, kit_defined = symbols([kit])
-    strange = [n for n in built["called"] - kit_called - kit_defined - arithmetic() if not COMPILED.match(n) and not OWN.match(n)]
-    replaced = built["defined"] & (kit_called | kit_defined)
-    replaced -= of_headers(objects) if replaced else set()
-    texts = {
-        "a call of '{}'": (strange, "it is the system's or the host's"),
-        "a definition of '{}'": (replaced, f"in the place of another: {CHANGES}"),
-        "a call through a pointer in '{}'": (built["by_pointer"] if MAKES_POINTERS.search(text) else [], "what it calls cannot be told"),
-        "'{}' takes or returns an object by value, and is not inlined": (built["by_value"], HIDES),
-    }
-    for text, (names, could) in texts.items():
+def flags_of_objects(objects, kit, texts):
+    """[(name, Flag at line 0)] of the objects of a step. kit: the archive that they are linked with; texts: {file: text} of what
+    a student changed. The name is the one to look for there: what is not named there is not the student's."""
+    code = " ".join(code_of(text) for text in texts.values())
+    named = words_of(code) | (pasted(code) - {None} if re.search("##|%:%:", code) else set())
+
+    def own(names):
+        """{symbol: its name in the source} of those that are named there."""
         plain = subprocess.run(["c++filt", *names], capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
-        for name in sorted({re.sub(r"\(.*", "", without_brackets(line)).split()[-1][:80] for line in plain.splitlines()}):
-            yield name.split("::")[-1], Flag(0, text.format(name), could)
+        plain = [re.sub(r"\(.*", "", without_brackets(line)).split()[-1][:80] for line in plain.splitlines()]
+        return {symbol: name for symbol, name in zip(names, plain) if re.sub("operator.*", "operator", name.split("::")[-1]) in named}
+
+    objects = list(objects)
+    called_, defined = symbols(objects)
+    kit_called, kit_defined = symbols([kit])
+    by_pointer, by_value = functions(objects)
+    strange = [n for n in called_ - kit_called - kit_defined - arithmetic() if not COMPILED.match(n) and not OWN.match(n)]
+    replaced = own(list(defined & (kit_called | kit_defined)))
+    for symbol in of_headers(objects) if replaced else ():
+        replaced.pop(symbol, None)
+    for construct, found, could in (
+        ("a call of '{}'", own(strange), "it is the system's or the host's"),
+        ("a definition of '{}'", replaced, f"in the place of another: {CHANGES}"),
+        ("a call through a pointer in '{}'", own(list(by_pointer)) if MAKES_POINTERS.search(code) else {}, "what it calls cannot be told"),
+        ("'{}' takes or returns an object by value, and is not inlined", own(list(by_value)), HIDES),
+    ):
+        for name in sorted(set(found.values())):
+            yield name.split("::")[-1], Flag(0, construct.format(name), could)

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import kit
 from check import NotJudged, Result, build_command, explain, explain_flags, judge, lay_out, not_run, points_line, read_build
-from exercises import ROOT, TODO, ExerciseError, given_files, own_questions, read_step, sources_of, without_marks
+from exercises import ROOT, TODO, ExerciseError, given_files, own_questions, read_step, sources_of, without_marks, write_files
 from sandbox import Limits, Sandbox, SandboxError
 from submissions import Unreadable, file_name, printable, read_submission, submissions_in
 
@@ -48,6 +48,7 @@ class Grade:
     graded: bool = True
     results: list = field(default_factory=list)  # one for each exercise, or none
     flags: list = field(default_factory=list)  # texts: what a person should look at
+    files: dict = field(default_factory=dict)  # {name: bytes} of what was handed in
 
     def points(self, exercise):
         """(right, safe, targets) of one exercise."""
@@ -98,6 +99,7 @@ class Grader:
 
     def grade(self, student, path):
         """A Grade, whatever happens: a failure is said, and is no grade."""
+        files = {}
         try:
             files = read_submission(path, self.step)
             if not files:
@@ -110,14 +112,14 @@ class Grader:
             why = printable(str(error))
         except Exception as error:  # one submission's trouble is no other's
             why = f"{type(error).__name__}: {printable(str(error))}"
-        return Grade(student, f"not graded: {why}", graded=False)
+        return Grade(student, f"not graded: {why}", graded=False, files=files)
 
     def build_and_run(self, student, files, scratch):
         built = self.build(files, scratch)
         if built is None:
-            return Grade(student, "compiling it took too long, or too much memory")
+            return Grade(student, "compiling it took too long, or too much memory", files=files)
         (flags, broken, _), out = built, scratch / "out"
-        grade = Grade(student, flags=flags)
+        grade = Grade(student, flags=flags, files=files)
         runner = self.sandbox.command([out / "objects/runner"], self.mounts((out, out, False)), self.limits)
         for exercise in self.step.exercises:
             texts = [files.get(name, b"").decode("utf-8", "replace") for name in exercise.files]
@@ -188,27 +190,21 @@ def cell(text):
     return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
-PARTS = ("right", "safe", "targets")
-
-
 def write_reports(grades, step, output, questions=()):
     output.mkdir(parents=True, exist_ok=True)
-    header = ["student", "points", "of", "graded"]
     most = sum(exercise.points() for exercise in step.exercises)
-    for exercise in step.exercises:
-        for part in PARTS:
-            header += [f"{exercise.name} {part}", f"{exercise.name} {part} of"]
+    rows = []
+    for grade in grades:
+        row = {"student": cell(grade.student), "points": grade.total() if grade.graded else "", "of": most, "graded": "yes" if grade.graded else "no"}
+        for exercise in step.exercises:
+            maxima = exercise.correct, exercise.safe, sum(target.points for target in exercise.targets)
+            for part, got, of in zip(("right", "safe", "targets"), grade.points(exercise), maxima):
+                row |= {f"{exercise.name} {part}": got if grade.graded else "", f"{exercise.name} {part} of": of}
+        rows.append(row | {"remark": cell(remark_on(grade))})
     with open(output / "grades.csv", "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow([*header, "remark"])
-        for grade in grades:
-            row = [cell(grade.student), grade.total() if grade.graded else "", most, "yes" if grade.graded else "no"]
-            for exercise in step.exercises:
-                of_targets = sum(target.points for target in exercise.targets)
-                points = grade.points(exercise) if grade.graded else ("", "", "")
-                for got, of in zip(points, (exercise.correct, exercise.safe, of_targets)):
-                    row += [got, of]
-            table.writerow([*row, cell(remark_on(grade))])
+        table = csv.DictWriter(file, rows[0], lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
     taken = set()
     for grade in grades:
         (output / f"{file_name(grade.student, taken)}.txt").write_text(page(grade, step, questions), encoding="utf-8")
@@ -229,29 +225,16 @@ def print_table(grades, step):
 SIMILAR = 0.8  # share of a file that stands in another: more is shown
 
 
-def report_similar(found, grader, output):
+def report_similar(grades, grader, output):
     """Writes OUTPUT/similar.html: whose files are alike, or like the step's own, by copydetect. Returns a line to print."""
     with tempfile.TemporaryDirectory(prefix="similar-") as scratch:
-
-        def put(kind, name, text):
-            place = (Path(scratch) / kind / name).with_suffix(".cpp")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
-
-        taken = set()
-        for student, paths in found:
-            try:
-                files = read_submission(paths, grader.step)
-            except (Unreadable, OSError):
-                continue
-            name_of_page = file_name(student, taken)
-            for name, data in files.items():
-                put(f"submissions/{name_of_page}", name, data.decode("utf-8", "replace"))
-        sources = sources_of(grader.step, ROOT / grader.step.directory)
-        for name, text in grader.given.items():
-            own = name.removeprefix("given/")
-            put("given", own, text)
-            put("reference", own, without_marks(sources[f"{grader.step.directory}/{own}"]))
+        taken, sources = set(), sources_of(grader.step, ROOT / grader.step.directory)
+        files = {f"submissions/{file_name(grade.student, taken)}": {name: data.decode("utf-8", "replace") for name, data in grade.files.items()}
+                 for grade in grades}  # fmt: skip
+        files["given"] = {name.removeprefix("given/"): text for name, text in grader.given.items()}
+        files["reference"] = {name: without_marks(sources[f"{grader.step.directory}/{name}"]) for name in files["given"]}
+        for place, texts in files.items():
+            write_files(f"{scratch}/{place}", {Path(name).with_suffix(".cpp"): text for name, text in texts.items()})
         page = (output / "similar.html").resolve()
         done = subprocess.run(
             [ROOT / "common/python.sh", ROOT / "common/coursework/requirements.txt", "-m", "copydetect", "-t", "submissions",
@@ -336,7 +319,7 @@ def main():
                 grades = list(pool.map(lambda one: grader.grade(*one), found))
         grades.sort(key=lambda grade: not grade.flags)
         write_reports(grades, step, output, questions)
-        similar = report_similar(found, grader, output)
+        similar = report_similar(grades, grader, output)
     except (ExerciseError, SandboxError, NotJudged, kit.KitError, OSError) as error:
         sys.exit(f"error: {error}")
     print_table(grades, step)

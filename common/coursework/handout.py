@@ -147,8 +147,8 @@ def assignment(step, questions):
         "The comment at the top of each file says what a thread, a warp and a block own, and is the",
         "contract. Change nothing else: what you hand in are these files alone. Write them as you like. What",
         "could hide an access to memory, or change code that is not yours (assembly, attributes of the compiler's,",
-        "other namespaces), is a flag: it costs nothing, but a person will look at it. `make check` shows the same",
-        "flags as `make grade`.", "",
+        "other namespaces), is a flag: it costs nothing, but a person will look at it; so is a variable that may be",
+        "read before it is set. `make check` shows the same flags as `make grade`.", "",
         "## How to test", "",
         "You need Linux, make, g++ 11 or later and Python 3.9 or later, and no GPU. Missing libraries are",
         "fetched by the first build. The first `make check` compiles what judges kernels, which takes a",
@@ -200,8 +200,7 @@ def assignment(step, questions):
 
 
 def describe(target):
-    what = {"load": "loads of", "store": "stores to", "atomic": "atomics on"}[target.access]
-    return f"{target.counter}, {what} {target.array}: {target.limit()} (`{target.kernel}` on `{target.matrix}`)"
+    return f"{target.counter}, {target.what()}: {target.limit()} (`{target.kernel}` on `{target.matrix}`)"
 
 
 # --- What must not go in --------------------------------------------------------------------------

@@ -7,7 +7,7 @@ kernels of a step; all that can stand together do, so that judging them takes se
 import re
 from pathlib import Path
 
-from exercises import ROOT, without_marks
+from exercises import ROOT, without_marks, write_files
 
 # Before everything else in a file.
 HEADS = {
@@ -74,6 +74,9 @@ STATEMENTS = {
     "#pragma unroll": "\n#pragma unroll 4\n  for (int i = 0; i < 4; ++i) sum += 0;",
     "reinterpret_cast and pointer arithmetic": "{ const unsigned* p = reinterpret_cast<const unsigned*>(&row) + 0; sum += 0 * *(p + 0); }",
     "printf and assert": 'assert(row >= 0);\n  if (row < 0) printf("row %d of %s\\n", row, "A");',
+    "what one lane has, for all": "{ int first; if (lane == 0) first = row; first = __shfl_sync(0xffffffffu, first, 0, lanes_per_row); sum += 0 * first; }",
+    "set and used under the same condition": "{ int column; const bool some = row_begin < row_end; if (some) column = column_indices[row_begin]; if (some) sum += 0 * x[column]; }",
+    "set in loops that run": "{ int last; for (int i = 0; i < lanes_per_row; ++i) last = i; do last += row; while (last < 0); sum += 0 * last; }",
     "clock64": "{ const long long begin = clock64(); sum += 0 * (clock64() - begin > 1); }",
     "volatile": "{ volatile int v = 0; sum += v; }",
     "ON_DEVICE and macros": "ADD_TO(sum, ON_DEVICE * min3(0, 1, 2)); sum += FULL_MASK - 0xffffffffu;",
@@ -144,6 +147,21 @@ namespace cg = cooperative_groups;
     sum += v.x * x[c.x] + v.y * x[c.y];
   }
   if (k < end) sum += values[k] * x[column_indices[k]];
+  for (int d = lanes_per_row / 2; d > 0; d /= 2) sum += __shfl_down_sync(~0u, sum, d, lanes_per_row);
+  if (lane == 0) y[row] = scale(alpha, sum, beta, y + row);
+"""),
+        ("four nonzeros of a lane at a time: 32 bytes of values", "", "", r"""
+  using Four = std::conditional_t<sizeof(T) == 8, double4, float4>;
+  const int begin = row_offsets[row], end = row_offsets[row + 1], aligned = (begin + 3) & ~3;
+  T sum = 0;
+  for (int k = begin + lane; k < min(aligned, end); k += lanes_per_row) sum += values[k] * x[column_indices[k]];
+  int k = aligned + 4 * lane;
+  for (; k + 3 < end; k += 4 * lanes_per_row) {
+    const Four v = *reinterpret_cast<const Four*>(&values[k]);
+    const int4 c = *reinterpret_cast<const int4*>(&column_indices[k]);
+    sum += v.x * x[c.x] + v.y * x[c.y] + v.z * x[c.z] + v.w * x[c.w];
+  }
+  for (; k < end; ++k) sum += values[k] * x[column_indices[k]];
   for (int d = lanes_per_row / 2; d > 0; d /= 2) sum += __shfl_down_sync(~0u, sum, d, lanes_per_row);
   if (lane == 0) y[row] = scale(alpha, sum, beta, y + row);
 """),
@@ -282,8 +300,6 @@ def variants():
 
 
 def write(directory):
-    for name, files in submissions().items():
-        place = Path(directory) / name
-        place.mkdir(parents=True)
-        for file, text in files.items():
-            (place / file).write_text(text, encoding="utf-8")
+    """Those for STEP."""
+    for name, files in {**submissions(), **bodies(STEP)}.items():
+        write_files(Path(directory) / name, files)

@@ -87,29 +87,31 @@ struct Case {
   }
 };
 
-// A matrix with what its products have to be.
+// What a product is made of, and what it has to be.
+struct Vectors {
+  double alpha, beta;
+  std::vector<double> x, y0;
+  Reference reference;
+};
+
+// The products with a matrix.
 class Problems {
  public:
-  explicit Problems(const Coo<double>& triplets) : triplets_(triplets) {}
+  explicit Problems(Coo<double> triplets) : triplets_(std::move(triplets)) {}
 
   const Coo<double>& triplets() const { return triplets_; }
-
-  struct Vectors {
-    bool filled = false;
-    Json x, y0;  // the elements' bytes
-    std::vector<double> x_values, y0_values;
-    Reference reference;
-  };
-  template <typename T>
-  const Vectors& vectors(bool scaled) {
-    Vectors& v = vectors_[sizeof(T) == 4][scaled];
-    if (!std::exchange(v.filled, true)) fill<T>(v, scaled);
-    return v;
+  const Vectors& of(const Case& c) {
+    std::optional<Vectors>& vectors = vectors_[c.single][c.scaled];
+    if (!vectors) vectors = c.single ? make<float>(c.scaled) : make<double>(c.scaled);
+    return *vectors;
   }
 
  private:
   template <typename T>
-  void fill(Vectors& v, bool scaled) {
+  Vectors make(bool scaled) const {
+    // Not exact, so that a kernel that keeps one in a float is wrong.
+    const T alpha = scaled ? static_cast<T>(0.7) : T{1};
+    const T beta = scaled ? static_cast<T>(-0.3) : T{0};
     Csr<T> a = to_csr(Coo<T>{triplets_.rows,
                              triplets_.cols,
                              triplets_.row_indices,
@@ -125,34 +127,21 @@ class Problems {
         y0[row] = row % 4 == 3 ? Limits::infinity() : Limits::quiet_NaN();
       }
     }
-    v.x = bytes_of(x);
-    v.y0 = bytes_of(y0);
-    v.x_values.assign(x.begin(), x.end());
-    v.y0_values.assign(y0.begin(), y0.end());
-    v.reference = make_reference(a, alpha<T>(scaled), x, beta<T>(scaled), y0);
+    return {alpha,
+            beta,
+            {x.begin(), x.end()},
+            {y0.begin(), y0.end()},
+            make_reference(a, alpha, x, beta, y0)};
   }
 
- public:
-  // Not exact, so that a kernel that keeps one in a float is wrong.
-  template <typename T>
-  static T alpha(bool scaled) {
-    return scaled ? static_cast<T>(0.7) : T{1};
-  }
-  template <typename T>
-  static T beta(bool scaled) {
-    return scaled ? static_cast<T>(-0.3) : T{0};
-  }
-
- private:
-  const Coo<double>& triplets_;
-  std::array<std::array<Vectors, 2>, 2> vectors_;  // by precision, scaled
+  Coo<double> triplets_;
+  std::array<std::array<std::optional<Vectors>, 2>, 2> vectors_;  // by precision, scaled
 };
 
 struct Outcome {
   enum class Kind { kRight, kRefused, kWrong, kFailed } kind = Kind::kRight;
   std::string what;
-  std::string drawing;
-  std::vector<std::string> looks;  // of y, if it is wrong (diagnose())
+  std::vector<double> y;
   Reply reply;
   bool right() const { return kind == Kind::kRight; }
 };
@@ -228,14 +217,15 @@ class Judge {
 
   void check(const std::string& kernel, const std::vector<test::NamedMatrix>& matrices) {
     say({{"kernel", kernel}, {"matrices", matrices.size()}});
+    kernel_ = kernel;
     drawn_ = false;
     flawless_ = true;
     looked_ = 0;
     looks_.clear();
     for (std::size_t m = 0; m < matrices.size(); ++m) {
-      trying_ = matrices[m].name;
+      take(matrices[m].name, matrices[m].triplets);
       Line line{{"matrix", matrices[m].name}};
-      line.update(check_matrix(kernel, matrices[m].triplets, m + checked_));
+      line.update(check_matrix(m + checked_));
       flawless_ &= !line.contains("kind");
       say(line);
     }
@@ -245,14 +235,12 @@ class Judge {
 
   // Counts in double precision, in an order in which the product is right.
   void count(const std::string& kernel, const std::string& name) {
-    trying_ = name;
-    const Coo<double> triplets = to_coo(generate<double>(name));
-    Problems problems(triplets);
-    send_matrix(triplets);
+    kernel_ = kernel;
+    take(name, to_coo(generate<double>(name)));
     for (int order = 0; order < kLockstep; ++order) {
-      const Outcome outcome = multiply(kernel, problems, {false, false, order}, Checks::kFew, true);
+      const Outcome outcome = multiply({false, false, order}, Checks::kFew, true);
       if (!outcome.right()) continue;
-      Line line{{"counted", kernel}, {"matrix", name}, {"nnz", triplets.nnz()}};
+      Line line{{"counted", kernel}, {"matrix", name}, {"nnz", problems_.triplets().nnz()}};
       line["steps"] = outcome.reply.steps;
       line["time"] = outcome.reply.time;
       line["lines"] = outcome.reply.counts;
@@ -270,7 +258,9 @@ class Judge {
     runner_.send(bytes);
   }
 
-  void send_matrix(const Coo<double>& triplets) {
+  void take(const std::string& name, const Coo<double>& triplets) {
+    trying_ = name;
+    problems_ = Problems(triplets);
     send({{"rows", triplets.rows},
           {"cols", triplets.cols},
           {"row_indices", bytes_of(triplets.row_indices)},
@@ -278,47 +268,31 @@ class Judge {
           {"values", bytes_of(triplets.values)}});
   }
 
-  Outcome multiply(const std::string& kernel, Problems& problems, const Case& c, Checks checked,
-                   bool counted = false) {
-    return c.single ? multiply<float>(kernel, problems, c, checked, counted)
-                    : multiply<double>(kernel, problems, c, checked, counted);
-  }
-
-  // One product with the matrix that was sent last, which `problems` is about.
-  template <typename T>
-  Outcome multiply(const std::string& kernel, Problems& problems, const Case& c, Checks checked,
-                   bool counted) {
-    const Problems::Vectors& v = problems.vectors<T>(c.scaled);
-    send(Product{kernel, counted, c.single, Problems::alpha<T>(c.scaled),
-                 Problems::beta<T>(c.scaled), c.order, c.again, checked == Checks::kAll,
-                 kPaddingLimit, v.x, v.y0});
+  // One product with the matrix that was taken last.
+  Outcome multiply(const Case& c, Checks checked, bool counted = false) {
+    const Vectors& v = problems_.of(c);
+    send(Product{kernel_, counted, c.single, v.alpha, v.beta, c.order, c.again,
+                 checked == Checks::kAll, kPaddingLimit, bytes_of(v.x), bytes_of(v.y0)});
 
     Outcome outcome;
-    outcome.reply = runner_.receive(v.y0.get_binary().size());
-    const Reply& reply = outcome.reply;
-    if (reply.answer == "refused") {
+    outcome.reply = runner_.receive(v.y0.size() * sizeof(double));
+    outcome.what = outcome.reply.text;
+    if (outcome.reply.answer == "refused") {
       outcome.kind = Outcome::Kind::kRefused;
-      outcome.what = reply.text;
-    } else if (reply.answer == "failed") {
+    } else if (outcome.reply.answer == "failed") {
       outcome.kind = Outcome::Kind::kFailed;
-      outcome.what = reply.text;
     } else {
-      std::vector<T> y(reply.y.size() / sizeof(T));
-      if (!y.empty()) std::memcpy(y.data(), reply.y.data(), reply.y.size());
-      const Verdict verdict = verify(y, v.reference);
+      outcome.y = elements<double>(outcome.reply.y);
+      const Verdict verdict = verify(outcome.y, v.reference);
       if (!verdict.ok) {
         outcome.kind = Outcome::Kind::kWrong;
         outcome.what = verdict.describe();
-        if (wants_drawing_) {
-          outcome.drawing = drawing(problems, v, {y.begin(), y.end()});
-          outcome.looks = looks(problems, v, c, {y.begin(), y.end()});
-        }
       }
     }
     return outcome;
   }
 
-  static std::vector<bool> wrong_rows(const Problems::Vectors& v, const std::vector<double>& y) {
+  static std::vector<bool> wrong_rows(const Vectors& v, const std::vector<double>& y) {
     std::vector<bool> wrong(y.size());
     for (std::size_t row = 0; row < y.size(); ++row) {
       wrong[row] = !(std::abs(y[row] - v.reference.y[row]) <= v.reference.bound[row]);
@@ -326,38 +300,24 @@ class Judge {
     return wrong;
   }
 
-  static std::string drawing(const Problems& problems, const Problems::Vectors& v,
-                             const std::vector<double>& y) {
-    return draw(problems.triplets(), v.x_values, v.y0_values, v.reference.y, y, wrong_rows(v, y));
-  }
-
-  static std::vector<std::string> looks(const Problems& problems, const Problems::Vectors& v,
-                                        const Case& c, const std::vector<double>& y) {
-    return diagnose({problems.triplets(), v.x_values, v.y0_values,
-                     Problems::alpha<double>(c.scaled), Problems::beta<double>(c.scaled),
-                     v.reference.y, v.reference.bound, y, wrong_rows(v, y), c.single});
-  }
-
-  Line check_matrix(const std::string& kernel, const Coo<double>& triplets, std::size_t number) {
-    Problems problems(triplets);
-    send_matrix(triplets);
-    if (triplets.rows > kMostRowsInOrders) {
-      const Outcome outcome = multiply(kernel, problems, {}, Checks::kAll);
+  Line check_matrix(std::size_t number) {
+    if (problems_.triplets().rows > kMostRowsInOrders) {
+      const Outcome outcome = multiply({}, Checks::kAll);
       if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
-      return outcome.right() ? Line{{"right", true}} : look_into(kernel, problems, {}, outcome);
+      return outcome.right() ? Line{{"right", true}} : look_into({}, outcome);
     }
-    for (Case c : cases(triplets, number)) {
-      Outcome outcome = multiply(kernel, problems, c, Checks::kAll);
+    for (Case c : cases(number)) {
+      Outcome outcome = multiply(c, Checks::kAll);
       if (outcome.kind == Outcome::Kind::kRefused) return {{"refused", true}};
       if (!outcome.right() && c.again) {
         Case first = c;
         first.again = false;
-        Outcome of_first = multiply(kernel, problems, first, Checks::kAll);
+        Outcome of_first = multiply(first, Checks::kAll);
         if (of_first.right()) return overwritten(c, outcome);
         c = first;
         outcome = std::move(of_first);
       }
-      if (!outcome.right()) return look_into(kernel, problems, c, outcome);
+      if (!outcome.right()) return look_into(c, outcome);
     }
     return {{"right", true}};
   }
@@ -367,13 +327,14 @@ class Judge {
   // from matrix to matrix, so that each pair of them comes up on a quarter of the matrices or more.
   // Small matrices are tried in lockstep, too. A kernel that has been right and safe on all smaller
   // ones is tried forwards and, by turns, in one of the other ways; on large ones, in one way.
-  std::vector<Case> cases(const Coo<double>& triplets, std::size_t number) const {
+  std::vector<Case> cases(std::size_t number) const {
+    const Index rows = problems_.triplets().rows;
     const bool single = number % 2 != 0, scaled = number / 2 % 2 != 0;
     // (Twice the time: for some small ones, and those on which blocks compete for work.)
-    const bool again = number % 5 == 0 || triplets.rows > 2'500;
+    const bool again = number % 5 == 0 || rows > 2'500;
     const int order = number / 4 % 2 != 0 ? 2 : 1;
-    const bool turn = number / 8 % 2 != 0, in_lockstep = orders(triplets) > kLockstep;
-    if (flawless_ && triplets.rows > kMostRowsTwice) {
+    const bool turn = number / 8 % 2 != 0, in_lockstep = orders() > kLockstep;
+    if (flawless_ && rows > kMostRowsTwice) {
       return {{single, scaled, turn ? order : 0, again}};
     }
     std::vector<Case> found{{single, scaled, 0, again}};
@@ -383,7 +344,8 @@ class Judge {
   }
 
   // In which a product with the matrix may be made.
-  static int orders(const Coo<double>& triplets) {
+  int orders() const {
+    const Coo<double>& triplets = problems_.triplets();
     const bool small =
         triplets.rows <= kMostRowsInLockstep && triplets.nnz() <= kMostNonzerosInLockstep;
     return small ? kLockstep + 1 : kLockstep;
@@ -401,23 +363,22 @@ class Judge {
   }
 
   // What to say of a matrix on which the case `c` came out as `found`.
-  Line look_into(const std::string& kernel, Problems& problems, const Case& c,
-                 const Outcome& found) {
+  Line look_into(const Case& c, const Outcome& found) {
     const bool failed = found.kind == Outcome::Kind::kFailed;
     // A product for which threads race in global memory is wrong, whatever came out; one for which
     // they race in shared memory, where it is wrong in lockstep, as on a GPU.
     const bool races = failed && found.what.find("race: ") != std::string::npos;
     bool lost = races && found.what.find("shared '") == std::string::npos;
     std::string shown;
-    if (races && orders(problems.triplets()) > kLockstep) {
+    if (races && orders() > kLockstep) {
       const Case together{c.single, c.scaled, kLockstep};
-      const Outcome outcome = multiply(kernel, problems, together, Checks::kFew);
+      const Outcome outcome = multiply(together, Checks::kFew);
       if (outcome.kind == Outcome::Kind::kWrong) {
         lost = true;
         shown = together.describe() + ": " + outcome.what;
       }
     }
-    const bool right = !lost && right_in_some_order(kernel, problems, c, failed);
+    const bool right = !lost && right_in_some_order(c, failed);
     Line line{{"right", right},
               {"kind", failed  ? "error"
                        : right ? "order"
@@ -426,20 +387,24 @@ class Judge {
               {"what", found.what}};
     if (!shown.empty()) line["shown"] = shown;
     // In one precision or with one alpha a kernel may be right in some order, and not in another.
-    if (!failed && !right && right_in_some_order(kernel, problems, c)) line["kind"] = "order";
-    if (!right && !failed) look_at(kernel, problems, c);
+    if (!failed && !right && right_in_some_order(c)) line["kind"] = "order";
+    if (!right && !failed) look_at(c);
     if (!right && !failed && !std::exchange(drawn_, true)) {
-      line["drawing"] = drawing_of(kernel, problems.triplets(), c);
+      line["drawing"] = drawing_of(c);
     }
     return line;
   }
 
   // Keeps of what wrong products look like what this one does, too.
-  void look_at(const std::string& kernel, Problems& problems, const Case& c) {
+  void look_at(const Case& c) {
     if (looked_ == kMostLooks) return;
-    wants_drawing_ = true;
-    const std::vector<std::string> found = multiply(kernel, problems, c, Checks::kFew).looks;
-    wants_drawing_ = false;
+    const Vectors& v = problems_.of(c);
+    const std::vector<double> y = multiply(c, Checks::kFew).y;
+    std::vector<std::string> found;
+    if (!y.empty()) {
+      found = diagnose({problems_.triplets(), v.x, v.y0, v.alpha, v.beta, v.reference.y,
+                        v.reference.bound, y, wrong_rows(v, y), c.single});
+    }
     if (looked_++ == 0) looks_ = found;
     std::erase_if(looks_, [&](const std::string& look) {
       return std::find(found.begin(), found.end(), look) == found.end();
@@ -447,9 +412,9 @@ class Judge {
   }
 
   // Whether the product of the case is right in one of the orders, races overlooked.
-  bool right_in_some_order(const std::string& kernel, Problems& problems, Case c) {
-    for (c.order = 0; c.order < orders(problems.triplets()); ++c.order) {
-      const Outcome outcome = multiply(kernel, problems, c, Checks::kFew);
+  bool right_in_some_order(Case c) {
+    for (c.order = 0; c.order < orders(); ++c.order) {
+      const Outcome outcome = multiply(c, Checks::kFew);
       if (outcome.right()) return true;
       if (outcome.kind == Outcome::Kind::kFailed) return false;  // more than a race
     }
@@ -458,39 +423,38 @@ class Judge {
 
   // Whether that holds in both precisions, with and without alpha and beta. `failed`: the case was
   // reported, and it is not known yet whether the product is right all the same.
-  bool right_in_some_order(const std::string& kernel, Problems& problems, const Case& c,
-                           bool failed) {
-    if (failed && multiply(kernel, problems, c, Checks::kFew).kind == Outcome::Kind::kFailed) {
+  bool right_in_some_order(const Case& c, bool failed) {
+    if (failed && multiply(c, Checks::kFew).kind == Outcome::Kind::kFailed) {
       return false;
     }
     for (const bool single : {c.single, !c.single}) {
       for (const bool scaled : {c.scaled, !c.scaled}) {
-        if (!right_in_some_order(kernel, problems, Case{single, scaled, 0})) return false;
+        if (!right_in_some_order(Case{single, scaled, 0})) return false;
       }
     }
     return true;
   }
 
-  // The smallest matrix found on which `c` goes wrong as it does on `triplets`.
-  std::string drawing_of(const std::string& kernel, const Coo<double>& triplets, const Case& c) {
-    const Coo<double> small = shrink(triplets, [&](const Coo<double>& candidate) {
-      Problems problems(candidate);
-      send_matrix(candidate);
-      return multiply(kernel, problems, c, Checks::kAll).kind == Outcome::Kind::kWrong;
+  // The smallest matrix found on which `c` goes wrong as it does on the one that was taken last.
+  std::string drawing_of(const Case& c) {
+    const std::string name = trying_;
+    const Coo<double> small = shrink(problems_.triplets(), [&](const Coo<double>& candidate) {
+      take(name, candidate);
+      return multiply(c, Checks::kAll).kind == Outcome::Kind::kWrong;
     });
-    Problems problems(small);
-    send_matrix(small);
-    wants_drawing_ = true;
-    const Outcome outcome = multiply(kernel, problems, c, Checks::kAll);
-    wants_drawing_ = false;
+    take(name, small);
+    const std::vector<double> y = multiply(c, Checks::kAll).y;
+    const Vectors& v = problems_.of(c);
     return fmt::format("{} x {} with {} nonzero{}, {}\n{}", small.rows, small.cols, small.nnz(),
-                       small.nnz() == 1 ? "" : "s", c.describe(), outcome.drawing);
+                       small.nnz() == 1 ? "" : "s", c.describe(),
+                       y.empty() ? "" : draw(small, v.x, v.y0, v.reference.y, y, wrong_rows(v, y)));
   }
 
   const Runner& runner_;
-  std::string trying_;
+  std::string kernel_, trying_;  // the kernel, and the matrix's name
+  Problems problems_{{}};
   std::size_t checked_ = 0;  // kernels
-  bool drawn_ = false, wants_drawing_ = false;
+  bool drawn_ = false;
   bool flawless_ = true;            // the kernel, on the matrices so far
   std::vector<std::string> looks_;  // of all wrong products of the kernel that were looked at
   int looked_ = 0;

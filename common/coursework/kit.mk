@@ -45,11 +45,13 @@ accepted = $(shell $(CXX) $(1) -xc++ -E /dev/null >/dev/null 2>&1 && echo $(1))
 prelude := $(KIT)/prelude.hpp
 # With g++: accesses outside of a local or shared array call simt, too; a stack that grows touches each of its pages, so
 # that it does not go past its end unseen; who writes over its frame's end, or a return address, does not return
-# (frames.cpp). Local arrays hold enormous numbers at first (g++ 12 or later).
+# (frames.cpp). Local variables hold enormous numbers at first (g++ 12 or later; of those that are set on some paths only,
+# the numbering of values would make constants), and where one may be used before it is set, the compiler says so.
 ifeq ($(findstring clang,$(CXX)),)
   prelude += $(KIT)/prelude.hpp.gch
   bounds := -fsanitize=object-size -fstack-clash-protection -fstack-protector-all -fno-omit-frame-pointer \
-    --param tsan-instrument-func-entry-exit=1 $(call accepted,-ftrivial-auto-var-init=pattern)
+    --param tsan-instrument-func-entry-exit=1 $(call accepted,-ftrivial-auto-var-init=pattern) -fno-tree-fre \
+    -Wmaybe-uninitialized
   frames := -Wl,--wrap=__tsan_func_entry,--wrap=__tsan_func_exit
 endif
 $(KIT)/prelude.hpp.gch: $(KIT)/prelude.hpp $(ROOT)/common/coursework/kit.mk

@@ -11,10 +11,9 @@ import re
 import sys
 from pathlib import Path
 
-from exercises import ExerciseError, read_step
+from exercises import ExerciseError, included, read_step
 
 KERNEL = re.compile(r"\b(\w+_kernel)\s*\(")
-INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 NAMESPACE = re.compile(r"\bnamespace\s+spmv\s*\{")
 
 
@@ -32,17 +31,6 @@ def replaced_file(directory, mine, text):
     names = {path.name: KERNEL.findall(path.read_text(encoding="utf-8")) for path in headers}
     wanted = ", ".join(f"{kernels[0]} ({name})" for name, kernels in names.items() if kernels)
     raise ExerciseError(f"{mine} defines no kernel of {directory.name}; give it the name and the parameters of one: {wanted}")
-
-
-def included(path, found):
-    """Adds to `found` the path and all that it includes from the steps."""
-    path = path.resolve()
-    if path in found or not path.exists():
-        return found
-    found.add(path)
-    for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
-        included(path.parent / name, found)
-    return found
 
 
 def included_by_sources(directory):

@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from exercises import ROOT, read_step, without_marks
+from exercises import ROOT, read_step, without_marks, write_files
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ MISTAKES = {
         ("half a mask", "safe", "mask 0xffff, which does not name the lane", "(0xffffffffu, sum", "(0x0000ffffu, sum"),
         ("another lane than the first writes", "right", "undefined|expected", "if (lane == 0) y", "if (lane == lanes_per_row / 2) y", "distance, lanes_per_row)", "distance)"),
         ("all lanes write", "right", f"{RACE}|expected", "if (lane == 0) y", "y"),
+        ("a sum that begins on some paths only", "right", "enormous|undefined", "T sum = 0;", "T sum;\n  if (row_begin + lane < row_end) sum = 0;"),
         ("a lane without nonzeros returns before the shuffle", "safe", "undefined|never|returned|deadlock", "  // A tree", "  if (row_begin + lane >= row_end && lane > 0) return;\n  // A tree"),
         ("a counter of 16 bits", "safe", OUTSIDE, "for (int k = row_begin", "for (short k = row_begin"),
         ("the mean divides by the length of a row", "safe", "divides an integer by zero", "T sum = 0;", "T sum = T(rows / (row_end - row_begin)) * T{0};"),
@@ -140,6 +141,7 @@ MISTAKES = {
         ("a plain addition to the row counter", "safe", RACE, "atomicAdd(row_counter, lanes_per_fetch / lanes_per_row)", "(*row_counter += lanes_per_fetch / lanes_per_row) - lanes_per_fetch / lanes_per_row"),
         ("the mask names the first lane alone", "safe", "does not name the lane", "__shfl_sync(team, row, 0", "__shfl_sync(1u, row, 0"),
         ("the last rows are not looked at", "safe", OUTSIDE, "if (lane == 0 && row < rows) y", "if (lane == 0) y"),
+        ("one block takes all rows", "values", "Few threads", "  while (true) {", "  while (blockIdx.x == 0) {"),
         ("every lane fetches", "right", "expected", "if (lane_of_team == 0) {", "{"),
     ) + of("lightspmv_counters.cuh",
         ("the sum is not handed to all lanes", "right", "expected|undefined", "__shfl_xor_sync(0xffffffffu, sum, distance)", "__shfl_down_sync(0xffffffffu, sum, distance)"),
@@ -174,37 +176,41 @@ def slug(mistake):
 def write_mistake(mistake, step, directory):
     """A submission with the exercise's files, one of them with the mistake."""
     exercise = next(e for e in step.exercises if mistake.file in e.files)
-    place = Path(directory) / slug(mistake)
-    place.mkdir(parents=True, exist_ok=True)
-    for name in exercise.files:
-        text = without_marks((ROOT / step.directory / name).read_text(encoding="utf-8"))
-        (place / Path(name).name).write_text(mistake.apply(text) if name == mistake.file else text, encoding="utf-8")
+    texts = {name: without_marks((ROOT / step.directory / name).read_text(encoding="utf-8")) for name in exercise.files}
+    texts[mistake.file] = mistake.apply(texts[mistake.file])
+    write_files(Path(directory) / slug(mistake), {Path(name).name: text for name, text in texts.items()})
     return exercise
 
 
-def judged(mistake, exercise, row, page):
-    """(points for what it violates, of how many, what the check says) by a row of grades.csv and a student's page."""
-    if mistake.violates in ("right", "safe"):
-        column = f"{exercise.name} {mistake.violates}"
-        points, of_points = int(row[column]), int(row[f"{column} of"])
-    else:
-        target = next(t for t in exercise.targets if t.name == mistake.violates)
-        missed = re.search(rf"missed [\w, ]*\b{target.name}\b", row["remark"])
-        points, of_points = 0 if missed else target.points, target.points
-    return points, of_points, page
+def read_grades(directory):
+    """{student: row of grades.csv}."""
+    with open(directory / "grades.csv", newline="", encoding="utf-8") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+def judged(exercises, grades):
+    """{mistake: (points for what it violates, of how many, the student's page)}, by a directory of grades. exercises: {mistake:
+    its exercise}."""
+    rows, found = read_grades(grades), {}
+    for mistake, exercise in exercises.items():
+        row, column = rows[slug(mistake)], f"{exercise.name} {mistake.violates}"
+        if column in row:
+            points, of_points = int(row[column]), int(row[f"{column} of"])
+        else:
+            target = next(t for t in exercise.targets if t.name == mistake.violates)
+            missed = re.search(rf"missed [\w, ]*\b{target.name}\b", row["remark"])
+            points, of_points = 0 if missed else target.points, target.points
+        found[mistake] = points, of_points, (grades / f"{slug(mistake)[:80]}.txt").read_text(encoding="utf-8")
+    return found
 
 
 def grade_step(name, directory, *arguments):
-    """{mistake: (points, of, page)}: all mistakes of a step, graded."""
-    step = read_step(ROOT / name)
-    exercises = {m: write_mistake(m, step, Path(directory) / "submissions") for m in MISTAKES[name]}
-    command = [sys.executable, ROOT / "common/coursework/grade.py", name, Path(directory) / "submissions",
-               "--output", Path(directory) / "grades", *arguments]  # fmt: skip
+    """The same of all mistakes of a step, graded in `directory`."""
+    step, submissions, grades = read_step(ROOT / name), Path(directory) / "submissions", Path(directory) / "grades"
+    exercises = {mistake: write_mistake(mistake, step, submissions) for mistake in MISTAKES[name]}
+    command = [sys.executable, ROOT / "common/coursework/grade.py", name, submissions, "--output", grades, *arguments]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    with open(Path(directory) / "grades/grades.csv", newline="", encoding="utf-8") as file:
-        rows = {row["student"]: row for row in csv.DictReader(file)}
-    pages = {m: (Path(directory) / f"grades/{slug(m)[:80]}.txt").read_text(encoding="utf-8") for m in exercises}
-    return {m: judged(m, e, rows[slug(m)], pages[m]) for m, e in exercises.items()}
+    return judged(exercises, grades)
 
 
 def message(mistake, page):

@@ -51,9 +51,8 @@ Json bytes_of(const std::vector<T>& values) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
   return Json::binary({bytes, bytes + values.size() * sizeof(T)});
 }
-template <typename T>
-std::vector<T> elements(const Json& json) {
-  const std::vector<std::uint8_t>& bytes = json.get_binary();
+template <typename T, typename Bytes>
+std::vector<T> elements(const Bytes& bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
   return values;
@@ -69,7 +68,7 @@ struct Product {
   bool again = false;          // a second product on the same arrays, whose y is returned
   bool checked = true;         // races and uninitialised reads end the kernel
   double padding_limit = 0;
-  Json x, y;  // the elements' bytes; y as it is before
+  Json x, y;  // the elements' bytes, as doubles in either precision; y as it is before
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Product, kernel, counted, single, alpha, beta, order, again,
                                    checked, padding_limit, x, y)
@@ -87,7 +86,7 @@ std::optional<std::string> receive_frame(int file, std::size_t limit,
 struct Reply {
   std::string answer;        // "done", "refused" or "failed"
   std::string text;          // of the latter two: why; printable
-  std::string y;             // of the first: the elements' bytes;
+  std::string y;             // of the first: the elements' bytes, as doubles;
   std::vector<Json> counts;  // if they were asked for, what a line of a kernel asked of one
                              // array in one way,
   std::uint64_t steps = 0;   // requests of the busiest warp, over all launches,

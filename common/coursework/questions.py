@@ -10,6 +10,7 @@ help. Each answer is taken from what its command prints, and must agree with the
 
 import argparse
 import configparser
+import functools
 import hashlib
 import itertools
 import math
@@ -66,12 +67,11 @@ def evaluate(formula, values):
     return eval(formula, {"__builtins__": {}, **FUNCTIONS, **values})  # noqa: S307
 
 
-def run(command, known={}):  # noqa: B006
+@functools.cache
+def run(command):
     """What a command prints; the same one is run once."""
-    if command not in known:
-        done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=120)
-        known[command] = done.stdout + done.stderr
-    return known[command]
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return done.stdout + done.stderr
 
 
 def read():

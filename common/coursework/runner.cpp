@@ -43,19 +43,6 @@ Matrix<T> to_matrix(const Coo<double>& triplets) {
   return matrix;
 }
 
-// The matrix that was sent last, in each precision that was asked for.
-struct Current {
-  Coo<double> triplets;
-  std::tuple<std::optional<Matrix<float>>, std::optional<Matrix<double>>> converted;
-
-  template <typename T>
-  const Matrix<T>& matrix() {
-    auto& matrix = std::get<std::optional<Matrix<T>>>(converted);
-    if (!matrix) matrix = to_matrix<T>(triplets);
-    return *matrix;
-  }
-};
-
 const simt::Gpu& kGpu = *simt::find_gpu("h200");  // whose times are estimated
 
 void configure(const Product& product) {
@@ -100,13 +87,14 @@ void fill_counts(Json& reply, const std::string& kernel, const simt::Profile& pr
                                {"line", line},
                                {"requests", counts.requests},
                                {"lanes", counts.lanes},
-                               {"sectors", counts.sectors},
+                               // (Those of a vector of 32 bytes once, though it is two requests.)
+                               {"sectors", counts.sectors - counts.repeated_sectors},
                                {"ideal_sectors", counts.ideal_sectors},
                                {"addresses", counts.addresses},
                                {"bank_passes", counts.passes}});
   }
   std::uint64_t steps = 0;
-  for (const auto& [function, counts] : profile.kernels) steps += counts.warps.most;
+  for (const auto& [function, counts] : profile.kernels) steps += counts.busiest_warp();
   reply["steps"] = steps;
   reply["time"] = describe(estimate_time(kernel, work_of(profile), kGpu));
 }
@@ -117,18 +105,25 @@ bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
          (a.empty() || !std::memcmp(a.data(), b.data(), a.size() * sizeof(T)));
 }
 
+// Of the product's precision: `bytes` holds doubles.
+template <typename T>
+std::vector<T> rounded(const Json& bytes) {
+  const std::vector<double> values = elements<double>(bytes.get_binary());
+  return {values.begin(), values.end()};
+}
+
 // The answer, and y.
 template <typename T>
-std::pair<Json, std::string> multiply(const Kernel& kernel, Current& current,
-                                      const Product& product) {
+std::pair<Json, std::vector<double>> multiply(const Kernel& kernel, const Coo<double>& triplets,
+                                              const Product& product) {
   Json reply;
-  std::string y_bytes;
+  std::vector<T> result;
   try {
-    const Matrix<T>& matrix = current.matrix<T>();
+    const Matrix<T> matrix = to_matrix<T>(triplets);
     const device::DeviceCsr<T> csr(matrix.csr);
     const Problem<T> problem{matrix, csr, product.padding_limit};
-    const device::Buffer<T> x("x", elements<T>(product.x));
-    device::Buffer<T> y("y", elements<T>(product.y));
+    const device::Buffer<T> x("x", rounded<T>(product.x));
+    device::Buffer<T> y("y", rounded<T>(product.y));
     const device::Stream stream;
     const std::unique_ptr<Spmv<T>> spmv = kernel.set_up(problem);
     device::check(cudaDeviceSynchronize(), "setting up");
@@ -142,25 +137,24 @@ std::pair<Json, std::string> multiply(const Kernel& kernel, Current& current,
     };
     run();
     if (product.again) {
-      y.upload(elements<T>(product.y));
+      y.upload(rounded<T>(product.y));
       run();
     }
     if (product.counted) fill_counts(reply, product.kernel, simt::stop_profile());
-    const std::vector<T> result = y.download();
-    const bool kept = same_bytes(x.download(), elements<T>(product.x)) &&
+    result = y.download();
+    const bool kept = same_bytes(x.download(), rounded<T>(product.x)) &&
                       same_bytes(csr.row_offsets.download(), matrix.csr.row_offsets) &&
                       same_bytes(csr.column_indices.download(), matrix.csr.column_indices) &&
                       same_bytes(csr.values.download(), matrix.csr.values);
     if (!kept) throw device::DeviceError("it overwrites its input: x or the matrix");
     reply["answer"] = "done";
-    y_bytes.assign(reinterpret_cast<const char*>(result.data()), result.size() * sizeof(T));
   } catch (const Unsuitable& reason) {
     reply = {{"answer", "refused"}, {"text", reason.what()}};
   } catch (const device::DeviceError& error) {
     reply = {{"answer", "failed"}, {"text", error.what()}};
     if (product.counted) simt::stop_profile();
   }
-  return {reply, y_bytes};
+  return {reply, {result.begin(), result.end()}};
 }
 
 int run() {
@@ -172,26 +166,27 @@ int run() {
   simt::find_sources({reinterpret_cast<const void*>(&run)});  // starts what looks for lines
   forbid_attacks();
   if (!send_frame(answers, kHello)) return 2;
-  Current current;
+  Coo<double> triplets;  // of the matrix that was sent last
   while (const std::optional<std::string> frame = receive_frame(STDIN_FILENO, kMostRequest)) {
     const Json request = Json::from_msgpack(*frame);
     if (request.contains("rows")) {
-      current = {};
-      request.at("rows").get_to(current.triplets.rows);
-      request.at("cols").get_to(current.triplets.cols);
-      current.triplets.row_indices = elements<Index>(request.at("row_indices"));
-      current.triplets.column_indices = elements<Index>(request.at("column_indices"));
-      current.triplets.values = elements<double>(request.at("values"));
+      request.at("rows").get_to(triplets.rows);
+      request.at("cols").get_to(triplets.cols);
+      triplets.row_indices = elements<Index>(request.at("row_indices").get_binary());
+      triplets.column_indices = elements<Index>(request.at("column_indices").get_binary());
+      triplets.values = elements<double>(request.at("values").get_binary());
       continue;
     }
     const auto product = request.get<Product>();
     configure(product);
     const Kernel& kernel = *find_kernels(product.kernel).at(0);
-    const auto [reply, y] = product.single ? multiply<float>(kernel, current, product)
-                                           : multiply<double>(kernel, current, product);
+    const auto [reply, y] = product.single ? multiply<float>(kernel, triplets, product)
+                                           : multiply<double>(kernel, triplets, product);
     const bool is_done = reply["answer"] == "done";
     if (!send_frame(answers, reply.dump(-1, ' ', true, Json::error_handler_t::replace))) return 2;
-    if (is_done && !send_frame(answers, y)) return 2;
+    const std::string_view bytes(reinterpret_cast<const char*>(y.data()),
+                                 y.size() * sizeof(double));
+    if (is_done && !send_frame(answers, bytes)) return 2;
   }
   return 0;
 }

@@ -5,7 +5,6 @@
 """
 
 import contextlib
-import csv
 import io
 import itertools
 import os
@@ -192,10 +191,9 @@ class Checks(unittest.TestCase):
             kit = Path(directory) / "kit.o"
             subprocess.run(["g++", "-xc++", "-c", "-o", kit, "-"], check=True, text=True,
                            input='extern "C" int atexit(void (*)()) noexcept; int a = atexit(nullptr);')  # fmt: skip
-            nothing = dict.fromkeys(("called", "defined", "by_pointer", "by_value"), ())
-            found = list(flags.flags_of_objects([path], nothing, kit, {"a.cuh": "volatile"}))
+            found = flags.flags_of_objects([path], kit, {"a.cuh": f"{code} volatile"})
             self.assertEqual([word for word, _ in found], ["exit", "atexit", "h"])
-            self.assertEqual(list(flags.flags_of_objects([path], flags.described([path]), kit, {"a.cuh": "volatile"})), [])
+            self.assertEqual(list(flags.flags_of_objects([path], kit, {"a.cuh": "volatile"})), [])
 
     def test_reports_name_elements(self):
         launch = " (launch.hpp:9: launching a kernel: an illegal memory access was encountered (cudaErrorIllegalAddress))"
@@ -262,7 +260,8 @@ class Handouts(unittest.TestCase):
     def setUp(self):
         self.directory = scratch_of(self)
 
-    def test_every_step_is_handed_out_and_gives_nothing_away(self):
+    def test_every_step_is_handed_out_compiles_and_gives_nothing_away(self):
+        """Without a warning: with the kit's headers, which are compiled, and one step with the handout's own common/."""
         for directory in STEPS:
             with self.subTest(step=directory.name):
                 step = read_step(directory)
@@ -282,6 +281,12 @@ class Handouts(unittest.TestCase):
                 text = (self.directory / step.directory / "README.md").read_text()
                 for heading in ("What to write", "How to test", "How it is graded", "Questions"):
                     self.assertIn(f"## {heading}\n", text)
+                place, out = self.directory / step.directory, self.directory / "objects" / step.directory
+                make(ROOT / "common/coursework", f"SOURCES={place / step.directory}", f"TO={out}", out / "stage.cu.o",
+                     "CXXFLAGS=-O2 -g1 -fsyntax-only -Werror -Wno-unused")  # fmt: skip
+        (place / "build").mkdir()
+        shutil.copyfile(ROOT / "build/setup-cpu.mk", place / "build/setup-cpu.mk")
+        make(place / step.directory, "CXXFLAGS=-fsyntax-only -Werror", place / f"build/cpu/{step.directory}/stage.cu.o")
 
     def test_the_same_tarball_every_time(self):
         step = read_step(STEPS[0])
@@ -444,14 +449,8 @@ class Submissions(unittest.TestCase):
             "x/common/stage.mk": "its own harness", "../csr_vector_shared.cuh": "x" * (submissions.LARGEST_FILE + 1),
         }  # fmt: skip
         self.zipped(self.directory / "one.zip", **members)
-        with tarfile.open(self.directory / "one.tar.gz", "w:gz") as tar:
-            for name, text in members.items():
-                info = tarfile.TarInfo(name)
-                info.size = len(text)
-                tar.addfile(info, io.BytesIO(text.encode()))
-            info = tarfile.TarInfo("csr_vector_shared.cuh")
-            info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
-            tar.addfile(info)
+        texts = [(name, tarfile.REGTYPE, text.encode()) for name, text in members.items()]
+        attacks.tarball("one.tar.gz", *texts, ("csr_vector_shared.cuh", tarfile.SYMTYPE, b""))(self.directory)
         place = self.directory / "one"
         (place / "deep").mkdir(parents=True)
         (place / "deep/csr_vector.cuh").write_text("right place")
@@ -481,8 +480,7 @@ class Submissions(unittest.TestCase):
         for place, file in (("submission_99", "csr_vector.cuh"), ("spmv-03-dan", "csr_vector (1).cuh"), (".hidden", "csr_vector.cuh"),
                             ("eve_77_assignsubmission_file_", "eve_1_2_csr_vector-3.cuh"), (".", "csr_vector.cuh"),
                             (".", "leedan_1_2_csr_vector.cuh"), (".", "leedan_1_3_csr_vector_shared.cuh")):  # fmt: skip
-            (self.directory / place).mkdir(exist_ok=True)
-            (self.directory / place / file).write_text("kernel")
+            exercises.write_files(self.directory, {f"{place}/{file}": "kernel"})
         for number, name in enumerate(("work\\03_csr_vector\\csr_vector.cuh", "csr_vector.cuh.txt", "csr_vector 2.cuh",
                                        "csr_vector copy.cuh", "Copy of csr_vector.cuh", "csr_vector copy 3.cuh", "csr_vector(1).cuh.txt")):  # fmt: skip
             info = zipfile.ZipInfo("x")
@@ -526,21 +524,13 @@ class Submissions(unittest.TestCase):
         another = (ROOT / "06_pcsr/csr_adaptive.cuh").read_text()
         for student, text in (("ann", own), ("bob", another), ("dan", another.replace("sum", "total")),
                               ("cy", exercises.given_files(self.step, ROOT / GRADED)[f"given/{attacks.KERNEL}"])):  # fmt: skip
-            (place / student).mkdir(parents=True)
-            (place / student / attacks.KERNEL).write_text(text)
+            exercises.write_files(place, {f"{student}/{attacks.KERNEL}": text})
         grader = grade.Grader(self.step, KIT, None, Sandbox(trusted=True), 7)
-        grade.report_similar(submissions_in(place, self.step)[0], grader, self.directory)
+        grades = [grade.Grade(student, files=read_submission(paths, self.step)) for student, paths in submissions_in(place, self.step)[0]]
+        grade.report_similar(grades, grader, self.directory)
         page = (self.directory / "similar.html").read_text()
         pairs = {tuple(sorted(pair)) for pair in re.findall(r"(?s)Test file: <i>(.*?)/csr_vector.cpp.*?Reference file: <i>(.*?)/csr_vector.cpp", page)}
         self.assertEqual(pairs, {("reference", "submissions/ann"), ("submissions/bob", "submissions/dan")})
-
-    def test_archives_that_take_too_much_to_read(self):
-        """A path of 200 MB in a pax header: said, within seconds, by another process."""
-        path = self.directory / "long.tar.gz"
-        with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT, compresslevel=1) as tar:
-            tar.addfile(tarfile.TarInfo("a" * (200 << 20)))
-        with self.assertRaisesRegex(Unreadable, submissions.TOO_MUCH):
-            read_submission([path], self.step)
 
     def test_points(self):
         exercise = Exercise("e", [], ["k"], "", "", [], 50, 20, [
@@ -567,21 +557,6 @@ class Submissions(unittest.TestCase):
 # --- Failures of what grades ------------------------------------------------------------------------
 
 
-class Failing(Sandbox):
-    """In which the first command fails, as where bubblewrap cannot start."""
-
-    calls = 0
-
-    def __init__(self, trusted=True):
-        super().__init__(trusted=True)
-
-    def run(self, command, mounts=(), limits=Limits()):
-        self.calls += 1
-        if self.calls == 1:
-            return 1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"
-        return 0, '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}', ""
-
-
 class NotGraded(unittest.TestCase):
     """A failure of sandbox or judge is said; it is never a grade."""
 
@@ -599,15 +574,16 @@ class NotGraded(unittest.TestCase):
             attacks.with_right_kernel(scratch, student)
         output = scratch / "grades"
         words = ["grade.py", GRADED, str(scratch), "--output", str(output), "--trusted", "--jobs", "1"]
+        runs = [(1, "", "bwrap: Creating new namespace failed: Resource temporarily unavailable"),
+                (0, '{"flags": [], "broken": {"csr_vector_shared.cuh": "no"}, "built": false}', "")]  # fmt: skip
         with mock.patch.object(sys, "argv", words), mock.patch.object(grade, "prepare", return_value=KIT), \
-                mock.patch.object(grade, "Sandbox", Failing), contextlib.redirect_stderr(io.StringIO()) as time, \
+                mock.patch.object(Sandbox, "run", side_effect=runs), contextlib.redirect_stderr(io.StringIO()) as time, \
                 contextlib.redirect_stdout(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:  # fmt: skip
             grade.main()
         self.assertEqual(ended.exception.code, "error: not graded: ann")
         self.assertRegex(time.getvalue(), r"2 submissions in \d+ min \d+ s")
         self.assertRegex(said.getvalue(), r"ann +- .*not graded: the build ended with status 1: bwrap")
-        with open(output / "grades.csv", newline="") as file:
-            rows = {row["student"]: row for row in csv.DictReader(file)}
+        rows = mistakes.read_grades(output)
         self.assertEqual((rows["ann"]["graded"], rows["ann"]["points"]), ("no", ""))
         self.assertEqual((rows["bob"]["graded"], rows["bob"]["points"]), ("yes", "0"))
         self.assertIn("Not graded.", (output / "ann.txt").read_text())
@@ -668,18 +644,6 @@ class SamePoints(unittest.TestCase):
 IN_CI = ["one nonzero too many (<=)", "__syncwarp() is missing in the loop", "pairs are loaded from any address", "one lane adds up the row"]
 
 
-@unittest.skipUnless(FULL, "COURSEWORK=full grades all mistakes")
-class Mistakes(unittest.TestCase):
-    def test_each_costs_more_than_half_of_what_it_violates(self):
-        self.assertGreaterEqual(sum(map(len, mistakes.MISTAKES.values())), 40)
-        for step in mistakes.MISTAKES:
-            with tempfile.TemporaryDirectory() as scratch:
-                for mistake, (points, of, page) in mistakes.grade_step(step, scratch, "--seed", "7").items():
-                    with self.subTest(mistake.name, step=step, file=mistake.file):
-                        self.assertLess(2 * points, of, page)
-                        self.assertRegex(page, mistake.says)
-
-
 class Grading(unittest.TestCase):
     """Mistakes and attacks as a directory of submissions, graded as `make grade` does."""
 
@@ -688,12 +652,8 @@ class Grading(unittest.TestCase):
         cls.scratch = scratch_of(cls)
         cls.step = read_step(ROOT / GRADED)
         submissions = cls.scratch / "submissions"
-        cls.exercises = {m: mistakes.write_mistake(m, cls.step, submissions) for m in mistakes.MISTAKES[GRADED] if m.name in IN_CI}
+        cls.exercises = {m: mistakes.write_mistake(m, cls.step, submissions) for m in mistakes.MISTAKES[GRADED] if FULL or m.name in IN_CI}
         honest.write(submissions)
-        for name, files in honest.bodies(GRADED).items():
-            (submissions / name).mkdir()
-            for file, text in files.items():
-                (submissions / name / file).write_text(text)
         for name in attacks.KERNELS:
             attacks.write_attack(name, submissions, f"attack_{name}")  # some mistakes have the same names
         for write, _ in attacks.OTHERS.values():
@@ -705,18 +665,17 @@ class Grading(unittest.TestCase):
         command += [] if SANDBOX else ["--trusted"]
         cls.done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(cls.scratch)})
         if (cls.scratch / "grades/grades.csv").exists():
-            with open(cls.scratch / "grades/grades.csv", newline="") as file:
-                cls.rows = {row["student"]: row for row in csv.DictReader(file)}
+            cls.rows = mistakes.read_grades(cls.scratch / "grades")
 
     def test_each_mistake_costs_more_than_half_of_what_it_violates(self):
-        for mistake, exercise in self.exercises.items():
-            with self.subTest(mistake.name):
-                name = mistakes.slug(mistake)
-                page = (self.scratch / f"grades/{name}.txt").read_text()
-                points, of, _ = mistakes.judged(mistake, exercise, self.rows[name], page)
+        self.assertGreaterEqual(sum(map(len, mistakes.MISTAKES.values())), 40)
+        found = mistakes.judged(self.exercises, self.scratch / "grades")
+        for step in set(mistakes.MISTAKES) - {GRADED} if FULL else ():
+            found |= mistakes.grade_step(step, self.scratch / step, "--seed", "7")
+        for mistake, (points, of, page) in found.items():
+            with self.subTest(mistake.name, file=mistake.file):
                 self.assertLess(2 * points, of, page)
                 self.assertRegex(page, mistake.says)
-                self.assertIn(f"{self.rows[name]['points']} of 200 points", page)
 
     def test_honest_work_gets_all_points_and_no_flag(self):
         self.assertGreaterEqual(honest.variants(), 40)
@@ -768,6 +727,7 @@ class Grading(unittest.TestCase):
     def test_a_wrong_result_is_drawn(self):
         page = (self.scratch / "grades/attack_always_42.txt").read_text()
         self.assertRegex(page, r"The smallest matrix found(?s:.*)<-- wrong")
+        self.assertIn(f"{self.rows['attack_always_42']['points']} of 200 points", page)
 
     def test_refuses_what_it_cannot_grade(self):
         def message(*arguments):
@@ -788,21 +748,6 @@ class Grading(unittest.TestCase):
 
 
 class Compiles(unittest.TestCase):
-    def test_what_is_handed_out(self):
-        """Without a warning: one step with the handout's own common/, all with the kit's headers, which are
-        compiled. COURSEWORK=full links them and runs them, too."""
-        with tempfile.TemporaryDirectory() as scratch:
-            for directory in STEPS:
-                step = read_step(directory)
-                handout.write_handout(step, scratch)
-                place = Path(scratch) / step.directory / step.directory
-                out = Path(scratch) / "objects" / step.directory
-                make(ROOT / "common/coursework", f"SOURCES={place}", f"TO={out}", out / "stage.cu.o",
-                     "CXXFLAGS=-O2 -g1 -fsyntax-only -Werror -Wno-unused")  # fmt: skip
-            (place.parent / "build").mkdir()
-            shutil.copyfile(ROOT / "build/setup-cpu.mk", place.parent / "build/setup-cpu.mk")
-            make(place, "CXXFLAGS=-fsyntax-only -Werror", place.parent / f"build/cpu/{step.directory}/stage.cu.o")
-
     def test_the_sources_of_a_kit_in_one(self):
         """Without a warning: names of one file clash with those of no other."""
         with tempfile.TemporaryDirectory() as out:

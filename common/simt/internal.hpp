@@ -458,6 +458,13 @@ class Observer {
   } half_aligned_;
 
   Trail trails_[kWarpSize];
+  // The last request to global memory, until a basic block begins: see repeated_sectors.
+  struct Touched {
+    unsigned mask = 0;  // its lanes; 0: there is none
+    std::uintptr_t array = 0;
+    Access access{};
+    std::vector<std::uint64_t> sectors;  // in ascending order
+  } touched_;
   std::uint64_t grid_block_ = 0;          // number of the running block in its grid
   std::vector<std::uint64_t> lane_work_;  // accesses of each thread of the block
   KernelCounts kernel_;

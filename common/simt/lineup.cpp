@@ -104,6 +104,7 @@ KernelCounts& KernelCounts::operator+=(const KernelCounts& other) {
   lanes += other.lanes;
   warps += other.warps;
   blocks += other.blocks;
+  drawers += other.drawers;
   barriers += other.barriers;
   longest_item = std::max(longest_item, other.longest_item);
   draws += other.draws;
@@ -196,6 +197,7 @@ void Observer::line_up(unsigned warp) {
       for (unsigned i = 0; i < lanes; ++i) together |= (places[i] == place ? 1u : 0u) << i;
     }
     if (place == kNowhere) break;
+    if (!steps[std::countr_zero(together)]->tally) touched_.mask = 0;  // a basic block begins
     differ = together ^ all;
     // One instruction may reach several arrays: each gets a request of its own.
     while (together) {
@@ -286,6 +288,17 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
     return;
   }
   counts.sectors += sector_count;
+  Touched& last = touched_;
+  if (last.mask == mask && last.array == tally.begin && last.access == tally.access) {
+    counts.repeated_sectors +=
+        std::count_if(sectors, sectors + sector_count, [&](std::uint64_t sector) {
+          return std::binary_search(last.sectors.begin(), last.sectors.end(), sector);
+        });
+  }
+  last.mask = mask;
+  last.array = tally.begin;
+  last.access = tally.access;
+  last.sectors.assign(sectors, sectors + sector_count);
   if (tally.access == Access::kTexture) count_fetches(counts, addresses, mask, tally.size);
   counts.ideal_sectors += (bytes + kSectorBytes - 1) / kSectorBytes;
   counts.lines += lines;

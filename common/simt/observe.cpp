@@ -108,6 +108,7 @@ void Observer::end_block() {
   if (!counting_) return;
   std::uint64_t requests = 0;
   for (Warp& warp : warps_) {
+    if (warp.item_begin > 0) kernel_.drawers.add(warp.requests);
     end_item(warp);
     warp.item_begin = 0;
     requests += warp.requests;

@@ -42,6 +42,9 @@ struct AccessCounts {
   // Global memory, also of a peer.
   std::uint64_t sectors = 0;        // touched
   std::uint64_t ideal_sectors = 0;  // that the bytes used would fill if they lay together
+  // Touched just before, too, by the same lanes: parts of one structure or vector of more than 16
+  // bytes, which is loaded in several requests. The L1 has these sectors.
+  std::uint64_t repeated_sectors = 0;
   std::uint64_t lines = 0;
   std::uint64_t ideal_lines = 0;
   // Shared memory: rounds in which the banks serve the lanes, and those that the size of the
@@ -64,6 +67,7 @@ struct AccessCounts {
     bytes_used += other.bytes_used;
     sectors += other.sectors;
     ideal_sectors += other.ideal_sectors;
+    repeated_sectors += other.repeated_sectors;
     lines += other.lines;
     ideal_lines += other.ideal_lines;
     passes += other.passes;
@@ -108,6 +112,7 @@ struct Spread {
 struct KernelCounts {
   std::uint64_t launches = 0;
   Spread lanes, warps, blocks;
+  Spread drawers;                        // those of the warps that draw
   std::uint64_t barriers = 0;            // a block's threads met
   std::uint64_t longest_item = 0;        // most requests of a warp from one draw to the next
   std::uint64_t draws = 0;               // requests that update integers of global memory
@@ -118,6 +123,11 @@ struct KernelCounts {
   std::uint64_t dram_write_sectors = 0;  // by the model of the caches; see cache_model.hpp
 
   KernelCounts& operator+=(const KernelCounts& other);
+  // Requests of the busiest warp on a GPU, where warps that draw have equal shares.
+  std::uint64_t busiest_warp() const {
+    if (drawers.parts == 0) return warps.most;
+    return std::max(longest_item, (drawers.total + drawers.parts - 1) / drawers.parts);
+  }
 };
 
 struct Profile {

@@ -57,9 +57,11 @@ template <typename Vector>
 __forceinline__ void copy_vector(Vector* to, const Vector* from) {
   constexpr std::size_t kBytes = sizeof(Vector) < 16 ? sizeof(Vector) : 16;
   using Piece = typename PieceOf<kBytes>::Type;
-  for (std::size_t i = 0; i < sizeof(Vector) / kBytes; ++i) {
-    reinterpret_cast<Piece*>(to)[i] = reinterpret_cast<const Piece*>(from)[i];
-  }
+  auto* const pieces = reinterpret_cast<Piece*>(to);
+  const auto* const others = reinterpret_cast<const Piece*>(from);
+  static_assert(sizeof(Vector) <= 2 * kBytes);
+  pieces[0] = others[0];
+  if constexpr (sizeof(Vector) > kBytes) pieces[1] = others[1];
 }
 
 }  // namespace simt

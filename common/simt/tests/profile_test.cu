@@ -104,12 +104,13 @@ __global__ void vectors_kernel(const Vector* in, Vector* out) {
 }
 
 template <typename Vector>
-void check_vectors(const Expected& expected) {
+void check_vectors(const Expected& expected, std::uint64_t repeated_sectors = 0) {
   const Buffer<Vector> in("in", std::vector<Vector>(32));
   Buffer<Vector> out("out", 32);
   const Profile profile = profile_of(vectors_kernel<Vector>, {1, 32}, in.data(), out.data());
   check_global(counts(profile, "in", Access::kLoad), expected);
   check_global(counts(profile, "out", Access::kStore), expected);
+  CHECK(counts(profile, "in", Access::kLoad).repeated_sectors == repeated_sectors);
 }
 
 TEST_CASE("vectors of up to 16 bytes are one request", "[simt]") {
@@ -117,7 +118,7 @@ TEST_CASE("vectors of up to 16 bytes are one request", "[simt]") {
   check_vectors<double2>({1, 32, 512, 16, 16, 4, 4});
   check_vectors<int2>({1, 32, 256, 8, 8, 2, 2});
   // Two halves of 16 bytes, each of which touches every sector.
-  check_vectors<double4>({2, 64, 1024, 64, 32, 16, 8});
+  check_vectors<double4>({2, 64, 1024, 64, 32, 16, 8}, 32);
 }
 
 // Thread by thread, or all of it by one thread.
@@ -328,6 +329,32 @@ TEST_CASE("meetings, and how work is spread", "[simt]") {
   CHECK(barrier.lanes == 256);
   CHECK(barrier.sectors == 0);
   CHECK(counts(profile, "__shfl_xor_sync", Access::kWarpOperation).requests == 8);
+}
+
+// Each warp of the blocks up to `last` draws rows, until there are none.
+__global__ void draw_kernel(unsigned last, unsigned rows, unsigned* next, float* out) {
+  while (blockIdx.x <= last) {
+    unsigned row = 0;
+    if (threadIdx.x % 32 == 0) row = atomicAdd(next, 1u);
+    row = __shfl_sync(~0u, row, 0);
+    if (row >= rows) return;
+    out[32 * row + threadIdx.x % 32] = 1;
+  }
+}
+
+TEST_CASE("warps that draw their work have equal shares of it", "[simt]") {
+  constexpr unsigned kRows = 60, kBlocks = 4;
+  for (const unsigned last : {0u, 1u, kBlocks - 1}) {
+    Buffer<unsigned> next("next", std::vector<unsigned>{0});
+    Buffer<float> out("out", 32 * kRows);
+    const Profile profile =
+        profile_of(draw_kernel, {kBlocks, 64}, last, kRows, next.data(), out.data());
+    const simt::KernelCounts& kernel = profile.kernels.begin()->second;
+    const std::uint64_t drawers = 2 * (last + 1);
+    CHECK(kernel.drawers.parts == drawers);
+    // A draw and a store for each row, and the draw of each warp that fails.
+    CHECK(kernel.busiest_warp() == 2 * kRows / drawers + 1);
+  }
 }
 
 // --- Caches -------------------------------------------------------------------------------------
