@@ -308,10 +308,11 @@ def flags_of_objects(objects, kit, texts):
     named = words_of(code) | (pasted(code) - {None} if re.search("##|%:%:", code) else set())
 
     def own(names):
-        """{symbol: its name in the source} of those that are named there."""
+        """{symbol: its name in the source} of those that are named there, with their classes."""
         plain = subprocess.run(["c++filt", *names], capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
-        plain = [re.sub(r"\(.*", "", without_brackets(line)).split()[-1][:80] for line in plain.splitlines()]
-        return {symbol: name for symbol, name in zip(names, plain) if re.sub("operator.*", "operator", name.split("::")[-1]) in named}
+        plain = plain.replace("(anonymous namespace)::", "").splitlines()
+        plain = [re.sub(r"\(.*", "", without_brackets(line)).split()[-1] for line in plain]
+        return {symbol: name for symbol, name in zip(names, plain) if words_of(name) <= named}
 
     objects = list(objects)
     called_, defined = symbols(objects)
@@ -328,4 +329,4 @@ def flags_of_objects(objects, kit, texts):
         ("'{}' takes or returns an object by value, and is not inlined", own(list(by_value)), HIDES),
     ):
         for name in sorted(set(found.values())):
-            yield name.split("::")[-1], Flag(0, construct.format(name), could)
+            yield name.split("::")[-1], Flag(0, construct.format(name[:80]), could)
