@@ -270,7 +270,8 @@ SIMT_LOAD(__ldca)
 SIMT_LOAD(__ldcs)
 SIMT_LOAD(__ldlu)
 #undef SIMT_LOAD
-// From the L2, which all threads share, or anew each time: as for a volatile.
+// From the L2, which all threads share, or anew each time: as for a volatile. (A rule of simt: to
+// PTX these are weak loads.)
 template <typename T>
 __forceinline__ T __ldcv(const T* address) {
   if constexpr (std::is_arithmetic_v<T>) {

@@ -23,8 +23,8 @@
 // the two threads do to the word says what the remedy is, and the first update in the array that
 // another lane of the warp overwrites is told.
 //
-// As in CUDA's own examples, a plain load of a word that is also updated by atomics is no race if
-// the thread then checks what it read with atomicCAS.
+// As in CUDA's own examples, a plain load of a word that is also updated by atomics is not reported
+// if the thread then checks what it read with atomicCAS. (By CUDA's memory model it is a race.)
 #pragma once
 
 #include <algorithm>

@@ -219,11 +219,13 @@ def what_follows(records):
     middle, most = off_in_all(sum(errors.values(), []))
     worst = max(errors, key=lambda name: max(map(abs, errors[name])))
     real, made = looks_of(records, worst)
-    return [f"**What follows.** On files that no recipe was fitted to, half of the counts are off by more than {middle}, one by {most}. A stand-in stands for a",
-            "kind of matrix, not for a file. Times differ less, but few files were timed.", "",
+    timed, timed_to_judge = (sum(bool(time_errors(records, name)) for name in names) for names in ([row["file"] for row in listed()], errors))
+    return [f"**What follows.** On files that no recipe was fitted to, half of the counts are off by more than {middle}, those of one file by up to {most}. A stand-in",
+            f"stands for a kind of matrix, not for a file. Times differ less, but only {timed} of {len(listed())} files were timed, {timed_to_judge} of this half.", "",
             f"**The worst pair** is `{worst}` and its stand-in. Both have {real['rows']:,} rows, about {round(real['nnz'], -3):,} nonzeros and a longest row of {real['max_row']:,}.",
             f"But the file's nonzeros lie on {real['diagonals']:,} diagonals, none farther than {real['bandwidth']:,} from the main one; its stand-in's on {made['diagonals']:,}, up to",
-            f"{made['bandwidth']:,} away, and its sectors per request of x are off by {percent(max(errors[worst], key=abs))}. A matrix is more than its numbers.", ""]
+            f"{made['bandwidth']:,} away, and its sectors per request of x are off by {percent(min(errors[worst], key=abs))} to {percent(max(errors[worst], key=abs))}. A recipe",
+            "that knew the bandwidth would not scatter so. A matrix is more than its numbers.", ""]
 
 
 def table(head, rows):
@@ -240,13 +242,13 @@ def page(records):
              "Recipes were fitted to one half of the files and are judged by the other:", "",
              table(["half", "files", "sectors off, median", "worst", "files with all counts within 20%", "same formats accept",
                     "DIA accepts only one of the two", "times off, median / worst"], rows), "",
-             "By recipe: how far sectors are off on the files that it was not fitted to, and the stand-in's time over the file's, from the 5th to the 95th percentile of all files",
-             "that were timed (the broad bars of figures). Generators of a structure of its own (`kkt`, `lattice`) are no recipes, and not in this table.", "",
+             "By recipe: how far sectors are off on the files that it was not fitted to, and the stand-in's time over the file's, from the 5th to the 95th percentile of the eight",
+             "kernels and two precisions on the files that were timed (the broad bars of figures). Generators of a structure of its own (`kkt`, `lattice`) are no recipes, and not in this table.", "",
              table(["recipe", "files", "sectors off, median", "least", "greatest", "stand-in's time / file's"],
                    [[kind, str(files), *([f"{median(map(abs, of)):.0f}%", percent(min(of)), percent(max(of))] if of else ["—"] * 3), ratios_of(kind)]
                     for kind, (files, of) in reached(records).items()]), "",
              "**What a stand-in knows** of its file: rows, columns, nonzeros and longest row, and the spread of row lengths where the catalogue has it for most matrices of the",
-             "kind. Elsewhere recipes of meshes take a third of what the longest row has above the mean.", "",
+             "kind. Elsewhere recipes of meshes take a third of the difference between the longest row and the mean as standard deviation.", "",
              "`make calibrate FILES=directory` writes this page; [calibration.csv](measure/calibration.csv) lists the files, their stand-ins, and the rule by which halves were",
              "chosen. Times of a stand-in that is made in another way now are left out; `make calibrate FILES=directory BACKEND=cuda` measures them.", ""]
     for half in ("fit", "judge"):

@@ -276,6 +276,15 @@ class Report(Case):
         self.assertEqual(claims.verdict_of_ratios([0.8, 0.9, 9.0], 1.6), claims.FELL)  # one matrix makes the mean
         self.assertEqual([claims.verdict_of_share(share, 80) for share in (72, 50, 39)], [claims.HOLDS, claims.WEAKER, claims.FELL])
 
+    def test_the_verdict_on_a_claim_by_degrees_of_freedom(self):
+        def verdict(at_1, *above):
+            return claims.verdict_by_dof({1: [at_1], 2: list(above)}, least=2, share=1.0)
+
+        self.assertEqual(verdict(1.04, 1.2, 1.1), claims.HOLDS)
+        self.assertEqual(verdict(1.2, 1.2, 1.1), claims.WEAKER)  # not the same at 1
+        self.assertEqual(verdict(1, 1.2, 1.1, 0.9), claims.WEAKER)
+        self.assertEqual(verdict(1, 1.2, 0.9), claims.FELL)
+
     def test_records_of_one_s_own(self):
         with tempfile.TemporaryDirectory() as directory:
             file = Path(directory) / "mine.jsonl"
