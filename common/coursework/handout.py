@@ -174,7 +174,7 @@ def assignment(step, questions):
     ]  # fmt: skip
     for exercise in step.exercises:
         lines += [f"| {exercise.name} | points |", "| :--- | ---: |"]
-        lines += [f"| right: the share of matrices on which it is | {exercise.correct} |"]
+        lines += [f"| right: all if it is on every matrix, else that share of half of them | {exercise.correct} |"]
         lines += [f"| safe: no error of memory, no data race, right in every order, no deadlock | {exercise.safe} |"]
         for target in exercise.targets:
             lines += [f"| {describe(target)} | {target.points} |"]

@@ -678,7 +678,8 @@ std::string Race::explanation() const {
            (shared
                 ? "an element for each, a __syncthreads between (if one is to follow the other) or "
                 : "") +
-           "an atomic operation in both, such as atomicAdd" + lost_update;
+           "an atomic operation in both, such as atomicAdd" +
+           (shared ? "" : " (or one owner, if only one of them is to have it)") + lost_update;
   }
   if (a.stores && b.stores && !a.loads && !b.loads) {
     return "; both threads store to it: let one thread own it" + lost_update;
