@@ -81,7 +81,7 @@ TEST_CASE("updates of global memory that are not atomic are races", "[simt][race
 
 constexpr const char* kTakesAtomic =
     "; both threads load it, change it and store it, which takes an atomic operation in both, such "
-    "as atomicAdd";
+    "as atomicAdd (or one owner, if only one of them is to have it)";
 
 TEST_CASE("the report of a race on global memory names both threads and both lines",
           "[simt][race]") {
