@@ -27,6 +27,7 @@ COLUMNS = {
     "steps": ("steps", lambda r: r["steps"], False),
     "total_ms": ("milliseconds of all steps", lambda r: r["total_ms"], False),
 }
+FOLLOW_TIME = {"gflops", "warm_us"}  # of all formats alike, so that spreads of times tell ties
 
 
 def break_even(record, rival):
@@ -157,7 +158,7 @@ class RecordTable:
             return []
         best = self.best(ours.values())
         bold = [k for k, figure in ours.items() if figure == best]
-        reach = self.spread(matrix, bold[0]) if "warm" in self.title and "bytes" not in self.title else None  # rates of formats
+        reach = self.spread(matrix, bold[0]) if self.column in FOLLOW_TIME else None
         tied = [k for k in ours if k not in bold and reach and (own := self.spread(matrix, k)) and own[0] <= reach[1]]
         self.ties = self.ties or bool(tied)
         return bold + tied

@@ -265,7 +265,7 @@ class Report(Case):
 
     def test_where_a_device_has_no_records_of_several_gpus_another_one_s_are_taken(self):
         with tempfile.TemporaryDirectory() as directory:
-            self.assertEqual(Data("A", directory).with_several_gpus().directory, "A")  # nobody has some
+            self.assertEqual(Data("A", directory).with_several_gpus().directory, "A")  # no device has any
             write(Path(directory) / "A" / "multigpu.jsonl", [on_several("F1", 1, "rows", "none", 1)])
             write(Path(directory) / "B" / "multigpu.jsonl", [on_several("F1", 2, "rows", "none", 1)])
             self.assertEqual([Data(name, directory).with_several_gpus().directory for name in "AB"], ["B", "B"])

@@ -201,7 +201,7 @@ constexpr const char *kOfWarp = ", with no __syncwarp or __syncthreads between",
                      *kOfGrid =
                          ", with no fence and atomic operation that order them: it takes a "
                          "fence and a flag",
-                     *kUpdate = "both threads load it, change it and store it, which takes an";
+                     *kUpdate = "an atomic operation in both, such as atomicAdd";
 
 TEST_CASE("litmus: threads of a block race unless a barrier orders them", "[simt][race]") {
   // A shuffle and a fence order nothing; __syncwarp() orders lanes of one warp.
@@ -241,6 +241,7 @@ TEST_CASE("litmus: threads of a block race unless a barrier orders them", "[simt
       "which thread (0,0,0) wrote" +
       place;
   check_litmus<true>({"0.0 w  0.1 w", report.c_str()});
+  check_litmus<true>({"0.0 +  0.1 +", "which takes an element for each, a __syncthreads between"});
 }
 
 TEST_CASE("litmus: blocks race unless release and acquire order them", "[simt][race]") {
