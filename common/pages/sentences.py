@@ -7,8 +7,8 @@ The first kind is filled from records. A query begins with what is asked for:
 
     A          the `column` (as in tables; warm_us unless given) of kernel A, or of the kernels that fit A|B*
     A/B        how many times as fast A is as B; where several kernels fit, the fastest of each
-    step       microseconds per step of step 10, of `drive`, `gpus`, `exchange`, `partition`, ..., `file` (in results/DEVICE);
-               where one of them is A/B, how many times as long it takes with A as with B
+    step       microseconds per step of step 10, of `gpus`, `exchange`, `partition`, ...; where one of them is A/B, how many
+               times as long it takes with A as with B
     published  of plots/published: table=NAME value=COLUMN, and any COLUMN=TEXT that names the row
     printed    the first group of `/pattern/` (no spaces: \\s) in the generated blocks of this page, or of page=PATH
 
@@ -25,7 +25,7 @@ import statistics
 
 from page_tables import COLUMNS, BlockError, find_matrix, matches, records_of
 from published import published
-from records import ROOT, RESULTS, RecordError, number, rows_of
+from records import ROOT, RecordError, number
 
 NUMBER = re.compile(r"(?<!`)<!-- = (.*?) -->(.*?)<!--/-->", re.DOTALL)
 TABLE = re.compile(r"^<!-- table: *(.*?) *-->$", re.DOTALL | re.MULTILINE)
@@ -75,7 +75,7 @@ def measured(what, keys):
 def of_a_step(keys):
     """Microseconds per step of the records of step 10 that the keys describe. Where a key has two values, A/B, how many
     times as long a step takes with A as with B, of each matrix and number of GPUs that has both."""
-    both = next((key for key, value in keys.items() if "/" in value and key != "file"), None)
+    both = next((key for key, value in keys.items() if "/" in value), None)
     if both:
         first, second = (steps_of({**keys, both: value}) for value in keys[both].split("/"))
         return [first[thing] / second[thing] for thing in first if thing in second]
@@ -85,17 +85,14 @@ def of_a_step(keys):
 def steps_of(keys):
     """{(matrix, GPUs): microseconds per step}"""
     keys = {key: value for key, value in keys.items() if key not in OWN_KEYS}
-    drive, file = keys.pop("drive", "loop"), RESULTS / keys.pop("device", "NVIDIA_H200") / keys.pop("file", "multigpu.jsonl")
+    device = keys.pop("device", "NVIDIA_H200")
     if "matrices" in keys:
         keys["matrix"] = keys.pop("matrices").replace(";", ",")
-    try:
-        rows = [r for r in rows_of([file], "multigpu") if drive in r.get("step_ms", {})
-                and all(str(r.get(key)) == value for key, value in keys.items())]
-    except OSError as error:
-        raise BlockError(f"{file}: {error.strerror}") from None
-    found = {(r["matrix"], r["gpus"]): 1e3 * r["step_ms"][drive][1] for r in rows}
+    rows = [r for r in records_of(device, None, "multigpu") if "best_step_ms" in r
+            and all(str(r.get(key)) == value for key, value in keys.items())]
+    found = {(r["matrix"], r["gpus"]): 1e3 * r["best_step_ms"] for r in rows}
     if not found or len(found) < len(rows):
-        raise BlockError(f"{len(rows)} records of {drive} with {keys} in {file.name}, of {len(found)} matrices and numbers of GPUs")
+        raise BlockError(f"{len(rows)} records of {device} with {keys}, of {len(found)} matrices and numbers of GPUs")
     return found
 
 

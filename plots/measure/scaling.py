@@ -1,47 +1,84 @@
 #!/usr/bin/env python3
-"""A table of step 10's records, as `spmv multigpu --json FILE` on GPUs wrote them.
+"""Tables of step 10's records, as `spmv multigpu --json FILE` on GPUs wrote them.
 
-    plots/python.sh plots/measure/scaling.py FILE...
+    plots/python.sh plots/measure/scaling.py NVIDIA_H100        of a device: the records that figures show
+    plots/python.sh plots/measure/scaling.py FILE...            of files: all that they hold
+    plots/python.sh plots/measure/scaling.py --paper DEVICE     He and Gao's way and ours on two GPUs
 
-A line per matrix, kernel, exchange, partition and number of GPUs. Of several records of one thing the
-newest run's counts. (The paper's tables 3 to 6 and figures 7 to 10 are drawn by `make figures`.)
+A line per matrix, kernel, exchange, partition and number of GPUs; with --paper, per matrix of He and Gao's tables. Of
+several records of one thing the newest run's counts. Efficiency: the fastest step on one GPU over GPUs x time. (The paper's
+tables 3 to 6 and figures 7 to 10 are drawn by `make figures`.)
 """
 
 import sys
+from pathlib import Path
+from statistics import mean
 
+from published import published
 from record_format import RecordError
-from records import rows_of
+from records import Data, read_records, rows_of
 from tables import Table
 
-def row(record, drives):
-    times = record["step_ms"]
-    busy = [1e3 * part["busy_ms"] for part in record["parts"] if "busy_ms" in part]
-    return [
-        record["matrix"],
-        f"{record['nnz'] / 1e6:.1f}",
-        record["kernel"],
-        record["exchange"] + (", no norm" if record.get("norm") == "first" else ""),
-        "PCSR-I" if record["partition"] == "rows" else "PCSR-II",
-        str(record["gpus"]),
-        *(f"{1e3 * times[drive][1]:.1f}" if drive in times else "-" for drive in drives),
-        f"{min(busy):.1f} to {max(busy):.1f}" if busy else "-",
-        f"{100 * record['efficiency']:.1f}%" if "efficiency" in record else "-",
-    ]
+
+def scaling_table(records):
+    """Of each record."""
+    one_gpu = {}
+    for r in records:
+        if r["gpus"] == 1:
+            thing = r["matrix"], r["kernel"]
+            one_gpu[thing] = min(r["best_step_ms"], one_gpu.get(thing, r["best_step_ms"]))
+
+    def row(r):
+        busy = [1e3 * part["busy_ms"] for part in r["parts"] if "busy_ms" in part]
+        one = one_gpu.get((r["matrix"], r["kernel"])) if r["gpus"] > 1 else None
+        return [r["matrix"], f"{r['nnz'] / 1e6:.1f}", r["kernel"], r["exchange"], "PCSR-I" if r["partition"] == "rows" else "PCSR-II",
+                str(r["gpus"]), f"{1e3 * r['best_step_ms']:.1f}", f"{min(busy):.1f} to {max(busy):.1f}" if busy else "-",
+                f"{100 * one / (r['gpus'] * r['best_step_ms']):.1f}%" if one else "-"]
+
+    header = ["matrix", "million nonzeros", "kernel", "exchange", "partition", "GPUs", "us per step", "GPUs busy", "efficiency"]
+    return Table("", header, [row(r) for r in records]).markdown()
+
+
+def paper_table(data):
+    """Lines of text: PCSR-II with the published kernel and exchange, and the fastest here. `beyond`: what a step on two GPUs takes
+    beyond their product of one x, without an exchange."""
+    from he_gao import efficiencies  # it draws, too: only this table needs what it imports
+
+    found = [[efficiencies(data, 2, exchange, ours) for exchange in (True, False)] for ours in (False, True)]
+    percents = [[], []]
+    heads = "   1 GPU  2 GPUs  beyond  efficiency"
+    yield f"{'microseconds per step':27}{'published kernel and way':^36}{'our fastest':^36}".rstrip()
+    yield f"{'matrix':15}{'million nnz':>12}{heads}{heads}"
+    for paper in sorted(published("he_gao_2016_table3"), key=lambda row: int(row["nonzeros"])):
+        line = f"{paper['matrix']:15}{int(paper['nonzeros']) / 1e6:12.1f}"
+        for (steps, products), of_all in zip(found, percents):
+            step, product = (of.get((paper["matrix"], "II")) for of in (steps, products))
+            if not step or not product:
+                line += f"{'not measured':>36}"
+                continue
+            of_all.append(step["percent"])
+            time, beyond = 1e3 * step["best_step_ms"], 1e3 * (step["best_step_ms"] - product["best_step_ms"])
+            line += f"{time * 2 * step['percent'] / 100:8.1f}{time:8.1f}{beyond:8.1f}{step['percent']:11.0f}%"
+        yield line
+    yield f"{'mean':27}" + "".join(f"{f'of {len(of_all)}:':>24}{mean(of_all):11.0f}%" for of_all in percents if of_all)
 
 
 def main():
-    if len(sys.argv) < 2:
+    arguments = sys.argv[1:]
+    if not arguments or arguments == ["--paper"]:
         sys.exit(__doc__)
     try:
-        records = [record for record in rows_of(sys.argv[1:], "multigpu") if "step_ms" in record]
+        if arguments[0] == "--paper":
+            print("\n".join(paper_table(Data(arguments[1]))))
+            return
+        are_files = Path(arguments[0]).is_file()
+        records = rows_of(arguments, "multigpu") if are_files else read_records(arguments[0], program="multigpu")
     except (RecordError, OSError) as error:
         sys.exit(f"error: {error}")
+    records = [record for record in records if "best_step_ms" in record]
     if not records:
         sys.exit("error: no records of multigpu with times: they come from GPUs")
-    drives = list(dict.fromkeys(drive for record in records for drive in record["step_ms"]))
-    header = ["matrix", "million nonzeros", "kernel", "exchange", "partition", "GPUs", *drives, "GPUs busy", "efficiency"]
-    print("Microseconds per step, by who launches them.\n")
-    print(Table("", header, [row(record, drives) for record in records]).markdown(), end="")
+    print(scaling_table(records), end="")
 
 
 if __name__ == "__main__":
