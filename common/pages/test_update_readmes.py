@@ -10,7 +10,7 @@ import sentences
 import update_readmes as u
 from page_tables import head_of
 from records import read_records
-from sample_records import record, write
+from sample_records import quartiles, record, write
 
 
 every = unittest.mock.patch.object(records, "is_declared", lambda record: True)  # of these records no set has one
@@ -133,19 +133,25 @@ class Masks(unittest.TestCase):
         self.assertNotEqual(u.masked("46 passed, 0 failed"), u.masked("46 passed, 1 failed"))
 
 
+def step(gpus, exchange, milliseconds, code="library"):
+    return record("a", "m", 1, program="multigpu", gpus=gpus, exchange=exchange, step_ms={"graph": quartiles(milliseconds)}, parts=[],
+                  code=code, baseline=None)
+
+
+@every
 class Sentences(unittest.TestCase):
     RECORDS = [
         record("a", "m", 0.01), record("b", "m", 0.02), record("best_a", "m", 0.0125),
         record("a", "n,x=1", 0.01), record("b", "n,x=1", 0.08),
+        step(1, "none", 0.5), step(2, "none", 0.25), step(2, "parts", 0.375), step(4, "none", 0.125, code=None),
     ]
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
-        write(Path(directory.name) / "GPU" / "a.jsonl", self.RECORDS)
-        with every:
-            found = read_records("GPU", Path(directory.name))
-        patch = unittest.mock.patch.object(sentences, "records_of", lambda *_: found)
+        results = Path(directory.name)
+        write(results / "GPU" / "a.jsonl", self.RECORDS)
+        patch = unittest.mock.patch.object(sentences, "records_of", lambda _, __, program: read_records("GPU", results, program))
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -160,6 +166,14 @@ class Sentences(unittest.TestCase):
         self.assertEqual(sentences.answer("a|b matrices=m take=most per=4"), "5.00")
         with self.assertRaisesRegex(u.BlockError, "2 values; say take="):
             sentences.answer("a matrices=m,n")
+
+    def test_steps_on_several_gpus(self):
+        self.assertEqual(sentences.answer("step gpus=2 exchange=none matrices=m"), "250")
+        self.assertEqual(sentences.answer("step gpus=2 exchange=parts/none"), "1.50")
+        with self.assertRaisesRegex(u.BlockError, "2 records of NVIDIA_H200 .*, of 1 matrices"):
+            sentences.answer("step gpus=2")
+        with self.assertRaisesRegex(u.BlockError, "0 records"):  # what is not known to be of today's code is not shown
+            sentences.answer("step gpus=4")
 
     def test_matrices_of_the_nearest_table(self):
         table = "device=GPU matrices=m,n kernels=a precision=f64 column=gflops"

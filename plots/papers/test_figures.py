@@ -19,6 +19,7 @@ import kinds
 import ours
 import record_format
 import report
+import scaling
 import style
 from published import published
 from records import STAND_IN, Data, gflops, stand_ins
@@ -212,6 +213,13 @@ class Series(Case):
                 self.assertAlmostEqual(found[f"PCSR-{way}"][0], 100 / (slow + gpus * cost))
                 self.assertEqual(sorted(found[f"2 or 4 Tesla C2050: PCSR-{way}"]),
                                  sorted(float(r[f"efficiency_{way}"]) for r in published(f"he_gao_2016_table{table}")))
+
+    def test_the_paper_s_way_beside_ours(self):
+        lines = list(scaling.paper_table(self.sets["large"]))
+        self.assertEqual([line.split() for line in lines if line.startswith("F1")],
+                         [["F1", "1000.0", "575.0", "50.0", "87%", "900.0", "450.0", "0.0", "100%"]])
+        self.assertEqual(sum(line.endswith("not measured") for line in lines), 14)
+        self.assertEqual(lines[-1].split(), ["mean", "of", "1:", "87%", "of", "1:", "100%"])
 
     def test_ours(self):
         self.assertEqual(len(self.marks("roofline", 0)["f64"]), len(self.sets["large"].matrices))
