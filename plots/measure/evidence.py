@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Which records were measured with the machine code of today's build, what is missing, and the commands that measure it.
+"""Which records were measured with the machine code of today's build, what is missing or was measured by fewer processes than
+its set asks for, and the commands that measure it.
 
     make evidence                                 of each device in plots/results/
     make evidence BACKEND=cuda CUDA_ARCHS=90      first writes machine_code.tsv: after a change of a kernel; needs nvcc and no GPU
@@ -87,7 +88,7 @@ def expected_seconds(jobs, records):
 
 
 def to_measure(device, records, program):
-    """{set: (kernels, jobs)} of what is missing or not of today's code."""
+    """{set: (kernels, jobs)} of what is missing, not of today's code, or of fewer processes than the set asks for."""
     machine, found = Planned(program, records), {}
     every = [group for name in SHOWN for group in groups_of(name)]
     for name in [name for name, keys in every if keys.get("backend") == "cuda"]:

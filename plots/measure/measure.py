@@ -14,7 +14,7 @@ queue. What must run alone does, at the end: kernels of the host, programs of st
 
 One call is one run, whose id all its records have. What has a record already, or was refused, is left
 out, so that an interrupted run goes on where it stopped; --fresh measures again, and --stale what was
-measured with other machine code than today's build has (evidence.py).
+measured with other machine code than today's build has, or by fewer processes than the set asks for (evidence.py).
 
 Keys of a set: `sets` (others, of which it consists) or `matrices` (names; "@list"; "@sets": those of all sets with
 records; "{1..8}"; "files:*.mtx.gz" in SPMV_DATA) with `largest` nonzeros, `kernels` (patterns;
@@ -134,13 +134,14 @@ class Store:
         self.done, self.touched = {}, set()
 
     def done_in(self, file):
-        """What a file of records has: keys of measurements and of refusals; if `stale` counts as missing, only those with today's
-        machine code, and if all is to be measured anew none."""
+        """{key: how many processes measured it} of a file of records, with refusals; if `stale` counts as missing, only of today's
+        machine code, and if all is to be measured anew nothing."""
         if file not in self.done:
-            found = set()
+            found = {}
             for path in (place / file for place in self.places if not self.fresh):
                 if path.exists():
-                    found |= {key_of(r) for r in [*current_records(path), *current_outcomes(path)]
+                    found |= {key_of(r): r.get("processes", 1) if self.stale and "verified" in r else math.inf
+                              for r in [*current_records(path), *current_outcomes(path)]
                               if not (self.stale and "verified" in r and code_state(r))}
             self.done[file] = found
         return self.done[file]
@@ -184,7 +185,7 @@ def still_to_do(job, store, devices):
     else:
         ways, exchanges = [(None, None, None)], None
     thing = program, name, job.precision
-    kernels = [k for k in job.kernels if any((*thing, k, *way) not in done for way in ways)]
+    kernels = [k for k in job.kernels if any(done.get((*thing, k, *way), 0) < job.processes() for way in ways)]
     if not kernels or (*thing, "*", None, None, exchanges) in done:
         return None
     return Job(keys, job.matrix, job.precision, kernels)
@@ -540,7 +541,7 @@ def arguments_of(argv):
     parser.add_argument("--results", type=Path, default=RESULTS, help="where DEVICE/ is")
     parser.add_argument("--device", help="a directory other than that of this machine's device")
     parser.add_argument("--fresh", action="store_true", help="measure again what has records")
-    parser.add_argument("--stale", action="store_true", help="also what was measured with other machine code than today's")
+    parser.add_argument("--stale", action="store_true", help="also what was measured with other machine code than today's, or by fewer processes")
     parser.add_argument("--list", action="store_true", help="say what would be measured, and end")
     parser.add_argument("--sets", dest="list_sets", action="store_true", help="list the sets, and end")
     return parser.parse_args(argv)

@@ -54,6 +54,13 @@ class Evidence(unittest.TestCase):
             store = measure.Store("Some_GPU", self.root, True, stale=stale)
             self.assertEqual({kernel for _, _, _, kernel, *_ in store.done_in("bench.jsonl")}, done)
 
+    def test_what_too_few_processes_measured_is_stale(self):
+        write(self.file, [record("same", "m", 1, functions={"f": "1"}, processes=2)])
+        for stale, processes, left in ((True, 3, True), (True, 2, False), (False, 3, False)):
+            store = measure.Store("Some_GPU", self.root, True, stale=stale)
+            job = measure.Job({"records": "bench.jsonl", "processes": processes}, "m", "f64", ["same"])
+            self.assertEqual(measure.still_to_do(job, store, 1) is not None, left)
+
     def test_the_commands(self):
         on_files = {"backend": "cuda", "matrices": ["files:real.*"], "precisions": ["f64"], "kernels": ["same"], "records": "bench.jsonl"}
         several = {**on_files, "matrices": ["m"], "gpus": [1, 2], "exchange": ["none"], "program": "multigpu"}
@@ -66,7 +73,7 @@ class Evidence(unittest.TestCase):
         for cached in (sets.declarations, sets.groups_with):
             cached.cache_clear()
             self.addCleanup(cached.cache_clear)
-        with unittest.mock.patch.object(sets, "declared", lambda: declared), \
+        with unittest.mock.patch.object(sets, "declared", lambda: declared), unittest.mock.patch.object(measure, "declared", lambda: declared), \
                 unittest.mock.patch.object(measure, "output_of", lambda command: kernels), \
                 unittest.mock.patch.object(evidence, "directory_of", lambda device: self.root / device), contextlib.redirect_stdout(out):
             self.assertEqual(evidence.main(["Some_GPU"]), 1)
