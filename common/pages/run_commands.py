@@ -98,7 +98,7 @@ def run_bash(command):
     """Runs a command in the root of the repository, on the CPU backend."""
     # Threads that wait for each other without spinning: times stand even if the machine is busy.
     environment = dict(os.environ, BACKEND="cpu", LC_ALL="C.UTF-8", OMP_WAIT_POLICY="passive")
-    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # this script may be run by make
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "ARGS"):  # this script may be run by make, with ARGS of its own
         environment.pop(name, None)
     return subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True)  # fmt: skip

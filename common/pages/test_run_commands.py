@@ -3,6 +3,7 @@
 import re
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import run_commands
@@ -49,6 +50,10 @@ class Commands(unittest.TestCase):
             self.assertTrue(Path(ready.split("=")[1]).is_file())
             self.assertEqual(run_commands.prepared("make moment", names, {"run"}), f"make -C {run_commands.STEP} moment")
             self.assertEqual(run_commands.prepared("make -C 02_csr_scalar watch", names, {"run"}), "make -C 02_csr_scalar watch")
+
+    def test_what_make_gives_this_script_is_not_the_commands(self):
+        with unittest.mock.patch.dict("os.environ", ARGS="--check", MAKEFLAGS="-- ARGS=--check"):
+            self.assertEqual(run_commands.run_bash('echo "$ARGS$MAKEFLAGS."').stdout, ".\n")
 
     def test_exceptions_are_of_use(self):
         texts = [page.read_text(encoding="utf-8") for page in run_commands.pages(ROOT) if page.suffix == ".md"]
