@@ -3,13 +3,13 @@
     plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...    (files or generators; in the background)
     plots/python.sh plots/measure/time_model.py code build/cuda/spmv                (after a change of a kernel; needs no GPU)
     plots/python.sh plots/measure/time_model.py explain MATRIX KERNEL...            (of COUNTS, with a record of an H200)
-    plots/python.sh plots/measure/time_model.py fit [--keep] H100.jsonl             (records that are no part of the repository)
+    plots/python.sh plots/measure/time_model.py fit [--keep]
 
 `collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `code` writes CODE: how many
 registers a thread of each CUDA function in COUNTS has, and how many loads it has in flight. `fit` compares
-that with the warm times in plots/results/NVIDIA_H200, and writes common/harness/time_model_parameters.hpp, the tables
-and the figure of common/harness/TIME_MODEL.md, and EXAMPLES; with --keep it judges the parameters, intervals and refusals
-that are there, so that no estimate changes. The equations stand in that page, in quantities() and
+that with the warm times of an H200 and an H100 in plots/results, and writes common/harness/time_model_parameters.hpp, the tables
+and the figure of common/harness/TIME_MODEL.md, and EXAMPLES. Only the parameters of the GPUs named are fitted anew, with h200 also
+intervals and refusals; without a name those that are there are judged. The equations stand in that page, in quantities() and
 Products here, and in common/harness/time_model.cpp, whose test compares its estimates with EXAMPLES.
 """
 
@@ -32,7 +32,7 @@ from scipy.stats import spearmanr
 
 import prove_counters
 from record_format import write_whole
-from records import ROOT, read, read_records
+from records import ROOT, read_records
 from style import BLUE, GREY, ORANGE, new_figure, save_png
 from tables import Table
 
@@ -584,31 +584,31 @@ def explain(matrix, kernels):
         print(f"{name:<24}" + "".join(f"{total(of[kernel]):>28.2f}" for kernel in kernels))
 
 
-def fit_all(h100_records, keep):
-    records, archive = read_records("NVIDIA_H200"), read([h100_records])
+def fit_all(gpus):
+    records, records_of_h100 = read_records("NVIDIA_H200"), read_records("NVIDIA_H100")
     h200 = with_copy_bandwidth("h200", records)
     products, aside = without_those_aside(Products(rows_with(records, CSR_COO), h200))
     others = Products([row for row in rows_with(records, NOT_FITTED) if row[0] not in ASIDE], h200)
     unknown = Products(with_unknown_code(products.rows), h200)
-    on_h100 = Products(rows_with(archive, CSR_COO), with_copy_bandwidth("h100", archive))
+    on_h100, aside_h100 = without_those_aside(Products(rows_with(records_of_h100, CSR_COO), with_copy_bandwidth("h100", records_of_h100)))
     from_h200 = lambda: (parameters["h200"], np.array([OWN.get(name, 3) for name in NAMES]))  # noqa: E731
-    if keep:
-        parameters, intervals, refusals = committed()
-    else:
-        parameters = {"h200": fit(products)}
-        parameters["h100"] = fit(on_h100, *from_h200())
+    parameters, intervals, refusals = committed()
+    if "h200" in gpus:
+        parameters["h200"] = fit(products)
         parameters.update({gpu: scaled(parameters["h200"], gpu) for gpu in GPUS if gpu not in FITTED})
+    if "h100" in gpus:
+        parameters["h100"] = fit(on_h100, *from_h200())
 
     def errors_of(some, gpu="h200"):
         return np.log(some.estimate(parameters[gpu]) / some.measured)
 
     without_matrix, without_kernel, limits = left_out(products, 0), left_out(products, 2), products.limits(parameters["h200"])
     by = by_kernel(products.rows + others.rows, np.concatenate([without_matrix, errors_of(others)]))
-    if not keep:
+    if "h200" in gpus:
         intervals = intervals_of(limits, without_kernel)
         refusals = {kernel: f"for this kernel the time model is off by {percent(of.median)} (median; 90th percentile "
                     f"{percent(of.p90)})" for kernel, of in by.items() if of.median > WORST_MEDIAN or of.p90 > WORST_P90}  # fmt: skip
-        write_whole(HEADER, header(parameters, intervals, refusals))
+    write_whole(HEADER, header(parameters, intervals, refusals))
 
     def judgement_of(what, some, errors, gpu="h200", take=True):
         take = np.full(len(some.rows), True) & take
@@ -631,7 +631,8 @@ def fit_all(h100_records, keep):
         judgement_of("other formats and `lightspmv_vector_inc`, none of them fitted", others, errors_of(others)),
         judgement_of("H100, parameters of the H200", on_h100, errors_of(on_h100), "h100"),
         judgement_of("H100, matrix left out", on_h100, left_out(on_h100, 0, *from_h200()), "h100"),
-        judgement_of("H100, kernel left out", on_h100, left_out(on_h100, 2, *from_h200()), "h100")])  # fmt: skip
+        judgement_of("H100, kernel left out", on_h100, left_out(on_h100, 2, *from_h200()), "h100"),
+        judgement_of("H100, kept aside", aside_h100, errors_of(aside_h100, "h100"), "h100")])  # fmt: skip
     fill_parameters(parameters)
     without = by_kernel(products.rows, without_kernel)
     fill("kernels", ["kernel", "products", "bias", "median", "90th percentile", "largest", "kernel left out", "estimate"], [
@@ -667,8 +668,7 @@ def main():
     explaining.add_argument("matrix")
     explaining.add_argument("kernels", nargs="+")
     fitting = commands.add_parser("fit", help="write parameters, tables and figure")
-    fitting.add_argument("--keep", action="store_true", help="judge the parameters that are there")
-    fitting.add_argument("h100", help="records of an H100 (JSON Lines)")
+    fitting.add_argument("gpus", nargs="*", choices=[*FITTED, []], help="whose parameters to fit anew")
     arguments = parser.parse_args()
     if arguments.command == "collect":
         collect(arguments.spmv, arguments.matrices)
@@ -677,7 +677,7 @@ def main():
     elif arguments.command == "explain":
         explain(arguments.matrix, arguments.kernels)
     else:
-        fit_all(arguments.h100, arguments.keep)
+        fit_all(arguments.gpus)
 
 
 if __name__ == "__main__":
