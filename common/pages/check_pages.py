@@ -43,7 +43,7 @@ COMMENT_FIRST = re.compile(r"^ *(?:(?:[-*+>]|\d+[.)]) +)*<!--(?s:.*?)-->", re.MU
 LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
 
 # A number or several of one unit. "times" and "x" count where they compare, not where they count ("32 times").
-UNIT = r"(?:µs|μs|us|ms|ns|microseconds?|milliseconds?|nanoseconds?|[TGM]B/s|[TG]?FLOP/s)\b|\s?%|\s?percent\b"
+UNIT = r"(?:µs|μs|us|ms|ns|microseconds?|milliseconds?|nanoseconds?|[TGM]B/s|[KMG]i?B|s|seconds?|[TG]?FLOP/s)\b|\s?%|\s?percent\b"
 COMPARES = r"\btimes\s+(?:as\s+(?:fast|slow|long)|(?:the\s+)?(?:speed|time|best)\b|faster|slower|longer)|(?<=\d)x\b"
 FIGURE = r"\d[\d.,]*(?<![.,])"
 MEASURE = re.compile(
