@@ -126,6 +126,11 @@ def is_shown(record):
     return is_declared(record) and code_state(record) != UNKNOWN_CODE
 
 
+def has_baseline(record):
+    """Whether the row-free baseline was measured with a joined record of a GPU's times: files of older versions lack it, or name it otherwise."""
+    return not on_gpu(record) or "baseline_warm_ms" in record
+
+
 def rows_of(files, program="", keep=lambda record: True):
     """One program's measurements, "" being plain spmv, of y = A x only; of those to `keep`."""
     return [row for row in read(files) if row["program"] == program
@@ -209,10 +214,10 @@ class Data:
     """What there is to draw: times of one device, looks of matrices."""
 
     def __init__(self, device, results=None, files=None):
-        """`files`: records of the device, in place of those of results/DEVICE."""
+        """`files`: records of the device, in place of those of results/DEVICE; without those that lack a baseline."""
         self.results = results = Path(results or RESULTS)
         directory = directory_of(device, results)
-        keep = (lambda record: True) if files else is_shown
+        keep = has_baseline if files else is_shown
         files = files or files_in(directory)
         self.directory = directory.name
         self.times = {identity(row): row for row in with_setup_alone(rows_of(files, keep=keep), directory)}

@@ -71,13 +71,17 @@ function reachable(marks, every, select) {
 // A mark for each kind, of about the same area: circle, cross, diamond, square, star, and two triangles.
 const SYMBOLS = ["M4.2 0A4.2 4.2 0 1 1 -4.2 0A4.2 4.2 0 1 1 4.2 0Z", "M-5 -1.7H-1.7V-5H1.7V-1.7H5V1.7H1.7V5H-1.7V1.7H-5Z", "M0 -6.9L4 0L0 6.9L-4 0Z",
   "M-3.7 -3.7H3.7V3.7H-3.7Z", "M0 -7L1.6 -2.2H6.7L2.5 0.8L4.1 5.7L0 2.7L-4.1 5.7L-2.5 0.8L-6.7 -2.2H-1.6Z", "M0 -6.5L5.6 3.3H-5.6Z", "M0 6.5L5.6 -3.3H-5.6Z"];
-const markOf = kind => ({d: SYMBOLS[Math.max(kind, 0) % SYMBOLS.length], class: `mark kind-${kind}`});
+// Full for a real file, half for a generated matrix, hollow for a stand-in. Only the SVG of a scatter has the halves.
+const fillOf = (kind, source) => source === "file" ? "currentColor" : source === "stand-in" ? "var(--card)" : `url(#half-${kind})`;
+const markOf = (kind, source) => ({d: SYMBOLS[Math.max(kind, 0) % SYMBOLS.length], class: `mark kind-${kind}`, style: `fill: ${fillOf(kind, source)}`});
+const halfOf = kind => shape("linearGradient", {id: `half-${kind}`, class: `kind-${kind}`},
+  shape("stop", {offset: 0.5, "stop-color": "currentColor"}), shape("stop", {offset: 0.5, style: "stop-color: var(--card)"}));
 
 function padded(values, factor = 1.15) {
   return [Math.min(...values) / factor, Math.max(...values) * factor];
 }
 
-// A point per matrix: `points` of {matrix, kind, x, y, tip}.
+// A point per matrix: `points` of {matrix, kind, source, x, y, tip}.
 function drawScatter(holder, points, names, selected, kinds, select) {
   const height = Math.min(400, Math.max(300, holder.clientWidth * 0.85));
   const [svg, width] = canvas(holder, height, `${points.length} matrices: ${names[1]} over ${names[0]}. The table below says the same.`, "group");
@@ -86,18 +90,20 @@ function drawScatter(holder, points, names, selected, kinds, select) {
   const x = logScale(domain, [box.left, box.right]), y = logScale(domain, [box.bottom, box.top]);
   const short = value => value >= 1e6 ? `${value / 1e6} M` : value >= 1e4 ? `${value / 1e3} k` : `${+value.toPrecision(3)}`;
   const order = points.slice().sort((a, b) => a.x - b.x);
-  const marks = order.map(of => shape("path", {...markOf(kinds.indexOf(of.kind)), transform: `translate(${x(of.x)} ${y(of.y)})`}));
+  const marks = order.map(of => shape("path", {...markOf(kinds.indexOf(of.kind), of.source), transform: `translate(${x(of.x)} ${y(of.y)})`}));
   order.forEach((of, at) => marks[at].classList.toggle("selected", of.matrix === selected));
   reachable(marks, order, select);
-  svg.append(axis(x, box, true, short), axis(y, box, false, short), caption(box.right, box.bottom + 32, "end", names[0]), caption(0, box.top - 8, "start", names[1]),
+  svg.append(shape("defs", {}, ...[-1, ...kinds.keys()].map(halfOf)), axis(x, box, true, short), axis(y, box, false, short), caption(box.right, box.bottom + 32, "end", names[0]), caption(0, box.top - 8, "start", names[1]),
     shape("path", {class: "equal", d: `M${box.left} ${box.bottom}L${box.right} ${box.top}`}),
     shape("g", {}, ...marks.slice().sort((a, b) => a.classList.contains("selected") - b.classList.contains("selected"))));
   const shown = kinds.filter(kind => points.some(point => point.kind === kind));
-  holder.append(element("p", {className: "legend"}, ...shown.map(kind => element("span", {},
-    shape("svg", {width: 14, height: 14, viewBox: "-7 -7 14 14", "aria-hidden": "true"}, shape("path", markOf(kinds.indexOf(kind)))), kind))));
+  const legend = entries => element("p", {className: "legend"}, ...entries.map(([name, kind, source]) => element("span", {},
+    shape("svg", {width: 14, height: 14, viewBox: "-7 -7 14 14", "aria-hidden": "true"}, shape("path", markOf(kind, source))), name)));
+  holder.append(legend(shown.map(kind => [kind, kinds.indexOf(kind), "file"])),
+    legend([["real file", -1, "file"], ["generated", -1, "generated"], ["stand-in", -1, "stand-in"]]));
 }
 
-// A line per kernel: median and quartiles. `rows` of {kernel, lower, ms, upper, ours, tip, extras}: numbers beside it, of the
+// A line per kernel: median and spread. `rows` of {kernel, lower, ms, upper, ours, tip, extras}: numbers beside it, of the
 // columns `heads`.
 function drawTimes(holder, rows, baseline, heads) {
   const each = 17, [svg, width] = canvas(holder, 44 + each * rows.length, `Times of ${rows.length} kernels in microseconds, the fastest first`, "group");

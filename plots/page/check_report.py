@@ -3,7 +3,7 @@
 
     python3 plots/page/check_report.py build/report.html
 
-Which kernel, comparisons, filters, the address, the keyboard, 400 px. CHROMIUM names the browser.
+Which kernel, comparisons, filters, the address, the keyboard, 800 and 400 px. CHROMIUM names the browser.
 """
 
 import argparse
@@ -97,7 +97,7 @@ class Check:
           row => row.device === device() && row.precision === each), data.matrices, 'warm'), COUNTS)).flat());
           return [0.5, 0.95].map(part => all.length ? quantile(all, part) : 0).map(value => value === Infinity ? 1e9 : value); })()""")
         if known >= 100:  # of few matrices nothing follows
-            self.expect(median <= 0.03 and most <= 0.25, f"the advice costs {median:.1%} in the median and {most:.1%} at the 95th percentile")
+            self.expect(median <= 0.03 and most <= 0.3, f"the advice costs {median:.1%} in the median and {most:.1%} at the 95th percentile")
             self.seen.append(f"advice within {median:.1%} (median) and {most:.1%} (95%) of the best kernel")
         self.js("$('good').open = false")
 
@@ -108,6 +108,9 @@ class Check:
         for side, kernel in zip("ab", kernels):
             self.js(f"type('{side}_kernel', '{kernel}')")
         compared = self.js("$('compared').textContent")
+        self.expect(self.js("""[...document.querySelectorAll('#scatter .mark[transform]')].every(mark => {
+          const matrix = mark.getAttribute('aria-label').match(/ on (.*?)(?: [(]stand-in[)])?, f/)[1], {source} = data.rows.find(row => row.matrix === matrix);
+          return mark.style.fill.startsWith({file: 'currentcolor', 'stand-in': 'var(--card)'}[source] ?? 'url'); })"""), "a mark does not show its matrix's source")
         if "No matrix" not in compared:
             self.expect(all(kernel in compared for kernel in kernels), f"what is compared is not said: {compared}")
             # The last row of the table, from the rows themselves.
@@ -168,6 +171,9 @@ class Check:
         self.open()
 
     def narrow(self):
+        self.browser.call("Emulation.setDeviceMetricsOverride", width=800, height=800, deviceScaleFactor=1, mobile=False)
+        self.open()
+        self.expect(self.js("$('claims').querySelector('.wide').scrollWidth <= 760"), "the table of claims is cut off on 800 px")
         self.browser.call("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=True)
         self.open()
         self.equal(self.js("document.documentElement.scrollWidth"), 400, "the page's width on 400 px")

@@ -132,6 +132,17 @@ function advice(asked, near, products) {
   return found.sort((a, b) => a.expected - b.expected || a.ms - b.ms);
 }
 
+// How good it is with any number of products and both precisions, on rows of one device: numbers of matrices, kernels, answers and
+// refused answers, and the median and the 95th percentile of the regret, which are null without records.
+const COUNTS = [1, 10, 100, 1000, 10000], PRECISIONS = ["f64", "f32"];
+function quality(rows, matrices, state) {
+  const known = PRECISIONS.map(each => knownMatrices(rows.filter(row => row.precision === each), matrices, state));
+  const of = known.map(each => leaveOneOut(each, COUNTS)), all = of.flatMap(each => Object.values(each).flat());
+  const distinct = names => new Set(known.flat().flatMap(names)).size;
+  return {of, answers: all.length, refused: all.filter(regret => regret === null).length, matrices: distinct(each => each.name),
+          kernels: distinct(each => [...each.candidates.keys()]), median: quantile(all, 0.5), most: quantile(all, 0.95)};
+}
+
 // How good the advice is: for each known matrix what it would have been had that matrix not been measured, and the regret of
 // following it there; of a kernel that refuses the matrix, null. {products: [regrets]}
 function leaveOneOut(known, counts) {
@@ -148,7 +159,7 @@ function leaveOneOut(known, counts) {
 // The regret that a part of all does not exceed; a refusal is greater than any.
 function quantile(regrets, part) {
   const order = regrets.map(regret => regret ?? Infinity).sort((a, b) => a - b);
-  return order[Math.min(order.length - 1, Math.floor(part * order.length))];
+  return order[Math.min(order.length - 1, Math.floor(part * order.length))] ?? null;
 }
 
 // Why the first of `order` is the answer, in sentences.

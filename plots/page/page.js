@@ -19,7 +19,7 @@ function duration(ms) {
   return ms >= 1000 ? `${digits(ms / 1000)} s` : ms >= 1 ? `${digits(ms)} ms` : `${digits(1000 * ms)} us`;
 }
 const percent = part => part === Infinity ? "refused" : `${digits(100 * part)}%`;
-const gflops = (row, state, quartile = "") => 2e-6 * row.nnz / row[`${state}${quartile}_ms`];
+const gflops = (row, state) => 2e-6 * row.nnz / row[`${state}_ms`];
 
 // --- What is asked, and the address ---------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ function command(row) {
 }
 function tipOf(row, at = state()) {
   return `${row.kernel} on ${row.matrix}${row.source === "stand-in" ? " (stand-in)" : ""}, ${row.precision}, ${row.device}\n`
-    + `${duration(row[`${at}_ms`])} ${at} (quartiles ${duration(row[`${at}_lower_ms`])} to ${duration(row[`${at}_upper_ms`])}), ${digits(gflops(row, at))} GFLOP/s\n`
+    + `${duration(row[`${at}_ms`])} ${at} (spread ${duration(row[`${at}_lower_ms`])} to ${duration(row[`${at}_upper_ms`])}), ${digits(gflops(row, at))} GFLOP/s\n`
     + `setup ${duration(setup(row))}${opens(row) ? ` (and ${duration(row.setup_ms)} to open cuSPARSE)` : ""}${row.choice ? `; chose ${row.choice}` : ""}; commit ${row.commit || "unknown"}${row.code === "other" ? ", whose machine code is not today's" : ""}\nAgain: ${command(row)}`;
 }
 function showTip(text, box) {
@@ -162,7 +162,7 @@ function drawAnswer() {
   const ranges = stretches(candidates);
   $("reason").textContent = reasonFor(order, products) + (!typed && ranges.length > 1 ? " By number of products: " + ranges.map(({from, to, candidate}) =>
     `${candidate.kernel} ${to === Infinity ? `from ${whole(from)} on` : from === to ? `for ${whole(from)}` : `for ${whole(from)} to ${whole(to)}`}`).join(", ") + "." : "");
-  fill($("choice"), ["kernel", "us each", ...(typed ? ["regret", "worst"] : ["quartiles"]), "setup", "all"], order.slice(0, 6).map(each => [
+  fill($("choice"), ["kernel", "us each", ...(typed ? ["regret", "worst"] : ["spread"]), "setup", "all"], order.slice(0, 6).map(each => [
     each.kernel, digits(1e3 * each.ms), ...(typed ? [percent(each.expected), percent(each.worst)] : [`${digits(1e3 * each.lower)}–${digits(1e3 * each.upper)}`]),
     duration(each.setup), duration(total(each))]));
   note.replaceChildren(...from, ` Setup: conversion from CSR on the device, and analysis, without opening cuSPARSE; measured alone for the kernels of make bench SET=setup on real files in f64. Elsewhere other processes prepared the next matrices meanwhile, which can lengthen it: there it is at most what the same kernel took on a matrix with no fewer rows, nonzeros and bytes.`);
@@ -170,17 +170,14 @@ function drawAnswer() {
 }
 
 // How good the advice for typed properties is, on this device: drawn when a reader asks.
-const COUNTS = [1, 10, 100, 1000, 10000];
 function drawRegret() {
-  const of = Object.fromEntries(["f64", "f32"].map(each => [each, leaveOneOut(knownMatrices(
-    data.rows.filter(row => row.device === device() && row.precision === each), data.matrices, state()), COUNTS)]));
-  const all = each => COUNTS.flatMap(count => of[each][count]), both = [...all("f64"), ...all("f32")];
+  const {of, answers, refused, matrices, kernels, median, most} = quality(data.rows.filter(row => row.device === device()), data.matrices, state());
   const cells = regrets => regrets.length ? [percent(quantile(regrets, 0.5)), percent(quantile(regrets, 0.95))] : ["—", "—"];
-  fill($("regret"), ["products", "f64 median", "f64 95%", "f32 median", "f32 95%"], [...COUNTS.map(count => [whole(count), ...cells(of.f64[count]), ...cells(of.f32[count])]),
-    ["all", ...cells(all("f64")), ...cells(all("f32"))]]);
-  const refused = both.filter(regret => regret === null).length, [middle, most] = cells(both);
-  $("regret-note").textContent = both.length ? `${device()}, ${state()}: of ${whole(both.length)} answers, for each matrix from the others, the median is ${middle} `
-    + `slower than the best kernel, 95% are at most ${most} slower; ${refused} named a kernel that refuses the matrix. Distances were chosen by these numbers.` : `No records of ${device()}.`;
+  fill($("regret"), ["products", ...PRECISIONS.flatMap(each => [`${each} median`, `${each} 95%`])],
+    [...COUNTS.map(count => [whole(count), ...of.flatMap(each => cells(each[count]))]), ["all", ...of.flatMap(each => cells(Object.values(each).flat()))]]);
+  $("regret-note").textContent = answers ? `${device()}, ${state()}: ${kernels} kernels on ${matrices} matrices. Of ${whole(answers)} answers, for each matrix from the others, `
+    + `the median is ${percent(median)} slower than the best kernel, 95% are at most ${percent(most)} slower; ${refused} named a kernel that refuses the matrix. `
+    + "Distances were chosen by these numbers of an H200." : `No records of ${device()}.`;
 }
 
 // --- How do two compare -----------------------------------------------------------------------------------
@@ -208,7 +205,7 @@ function drawCompared() {
   const [across, a] = side("a"), [up, b] = side("b");
   const points = [...across].filter(([matrix]) => up.has(matrix)).map(([matrix, row]) => {
     const other = up.get(matrix);
-    return {matrix, kind: row.kind, x: gflops(row, state()), y: gflops(other, state()), ratio: gflops(other, state()) / gflops(row, state()),
+    return {matrix, kind: row.kind, source: row.source, x: gflops(row, state()), y: gflops(other, state()), ratio: gflops(other, state()) / gflops(row, state()),
             tip: `${tipOf(other)}\n\n${tipOf(row)}`, a: row, b: other};
   });
   points.sort((p, q) => q.ratio - p.ratio);
@@ -221,7 +218,7 @@ function drawCompared() {
     $("pairs").replaceChildren();
     return;
   }
-  const at = quartile => `${state()}_${quartile}_ms`;
+  const at = end => `${state()}_${end}_ms`;
   const ties = points.filter(({a, b}) => a[at("lower")] <= b[at("upper")] && b[at("lower")] <= a[at("upper")]);
   const ahead = points.filter(point => point.ratio > 1 && !ties.includes(point)).length;
   const mean = Math.exp(points.reduce((sum, point) => sum + Math.log(point.ratio), 0) / points.length);
@@ -263,7 +260,7 @@ function drawMatrix() {
     return;
   }
   const baseline = rows[0][`baseline_${state()}_ms`];
-  $("times-caption").textContent = `Microseconds per product, median and quartiles; ${where}. Filled: ours, hollow: cuSPARSE and others.`
+  $("times-caption").textContent = `Microseconds per product, median and spread; ${where}. Filled: ours, hollow: cuSPARSE and others.`
     + (baseline ? " Baseline: streams values and column indices and gathers x, without row logic." : "")
     + " Copy: bytes that a copy moves in the time, per byte needed." + (moved ? " Moved: bytes in the sectors that warps request, per byte needed, before any cache, f64, counted on the CPU backend." : "");
   const inCopy = row => 1e6 * row.copy_gb_per_s * row[column] / row.compulsory_bytes;

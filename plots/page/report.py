@@ -21,16 +21,16 @@ import ours
 import style
 from kinds import KINDS, kind_of
 from record_format import RecordError, write_whole
-from records import OTHER_CODE, ROOT, Data, code_state, device_names, on_gpu
+from records import OTHER_CODE, ROOT, Data, code_state, device_names, directory_of, has_baseline, on_gpu, read
 from sets import declared, fits
 from tables import Table, cell
 
 HERE = Path(__file__).parent
 SCRIPTS = ["records.js", "choose.js", "charts.js", "page.js"]
-QUARTILES = [f"{state}{quartile}_ms" for state in ("warm", "cold", "overlapped") for quartile in ("_lower", "", "_upper")]
+TIMES = [f"{state}{end}_ms" for state in ("warm", "cold", "overlapped") for end in ("_lower", "", "_upper")]
 # Fields of a row: words, and numbers.
 WORDS = ["device", "source", "matrix", "precision", "kernel", "choice", "code", "run"]
-NUMBERS = ["rows", "cols", "nnz", *QUARTILES, "setup_ms", "preprocess_ms", "compulsory_bytes", "baseline_warm_ms", "baseline_cold_ms",
+NUMBERS = ["rows", "cols", "nnz", *TIMES, "setup_ms", "preprocess_ms", "compulsory_bytes", "baseline_warm_ms", "baseline_cold_ms",
            "copy_gb_per_s", "alone"]
 RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
 LOOKS = ["min_row", "max_row", "mean_row", "stddev_row", "empty_rows", "diagonals", "bandwidth", "row_lengths", "sketch", "moved"]
@@ -122,30 +122,33 @@ def machines(every):
     return Table("Machines", ["property", *(data.device for data in every)], [[name, *(of[name] for of in columns)] for name in columns[0]], words=1 + len(every))
 
 
-def claims_summary(rows):
-    """Per paper how many claims hold, on the first device."""
+def claims_summary(rows, every):
+    """Per paper how many claims hold, each on the first device that measured it."""
     papers = {}
     for paper, _, _, found, *_ in rows:
-        papers.setdefault(paper, []).append(found[0].verdict)
+        papers.setdefault(paper, []).append(claims.first_measured(every, found)[1].verdict)
     lines = []
     for paper, verdicts in papers.items():
         counts = [(v, verdicts.count(v)) for v in (claims.HOLDS, claims.WEAKER, claims.FELL, "")]
         marks = " ".join(f'<span class="verdict {v or "none"}">{n} {("hold" if v == claims.HOLDS and n > 1 else v) or "not measured"}</span>' for v, n in counts if n)
         lines.append(f'<tr><th scope=row><a href="#claims">{escape(paper)}</a></th><td>{marks}</td></tr>')
     lines.append("<tr><th scope=row>Emmanuel and Vorobyev</th><td class=soft>a report without measurements</td></tr>")
+    others = f"; what it has no records of, on {' or '.join(data.device for data in every[1:])}" if every[1:] else ""
     return ('<table class=papers><thead class=unseen><tr><th scope=col>paper</th><th scope=col>its claims, here</th></tr></thead>'
-            f'<tbody>{"".join(lines)}</tbody></table>')
+            f'<tbody>{"".join(lines)}</tbody></table><p class=note>On {escape(every[0].device + others)}.</p>')
 
 
 def claims_section(rows, devices):
-    heads = ["paper", "claim", "paper's number", *(h for d in devices for h in (f"verdict: {d}", f"here: {d}")), "chart", "why it moved"]
-    lines = []
+    """Of each claim a row of numbers and, below it, across the table, why they moved."""
+    lines, last, width = [], "", 2 + len(devices)
     for paper, claim, theirs, found, figure, why in rows:
-        ours_of = "".join(f'<td><span class="verdict {of.verdict or "none"}">{of.verdict or "—"}</span></td><td>{escape(of.text)}</td>' for of in found)
-        lines.append(f"<tr><td>{escape(paper)}</td><td>{escape(claim)}</td><td>{escape(theirs)}</td>{ours_of}"
-                     f'<td><a href="#figure-{figure}" aria-label="chart of {escape(claim)}">chart</a></td>'
-                     f"<td>{escape(why)}</td></tr>")
-    head = "".join(f"<th scope=col>{escape(h)}</th>" for h in heads)
+        if paper != last:
+            lines.append(f"<tr><th colspan={width} scope=rowgroup>{escape(paper)}</th></tr>")
+        last = paper
+        ours_of = "".join(f'<td><span class="verdict {of.verdict or "none"}">{of.verdict}</span>{escape(of.text)}</td>' for of in found)
+        lines.append(f'<tr><td>{escape(claim)} (<a href="#figure-{figure}" aria-label="chart of {escape(claim)}">chart</a>)</td>'
+                     f"<td>{escape(theirs)}</td>{ours_of}</tr>" + (f"<tr class=why><td colspan={width}>{escape(why)}</td></tr>" if why else ""))
+    head = "".join(f"<th scope=col>{escape(h)}</th>" for h in ["claim, and why it moved", "there", *(f"here: {device}" for device in devices)])
     return (f"<div class='wide' tabindex=0 role=region aria-label='The papers&#39; claims'><table class=claims><thead><tr>{head}</tr></thead>"
             f"<tbody>{''.join(lines)}</tbody></table></div><p class=note>{escape(claims.RULES)} Warm times; averages are arithmetic "
             "means, as the papers' are.</p>")
@@ -176,13 +179,11 @@ def page(data, others=()):
     every = [data, *others]
     rows = list(claims.judged(every))
     payload = measurements(every)
-    first = next((r for r in data.times.values() if on_gpu(r)), None)
-    said = f"CUDA {first['cuda']}" if first else "not measured yet"
     parts = {
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
         "summary": escape(f"{sum(on_gpu(r) for d in every for r in d.times.values()):,} measurements, {len(payload['kernels'])} "
-                          f"kernels, {len(payload['matrices'])} matrices; {data.device}, {said}"),
-        "claims_summary": claims_summary(rows), "claims": claims_section(rows, [data.device for data in every]),
+                          f"kernels, {len(payload['matrices'])} matrices; {', '.join(d.device for d in every)}"),
+        "claims_summary": claims_summary(rows, every), "claims": claims_section(rows, [data.device for data in every]),
         "machine": machines(every).html(),
         "papers": "\n".join(paper_section(title, module, data) for title, module in figures.MODULES.items()),
         "data": packed(payload),
@@ -196,7 +197,10 @@ def own(file):
     """The measurements of a file of records, of a device with the file's name beside its own."""
     data = Data(file.stem, files=[file])
     if not any("warm_ms" in row for row in data.times.values()):
-        raise RecordError(f"{file}: no times of products: make run BACKEND=cuda ARGS='--json FILE' writes them")
+        raise RecordError(f"{file}: no times of products with those of a row-free baseline, which old files lack: "
+                          "make run BACKEND=cuda ARGS='--json FILE' writes both")
+    if without := sum(not has_baseline(row) for row in read([file])):
+        print(f"{file}: {without:,} measurements without a row-free baseline are left out", file=sys.stderr)
     for row in data.times.values():
         row["device"] += f" ({file.name})"
     return data
@@ -208,7 +212,7 @@ def main(argv=None):
     parser.add_argument("--records", type=Path, nargs="*", default=[], metavar="FILE", help="your own records, beside these")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "report.html")
     arguments = parser.parse_args(argv)
-    others = [Data(name) for name in device_names() if name != arguments.device]
+    others = [Data(name) for name in device_names() if name != directory_of(arguments.device).name]
     try:
         others += [own(file) for file in arguments.records]
     except (RecordError, OSError) as error:

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+import shutil
 import tempfile
 import unittest
 from pathlib import Path
@@ -18,6 +19,7 @@ import he_gao
 import kinds
 import ours
 import record_format
+import regret
 import report
 import scaling
 import style
@@ -264,6 +266,20 @@ class Report(Case):
         self.assertEqual(none.rows, [])
         self.assertIn("fell: 0; not measured yet: 22.", none.notes[0])
 
+    def test_our_fastest_is_compared_on_the_matrices_that_both_have(self):
+        with tempfile.TemporaryDirectory() as directory:
+            write(Path(directory) / "GPU" / "multigpu.jsonl", [
+                on_several(matrix, gpus, "nonzeros", "none", milliseconds, kernel) for matrix, kernel, milliseconds in (
+                    ("F1", "pcsr", 0.5), ("cage14", "pcsr", 1.0), ("F1", "pcsr_one_pass", 0.625)) for gpus, milliseconds in ((1, 1.0), (2, milliseconds))])
+            text = {row[1]: row[3] for row in claims.claims_table(Data("GPU", directory)).rows}["mean efficiency of PCSR-II on 2 GPUs, no communication"]
+        self.assertEqual(text, "75.0% (2 of 15 matrices, from 50.0% to 100.0%); on the 1 measured with both 100.0%, and our fastest kernel and way 80.0%")
+
+    def test_the_first_device_that_measured_a_claim_counts(self):
+        none, large = self.sets["none"], self.sets["large"]
+        self.assertEqual([row[-1] for row in claims.short_table(none, large).rows], [row[-1] for row in claims.short_table(large).rows])
+        summaries = [report.claims_summary(list(claims.judged(every)), every) for every in ([none, large], [large])]
+        self.assertEqual(*(summary.split("<p ")[0] for summary in summaries))
+
     def test_a_device_is_found_by_the_beginning_of_its_name(self):
         with tempfile.TemporaryDirectory() as directory:
             self.assertEqual(Data("A_GPU", directory).directory, "A_GPU")  # without records, too
@@ -300,9 +316,25 @@ class Report(Case):
             data = report.own(file)
             self.assertEqual([row["device"] for row in data.times.values()], ["Some GPU (mine.jsonl)"])
             self.assertIn("Some GPU (mine.jsonl)", report.measurements([self.sets["small"], data])["columns"][0]["words"])
-            write(file, [record("csr_scalar", "m", 1, warm_ms=None, cold_ms=None, baseline=None)])
-            with self.assertRaisesRegex(record_format.RecordError, "no times of products"):
-                report.own(file)
+            for lacking in ({"warm_ms": None, "cold_ms": None}, {}):  # without a baseline: of an old version
+                write(file, [record("csr_scalar", "m", 1, baseline=None, **lacking)])
+                with self.assertRaisesRegex(record_format.RecordError, "no times of products"):
+                    report.own(file)
+
+    def test_a_device_of_which_the_beginning_is_named_stands_there_once(self):
+        with mock.patch.object(report, "Data", lambda name: name), mock.patch.object(report, "page") as page, \
+             tempfile.TemporaryDirectory() as directory, contextlib.redirect_stdout(io.StringIO()):
+            page.return_value = ""
+            report.main(["--device", "NVIDIA_H100", "--out", f"{directory}/report.html"])
+        self.assertEqual(page.call_args.args, ("NVIDIA_H100", [name for name in report.device_names() if not name.startswith("NVIDIA_H100")]))
+
+    @unittest.skipUnless(shutil.which("node"), "no Node")
+    def test_how_good_the_advice_is(self):
+        # The kernels keep their order on every matrix, so the advice is always right.
+        found, = regret.qualities([self.sets["large"]])
+        charted = {kernel for kernel in KERNELS if report.fits(kernel, report.declared()["lists"]["charted"])}
+        self.assertEqual((found["device"], found["kernels"], found["answers"], found["refused"], found["median"]),
+                         ("Some GPU", len(charted), 10 * len(self.sets["large"].matrices), 0, 0))
 
     def test_page(self):
         page = report.page(self.sets["small"])
