@@ -147,8 +147,9 @@ def reach(kinds, has_ranges):
             + ", ".join(f"{kind} {f'{min(errors):+.0f} to {max(errors):+.0f}%' if errors else 'no such file'}" for kind, errors in of.items())
             + " (CALIBRATION.md).")
     untimed = [kind for kind in kinds if not time_ratios(kind)]
+    devices = sorted({r["made"]["device"] for (*_, backend), r in read().items() if backend == "cuda"})
     return text + has_ranges * (" Broad bars: where the real file's value would be, if it differed as those of 90% of the timed pairs of its kind"
-                                f" do{'; of ' * bool(untimed)}{', '.join(untimed)}{' no pair was timed' * bool(untimed)}.")
+                                f" do on {' and '.join(devices)}{'; of ' * bool(untimed)}{', '.join(untimed)}{' no pair was timed' * bool(untimed)}.")
 
 
 @functools.lru_cache

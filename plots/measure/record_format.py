@@ -134,7 +134,8 @@ def add_multigpu(record):
     """Of step 10: the fastest drive, the spread of the GPUs' busy times, and the parallel efficiency."""
     if "step_ms" not in record:
         return
-    record["best_step_ms"] = min(median for _, median, *_ in record["step_ms"].values())
+    fastest = min(record["step_ms"].values(), key=lambda spread: spread[1])
+    record.update({column("best_step", quartile): time for quartile, time in zip(("lower", "median", "upper"), fastest)})
     busy = [part["busy_ms"] for part in record["parts"] if "busy_ms" in part]
     if busy:
         mean = sum(busy) / len(busy)

@@ -223,7 +223,7 @@ class Data:
         self.times = {identity(row): row for row in with_setup_alone(rows_of(files, keep=keep), directory)}
         self.multigpu = rows_of(files, "multigpu", keep)
         self.shapes = current_looks(results / "matrices.jsonl")
-        self.refused = {identity(line) for file in files for line in current_outcomes(file)}
+        self.refused = {identity(line) for file in (*files, *files_in(directory / "alone")) for line in current_outcomes(file)}
         self.matrices = {}  # name -> rows, nonzeros, source, as the newest record has them
         self.by_matrix = {}  # (name, precision, on a GPU) -> records
         for (matrix, precision, _), record in self.times.items():
@@ -259,8 +259,8 @@ class Data:
         return self.shapes.get(matrix, {}).get("matrix", {}).get("source", "")
 
     def in_order(self, matrices):
-        """Real files and what the papers generated first, then stand-ins, each from the smallest."""
-        return sorted(matrices, key=lambda m: (self.source(m) == "stand-in", self.matrices.get(m, {}).get("nnz", 0)))
+        """Real files and what the papers generated first, then stand-ins, each from the smallest, then what was not measured."""
+        return sorted(matrices, key=lambda m: (m not in self.matrices, self.source(m) == "stand-in", self.matrices.get(m, {}).get("nnz", 0)))
 
     def label(self, matrix):
         """Its name for an axis, without its parameters if they make it long and no other has that name;

@@ -40,7 +40,10 @@ def picture(number, title, unit, value, state):
             gaps.remark("No records of CDS on grids with several unknowns a point: "
                         f"`{style.COMMAND} KERNELS='cds*,dia*,ell*,cusparse_*'`.")
             return None
-        figure = style.new_figure(max(3.1 * len(every), 9), 7, f"{PAPER}, figure {number}: {title}")
+        most = max(dof for of in every.values() for dof in of)
+        if fewer := [f"{grid} above {max(of)}" for grid, of in every.items() if max(of) < most]:
+            gaps.remark(f"Not measured yet: degrees of freedom of {', '.join(fewer)}; `{style.COMMAND}`.")
+        figure = style.new_figure(max(3.1 * len(every), 9), 7, f"{PAPER}, figure {number}: {title}, {data.device}, {state}")
         copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=None)
         for line, precision in zip(figure.subplots(2, len(every), sharey="row", squeeze=False), ("f32", "f64")):
             for axes, (name, of) in zip(line, every.items()):
@@ -62,9 +65,10 @@ def picture(number, title, unit, value, state):
             line[0].set_ylim(bottom=0)  # of all, once every line is there
             line[0].set_ylabel(unit)
         style.legend_below_title(figure, *figure.axes[0].get_legend_handles_labels())
-        gaps.remark(f"{data.device}, {state}; lines up and down: spread. CDS: the paper's, cds_texture; ours: the faster of cds and "
+        gaps.remark("Lines up and down: spread. CDS: the paper's, cds_texture; ours: the faster of cds and "
                     "cds_sliced. CSR: cuSPARSE's fastest, which PETSc's is today. Half marks: generated, as the paper's."
-                    + (" What fits in the L2 is read from there." if state == "warm" else " Cold: the L2 is flushed before each product."))
+                    + (" What fits in the L2 is read from there." if state == "warm" else " Cold: the L2 is flushed before each product. Best "
+                       "cuSPARSE: of its fastest kernel, whose format may have fewer bytes, as block CSR."))
         return figure
 
     draw.__doc__ = f"{unit} of CDS, DIA, ELL and CSR as degrees of freedom grow."

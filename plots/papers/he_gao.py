@@ -5,7 +5,7 @@ import math
 
 import style
 from published import published
-from records import STAND_IN, bandwidth, gflops, starred
+from records import STAND_IN, bandwidth, gflops, milliseconds, starred
 from tables import Table, looks_table
 
 PAPER = "He and Gao 2016"
@@ -47,11 +47,14 @@ def figure4(data, gaps):
     names = data.in_order(matrices())
     figure = style.new_figure(11, 10.5, f"{PAPER}, figure 4: performance of all algorithms")
     grid = figure.add_gridspec(3, 2, height_ratios=(0.8, 1, 1))
-    for row, precision in enumerate(("f32", "f64")):
-        axes = figure.add_subplot(grid[0, row])
+    axes = None
+    for column, precision in enumerate(style.PRECISIONS):
+        axes = figure.add_subplot(grid[0, column], sharey=axes)
         style.ratios(axes, gaps, {rival: speedups(data, precision, names, patterns) for rival, patterns in RIVALS.items()}, GPU,
                      [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
-        style.panel(axes, f"PCSR against the others, {style.PRECISIONS[precision]}", "times as fast")
+        axes.set(title=f"PCSR against the others, {style.PRECISIONS[precision]}", ylabel="times as fast")
+    style.legend_below_title(figure, *axes.get_legend_handles_labels())
+    for row, precision in enumerate(style.PRECISIONS):
         axes = figure.add_subplot(grid[1 + row, :])
         series = [style.series(gaps, label, names, precision, patterns, theirs=[
             theirs.get(m) for m in names] if (label, precision) == ("PCSR", "f64") else []) for label, patterns in ALGORITHMS.items()]
@@ -75,7 +78,7 @@ def figure5(data, gaps):
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
         series = [style.series(gaps, label, names, precision, patterns, share_of_copy, "cold") for label, patterns in ALGORITHMS.items()]
         style.dots_of(axes, gaps, names, series, colours=COLOURS, log=False)
-        axes.set_ylim(0, 112)
+        axes.set_ylim(-3, 112)  # marks at 0 are whole
         share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
         axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--")
         axes.text(2.7, share + 1.8, f"{GPU}: greatest of PCSR, {share:.0f}% of its 144 GB/s, more than {most:.0f} GB/s", fontsize=7.5)
@@ -92,57 +95,63 @@ def figure5(data, gaps):
 # figure -> table, GPUs, whether x is exchanged.
 PARALLEL = {7: (3, 2, False), 8: (4, 4, False), 9: (5, 2, True), 10: (6, 4, True)}
 PARTITIONS = {"I": "rows", "II": "nonzeros"}
+PERCENT = ["percent", "percent_lower", "percent_upper"]
 
 
 def efficiencies(data, gpus, exchange, ours=False):
     """{(matrix, "I" or "II"): record of `spmv multigpu`} of the fastest drive in double precision, with `percent`: the fastest step
-    on one GPU over GPUs times time. Of the published kernel, with an exchange of all parts; with `ours`, of the fastest of the other
-    kernels and ways. What an exchange is compared by has no norm."""
+    on one GPU over GPUs times time, and between which `percent_lower` and `percent_upper` the spreads of both times put it. Of the
+    published kernel, with an exchange of all parts; with `ours`, of the fastest of the other kernels and ways. What an exchange is
+    compared by has no norm."""
     records = [r for r in data.multigpu if "best_step_ms" in r and r["precision"] == "f64" and (r["kernel"] != "pcsr") == ours]
     found, one_gpu = {}, {}
     for r in records:
         if r["gpus"] == 1:
-            one_gpu[r["matrix"]] = min(r["best_step_ms"], one_gpu.get(r["matrix"], r["best_step_ms"]))
+            one_gpu[r["matrix"]] = min(r, one_gpu.get(r["matrix"], r), key=lambda one: one["best_step_ms"])
     for r in records:
         way = r["exchange"] == "none" if not exchange else r.get("norm") == "first" and (ours or r["exchange"] == "parts")
         key = r["matrix"], next(way for way, name in PARTITIONS.items() if name == r["partition"])
         if r["gpus"] == gpus and way and r["matrix"] in one_gpu and r["best_step_ms"] < found.get(key, {}).get("best_step_ms", math.inf):
-            found[key] = {**r, "percent": 100 * one_gpu[r["matrix"]] / (gpus * r["best_step_ms"])}
+            found[key] = {**r, **{name: 100 * milliseconds(one_gpu[r["matrix"]], "best_step", one) / (gpus * milliseconds(r, "best_step", several))
+                                  for name, one, several in zip(PERCENT, ("median", "lower", "upper"), ("median", "upper", "lower"))}}
     return found
 
 
 def parallel_figure(data, gaps):
     """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
-    data = data.with_several_gpus()
-    figure = style.new_figure(12.5, 7.2, f"{PAPER}, figures 7 to 10: parallel efficiency in double precision")
-    panels, names = figure.subplots(2, 2, sharex=True, sharey=True), [row["matrix"] for row in published("he_gao_2016_table3")]
+    without, data = data, data.with_several_gpus()
+    names = [row["matrix"] for row in published("he_gao_2016_table3")]
     found = {number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
              for number, (_, gpus, exchange) in PARALLEL.items()}
     # All panels have one axis, and what one of them shows of a stand-in has its star on all.
     sources = {matrix: record["source"] for own, best in found.values() for (matrix, _), record in {**best, **own}.items()}
+    figure = style.new_figure(12.5, 7.2, f"{PAPER}, figures 7 to 10: parallel efficiency in double precision" + f", {data.device}" * bool(sources))
+    panels = figure.subplots(2, 2, sharex=True, sharey=True)
     for axes, (number, (table, gpus, exchange)) in zip(panels.flat, PARALLEL.items()):
         theirs = {row["matrix"]: row for row in published(f"he_gao_2016_table{table}")}
         own, best = found[number]
-        series = [style.Series(label.format(way), [of[m, way]["percent"] if (m, way) in of else None for m in names],
+        series = [style.Series(label.format(way), *([of[m, way][name] if (m, way) in of else None for m in names] for name in PERCENT),
                                theirs=[float(theirs[m][f"efficiency_{way}"]) for m in names] if of is own else [])
                   for of, label, way in ((own, "PCSR-{}", "I"), (own, "PCSR-{}", "II"), (best, "our fastest, cut as PCSR-{}", "II"))]
         style.dots(axes, [starred(m, sources.get(m)) for m in names], series, [sources.get(m, "file") for m in names], "2 or 4 Tesla C2050",
                    [style.SKY, style.BLUE, style.VERMILLION], log=False)
-        axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication")
+        axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication" + " (the paper's only)" * (not own and not best))
         axes.axhline(100, color=style.BLACK, linewidth=0.7)
     panels[0, 0].set_ylim(bottom=0)  # of all, once every mark is there
     for axes in panels[:, 0]:
         axes.set_ylabel("time on one / (GPUs x time), %")
     style.legend_below_title(figure, *panels[0, 0].get_legend_handles_labels())
     gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
-                + (f" Marks: {data.device}, kernel pcsr, and the fastest kernel and exchange here. Above 100%: each GPU brings an L2 cache of its own, "
-                   "and half of the matrix to it." if sources else ""))
+                + f" There are no records of several {without.device}: marks are of {data.device}." * (data is not without)
+                + " Ours: kernel pcsr, and the fastest other kernel and exchange; lines: spread. Above 100%: each GPU brings an L2 cache of "
+                "its own, and half of the matrix to it." * bool(sources))
     if "stand-in" in sources.values():
         gaps.remark(STAND_IN)
-    measured = {matrix for own, _ in found.values() for matrix, _ in own}
-    if missing := [m for m in names if m not in measured]:
-        gaps.remark(f"{'No records of ' + style.listed(missing) if measured else f'Only the values of the paper: there are no records of several {data.device}'}; "
-                    "`make bench SET=published` makes the records of its kernel, on 4 GPUs.")
+    for gpus in (2, 4):
+        for which, (label, records) in enumerate({"PCSR": "published", "our fastest": "parallel"}.items()):
+            of = [found[number][which] for number, (_, count, _) in PARALLEL.items() if count == gpus]
+            if missing := [m for m in names if not all((m, "II") in each for each in of)]:
+                gaps.remark(f"Not measured yet on {gpus} GPUs: {label}{' on ' * any(of)}{style.listed(missing) * any(of)}; `make bench SET={records}`.")
     return figure
 
 

@@ -115,11 +115,15 @@ def ladder(data, gaps):
         return None
     columns = min(3, len(found))
     lines = math.ceil(len(found) / columns)
+    steps = {record["kernel"]: record["step"] for record in data.times.values()}
+    missing = []
     figure = style.new_figure(4 * columns, 2.9 * lines + 0.6,
                               f"The ladder: the best kernel of each step, {data.device}, f64, warm")
     every = list(figure.subplots(lines, columns, squeeze=False).flat)
     for axes, (kind, name) in zip(every, found.items()):
         best = by_step(data, name, "f64")
+        refused = {steps.get(kernel) for matrix, precision, kernel in data.refused if (matrix, precision) == (name, "f64")}
+        missing += [f"{text} on {short(name)}" for step, text in STEPS.items() if step != 1 and step not in {*best, *refused}]
         baseline = next((gflops(r) / baseline_share(r) for r in best.values() if r["format"] == "CSR"), None)
         for x, (step, record) in enumerate(best.items()):
             low, high = gflops(record, "warm", "upper"), gflops(record, "warm", "lower")
@@ -139,7 +143,8 @@ def ladder(data, gaps):
     for axes in every[len(found):]:
         axes.axis("off")
     gaps.remark("From step 02 on, number and kernel; lines on the bars: spread. Percent: of the row-free baseline (dashed), which streams values and "
-                "column indices and gathers x without row logic; another format may be faster than that. A step without a bar refuses the matrix.")
+                "column indices and gathers x without row logic; another format may be faster than that. A step without a bar refuses the matrix"
+                + f", or is not measured yet: {'; '.join(missing)}" * bool(missing) + ".")
     return figure
 
 
@@ -184,9 +189,14 @@ def is_tie(one, other):
     return all(milliseconds(a, "warm", "lower") <= milliseconds(b, "warm", "upper") for a, b in ((one, other), (other, one)))
 
 
+def choices_of(data, gaps):
+    """What is compared with cuSPARSE: pcsr_one_pass (True) and, unless too few steps were measured, the best of all (False)."""
+    return [True] if too_few(data, gaps, "f64") else [True, False]
+
+
 def speedup(data, gaps):
     """One kernel, then the best of all, over the best of cuSPARSE: a dot per matrix, in groups by where it is from."""
-    choices = [True] if too_few(data, gaps, "f64") else [True, False]
+    choices = choices_of(data, gaps)
     every = {(p, fixed): over_cusparse(data, p, fixed) for p in ("f32", "f64") for fixed in choices}
     if not any(every.values()):
         return None
@@ -228,16 +238,16 @@ def speedup(data, gaps):
 
 
 def speedup_table(data):
-    every = [over_cusparse(data, precision, fixed) for fixed in (True, False) for precision in ("f32", "f64")]
+    every = [over_cusparse(data, precision, fixed) for fixed in choices_of(data, style.Gaps(data)) for precision in ("f32", "f64")]
     rows = []
     for group in GROUPS:
         for name in sorted({name for of in every for name in of.get(group, {})}):
             found = [of.get(group, {}).get(name) for of in every]
             cells = ["—" if f is None else number(f[0]) + (f" ({f[1]['kernel']})" if k > 1 else "") for k, f in enumerate(found)]
             rows.append([data.label(name), group, *cells])
-    rows = rows or [["not measured yet", *["—"] * 5]]
-    return Table("Times as fast as the best of cuSPARSE's kernels",
-                 ["matrix", "group", f"{FIXED}: f32", "f64", "the best of all: f32", "f64"], rows, ["Warm."], words=2)
+    columns = ["matrix", "group", f"{FIXED}: f32", "f64", "the best of all: f32", "f64"][:2 + len(every)]
+    rows = rows or [["not measured yet", *["—"] * (len(columns) - 1)]]
+    return Table("Times as fast as the best of cuSPARSE's kernels", columns, rows, ["Warm."], words=2)
 
 
 # --- All matrices at once --------------------------------------------------------------------------
@@ -262,7 +272,7 @@ def profile(data, gaps):
     for name in data.matrices:
         times = {label: record and milliseconds(record) for label, (patterns, *_) in PROFILED.items()
                  for record in [data.fastest(name, "f64", patterns)]}
-        if sum(map(bool, times.values())) > len(PROFILED) // 2:
+        if all(times[label] or data.is_refused(name, "f64", patterns) for label, (patterns, *_) in PROFILED.items()):
             every[data.source(name)][name] = times
     every = {source: of for source, of in every.items() if of}
     gaps.without_names.update(name for of in every.values() for name in of)
@@ -283,7 +293,7 @@ def profile(data, gaps):
     handles, labels = figure.axes[0].get_legend_handles_labels()
     style.legend_below_title(figure, handles, labels)
     gaps.remark("Where a curve starts: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
-                "Matrices that most of these were measured on. Colours: steps, as in the ladder.")
+                "Matrices that each of these was measured on or refuses. Colours: steps, as in the ladder.")
     return figure
 
 
@@ -307,8 +317,10 @@ def break_even(data, gaps):
         middle = median([*counts, *[math.inf] * (len(pairs) - len(counts))]) if pairs else math.inf  # of those that never pay off, too
         if middle < math.inf:
             axes.plot([middle] * 2, [y - 0.45, y + 0.45], color=style.BLACK, linewidth=2)
-        refused = f", refuses {len(matrices) - len(pairs)}" if len(pairs) < len(matrices) else ""
-        axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}{refused}", transform=axes.get_yaxis_transform(),
+        refused = sum((m, "f64", kernel) in data.refused and (m, "f64", kernel) not in alone for m in matrices)
+        missing = len(matrices) - len(pairs) - refused
+        axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}" + f", refuses {refused}" * bool(refused)
+                  + f", {missing} not measured" * bool(missing), transform=axes.get_yaxis_transform(),
                   va="center", fontsize=7.5)
     axes.set(xscale="log", xlabel="products", ylim=(len(PREPARED) - 0.4, -0.6))
     axes.xaxis.set_major_formatter("{x:,.0f}")

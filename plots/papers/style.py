@@ -227,8 +227,9 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
 
 
 def panel(axes, title, unit, columns=8):
-    """Title, unit, and between title and picture, where no mark can be, a legend of what no panel before it has explained, line by line."""
-    known = {text.get_text() for other in axes.figure.axes if other.get_legend() for text in other.get_legend().get_texts()}
+    """Title, unit, and between title and picture, where no mark can be, a legend of what none before it has explained, line by line."""
+    legends = [*axes.figure.legends, *filter(None, (other.get_legend() for other in axes.figure.axes))]
+    known = {text.get_text() for legend in legends for text in legend.get_texts()}
     entries = [(handle, label) for handle, label in zip(*axes.get_legend_handles_labels()) if label not in known]
     axes.set_title(title, pad=4 + 12 * -(-len(entries) // columns))
     axes.set_ylabel(unit)
@@ -253,7 +254,7 @@ def save_png(figure, directory, name):
     """NAME.png, of 256 colours: the same bytes on every run."""
     from PIL import Image  # Matplotlib brings it
 
-    image = Image.open(png(figure)).convert("RGB").quantize(256, method=1)  # maximum coverage: no colour is lost
+    image = Image.open(png(figure)).convert("RGB").quantize(256, method=1, kmeans=1)  # maximum coverage: no colour is lost; k-means: nor shifted
     packed = io.BytesIO()
     image.save(packed, format="PNG", optimize=True)
     write_whole(directory / f"{name}.png", packed.getvalue())

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import copy
 import gzip
 import io
 import json
@@ -27,12 +28,12 @@ from published import published
 from records import STAND_IN, Data, gflops, stand_ins
 from sample_records import RUN_ID, quartiles, record, write
 
-GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=2", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
+GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=3", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
 KERNELS = {  # name: (step, format, milliseconds in f64)
     "csr_scalar": (2, "CSR", 0.08), "csr_vector": (3, "CSR", 0.04), "csr_vector_shared": (3, "CSR", 0.05),
     "atomic_coo_warp": (4, "COO", 0.045), "segscan_shuffle": (5, "COO", 0.05), "pcsr_texture": (6, "CSR", 0.06),
     "csr_adaptive": (6, "CSR", 0.03), "pcsr_one_pass": (6, "CSR", 0.025), "lightspmv_vector": (7, "CSR", 0.09), "lightspmv_vector_inc": (7, "CSR", 0.095),
-    "lightspmv_warp": (7, "CSR", 0.07), "ell": (8, "ELL", 0.02), "hyb": (8, "HYB", 0.022), "dia": (8, "DIA", 0.03),
+    "lightspmv_warp": (7, "CSR", 0.07), "lightspmv_counters": (7, "CSR", 0.07), "ell": (8, "ELL", 0.02), "hyb": (8, "HYB", 0.022), "dia": (8, "DIA", 0.03),
     "sell": (8, "SELL", 0.021), "cds": (9, "CDS", 0.01), "cds_texture": (9, "CDS", 0.01), "cusparse_csr_alg1": (0, "CSR", 0.035),
     "cusparse_csr_alg1_pre": (0, "CSR", 0.034), "cusparse_csr_alg2_pre": (0, "CSR", 0.05),
     "cusparse_coo_alg1": (0, "COO", 0.06), "cusparse_coo_alg2": (0, "COO", 0.055),
@@ -55,7 +56,7 @@ def on_host(kernel, matrix, precision):
 def on_several(matrix, gpus, partition, exchange, milliseconds, kernel="pcsr"):
     """As step 10 writes it."""
     return record(kernel, matrix, 1, step=10, norm=None if exchange == "none" else "first", program="multigpu", gpus=gpus, partition=partition,
-                  exchange=exchange, steps=100, step_ms={"loop": quartiles(milliseconds)}, one_gpu_step_ms=1.0,
+                  exchange=exchange, steps=100, step_ms={"loop": quartiles(milliseconds, 0.9, 1.2)}, one_gpu_step_ms=1.0,
                   parts=[{"busy_ms": 0.1}, {"busy_ms": 0.12}], warm_ms=None, cold_ms=None, baseline=None,
                   source="stand-in")
 
@@ -84,7 +85,8 @@ def large_set(directory):
     record_format.append(directory / "GPU" / "a.jsonl", [
         json.dumps({"run": RUN_ID, "matrix": "rajat24", "precision": precision, "kernel": "hyb", "refused": "too wide"})
         for precision in ("f32", "f64")])
-    write(directory / "GPU" / "alone" / "setup.jsonl", [timed(kernel, "G3_circuit", "f64", 5000, alone=True) for kernel in ("csr_vector", "ell", "csr_adaptive")])
+    write(directory / "GPU" / "alone" / "setup.jsonl", [timed(kernel, "G3_circuit", "f64", 5000, alone=True) for kernel in ("csr_vector", "ell", "csr_adaptive")]
+          + [timed("csr_vector", "rajat24", "f64", 5000, alone=True)])
     (directory / "matrices.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [
         {"matrix": {"name": name, "source": "file", "rows": 4, "cols": 4, "nnz": 5}, "min_row": 1, "max_row": 2, "min_col": 1, "max_col": 2,
          "mean_row": 1.25, "dispersion": 0.1}
@@ -150,7 +152,7 @@ class Everywhere(Case):
     def test_with_all_records_nothing_is_missing(self):
         for name in figures.FIGURES:
             _, notes = self.draw(name)
-            self.assertEqual([n for n in notes if "ot measured yet" in n or " are missing on " in n], [], name)
+            self.assertEqual([n for n in notes if re.search(r"ot measured yet(?! on \d GPUs)| are missing on ", n)], [], name)
 
     def test_refusals_and_stand_ins_are_named(self):
         figure, notes = self.draw("bylina_2011_figure10")
@@ -188,7 +190,7 @@ class Series(Case):
         return {label: values for label, values in found.items() if label and not label.startswith("child")}
 
     def test_pcsr_figure_4(self):
-        single, double = self.marks("he_gao_2016_figure4", 1), self.marks("he_gao_2016_figure4", 3)
+        single, double = self.marks("he_gao_2016_figure4", 2), self.marks("he_gao_2016_figure4", 3)
         theirs = "Tesla C2050: PCSR (table 3): PCSR"
         self.assertEqual(set(double) - set(single), {theirs})
         self.assertEqual(set(single), set(he_gao.ALGORITHMS))
@@ -198,7 +200,8 @@ class Series(Case):
         first = self.sets["large"].times[names[0], "f64", "pcsr_one_pass"]
         self.assertAlmostEqual(double["PCSR in one pass (ours)"][0], gflops(first))
         self.assertIn(2e-6 * 1647264 / 0.4444, double[theirs])
-        panels = [self.draw("he_gao_2016_figure4")[0].axes[at] for at in (0, 2)]
+        panels = self.draw("he_gao_2016_figure4")[0].axes[:2]
+        self.assertEqual(panels[0].get_ylim(), panels[1].get_ylim())
         self.assertEqual(list(panels[0].containers[0].lines[0].get_ydata()), [4.24, 2.18, 1.62, 1.22, 1.05])
         self.assertAlmostEqual(self.means(panels[1])[0], 0.08 / 0.06)
 
@@ -223,6 +226,25 @@ class Series(Case):
         self.assertEqual(sum(line.endswith("not measured") for line in lines), 14)
         self.assertEqual(lines[-1].split(), ["mean", "of", "1:", "87%", "of", "1:", "100%"])
 
+    def test_parallel_efficiency_has_a_device_and_the_spread_of_both_times(self):
+        found = he_gao.efficiencies(self.sets["large"], 2, False)["F1", "II"]
+        for name, ratio in zip(he_gao.PERCENT, (1, 0.9 / 1.2, 1.2 / 0.9)):
+            self.assertAlmostEqual(found[name], ratio * 100 / 1.05)
+        figure, notes = self.draw("he_gao_2016_figures_7_to_10")
+        self.assertTrue(figure._suptitle.get_text().strip().endswith(", Some GPU"))
+        self.assertIn("Not measured yet on 4 GPUs: PCSR on 2cubes_sphere, scircuit, Ga41As41H72, ASIC_680ks, ecology2, Hamrle3 and 8 more; "
+                      "`make bench SET=published`.", notes)
+
+    def test_a_step_that_was_not_measured_does_not_refuse(self):
+        data = copy.copy(self.sets["large"])
+        key = "G3_circuit", "f64", True
+        data.by_matrix = {**data.by_matrix, key: [r for r in data.by_matrix[key] if r["step"] not in (5, 7)]}
+        data.refused = {*data.refused, ("G3_circuit", "f64", "segscan_shuffle")}
+        _, notes = figures.draw("ladder", data)
+        self.assertTrue(notes[0].endswith("refuses the matrix, or is not measured yet: 07 LightSpMV on G3_circuit."))
+        files = [int(figures.draw("profile", each)[0].axes[0].get_title().split()[-1]) for each in (self.sets["large"], data)]
+        self.assertEqual(files[0] - files[1], 1)
+
     def test_ours(self):
         self.assertEqual(len(self.marks("roofline", 0)["f64"]), len(self.sets["large"].matrices))
         figure, _ = self.draw("speedup")
@@ -234,7 +256,9 @@ class Series(Case):
         figure, _ = self.draw("break_even")
         ell = next(line for line in figure.axes[0].get_lines() if len(line.get_ydata()) and abs(line.get_ydata()[0] - ours.PREPARED.index("ell")) < 0.3)
         self.assertEqual(list(ell.get_xdata()), [math.ceil(1.5 / (0.02 * 7000 / 5000))])
-        self.assertIn("pays off on 1 of 1", [text.get_text() for text in figure.axes[0].texts])
+        texts = [text.get_text() for text in figure.axes[0].texts]
+        self.assertEqual(texts[ours.PREPARED.index("ell")], "pays off on 1 of 1, 1 not measured")
+        self.assertEqual(texts[ours.PREPARED.index("hyb")], "pays off on 0 of 0, refuses 1, 1 not measured")
         self.assertIsNone(ours.paid_off(self.sets["large"].times["cage14", "f64", "csr_scalar"], self.sets["large"].times["cage14", "f64", "ell"]))
 
     def test_tables(self):
@@ -244,6 +268,7 @@ class Series(Case):
                 table = figures.TABLES[name](self.sets[which])
                 self.assertIn(f"## {table.title}", page)
                 self.assertTrue(table.rows)
+        self.assertEqual(figures.TABLES["speedup"](self.sets["small"]).columns, ["matrix", "group", "pcsr_one_pass: f32", "f64"])
         table = figures.TABLES["bylina_2011_table5"](self.sets["large"])
         cant = next(row for row in table.rows if row[0] == "cant*")
         warm = self.sets["large"].times["cant", "f32", "ell"]["warm_ms"]
