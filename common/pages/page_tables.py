@@ -7,7 +7,7 @@ import re
 import statistics
 
 from published import published
-from records import OTHER_CODE, bandwidth, code_note, code_state, gflops, milliseconds, number, read_records, short
+from records import OTHER_CODE, bandwidth, code_note, code_state, gflops, is_tie, milliseconds, number, read_records, short
 from tables import Table
 
 VERSIONS = "/plots/README.md#devices-and-versions"
@@ -138,11 +138,6 @@ class RecordTable:
         note = best["kernel"].removeprefix("cusparse_") if best_of(kernel) else re.sub(" (a|per) row$", "", best["choice"])
         return self.value(best), (note + (" †" if code_state(best) == OTHER_CODE else "")).strip()
 
-    def spread(self, matrix, kernel):
-        """The least and the greatest of a kernel's processes, or None."""
-        found = next((r for r in self.records if (r["matrix"], r["kernel"]) == (matrix, kernel) and "processes" in r), None)
-        return found and "warm_ms" in found and (found["warm_lower_ms"], found["warm_upper_ms"])
-
     def as_speedups(self, matrix, cells):
         """How many times as fast as each of `cells` the kernel `fast` is."""
         own = self.cell(matrix, self.fast)[0]
@@ -152,14 +147,14 @@ class RecordTable:
         return cells
 
     def bold(self, matrix, cells):
-        """The best of the kernels named one by one, and those whose spread reaches its."""
+        """The best of the kernels named one by one, and those that tie with it."""
         ours = {k: c[0] for c, k in zip(cells, self.kernels) if c[0] is not None and ":" not in k and k != "baseline"}
         if len(ours) < 2 or self.fast or self.rival:
             return []
         best = self.best(ours.values())
         bold = [k for k, figure in ours.items() if figure == best]
-        reach = self.spread(matrix, bold[0]) if self.column in FOLLOW_TIME else None
-        tied = [k for k in ours if k not in bold and reach and (own := self.spread(matrix, k)) and own[0] <= reach[1]]
+        timed = {r["kernel"]: r for r in self.records if r["matrix"] == matrix and "cold_ms" in r} if self.column in FOLLOW_TIME else {}
+        tied = [k for k in ours if k not in bold and bold[0] in timed and k in timed and is_tie(timed[bold[0]], timed[k])]
         self.ties = self.ties or bool(tied)
         return bold + tied
 
@@ -193,7 +188,7 @@ class RecordTable:
         if named and len(self.kernels) > 1 and not self.fast and not self.rival:
             others = any(best_of(k) or k == "baseline" for k in self.kernels)
             caption += " Bold: the best, cuSPARSE and baseline apart" if others else " Bold: the best of the kernels here"
-            caption += ", and ties: their processes' spreads overlap." if self.ties else "."
+            caption += ", and ties: their spreads overlap." if self.ties else "."
         return caption
 
     def page(self):

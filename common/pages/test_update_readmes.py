@@ -82,7 +82,13 @@ class Tables(unittest.TestCase):
         found = [dict(record(kernel, "m", 1), warm_ms=ms, processes=3) for kernel, ms in times.items()]
         text = self.table(found, "kernels=a,b,c matrices=m column=warm_us")
         self.assertIn("| **2000** | **2600** | 4000 |", text)
-        self.assertIn("Bold: the best of the kernels here, and ties: their processes' spreads overlap.", text)
+        self.assertIn("Bold: the best of the kernels here, and ties: their spreads overlap.", text)
+
+    def test_one_process_has_the_spread_of_the_several_beside_it(self):
+        several = {"warm_lower_ms": 0.8, "warm_ms": 1, "warm_upper_ms": 1.2, "processes": 3}
+        one = {"warm_lower_ms": 1.29, "warm_ms": 1.3, "warm_upper_ms": 1.31}
+        self.assertTrue(records.is_tie(several, one))
+        self.assertFalse(records.is_tie(several, {**one, "processes": 3}))
 
     def test_what_has_other_machine_code_is_marked_and_what_is_unknown_left_out(self):
         shown = [record("same", "m", 1, functions={"f": "1"}), record("changed", "m", 1, functions={"f": "3"}), record("old", "m", 1, code=None)]

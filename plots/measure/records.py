@@ -173,6 +173,16 @@ def milliseconds(record, state="warm", quartile="median"):
     return record[column(state, quartile)]
 
 
+def is_tie(one, other):
+    """Whether two warm times differ by no more than processes do: their spreads overlap. One process repeats itself more closely
+    than several do, so a record of fewer processes has the other's spread."""
+    def reach(record, beside):
+        of = beside if record.get("processes", 1) < beside.get("processes", 1) else record
+        return [milliseconds(of, "warm", end) * milliseconds(record) / milliseconds(of) for end in ("lower", "upper")]
+    (least, greatest), (others_least, others_greatest) = reach(one, other), reach(other, one)
+    return least <= others_greatest and others_least <= greatest
+
+
 def gflops(record, state="warm", quartile="median"):
     return 2e-6 * record["nnz"] / milliseconds(record, state, quartile)
 

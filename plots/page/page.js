@@ -219,7 +219,11 @@ function drawCompared() {
     return;
   }
   const at = end => `${state()}_${end}_ms`;
-  const ties = points.filter(({a, b}) => a[at("lower")] <= b[at("upper")] && b[at("lower")] <= a[at("upper")]);
+  const reach = (row, beside) => {  // as is_tie() of records.py
+    const of = (row.processes || 1) < (beside.processes || 1) ? beside : row;
+    return ["lower", "upper"].map(end => of[at(end)] * row[column] / of[column]);
+  };
+  const ties = points.filter(({a, b}) => reach(a, b)[0] <= reach(b, a)[1] && reach(b, a)[0] <= reach(a, b)[1]);
   const ahead = points.filter(point => point.ratio > 1 && !ties.includes(point)).length;
   const mean = Math.exp(points.reduce((sum, point) => sum + Math.log(point.ratio), 0) / points.length);
   $("compared").replaceChildren(element("strong", {textContent: b}), ` is faster than `, element("strong", {textContent: a}),

@@ -31,7 +31,7 @@ TIMES = [f"{state}{end}_ms" for state in ("warm", "cold", "overlapped") for end 
 # Fields of a row: words, and numbers.
 WORDS = ["device", "source", "matrix", "precision", "kernel", "choice", "code", "run"]
 NUMBERS = ["rows", "cols", "nnz", *TIMES, "setup_ms", "preprocess_ms", "compulsory_bytes", "baseline_warm_ms", "baseline_cold_ms",
-           "copy_gb_per_s", "alone"]
+           "copy_gb_per_s", "alone", "processes"]
 RUN = ["device", "driver", "cuda", "cusparse", "compiler", "commit", "command", "time"]
 LOOKS = ["min_row", "max_row", "mean_row", "stddev_row", "empty_rows", "diagonals", "bandwidth", "row_lengths", "sketch", "moved"]
 

@@ -5,7 +5,7 @@ from statistics import geometric_mean, median
 
 import style
 from published import published
-from records import bandwidth, baseline_share, gflops, milliseconds, number, short
+from records import bandwidth, baseline_share, gflops, is_tie, milliseconds, number, short
 from tables import Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
@@ -182,11 +182,6 @@ def over_cusparse(data, precision, fixed):
         if own:
             found.setdefault(group_of(data, name), {})[name] = (milliseconds(best[0]) / milliseconds(own), own, best[0])
     return {group: found[group] for group in GROUPS if group in found}
-
-
-def is_tie(one, other):
-    """Whether the spreads of two warm times overlap."""
-    return all(milliseconds(a, "warm", "lower") <= milliseconds(b, "warm", "upper") for a, b in ((one, other), (other, one)))
 
 
 def choices_of(data, gaps):
