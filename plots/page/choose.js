@@ -100,7 +100,7 @@ function knownMatrices(rows, matrices, state) {
   const enough = 0.75 * Math.max(0, ...[...of.values()].map(each => each.length));
   return [...of].filter(([, each]) => each.length >= enough).map(([name, each]) => {
     const {nnz, rows: lines, source} = each[0], looks = matrices[name] ?? {}, mean = nnz / Math.max(lines, 1);
-    return {name, nnz, source, rows: lines, mean, skew: looks.max_row / mean, diagonals: looks.diagonals, kind: looks.kind,
+    return {name, nnz, source, rows: lines, mean, skew: looks.max_row / mean, diagonals: looks.diagonals, kind: looks.kind, refused: looks.refused ?? [],
             candidates: new Map(candidatesOf(each, state).map(one => [one.kernel, one]))};
   });
 }
@@ -144,13 +144,14 @@ function quality(rows, matrices, state) {
 }
 
 // How good the advice is: for each known matrix what it would have been had that matrix not been measured, and the regret of
-// following it there; of a kernel that refuses the matrix, null. {products: [regrets]}
+// following it there; of a kernel that refuses the matrix, null. Kernels of which it is not known are passed over. {products: [regrets]}
 function leaveOneOut(known, counts) {
   const regrets = Object.fromEntries(counts.map(count => [count, []]));
   for (const left of known) {
     const near = nearestOf(left, known.filter(each => each !== left));
     for (const products of counts) {
-      const chosen = left.candidates.get(advice(left, near, products)[0]?.kernel), total = one => one.setup + products * one.ms;
+      const answer = advice(left, near, products).find(one => left.candidates.has(one.kernel) || left.refused.includes(one.kernel));
+      const chosen = left.candidates.get(answer?.kernel), total = one => one.setup + products * one.ms;
       regrets[products].push(chosen ? total(chosen) / Math.min(...[...left.candidates.values()].map(total)) - 1 : null);
     }
   }

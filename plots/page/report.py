@@ -77,7 +77,8 @@ def measurements(every):
             runs[row["run"] + row["device"]] = {"id": row["run"], **{name: row[name] for name in RUN if name in row}}
         for name, record in data.matrices.items():
             papers = {"papers": True} if ours.group_of(data, name) == ours.GROUPS[2] else {}
-            matrices[name] = {"kind": kind_of(record), "detail": record.get("detail", ""), **papers, **looks(data, record)}
+            refused = {kernel for matrix, _, kernel in data.refused if matrix == name} | set(matrices.get(name, {}).get("refused", []))
+            matrices[name] = {"kind": kind_of(record), "detail": record.get("detail", ""), "refused": sorted(refused), **papers, **looks(data, record)}
     rows = [{**row, "run": row["run"] + row["device"], "code": code_state(row) or ""} for row in rows]
     named = [column(name, rows) for name in [*WORDS, *NUMBERS]]
     return {"columns": named, "matrices": matrices, "kernels": kernels, "runs": runs, "kinds": KINDS, "steps": ours.STEPS}
