@@ -177,7 +177,7 @@ function drawRegret() {
     [...COUNTS.map(count => [whole(count), ...of.flatMap(each => cells(each[count]))]), ["all", ...of.flatMap(each => cells(Object.values(each).flat()))]]);
   $("regret-note").textContent = answers ? `${device()}, ${state()}: ${kernels} kernels on ${matrices} matrices. Of ${whole(answers)} answers, for each matrix from the others, `
     + `the median is ${percent(median)} slower than the best kernel, 95% are at most ${percent(most)} slower; ${refused} named a kernel that refuses the matrix. `
-    + "Distances were chosen by these numbers of an H200." : `No records of ${device()}.`;
+    + "Distances were chosen by these numbers of an H200 and an H100." : `No records of ${device()}.`;
 }
 
 // --- How do two compare -----------------------------------------------------------------------------------
