@@ -281,7 +281,7 @@ CLAIMS = [
      "for all is part of it"),
     ("PCSR", "the same on 4 GPUs", pcsr_parallel(8), "he_gao_2016_figures_7_to_10", "as above, with twice the launches"),
     ("PCSR", "with communication, 2 GPUs", pcsr_parallel(9), "he_gao_2016_figures_7_to_10",
-     "NVLink for PCI Express, but products have become faster by more than links have"),
+     "NVLink for PCI Express, but a step also waits for launches and for the other GPU, and these waits have shrunk less than products"),
     ("PCSR", "with communication, 4 GPUs", pcsr_parallel(10), "he_gao_2016_figures_7_to_10", "as above"),
     ("PCSR", "PCSR-II against PCSR-I on 4 GPUs, no communication", pcsr_balance(8), "he_gao_2016_figures_7_to_10",
      "where the mean row length is the same all over the matrix, both cut in nearly the same places, and which is ahead is "
