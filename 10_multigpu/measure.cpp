@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>

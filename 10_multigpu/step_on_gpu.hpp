@@ -14,7 +14,6 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "device/buffer.hpp"
 #include "device/csr.hpp"

@@ -6,7 +6,6 @@
 // of wlan are the rates of a Markov chain instead (wlan.cpp).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

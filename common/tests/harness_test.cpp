@@ -1,7 +1,6 @@
 // The harness must find what is wrong: verification, measurement, registry, records.
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
