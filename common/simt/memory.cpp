@@ -239,8 +239,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   if (!pointer) return simt::set_error(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
-  const cudaError_t error = simt::refuse_in_capture();
-  if (error != cudaSuccess) return error;
+  if (const cudaError_t error = simt::refuse_in_capture()) return error;
   if (bytes > simt::physical_bytes()) return simt::set_error(cudaErrorMemoryAllocation);
   if (simt::is_instrumented()) simt::watch_faults();
 
@@ -271,8 +270,7 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   if (!pointer) return simt::set_error(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
-  const cudaError_t error = simt::refuse_in_capture();
-  if (error != cudaSuccess) return error;
+  if (const cudaError_t error = simt::refuse_in_capture()) return error;
   *pointer = std::malloc(bytes);
   if (!*pointer) return simt::set_error(cudaErrorMemoryAllocation);
   const Locked<std::unique_lock> h;
@@ -286,8 +284,7 @@ cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
 
 cudaError_t cudaFreeHost(void* pointer) {
   if (!pointer) return cudaSuccess;
-  const cudaError_t error = simt::refuse_in_capture();
-  if (error != cudaSuccess) return error;
+  if (const cudaError_t error = simt::refuse_in_capture()) return error;
   simt::finish_all();
   const Locked<std::unique_lock> h;
   if (h->pinned.erase(reinterpret_cast<std::uintptr_t>(pointer)) == 0)

@@ -311,8 +311,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
       return capture->fail(cudaErrorStreamCaptureUnsupported);
     }
   }
-  const cudaError_t error = simt::refuse_in_capture();
-  if (error != cudaSuccess) return error;
+  if (const cudaError_t error = simt::refuse_in_capture()) return error;
   return set_error(simt::finish_stream(stream));
 }
 
@@ -416,8 +415,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (e->position.capture) return e->position.capture->fail(cudaErrorCapturedEvent);
     wanted = e->late;
   }
-  const cudaError_t error = simt::refuse_in_capture();
-  if (error != cudaSuccess) return error;
+  if (const cudaError_t error = simt::refuse_in_capture()) return error;
   return set_error(simt::finish([&](const simt::LatePtr& late) { return late == wanted; }));
 }
 
@@ -512,8 +510,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     }
   }
   for (const simt::Node& node : *nodes) {
-    const cudaError_t error = node.work();
-    if (error != cudaSuccess) return set_error(error);
+    if (const cudaError_t error = node.work()) return set_error(error);
   }
   return cudaSuccess;
 }
