@@ -549,9 +549,7 @@ void print_summary(std::ostream& out, const std::vector<MatrixReport>& reports, 
   out << (gpu ? "\nGFLOP/s, warm:\n"
               : "\nEstimated microseconds; for kernels that run on the CPU, its GFLOP/s:\n");
   std::vector<std::string> header{"step", "kernel"};
-  for (const MatrixReport& report : reports) {
-    header.push_back(short_name(report));
-  }
+  for (const MatrixReport& report : reports) header.push_back(short_name(report));
   Table table(header);
   for (std::size_t k = 0; k < reports.front().records.size(); ++k) {
     const Record& first = reports.front().records[k];

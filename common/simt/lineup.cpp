@@ -229,9 +229,7 @@ void Observer::line_up(unsigned warp) {
 // Counts one request of the lanes in `mask`.
 void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize], unsigned mask,
                      unsigned warp) {
-  if (recorder_) {
-    recorder_->request(tally, addresses, mask);
-  }
+  if (recorder_) recorder_->request(tally, addresses, mask);
   AccessCounts& counts = tally.counts;
   ++counts.requests;
   const auto lanes = static_cast<unsigned>(std::popcount(mask));

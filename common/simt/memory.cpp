@@ -616,9 +616,7 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(std::size_t* elements,
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
                                     const cudaTextureDesc* description,
                                     const cudaResourceViewDesc* view) {
-  if (!texture || !resource || !description || view) {
-    return simt::set_error(cudaErrorInvalidValue);
-  }
+  if (!texture || !resource || !description || view) return simt::set_error(cudaErrorInvalidValue);
   if (resource->resType != cudaResourceTypeLinear ||
       description->readMode != cudaReadModeElementType || description->normalizedCoords) {
     return simt::set_error(cudaErrorNotSupported);

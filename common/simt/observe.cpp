@@ -78,9 +78,7 @@ void Observer::start(const GridState& state, const std::vector<SharedVariable>& 
   for (Trail& trail : trails_) trail.clear();
   caches_ = counting_ ? profile_caches() : nullptr;
   recorder_ = counting_ ? active_recorder() : nullptr;
-  if (caches_) {
-    caches_->start_grid(threads, kernel_.shared_bytes);
-  }
+  if (caches_) caches_->start_grid(threads, kernel_.shared_bytes);
 }
 
 void Observer::start_block(std::uint64_t number, std::uint64_t id) {
@@ -534,9 +532,7 @@ extern "C" {
 void __tsan_init() {}
 // At the start of each basic block.
 void __sanitizer_cov_trace_pc() {
-  if (simt::current_trail) {
-    simt::current_trail->push_back({simt::place_of(SIMT_CALLER()), 0, 0});
-  }
+  if (simt::current_trail) simt::current_trail->push_back({simt::place_of(SIMT_CALLER()), 0, 0});
 }
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}

@@ -224,9 +224,7 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
       }
     };
     list([&](unsigned id) { words(id, 0); });
-    if (target.access == Access::kAtomic) {
-      list([&](unsigned id) { words(id, 1); });
-    }
+    if (target.access == Access::kAtomic) list([&](unsigned id) { words(id, 1); });
   }
   event.put(']');
   write(event.view());

@@ -258,9 +258,7 @@ Statistics compute_statistics(const Csr<T>& csr) {
   }
   s.diagonals = static_cast<Index>(std::count(on_diagonal.begin(), on_diagonal.end(), true));
   s.stddev_row = std::sqrt(squares / s.rows);
-  if (s.nnz > 0) {
-    s.dispersion = static_cast<double>(distances) / s.nnz / std::max(s.rows, s.cols);
-  }
+  if (s.nnz > 0) s.dispersion = static_cast<double>(distances) / s.nnz / std::max(s.rows, s.cols);
   return s;
 }
 

@@ -85,9 +85,7 @@ struct Pair {
       results.emplace_back("result", std::vector<int>(64));
       streams.emplace_back();
     }
-    for (int d = 0; d < 2; ++d) {
-      CHECK(spmv::device::enable_peer_access(d, 1 - d));
-    }
+    for (int d = 0; d < 2; ++d) CHECK(spmv::device::enable_peer_access(d, 1 - d));
   }
   // Runs litmus_kernel() on both, each with its programs, "block.thread program" of each, in two
   // blocks. Returns what they have read.
