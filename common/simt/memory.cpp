@@ -232,21 +232,22 @@ using simt::Allocation;
 using simt::DeviceMemoryAccess;
 using simt::find_allocation;
 using simt::Locked;
+using simt::set_error;
 
 // --- Allocation ---------------------------------------------------------------------------------
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  if (!pointer) return simt::set_error(cudaErrorInvalidValue);
+  if (!pointer) return set_error(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   if (const cudaError_t error = simt::refuse_in_capture()) return error;
-  if (bytes > simt::physical_bytes()) return simt::set_error(cudaErrorMemoryAllocation);
+  if (bytes > simt::physical_bytes()) return set_error(cudaErrorMemoryAllocation);
   if (simt::is_instrumented()) simt::watch_faults();
 
   const std::size_t mapped_bytes =
       (bytes + simt::kPageBytes - 1) / simt::kPageBytes * simt::kPageBytes;
   void* const mapped = simt::map_pages(mapped_bytes);
-  if (mapped == MAP_FAILED) return simt::set_error(cudaErrorMemoryAllocation);
+  if (mapped == MAP_FAILED) return set_error(cudaErrorMemoryAllocation);
   madvise(mapped, mapped_bytes, MADV_HUGEPAGE);  // fewer pages to fill and to protect
   std::memset(mapped, 0xff, bytes);              // NaN, or -1
 #ifdef SIMT_ADDRESS_SANITIZER
@@ -267,12 +268,12 @@ cudaError_t cudaFree(void* pointer) {
 }
 
 cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
-  if (!pointer) return simt::set_error(cudaErrorInvalidValue);
+  if (!pointer) return set_error(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   if (const cudaError_t error = simt::refuse_in_capture()) return error;
   *pointer = std::malloc(bytes);
-  if (!*pointer) return simt::set_error(cudaErrorMemoryAllocation);
+  if (!*pointer) return set_error(cudaErrorMemoryAllocation);
   const Locked<std::unique_lock> h;
   h->pinned.emplace(reinterpret_cast<std::uintptr_t>(*pointer), bytes);
   return cudaSuccess;
@@ -288,13 +289,13 @@ cudaError_t cudaFreeHost(void* pointer) {
   simt::finish_all();
   const Locked<std::unique_lock> h;
   if (h->pinned.erase(reinterpret_cast<std::uintptr_t>(pointer)) == 0)
-    return simt::set_error(cudaErrorInvalidValue);
+    return set_error(cudaErrorInvalidValue);
   std::free(pointer);
   return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
-  if (!free_bytes || !total_bytes) return simt::set_error(cudaErrorInvalidValue);
+  if (!free_bytes || !total_bytes) return set_error(cudaErrorInvalidValue);
   *total_bytes = simt::physical_bytes();
   *free_bytes = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * simt::kPageBytes;
   return cudaSuccess;
@@ -334,21 +335,21 @@ void mark_written(void* to, std::size_t bytes, const void* from) {
 }
 
 cudaError_t check_copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  if (!to || !from) return simt::set_error(cudaErrorInvalidValue);
+  if (!to || !from) return set_error(cudaErrorInvalidValue);
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
-    return simt::set_error(cudaErrorInvalidMemcpyDirection);
+    return set_error(cudaErrorInvalidMemcpyDirection);
   }
   const Place to_place = place_of(to, bytes);
   const Place from_place = place_of(from, bytes);
   if (to_place == Place::kBeyond || from_place == Place::kBeyond) {
-    return simt::set_error(cudaErrorInvalidValue);
+    return set_error(cudaErrorInvalidValue);
   }
   if (kind != cudaMemcpyDefault) {
     const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     if (to_device != (to_place == Place::kDevice) ||
         from_device != (from_place == Place::kDevice)) {
-      return simt::set_error(cudaErrorInvalidValue);
+      return set_error(cudaErrorInvalidValue);
     }
   }
   return cudaSuccess;
@@ -388,9 +389,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
                               std::size_t from_pitch, std::size_t width, std::size_t height,
                               cudaMemcpyKind kind, cudaStream_t stream) {
-  if (!simt::is_stream(stream)) return simt::set_error(cudaErrorInvalidResourceHandle);
+  if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
   if (width == 0 || height == 0) return cudaSuccess;
-  if (to_pitch < width || from_pitch < width) return simt::set_error(cudaErrorInvalidValue);
+  if (to_pitch < width || from_pitch < width) return set_error(cudaErrorInvalidValue);
   for (const std::size_t row : {std::size_t{0}, height - 1}) {
     const cudaError_t error =
         check_copy(static_cast<char*>(to) + row * to_pitch,
@@ -415,11 +416,11 @@ namespace {
 cudaError_t set(void* to, int value, std::size_t bytes) {
   if (const auto pinned = simt::find_pinned(reinterpret_cast<std::uintptr_t>(to)); pinned.bytes) {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(to) - pinned.begin;
-    if (bytes > pinned.bytes - offset) return simt::set_error(cudaErrorInvalidValue);
+    if (bytes > pinned.bytes - offset) return set_error(cudaErrorInvalidValue);
     std::memset(to, value, bytes);
     return cudaSuccess;
   }
-  if (place_of(to, bytes) != Place::kDevice) return simt::set_error(cudaErrorInvalidValue);
+  if (place_of(to, bytes) != Place::kDevice) return set_error(cudaErrorInvalidValue);
   const DeviceMemoryAccess access;
   simt::forget_last_kernel();
   DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
@@ -436,42 +437,40 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  if (!simt::is_stream(stream)) return simt::set_error(cudaErrorInvalidResourceHandle);
+  if (!simt::is_stream(stream)) return set_error(cudaErrorInvalidResourceHandle);
   if (bytes == 0) return cudaSuccess;
-  if (place_of(to, bytes) != Place::kDevice) return simt::set_error(cudaErrorInvalidValue);
+  if (place_of(to, bytes) != Place::kDevice) return set_error(cudaErrorInvalidValue);
   return simt::enqueue(stream, [=] { return set(to, value, bytes); });
 }
 
 // --- Peers --------------------------------------------------------------------------------------
 
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
-  if (!can_access) return simt::set_error(cudaErrorInvalidValue);
-  if (!simt::is_device(device) || !simt::is_device(peer)) {
-    return simt::set_error(cudaErrorInvalidDevice);
-  }
+  if (!can_access) return set_error(cudaErrorInvalidValue);
+  if (!simt::is_device(device) || !simt::is_device(peer)) return set_error(cudaErrorInvalidDevice);
   *can_access = device != peer && simt::settings().peer_access;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-  if (flags != 0) return simt::set_error(cudaErrorInvalidValue);
+  if (flags != 0) return set_error(cudaErrorInvalidValue);
   const int device = simt::current_device();
-  if (!simt::is_device(peer) || peer == device) return simt::set_error(cudaErrorInvalidDevice);
-  if (!simt::settings().peer_access) return simt::set_error(cudaErrorPeerAccessUnsupported);
+  if (!simt::is_device(peer) || peer == device) return set_error(cudaErrorInvalidDevice);
+  if (!simt::settings().peer_access) return set_error(cudaErrorPeerAccessUnsupported);
   const Locked<std::unique_lock> h;
   const bool added = h->peers.insert({device, peer}).second;
-  return added ? cudaSuccess : simt::set_error(cudaErrorPeerAccessAlreadyEnabled);
+  return added ? cudaSuccess : set_error(cudaErrorPeerAccessAlreadyEnabled);
 }
 
 // --- Memory of other processes ------------------------------------------------------------------
 
 #ifdef __EMSCRIPTEN__
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*) {
-  return simt::set_error(cudaErrorNotSupported);
+  return set_error(cudaErrorNotSupported);
 }
 
 cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned) {
-  return simt::set_error(cudaErrorNotSupported);
+  return set_error(cudaErrorNotSupported);
 }
 #else
 namespace {
@@ -516,19 +515,15 @@ bool move_to_file(Allocation& allocation) {
 }  // namespace
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
-  if (!handle) return simt::set_error(cudaErrorInvalidValue);
+  if (!handle) return set_error(cudaErrorInvalidValue);
   simt::finish_all();
   const Locked<std::unique_lock> h;
   const auto it = h->allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
-  if (it == h->allocations.end() || it->second.imported) {
-    return simt::set_error(cudaErrorInvalidValue);
-  }
+  if (it == h->allocations.end() || it->second.imported) return set_error(cudaErrorInvalidValue);
   Allocation& allocation = it->second;
-  if (allocation.file < 0 && !move_to_file(allocation)) {
-    return simt::set_error(cudaErrorMemoryAllocation);
-  }
+  if (allocation.file < 0 && !move_to_file(allocation)) return set_error(cudaErrorMemoryAllocation);
   struct stat status;
-  if (fstat(allocation.file, &status) != 0) return simt::set_error(cudaErrorInvalidValue);
+  if (fstat(allocation.file, &status) != 0) return set_error(cudaErrorInvalidValue);
   Shared shared{getpid(), allocation.file, allocation.device, status.st_ino, allocation.bytes, {}};
   allocation.name.copy(shared.name, sizeof shared.name - 1);
   *handle = {};
@@ -537,29 +532,27 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
 }
 
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags) {
-  if (!pointer || flags != cudaIpcMemLazyEnablePeerAccess) {
-    return simt::set_error(cudaErrorInvalidValue);
-  }
+  if (!pointer || flags != cudaIpcMemLazyEnablePeerAccess) return set_error(cudaErrorInvalidValue);
   *pointer = nullptr;
   Shared shared;
   std::memcpy(&shared, handle.reserved, sizeof shared);
-  if (shared.process == getpid()) return simt::set_error(cudaErrorDeviceUninitialized);
+  if (shared.process == getpid()) return set_error(cudaErrorDeviceUninitialized);
   const int device = simt::current_device();
   if (shared.device != device && !simt::settings().peer_access) {
-    return simt::set_error(cudaErrorPeerAccessUnsupported);
+    return set_error(cudaErrorPeerAccessUnsupported);
   }
   const std::string path = fmt::format("/proc/{}/fd/{}", shared.process, shared.file);
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   struct stat status;
   if (file < 0 || fstat(file, &status) != 0 || status.st_ino != shared.identity) {
     if (file >= 0) close(file);
-    return simt::set_error(cudaErrorInvalidResourceHandle);
+    return set_error(cudaErrorInvalidResourceHandle);
   }
   if (simt::is_instrumented()) simt::watch_faults();
   const auto mapped_bytes = static_cast<std::size_t>(status.st_size);
   void* const mapped = simt::map_pages(mapped_bytes, file);
   close(file);
-  if (mapped == MAP_FAILED) return simt::set_error(cudaErrorMemoryAllocation);
+  if (mapped == MAP_FAILED) return set_error(cudaErrorMemoryAllocation);
   simt::add_allocation({reinterpret_cast<std::uintptr_t>(mapped),
                         shared.bytes,
                         mapped_bytes,
@@ -605,10 +598,8 @@ std::size_t element_bytes(const cudaChannelFormatDesc& description) {
 
 cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(std::size_t* elements,
                                                  const cudaChannelFormatDesc* format, int device) {
-  if (!elements || !format || element_bytes(*format) == 0) {
-    return simt::set_error(cudaErrorInvalidValue);
-  }
-  if (!simt::is_device(device)) return simt::set_error(cudaErrorInvalidDevice);
+  if (!elements || !format || element_bytes(*format) == 0) return set_error(cudaErrorInvalidValue);
+  if (!simt::is_device(device)) return set_error(cudaErrorInvalidDevice);
   *elements = kMaxTextureElements;
   return cudaSuccess;
 }
@@ -616,16 +607,16 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(std::size_t* elements,
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaResourceDesc* resource,
                                     const cudaTextureDesc* description,
                                     const cudaResourceViewDesc* view) {
-  if (!texture || !resource || !description || view) return simt::set_error(cudaErrorInvalidValue);
+  if (!texture || !resource || !description || view) return set_error(cudaErrorInvalidValue);
   if (resource->resType != cudaResourceTypeLinear ||
       description->readMode != cudaReadModeElementType || description->normalizedCoords) {
-    return simt::set_error(cudaErrorNotSupported);
+    return set_error(cudaErrorNotSupported);
   }
   const auto& linear = resource->res.linear;
   const std::size_t size = element_bytes(linear.desc);
   if (size == 0 || linear.sizeInBytes / size > kMaxTextureElements ||
       place_of(linear.devPtr, linear.sizeInBytes) != Place::kDevice) {
-    return simt::set_error(cudaErrorInvalidValue);
+    return set_error(cudaErrorInvalidValue);
   }
   const std::lock_guard lock(texture_mutex);
   textures.push_back(
@@ -637,7 +628,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
   const std::lock_guard lock(texture_mutex);
   if (texture == 0 || texture > textures.size() || !textures[texture - 1].alive) {
-    return simt::set_error(cudaErrorInvalidValue);
+    return set_error(cudaErrorInvalidValue);
   }
   textures[texture - 1].alive = false;
   return cudaSuccess;
