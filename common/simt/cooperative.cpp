@@ -216,7 +216,6 @@ void Gang::set_aside(const Lane& lane, std::uintptr_t address, unsigned size,
                   &lane,
                   address,
                   size,
-                  {},
                   lane.block->barriers(),
                   lane.block->warp_of(lane).syncs};
   auto* const memory = reinterpret_cast<std::byte*>(address);

@@ -91,10 +91,10 @@ class Gang {
     const Lane* lane;
     std::uintptr_t address;
     unsigned size;
-    std::byte bytes[16];
     unsigned barriers, syncs;  // of the block, of the warp, when it was made
-    bool in_block = false;     // released at block scope,
-    bool released = false;     // at device scope
+    std::byte bytes[16] = {};
+    bool in_block = false;  // released at block scope,
+    bool released = false;  // at device scope
   };
 
   Ending run();

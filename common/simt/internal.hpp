@@ -117,10 +117,10 @@ struct Allocation {
   std::size_t mapped_bytes = 0;
   int device = 0;
   std::string name;
-  bool open = false;
-  std::shared_ptr<WrittenBytes> written;  // instrumented build
-  int file = -1;                          // of its memory, once other processes may open that
-  bool imported = false;                  // another process's
+  bool imported = false;  // another process's
+  bool open = true;
+  std::shared_ptr<WrittenBytes> written = nullptr;  // instrumented build
+  int file = -1;  // of its memory, once other processes may open that
 
   bool is_shared() const { return file >= 0 || imported; }
   bool contains(std::uintptr_t address) const { return address - begin < bytes; }

@@ -255,8 +255,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 #endif
 
   const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
-  simt::add_allocation(
-      {begin, bytes, mapped_bytes, simt::current_device(), "unnamed", true, {}, -1, false});
+  simt::add_allocation({begin, bytes, mapped_bytes, simt::current_device(), "unnamed"});
   *pointer = mapped;
   return cudaSuccess;
 }
@@ -553,15 +552,8 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
   void* const mapped = simt::map_pages(mapped_bytes, file);
   close(file);
   if (mapped == MAP_FAILED) return set_error(cudaErrorMemoryAllocation);
-  simt::add_allocation({reinterpret_cast<std::uintptr_t>(mapped),
-                        shared.bytes,
-                        mapped_bytes,
-                        shared.device,
-                        shared.name,
-                        true,
-                        {},
-                        -1,
-                        true});
+  simt::add_allocation({reinterpret_cast<std::uintptr_t>(mapped), shared.bytes, mapped_bytes,
+                        shared.device, shared.name, true});
   const Locked<std::unique_lock> h;
   h->peers.insert({device, shared.device});
   *pointer = mapped;

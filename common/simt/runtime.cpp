@@ -244,8 +244,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  const cudaError_t error = simt::refuse_in_capture(simt::InCapture::kWaitForDevice);
-  if (error != cudaSuccess) return error;
+  if (const auto error = simt::refuse_in_capture(simt::InCapture::kWaitForDevice)) return error;
   return set_error(simt::finish_device(simt::current_device()));
 }
 
