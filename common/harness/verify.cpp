@@ -106,13 +106,11 @@ std::string Verdict::describe() const {
 namespace {
 
 // Neighbouring numbers become neighbouring integers, and both zeros 0.
-std::int64_t place(double value) {
-  const auto bits = std::bit_cast<std::int64_t>(value);
-  return bits < 0 ? std::numeric_limits<std::int64_t>::min() - bits : bits;
-}
-std::int64_t place(float value) {
-  const auto bits = std::bit_cast<std::int32_t>(value);
-  return bits < 0 ? std::numeric_limits<std::int32_t>::min() - bits : bits;
+template <typename T>
+std::int64_t place(T value) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  const auto bits = std::bit_cast<Bits>(value);
+  return bits < 0 ? std::numeric_limits<Bits>::min() - bits : bits;
 }
 
 }  // namespace

@@ -127,9 +127,7 @@ Pattern make_fem(const Specification& spec) {
   const long long reach = spec.get("reach", cube_root(nodes) * cube_root(nodes));
   const long long offset_count = std::clamp((max_row / block - 1) / 2, 0ll, nodes - 1);
   std::vector<long long> offsets = mesh_offsets(offset_count, reach);
-  offsets.erase(
-      std::remove_if(offsets.begin(), offsets.end(), [nodes](long long d) { return d >= nodes; }),
-      offsets.end());
+  std::erase_if(offsets, [nodes](long long d) { return d >= nodes; });
   long long most = nodes;
   for (const long long offset : offsets) most += 2 * (nodes - offset);
   if (couplings > most && spec.get("nnz") != kDerived) {
