@@ -23,8 +23,7 @@
 namespace spmv {
 namespace {
 
-// --- Lines
-// ----------------------------------------------------------------------------------------
+// --- Lines ---------------------------------------------------------------------------------------
 
 // The lines of a text file, inflated if it is gzip. It is read and not mapped: a mapping of a file
 // that becomes shorter ends the program with SIGBUS. A fault of the file itself (damaged gzip, a
@@ -140,8 +139,9 @@ class Lines {
   std::string fault_;     // behind what is in text_
 };
 
-// --- Words and numbers. Every line ends in '\n', so that loops over it need no test for its end.
-// ----
+// --- Words and numbers ---------------------------------------------------------------------------
+//
+// Every line ends in '\n', so that loops over it need no test for its end.
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r';
@@ -212,8 +212,7 @@ const char* parse_value(const char* p, const char* end, bool is_integer, T& valu
   return parse_odd_value(word_at(p), value);
 }
 
-// --- The header
-// -----------------------------------------------------------------------------------
+// --- The header ----------------------------------------------------------------------------------
 
 // What a file says of itself, and what its body must look like.
 struct Layout {
@@ -328,8 +327,7 @@ Layout read_header(Lines& lines, const LoadOptions& options) {
   return layout;
 }
 
-// --- The body
-// -------------------------------------------------------------------------------------
+// --- The body ------------------------------------------------------------------------------------
 
 template <typename T>
 struct Entry {
