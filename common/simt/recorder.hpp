@@ -43,6 +43,10 @@ class EventText {
   void put(Integer value) {
     end_ = std::to_chars(end_, std::end(text_), value).ptr;
   }
+  template <typename... Parts>
+  void put_all(const Parts&... parts) {
+    (put(parts), ...);
+  }
   std::string_view view() const { return {text_, static_cast<std::size_t>(end_ - text_)}; }
 
  private:

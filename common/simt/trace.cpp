@@ -153,11 +153,7 @@ void Recorder::finish_lining_up() {
 
 void Recorder::step(const void* pc, unsigned mask) {
   event_.clear();
-  event_.put("[\"at\",");
-  event_.put(place(pc));
-  event_.put(',');
-  event_.put(mask);
-  event_.put(']');
+  event_.put_all("[\"at\",", place(pc), ',', mask, ']');
   write(event_.view());
 }
 
@@ -170,12 +166,8 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
   }
   EventText& event = event_;
   event.clear();
-  event.put("[\"");
-  event.put(target.access == Access::kBarrier ? "wait" : to_string(target.access));
-  event.put("\",");
-  event.put(instruction(target));
-  event.put(',');
-  event.put(mask);
+  event.put_all("[\"", target.access == Access::kBarrier ? "wait" : to_string(target.access), "\",",
+                instruction(target), ',', mask);
   const auto list = [&event, mask](auto&& element) {
     event.put(",[");
     for (unsigned rest = mask; rest; rest &= rest - 1) {
@@ -190,8 +182,7 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
         name == "__ballot_sync" || name == "__activemask" || name.starts_with("__match");
     list([&](unsigned id) { event.put(value(notes[id]->words[0], form(notes[id]->words[0]))); });
     if (name.starts_with("__shfl")) {
-      event.put(',');
-      event.put(sources(notes, mask));
+      event.put_all(',', sources(notes, mask));
     } else {
       list([&](unsigned id) {
         const std::uint64_t bits = notes[id]->words[1];
@@ -216,11 +207,8 @@ void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[k
       } else if (target.size == 8) {
         event.put(value(w[first], Form::kEightBytes));
       } else {
-        event.put('[');
-        event.put(value(w[0], Form::kEightBytes));
-        event.put(',');
-        event.put(value(w[1], Form::kEightBytes));
-        event.put(']');
+        const std::size_t low = value(w[0], Form::kEightBytes);  // numbered before the other
+        event.put_all('[', low, ',', value(w[1], Form::kEightBytes), ']');
       }
     };
     list([&](unsigned id) { words(id, 0); });
