@@ -23,14 +23,11 @@ enum class Order { kRows, kColumns };
 template <typename T>
 Matrix<T> dense(Index rows, Index cols, Order order, const std::function<T(Index, Index)>& value) {
   Matrix<T> matrix;
-  matrix.coo.rows = rows;
-  matrix.coo.cols = cols;
+  matrix.coo = {rows, cols, {}, {}, {}};
   for (Index k = 0; k < rows * cols; ++k) {
     const Index row = order == Order::kRows ? k / cols : k % rows;
     const Index column = order == Order::kRows ? k % cols : k / rows;
-    matrix.coo.row_indices.push_back(row);
-    matrix.coo.column_indices.push_back(column);
-    matrix.coo.values.push_back(value(row, column));
+    matrix.coo.add(row, column, value(row, column));
   }
   matrix.csr = to_csr(matrix.coo);
   return matrix;
@@ -60,8 +57,7 @@ TEST_CASE("step 04: triplets keep the order of the file unless some were merged"
   CHECK(triplets_of(matrix).rows == 2);
 
   matrix = {};
-  matrix.csr.rows = 4;
-  matrix.csr.row_offsets = {0, 0, 0, 0, 0};
+  matrix.csr = {4, 0, {0, 0, 0, 0, 0}, {}, {}};
   CHECK(triplets_of(matrix).rows == 4);
 }
 

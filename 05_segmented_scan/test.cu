@@ -22,15 +22,12 @@ namespace {
 // Row r has lengths[r] nonzeros, in columns that repeat when they run out.
 template <typename T>
 Coo<T> coo_with(const std::vector<Index>& lengths, Index cols) {
-  Coo<T> coo;
-  coo.rows = static_cast<Index>(lengths.size());
-  coo.cols = cols;
+  Coo<T> coo{static_cast<Index>(lengths.size()), cols, {}, {}, {}};
   std::mt19937 random(7);
   for (Index row = 0; row < coo.rows; ++row) {
     for (Index i = 0; i < lengths[row]; ++i) {
-      coo.row_indices.push_back(row);
-      coo.column_indices.push_back((17 * row + i) % cols);
-      coo.values.push_back(static_cast<T>(static_cast<double>(random() % 2001) / 1000 - 1));
+      const auto value = static_cast<T>(static_cast<double>(random() % 2001) / 1000 - 1);
+      coo.add(row, (17 * row + i) % cols, value);
     }
   }
   return coo;
@@ -72,11 +69,7 @@ void check_verified(const Matrix<T>& matrix, const std::string& what) {
   const device::DeviceCsr<T> csr(matrix.csr);
   const Problem<T> problem{matrix, csr};
   for (const double beta : {0.0, -0.5}) {
-    RunOptions options;
-    options.measure = false;
-    options.alpha = 0.75;
-    options.beta = beta;
-    const Bench<T> bench(problem, options);
+    const Bench<T> bench(problem, {.alpha = 0.75, .beta = beta, .measure = false});
     for (const Kernel* kernel : find_kernels("segscan_*")) {
       const Record record = bench.run(*kernel);
       INFO(what << ", " << kernel->info.name << ", beta " << beta << ": " << record.failure);

@@ -27,13 +27,11 @@ namespace {
 template <typename T, typename Length>
 Matrix<T> build(Index rows, Index cols, Length length) {
   Matrix<T> matrix;
-  matrix.coo.rows = rows;
-  matrix.coo.cols = cols;
+  matrix.coo = {rows, cols, {}, {}, {}};
   for (Index row = 0; row < rows; ++row) {
     for (Index k = 0; k < length(row); ++k) {
-      matrix.coo.row_indices.push_back(row);
-      matrix.coo.column_indices.push_back((row % 7 + k) % cols);
-      matrix.coo.values.push_back(static_cast<T>(1 + (row + 3 * k) % 11) / static_cast<T>(-9));
+      const T value = static_cast<T>(1 + (row + 3 * k) % 11) / static_cast<T>(-9);
+      matrix.coo.add(row, (row % 7 + k) % cols, value);
     }
   }
   matrix.csr = to_csr(matrix.coo);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -20,14 +21,6 @@ namespace {
 
 constexpr double kAnyPadding = std::numeric_limits<double>::infinity();
 
-template <typename T>
-Coo<T> empty_coo(Index rows, Index cols) {
-  Coo<T> coo;
-  coo.rows = rows;
-  coo.cols = cols;
-  return coo;
-}
-
 // Rows of 0 to `longest` nonzeros in random columns, and on each of `diagonals` a nonzero in nine
 // rows of ten.
 template <typename T>
@@ -35,7 +28,7 @@ Csr<T> random_matrix(Index rows, Index cols, Index longest, const std::vector<In
                      std::uint64_t seed) {
   Rng rng(seed);
   const auto below = [&](Index n) { return static_cast<Index>(rng.below(std::max<Index>(n, 1))); };
-  Coo<T> coo = empty_coo<T>(rows, cols);
+  Coo<T> coo{rows, cols, {}, {}, {}};
   std::map<std::pair<Index, Index>, T> entries;
   for (Index row = 0; row < rows; ++row) {
     for (Index left = cols > 0 ? below(longest + 1) : 0; left > 0; --left) {
@@ -62,11 +55,8 @@ template <typename T>
 Record run(const std::string& kernel, const Matrix<T>& matrix, double padding_limit = 3) {
   const device::DeviceCsr<T> csr(matrix.csr);
   const Problem<T> problem{matrix, csr, padding_limit};
-  RunOptions options;
-  options.measure = false;
-  options.alpha = 0.75;
-  options.beta = -0.5;
-  return Bench<T>(problem, options).run(*find_kernels(kernel).front());
+  const Bench<T> bench(problem, {.alpha = 0.75, .beta = -0.5, .measure = false});
+  return bench.run(*find_kernels(kernel).front());
 }
 
 }  // namespace
@@ -149,7 +139,7 @@ TEST_CASE("step 08: HYB with both of its parts", "[08]") {
 
 TEST_CASE("step 08: padding is counted, and refused before it is stored", "[08]") {
   // 99 rows of 1 and one of 101: 100 x 101 places for 200 nonzeros.
-  Coo<double> coo = empty_coo<double>(100, 101);
+  Coo<double> coo{100, 101, {}, {}, {}};
   for (Index row = 0; row < 99; ++row) coo.add(row, row, 1.0);
   for (Index column = 0; column < 101; ++column) coo.add(99, column, 1.0);
   const Matrix<double> matrix = matrix_of(to_csr(coo));
@@ -186,7 +176,7 @@ TEST_CASE("step 08: padding is counted, and refused before it is stored", "[08]"
 
 TEST_CASE("step 08: rows alike after sorting need no padding", "[08]") {
   // In each slice one row of 9 among rows of 1.
-  Coo<float> coo = empty_coo<float>(1024, 1024);
+  Coo<float> coo{1024, 1024, {}, {}, {}};
   for (Index row = 0; row < 1024; ++row) {
     for (Index j = 0; j < (row % 32 == 5 ? 9 : 1); ++j) coo.add(row, (row + 50 * j) % 1024, 1.0f);
   }
@@ -250,7 +240,7 @@ TEMPLATE_TEST_CASE("step 08: 16 bits of a column where 32 of them are near", "[0
   // In the first column of two slices the last row lies `span` columns after the others; in the
   // second the columns are near, and the last row has none. Slice 1 has rows without any.
   for (const Index span : {0, 65533, 65534, 65535, 65536, 131072}) {
-    Coo<T> coo = empty_coo<T>(70, 200000);
+    Coo<T> coo{70, 200000, {}, {}, {}};
     for (Index row = 0; row < 64; ++row) {
       if (row / 32 == 1 && row % 3 == 1) continue;
       const bool last = row % 32 == 31;
@@ -309,15 +299,9 @@ TEST_CASE("step 08: warps share a slice where slices are few or wide", "[08]") {
 
 TEST_CASE("step 08: sizes past 2^31 are refused with their figure", "[08]") {
   // A row of 40,000 among 100,000: 4 10^9 places. Only the offsets say so, which is what counts.
-  Csr<double> a;
-  a.rows = 100000;
-  a.cols = 40000;
-  a.row_offsets.assign(a.rows + 1, 40000);
-  a.row_offsets[0] = 0;
-  for (Index column = 0; column < a.cols; ++column) {
-    a.column_indices.push_back(column);
-    a.values.push_back(1);
-  }
+  Csr<double> a{100000, 40000, {0}, std::vector<Index>(40000), std::vector<double>(40000, 1)};
+  a.row_offsets.resize(a.rows + 1, 40000);
+  std::iota(a.column_indices.begin(), a.column_indices.end(), 0);
   const Matrix<double> matrix = matrix_of(a);
   const Record ell = run("ell", matrix);
   CHECK(ell.unsuitable);
@@ -344,7 +328,7 @@ TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
 
   // One full diagonal and a few nonzeros far from it, which a distance of 16 bits reaches or not.
   for (const Index far : {kNear, kNear + 1}) {
-    Coo<double> coo = empty_coo<double>(40000, 40000);
+    Coo<double> coo{40000, 40000, {}, {}, {}};
     for (Index row = 0; row < coo.rows; ++row) coo.add(row, row, 1.0);
     for (Index row = 0; row < 500; ++row) coo.add(row, far + row / 2, 2.0);
     const Csr<double> a = to_csr(coo);
@@ -364,7 +348,7 @@ TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
 
   // The rest of 32 rows is as long as a byte holds, as 16 bits hold, and longer.
   for (const Index length : {255, 256, 65535, 65536}) {
-    Coo<double> coo = empty_coo<double>(64, 30000);
+    Coo<double> coo{64, 30000, {}, {}, {}};
     for (Index j = 0; j < length; ++j) {
       const Index row = j % 32;
       coo.add(row, (row * 131 + j / 32 * 13) % 30000, 1.0 + j);

@@ -26,8 +26,7 @@ Matrix<T> block_diagonal(Rng& rng, Index block, Index block_rows, Index block_co
   for (int d = 0; d < diagonals; ++d) has[rng.below(has.size())] = true;
   Matrix<T> matrix;
   Csr<T>& a = matrix.csr;
-  a.rows = block * block_rows;
-  a.cols = block * block_columns;
+  a = {block * block_rows, block * block_columns, {0}, {}, {}};
   for (Index row = 0; row < a.rows; ++row) {
     for (Index column = 0; column < a.cols; ++column) {
       const Index diagonal = column / block - row / block + block_rows - 1;
@@ -40,15 +39,6 @@ Matrix<T> block_diagonal(Rng& rng, Index block, Index block_rows, Index block_co
   return matrix;
 }
 
-template <typename T>
-void check_same(const Csr<T>& a, const Csr<T>& b) {
-  CHECK(a.rows == b.rows);
-  CHECK(a.cols == b.cols);
-  CHECK(a.row_offsets == b.row_offsets);
-  CHECK(a.column_indices == b.column_indices);
-  CHECK(a.values == b.values);
-}
-
 // There and back in both layouts, and the products of all kernels, which refuse the matrix where it
 // stores more than three values per nonzero. Returns whether they took it.
 template <typename T>
@@ -56,7 +46,7 @@ bool check_conversions_and_products(const Matrix<T>& matrix, const RunOptions& o
   const device::DeviceCsr<T> a(matrix.csr);
   const BlockDiagonals found = find_block_diagonals(a, 1e6);
   for (const CdsLayout layout : {CdsLayout::kColumns, CdsLayout::kSlices}) {
-    check_same(to_csr(to_cds(a, found, layout)), matrix.csr);
+    CHECK(to_csr(to_cds(a, found, layout)) == matrix.csr);
   }
   const auto fits = [&a](const BlockDiagonals& diagonals) {
     return diagonals.columns() * static_cast<std::uint64_t>(a.rows) <=
@@ -101,12 +91,8 @@ TEST_CASE("step 09: random block diagonals come back, and their products are rig
     const Index block_rows = size(), block_columns = i % 3 ? block_rows : size();
     const auto diagonals = static_cast<int>(1 + rng.below(9));
     const auto missing = static_cast<unsigned>(i % 4 == 0 ? rng.below(40) : 0);
-    RunOptions options;
-    options.measure = false;
-    if (i / 2 % 2) {
-      options.alpha = 0.75;
-      options.beta = -0.5;
-    }
+    RunOptions options{.measure = false};
+    if (i / 2 % 2) options = {.alpha = 0.75, .beta = -0.5, .measure = false};
     const auto check = [&](auto zero) {
       return check_conversions_and_products(
           block_diagonal<decltype(zero)>(rng, block, block_rows, block_columns, diagonals, missing),
@@ -143,7 +129,7 @@ TEST_CASE("step 09: blocks and diagonals of structured grids are found", "[09]")
       const CdsMatrix<float> cds = to_cds(a, found, CdsLayout::kColumns);
       CHECK(cds.stored_bytes() ==
             c.diagonals * (static_cast<std::size_t>(block * csr.rows) + 1) * 4);
-      check_same(to_csr(cds), csr);
+      CHECK(to_csr(cds) == csr);
       if (c.grid == "stencil2d:9x8") {
         // What sticks out of the matrix is not read, nor is what a step past a line's end leads to.
         const auto blocks = [&](std::uint64_t n) {
@@ -164,16 +150,12 @@ TEST_CASE("step 09: a dense matrix is one block, and many diagonals take several
   Matrix<double> matrix;
   matrix.csr = generate<double>("dense:311x307");
   CHECK(find_block_diagonals(device::DeviceCsr<double>(matrix.csr), 3).offsets.size() == 617);
-  RunOptions options;
-  options.measure = false;
-  options.beta = 2;
-  check_conversions_and_products(matrix, options);
+  check_conversions_and_products(matrix, {.beta = 2, .measure = false});
 }
 
 TEST_CASE("step 09: what is no block diagonal is refused with the figure", "[09]") {
   // 20 diagonals of one nonzero each, of 20 x 20.
-  Csr<double> a;
-  a.rows = a.cols = 20;
+  Csr<double> a{20, 20, {0}, {}, {}};
   for (Index row = 0; row < 20; ++row) {
     a.column_indices.push_back(row % 2 ? 0 : 19);
     a.values.push_back(1);
@@ -192,25 +174,15 @@ TEST_CASE("step 09: what is no block diagonal is refused with the figure", "[09]
 }
 
 TEST_CASE("step 09: a nonzero that is zero does not come back; empty matrices do", "[09]") {
-  Csr<float> a;
-  a.rows = a.cols = 2;
-  a.row_offsets = {0, 2, 3};
-  a.column_indices = {0, 1, 1};
-  a.values = {1, 0, 2};
-  const device::DeviceCsr<float> on_device(a);
+  const device::DeviceCsr<float> on_device(Csr<float>{2, 2, {0, 2, 3}, {0, 1, 1}, {1, 0, 2}});
   const Csr<float> back =
       to_csr(to_cds(on_device, find_block_diagonals(on_device, 3), CdsLayout::kColumns));
-  CHECK(back.row_offsets == std::vector<Index>{0, 1, 2});
-  CHECK(back.column_indices == std::vector<Index>{0, 1});
-  CHECK(back.values == std::vector<float>{1, 2});
+  CHECK(back == Csr<float>{2, 2, {0, 1, 2}, {0, 1}, {1, 2}});
   for (const auto& [rows, cols] : {std::pair<Index, Index>{0, 0}, {0, 4}, {4, 0}, {3, 5}}) {
-    Csr<float> empty;
-    empty.rows = rows;
-    empty.cols = cols;
-    empty.row_offsets.assign(static_cast<std::size_t>(rows) + 1, 0);
+    const Csr<float> empty{rows, cols, std::vector<Index>(rows + 1), {}, {}};
     const device::DeviceCsr<float> e(empty);
     for (const CdsLayout layout : {CdsLayout::kColumns, CdsLayout::kSlices}) {
-      check_same(to_csr(to_cds(e, find_block_diagonals(e, 3), layout)), empty);
+      CHECK(to_csr(to_cds(e, find_block_diagonals(e, 3), layout)) == empty);
     }
   }
 }

@@ -32,13 +32,10 @@ struct Gpus : test::SavedSettings {
 };
 
 Csr<double> square(Index n, const std::string& kind) {
-  Coo<double> coo;
-  coo.rows = coo.cols = n;
+  Coo<double> coo{n, n, {}, {}, {}};
   Rng rng(static_cast<std::uint64_t>(n) + kind.size());
   const auto add = [&](Index row, Index column) {
-    coo.row_indices.push_back(row);
-    coo.column_indices.push_back(column);
-    coo.values.push_back(signed_unit_value<double>(rng.bits64()));
+    coo.add(row, column, signed_unit_value<double>(rng.bits64()));
   };
   for (Index row = 0; row < n; ++row) {
     if (kind == "a full row among empty ones") {
@@ -127,12 +124,7 @@ TEST_CASE("cuts: equal rows, equal nonzeros, more parts than rows", "[10]") {
 
 TEST_CASE("parts: what stands where", "[10]") {
   // Rows 0 to 3 in two parts. Row 1 needs column 2, row 2 needs column 1; 0 and 3 are interior.
-  Coo<double> coo;
-  coo.rows = coo.cols = 4;
-  coo.row_indices = {0, 1, 1, 1, 2, 2, 3};
-  coo.column_indices = {0, 0, 1, 2, 1, 3, 3};
-  coo.values = {1, 2, 3, 4, 5, 6, 7};
-  const Csr<double> a = to_csr(coo);
+  const Csr<double> a{4, 4, {0, 1, 4, 6, 7}, {0, 0, 1, 2, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7}};
   const auto parts = parts_of(a, Partition::kRows, 2, Exchange::kPacked);
   CHECK(parts[0].order == Cuts{1, 0});  // boundary rows first
   CHECK(parts[1].order == Cuts{0, 1});

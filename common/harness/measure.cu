@@ -120,10 +120,7 @@ void verify_baseline(const Csr<T>& a, const std::vector<T>& x, const BaselineRun
   // What each thread must have summed, as the rows of a reference.
   const int threads = run.threads;
   const int groups = a.nnz() / 4;
-  Csr<T> by_thread;
-  by_thread.rows = threads;
-  by_thread.cols = a.cols;
-  by_thread.row_offsets.assign(1, 0);
+  Csr<T> by_thread{threads, a.cols, {0}, {}, {}};
   for (int thread = 0; thread < threads; ++thread) {
     const auto deal = [&](Index k) {
       by_thread.column_indices.push_back(a.column_indices[k]);

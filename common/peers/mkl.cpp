@@ -97,11 +97,7 @@ class MklCsr final : public Spmv<T> {
 
 // The first call looks for the processor's instructions and starts the threads.
 void open_mkl() {
-  Csr<double> one;
-  one.rows = one.cols = 1;
-  one.row_offsets = {0, 1};
-  one.column_indices = {0};
-  one.values = {1};
+  const Csr<double> one{1, 1, {0, 1}, {0}, {1}};
   const MklHandle<double> handle(one);
   const double x = 1;
   double y = 0;

@@ -46,6 +46,7 @@ struct Csr {
 
   Index nnz() const { return static_cast<Index>(values.size()); }
   Index row_length(Index row) const { return row_offsets[row + 1] - row_offsets[row]; }
+  bool operator==(const Csr&) const = default;
 };
 
 // Bytes of a CSR matrix in memory.

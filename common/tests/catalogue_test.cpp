@@ -133,9 +133,7 @@ TEST_CASE("a path is read and its oddities are counted", "[load]") {
   const DataDirectory data;
   const fs::path path =
       data.write("odd.mtx", 0, "3 3 6\n1 1 1\n3 2 0\n1 1 2\n2 2 nan\n2 1 inf\n3 3 -0\n");
-  LoadOptions options;
-  options.keep_coo = true;
-  const Matrix<double> matrix = load_matrix<double>(path.string(), options);
+  const Matrix<double> matrix = load_matrix<double>(path.string(), {.keep_coo = true});
   CHECK(matrix.source.name == "odd");
   CHECK(matrix.source.origin == MatrixSource::Origin::kFile);
   CHECK(matrix.duplicates == 1);

@@ -201,13 +201,7 @@ TEST_CASE("a GPU's table fits on a screen, and shows the rest on request", "[har
 // Two nonzeros in the first row, none in the second.
 template <typename T>
 Csr<T> two_nonzeros(T first, T second) {
-  Csr<T> a;
-  a.rows = 2;
-  a.cols = 2;
-  a.row_offsets = {0, 2, 2};
-  a.column_indices = {0, 1};
-  a.values = {first, second};
-  return a;
+  return {2, 2, {0, 2, 2}, {0, 1}, {first, second}};
 }
 
 TEST_CASE("the bound follows the rows' length and the magnitude of their terms", "[harness]") {
@@ -235,12 +229,7 @@ TEST_CASE("a row may be off by the smallest number for each of its products", "[
 }
 
 TEST_CASE("NaN and infinity in the matrix are expected in y", "[harness]") {
-  Csr<double> a;
-  a.rows = 3;
-  a.cols = 1;
-  a.row_offsets = {0, 1, 2, 3};
-  a.column_indices = {0, 0, 0};
-  a.values = {kNaN, kInf, 1};
+  const Csr<double> a{3, 1, {0, 1, 2, 3}, {0, 0, 0}, {kNaN, kInf, 1}};
   const Reference r = make_reference<double>(a, 1.0, {2.0}, 0.0, {});
   CHECK(verify<double>({kNaN, kInf, 2}, r).ok);
   CHECK_FALSE(verify<double>({0, kInf, 2}, r).ok);

@@ -13,9 +13,7 @@ namespace {
 // stand in random order.
 Coo<double> build(Index rows, Index cols, std::uint64_t seed,
                   const std::function<Index(Index)>& length) {
-  Coo<double> coo;
-  coo.rows = rows;
-  coo.cols = cols;
+  Coo<double> coo{rows, cols, {}, {}, {}};
   Rng rng(seed);
   for (Index row = 0; row < rows; ++row) {
     Index left = std::min(length(row), cols);

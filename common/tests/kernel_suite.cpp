@@ -25,10 +25,7 @@ void check(const std::vector<const Kernel*>& chosen, const NamedMatrix& named, d
   const device::DeviceCsr<T> csr(matrix.csr);
   const Problem<T> problem{matrix, csr, padding_limit};
   RunOptions options{.measure = false};
-  if (scaled) {
-    options.alpha = 0.75;
-    options.beta = -0.5;
-  }
+  if (scaled) options = {.alpha = 0.75, .beta = -0.5, .measure = false};
   const Bench<T> bench(problem, options);
   for (const Kernel* kernel : chosen) {
     const Record record = bench.run(*kernel);

@@ -82,11 +82,7 @@ std::string banner(const std::string& field, const std::string& symmetry) {
 
 const std::string kRealGeneral = "%%MatrixMarket matrix coordinate real general\n";
 
-LoadOptions real_part() {
-  LoadOptions options;
-  options.real_part = true;
-  return options;
-}
+constexpr LoadOptions kRealPart{.real_part = true};
 
 }  // namespace
 
@@ -102,7 +98,7 @@ TEST_CASE("coordinate files of every field", "[matrix_market]") {
 
 TEST_CASE("complex files give their real parts where that was asked for", "[matrix_market]") {
   const std::string text = banner("complex", "general") + "2 2 2\n1 1 3 4\n2 1 -5 12.0\n";
-  check_entries(text, 2, 2, {{1, 1, 3}, {2, 1, -5}}, real_part());
+  check_entries(text, 2, 2, {{1, 1, 3}, {2, 1, -5}}, kRealPart);
   CHECK(message_of(text) ==
         "FILE:1: the values are complex; give --complex real to read their real parts");
 }
@@ -119,10 +115,10 @@ TEST_CASE("a stored triangle is expanded, each mirror image after its original",
                 3, {{1, 1, -0.0}, {2, 2, 0}, {3, 3, 0}});
 
   const std::string hermitian = banner("complex", "Hermitian") + "2 2 2\n1 1 2 0\n2 1 3 -4\n";
-  check_entries(hermitian, 2, 2, {{1, 1, 2}, {2, 1, 3}, {1, 2, 3}}, real_part());
+  check_entries(hermitian, 2, 2, {{1, 1, 2}, {2, 1, 3}, {1, 2, 3}}, kRealPart);
 
   const std::string skew = banner("complex", "skew-symmetric") + "2 2 1\n2 1 3 -4\n";
-  check_entries(skew, 2, 2, {{2, 1, 3}, {1, 2, -3}}, real_part());
+  check_entries(skew, 2, 2, {{2, 1, 3}, {1, 2, -3}}, kRealPart);
 }
 
 TEST_CASE("matrices without entries, rows or columns", "[matrix_market]") {

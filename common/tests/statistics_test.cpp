@@ -143,9 +143,7 @@ TEST_CASE("statistics count diagonals and column lengths", "[statistics]") {
 
 TEST_CASE("info in JSON: the histogram's bins that hold rows, and where the nonzeros are") {
   // Rows of 0, 1, 2, 3 and 9 nonzeros.
-  Coo<double> coo;
-  coo.rows = 5;
-  coo.cols = 9;
+  Coo<double> coo{5, 9, {}, {}, {}};
   for (const auto& [row, length] : {std::pair<Index, Index>{1, 1}, {2, 2}, {3, 3}, {4, 9}}) {
     for (Index col = 0; col < length; ++col) coo.add(row, col, 1);
   }
