@@ -53,12 +53,8 @@ Csr<T> to_csr(const Coo<T>& coo, Index* duplicates) {
     }
   }
 
-  Csr<T> csr;
-  csr.rows = coo.rows;
-  csr.cols = coo.cols;
-  csr.row_offsets = counting_offsets(coo.row_indices, coo.rows);
-  csr.column_indices.resize(nnz);
-  csr.values.resize(nnz);
+  Csr<T> csr{coo.rows, coo.cols, counting_offsets(coo.row_indices, coo.rows),
+             std::vector<Index>(nnz), std::vector<T>(nnz)};
   {
     std::vector<Index> next = csr.row_offsets;
     for (const Index k : by_column) {
@@ -75,15 +71,11 @@ Csr<T> to_csr(const Coo<T>& coo, Index* duplicates) {
 
 template <typename T>
 Coo<T> to_coo(const Csr<T>& csr) {
-  Coo<T> coo;
-  coo.rows = csr.rows;
-  coo.cols = csr.cols;
+  Coo<T> coo{csr.rows, csr.cols, {}, csr.column_indices, csr.values};
   coo.row_indices.reserve(csr.values.size());
   for (Index row = 0; row < csr.rows; ++row) {
     coo.row_indices.insert(coo.row_indices.end(), csr.row_length(row), row);
   }
-  coo.column_indices = csr.column_indices;
-  coo.values = csr.values;
   return coo;
 }
 

@@ -271,15 +271,10 @@ Pattern make_rows(const Specification& spec, long long first, long long end, boo
 // Value k of the matrix is the k-th draw, whoever makes it.
 template <typename T>
 Csr<T> with_values(Pattern pattern, const Specification& spec, long long nonzeros_before) {
-  Csr<T> csr;
-  csr.rows = static_cast<Index>(pattern.row_offsets.size()) - 1;
-  csr.cols = pattern.cols;
-  csr.row_offsets = std::move(pattern.row_offsets);
-  csr.column_indices = std::move(pattern.column_indices);
-  if (!pattern.values.empty()) {
-    csr.values.assign(pattern.values.begin(), pattern.values.end());
-    return csr;
-  }
+  Csr<T> csr{static_cast<Index>(pattern.row_offsets.size()) - 1, pattern.cols,
+             std::move(pattern.row_offsets), std::move(pattern.column_indices),
+             std::vector<T>(pattern.values.begin(), pattern.values.end())};
+  if (!csr.values.empty()) return csr;
   csr.values.resize(csr.column_indices.size());
   constexpr long long kTurn = 1 << 16;
   const auto count = static_cast<long long>(csr.values.size());

@@ -59,13 +59,12 @@ Csr<T> RowSource<T>::read(Index first, Index end, long long nonzeros_before) con
 template <typename T>
 Csr<T> slice_of(const Csr<T>& a, Index first, Index end) {
   const Index begin = a.row_offsets[first], stop = a.row_offsets[end];
-  Csr<T> slice;
-  slice.rows = end - first;
-  slice.cols = a.cols;
-  slice.row_offsets.assign(a.row_offsets.begin() + first, a.row_offsets.begin() + end + 1);
+  Csr<T> slice{end - first,
+               a.cols,
+               {a.row_offsets.begin() + first, a.row_offsets.begin() + end + 1},
+               {a.column_indices.begin() + begin, a.column_indices.begin() + stop},
+               {a.values.begin() + begin, a.values.begin() + stop}};
   for (Index& offset : slice.row_offsets) offset -= begin;
-  slice.column_indices.assign(a.column_indices.begin() + begin, a.column_indices.begin() + stop);
-  slice.values.assign(a.values.begin() + begin, a.values.begin() + stop);
   return slice;
 }
 

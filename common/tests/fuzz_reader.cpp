@@ -51,9 +51,8 @@ std::optional<Coo<T>> parse(std::string_view text, const LoadOptions& options, s
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  LoadOptions options;
-  options.real_part = size % 2 == 1;
-  options.memory_limit_bytes = std::size_t{1} << 13;  // small ones are quick
+  // Small ones are quick.
+  LoadOptions options{.real_part = size % 2 == 1, .memory_limit_bytes = 1 << 13};
   std::string error, other_error;
   const std::optional<Coo<double>> wide = parse<double>(text, options, error);
 

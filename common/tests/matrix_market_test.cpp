@@ -337,9 +337,8 @@ TEST_CASE("malformed files are refused with one line that helps", "[matrix_marke
     listed.insert(name);
     REQUIRE(fs::exists(corpus / name));
 
-    LoadOptions options;
-    options.memory_limit_bytes = 16 << 20;
-    if (name.starts_with("real_part_")) options.real_part = true;
+    const LoadOptions options{.real_part = name.starts_with("real_part_"),
+                              .memory_limit_bytes = 16 << 20};
     const auto message = [&]<typename T>(T) {
       return error_of([&] { read_matrix_market<T>(corpus / name, options); });
     };
