@@ -64,23 +64,6 @@ TEST_CASE("step 04: triplets keep the order of the file unless some were merged"
 #ifndef SPMV_CUDA
 namespace {
 
-const Kernel& kernel_named(const std::string& name) {
-  return *find_kernels(name).front();
-}
-
-// What the kernel's atomics on y asked for.
-Traffic atomics_of(const std::string& kernel, const Matrix<double>& matrix) {
-  const device::DeviceCsr<double> csr(matrix.csr);
-  const Problem<double> problem{matrix, csr};
-  const Record record = Bench<double>(problem, {}).run(kernel_named(kernel));
-  REQUIRE(record.verified);
-  for (const Traffic& traffic : record.traffic) {
-    if (traffic.access == "atomic" && traffic.array == "y") return traffic;
-  }
-  FAIL("no atomics");
-  return {};
-}
-
 // The rows of y, multiplied on one core in the order of `schedule`.
 template <typename T>
 std::vector<T> product(const std::string& kernel, const Matrix<T>& matrix,
@@ -92,7 +75,7 @@ std::vector<T> product(const std::string& kernel, const Matrix<T>& matrix,
   const Problem<T> problem{matrix, csr};
   const device::Buffer<T> x("x", test_vector<T>(matrix.csr.cols, 1));
   device::Buffer<T> y("y", matrix.csr.rows);
-  kernel_named(kernel).set_up(problem)->multiply(1, x.data(), 0, y.data(), nullptr);
+  find_kernels(kernel)[0]->set_up(problem)->multiply(1, x.data(), 0, y.data(), nullptr);
   simt::settings() = before;
   return y.download();
 }
@@ -128,7 +111,8 @@ TEST_CASE("step 04: atomics and the lanes that share an address, counted by hand
            Case{"atomic_coo_warp", 1, 256, by_row, 8, 8, 8, 1},  // a lane a request
        }) {
     CAPTURE(c.kernel, c.rows, c.cols);
-    const Traffic got = atomics_of(c.kernel, dense<double>(c.rows, c.cols, c.order, value));
+    const auto matrix = dense<double>(c.rows, c.cols, c.order, value);
+    const simt::AccessCounts got = test::traffic_of(c.kernel, matrix, "atomic", "y");
     CHECK(got.requests == c.requests);
     CHECK(got.lanes == c.atomics);
     CHECK(got.addresses == c.addresses);
@@ -144,14 +128,8 @@ TEST_CASE("step 04: runs interleaved over lanes are read coalesced, runs in a ro
   }
   const auto matrix =
       dense<double>(32, 8, Order::kRows, [](Index row, Index column) { return row - column + .5; });
-  const device::DeviceCsr<double> csr(matrix.csr);
-  const Problem<double> problem{matrix, csr};
   const auto sectors_of_values = [&](const std::string& kernel) {
-    const Record record = Bench<double>(problem, {}).run(kernel_named(kernel));
-    for (const Traffic& traffic : record.traffic) {
-      if (traffic.array == "values") return traffic.sectors;
-    }
-    return std::uint64_t{0};
+    return test::traffic_of(kernel, matrix, "load", "values").sectors;
   };
   CHECK(sectors_of_values("atomic_coo_sorted") == 256 * 8 / 32);
   CHECK(sectors_of_values("atomic_coo_sorted_runs") == 256);  // every lane a sector of its own

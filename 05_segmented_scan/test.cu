@@ -13,7 +13,6 @@
 #include "sorted_triplets.hpp"
 #include "tests/catch.hpp"
 #include "tests/kernel_suite.hpp"
-#include "tests/schedules.hpp"
 
 using namespace spmv;
 
@@ -161,22 +160,5 @@ TEMPLATE_TEST_CASE("step 05: triplets in any order", "[05]", float, double) {
 
 TEMPLATE_TEST_CASE("step 05: the same bits in every run", "[05]", float, double) {
   const Matrix<TestType> matrix = matrix_of(coo_with<TestType>(mixed_lengths(), 4000));
-  const device::DeviceCsr<TestType> csr(matrix.csr);
-  const Problem<TestType> problem{matrix, csr};
-  const device::Buffer<TestType> x("x", test_vector<TestType>(matrix.csr.cols, 1));
-  const std::vector<TestType> y0 = test_vector<TestType>(matrix.csr.rows, 2);
-
-  for (const Kernel* kernel : find_kernels("segscan_block,segscan_shuffle")) {
-    CAPTURE(kernel->info.name);
-    const auto product = [&] {
-      const auto spmv = kernel->set_up(problem);
-      spmv->preprocess(nullptr);
-      device::Buffer<TestType> y("y", y0);
-      spmv->multiply(TestType{0.75}, x.data(), TestType{-0.5}, y.data(), nullptr);
-      device::check(cudaDeviceSynchronize(), kernel->info.name);
-      return y.download();
-    };
-    const std::vector<TestType> first = product();
-    test::under_every_schedule([&] { CHECK(compare_bits(product(), first).rows == 0); });
-  }
+  test::check_same_bits("segscan_block,segscan_shuffle", matrix);
 }

@@ -44,31 +44,8 @@ Matrix<T> uneven(Index rows) {
   return build<T>(rows, 1000, [](Index row) { return row % 300 == 299 ? 400 : row % 10; });
 }
 
-const Kernel& kernel_called(const std::string& name) {
-  return *find_kernels(name).front();
-}
-
 const char* const kNames[] = {"lightspmv_vector", "lightspmv_vector_inc", "lightspmv_warp",
                               "lightspmv_counters", "lightspmv_long"};
-
-#ifndef SPMV_CUDA
-// What one product of `kernel` asks of `array`.
-template <typename T>
-simt::AccessCounts counts_of(const std::string& kernel, const Matrix<T>& matrix,
-                             simt::Access access, const std::string& array) {
-  const device::DeviceCsr<T> csr(matrix.csr);
-  const auto spmv = kernel_called(kernel).set_up(Problem<T>{matrix, csr});
-  device::Buffer<T> x("x", test_vector<T>(csr.cols, 1)), y("y", csr.rows);
-  simt::start_profile();
-  spmv->multiply(1, x.data(), 0, y.data(), nullptr);
-  const simt::Profile profile = simt::stop_profile();
-  simt::AccessCounts sum;
-  for (const auto& [key, counts] : profile.accesses) {
-    if (key.access == access && key.array == array) sum += counts;
-  }
-  return sum;
-}
-#endif
 
 }  // namespace
 
@@ -136,7 +113,7 @@ TEST_CASE("step 07: a texture has a greatest width", "[07]") {
     const Problem<double> problem{matrix, csr};
     for (const std::string name : {"lightspmv_vector", "lightspmv_vector_inc", "lightspmv_warp"}) {
       try {
-        kernel_called(name).set_up(problem);
+        find_kernels(name)[0]->set_up(problem);
         CHECK(cols == limit);
       } catch (const Unsuitable& reason) {
         CHECK(cols == limit + 1);
@@ -145,7 +122,7 @@ TEST_CASE("step 07: a texture has a greatest width", "[07]") {
                                                 std::to_string(limit));
       }
     }
-    CHECK_NOTHROW(kernel_called("lightspmv_long").set_up(problem));
+    CHECK_NOTHROW(find_kernels("lightspmv_long")[0]->set_up(problem));
   }
 }
 
@@ -171,7 +148,7 @@ TEMPLATE_TEST_CASE("step 07: product after product, the same bits", "[07]", floa
   device::Buffer<T> y("y", rows);
   for (const char* name : kNames) {
     INFO(name);
-    const auto spmv = kernel_called(name).set_up(problem);
+    const auto spmv = find_kernels(name)[0]->set_up(problem);
     std::vector<T> first[2];
 #ifndef SPMV_CUDA
     const simt::Schedule schedules[] = {simt::Schedule::kForward, simt::Schedule::kReverse,
@@ -231,7 +208,7 @@ TEST_CASE("step 07: long rows are read from border to border", "[07]") {
   }
   for (const char* name : kNames) {
     CAPTURE(name);
-    CHECK(counts_of(name, matrix, simt::Access::kLoad, "values").sectors == sectors);
+    CHECK(test::traffic_of(name, matrix, "load", "values").sectors == sectors);
   }
 }
 
@@ -243,7 +220,7 @@ TEST_CASE("step 07: what the counters are asked", "[07]") {
   constexpr std::uint64_t kRows = 12000;
   const Matrix<double> matrix = build<double>(kRows, 100, [](Index) { return 40; });
   const auto atomics = [&](const std::string& kernel, const std::string& counter) {
-    return counts_of(kernel, matrix, simt::Access::kAtomic, counter).lanes;
+    return test::traffic_of(kernel, matrix, "atomic", counter).lanes;
   };
   // A row each, and a last fetch per vector that finds none.
   CHECK(atomics("lightspmv_vector", "row_counter") == kRows + 32 * 128);

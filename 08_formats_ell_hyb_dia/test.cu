@@ -268,15 +268,8 @@ TEMPLATE_TEST_CASE("step 08: 16 bits of a column where 32 of them are near", "[0
 #ifdef SIMT_INSTRUMENTED
 TEST_CASE("step 08: fewer bytes of columns are requested", "[08]") {
   const Matrix<double> matrix = matrix_of(generate<double>("stencil2d:64x64"));
-  const device::DeviceCsr<double> csr(matrix.csr);
-  const Problem<double> problem{matrix, csr};
   const auto sectors = [&](const std::string& kernel, const std::string& array) {
-    std::uint64_t sum = 0;
-    const Record record = Bench<double>(problem, {}).run(*find_kernels(kernel).front());
-    for (const Traffic& traffic : record.traffic) {
-      if (traffic.array == array) sum += traffic.sectors;
-    }
-    return sum;
+    return test::traffic_of(kernel, matrix, "load", array).sectors;
   };
   constexpr int kColumns = 128 * 5 - 4;  // the first and last two slices are without a diagonal
   CHECK(sectors("sell", "columns") == 4 * kColumns);
@@ -365,21 +358,6 @@ TEST_CASE("step 08: the cut of DIA+CSR is where bytes are fewest", "[08]") {
 TEMPLATE_TEST_CASE("step 08: the same bits in every run", "[08]", float, double) {
   const Matrix<TestType> matrix =
       matrix_of(random_matrix<TestType>(700, 700, 9, {-50, -1, 0, 2}, 11));
-  const device::DeviceCsr<TestType> csr(matrix.csr);
-  const Problem<TestType> problem{matrix, csr, 1000};
-  const device::Buffer<TestType> x("x", test_vector<TestType>(matrix.csr.cols, 1));
-  const std::vector<TestType> y0 = test_vector<TestType>(matrix.csr.rows, 2);
-  for (const Kernel* kernel :
-       find_kernels("coo,ell,hyb,dia,sell,sell_sorted,sell_16,sell_16_sorted,dia_csr")) {
-    CAPTURE(kernel->info.name);
-    const auto product = [&] {
-      const auto spmv = kernel->set_up(problem);
-      device::Buffer<TestType> y("y", y0);
-      spmv->multiply(TestType{0.75}, x.data(), TestType{-0.5}, y.data(), nullptr);
-      device::check(cudaDeviceSynchronize(), kernel->info.name);
-      return y.download();
-    };
-    const std::vector<TestType> first = product();
-    test::under_every_schedule([&] { CHECK(compare_bits(product(), first).rows == 0); });
-  }
+  test::check_same_bits("coo,ell,hyb,dia,sell,sell_sorted,sell_16,sell_16_sorted,dia_csr", matrix,
+                        1000);
 }

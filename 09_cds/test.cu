@@ -9,10 +9,6 @@
 #include "tests/catch.hpp"
 #include "tests/kernel_suite.hpp"
 
-#ifndef SPMV_CUDA
-#include "simt/profile.hpp"
-#endif
-
 using namespace spmv;
 
 namespace {
@@ -208,19 +204,13 @@ TEST_CASE("step 09: every request for values is a full one, whatever b is", "[09
     // Rows in a number that is no multiple of 8, in which the columns of another layout would begin
     // in the middle of a sector.
     matrix.csr = generate<float>("stencil2d:19x17,dof=" + std::to_string(block));
-    const device::DeviceCsr<float> a(matrix.csr);
-    const Problem<float> problem{matrix, a};
-    const Bench<float> bench(problem, {});
     for (const char* name : {"cds", "cds_texture", "cds_sliced"}) {
-      const Record record = bench.run(*find_kernels(name).front());
-      CAPTURE(name, record.failure);
-      REQUIRE(record.verified);
-      for (const Traffic& traffic : record.traffic) {
-        // A block of odd size may begin within a sector, where a diagonal enters the matrix, and so
-        // may one end where it leaves: a sector more for each of the columns.
-        const auto columns = 2 * 5 * static_cast<std::uint64_t>(block);
-        if (traffic.array == "values") CHECK(traffic.sectors <= traffic.ideal_sectors + columns);
-      }
+      CAPTURE(name);
+      const simt::AccessCounts values = test::traffic_of(name, matrix, "load", "values");
+      // A block of odd size may begin within a sector, where a diagonal enters the matrix, and so
+      // may one end where it leaves: a sector more for each of the columns.
+      const auto columns = 2 * 5 * static_cast<std::uint64_t>(block);
+      CHECK(values.sectors <= values.ideal_sectors + columns);
     }
   }
 }

@@ -68,4 +68,47 @@ void check_kernels_of_step(int step, double padding_limit) {
   }
 }
 
+template <typename T>
+void check_same_bits(const std::string& patterns, const Matrix<T>& matrix, double padding_limit) {
+  const device::DeviceCsr<T> csr(matrix.csr);
+  const Problem<T> problem{matrix, csr, padding_limit};
+  const device::Buffer<T> x("x", test_vector<T>(matrix.csr.cols, 1));
+  const std::vector<T> y0 = test_vector<T>(matrix.csr.rows, 2);
+  for (const Kernel* kernel : find_kernels(patterns)) {
+    CAPTURE(kernel->info.name);
+    const auto product = [&] {
+      const auto spmv = kernel->set_up(problem);
+      spmv->preprocess(nullptr);
+      device::Buffer<T> y("y", y0);
+      spmv->multiply(T{0.75}, x.data(), T{-0.5}, y.data(), nullptr);
+      device::check(cudaDeviceSynchronize(), kernel->info.name);
+      return y.download();
+    };
+    const std::vector<T> first = product();
+    under_every_schedule([&] { CHECK(compare_bits(product(), first).rows == 0); });
+  }
+}
+
+template <typename T>
+simt::AccessCounts traffic_of(const std::string& kernel, const Matrix<T>& matrix,
+                              const std::string& access, const std::string& array) {
+  const device::DeviceCsr<T> csr(matrix.csr);
+  const Problem<T> problem{matrix, csr};
+  const Record record = Bench<T>(problem, {}).run(*find_kernels(kernel)[0]);
+  CAPTURE(kernel, record.failure);
+  REQUIRE(record.verified);
+  simt::AccessCounts sum;
+  for (const Traffic& traffic : record.traffic) {
+    if (traffic.access == access && traffic.array == array) sum += traffic;
+  }
+  return sum;
+}
+
+template void check_same_bits(const std::string&, const Matrix<float>&, double);
+template void check_same_bits(const std::string&, const Matrix<double>&, double);
+template simt::AccessCounts traffic_of(const std::string&, const Matrix<float>&, const std::string&,
+                                       const std::string&);
+template simt::AccessCounts traffic_of(const std::string&, const Matrix<double>&,
+                                       const std::string&, const std::string&);
+
 }  // namespace spmv::test
