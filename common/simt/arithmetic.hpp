@@ -23,10 +23,14 @@ Integer to_integer(double whole) {
 
 }  // namespace simt
 
-// A function of one argument, x.
+// A function of one argument, x, and one of two.
 #define SIMT_UNARY(Result, name, T, expression) \
   inline Result name(T x) {                     \
     return expression;                          \
+  }
+#define SIMT_BINARY(T, name, expression) \
+  inline T name(T a, T b) {              \
+    return static_cast<T>(expression);   \
   }
 
 // --- Bits ---------------------------------------------------------------------------------------
@@ -104,28 +108,18 @@ inline double __hiloint2double(int high, int low) {
 // --- Integers -----------------------------------------------------------------------------------
 
 // The upper halves of products.
-inline int __mulhi(int a, int b) {
-  return static_cast<int>(static_cast<long long>(a) * b >> 32);
-}
-inline unsigned __umulhi(unsigned a, unsigned b) {
-  return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
-}
+SIMT_BINARY(int, __mulhi, static_cast<long long>(a) * b >> 32)
+SIMT_BINARY(unsigned, __umulhi, static_cast<unsigned long long>(a) * b >> 32)
 __extension__ typedef __int128 simt_int128;
 __extension__ typedef unsigned __int128 simt_uint128;
-inline long long __mul64hi(long long a, long long b) {
-  return static_cast<long long>(static_cast<simt_int128>(a) * b >> 64);
-}
-inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
-  return static_cast<unsigned long long>(static_cast<simt_uint128>(a) * b >> 64);
-}
+SIMT_BINARY(long long, __mul64hi, static_cast<simt_int128>(a) * b >> 64)
+SIMT_BINARY(unsigned long long, __umul64hi, static_cast<simt_uint128>(a) * b >> 64)
 // Products of the lower 24 bits.
 inline int __mul24(int a, int b) {
   const auto low = [](int x) { return static_cast<int>(static_cast<unsigned>(x) << 8) >> 8; };
   return static_cast<int>(static_cast<long long>(low(a)) * low(b));
 }
-inline unsigned __umul24(unsigned a, unsigned b) {
-  return (a & 0xffffffu) * (b & 0xffffffu);
-}
+SIMT_BINARY(unsigned, __umul24, (a & 0xffffffu) * (b & 0xffffffu))
 // |a - b| + c.
 inline unsigned __sad(int a, int b, unsigned c) {
   const long long difference = static_cast<long long>(a) - b;
@@ -135,18 +129,10 @@ inline unsigned __usad(unsigned a, unsigned b, unsigned c) {
   return (a < b ? b - a : a - b) + c;
 }
 // The mean of a and b, whose sum cannot overflow: rounded down, or (r) up where it is between two.
-inline int __hadd(int a, int b) {
-  return static_cast<int>((static_cast<long long>(a) + b) >> 1);
-}
-inline unsigned __uhadd(unsigned a, unsigned b) {
-  return static_cast<unsigned>((static_cast<unsigned long long>(a) + b) >> 1);
-}
-inline int __rhadd(int a, int b) {
-  return static_cast<int>((static_cast<long long>(a) + b + 1) >> 1);
-}
-inline unsigned __urhadd(unsigned a, unsigned b) {
-  return static_cast<unsigned>((static_cast<unsigned long long>(a) + b + 1) >> 1);
-}
+SIMT_BINARY(int, __hadd, (static_cast<long long>(a) + b) >> 1)
+SIMT_BINARY(unsigned, __uhadd, (static_cast<unsigned long long>(a) + b) >> 1)
+SIMT_BINARY(int, __rhadd, (static_cast<long long>(a) + b + 1) >> 1)
+SIMT_BINARY(unsigned, __urhadd, (static_cast<unsigned long long>(a) + b + 1) >> 1)
 
 // --- Floating point -----------------------------------------------------------------------------
 
@@ -185,17 +171,13 @@ inline float __saturatef(float x) {  // of a NaN, 0
 }
 SIMT_UNARY(float, __frsqrt_rn, float, rsqrtf(x))
 // The fast versions are as exact as the others.
-inline float __fdividef(float a, float b) {
-  return a / b;
-}
+SIMT_BINARY(float, __fdividef, a / b)
 SIMT_UNARY(float, __expf, float, std::exp(x))
 SIMT_UNARY(float, __exp10f, float, std::pow(10.0f, x))
 SIMT_UNARY(float, __logf, float, std::log(x))
 SIMT_UNARY(float, __log2f, float, std::log2(x))
 SIMT_UNARY(float, __log10f, float, std::log10(x))
-inline float __powf(float x, float y) {
-  return std::pow(x, y);
-}
+SIMT_BINARY(float, __powf, std::pow(a, b))
 SIMT_UNARY(float, __sinf, float, std::sin(x))
 SIMT_UNARY(float, __cosf, float, std::cos(x))
 SIMT_UNARY(float, __tanf, float, std::tan(x))
@@ -237,4 +219,5 @@ SIMT_CONVERSIONS(long long, ll)
 SIMT_CONVERSIONS(unsigned long long, ull)
 #undef SIMT_CONVERSIONS
 #undef SIMT_TO_INTEGER
+#undef SIMT_BINARY
 #undef SIMT_UNARY
