@@ -533,16 +533,14 @@ void Word::forget_loads(const Moment& thread) {
 // --- Happens-before -----------------------------------------------------------------------------
 
 Moment Observer::now(const Lane& lane) const {
-  Moment moment;
-  moment.block = block_number_;
-  moment.phase = phase_;
-  moment.epoch = epoch_;
-  moment.grid = resident_ ? resident_->number : 0;
-  moment.time = clocks_[lane.warp].time;
-  moment.step = steps_[lane.warp * kWarpSize + lane.id];
-  moment.warp = static_cast<std::uint16_t>(lane.warp);
-  moment.lane = lane.id;
-  return moment;
+  return {.block = block_number_,
+          .phase = phase_,
+          .epoch = epoch_,
+          .time = clocks_[lane.warp].time,
+          .step = steps_[lane.warp * kWarpSize + lane.id],
+          .grid = resident_ ? resident_->number : std::uint16_t{0},
+          .warp = lane.warp,
+          .lane = lane.id};
 }
 
 // Whether `moment` is over for `lane`, by program order, barriers and __syncwarp.
@@ -610,9 +608,7 @@ void Observer::compare(Lane& lane, const Tally& tally, std::uintptr_t address,
 void Observer::order(Lane& lane, const Tally& tally, std::uintptr_t address) {
   ++steps_[lane.warp * kWarpSize + lane.id];
   const bool is_atomic = tally.access == Access::kAtomic;
-  WordAccess access;
-  access.at = now(lane);
-  access.pc = tally.pc;
+  WordAccess access{now(lane), tally.pc};
   access.kind = kind_of(tally.access, tally.strength);
   // An atomic operation that leaves the value as it is: a way of reading it.
   if (is_atomic && !lane.changes(lane.update)) access.kind = Kind::kStrongRead;
