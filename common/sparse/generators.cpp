@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -306,9 +307,8 @@ Csr<T> generate(const std::string& spec, std::uint64_t memory_limit) {
 std::vector<Index> generated_lengths(const Specification& spec, Index first, Index end) {
   const Pattern pattern = make_rows(spec, first, end, false);
   std::vector<Index> lengths(static_cast<std::size_t>(end - first));
-  for (std::size_t row = 0; row < lengths.size(); ++row) {
-    lengths[row] = pattern.row_offsets[row + 1] - pattern.row_offsets[row];
-  }
+  std::adjacent_difference(pattern.row_offsets.begin() + 1, pattern.row_offsets.end(),
+                           lengths.begin());
   return lengths;
 }
 

@@ -42,15 +42,8 @@ std::vector<fs::path> candidate_files(const CatalogueEntry& entry) {
 }  // namespace
 
 const char* to_string(MatrixSource::Origin origin) {
-  switch (origin) {
-    case MatrixSource::Origin::kFile:
-      return "file";
-    case MatrixSource::Origin::kGenerated:
-      return "generated";
-    case MatrixSource::Origin::kStandIn:
-      return "stand-in";
-  }
-  return "unknown";
+  constexpr const char* kNames[] = {"file", "generated", "stand-in"};
+  return kNames[static_cast<int>(origin)];
 }
 
 fs::path data_directory() {

@@ -263,14 +263,8 @@ Statistics compute_statistics(const Csr<T>& csr) {
 }
 
 std::vector<LengthBin> row_length_bins(const Csr<double>& csr) {
-  std::vector<LengthBin> bins;
-  for (int b = 0; b < 33; ++b) {
-    if (b < 3) {
-      bins.push_back({b, b});
-    } else {
-      bins.push_back({(1ll << (b - 2)) + 1, 1ll << (b - 1)});
-    }
-  }
+  std::vector<LengthBin> bins{{0, 0}, {1, 1}, {2, 2}};
+  for (int b = 1; b < 31; ++b) bins.push_back({(1ll << b) + 1, 1ll << (b + 1)});
   for (Index row = 0; row < csr.rows; ++row) {
     const Index length = csr.row_length(row);
     LengthBin& bin = *std::partition_point(
