@@ -198,11 +198,9 @@ TEST_CASE("cooperative: a deadlock names device, block, line and flag", "[simt]"
                          pair.flags[d].data());
     }
     const std::string report = report_of([&] { pair.streams[0].synchronize(); });
-    INFO(report);
-    CHECK(contains(report, "deadlock: no block can go on before another one does"));
-    CHECK(contains(report, "device 1, block (1,0,0), thread (0,0,0) polls memory"));
-    CHECK(contains(report, "0 bytes into 'flag', where it finds 0"));
-    CHECK(contains(report, "cooperative_test.cu:"));
+    check_contains(report, {"deadlock: no block can go on before another one does",
+                            "device 1, block (1,0,0), thread (0,0,0) polls memory",
+                            "0 bytes into 'flag', where it finds 0", "cooperative_test.cu:"});
   }
 }
 
@@ -229,10 +227,7 @@ TEST_CASE("cooperative: a kernel waits for another process, but not for ever", "
   CHECK(report_of(run) == "");
   CHECK(other.status() == 0);
   flag.upload({0});
-  const std::string text = report_of(run);
-  INFO(text);
-  CHECK(contains(text, "deadlock"));
-  CHECK(contains(text, "0 bytes into 'flag', where it finds 0"));
+  check_contains(report_of(run), {"deadlock", "0 bytes into 'flag', where it finds 0"});
 }
 
 TEST_CASE("cooperative: a block that fails ends all grids with one report", "[simt]") {
@@ -242,9 +237,7 @@ TEST_CASE("cooperative: a block that fails ends all grids with one report", "[si
     launch_cooperative(overrun_kernel, {dim3(2), dim3(32), 0, pair.streams[d].get()},
                        pair.values[d].data(), pair.flags[d].data());
   }
-  const std::string report = report_of([&] { pair.streams[0].synchronize(); });
-  INFO(report);
-  CHECK(contains(report, "into 'value', which has 4"));
+  check_contains(report_of([&] { pair.streams[0].synchronize(); }), {"into 'value', which has 4"});
 }
 
 TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
@@ -315,10 +308,8 @@ TEST_CASE("litmus: blocks of resident grids, and devices", "[simt]") {
       CAPTURE(litmus.first, litmus.second, report);
       CHECK(report.empty() == litmus.is_right);
       if (litmus.is_right) continue;
-      CHECK(contains(report, "kernel litmus_kernel at cooperative_test.cu:"));
-      CHECK(contains(report, "race: "));
-      CHECK(contains(report, " 4 bytes, 0 bytes into 'value', which thread ("));
-      CHECK(contains(report, " of device "));
+      check_contains(report, {"kernel litmus_kernel at cooperative_test.cu:", "race: ",
+                              " of device ", " 4 bytes, 0 bytes into 'value', which thread ("});
     }
   });
 }

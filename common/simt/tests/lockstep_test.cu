@@ -99,18 +99,16 @@ std::string race_of(void (*kernel)(Parameters...)) {
 }
 
 TEST_CASE("the report of a race tells a lost update", "[simt][lockstep]") {
-  const std::string added = race_of(plain_add_kernel);
-  CAPTURE(added);
-  CHECK(contains(added, "race: reads 8 bytes, 0 bytes into 'y', which thread (0,0,0) wrote"));
-  CHECK(contains(added, "; with the lanes of the warp in lockstep, thread ("));
-  CHECK(contains(added, ", which read the old value before, overwrites at lockstep_test.cu:"));
-  CHECK(contains(added, ": it is lost"));
+  check_contains(
+      race_of(plain_add_kernel),
+      {"race: reads 8 bytes, 0 bytes into 'y', which thread (0,0,0) wrote",
+       "; with the lanes of the warp in lockstep, thread (",
+       ", which read the old value before, overwrites at lockstep_test.cu:", ": it is lost"});
 
   const std::string place = " at lockstep_test.cu:" + std::to_string(kStoreLine);
   const std::string stored = race_of(store_kernel);
-  CAPTURE(stored);
-  CHECK(contains(stored, "race: writes 8 bytes, 8 bytes into 'y', which thread (0,0,0) wrote"));
-  CHECK(contains(stored, ",0,0) overwrites" + place + " the value "));
+  check_contains(stored, {"race: writes 8 bytes, 8 bytes into 'y', which thread (0,0,0) wrote",
+                          ",0,0) overwrites" + place + " the value "});
   // The value is the one that the thread which is named stored: half of its number.
   const auto number_after = [&](const std::string& text) {
     const std::size_t at = stored.find(text);

@@ -462,12 +462,10 @@ TEST_CASE("the host reads device memory", "[.simt-host-reads]") {
 }
 
 TEST_CASE("device memory is out of the host's reach", "[simt]") {
-  const std::string output = output_of_test("[.simt-host-reads]");
-  CAPTURE(output);
-  CHECK(contains(output,
-                 "error: the host touched device memory: byte 12 of 'x'; copy it with "
-                 "cudaMemcpy first"));
-  CHECK(contains(output, "status 139"));
+  check_contains(output_of_test("[.simt-host-reads]"),
+                 {"error: the host touched device memory: byte 12 of 'x'; copy it with "
+                  "cudaMemcpy first",
+                  "status 139"});
 }
 
 }  // namespace simt_test

@@ -148,13 +148,10 @@ TEST_CASE("overlap: accesses that do not wait for the previous kernel are races"
       CHECK(race_of(right, to, to, from, nothing).empty());
       CHECK(race_of(early_store, own, to, beside, nothing).empty());  // nothing of the first's
       const std::string stored = race_of(early_store, to, from, own, nothing);
-      CAPTURE(stored);
-      CHECK(contains(stored, "kernel overlapped_kernel<"));
-      CHECK(contains(stored, " at streams_test.cu:"));
-      CHECK(contains(stored,
-                     "thread (0,0,0): race: writes 4 bytes, 0 bytes into 'to', which the "
-                     "previous kernel, overlapped_kernel<"));
-      CHECK(contains(stored, ", writes, before it waits by cudaGridDependencySynchronize()"));
+      check_contains(stored, {"kernel overlapped_kernel<", " at streams_test.cu:",
+                              "thread (0,0,0): race: writes 4 bytes, 0 bytes into 'to', which the "
+                              "previous kernel, overlapped_kernel<",
+                              ", writes, before it waits by cudaGridDependencySynchronize()"});
       for (const auto& kernel : {early_load, overlapped_kernel<Wait::kNever>}) {
         CHECK(contains(race_of(kernel, own, to, own, nothing), "race: reads 4 bytes, 0 bytes"));
       }

@@ -62,6 +62,14 @@ inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+inline void check_contains(const std::string& text, const std::vector<std::string>& parts) {
+  CAPTURE(text);
+  for (const std::string& part : parts) {
+    CAPTURE(part);
+    CHECK(contains(text, part));
+  }
+}
+
 // The report of what goes wrong in `work`; empty if nothing does.
 template <typename Work>
 std::string report_of(const Work& work) {
