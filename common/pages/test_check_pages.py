@@ -69,7 +69,3 @@ class Pages(unittest.TestCase):
     def test_numbers_that_an_output_of_the_page_prints(self):
         output = "<!-- output: x -->\n```text\n12.5 ms 7 ms\n```\n<!-- end -->\n"
         self.assertEqual(self.unbound(output + "12.5 ms, 7 ms, 12.6 ms"), ["7 ms", "12.6 ms"])
-
-
-if __name__ == "__main__":
-    unittest.main()

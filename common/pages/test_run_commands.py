@@ -61,7 +61,3 @@ class Commands(unittest.TestCase):
         self.assertGreater(len(commands), 40)
         for pattern in run_commands.ELSEWHERE:
             self.assertTrue(any(re.fullmatch(pattern, command) for command in commands), f"no page has {pattern}")
-
-
-if __name__ == "__main__":
-    unittest.main()

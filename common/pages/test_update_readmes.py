@@ -245,7 +245,3 @@ class Blocks(unittest.TestCase):
         self.assertIn("class Masks(unittest.TestCase):\n    def test_what", text)
         _, _, failed = u.update(block.replace("class Masks", "class No" + "thing"))
         self.assertRegex(failed[0][1], "no line of .* matches")
-
-
-if __name__ == "__main__":
-    unittest.main()

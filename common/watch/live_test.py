@@ -365,7 +365,3 @@ class LivePage(test_watch.Scratch):
         self.assertEqual(len(told), len(steps) + 2)
         page_ms, all_ms, worker_ms = zip(*times)
         self.check(dict(zip(steps, told[1:])), page_ms[0], all_ms, worker_ms)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 import unittest
 from pathlib import Path
 
@@ -293,7 +292,3 @@ class Pages(test_watch.Scratch):
                 self.assertLessEqual(self.look("document.documentElement.scrollWidth"), 400)
         finally:
             self.browser.call("Emulation.clearDeviceMetricsOverride")
-
-
-if __name__ == "__main__":
-    sys.exit(unittest.main())

@@ -55,7 +55,3 @@ class Pictures(unittest.TestCase):
                 self.assertGreater(len(text), 20)
                 shown.add(name)
         self.assertEqual(shown, set(pictures.pictures()))
-
-
-if __name__ == "__main__":
-    unittest.main()

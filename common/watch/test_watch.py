@@ -236,7 +236,3 @@ class Traces(Scratch):
         sentence, command = moments.worst(BROKEN, ["right"], "make watch")
         self.assertRegex(sentence, "worst request: line .*32 lanes load values, 32 sectors where 8 would do")
         self.assertTrue(command.endswith("FIND=worst"))
-
-
-if __name__ == "__main__":
-    unittest.main()

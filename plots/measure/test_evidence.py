@@ -83,7 +83,3 @@ class Evidence(unittest.TestCase):
         self.assertIn("  SPMV_DATA=DIRECTORY_OF_THE_FILES make bench SET=b ARGS=--stale    # about", out.getvalue())
         self.assertIn("make bench SET=c ARGS=--stale    # needs 2 GPUs; about", out.getvalue())
         self.assertIn("in no set, and in no figure or table: 2 records of 2 kernels, most of on_host (1), old (1)", out.getvalue())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -423,7 +423,3 @@ class Declared(unittest.TestCase):
         for name, nnz in (("stencil2d:9x9,dof=2", 9 * 9 * 5 * 4), ("stencil3d:2x3x4,points=27", 24 * 27), ("dense:3x4", 12),
                           ("random:5x9,nnz_per_row=2", 10), ("powerlaw:9x9,nnz=7", 7), ("cant", 2034917)):
             self.assertEqual(sets.nonzeros_of(name), nnz)
-
-
-if __name__ == "__main__":
-    unittest.main()

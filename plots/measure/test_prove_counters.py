@@ -73,7 +73,3 @@ class ProveCounters(unittest.TestCase):
         counted = {"a_kernel<double>": counts(1000, 8000), "b_kernel<double>": counts(1000, 8000)}
         text = self.compare(counted, [("a_kernel<double>(int)", counts(1000, 8000))])
         self.assertIn("not measured: b_kernel<double> in grid f64", text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -227,7 +227,3 @@ class Written(Scratch):
         self.file.mkdir()
         with self.assertRaisesRegex(SystemExit, "error: .*a.jsonl: Is a directory"):
             record_format.write_whole(self.file, "text")
-
-
-if __name__ == "__main__":
-    unittest.main()

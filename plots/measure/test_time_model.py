@@ -63,7 +63,3 @@ class TimeModel(unittest.TestCase):
             self.assertRegex(equations, rf"`{parameter.name}`|· {parameter.name}\b|{parameter.name} \+")
         for limit in LIMITS:
             self.assertIn(f"| {limit} |", equations)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -411,7 +411,3 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(written("NVIDIA_H200"), pages)
         self.assertEqual(written("MY_GPU"), pages / "MY_GPU")
         self.assertEqual(written("MY_GPU", "--out", "here"), Path("here"))
-
-
-if __name__ == "__main__":
-    unittest.main()

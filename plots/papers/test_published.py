@@ -33,7 +33,3 @@ class Disagreements(unittest.TestCase):
             for row in csv.DictReader(line for line in lines if not line.startswith("#")):
                 self.assertIn(row["table"], TABLES)
                 self.assertNotEqual(row["printed"], row["computed"])
-
-
-if __name__ == "__main__":
-    unittest.main()

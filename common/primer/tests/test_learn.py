@@ -164,7 +164,3 @@ class Learn(unittest.TestCase):
         status, output = self.learn("--once")
         self.assertEqual(status, 2, output)
         self.assertIn("progress.json cannot be read; delete it", output)
-
-
-if __name__ == "__main__":
-    unittest.main()
