@@ -1,7 +1,6 @@
 """plots/python.sh plots/run_tests.py test_update_readmes"""
 
 import tempfile
-import unittest
 import unittest.mock
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import sentences
 import update_readmes as u
 from page_tables import head_of
 from records import read_records
-from sample_records import quartiles, record, write
+from sample_records import Scratch, quartiles, record, write
 
 
 every = unittest.mock.patch.object(records, "is_declared", lambda record: True)  # of these records no set has one
@@ -19,7 +18,7 @@ every = unittest.mock.patch.object(records, "is_declared", lambda record: True) 
 @every
 class Tables(unittest.TestCase):
     def table(self, records, arguments):
-        with tempfile.TemporaryDirectory() as directory:
+        with tempfile.TemporaryDirectory() as directory:  # a new one each time: records are read once
             write(Path(directory) / "GPU" / "a.jsonl", records)
             return u.make_table("device=GPU precision=f64 " + arguments, Path(directory))
 
@@ -145,7 +144,7 @@ def step(gpus, exchange, milliseconds, code="library"):
 
 
 @every
-class Sentences(unittest.TestCase):
+class Sentences(Scratch):
     RECORDS = [
         record("a", "m", 0.01), record("b", "m", 0.02), record("best_a", "m", 0.0125),
         record("a", "n,x=1", 0.01), record("b", "n,x=1", 0.08),
@@ -153,11 +152,9 @@ class Sentences(unittest.TestCase):
     ]
 
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        results = Path(directory.name)
-        write(results / "GPU" / "a.jsonl", self.RECORDS)
-        patch = unittest.mock.patch.object(sentences, "records_of", lambda _, __, program: read_records("GPU", results, program))
+        super().setUp()
+        write(self.root / "GPU" / "a.jsonl", self.RECORDS)
+        patch = unittest.mock.patch.object(sentences, "records_of", lambda _, __, program: read_records("GPU", self.root, program))
         patch.start()
         self.addCleanup(patch.stop)
 

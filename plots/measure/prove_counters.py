@@ -276,11 +276,11 @@ def compare(arguments):
         print(f"not measured: {what}")
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", required=True, help="directory of plots/results: NVIDIA_H200")
     parser.add_argument("--results", type=Path, default=RESULTS, help=argparse.SUPPRESS)
-    compare(parser.parse_args())
+    compare(parser.parse_args(argv))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
-"""Records made up for tests, and how they are written down."""
+"""For tests: records made up, how they are written down, and a directory for them."""
 
 import json
+import tempfile
+import unittest
+from pathlib import Path
 
 from record_format import description_of
 from records import stand_ins
@@ -9,6 +12,15 @@ RUN = ("backend", "device", "processor", "driver", "cuda", "cusparse", "compiler
 MATRIX = ("source", "detail", "rows", "cols", "nnz")
 KERNEL = ("step", "format", "host")
 RUN_ID = "2026-01-01T00:00:00.000Z"
+
+
+class Scratch(unittest.TestCase):
+    """Each test has a directory of its own."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = Path(scratch.name)
 
 
 def quartiles(median, lower=1.0, upper=1.0):

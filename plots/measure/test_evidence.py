@@ -2,10 +2,7 @@
 
 import contextlib
 import io
-import tempfile
-import unittest
 import unittest.mock
-from pathlib import Path
 
 import evidence
 import measure
@@ -13,16 +10,14 @@ import records
 import sets
 from record_format import parsed, records_in, tidied
 from records import OTHER_CODE, UNKNOWN_CODE, code_note, code_state
-from sample_records import record, write
+from sample_records import Scratch, record, write
 
 TODAY = {90: {"f": "1", "g": "2"}}
 
 
-class Evidence(unittest.TestCase):
+class Evidence(Scratch):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.root = Path(scratch.name)
+        super().setUp()
         self.file = self.root / "Some_GPU" / "bench.jsonl"
         for module, name, value in ((records, "todays_code", lambda: TODAY), (evidence, "RESULTS", self.root), (measure, "RESULTS", self.root)):
             patch = unittest.mock.patch.object(module, name, value)

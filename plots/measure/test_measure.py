@@ -8,7 +8,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -19,6 +18,7 @@ import prove_counters
 import sets
 from record_format import records_in
 from records import current_outcomes
+from sample_records import Scratch
 
 PROGRAM = """#!{python}
 import fcntl, json, os, sys, time
@@ -142,11 +142,9 @@ he_gao = ["he_gao_2016_table2"]
 """
 
 
-class Bench(unittest.TestCase):
+class Bench(Scratch):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.root = Path(scratch.name)
+        super().setUp()
         self.log = self.root / "log"
         (self.root / "sets.toml").write_text(SETS)
         for cached in (sets.declared, sets.published_nonzeros, sets.declarations, sets.groups_with):

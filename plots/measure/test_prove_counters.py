@@ -2,14 +2,10 @@
 
 import contextlib
 import io
-import sys
-import tempfile
-import unittest
-from pathlib import Path
-from unittest import mock
 
 import prove_counters
 from prove_counters import COUNTERS, function_name
+from sample_records import Scratch
 
 METRICS = {counter: metrics[0] for counter, metrics in COUNTERS.items()}
 
@@ -19,7 +15,7 @@ def counts(requests, sectors, conflicts=0):
             "store requests": 100, "store sectors": 400, "bank conflicts, loads": conflicts}
 
 
-class ProveCounters(unittest.TestCase):
+class ProveCounters(Scratch):
     def compare(self, counted, measured, loads_in_code=None):
         """What is printed. `measured`: [(kernel name as ncu has it, counts)]"""
         names = [name for name in METRICS if name in next(iter(counted.values()))]
@@ -30,16 +26,14 @@ class ProveCounters(unittest.TestCase):
         functions = prove_counters.sums_of_ncu(text)
         for function, loads in (loads_in_code or {}).items():
             functions[function]["loads in code"] = loads
-        with tempfile.TemporaryDirectory() as results:
-            directory = Path(results) / "GPU" / "counters"
-            prove_counters.write(directory / "counted.csv", {("grid", "f64"): counted})
-            prove_counters.write(directory / "measured.csv", {("grid", "f64"): functions})
-            self.assertEqual(prove_counters.read(directory / "counted.csv"), {("grid", "f64"): counted})
-            out = io.StringIO()
-            arguments = ["prove_counters.py", "--device", "GPU", "--results", results]
-            with mock.patch.object(sys, "argv", arguments), contextlib.redirect_stdout(out):
-                prove_counters.main()
-            return out.getvalue()
+        directory = self.root / "GPU" / "counters"
+        prove_counters.write(directory / "counted.csv", {("grid", "f64"): counted})
+        prove_counters.write(directory / "measured.csv", {("grid", "f64"): functions})
+        self.assertEqual(prove_counters.read(directory / "counted.csv"), {("grid", "f64"): counted})
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            prove_counters.main(["--device", "GPU", "--results", str(self.root)])
+        return out.getvalue()
 
     def test_names_are_the_same_however_they_are_written(self):
         for written in ("void spmv::csr_vector_kernel<8, double>(int, int const*)",

@@ -3,10 +3,8 @@
 import json
 import subprocess
 import sys
-import tempfile
 import unittest
 import unittest.mock
-from pathlib import Path
 
 import calibrate
 import compare
@@ -14,14 +12,13 @@ import record_format
 import sensitivity
 from record_format import RecordError, description_of, join, parsed, records_in
 from records import RESULTS, ROOT, current_looks, current_outcomes, device_names, files_in, is_current_matrix, rows_of, stand_ins
+import sample_records
 from sample_records import lines_of, quartiles, record, write
 
 
-class Scratch(unittest.TestCase):
+class Scratch(sample_records.Scratch):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.root = Path(scratch.name)
+        super().setUp()
         self.file = self.root / "a.jsonl"
 
     def refuse(self, text, why):

@@ -26,7 +26,7 @@ import scaling
 import style
 from published import published
 from records import STAND_IN, Data, gflops, stand_ins
-from sample_records import RUN_ID, quartiles, record, write
+from sample_records import RUN_ID, Scratch, quartiles, record, write
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=3", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
 KERNELS = {  # name: (step, format, milliseconds in f64)
@@ -99,7 +99,7 @@ def small_set(directory):
                                           for m in ("G3_circuit", "cant")])
 
 
-class Case(unittest.TestCase):
+class Case(Scratch):
     @classmethod
     def setUpClass(cls):
         cls.sets = {}
@@ -171,13 +171,12 @@ class Everywhere(Case):
         self.assertIn(STAND_IN, table.notes)
 
     def test_a_file_has_the_same_bytes_on_every_run(self):
-        with tempfile.TemporaryDirectory() as directory:
-            files = []
-            for figure, _ in (self.draw("ladder"), figures.draw("ladder", self.sets["large"])):
-                style.save_png(figure, Path(directory), "ladder")
-                files.append((Path(directory) / "ladder.png").read_bytes())
-            self.assertTrue(files[0].startswith(b"\x89PNG"))
-            self.assertEqual(*files)
+        files = []
+        for figure, _ in (self.draw("ladder"), figures.draw("ladder", self.sets["large"])):
+            style.save_png(figure, self.root, "ladder")
+            files.append((self.root / "ladder.png").read_bytes())
+        self.assertTrue(files[0].startswith(b"\x89PNG"))
+        self.assertEqual(*files)
 
 
 class Series(Case):
@@ -292,11 +291,10 @@ class Report(Case):
         self.assertIn("fell: 0; not measured yet: 22.", none.notes[0])
 
     def test_our_fastest_is_compared_on_the_matrices_that_both_have(self):
-        with tempfile.TemporaryDirectory() as directory:
-            write(Path(directory) / "GPU" / "multigpu.jsonl", [
-                on_several(matrix, gpus, "nonzeros", "none", milliseconds, kernel) for matrix, kernel, milliseconds in (
-                    ("F1", "pcsr", 0.5), ("cage14", "pcsr", 1.0), ("F1", "pcsr_one_pass", 0.625)) for gpus, milliseconds in ((1, 1.0), (2, milliseconds))])
-            text = {row[1]: row[3] for row in claims.claims_table(Data("GPU", directory)).rows}["mean efficiency of PCSR-II on 2 GPUs, no communication"]
+        write(self.root / "GPU" / "multigpu.jsonl", [
+            on_several(matrix, gpus, "nonzeros", "none", milliseconds, kernel) for matrix, kernel, milliseconds in (
+                ("F1", "pcsr", 0.5), ("cage14", "pcsr", 1.0), ("F1", "pcsr_one_pass", 0.625)) for gpus, milliseconds in ((1, 1.0), (2, milliseconds))])
+        text = {row[1]: row[3] for row in claims.claims_table(Data("GPU", self.root)).rows}["mean efficiency of PCSR-II on 2 GPUs, no communication"]
         self.assertEqual(text, "75.0% (2 of 15 matrices, from 50.0% to 100.0%); on the 1 measured with both 100.0%, and our fastest kernel and way 80.0%")
 
     def test_the_first_device_that_measured_a_claim_counts(self):
@@ -306,18 +304,16 @@ class Report(Case):
         self.assertEqual(*(summary.split("<p ")[0] for summary in summaries))
 
     def test_a_device_is_found_by_the_beginning_of_its_name(self):
-        with tempfile.TemporaryDirectory() as directory:
-            self.assertEqual(Data("A_GPU", directory).directory, "A_GPU")  # without records, too
-            large_set(Path(directory))
-            (Path(directory) / "GPU").rename(Path(directory) / "A_GPU_80GB")
-            self.assertEqual(Data("A_GPU", directory).directory, "A_GPU_80GB")
+        self.assertEqual(Data("A_GPU", self.root).directory, "A_GPU")  # without records, too
+        large_set(self.root)
+        (self.root / "GPU").rename(self.root / "A_GPU_80GB")
+        self.assertEqual(Data("A_GPU", self.root).directory, "A_GPU_80GB")
 
     def test_where_a_device_has_no_records_of_several_gpus_another_one_s_are_taken(self):
-        with tempfile.TemporaryDirectory() as directory:
-            self.assertEqual(Data("A", directory).with_several_gpus().directory, "A")  # no device has any
-            write(Path(directory) / "A" / "multigpu.jsonl", [on_several("F1", 1, "rows", "none", 1)])
-            write(Path(directory) / "B" / "multigpu.jsonl", [on_several("F1", 2, "rows", "none", 1)])
-            self.assertEqual([Data(name, directory).with_several_gpus().directory for name in "AB"], ["B", "B"])
+        self.assertEqual(Data("A", self.root).with_several_gpus().directory, "A")  # no device has any
+        write(self.root / "A" / "multigpu.jsonl", [on_several("F1", 1, "rows", "none", 1)])
+        write(self.root / "B" / "multigpu.jsonl", [on_several("F1", 2, "rows", "none", 1)])
+        self.assertEqual([Data(name, self.root).with_several_gpus().directory for name in "AB"], ["B", "B"])
 
     def test_verdicts(self):
         self.assertEqual(claims.verdict_of_ratios([1.4, 1.6, 1.5], 1.6), claims.HOLDS)
@@ -335,16 +331,15 @@ class Report(Case):
         self.assertEqual(verdict(1, 1.2, 0.9), claims.FELL)
 
     def test_records_of_one_s_own(self):
-        with tempfile.TemporaryDirectory() as directory:
-            file = Path(directory) / "mine.jsonl"
-            write(file, [record("csr_scalar", "m", 1)])
-            data = report.own(file)
-            self.assertEqual([row["device"] for row in data.times.values()], ["Some GPU (mine.jsonl)"])
-            self.assertIn("Some GPU (mine.jsonl)", report.measurements([self.sets["small"], data])["columns"][0]["words"])
-            for lacking in ({"warm_ms": None, "cold_ms": None}, {}):  # without a baseline: of an old version
-                write(file, [record("csr_scalar", "m", 1, baseline=None, **lacking)])
-                with self.assertRaisesRegex(record_format.RecordError, "no times of products"):
-                    report.own(file)
+        file = self.root / "mine.jsonl"
+        write(file, [record("csr_scalar", "m", 1)])
+        data = report.own(file)
+        self.assertEqual([row["device"] for row in data.times.values()], ["Some GPU (mine.jsonl)"])
+        self.assertIn("Some GPU (mine.jsonl)", report.measurements([self.sets["small"], data])["columns"][0]["words"])
+        for lacking in ({"warm_ms": None, "cold_ms": None}, {}):  # without a baseline: of an old version
+            write(file, [record("csr_scalar", "m", 1, baseline=None, **lacking)])
+            with self.assertRaisesRegex(record_format.RecordError, "no times of products"):
+                report.own(file)
 
     def test_a_device_of_which_the_beginning_is_named_stands_there_once(self):
         with mock.patch.object(report, "Data", lambda name: name), mock.patch.object(report, "page") as page, \
