@@ -260,6 +260,11 @@ class Data:
         fit = [r for r in self.of(matrix, precision, gpu) if fits(r["kernel"], patterns)]
         return min(fit, key=lambda r: milliseconds(r, state), default=None)
 
+    def speedups(self, matrices, precision, own, rival):
+        """{matrix: how many times as fast the fastest of `own` is as the fastest of `rival`} where both were measured."""
+        pairs = {m: [self.fastest(m, precision, patterns) for patterns in (own, rival)] for m in matrices}
+        return {m: gflops(one) / gflops(other) for m, (one, other) in pairs.items() if one and other}
+
     def is_refused(self, matrix, precision, patterns):
         return any(m == matrix and p == precision and fits(k, patterns) for m, p, k in self.refused)
 

@@ -13,7 +13,7 @@ import godwin
 import he_gao
 import lightspmv
 from published import published
-from records import bandwidth, code_note, gflops, milliseconds, number
+from records import bandwidth, code_note, milliseconds, number
 from tables import Table
 
 NOT_YET = "not measured yet"
@@ -68,7 +68,7 @@ def pcsr_over(rival):
 
     def ours(data):
         names = he_gao.matrices()
-        found = [list(he_gao.speedups(data, p, names, he_gao.RIVALS[rival]).values()) for p in PRECISIONS]
+        found = [list(data.speedups(names, p, he_gao.PCSR["PCSR"], he_gao.RIVALS[rival]).values()) for p in PRECISIONS]
         note = (f"medians {' and '.join(number(median(f)) for f in found if f)}; "
                 f"{max(map(len, found))} of the {len(names)} matrices")
         if max(map(len, found)) > 4:
@@ -164,7 +164,7 @@ def light_over(rival):
     theirs = " and ".join(f"{value('mean', p)} (at most {value('max', p)})" for p in PRECISIONS)
 
     def ours(data):
-        found = [list(lightspmv.speedups(data, p, rival).values()) for p in PRECISIONS]
+        found = [list(data.speedups(lightspmv.matrices(), p, lightspmv.LEVELS["warp"], lightspmv.RIVALS[rival]).values()) for p in PRECISIONS]
         text = both([f"{number(mean(f))} (at most {number(max(f))})" if f else None for f in found],
                     f"{max(map(len, found))} of {len(lightspmv.matrices())} matrices")
         claimed = mean(said.value(rival=rival, what="mean", precision=p) for p in PRECISIONS)
@@ -183,10 +183,7 @@ def light_levels(vector):
     theirs = " and ".join(spread([float(row[f"speedup_{p}"]) for row in rows]) for p in PRECISIONS)
 
     def ours(data):
-        found = []
-        for p in PRECISIONS:
-            pairs = [(data.fastest(m, p, ["lightspmv_warp"]), data.fastest(m, p, [vector])) for m in lightspmv.matrices()]
-            found.append([gflops(a) / gflops(b) for a, b in pairs if a and b])
+        found = [list(data.speedups(lightspmv.matrices(), p, lightspmv.LEVELS["warp"], [vector]).values()) for p in PRECISIONS]
         text = both([spread(f) if f else None for f in found],
                     f"{max(map(len, found))} of {len(lightspmv.matrices())} matrices")
         claimed = mean(float(row[f"speedup_{p}"]) for row in rows for p in PRECISIONS)
@@ -246,9 +243,8 @@ def cds_over(rival, theirs, own, least=1, share=1.0):
         ratios = {}
         for of in godwin.grids(data).values():
             for dof, matrix in of.items():
-                pair = [data.fastest(matrix, "f64", own), data.fastest(matrix, "f64", godwin.FORMATS[rival])]
-                if all(pair):
-                    ratios.setdefault(dof, []).append(gflops(pair[0]) / gflops(pair[1]))
+                for ratio in data.speedups([matrix], "f64", own, godwin.FORMATS[rival]).values():
+                    ratios.setdefault(dof, []).append(ratio)
         if not ratios:
             return None
         means = {dof: mean(of) for dof, of in ratios.items()}

@@ -5,7 +5,7 @@ import math
 
 import style
 from published import published
-from records import STAND_IN, bandwidth, gflops, milliseconds, starred
+from records import STAND_IN, bandwidth, milliseconds, starred
 from tables import Table, looks_table
 
 PAPER = "He and Gao 2016"
@@ -29,12 +29,6 @@ def matrices():
     return [row["matrix"] for row in published("he_gao_2016_table2")]
 
 
-def speedups(data, precision, names, patterns):
-    """{matrix: PCSR over a rival} where both were measured."""
-    both = {m: (data.fastest(m, precision, PCSR["PCSR"]), data.fastest(m, precision, patterns)) for m in names}
-    return {m: gflops(own) / gflops(rival) for m, (own, rival) in both.items() if own and rival}
-
-
 def rates_of_table3():
     """{matrix: GFLOP/s of PCSR in double precision}: the one column of figure 4 that a table gives."""
     return {row["matrix"]: 2e-6 * int(row["nonzeros"]) / float(row["one_gpu"]) for row in published("he_gao_2016_table3")}
@@ -50,7 +44,7 @@ def figure4(data, gaps):
     axes = None
     for column, precision in enumerate(style.PRECISIONS):
         axes = figure.add_subplot(grid[0, column], sharey=axes)
-        style.ratios(axes, gaps, {rival: speedups(data, precision, names, patterns) for rival, patterns in RIVALS.items()}, GPU,
+        style.ratios(axes, gaps, {rival: data.speedups(names, precision, PCSR["PCSR"], patterns) for rival, patterns in RIVALS.items()}, GPU,
                      [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
         axes.set(title=f"PCSR against the others, {style.PRECISIONS[precision]}", ylabel="times as fast")
     style.legend_below_title(figure, *axes.get_legend_handles_labels())

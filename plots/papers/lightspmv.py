@@ -17,13 +17,6 @@ def matrices():
     return [row["matrix"] for row in published("lightspmv_poster_matrices")]
 
 
-def speedups(data, precision, rival, names=None, own=tuple(LEVELS["warp"])):
-    """{matrix: LightSpMV's warp level over a rival}."""
-    pairs = {m: (data.fastest(m, precision, own), data.fastest(m, precision, RIVALS[rival]))
-             for m in names or matrices()}
-    return {m: gflops(a) / gflops(b) for m, (a, b) in pairs.items() if a and b}
-
-
 def chart(data, gaps):
     """GFLOP/s of the warp and the vector level, the poster's and ours."""
     rows = {row["matrix"]: row for row in published("lightspmv_poster_table")}
@@ -52,7 +45,7 @@ def speedup_chart(data, gaps):
     count = 0
     for axes, precision in zip(figure.subplots(1, 2, sharey=True), ("f32", "f64")):
         means, greatest = ([said.value(rival=r, what=what, precision=precision) for r in RIVALS] for what in ("mean", "max"))
-        own = {rival: speedups(data, precision, rival) for rival in RIVALS}
+        own = {rival: data.speedups(matrices(), precision, LEVELS["warp"], patterns) for rival, patterns in RIVALS.items()}
         count = max(count, *map(len, own.values()))
         style.ratios(axes, gaps, own, GPU, means, greatest)
         axes.set(title=style.PRECISIONS[precision], ylabel="times as fast")
