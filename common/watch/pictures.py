@@ -9,6 +9,7 @@ the same file.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import re
@@ -53,7 +54,7 @@ def number(value):
 class Picture:
     def __init__(self, title, description=""):
         self.title, self.description = title, description
-        self.parts, self.styles, self.height = [], [], 0
+        self.parts, self.styles, self.groups, self.height = [], [], [], 0
         self.text(10, 20, title, "ink title")
 
     def add(self, tag, text=None, **attributes):
@@ -74,19 +75,20 @@ class Picture:
         self.add("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), **attributes)
         self.height = max(self.height, y1, y2)
 
-    def begin(self, class_):
+    @contextlib.contextmanager
+    def group(self, class_):
+        """What is drawn meanwhile is one of the groups of in_turn()."""
+        self.groups.append(class_)
         self.parts.append(f'<g class="{class_}">')
-
-    def end(self):
+        yield
         self.parts.append("</g>")
 
-    def in_turn(self, names, seconds):
+    def in_turn(self, seconds):
         """Groups that light up one after the other, again and again, where motion is wanted."""
-        total = seconds * len(names)
-        share = 100 / len(names)
+        total, share = seconds * len(self.groups), 100 / len(self.groups)
         self.styles.append("@media (prefers-reduced-motion: no-preference) {")
         self.styles.append(f"@keyframes turn {{ 0%, {share * 0.98:.2f}% {{ opacity: 1 }} {share:.2f}%, 100% {{ opacity: .16 }} }}")
-        for i, name in enumerate(names):
+        for i, name in enumerate(self.groups):
             self.styles.append(f".{name} {{ animation: turn {total}s linear {i * seconds}s infinite backwards }}")
         self.styles.append("}")
 
@@ -132,20 +134,18 @@ def plural(count, word):
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def lanes_row(picture, x, y, pitch, active, label=True):
+def lanes_row(picture, x, y, pitch, active):
     for lane in range(32):
         on = lane in active
         picture.rect(x + lane * pitch, y, pitch - 2, 12, rx=2, fill=colour(lane) if on else None,
                      class_=None if on else "quiet")  # fmt: skip
-    if label:
-        picture.text(x - 8, y + 10, "lanes 0 to 31", "soft small", "end")
 
 
 def request_over_sectors(picture, left, y, room, first, last, request):
     """The lanes of a request, as `accesses` gives it, above bytes `first` to `last` of its array."""
     lanes, addresses, counts, _, size = request
     scale, pitch = room / (last - first), (WIDTH - 110) / 32
-    lanes_row(picture, left, y, pitch, set(lanes), label=False)
+    lanes_row(picture, left, y, pitch, set(lanes))
     top, bottom = y + 12, y + 46
     touched = set(traces.units(traces.union(addresses, size), traces.SECTOR))
     for sector in range(first // 32, last // 32):
@@ -175,18 +175,15 @@ def lanes_over_sectors(trace, title, turns=3, array="values"):
     last = -(-max(max(r[1]) + r[4] for r in requests) // 128) * 128
     left, room = 96, WIDTH - 110
     y = 34
-    names = []
-    for turn in range(1, len(requests) + 1):
-        names.append(f"turn{turn}")
-        picture.begin(names[-1])
-        picture.text(10, y + 10, f"iteration {turn}", "ink")
-        request_over_sectors(picture, left, y, room, first, last, requests[turn - 1])
-        picture.end()
+    for turn, request in enumerate(requests, 1):
+        with picture.group(f"turn{turn}"):
+            picture.text(10, y + 10, f"iteration {turn}", "ink")
+            request_over_sectors(picture, left, y, room, first, last, request)
         y += 92
     picture.text(10, y + 4, f"{array}: a frame is a sector of 32 bytes; coloured: used, by the lane of that colour; hatched: fetched, "
                  "not used by this request", "soft small")  # fmt: skip
-    if len(names) > 1:
-        picture.in_turn(names, 3)
+    if len(requests) > 1:
+        picture.in_turn(3)
     return picture
 
 
@@ -208,19 +205,16 @@ def shuffle_tree(trace, title):
     for lanes, sources in reversed(rounds):
         source = dict(zip(lanes, sources))
         needed.insert(0, needed[0] | {source[lane] for lane in needed[0]})
-    names = []
     for i, (lanes, sources) in enumerate(rounds):
         top, bottom = y + i * step, y + (i + 1) * step
-        names.append(f"round{i}")
-        picture.begin(names[-1])
-        picture.text(10, top + step / 2 + 4, f"distance {max(source - lane for lane, source in zip(lanes, sources))}")
-        for lane, source in zip(lanes, sources):
-            counts = lane in needed[i + 1]
-            if source != lane:
-                picture.line(x[source], top, x[lane], bottom, **({"stroke": colour(lane // width * width), "stroke_width": 2} if counts else {"class_": "soft-line", "stroke_width": 0.8}))
-            if counts:
-                picture.line(x[lane], top, x[lane], bottom, stroke=colour(lane // width * width), stroke_width=2)
-        picture.end()
+        with picture.group(f"round{i}"):
+            picture.text(10, top + step / 2 + 4, f"distance {max(source - lane for lane, source in zip(lanes, sources))}")
+            for lane, source in zip(lanes, sources):
+                counts = lane in needed[i + 1]
+                if source != lane:
+                    picture.line(x[source], top, x[lane], bottom, **({"stroke": colour(lane // width * width), "stroke_width": 2} if counts else {"class_": "soft-line", "stroke_width": 0.8}))
+                if counts:
+                    picture.line(x[lane], top, x[lane], bottom, stroke=colour(lane // width * width), stroke_width=2)
     for i in range(len(rounds) + 1):
         for lane in range(32):
             counts = lane in needed[i]
@@ -233,7 +227,7 @@ def shuffle_tree(trace, title):
         picture.text(x[lane], bottom + 22, f"y[{stores[0][1][writers.index(lane)] // stores[0][4]}]", "ink small mono", "middle")
     picture.text(10, bottom + 22, "written")
     picture.text(10, bottom + 44, "Large dots: sums that count in the end. Grey lines: the other lanes shuffle, too; their sums are not used.", "soft small")
-    picture.in_turn(names, 2)
+    picture.in_turn(2)
     return picture
 
 
@@ -251,7 +245,7 @@ def collisions(found, title):
         described.append(f"{trace['kernel']['name']}: {len(lanes)} lanes add to {len(distinct)} elements, up to {most} to the same one.")
         picture.text(10, y + 10, trace["kernel"]["name"], "ink mono")
         y += 22
-        lanes_row(picture, left, y, pitch, set(lanes), label=False)
+        lanes_row(picture, left, y, pitch, set(lanes))
         picture.text(10, y + 10, "lanes", "soft")
         each = min(80, (WIDTH - 120) / len(distinct))
         bottom = y + 78
@@ -287,16 +281,13 @@ def scan_rounds(trace, title, warp=1):
     x = lambda lane: left + (lane + 0.5) * pitch  # noqa: E731
     hue = {row: colour((i * 9) % 32) for i, row in enumerate(sorted(set(rows)))}
     y, step = 48, 62
-    names = []
     for i in range(len(rounds) + 1):
         if i:
-            names.append(f"round{i}")
-            picture.begin(names[-1])
             distance = rounds[i - 1][0][0] - rounds[i - 1][0][1]
-            picture.text(10, y + (i - 0.5) * step + 4, f"distance {distance}")
-            for lane, source in rounds[i - 1]:
-                picture.line(max(x(source), left - 14), y + (i - 1) * step + 9, x(lane), y + i * step - 9, stroke=hue[rows[lane]], stroke_width=1.6)
-            picture.end()
+            with picture.group(f"round{i}"):
+                picture.text(10, y + (i - 0.5) * step + 4, f"distance {distance}")
+                for lane, source in rounds[i - 1]:
+                    picture.line(max(x(source), left - 14), y + (i - 1) * step + 9, x(lane), y + i * step - 9, stroke=hue[rows[lane]], stroke_width=1.6)
         for lane in range(32):
             picture.rect(x(lane) - pitch / 2 + 1.5, y + i * step - 9, pitch - 3, 18, rx=3, fill=hue[rows[lane]],
                          opacity=None if i == 0 or any(lane == taker for taker, _ in rounds[i - 1]) else ".45")  # fmt: skip
@@ -308,7 +299,7 @@ def scan_rounds(trace, title, warp=1):
             picture.text(x(lane), bottom + 26, f"y[{rows[lane]}]", "ink small mono", "middle")
     picture.text(10, bottom + 26, "written")
     picture.text(10, bottom + 46, "Each box is a lane with its sum, in the colour of its row. Pale: nothing was added in this round.", "soft small")
-    picture.in_turn(names, 2.5)
+    picture.in_turn(2.5)
     return picture
 
 
@@ -510,12 +501,9 @@ def storage(found, title):
     y, told = 40, []
     for trace, name, empty in found:
         held = {}
-        for event in trace["events"]:
-            if event[0] != "load":
-                continue
-            instruction = trace["instructions"][event[1]]
-            if trace["arrays"][instruction["array"]]["name"] == name:
-                for address, value in zip(traces.addresses_of(event[3]), event[4]):
+        for event, _, instruction, array, _, addresses in traces.requests(trace):
+            if instruction["access"] == "load" and array["name"] == name:
+                for address, value in zip(addresses, trace["events"][event][4]):
                     held[address // instruction["size"]] = trace["values"][value]
         total = max(held) + 1
         padding = [k for k, value in held.items() if value in empty]
