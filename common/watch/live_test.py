@@ -159,15 +159,11 @@ def files_of(trace):
 def product(trace):
     """What the last stores and atomics left in y, by their bytes."""
     y = {}
-    for event in trace["events"]:
-        if event[0] not in ("store", "atomic"):
+    for event, _, instruction, array, _, addresses in traces.requests(trace):
+        if instruction["access"] == "load" or array["name"] != "y":
             continue
-        instruction = trace["instructions"][event[1]]
-        if trace["arrays"][instruction["array"]]["name"] != "y":
-            continue
-        for address, value in zip(traces.addresses_of(event[3]), event[-1]):
-            words = value if isinstance(value, list) else [value]
-            for number, word in enumerate(words):
+        for address, value in zip(addresses, trace["events"][event][-1]):
+            for number, word in enumerate(value if isinstance(value, list) else [value]):
                 y[address + 8 * number] = trace["values"][word]
     return y
 

@@ -371,14 +371,11 @@ def banks(trace, title, array="pcsr_piece", launch=1):
 
 def tiles(trace, title):
     """The path through nonzeros (to the right) and rows (down), cut where the tiles of the warps begin."""
-    found, at, left_to_read = {}, None, 0
-    for event in trace["events"]:
-        if event[0] == "block":
-            at, left_to_read = event[1], 2
-        if event[0] == "load" and left_to_read:  # a warp reads its tile before anything else
-            values = [trace["values"][v] for v in event[4][:2]]
-            found.setdefault(at, []).append([int(v, 16) if isinstance(v, str) else v for v in values])
-            left_to_read -= 1
+    found = defaultdict(list)
+    for event, (block, _), instruction, *_ in traces.requests(trace):
+        if instruction["access"] == "load" and len(found[block]) < 2:  # a warp reads its tile before anything else
+            values = [trace["values"][v] for v in trace["events"][event][4][:2]]
+            found[block].append([int(v, 16) if isinstance(v, str) else v for v in values])
     cut_row = 1 << 31
     borders = [(row[0] & ~cut_row, nonzero[0], bool(row[0] & cut_row)) for _, (row, nonzero) in sorted(found.items())]
     offsets = trace["matrix"]["row_offsets"]
@@ -456,22 +453,12 @@ def two_kernels(trace, title):
 
 def timeline(trace, title):
     """Which warp has which rows, in the order in which the counter gave them out."""
-    at, bars, step = {}, [], 0
-    for event in trace["events"]:
-        if event[0] in ("launch", "block", "warp"):
-            at[event[0]] = event[1]
-        if event[0] not in traces.ACCESSES:
-            continue
-        step += 1
-        array = trace["arrays"][trace["instructions"][event[1]]["array"]]["name"]
-        warp = (at["block"], at["warp"])
-        if event[0] == "atomic":
-            bars.append({"warp": warp, "begin": step, "end": step, "rows": [trace["values"][v] for v in event[4]], "count": 0})
-        for bar in reversed(bars):
-            if bar["warp"] == warp:
-                bar["end"] = step
-                bar["count"] += len(traces.lanes_of(event[2])) if array == "values" else 0
-                break
+    bars = []
+    for step, (event, warp, instruction, *_) in enumerate(traces.requests(trace), 1):
+        if instruction["access"] == "atomic":
+            bars.append({"warp": warp, "begin": step, "rows": [trace["values"][v] for v in trace["events"][event][4]]})
+        for bar in [bar for bar in bars if bar["warp"] == warp][-1:]:
+            bar["end"] = step
     last_row, threads = trace["matrix"]["rows"], trace["launches"][0]["block"][0]
     useful = [bar for bar in bars if bar["rows"][0] < last_row]
     warps = sorted({bar["warp"] for bar in useful})[:16]

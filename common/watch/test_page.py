@@ -63,8 +63,8 @@ class Pages(test_watch.Scratch):
     def tearDownClass(cls):
         cls.browser.__exit__()
 
-    def page(self, matrix, kernels, tour=None, schedule="forward"):
-        found = watch.record(test_watch.SPMV, matrix, kernels, "f64", schedule, command=tour.command if tour else "")
+    def page(self, matrix, kernels, tour=None, schedule="forward", program=test_watch.SPMV):
+        found = watch.record(program, matrix, kernels, "f64", schedule, command=tour.command if tour else "")
         file = self.scratch / "page.html"
         file.write_text(watch.page(found, tour.resolve(found) if tour else []), encoding="utf-8")
         self.assertNotRegex(file.read_text(encoding="utf-8"), r'(?:src|href)="(?!data:)')
@@ -77,16 +77,12 @@ class Pages(test_watch.Scratch):
         self.assertEqual(self.browser.errors, [])
         self.assertEqual([url for url in self.browser.asked if not url.startswith(("file:", "about:", "blob:"))], [])
 
-    def totals(self, matrix, kernel, schedule):
-        """The columns of `make run`."""
-        return test_watch.columns(test_watch.run("-m", matrix, "-k", kernel, "--schedule", schedule).stdout, kernel)
-
     def opens_within(self, limit_ms, file):
         self.browser.open(file)
         self.assertLess(self.browser.page_ms(), limit_ms)
 
-    def check_page(self, matrix, kernels, tour=None, schedule="forward", limit_ms=1000):
-        self.opens_within(limit_ms, self.page(matrix, kernels, tour, schedule))
+    def check_page(self, matrix, kernels, tour=None, schedule="forward"):
+        self.opens_within(1000, self.page(matrix, kernels, tour, schedule))
         # To the end, playing, then by single steps back and forth.
         self.look("go(state.axis.length - 3); play(true)")
         self.look("new Promise(done => { const wait = setInterval(() => { if (!state.playing) { clearInterval(wait); done(); } }, 20); })")
@@ -96,7 +92,7 @@ class Pages(test_watch.Scratch):
             if tour and tour.command:
                 self.check_steps(tour, kernel)
                 continue
-            wanted = self.totals(matrix, kernel, schedule)
+            wanted = test_watch.columns(test_watch.run("-m", matrix, "-k", kernel, "--schedule", schedule).stdout, kernel)  # of `make run`
             self.assertEqual({name: shown[name] for name in COLUMNS}, {name: wanted[name] for name in COLUMNS})
         text = "[...document.querySelectorAll('.sentence, .lanes')].map(e => e.textContent).join('|')"
         for at in (0.1, 0.5, 0.9):
@@ -135,10 +131,7 @@ class Pages(test_watch.Scratch):
             self.look("[...$('tour').querySelectorAll('button')][1].click()")
 
     def test_a_wrong_element_is_named_with_its_lane(self):
-        found = watch.record(test_watch.BROKEN, "stencil2d:4x3", ["last_nonzero_missing"])
-        file = self.scratch / "page.html"
-        file.write_text(watch.page(found, []), encoding="utf-8")
-        self.browser.open(file)
+        self.browser.open(self.page("stencil2d:4x3", ["last_nonzero_missing"], program=test_watch.BROKEN))
         self.assertRegex(self.look("panes[0].sentence.textContent"), r"Lane 0 leaves y\[0\] = -?[\d.]+, which should be -?[\d.]+; \d+ more are wrong\.")
         self.assertEqual(self.look("document.querySelectorAll('.lane.wrong')[0].querySelector('b').textContent"), "0")
         self.assertEqual(self.look("$('kind').value"), "wrong")
@@ -212,10 +205,7 @@ class Pages(test_watch.Scratch):
         self.assertEqual(self.look("document.querySelector('.end [data-name=\"moved / needed\"]').textContent"), "3.92")
 
     def test_what_is_wrong_is_where_it_opens(self):
-        found = watch.record(test_watch.BROKEN, "stencil2d:4x3", ["past_the_end"])
-        file = self.scratch / "page.html"
-        file.write_text(watch.page(found, []), encoding="utf-8")
-        self.browser.open(file)
+        self.browser.open(self.page("stencil2d:4x3", ["past_the_end"], program=test_watch.BROKEN))
         self.assertRegex(self.look("panes[0].sentence.textContent"), "^Line 2[89]: .*lane 11")
         self.assertRegex(self.look("document.querySelector('.failed').textContent"), r"^broken\.cu:29, block \(0,0,0\), thread \(11,0,0\): reads 8 bytes")
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections import defaultdict
 from pathlib import Path
 
 import moments
@@ -165,20 +166,14 @@ class Traces(Scratch):
     def test_values_are_those_of_the_product(self):
         """y is added up again from what lanes loaded, shuffled and stored."""
         [t] = self.record("-m", "stencil2d:5x4", "-k", "csr_vector_4")
-        y, values = {}, t["values"]
-        for event in t["events"]:
-            if event[0] == "store":
-                for address, value in zip(traces.addresses_of(event[3]), event[4]):
-                    y[address // 8] = values[value]
-        loaded = {"values": {}, "x": {}}
-        for event in t["events"]:
-            if event[0] == "load":
-                array = t["arrays"][t["instructions"][event[1]]["array"]]["name"]
-                for address, value in zip(traces.addresses_of(event[3]), event[4]):
-                    loaded.setdefault(array, {})[address] = values[value]
+        values, loaded, stored = t["values"], defaultdict(dict), defaultdict(dict)
+        for event, _, instruction, array, _, addresses in traces.requests(t):
+            for address, value in zip(addresses, t["events"][event][4]):
+                (loaded if instruction["access"] == "load" else stored)[array["name"]][address] = values[value]
         offsets, columns = t["matrix"]["row_offsets"], t["matrix"]["column_indices"]
-        self.assertEqual(len(y), t["matrix"]["rows"])
-        for row, got in y.items():
+        self.assertEqual(list(stored), ["y"])
+        self.assertEqual(len(stored["y"]), t["matrix"]["rows"])
+        for row, got in ((address // 8, got) for address, got in stored["y"].items()):
             expected = sum(loaded["values"][8 * k] * loaded["x"][8 * columns[k]]
                            for k in range(offsets[row], offsets[row + 1]))  # fmt: skip
             self.assertAlmostEqual(got, expected, places=12)
@@ -192,9 +187,7 @@ class Traces(Scratch):
     def test_atomics_tell_before_and_after(self):
         [t] = self.record("-m", "stencil2d:4x3", "-k", "atomic_coo")
         last = {}
-        for event in t["events"]:
-            if event[0] != "atomic":
-                continue
+        for event in (event for event in t["events"] if event[0] == "atomic"):
             for address, before, after in zip(traces.addresses_of(event[3]), event[4], event[5]):
                 self.assertEqual(t["values"][last.get(address, before)], t["values"][before])
                 last[address] = after

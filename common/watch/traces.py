@@ -1,5 +1,6 @@
 """Reads traces (README.md in this directory), and counts what they hold."""
 
+import itertools
 import json
 from collections import defaultdict
 
@@ -40,11 +41,7 @@ def lanes_of(mask):
 
 def addresses_of(deltas):
     """Byte offsets into the array, one per active lane, from the differences that an event has."""
-    address, addresses = 0, []
-    for delta in deltas:
-        address += delta
-        addresses.append(address)
-    return addresses
+    return list(itertools.accumulate(deltas))
 
 
 # --- Counting -------------------------------------------------------------------------------------
