@@ -461,12 +461,7 @@ class Run {
         if (counts.sectors - counts.ideal > worst) [worst, this.kinds.worst[0]] = [counts.sectors - counts.ideal, m];
       }
       if (counts && counts.passes > counts.idealPasses) this.kinds.conflict.push(m);
-      if (kind === "wait") this.kinds.barrier.push(m);
-      if (kind === "atomic") this.kinds.atomic.push(m);
-      if (kind === "warp operation") this.kinds.operation.push(m);
-      if (kind === "store") this.kinds.store.push(m);
-      if (kind === "copy") this.kinds.copy.push(m);
-      if (kind === "record" || kind === "stream wait") this.kinds.event.push(m);
+      if (KIND_OF[kind]) this.kinds[KIND_OF[kind]].push(m);
       if (this.overLink(moment)) this.kinds.link.push(m);
       if (moment.givers) this.kinds.giver.push(m);
       if (kind === "failure") this.kinds.wrong.push(this.momentOfFailure(m));
@@ -584,6 +579,9 @@ const KINDS = {
   barrier: "barrier", operation: "warp operation", atomic: "atomic", store: "store", copy: "copy", link: "request over the link",
   event: "event or wait of a stream", giver: "value from another warp", wrong: "what is wrong",
 };
+
+// The event of a moment, where it alone makes it one of them.
+const KIND_OF = {wait: "barrier", "warp operation": "operation", atomic: "atomic", store: "store", copy: "copy", record: "event", "stream wait": "event"};
 
 // As the table of `make run` writes numbers.
 function number(value) {

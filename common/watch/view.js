@@ -111,7 +111,6 @@ class Pane {
     this.makeLanes();
     this.makeTotals();
     this.file = -1;
-    this.final = run.totals(run.count - 1);
   }
 
   complaints() {
@@ -264,14 +263,12 @@ class Pane {
     const room = Math.floor((this.cells[0].clientWidth - 8) / 6.35);
     const fit = (name, text) => (name.length + text.length > room ? `${name.slice(0, Math.max(1, room - text.length - 1))}…` : name) + text;
     this.lanesTitle.textContent = warp ? `${run.parts.length ? `GPU ${launch.device}, ` : ""}launch ${moment.launch + 1} of ${run.launches.length}, ${launch.kernel}, block ${moment.block} of ${launch.grid[0]}, warp ${warp.warp}` : "";
-    let active = 0;
     this.cells.forEach((cell, id) => {
       const lane = this.states[id];
       let name = "active";
       if (!warp || warp.last[id] < 0) name = "absent";
       else if (warp.last[id] < m) name = "returned";
       else if (!(moment.mask >>> id & 1)) name = "waiting";
-      if (name === "active") ++active;
       cell.className = `lane ${name}`;
       cell.classList.toggle("wrong", (moment.wrong || []).some(row => row.lane === id));
       cell.style.borderTopColor = name === "active" ? COLOURS[id] : "";
@@ -287,7 +284,6 @@ class Pane {
         ...chosen.map(line => make("span", {textContent: fit(...line)})));
       cell.title = `lane ${id}: ${name}` + (lines.length ? `; ${lines.map(line => line.join("")).join(", ")}` : "");
     });
-    this.active = active;
   }
 
   // Three variables fit: row, index and sum before others.
@@ -441,8 +437,7 @@ class Pane {
         context.fillRect(before / last * width, y, Math.max(1, (Math.min(after, last) - before) / last * width - .5), 12);
       }
       context.globalAlpha = 1;
-      context.strokeStyle = css("--edge");
-      context.strokeRect(.5, y + .5, width - 1, 12);
+      strokeBox(context, .5, y + .5, width - 1, 12, css("--edge"));
       context.fillStyle = css("--soft");
       const now = done[done.length - 1];
       context.fillText(`${key}${now ? `: ${now.after}` : ""}`, 0, y - 3);
@@ -483,15 +478,12 @@ class Pane {
       array.part.columns.forEach((column, element) => {
         if (column < 0) return;
         const writes = array.writes.get(element), x = left + element * w;
-        context.fillStyle = css(writes && writes[0][0] <= m ? "--written" : element >= own ? "--ghost" : "--never");
-        context.fillRect(x, y, w, tall);
+        fillBox(context, x, y, w, tall, css(writes && writes[0][0] <= m ? "--written" : element >= own ? "--ghost" : "--never"));
       });
-      context.strokeStyle = css("--edge");
-      context.strokeRect(left + .5, y + .5, own * w, tall);
+      strokeBox(context, left + .5, y + .5, own * w, tall, css("--edge"));
       const ghosts = array.part.columns.map((column, element) => column >= 0 && element >= own ? element : -1).filter(element => element >= 0);
       if (ghosts.length) {
-        context.strokeStyle = css("--soft");
-        context.strokeRect(left + ghosts[0] * w + .5, y + .5, (ghosts[ghosts.length - 1] - ghosts[0] + 1) * w, tall);
+        strokeBox(context, left + ghosts[0] * w + .5, y + .5, (ghosts[ghosts.length - 1] - ghosts[0] + 1) * w, tall, css("--soft"));
       }
     });
     const arrow = (fromArray, fromElement, toArray, toElement, colour) => {
@@ -524,8 +516,7 @@ class Pane {
     } else if (request && request.array && rowOf(request.array) >= 0) {
       request.lanes.forEach((lane, i) => {
         const element = Math.floor(request.addresses[i] / request.array.element);
-        context.fillStyle = COLOURS[lane];
-        context.fillRect(left + element * w, 6 + rowOf(request.array) * step, Math.max(1.5, w), 15);
+        fillBox(context, left + element * w, 6 + rowOf(request.array) * step, Math.max(1.5, w), 15, COLOURS[lane]);
       });
     }
   }
@@ -587,8 +578,7 @@ class Pane {
     const tall = 15, step = 19;
     const {context, width} = prepare(canvas, shownRows.length * step + 6);
     // All of the array, in a line.
-    context.fillStyle = css("--line");
-    context.fillRect(0, 0, width, 3);
+    fillBox(context, 0, 0, width, 3, css("--line"));
     const scale = width / sectors;
     context.fillStyle = css("--accent");
     for (const sector of touched) context.fillRect(sector * scale, 0, Math.max(1.5, scale), 3);
@@ -603,22 +593,16 @@ class Pane {
         const x = Math.floor(inRow / 4) * line + inRow % 4 * wide;
         const elements = Math.min(perSector, Math.ceil((array.bytes - sector * SECTOR) / array.element));
         const w = wide / perSector;
-        context.fillStyle = array.fetched[sector] < m ? colours.fetched : colours.never;
-        context.fillRect(x, y, elements * w, tall);
+        fillBox(context, x, y, elements * w, tall, array.fetched[sector] < m ? colours.fetched : colours.never);
         for (let e = 0; e < elements; ++e) {
           const element = sector * perSector + e, writes = array.writes.get(element);
           if (element >= own && array.part.columns[element] >= 0) {
-            context.fillStyle = colours.ghost;
-            context.fillRect(x + e * w, y, w, tall);
+            fillBox(context, x + e * w, y, w, tall, colours.ghost);
           }
-          if (writes && writes[0][0] <= m) {
-            context.fillStyle = colours.written;
-            context.fillRect(x + e * w, y, w, tall);
-          }
+          if (writes && writes[0][0] <= m) fillBox(context, x + e * w, y, w, tall, colours.written);
           const lanes = used.get(element);
           if (lanes) {
-            context.fillStyle = COLOURS[lanes[0]];
-            context.fillRect(x + e * w + .5, y + .5, w - 1, tall - 1);
+            fillBox(context, x + e * w + .5, y + .5, w - 1, tall - 1, COLOURS[lanes[0]]);
           } else if (touched.has(sector)) {
             hatch(context, x + e * w, y, w, tall, colours.dragged);
           }
@@ -627,10 +611,7 @@ class Pane {
         context.lineWidth = 1;
         context.strokeRect(x + .5, y + .5, elements * w - 1, tall - 1);
       }
-      if (r > 0 && shownRows[r - 1] !== row - 1) {
-        context.fillStyle = css("--soft");
-        context.fillRect(0, y - 3, width, .8);
-      }
+      if (r > 0 && shownRows[r - 1] !== row - 1) fillBox(context, 0, y - 3, width, .8, css("--soft"));
     });
   }
 
@@ -666,10 +647,8 @@ class Pane {
         const word = (first + row) * BANKS + bank, byte = word * BANK_BYTES - array.offset;
         if (byte < 0 || byte >= array.bytes) continue;
         const writes = array.writes.get(Math.floor(byte / array.element)), lanes = words.get(word);
-        context.fillStyle = lanes ? COLOURS[lanes[0]] : writes && writes[0][0] <= this.m ? css("--written") : css("--never");
-        context.fillRect(bank * w + .5, 11 + r * step, w - 1, step - 2);
-        context.strokeStyle = lanes ? css("--ink") : css("--edge");
-        context.strokeRect(bank * w + 1, 11.5 + r * step, w - 2, step - 3);
+        fillBox(context, bank * w + .5, 11 + r * step, w - 1, step - 2, lanes ? COLOURS[lanes[0]] : writes && writes[0][0] <= this.m ? css("--written") : css("--never"));
+        strokeBox(context, bank * w + 1, 11.5 + r * step, w - 2, step - 3, lanes ? css("--ink") : css("--edge"));
       }
     });
   }
@@ -694,8 +673,7 @@ class Pane {
     const part = this.partOf(now), [top, bottom, left, right] = part;
     const room = available - whole - 24, each = Math.min(14, room / (right - left), 230 / (bottom - top));
     this.drawPart(context, now, whole + 24, 0, each, part);
-    context.strokeStyle = css("--ink");
-    context.strokeRect(left * cell + .5, top * cell + .5, (right - left) * cell, (bottom - top) * cell);
+    strokeBox(context, left * cell + .5, top * cell + .5, (right - left) * cell, (bottom - top) * cell, css("--ink"));
   }
 
   // The rows and columns to enlarge: around the nonzeros of now, else where it was.
@@ -737,8 +715,7 @@ class Pane {
     for (const [lane, k] of now) {
       const row = run.rowOf[k], column = indices[k];
       if (row < top || row >= bottom || column < left || column >= right) continue;
-      context.fillStyle = COLOURS[lane];
-      context.fillRect(x + 1 + (column - left + .5) * cell - big / 2, y + 1 + (row - top + .5) * cell - big / 2, big, big);
+      fillBox(context, x + 1 + (column - left + .5) * cell - big / 2, y + 1 + (row - top + .5) * cell - big / 2, big, big, COLOURS[lane]);
     }
   }
 
@@ -858,6 +835,16 @@ function dot(context, x, y, radius, colour) {
   context.arc(x, y, radius, 0, 2 * Math.PI);
   context.fillStyle = colour;
   context.fill();
+}
+
+function fillBox(context, x, y, w, h, colour) {
+  context.fillStyle = colour;
+  context.fillRect(x, y, w, h);
+}
+
+function strokeBox(context, x, y, w, h, colour) {
+  context.strokeStyle = colour;
+  context.strokeRect(x, y, w, h);
 }
 
 function hatch(context, x, y, w, h, colour) {
