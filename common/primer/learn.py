@@ -312,10 +312,8 @@ def choose(every, progress, name, hint=False):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--once", action="store_true")
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--hint", action="store_true")
-    parser.add_argument("--watch", action="store_true")
+    for flag in ("--once", "--list", "--hint", "--watch"):
+        parser.add_argument(flag, action="store_true")
     parser.add_argument("--step", default="")
     parser.add_argument("exercise", nargs="?", default="")
     arguments = parser.parse_args()

@@ -91,16 +91,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program", type=Path)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--tour", type=Path)
-    parser.add_argument("--matrix", default="")
-    parser.add_argument("--kernels", default="")
     parser.add_argument("--mine", action="store_true")
-    parser.add_argument("--find", default="")
     parser.add_argument("--precision", default="f64")
-    parser.add_argument("--schedule", default="")
-    parser.add_argument("--command", default="")
-    parser.add_argument("--trace", type=Path)
-    parser.add_argument("--live", type=Path)
+    for word in ("--matrix", "--kernels", "--find", "--schedule", "--command"):
+        parser.add_argument(word, default="")
+    for file in ("--tour", "--trace", "--live"):
+        parser.add_argument(file, type=Path)
     arguments = parser.parse_args()
     try:
         tour = tours.read(arguments.tour) if arguments.tour and arguments.tour.exists() else None

@@ -27,6 +27,7 @@ and precision of at most `several_up_to` nonzeros, and a record has the median o
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import datetime
 import json
 import math
@@ -276,10 +277,8 @@ class Children:
 
 
 def kill(child):
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 class Runner:

@@ -138,8 +138,7 @@ def add_multigpu(record):
     record.update({column("best_step", quartile): time for quartile, time in zip(("lower", "median", "upper"), fastest)})
     busy = [part["busy_ms"] for part in record["parts"] if "busy_ms" in part]
     if busy:
-        mean = sum(busy) / len(busy)
-        record["busy_deviation_ms"] = (sum((time - mean) ** 2 for time in busy) / len(busy)) ** 0.5
+        record["busy_deviation_ms"] = statistics.pstdev(busy)
     if "one_gpu_step_ms" in record:
         record["efficiency"] = record["one_gpu_step_ms"] / (record["gpus"] * record["best_step_ms"])
 

@@ -2,6 +2,7 @@
 
 import fnmatch
 import functools
+import math
 import os
 import re
 from pathlib import Path
@@ -47,9 +48,7 @@ def nonzeros_of(spec):
     if found := re.search(r",nnz=(\d+)", name):
         return int(found[1])
     if found := re.match(r"(stencil[23]d|dense):([\dx]+)", name):
-        size = 1
-        for side in found[2].split("x"):
-            size *= int(side)
+        size = math.prod(map(int, found[2].split("x")))
         points = re.search(r"points=(\d+)", name)
         per_point = int(points[1]) if points else {"stencil2d": 5, "stencil3d": 7, "dense": 1}[found[1]]
         unknowns = re.search(r"dof=(\d+)", name)

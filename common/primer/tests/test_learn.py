@@ -13,10 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PRIMER = HERE.parent
-ROOT = PRIMER.parents[1]
-sys.path.insert(0, str(PRIMER))
-
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(PRIMER)]
 
 import learn  # noqa: E402
 from bodies import Variant, bodies, with_body  # noqa: E402
@@ -44,13 +41,15 @@ class Built(Variant):
         return 0, ""
 
 
-class Puzzles(unittest.TestCase):
-    """Every puzzle as it is given, solved, and with mistakes; one call of make compiles all of them."""
-
+class Scratch(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.directory = Path(scratch.name)
+
+
+class Puzzles(Scratch):
+    """Every puzzle as it is given, solved, and with mistakes; one call of make compiles all of them."""
 
     def variants(self):
         """(puzzle, its text, the exit status, what is said)."""
@@ -85,24 +84,19 @@ class Puzzles(unittest.TestCase):
             self.assertTrue(puzzle.after.endswith("."), puzzle.name)
 
 
-class Learn(unittest.TestCase):
-    """learn.py as a program, with handouts of its own."""
+class Learn(Scratch):
+    """learn.py as a program, with handouts of its own in `directory`."""
 
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.handouts = Path(scratch.name)
-
-    def learn(self, *words, typed=""):
-        done = subprocess.run([sys.executable, str(PRIMER / "learn.py"), *words], capture_output=True, text=True, input=typed,
-                              env={**os.environ, "SPMV_HANDOUTS": str(self.handouts)})  # fmt: skip
+    def learn(self, *words):
+        done = subprocess.run([sys.executable, str(PRIMER / "learn.py"), *words], capture_output=True, text=True, input="",
+                              env={**os.environ, "SPMV_HANDOUTS": str(self.directory)})  # fmt: skip
         return done.returncode, done.stdout + done.stderr
 
     def test_the_way_through_a_puzzle(self):
         status, output = self.learn()  # without a terminal: once
         self.assertEqual(status, 1, output)
         self.assertIn("Now puzzle 1", output)
-        file = self.handouts / "puzzles/01_map.cu"
+        file = self.directory / "puzzles/01_map.cu"
         self.assertIn("TODO", file.read_text())
         for number in (1, 2, 3):
             self.assertIn(f"Hint {number} of 3 for 01_map", self.learn("--hint")[1])
@@ -126,7 +120,7 @@ class Learn(unittest.TestCase):
     def test_a_session_in_a_terminal(self):
         own, other = pty.openpty()
         session = subprocess.Popen([sys.executable, str(PRIMER / "learn.py")], stdin=other, stdout=other, stderr=other,
-                                   env={**os.environ, "SPMV_HANDOUTS": str(self.handouts)})  # fmt: skip
+                                   env={**os.environ, "SPMV_HANDOUTS": str(self.directory)})  # fmt: skip
         self.addCleanup(session.kill)
         os.close(other)
 
@@ -141,7 +135,7 @@ class Learn(unittest.TestCase):
         os.write(own, b"h\n")
         says(r"Hint 1 of 3[\s\S]*when you save")
         solution = with_body("01_map", bodies()["01_map"][0][1])
-        (self.handouts / "puzzles/01_map.cu").write_text(solution, encoding="utf-8")
+        (self.directory / "puzzles/01_map.cu").write_text(solution, encoding="utf-8")
         says(r"You can now write a kernel[\s\S]*1 of \d+ solved\. Now puzzle 2[\s\S]*when you save")
         os.write(own, b"n\n")
         says(r"1 of \d+ solved\. Now puzzle 3[\s\S]*when you save")
@@ -160,7 +154,7 @@ class Learn(unittest.TestCase):
         status, output = self.learn("--once", "no_such")
         self.assertEqual(status, 2, output)
         self.assertIn("no exercise begins with 'no_such'; there are 01_map,", output)
-        (self.handouts / "progress.json").write_text("[")
+        (self.directory / "progress.json").write_text("[")
         status, output = self.learn("--once")
         self.assertEqual(status, 2, output)
         self.assertIn("progress.json cannot be read; delete it", output)
