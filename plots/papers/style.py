@@ -252,24 +252,22 @@ def legend_below_title(figure, handles, labels):
 
 def save_png(figure, directory, name):
     """NAME.png, of 256 colours: the same bytes on every run."""
-    from PIL import Image  # Matplotlib brings it
-
-    image = Image.open(png(figure)).convert("RGB").quantize(256, method=1, kmeans=1)  # maximum coverage: no colour is lost; k-means: nor shifted
+    image = pixels(figure).quantize(256, method=1, kmeans=1)  # maximum coverage: no colour is lost; k-means: nor shifted
     packed = io.BytesIO()
     image.save(packed, format="PNG", optimize=True)
     write_whole(directory / f"{name}.png", packed.getvalue())
 
 
-def png(figure, dpi=LOOK["savefig.dpi"]):
+def pixels(figure, dpi=LOOK["savefig.dpi"]):
+    from PIL import Image  # Matplotlib brings it
+
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", dpi=dpi)
-    return drawn
+    return Image.open(drawn).convert("RGB")
 
 
 def webp(figure):
     """As bytes, for the results page: lossless, half as large as a PNG."""
-    from PIL import Image
-
     small = io.BytesIO()
-    Image.open(png(figure, 150)).convert("RGB").save(small, format="WEBP", lossless=True, quality=60, method=4)
+    pixels(figure, 150).save(small, format="WEBP", lossless=True, quality=60, method=4)
     return small.getvalue()
