@@ -28,6 +28,7 @@ def recipes():
     return {row[0]: (row[7], row[6]) for row in rows if row[1] != "-"}
 
 
+@functools.lru_cache
 def stand_ins():
     """{matrix: specification}."""
     return {name: specification for name, (specification, _) in recipes().items()}
@@ -72,33 +73,32 @@ def code_note(records):
             "measure again."] if kernels else []
 
 
-def is_current(record, known):
+def is_current(record):
     """Whether a record is not of a stand-in that was made in another way than now."""
-    return record.get("source") != "stand-in" or known.get(record["matrix"]) == record.get("detail")
+    return record.get("source") != "stand-in" or stand_ins().get(record["matrix"]) == record.get("detail")
 
 
 def is_current_matrix(description):
     """The same of the description of a matrix, in records or by `spmv info --json`."""
-    return is_current({**description, "matrix": description["name"]}, stand_ins())
+    return is_current({**description, "matrix": description["name"]})
 
 
 def current_records(file):
     """The joined measurements of a file but those of stand-ins that are made in another way now."""
-    known = stand_ins()
-    return [record for record in records_in(file) if is_current(record, known)]
+    return [record for record in records_in(file) if is_current(record)]
 
 
 def current_outcomes(file):
     """The same of the lines that say why there is no measurement. Those of a matrix of the catalogue without a
     description, of which it is not known what it was, are left out."""
-    known, details, found = stand_ins(), {}, []
+    details, found = {}, []
     for line in parsed(Path(file).read_text(encoding="utf-8"), Path(file).name):
         if description_of(line) == "matrix":
             details[line["matrix"]["run"], line["matrix"]["name"]] = line["matrix"]
         elif outcome_of(line):
             found.append(line)
-    return [line for line in found if line["matrix"] not in known or is_current(
-        {**details.get((line["run"], line["matrix"]), {"source": "stand-in"}), "matrix": line["matrix"]}, known)]
+    return [line for line in found if line["matrix"] not in stand_ins() or is_current(
+        {**details.get((line["run"], line["matrix"]), {"source": "stand-in"}), "matrix": line["matrix"]})]
 
 
 def current_looks(file):
