@@ -436,10 +436,8 @@ def scaled(parameters, name):
 def header(parameters, intervals, refusals):
     """time_model_parameters.hpp."""
     fields = "\n".join(f"  double {p.name};  // {p.unit + ': ' if p.unit else ''}{p.meaning}" for p in PARAMETERS)
-    tables = "".join(
-        "    {" + f'"{gpu}", {str(gpu in FITTED).lower()}, ' + ", ".join(f"{v:.4g}" for v in values) + "},\n"
-        for gpu, values in parameters.items()
-    )
+    tables = "".join("    {" + f'"{gpu}", {str(gpu in FITTED).lower()}, ' + ", ".join(f"{v:.4g}" for v in values) + "},\n"
+                     for gpu, values in parameters.items())
     return f"""// Written by plots/measure/time_model.py: the parameters of time_model.cpp. Do not edit.
 // clang-format off
 #pragma once
@@ -535,12 +533,6 @@ def three_digits(value):
     return f"{value:.3g}" if value < 1e3 else f"{float(f'{value:.3g}'):,.0f}"
 
 
-def fill_parameters(parameters):
-    fill("parameters", ["parameter", *GPUS, "unit", "of"], [
-        [f"`{p.name}`", *(three_digits(parameters[gpu][i] * (1e3 if p.unit else 1)) for gpu in GPUS), "ns" if p.unit else "", p.meaning]
-        for i, p in enumerate(PARAMETERS)])  # fmt: skip
-
-
 def draw(rows, errors):
     """Estimate against measurement, a panel per kernel, each estimate with the product's matrix left out."""
     kernels = [k for k in KERNELS if any(row[2] == k for row in rows)]
@@ -633,7 +625,9 @@ def fit_all(gpus):
         judgement_of("H100, matrix left out", on_h100, left_out(on_h100, 0, *from_h200()), "h100"),
         judgement_of("H100, kernel left out", on_h100, left_out(on_h100, 2, *from_h200()), "h100"),
         judgement_of("H100, kept aside", aside_h100, errors_of(aside_h100, "h100"), "h100")])  # fmt: skip
-    fill_parameters(parameters)
+    fill("parameters", ["parameter", *GPUS, "unit", "of"], [
+        [f"`{p.name}`", *(three_digits(parameters[gpu][i] * (1e3 if p.unit else 1)) for gpu in GPUS), "ns" if p.unit else "", p.meaning]
+        for i, p in enumerate(PARAMETERS)])  # fmt: skip
     without = by_kernel(products.rows, without_kernel)
     fill("kernels", ["kernel", "products", "bias", "median", "90th percentile", "largest", "kernel left out", "estimate"], [
         [f"`{k}`", of.products, f"{100 * of.bias:+.0f}%", percent(of.median), percent(of.p90), percent(of.largest),
