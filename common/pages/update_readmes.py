@@ -52,9 +52,7 @@ from records import ROOT, Data, RecordError
 from run_commands import run_bash
 from sentences import fill_numbers
 
-BLOCK = re.compile(
-    r"^<!-- (output|code|table|claims)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE
-)
+BLOCK = re.compile(r"^<!-- (output|code|table|claims)\b([^:]*): *(.*?) *-->\n(.*?)^<!-- end -->$", re.DOTALL | re.MULTILINE)
 END = "<!-- end -->"
 
 
@@ -65,9 +63,7 @@ def run_command(command, expected_status=0, cut=None):
     """A fenced block of the command and of what it prints on stdout, without the lines `cut`."""
     done = run_bash(command)
     if done.returncode != expected_status:
-        raise BlockError(
-            f"exit status {done.returncode}, not {expected_status}: {done.stderr.strip()[-500:]}"
-        )
+        raise BlockError(f"exit status {done.returncode}, not {expected_status}: {done.stderr.strip()[-500:]}")
     # Which backend and why is for the reader's machine to say, not for the one that wrote this.
     text = re.sub(r"^(backend: cpu) \([^)]*\)", r"\1", done.stdout, flags=re.MULTILINE)
     # Nor is it of interest where the repository lies on it.
@@ -133,11 +129,11 @@ def quote_code(arguments):
     return f"```cpp\n{body}\n```\n"
 
 
-def make_claims(arguments, results=None):
+def make_claims(arguments):
     match = re.fullmatch(r"device=(\S+)( short=yes)?", arguments)
     if not match:
         raise BlockError("claims need device=DEVICE[,DEVICE], short=yes if you like, and nothing else")
-    devices = [Data(device, results) for device in match[1].split(",")]
+    devices = [Data(device) for device in match[1].split(",")]
     return (claims.short_table if match[2] else claims.claims_table)(*devices).markdown()
 
 
@@ -159,14 +155,9 @@ def fill(kind, options, argument):
     return "\n" + (make_claims(argument) if kind == "claims" else make_table(argument)) + "\n"
 
 
-def fill_without_commands(kind, options, argument):
-    """As fill, but what a command prints stays as it is (None)."""
-    return None if kind == "output" else fill(kind, options, argument)
-
-
-def update(text, fill_block=fill, to_root=""):
-    """`text` with its blocks filled, the markers of those that changed, and what went wrong. `to_root`: what
-    stands before a path of the repository in a link of this page."""
+def update(text, with_commands=True, to_root=""):
+    """`text` with its blocks filled, the markers of those that changed, and what went wrong. Without commands what they print stays as
+    it is. `to_root`: what stands before a path of the repository in a link of this page."""
     changed, failed = [], []
 
     def replace(match):
@@ -176,7 +167,7 @@ def update(text, fill_block=fill, to_root=""):
             failed.append((marker.strip(), f"no {END} before the next block"))
             return match[0]
         try:
-            new = fill_block(kind, options, argument)
+            new = fill(kind, options, argument) if with_commands or kind != "output" else None
         except (BlockError, RecordError) as error:
             failed.append((marker.strip(), str(error)))
             return match[0]
@@ -199,14 +190,12 @@ def main():
     arguments = parser.parse_args()
     files = arguments.files or sorted(
         page for depth in ("*.md", "*/*.md", "common/*/*.md", "[0-9][0-9]_*/*/*.md")
-        for page in ROOT.glob(depth) if page.parts[-2] != "build"
-    )
+        for page in ROOT.glob(depth) if page.parts[-2] != "build")
     status = 0
     for file in files:
         name = os.path.relpath(file, ROOT)
         to_root = "../" * (len(Path(name).parts) - 1)
-        fill_block = fill_without_commands if arguments.no_commands else fill
-        text, changed, failed = update(file.read_text(), fill_block, to_root)
+        text, changed, failed = update(file.read_text(), not arguments.no_commands, to_root)
         for marker in changed:
             print(f"{name}: {'out of date' if arguments.check else 'updated'}: {marker}")
         for marker, reason in failed:
