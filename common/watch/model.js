@@ -20,6 +20,11 @@ function addressesOf(deltas) {
   return deltas.map(delta => address += delta);
 }
 
+// To the list that a map has for a key.
+function addTo(map, key, value) {
+  if (map.has(key)) map.get(key).push(value); else map.set(key, [value]);
+}
+
 // What one request asks of memory.
 function measure(instruction, array, lanes, addresses) {
   const size = instruction.size;
@@ -169,9 +174,7 @@ class Run {
     if (moment.to && moment.from && moment.to.device !== moment.from.device) this.sums.linkBytes[m + 1] += bytes;
     if (!moment.to) return;
     for (let at = offset; at < offset + bytes; at += moment.to.element) {
-      const element = Math.floor(at / moment.to.element);
-      if (!moment.to.writes.has(element)) moment.to.writes.set(element, []);
-      moment.to.writes.get(element).push([m, null]);
+      addTo(moment.to.writes, Math.floor(at / moment.to.element), [m, null]);
     }
   }
 
@@ -215,10 +218,8 @@ class Run {
     addresses.forEach((address, i) => {
       const first = Math.floor(address / array.element), words = Array.isArray(left[i]) ? left[i] : [left[i]];
       for (let part = 0; part < words.length; ++part) {
-        const element = first + part, writes = array.writes.get(element);
-        if (writes) writes.push([m, words[part]]);
-        else array.writes.set(element, [[m, words[part]]]);
-        array.writers.set(element, moment.warp);
+        addTo(array.writes, first + part, [m, words[part]]);
+        array.writers.set(first + part, moment.warp);
       }
       if (isCounter(array) && moment.kind === "atomic") {
         array.fetches.push({m, element: first, warp: moment.warp, before: request.values[i], after: left[i]});
@@ -248,8 +249,7 @@ class Run {
         const element = Math.floor(at / array.element), giver = array.writers.get(element);
         if (!giver || giver === moment.warp) continue;
         moment.givers = moment.givers || new Map();
-        if (!moment.givers.has(giver)) moment.givers.set(giver, []);
-        if (!moment.givers.get(giver).includes(element)) moment.givers.get(giver).push(element);
+        if (!moment.givers.get(giver)?.includes(element)) addTo(moment.givers, giver, element);
       }
     }
   }
@@ -517,18 +517,16 @@ class Run {
   momentOfFailure(m) {
     const text = this.trace.events[this.moments[m].event][1];
     const place = text.match(/ at [^ ]*?:(\d+), block \((\d+),\d+,\d+\), thread \((\d+),/);
-    let last = Math.max(0, m - 1);
-    if (!place) return last;
+    if (!place) return Math.max(0, m - 1);
     const [line, block, thread] = place.slice(1).map(Number);
-    let seen = false;
+    let last;
     for (let i = m - 1; i >= 0 && this.moments[i].launch === this.moments[m].launch; --i) {
       const {instruction, mask, warp} = this.moments[i];
       if (!warp || warp.block !== block || warp.warp !== thread >> 5 || !(mask >>> (thread & 31) & 1)) continue;
       if (instruction && instruction.line === line) return i;
-      if (!seen) last = i;
-      seen = true;
+      last ??= i;
     }
-    return last;
+    return last ?? Math.max(0, m - 1);
   }
 
   // The running totals after moment m, as the columns of `make run` name them.

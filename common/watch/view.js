@@ -551,9 +551,7 @@ class Pane {
     if (!request || request.array !== made.array || this.asked) return used;
     request.addresses.forEach((address, i) => {
       for (let at = address; at < address + moment.instruction.size; at += made.array.element) {
-        const element = Math.floor(at / made.array.element);
-        if (!used.has(element)) used.set(element, []);
-        used.get(element).push(request.lanes[i]);
+        addTo(used, Math.floor(at / made.array.element), request.lanes[i]);
       }
     });
     return used;

@@ -57,10 +57,7 @@ function startLive({script, wasm, kernels}) {
     return mistake.value || (steps.length > 2 ? withLanes(base, steps[Math.min(+lanes.value, steps.length - 1)]) : base);
   };
   const isWay = () => !mistake.value && WAYS.includes(kernel.value);
-  const specification = () => {
-    if (matrix.value === "file") return `/${live.file.name}`;
-    return MATRICES[matrix.value].of(+size.value, +each.value);
-  };
+  const specification = () => matrix.value === "file" ? `/${live.file.name}` : MATRICES[matrix.value].of(+size.value, +each.value);
   const showChoice = () => {
     const steps = lanesOfFamily(kernel.value);
     lanesLabel.hidden = steps.length < 3 || mistake.value !== "";
@@ -89,9 +86,8 @@ function startLive({script, wasm, kernels}) {
     if (live.key !== key) live.seen.clear();
     live.key = key;
     for (const trace of found) {
-      const run = runs.find(other => other.trace === trace), totals = run.totals(run.count - 1);
-      live.seen.set(trace.kernel.name, {"matrix": totals.matrix, "x": totals.x, "stores": totals.stores, "lanes": totals.lanes,
-        "moved / needed": totals["moved / needed"], "right": trace.verified ? "yes" : "no"});
+      const run = runs.find(other => other.trace === trace);
+      live.seen.set(trace.kernel.name, {...run.totals(run.count - 1), right: trace.verified ? "yes" : "no"});
     }
     const rows = [...live.seen];
     table.hidden = rows.length < 2;
