@@ -110,10 +110,11 @@ function hasTip(node, text) {
 
 // --- Which kernel for my matrix ---------------------------------------------------------------------------
 
-function fill(table, heads, rows) {
-  table.tHead.replaceChildren(element("tr", {}, ...heads.map((head, at) => element("th", {scope: "col", className: at ? "number" : "", textContent: head}))));
-  table.tBodies[0].replaceChildren(...rows.map(cells => element("tr", {}, ...cells.map((cell, at) =>
-    element("td", {className: at ? "number" : ""}, cell)))));
+// `words`: how many columns, from the first, have words and not numbers.
+function fill(table, heads, rows, words = 1) {
+  const classOf = at => at < words ? "" : "number";
+  table.tHead.replaceChildren(element("tr", {}, ...heads.map((head, at) => element("th", {scope: "col", className: classOf(at), textContent: head}))));
+  table.tBodies[0].replaceChildren(...rows.map(cells => element("tr", {}, ...cells.map((cell, at) => element("td", {className: classOf(at)}, cell)))));
 }
 function link(matrix) {
   const button = element("button", {type: "button", className: "link", textContent: matrix});
@@ -215,7 +216,7 @@ function drawCompared() {
       : without.length ? `No records (${state()}) of what is asked for on ${[...new Set(without)].join(" and ")}, with these filters.`
       : `No matrix was measured with both (${state()}), with these filters.`;
     $("scatter").replaceChildren();
-    $("pairs").replaceChildren();
+    fill($("pairs"), [], []);
     return;
   }
   const at = end => `${state()}_${end}_ms`;
@@ -229,11 +230,8 @@ function drawCompared() {
   $("compared").replaceChildren(element("strong", {textContent: b}), ` is faster than `, element("strong", {textContent: a}),
     ` on ${ahead} of ${points.length} matrices${ties.length ? `, ${ties.length} are ties (the spreads overlap)` : ""}; ${digits(mean)} times as fast (geometric mean).`);
   drawScatter($("scatter"), points, [`GFLOP/s: ${a}`, `GFLOP/s: ${b}`], $("m").value, data.kinds, point => select(point.matrix));
-  $("pairs").replaceChildren(
-    element("thead", {}, element("tr", {}, ...["matrix", "kind", "across", "up", "up / across"].map((head, at) =>
-      element("th", {scope: "col", className: at > 1 ? "number" : "", textContent: head})))),
-    element("tbody", {}, ...points.map(point => element("tr", {}, element("td", {}, link(point.matrix)), element("td", {textContent: point.kind}),
-      ...[point.x, point.y, point.ratio].map(value => element("td", {className: "number", textContent: digits(value)}))))));
+  fill($("pairs"), ["matrix", "kind", "across", "up", "up / across"],
+    points.map(point => [link(point.matrix), point.kind, ...[point.x, point.y, point.ratio].map(digits)]), 2);
 }
 
 // --- The page of a matrix ---------------------------------------------------------------------------------
