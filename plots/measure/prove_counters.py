@@ -13,6 +13,7 @@ median within 1%; bank conflicts within 10%. What lies outside is listed with it
 """
 
 import argparse
+import collections
 import csv
 import io
 import re
@@ -110,9 +111,7 @@ def sums_of_ncu(text):
         if DURATION in values:
             share = max(*(values.get(m, 0) for m in OF_PEAK), values[OF_L1[0]] * values[OF_L1[1]] / 100) / 100
             found.update({"ns": values[DURATION], "memory ns": round(values[DURATION] * share)})
-        sums = functions.setdefault(function_name(row["Kernel Name"]), {"launches": 0})
-        for name, value in {"launches": 1, **found}.items():
-            sums[name] = sums.get(name, 0) + value
+        functions.setdefault(function_name(row["Kernel Name"]), collections.Counter()).update({"launches": 1, **found})
     return functions
 
 
@@ -121,27 +120,25 @@ def sums_of_profile(records):
     functions = {}
     for record in records:
         for kernel in record.get("kernels", []):
-            sums = functions.setdefault(function_name(kernel["kernel"]), {"launches": 0, "sites": 0})
+            sums, sites = functions.setdefault(function_name(kernel["kernel"]), collections.Counter(sites=0)), set()
             sums["launches"] += kernel["launches"]
-            add = lambda name, value: sums.__setitem__(name, sums.get(name, 0) + value)  # noqa: E731
-            sites = set()
             for line in record["lines"]:
                 if line["kernel"] != kernel["kernel"]:
                     continue
                 space, access = line["space"], line["access"]
                 if space == "global" and access == "load":
                     through, prefix = ("texture", "texture_") if line["texture_requests"] else ("load", "")
-                    add(f"{through} requests", line[f"{prefix}requests"])
-                    add(f"{through} sectors", line[f"{prefix}sectors"])
+                    sums[f"{through} requests"] += line[f"{prefix}requests"]
+                    sums[f"{through} sectors"] += line[f"{prefix}sectors"]
                     sites.add((line["file"], line["line"], line["array"]))
                 elif space == "global":
-                    add(f"{access} requests", line["requests"])
-                    add(f"{access} sectors", line["sectors"])
+                    sums[f"{access} requests"] += line["requests"]
+                    sums[f"{access} sectors"] += line["sectors"]
                 elif space == "shared" and access != "atomic":
-                    add(f"bank conflicts, {access}s", line["bank_passes"] - line["ideal_bank_passes"])
-                    add(f"shared {access}s", line["requests"])
+                    sums[f"bank conflicts, {access}s"] += line["bank_passes"] - line["ideal_bank_passes"]
+                    sums[f"shared {access}s"] += line["requests"]
                 if space == "global":
-                    add("DRAM bytes read", 32 * line["model_dram_sectors"])
+                    sums["DRAM bytes read"] += 32 * line["model_dram_sectors"]
             sums["sites"] = max(sums["sites"], len(sites))
     return functions
 
@@ -149,12 +146,12 @@ def sums_of_profile(records):
 def loads_in_code(sass):
     """{function: instructions that load from global memory}, from what `cuobjdump -sass` printed. More than
     the source has means that the compiler unrolled a loop."""
-    counts, function = {}, None
+    counts, function = collections.Counter(), None
     for line in sass.splitlines():
         if "Function :" in line:
             function = line.split(":", 1)[1].strip()
         elif function and re.search(r"\bLDG\b", line):
-            counts[function] = counts.get(function, 0) + 1
+            counts[function] += 1
     names = subprocess.run(["c++filt"], input="\n".join(counts), capture_output=True, text=True).stdout.splitlines()
     return {function_name(n): c for n, c in zip(names, counts.values()) if "spmv::" in n and function_name(n)}
 
