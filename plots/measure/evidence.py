@@ -90,8 +90,7 @@ def expected_seconds(jobs, records):
 def to_measure(device, records, program):
     """{set: (kernels, jobs)} of what is missing, not of today's code, or of fewer processes than the set asks for."""
     machine, found = Planned(program, records), {}
-    every = [group for name in SHOWN for group in groups_of(name)]
-    for name in [name for name, keys in every if keys.get("backend") == "cuda"]:
+    for name in [name for shown in SHOWN for name, keys in groups_of(shown) if keys.get("backend") == "cuda"]:
         arguments = measure.arguments_of([name, "--stale"])
         store = measure.Store(directory_of(device).name, RESULTS, True, stale=True)
         if jobs := measure.plan(arguments, machine, store):
