@@ -47,9 +47,8 @@ class Scratch(unittest.TestCase):
 
     def record(self, *arguments):
         file = self.scratch / "trace.jsonl"
-        done = run("--trace", file, *arguments)
-        self.assertEqual(done.stderr, "")
-        self.assertEqual(done.returncode, 0, done.stdout)
+        done = run(*arguments, "--trace", file)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         return traces.read(file)
 
 
@@ -143,10 +142,7 @@ class Traces(Scratch):
         self.assertEqual({launch["stream"] for launch in t["launches"]}, set(range(4)))
 
     def steps(self, way):
-        file = self.scratch / "trace.jsonl"
-        done = run("steps", "--way", way, "-m", "stencil2d:8x8", "--trace", file)
-        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
-        return traces.read(file)
+        return self.record("steps", "--way", way, "-m", "stencil2d:8x8")
 
     def test_what_steps_cannot_record(self):
         for arguments, message in (
