@@ -158,14 +158,15 @@ class Bench(Scratch):
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return str(path)
 
-    def bench(self, *words, **program):
-        """Exit status, what was said, and what the program noted, line by line."""
+    def bench(self, *words, status=0, **program):
+        """What was said, and what the program noted, line by line. It must end with this status."""
         self.log.write_text("")
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), \
                 mock.patch.object(measure, "RESULTS", self.root), mock.patch.object(sets, "DECLARED", self.root / "sets.toml"):
-            status = measure.main(["--spmv", self.program(**program), "--results", str(self.root), *words])
-        return status, said.getvalue(), [line.split() for line in self.log.read_text().splitlines()]
+            ended = measure.main(["--spmv", self.program(**program), "--results", str(self.root), *words])
+        self.assertEqual(ended, status, said.getvalue())
+        return said.getvalue(), [line.split() for line in self.log.read_text().splitlines()]
 
     def asked(self, noted):
         return sorted(tuple(words[1:4]) for words in noted if words[0] == "prepares")
@@ -175,8 +176,7 @@ class Bench(Scratch):
 
     def test_records_refusals_and_going_on(self):
         names = ("--matrices", "m_2.1K,stencil2d:9x9,dof=2", "--precisions", "f32")
-        status, said, noted = self.bench(*names)
-        self.assertEqual(status, 0, said)
+        said, noted = self.bench(*names)
         self.assertEqual(self.asked(noted), [("m_2.1K", "f32", "csr_scalar,ell"), ("stencil2d:9x9,dof=2", "f32", "csr_scalar,ell")])
         self.assertEqual(len(self.records()), 3)
         self.assertIn("1 refused", said)
@@ -186,18 +186,17 @@ class Bench(Scratch):
         refused, = current_outcomes(self.root / "Some__GPU" / "bench.jsonl")
         self.assertEqual((refused["kernel"], refused["refused"]), ("ell", "9 times the nonzeros"))
         run, = {r["run"] for r in records_in(self.root / "Some__GPU" / "bench.jsonl")}
-        status, said, noted = self.bench(*names)
-        self.assertEqual((status, noted), (0, []))
+        said, noted = self.bench(*names)
+        self.assertEqual(noted, [])
         self.assertIn("all have records", said)
-        _, _, noted = self.bench(*names, "--fresh", "--kernels", "el*")
+        _, noted = self.bench(*names, "--fresh", "--kernels", "el*")
         self.assertEqual(self.asked(noted)[0], ("m_2.1K", "f32", "ell"))
         self.bench(*names, "--fresh", "--kernels", "csr*")
         self.assertEqual(len(self.records()), 3)
         self.assertNotIn(run, (self.root / "Some__GPU" / "bench.jsonl").read_text())  # superseded, and left out
 
     def test_a_failure_costs_one_matrix(self):
-        status, said, _ = self.bench("--matrices", "m_3K,m_14K,m_2.3K,cant", "--precisions", "f64", "--timeout", "6")
-        self.assertEqual(status, 1)
+        said, _ = self.bench("--matrices", "m_3K,m_14K,m_2.3K,cant", "--precisions", "f64", "--timeout", "6", status=1)
         self.assertIn("m_3K f64: FAILED: took longer than", said)
         self.assertIn("m_14K f64: FAILED: out of memory", said)
         self.assertIn("m_2.3K f64: 1 records, 0 refused, 1 FAILED", said)
@@ -206,12 +205,11 @@ class Bench(Scratch):
         self.assertEqual(failed["m_14K", "*"], "out of memory")
         self.assertEqual(failed["m_2.3K", "ell"], "row 3 is wrong")
         self.assertRegex(failed["m_3K", "*"], "took longer")
-        _, _, noted = self.bench("--matrices", "m_14K", "--precisions", "f64")
+        _, noted = self.bench("--matrices", "m_14K", "--precisions", "f64")
         self.assertEqual(noted, [])
 
     def test_one_measures_while_others_prepare(self):
-        status, said, noted = self.bench("--matrices", "a,b,c,d", "--precisions", "f64", seconds=0.2)
-        self.assertEqual(status, 0, said)
+        _, noted = self.bench("--matrices", "a,b,c,d", "--precisions", "f64", seconds=0.2)
         events = [words[0] for words in noted]
         measuring = 0
         for event in events:
@@ -223,24 +221,23 @@ class Bench(Scratch):
     def test_several_processes_are_one_record(self):
         text = (self.root / "sets.toml").read_text()
         (self.root / "sets.toml").write_text("processes = 3\n" + text)
-        status, said, noted = self.bench("--matrices", "a,m_2.1K", "--precisions", "f64")
-        self.assertEqual((status, len(self.asked(noted))), (0, 6), said)
+        said, noted = self.bench("--matrices", "a,m_2.1K", "--precisions", "f64")
+        self.assertEqual(len(self.asked(noted)), 6, said)
         found = list(records_in(self.root / "Some__GPU" / "bench.jsonl"))
         self.assertEqual(sorted((r["matrix"], r["kernel"], r["processes"]) for r in found),
                          [("a", "csr_scalar", 3), ("a", "ell", 3), ("m_2.1K", "csr_scalar", 3)])
         self.assertIn("1 refused", said)
-        _, said, noted = self.bench("--matrices", "m_14K", "--precisions", "f64")
+        _, noted = self.bench("--matrices", "m_14K", "--precisions", "f64", status=1)
         self.assertEqual(len(self.asked(noted)), 1, "a process that fails is not repeated")
 
     def test_each_gpu_has_its_own_queue(self):
-        _, _, noted = self.bench("--matrices", "a,b,c,d,e,f", "--precisions", "f64", devices=2, seconds=0.3)
+        _, noted = self.bench("--matrices", "a,b,c,d,e,f", "--precisions", "f64", devices=2, seconds=0.3)
         self.assertEqual({words[4] for words in noted}, {"0", "1"})
         first = [words for words in noted if words[0] in ("measures", "ends")][:2]
         self.assertEqual([words[0] for words in first], ["measures", "measures"])
 
     def test_what_runs_alone(self):
-        status, said, noted = self.bench("host", "multigpu", "times", devices=2, seconds=0.05)
-        self.assertEqual(status, 0, said)
+        _, noted = self.bench("host", "multigpu", "times", devices=2, seconds=0.05)
         alone = [words for words in noted if words[4] == "all"]
         self.assertEqual([words[0] for words in alone], ["prepares", "measures", "ends"] * 3)
         self.assertEqual(noted[-len(alone):], alone)
@@ -248,26 +245,25 @@ class Bench(Scratch):
         self.assertIn(("m_2.1K", "f64", "eigen_csr"), self.asked(alone))
         ways = [(r["gpus"], r["exchange"]) for r in records_in(self.root / "Some__GPU" / "multigpu.jsonl")]
         self.assertEqual(ways, [(1, "none"), (1, "packed"), (2, "none"), (2, "packed")])
-        self.assertEqual(self.bench("multigpu", devices=2)[2], [])
-        self.assertEqual(len(self.bench("multigpu", devices=4)[2]), 3)  # on four it has not been measured
+        self.assertEqual(self.bench("multigpu", devices=2)[1], [])
+        self.assertEqual(len(self.bench("multigpu", devices=4)[1]), 3)  # on four it has not been measured
 
     def test_programs_of_several_gpus_measure_the_kernels_of_their_set(self):
         self.bench("multigpu", devices=2)
-        status, said, noted = self.bench("published", devices=2)  # the same matrix and ways, another kernel
-        self.assertEqual(status, 0, said)
+        _, noted = self.bench("published", devices=2)  # the same matrix and ways, another kernel
         self.assertEqual(self.asked(noted), [("cant", "f64", "ell")])
         kernels = [r["kernel"] for r in records_in(self.root / "Some__GPU" / "multigpu.jsonl")]
         self.assertEqual(sorted(kernels), ["csr_scalar"] * 4 + ["ell"] * 4)
-        self.assertEqual(self.bench("published", devices=2)[2], [])
+        self.assertEqual(self.bench("published", devices=2)[1], [])
         self.assertEqual(measure.Job({"gpus": [2, 4]}, "cant", "f64").gpus(1), 0)
         self.assertIsNone(measure.still_to_do(measure.Job({"gpus": [2], "records": "weak.jsonl"}, "cant", "f64"),
                                               measure.Store("Some__GPU", self.root, True), devices=1))
-        _, _, noted = self.bench("multigpu", "--kernels", "csr_scalar,ell", "--fresh", devices=2)
+        _, noted = self.bench("multigpu", "--kernels", "csr_scalar,ell", "--fresh", devices=2)
         self.assertEqual(self.asked(noted), [("cant", "f64", "csr_scalar,ell")])
 
     def test_the_limit_ends_in_time(self):
-        status, said, noted = self.bench("--matrices", "a,b,c,d,e", "--precisions", "f64", "--limit", "0.5", seconds=1)
-        self.assertEqual((status, len(self.asked(noted))), (0, 3))
+        said, noted = self.bench("--matrices", "a,b,c,d,e", "--precisions", "f64", "--limit", "0.5", seconds=1)
+        self.assertEqual(len(self.asked(noted)), 3)
         self.assertIn("2 left when the time was over", said)
 
     def test_an_interrupt_ends_all_processes(self):
@@ -289,17 +285,15 @@ class Bench(Scratch):
                 self.assertEqual(running, [])
 
     def test_without_a_gpu(self):
-        status, said, _ = self.bench("times", backend="cpu")
-        self.assertEqual((status, said), (2, "error: these sets need a GPU: make bench BACKEND=cuda\n"))
+        self.assertEqual(self.bench("times", backend="cpu", status=2)[0], "error: these sets need a GPU: make bench BACKEND=cuda\n")
 
     def test_counters_to_compare(self):
-        status, said, _ = self.bench("counters", "--device", "Some__GPU", backend="cpu")
-        self.assertEqual(status, 0, said)
+        self.bench("counters", "--device", "Some__GPU", backend="cpu")
         counted = prove_counters.read(self.root / "Some__GPU" / "counters" / "counted.csv")
         self.assertEqual(set(counted), {("diagonal:1", "f32"), ("diagonal:1", "f64")})
         self.assertEqual(counted["diagonal:1", "f64"]["a_kernel<double>"],
                          {"launches": 2, "sites": 1, "load requests": 10, "load sectors": 40, "DRAM bytes read": 160})
-        self.assertIn("all have records", self.bench("counters", "--device", "Some__GPU", backend="cpu")[1])
+        self.assertIn("all have records", self.bench("counters", "--device", "Some__GPU", backend="cpu")[0])
 
     def tool(self, name, text):
         path = self.root / "tools" / name
@@ -314,8 +308,7 @@ class Bench(Scratch):
             echo '==PROF== noise'; echo '"ID","Kernel Name","{metric}"'; echo '"","","request"'
             echo '"0","void spmv::a_kernel<double>(int)","1,200"'; echo '"1","void spmv::a_kernel<double>(int)","34"'""")
         with mock.patch.dict(os.environ, PATH=f"{self.root}/tools:{os.environ['PATH']}"):
-            status, said, _ = self.bench("counters")
-        self.assertEqual(status, 0, said)
+            self.bench("counters")
         measured = prove_counters.read(self.root / "Some__GPU" / "counters" / "measured.csv")
         self.assertEqual(measured["diagonal:1", "f64"]["a_kernel<double>"], {"launches": 2, "loads in code": 2, "load requests": 1234})
 
@@ -326,22 +319,19 @@ class Bench(Scratch):
             echo '"ID","Kernel Name","{'","'.join(metrics)}"'; echo '"","","ns","%","%","%"'
             echo '"0","a_kernel<double>(int)","2,000","30","80","50"'; echo '"1","a_kernel<double>(int)","1,000","30","80","20"'""")
         with mock.patch.dict(os.environ, PATH=f"{self.root}/tools:{os.environ['PATH']}"):
-            status, said, _ = self.bench("limits")
-        self.assertEqual(status, 0, said)
+            self.bench("limits")
         measured = prove_counters.read(self.root / "Some__GPU" / "counters" / "limits.csv")
         self.assertEqual(measured, {("diagonal:1", "f64"): {"a_kernel<double>": {"launches": 2, "ns": 3000, "memory ns": 800 + 300}}})
 
     def test_shapes(self):
-        status, said, _ = self.bench("shapes")
-        self.assertEqual(status, 0, said)
+        self.bench("shapes")
         lines = (self.root / "matrices.jsonl").read_text().splitlines()
         self.assertNotIn('"picture"', lines[0])
         self.assertEqual(json.loads(lines[0])["sketch"], ["90", "01"])
         self.assertEqual(json.loads(lines[0])["matrix"]["detail"], "m.mtx")
-        self.assertIn("0 matrices", self.bench("shapes")[1])
+        self.assertIn("0 matrices", self.bench("shapes")[0])
         self.assertNotIn("moved", lines[0])  # a GPU counts nothing
-        status, said, _ = self.bench("shapes", "--matrices", "cant", "--fresh", backend="cpu")
-        self.assertEqual(status, 0, said)
+        self.bench("shapes", "--matrices", "cant", "--fresh", backend="cpu")
         looks = map(json.loads, (self.root / "matrices.jsonl").read_text().splitlines())
         self.assertEqual({look["matrix"]["name"]: look.get("moved") for look in looks}, {"cant": {"csr_scalar": 3.2}, "cont-300": None})
 
@@ -353,12 +343,8 @@ class Bench(Scratch):
         self.assertEqual(measure.sketch({"lines": 1, "columns": 2, "cells": [[0, 1, 1]]}), ["09"])
 
     def test_wrong_names(self):
-        status, said, _ = self.bench("--kernels", "nothing*")
-        self.assertEqual(status, 2)
-        self.assertIn("no kernel is called nothing*", said)
-        status, said, _ = self.bench("everything")
-        self.assertEqual(status, 2)
-        self.assertIn("no set is called everything; there are quick, times", said)
+        self.assertIn("no kernel is called nothing*", self.bench("--kernels", "nothing*", status=2)[0])
+        self.assertIn("no set is called everything; there are quick, times", self.bench("everything", status=2)[0])
 
 
 def contents(path):
