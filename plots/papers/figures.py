@@ -20,13 +20,7 @@ from record_format import write_whole
 from records import ROOT, Data
 
 DEVICE = "NVIDIA_H200"  # whose figures the pages show
-MODULES = {
-    "Ours": ours,
-    he_gao.PAPER: he_gao,
-    bylina.PAPER: bylina,
-    lightspmv.PAPER: lightspmv,
-    godwin.PAPER: godwin,
-}
+MODULES = {"Ours": ours, **{module.PAPER: module for module in (he_gao, bylina, lightspmv, godwin)}}
 FIGURES = {name: draw for module in MODULES.values() for name, draw in module.FIGURES.items()}
 TABLES = {name: make for module in MODULES.values() for name, make in module.TABLES.items()}
 
