@@ -31,10 +31,8 @@ def compared(record):
 def by_step(data, matrix, precision, state="warm"):
     """{step: fastest record}; 0 is cuSPARSE."""
     best = {}
-    for record in data.of(matrix, precision):
-        step = record["step"]
-        if compared(record) and (step not in best or milliseconds(record, state) < milliseconds(best[step], state)):
-            best[step] = record
+    for record in sorted(filter(compared, data.of(matrix, precision)), key=lambda r: milliseconds(r, state)):
+        best.setdefault(record["step"], record)
     return dict(sorted(best.items(), key=lambda item: item[0] or 99))
 
 
