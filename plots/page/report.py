@@ -155,10 +155,6 @@ def claims_section(rows, devices):
             "means, as the papers' are.</p>")
 
 
-def again(command):
-    return f"<p class=note>Again: <code>{escape(command)}</code></p>"
-
-
 def paper_section(title, module, data):
     parts = [f"<h3>{escape(title)}</h3>"]
     for name in module.FIGURES:
@@ -168,7 +164,7 @@ def paper_section(title, module, data):
             continue
         caption = (figures.FIGURES[name].__doc__ or name).strip().splitlines()[0]
         parts.append(f'<figure id="figure-{name}">{image(figure, notes, caption)}<figcaption>{escape(caption)}</figcaption></figure>'
-                     + again(f"make figures ARGS={name}"))
+                     f"<p class=note>Again: <code>make figures ARGS={name}</code></p>")
     for make in module.TABLES.values():
         table = make(data)
         parts.append(f"<details><summary>Table: {escape(table.title)}</summary>\n{table.html()}</details>")
