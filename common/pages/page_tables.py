@@ -47,13 +47,6 @@ def find_matrix(records, name):
     return found.pop()
 
 
-def published_speedups(name, precision, kernels):
-    """A row of plots/published/NAME.csv's speedups, one for each of `kernels` where there is one."""
-    rows = published(name).where(precision=precision)
-    given = {row["kernel"]: row["speedup"] for row in rows}
-    return ["the paper", "", *(given.get(kernel, "") for kernel in kernels)]
-
-
 def best_of(kernel):
     """The patterns of best:PATTERN|... or best(HEAD):PATTERN|..., else None."""
     best = re.fullmatch(r"best(?:\(.*?\))?:(.*)", kernel)
@@ -81,15 +74,10 @@ records_of = functools.lru_cache(read_records)  # a README has many tables of on
 OPTIONAL = {"speedup_of", "published", "program", "pays_off_against", "slide"}
 
 
-def make_table(arguments, results=None):
-    """A Markdown table and the line that says what it shows."""
-    return RecordTable(arguments, results).page()
-
-
 class RecordTable:
     """What a block asks for, and the records that it shows."""
 
-    def __init__(self, arguments, results):
+    def __init__(self, arguments, results=None):
         wanted = dict(word.split("=", 1) for word in arguments.split())
         unknown = set(wanted) - {"device", "kernels", "matrices", "precision", "column"} - OPTIONAL
         if unknown:
@@ -192,6 +180,7 @@ class RecordTable:
         return caption
 
     def page(self):
+        """A Markdown table and the line that says what it shows."""
         rows = [self.row(name) for name in self.matrices]
         # Setup takes longer while other processes prepare matrices.
         beside = [r for r in self.displayed if not r.get("alone")] if self.rival or self.column == "setup_ms" else []
@@ -203,7 +192,8 @@ class RecordTable:
             means = [number(statistics.geometric_mean(r)) if r else "—" for r in self.ratios.values()]
             rows.append(["geometric mean", "", *means])
         if self.published:
-            rows.append(published_speedups(self.published, self.precision, self.kernels))
+            given = {row["kernel"]: row["speedup"] for row in published(self.published).where(precision=self.precision)}
+            rows.append(["the paper", "", *(given.get(kernel, "") for kernel in self.kernels)])
         notes = [f"† {note}" for note in code_note(self.displayed)]
         if beside:
             notes.append("Measured while other processes prepared matrices, which can lengthen it.")

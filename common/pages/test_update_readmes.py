@@ -20,7 +20,7 @@ class Tables(unittest.TestCase):
     def table(self, records, arguments):
         with tempfile.TemporaryDirectory() as directory:  # a new one each time: records are read once
             write(Path(directory) / "GPU" / "a.jsonl", records)
-            return u.make_table("device=GPU precision=f64 " + arguments, Path(directory))
+            return u.RecordTable("device=GPU precision=f64 " + arguments, Path(directory)).page()
 
     def test_values_bold_best_and_baseline(self):
         text = self.table(

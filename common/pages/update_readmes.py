@@ -46,7 +46,7 @@ import sys
 from pathlib import Path
 
 import claims
-from page_tables import VERSIONS, BlockError, make_table
+from page_tables import VERSIONS, BlockError, RecordTable
 from record_format import write_whole
 from records import ROOT, Data, RecordError
 from run_commands import run_bash
@@ -152,7 +152,7 @@ def fill(kind, options, argument):
         raise BlockError(f"what is '{options.strip()}'?")
     if kind == "code":
         return quote_code(argument)
-    return "\n" + (make_claims(argument) if kind == "claims" else make_table(argument)) + "\n"
+    return "\n" + (make_claims(argument) if kind == "claims" else RecordTable(argument).page()) + "\n"
 
 
 def update(text, with_commands=True, to_root=""):
