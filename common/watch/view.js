@@ -46,14 +46,7 @@ const state = {axis: [], tick: 0, focus: 0, playing: 0, tour: -1};
 const momentOf = r => state.axis[state.tick][r];
 
 // The first tick at which run r is at moment m.
-function tickOf(r, m) {
-  let low = 0, high = state.axis.length - 1;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (state.axis[middle][r] < m) low = middle + 1; else high = middle;
-  }
-  return low;
-}
+const tickOf = (r, m) => state.axis.findIndex(moments => moments[r] >= m);
 
 // --- A pane -----------------------------------------------------------------------------------------
 
