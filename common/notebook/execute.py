@@ -23,12 +23,8 @@ ROOT = NOTEBOOK.parents[2]
 
 def printed(notebook):
     """What each cell of code printed, without what differs from run to run: the machine, and times of a CPU."""
-    texts = []
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            text = "".join(output.get("text", "") for output in cell.outputs)
-            texts.append(re.sub(r"^(backend:|.*eigen_csr).*\n", "", text, flags=re.MULTILINE))
-    return texts
+    texts = ("".join(output.get("text", "") for output in cell.outputs) for cell in notebook.cells if cell.cell_type == "code")
+    return [re.sub(r"^(backend:|.*eigen_csr).*\n", "", text, flags=re.MULTILINE) for text in texts]
 
 
 def main():
