@@ -79,11 +79,8 @@ def counts(text):
     return words, len(seen.splitlines())
 
 
-def limits_of(path, root):
-    for pattern, words, lines in LIMITS:
-        if path.relative_to(root).match(pattern) and len(path.relative_to(root).parts) == len(Path(pattern).parts):
-            return words, lines
-    return None, None
+def limits_of(name):
+    return next((limits for pattern, *limits in LIMITS if name.match(pattern) and len(name.parts) == len(Path(pattern).parts)), (None, None))
 
 
 def anchors(path):
@@ -151,7 +148,7 @@ def faults(path, root):
         yield f"{name}:{number}: {fault}"
     for number in comments_in_text(text) if path.suffix == ".md" else ():
         yield f"{name}:{number}: a comment begins the line, which breaks the paragraph; begin it with a word of the sentence"
-    most_words, most_lines = limits_of(path, root)
+    most_words, most_lines = limits_of(name)
     if most_words is None:
         return
     words, lines = counts(text)
