@@ -266,9 +266,8 @@ def collisions(found, title):
 def scan_rounds(trace, title, warp=1):
     """Who takes a sum from whom, round after round, from the loads of `sums` in shared memory."""
     rounds = []
-    first = 32 * warp
     for lanes, addresses, _, _, size in accesses(trace, "sums", warp=warp):
-        pairs = [(lane, address // size - first) for lane, address in zip(lanes, addresses)]
+        pairs = [(lane, address // size - 32 * warp) for lane, address in zip(lanes, addresses)]
         if rounds and pairs[0][0] - pairs[0][1] <= rounds[-1][0][0] - rounds[-1][0][1]:
             break  # the next turn begins
         rounds.append(pairs)
@@ -423,9 +422,8 @@ def two_kernels(trace, title):
     count, each = len(loads[0]), room / 32
     rows = trace["matrix"]["row_offsets"]
     hue = lambda k: colour((next(r for r in range(len(rows) - 1) if rows[r + 1] > k) * 9) % 32)  # noqa: E731
-    labels = [("values", loads), ("products (middle)", stores)]
     y = 44
-    for label, (lanes, addresses, counts, _, size) in labels:
+    for label, (lanes, addresses, counts, _, size) in (("values", loads), ("products (middle)", stores)):
         picture.text(10, y + 13, label)
         for lane, address in zip(lanes, addresses):
             picture.rect(left + lane * each, y, each - 1.5, 18, fill=hue(address // size))
@@ -776,8 +774,7 @@ def short(count):
 def find_matrix(program, files, name, per_row):
     """`spmv info` of the matrix with that name and, as the README says, so many nonzeros per row: of a generator, or
     of a file. Raises TraceError."""
-    specifications = [*(sorted(files.glob(f"{name}.mtx*")) if files else []), name]
-    for specification in specifications:
+    for specification in [*(sorted(files.glob(f"{name}.mtx*")) if files else []), name]:
         done = subprocess.run([program, "info", specification, "--json"], capture_output=True, text=True)
         info = json.loads(done.stdout) if done.returncode == 0 else {"matrix": {"source": ""}}
         if info["matrix"]["source"] in ("file", "generated") and f"{info['mean_row']:.1f}" == per_row:
@@ -819,9 +816,8 @@ def sparsity(program, files, title="Where the nonzeros of these matrices are"):
         for of, path in sorted(paths.items()):
             picture.add("path", d="".join(path), class_="nonzero", opacity=str((0.3, 0.55, 0.8, 1)[of]),
                         transform=f"translate({number(x0)} {44 + cell / 2:.2f}) scale({cell:.4f})")  # fmt: skip
-        per_row = info["matrix"]["nnz"] / rows
         picture.text(x0, 16, name.split(",")[0], "ink small")
-        picture.text(x0, 32, f"{short(rows)} × {short(columns)}, {short(per_row)} each", "soft small")
+        picture.text(x0, 32, f"{short(rows)} × {short(columns)}, {short(info['matrix']['nnz'] / rows)} each", "soft small")
         told.append(f"{name}: {rows} rows, {columns} columns, {info['matrix']['nnz']} nonzeros.")
     picture.height = 44 + side
     picture.text(10, 60 + side, "Rows × columns, and nonzeros per row on average. The darker a cell, the more nonzeros it has.", "soft small")

@@ -99,10 +99,8 @@ def read(path):
 
 def find(at, by_name):
     """(kernel, event number) of the position that `at` describes. Raises ValueError."""
-    words = at.split()
-    wanted = {"nth": 1}
-    plain = []
-    for word in words:
+    wanted, plain = {"nth": 1}, []
+    for word in at.split():
         name, equals, value = word.partition("=")
         if not equals:
             plain.append(word)

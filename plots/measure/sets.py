@@ -88,7 +88,6 @@ def matrices_of(group, files=data_files):
 
 def kernels_of(group, every):
     """The names of the kernels that a group asks for; `every`: what `spmv --list --json` says."""
-    on_host = group.get("on_host", False)
     patterns = [one for pattern in group.get("kernels", ["*"])
                 for one in (declared()["lists"][pattern[1:]] if pattern.startswith("@") else [pattern])]
     chosen = []
@@ -101,7 +100,7 @@ def kernels_of(group, every):
                 keep &= not fits(kernel["name"], [pattern[1:]])
             else:
                 keep |= fits(kernel["name"], [pattern])
-        if keep and kernel["host"] == on_host:
+        if keep and kernel["host"] == group.get("on_host", False):
             chosen.append(kernel["name"])
     return chosen
 

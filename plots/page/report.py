@@ -215,8 +215,7 @@ def main(argv=None):
     except (RecordError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    text = page(Data(arguments.device), others)
-    write_whole(arguments.out, text)
+    write_whole(arguments.out, page(Data(arguments.device), others))
     print(f"{arguments.out}: {arguments.out.stat().st_size / 1e6:.1f} MB; open it in a browser: xdg-open {arguments.out}\n"
           f"Over ssh: copy it (scp), or here: python3 -m http.server -d {arguments.out.parent} -b 127.0.0.1 8000\n"
           f"and there: ssh -L 8000:127.0.0.1:8000 HOST, then http://localhost:8000/{arguments.out.name}")
