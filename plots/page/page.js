@@ -102,10 +102,8 @@ function showTip(text, box) {
 const hideTip = () => { $("tip").hidden = true; };
 function hasTip(node, text) {
   const show = () => showTip(text(), node.getBoundingClientRect());
-  node.addEventListener("pointerenter", show);
-  node.addEventListener("focus", show);
-  node.addEventListener("pointerleave", hideTip);
-  node.addEventListener("blur", hideTip);
+  for (const event of ["pointerenter", "focus"]) node.addEventListener(event, show);
+  for (const event of ["pointerleave", "blur"]) node.addEventListener(event, hideTip);
 }
 
 // --- Which kernel for my matrix ---------------------------------------------------------------------------
@@ -316,8 +314,7 @@ function drawRows(focus = $("rows").contains(document.activeElement)) {
       return cell;
     }));
     line.setAttribute("aria-rowindex", first + at + 2);
-    line.addEventListener("pointerenter", () => showTip(tipOf(row), line.getBoundingClientRect()));
-    line.addEventListener("pointerleave", hideTip);
+    hasTip(line, () => tipOf(row));
     return line;
   });
   $("rows").replaceChildren(gap(first * HEIGHT), ...lines, gap((shown.length - last) * HEIGHT));
