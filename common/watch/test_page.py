@@ -120,15 +120,12 @@ class Pages(test_watch.Scratch):
             with self.subTest(step=path.parent.name):
                 tour = tours.read(path)
                 self.check_page(tour.matrix, tour.kernels, tour, tour.schedule)
-                self.follow(tour)
-
-    def follow(self, tour):
-        self.look("showStop(0)")
-        for number, stop in enumerate(tour.stops):
-            self.assertEqual(self.look("$('tour').querySelector('h2').textContent"), stop.title)
-            event = self.look("runs[state.focus].moments[momentOf(state.focus)].event")
-            self.assertEqual(event, self.look(f"data.tour[{number}].event"))
-            self.look("[...$('tour').querySelectorAll('button')][1].click()")
+                self.look("showStop(0)")
+                for number, stop in enumerate(tour.stops):
+                    self.assertEqual(self.look("$('tour').querySelector('h2').textContent"), stop.title)
+                    event = self.look("runs[state.focus].moments[momentOf(state.focus)].event")
+                    self.assertEqual(event, self.look(f"data.tour[{number}].event"))
+                    self.look("[...$('tour').querySelectorAll('button')][1].click()")
 
     def test_a_wrong_element_is_named_with_its_lane(self):
         self.browser.open(self.page("stencil2d:4x3", ["last_nonzero_missing"], program=test_watch.BROKEN))

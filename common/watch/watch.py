@@ -124,8 +124,7 @@ def main():
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     # A page of somebody's own kernel needs a module that has it, and gives it a name of its own.
     module = arguments.live or (LIVE if not any(name.startswith("my_") for name in shown) else None)
-    script = f"live-{arguments.output.stem}.js" if arguments.live else "live.js"
-    live = script if module and module.exists() else ""
+    live = (f"live-{arguments.output.stem}.js" if arguments.live else "live.js") if module and module.exists() else ""
     arguments.output.write_text(page(found, stops, arguments.find, live), encoding="utf-8")
     if live:
         shutil.copyfile(module, arguments.output.with_name(live))
