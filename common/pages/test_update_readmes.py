@@ -175,7 +175,7 @@ class Sentences(Scratch):
         self.assertEqual(sentences.answer("step gpus=2 exchange=parts/none"), "1.50")
         with self.assertRaisesRegex(u.BlockError, "2 records of NVIDIA_H200 .*, of 1 matrices"):
             sentences.answer("step gpus=2")
-        with self.assertRaisesRegex(u.BlockError, "0 records"):  # what is not known to be of today's code is not shown
+        with self.assertRaisesRegex(u.BlockError, "0 records"):  # records of unknown machine code are not shown
             sentences.answer("step gpus=4")
 
     def test_matrices_of_the_nearest_table(self):

@@ -183,6 +183,14 @@ def is_tie(one, other):
     return least <= others_greatest and others_least <= greatest
 
 
+def on_one_gpu(records):
+    """{(matrix, kernel): the record of the fastest step on one GPU}, of records of step 10."""
+    found = {}
+    for record in sorted((r for r in records if r["gpus"] == 1), key=lambda r: r["best_step_ms"]):
+        found.setdefault((record["matrix"], record["kernel"]), record)
+    return found
+
+
 def gflops(record, state="warm", quartile="median"):
     return 2e-6 * record["nnz"] / milliseconds(record, state, quartile)
 

@@ -16,24 +16,20 @@ from statistics import mean
 
 from published import published
 from record_format import RecordError
-from records import Data, read_records, rows_of
+from records import Data, on_one_gpu, read_records, rows_of
 from tables import Table
 
 
 def scaling_table(records):
     """Of each record."""
-    one_gpu = {}
-    for r in records:
-        if r["gpus"] == 1:
-            thing = r["matrix"], r["kernel"]
-            one_gpu[thing] = min(r["best_step_ms"], one_gpu.get(thing, r["best_step_ms"]))
+    one_gpu = on_one_gpu(records)
 
     def row(r):
         busy = [1e3 * part["busy_ms"] for part in r["parts"] if "busy_ms" in part]
         one = one_gpu.get((r["matrix"], r["kernel"])) if r["gpus"] > 1 else None
         return [r["matrix"], f"{r['nnz'] / 1e6:.1f}", r["kernel"], r["exchange"], "PCSR-I" if r["partition"] == "rows" else "PCSR-II",
                 str(r["gpus"]), f"{1e3 * r['best_step_ms']:.1f}", f"{min(busy):.1f} to {max(busy):.1f}" if busy else "-",
-                f"{100 * one / (r['gpus'] * r['best_step_ms']):.1f}%" if one else "-"]
+                f"{100 * one['best_step_ms'] / (r['gpus'] * r['best_step_ms']):.1f}%" if one else "-"]
 
     header = ["matrix", "million nonzeros", "kernel", "exchange", "partition", "GPUs", "us per step", "GPUs busy", "efficiency"]
     return Table("", header, [row(r) for r in records]).markdown()

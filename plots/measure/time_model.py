@@ -3,7 +3,7 @@
     plots/python.sh plots/measure/time_model.py collect build/cpu/spmv MATRIX...    (files or generators; in the background)
     plots/python.sh plots/measure/time_model.py code build/cuda/spmv                (after a change of a kernel; needs no GPU)
     plots/python.sh plots/measure/time_model.py explain MATRIX KERNEL...            (of COUNTS, with a record of an H200)
-    plots/python.sh plots/measure/time_model.py fit [--keep]
+    plots/python.sh plots/measure/time_model.py fit [h200] [h100]
 
 `collect` adds to COUNTS what `spmv --profile` counts of each kernel in KERNELS, in both precisions. `code` writes CODE: how many
 registers a thread of each CUDA function in COUNTS has, and how many loads it has in flight. `fit` compares

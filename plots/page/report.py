@@ -70,15 +70,16 @@ def measurements(every):
     """All rows of the devices, as columns, with what belongs to runs, matrices and kernels once."""
     rows = [row for data in every for row in data.times.values()]
     matrices, kernels, runs = {}, {}, {}
-    charted = declared()["lists"]["charted"]
+    charted, refused = declared()["lists"]["charted"], {}
+    for matrix, _, kernel in (outcome for data in every for outcome in data.refused):
+        refused.setdefault(matrix, set()).add(kernel)
     for data in every:
         for row in data.times.values():
             kernels[row["kernel"]] = {"step": row["step"], "format": row["format"], "charted": fits(row["kernel"], charted)}
             runs[row["run"] + row["device"]] = {"id": row["run"], **{name: row[name] for name in RUN if name in row}}
         for name, record in data.matrices.items():
             papers = {"papers": True} if ours.group_of(data, name) == ours.GROUPS[2] else {}
-            refused = {kernel for matrix, _, kernel in data.refused if matrix == name} | set(matrices.get(name, {}).get("refused", []))
-            matrices[name] = {"kind": kind_of(record), "detail": record.get("detail", ""), "refused": sorted(refused), **papers, **looks(data, record)}
+            matrices[name] = {"kind": kind_of(record), "detail": record.get("detail", ""), "refused": sorted(refused.get(name, [])), **papers, **looks(data, record)}
     rows = [{**row, "run": row["run"] + row["device"], "code": code_state(row) or ""} for row in rows]
     named = [column(name, rows) for name in [*WORDS, *NUMBERS]]
     return {"columns": named, "matrices": matrices, "kernels": kernels, "runs": runs, "kinds": KINDS, "steps": ours.STEPS}

@@ -5,7 +5,7 @@ import math
 
 import style
 from published import published
-from records import STAND_IN, bandwidth, milliseconds, starred
+from records import STAND_IN, bandwidth, milliseconds, on_one_gpu, starred
 from tables import Table, looks_table
 
 PAPER = "He and Gao 2016"
@@ -95,16 +95,14 @@ def efficiencies(data, gpus, exchange, ours=False):
     published kernel, with an exchange of all parts; with `ours`, of the fastest of the other kernels and ways. What an exchange is
     compared by has no norm."""
     records = [r for r in data.multigpu if "best_step_ms" in r and r["precision"] == "f64" and (r["kernel"] != "pcsr") == ours]
-    found, one_gpu = {}, {}
-    for r in records:
-        if r["gpus"] == 1:
-            one_gpu[r["matrix"]] = min(r, one_gpu.get(r["matrix"], r), key=lambda one: one["best_step_ms"])
+    found, one_gpu = {}, on_one_gpu(records)
     for r in records:
         way = r["exchange"] == "none" if not exchange else r.get("norm") == "first" and (ours or r["exchange"] == "parts")
         key = r["matrix"], next(way for way, name in PARTITIONS.items() if name == r["partition"])
-        if r["gpus"] == gpus and way and r["matrix"] in one_gpu and r["best_step_ms"] < found.get(key, {}).get("best_step_ms", math.inf):
-            found[key] = {**r, **{name: 100 * milliseconds(one_gpu[r["matrix"]], "best_step", one) / (gpus * milliseconds(r, "best_step", several))
-                                  for name, one, several in zip(PERCENT, ("median", "lower", "upper"), ("median", "upper", "lower"))}}
+        one = one_gpu.get((r["matrix"], r["kernel"]))
+        if r["gpus"] == gpus and way and one and r["best_step_ms"] < found.get(key, {}).get("best_step_ms", math.inf):
+            found[key] = {**r, **{name: 100 * milliseconds(one, "best_step", base) / (gpus * milliseconds(r, "best_step", several))
+                                  for name, base, several in zip(PERCENT, ("median", "lower", "upper"), ("median", "upper", "lower"))}}
     return found
 
 
