@@ -42,8 +42,15 @@ std::vector<fs::path> candidate_files(const CatalogueEntry& entry) {
 }  // namespace
 
 const char* to_string(MatrixSource::Origin origin) {
-  constexpr const char* kNames[] = {"file", "generated", "stand-in"};
-  return kNames[static_cast<int>(origin)];
+  switch (origin) {
+    case MatrixSource::Origin::kFile:
+      return "file";
+    case MatrixSource::Origin::kGenerated:
+      return "generated";
+    case MatrixSource::Origin::kStandIn:
+      return "stand-in";
+  }
+  return "unknown";
 }
 
 fs::path data_directory() {
