@@ -34,13 +34,16 @@ GPUS = 4  # of the machine on which the sets of several GPUs are to be measured
 
 class Planned:
     """What measure.plan() asks of a machine, of a device that is not here: with the kernels of a program that is, and with
-    those of cuSPARSE and the real files that records know."""
+    those of cuSPARSE and the real files that records know. What runs on the host is what did (Thrust's, only in a program
+    without a GPU)."""
 
     has_gpu = True
     environment = {"backend": "cuda"}
 
     def __init__(self, program, records):
-        self.kernels = json.loads(measure.output_of([str(program), "--list", "--json"]))
+        on_host = {record["kernel"]: record["host"] for record in records}
+        self.kernels = [{**kernel, "host": on_host.get(kernel["name"], kernel["host"])}
+                        for kernel in json.loads(measure.output_of([str(program), "--list", "--json"]))]
         known = {kernel["name"] for kernel in self.kernels}
         for record in records:
             if record["kernel"].startswith("cusparse_") and record["kernel"] not in known:

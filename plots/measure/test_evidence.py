@@ -62,7 +62,7 @@ class Evidence(Scratch):
         declared = {"set": {"a": {"backend": "cuda", "matrices": ["m"], "precisions": ["f64"], "records": "bench.jsonl"}, "b": on_files, "c": several,
                             **{name: {"sets": ["a", "b", "c"] if name == "full" else []} for name in evidence.SHOWN}},
                     "nonzeros": {}, "tables": {}, "lists": {}}
-        kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": false}]'
+        kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": true}]'
         write(self.file.parent / "more.jsonl", [record("old", "real", 1, code=None)])
         out = io.StringIO()
         for cached in (sets.declarations, sets.groups_with):
