@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Seven digits: more than the clocks resolve. Whole numbers stay whole.
+// Five digits: runs differ by more. Whole numbers stay whole.
 void round_numbers(ordered_json& value) {
   if (value.is_structured()) {
     for (ordered_json& element : value) round_numbers(element);
@@ -28,7 +28,7 @@ void round_numbers(ordered_json& value) {
     if (number == std::floor(number) && std::fabs(number) < 1e15) {
       value = static_cast<long long>(number);
     } else {
-      value = std::strtod(fmt::format("{:.7g}", number).c_str(), nullptr);
+      value = std::strtod(fmt::format("{:.5g}", number).c_str(), nullptr);
     }
   }
 }

@@ -41,7 +41,7 @@ class Records {
 
   // Appends all of it to the file `path` in one write, so that an interrupted run leaves whole
   // lines. What the file already says of the run, its matrices and its kernels is not repeated.
-  // Numbers are rounded to seven digits. Throws InputError when the file cannot be written.
+  // Numbers are rounded to five digits. Throws InputError when the file cannot be written.
   void append_to(const std::string& path);
 
  private:
