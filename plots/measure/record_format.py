@@ -131,7 +131,7 @@ def add_times(record, prefix, line):
 
 
 def add_multigpu(record):
-    """Of step 10: the fastest drive, the spread of the GPUs' busy times, and the parallel efficiency."""
+    """Of step 10: the fastest drive, and the spread of the GPUs' busy times."""
     if "step_ms" not in record:
         return
     fastest = min(record["step_ms"].values(), key=lambda spread: spread[1])
@@ -139,8 +139,6 @@ def add_multigpu(record):
     busy = [part["busy_ms"] for part in record["parts"] if "busy_ms" in part]
     if busy:
         record["busy_deviation_ms"] = statistics.pstdev(busy)
-    if "one_gpu_step_ms" in record:
-        record["efficiency"] = record["one_gpu_step_ms"] / (record["gpus"] * record["best_step_ms"])
 
 
 def combined(processes):
