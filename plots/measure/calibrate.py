@@ -143,13 +143,13 @@ def reach(kinds, has_ranges):
     """Sentences for figures that show stand-ins of these kinds; whether with broad bars."""
     known, kinds = reached(read()), sorted(kind for kind in kinds if ":" not in kind)
     of = {kind: known[kind][1] for kind in kinds if kind in known}
-    text = ("Sectors of x that stand-ins request, against real files that no recipe was fitted on: "
-            + ", ".join(f"{kind} {f'{min(errors):+.0f} to {max(errors):+.0f}%' if errors else 'no such file'}" for kind, errors in of.items())
-            + " (CALIBRATION.md).")
-    untimed = [kind for kind in kinds if not time_ratios(kind)]
+    unknown = [kind for kind, errors in of.items() if not errors]
+    text = ("Stand-ins request other numbers of sectors of x than real files that no recipe was fitted on: "
+            + ", ".join(f"{kind} {min(errors):+.0f} to {max(errors):+.0f}%" for kind, errors in of.items() if errors)
+            + f"; not known of {', '.join(unknown)}" * bool(unknown) + " (CALIBRATION.md).")
     devices = sorted({r["made"]["device"] for (*_, backend), r in read().items() if backend == "cuda"})
     return text + has_ranges * (" Broad bars: where the real file's value would be, if it differed as those of 90% of the timed pairs of its kind"
-                                f" do on {' and '.join(devices)}{'; of ' * bool(untimed)}{', '.join(untimed)}{' no pair was timed' * bool(untimed)}.")
+                                f" do on {' and '.join(devices)}; no bar: no such pair was timed.")
 
 
 @functools.lru_cache

@@ -255,9 +255,10 @@ class Data:
         return names[-1] if names else self.directory.replace("_", " ")
 
     def with_several_gpus(self):
-        """These if there are records of several GPUs among them, else those of the first device that has some, else these."""
+        """These, or those of the device with the most records of the published kernel on several GPUs, else of any kernel."""
         others = (Data(file.parent.name, self.results) for file in sorted(self.results.glob("*/multigpu.jsonl")))
-        return next((data for data in (self, *others) if any(record["gpus"] > 1 for record in data.multigpu)), self)
+        return max((self, *others), key=lambda data: [sum(r["gpus"] > 1 and r["kernel"] in of for r in data.multigpu)
+                                                      for of in (["pcsr"], ["pcsr_one_pass"])])
 
     def of(self, matrix, precision, gpu=True):
         """All records of a matrix."""

@@ -537,7 +537,7 @@ def draw(rows, errors):
     """Estimate against measurement, a panel per kernel, each estimate with the product's matrix left out."""
     kernels = [k for k in KERNELS if any(row[2] == k for row in rows)]
     columns = 7
-    figure = new_figure(11, 1.75 * -(-len(kernels) // columns), "Estimated and measured microseconds, NVIDIA H200")
+    figure = new_figure(11, 1.75 * -(-len(kernels) // columns), "Estimated and measured microseconds, NVIDIA H200, warm")
     axes = figure.subplots(-(-len(kernels) // columns), columns, sharex=True, sharey=True).flatten()
     for axis in axes[len(kernels):]:
         axis.set_visible(False)

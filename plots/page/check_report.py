@@ -118,9 +118,26 @@ class Check:
             times = [self.js(f"data.rows.find(row => row.matrix === {json.dumps(matrix)} && row.kernel === '{kernel}' && row.device === device() && row.precision === precision()).warm_ms")
                      for kernel in kernels]
             self.equal(ratio, self.js(f"digits({times[0] / times[1]})"), f"the ratio on {matrix}")
-            self.equal(self.js("""['scatter', 'times'].map(id => { const file = new DOMParser().parseFromString(svgOf(id), 'image/svg+xml');
-              return [file.documentElement.tagName, file.querySelectorAll('style, .mark, .line').length > 2]; })"""), [["svg", True]] * 2, "charts as SVG")
+            self.frame()
+            self.equal(self.js("""['scatter', 'times', 'sketch', 'histogram'].filter(id => $(id).querySelector('svg')).map(id => { const file = new DOMParser().parseFromString(svgOf(id), 'image/svg+xml');
+              return file.documentElement.tagName === 'svg' && file.querySelectorAll('style, path, rect').length > 1; }).every(good => good)"""), True, "charts as SVG")
         self.open()
+
+    def frame(self):
+        """A frame drawn over the right half of the points leaves their matrices, in all tables, and Reset brings all back."""
+        before = self.js("$('pairs').tBodies[0].rows.length")
+        self.js("$('scatter').scrollIntoView({block: 'center'})")
+        left, top, right, bottom = self.js("""(() => { const {left, top, right, bottom} = $('scatter').querySelector('svg').getBoundingClientRect();
+          return [left, top, right, bottom]; })()""")
+        wanted = self.js(f"""[...document.querySelectorAll('#scatter .mark[transform]')].filter(mark => {{ const box = mark.getBoundingClientRect();
+          return box.left + box.width / 2 >= {(left + right) / 2}; }}).length""")
+        for kind, x, y in (("mousePressed", right - 1, top + 1), ("mouseMoved", (left + right) / 2, bottom - 1), ("mouseReleased", (left + right) / 2, bottom - 1)):
+            self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+        if wanted:
+            self.equal(self.js("$('pairs').tBodies[0].rows.length"), wanted, "matrices in a frame")
+            self.expect(self.js("shown.length && new Set(shown.map(row => row.matrix)).size <= $('q').value.split(/,(?![a-z_]+=)/).length"), "a frame narrows not all tables")
+        self.js("$('reset').click()")
+        self.equal(self.js("$('pairs').tBodies[0].rows.length"), before, "matrices after Reset")
 
     def filters(self):
         kernel = self.js("data.rows[0].kernel")

@@ -56,6 +56,12 @@ function pattern(text) {
   const whole = new RegExp("^(" + parts.map(part => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*")).join("|") + ")$");
   return name => whole.test(name);
 }
+// "cant,dof=8,G3" as a test of names: each word is one, or a part of some. A comma before "key=" is within a name.
+function named(text) {
+  const parts = text.toLowerCase().split(/,(?![a-z_]+=)/).map(part => part.trim()).filter(part => part);
+  const known = new Set(data.rows.map(row => row.matrix.toLowerCase())), whole = new Set(parts.filter(part => known.has(part)));
+  return name => whole.has(name.toLowerCase()) || parts.some(part => !whole.has(part) && name.toLowerCase().includes(part));
+}
 // A test of rows by those filters that are named.
 function filter(names) {
   const tests = [], wanted = name => names.includes(name) ? $(name).value : "";
@@ -65,7 +71,7 @@ function filter(names) {
   }
   if (wanted("step")) { const step = +wanted("step"); tests.push(row => row.step === step); }
   if (wanted("kernel").trim()) { const fits = pattern(wanted("kernel")); tests.push(row => fits(row.kernel)); }
-  if (wanted("q")) { const part = wanted("q").toLowerCase(); tests.push(row => row.matrix.toLowerCase().includes(part)); }
+  if (wanted("q").trim()) { const fits = named(wanted("q")); tests.push(row => fits(row.matrix)); }
   return row => tests.every(test => test(row));
 }
 const state = () => $("state").value;
@@ -227,7 +233,10 @@ function drawCompared() {
   const mean = Math.exp(points.reduce((sum, point) => sum + Math.log(point.ratio), 0) / points.length);
   $("compared").replaceChildren(element("strong", {textContent: b}), ` is faster than `, element("strong", {textContent: a}),
     ` on ${ahead} of ${points.length} matrices${ties.length ? `, ${ties.length} are ties (the spreads overlap)` : ""}; ${digits(mean)} times as fast (geometric mean).`);
-  drawScatter($("scatter"), points, [`GFLOP/s: ${a}`, `GFLOP/s: ${b}`], $("m").value, data.kinds, point => select(point.matrix));
+  drawScatter($("scatter"), points, [`GFLOP/s: ${a}`, `GFLOP/s: ${b}`], $("m").value, data.kinds, point => select(point.matrix), names => {
+    $("q").value = names.join(",");
+    changed();
+  });
   fill($("pairs"), ["matrix", "kind", "across", "up", "up / across"],
     points.map(point => [link(point.matrix), point.kind, ...[point.x, point.y, point.ratio].map(digits)]), 2);
 }

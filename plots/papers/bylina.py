@@ -40,6 +40,7 @@ def picture(number, table, keep, title):
                 axes.axhline(float(said["value"]), color=style.GREY, linewidth=1.2, linestyle="--",
                              label=f"{GPU}: the greatest, {said['words'].split(',')[0]} {said['value']} GFLOP/s (text)")
             style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 10)
+        style.one_triangle(gaps, names, sizes)
         gaps.remark(f"The paper does not say of how many products its times are; {PRODUCTS} fit its text. {REMARK} {style.WARM}")
         return figure
 

@@ -223,9 +223,14 @@ def markov_speedup():
     words = published("bylina_2011_text").where(figure="12", what="max_speedup")[0]
 
     def ours(data):
-        found = [speedup for row in published("bylina_2011_table3") for kernel in bylina.FORMATS
-                 if (speedup := bylina.speedup(data, row["matrix"], kernel))]
-        return Ours(f"{number(max(found))} times", verdict_of_share(max(found), float(words["value"]))) if found else None
+        chains = [row["matrix"] for row in published("bylina_2011_table3")]
+        found = {m: max(filter(None, (bylina.speedup(data, m, kernel) for kernel in bylina.FORMATS)), default=0) for m in chains}
+        best, measured = max(found, key=found.get), sum(map(bool, found.values()))
+        if not measured:
+            return None
+        cpu = data.fastest(best, "f32", bylina.KERNELS["cpu"], gpu=False)["kernel"]
+        text = f"{number(found[best])} times as fast as {cpu} ({measured} of {len(chains)} chains)"
+        return Ours(text, verdict_of_share(found[best], float(words["value"])))
 
     return f"{words['words']} {words['value']} times", ours
 

@@ -53,6 +53,7 @@ def figure4(data, gaps):
         style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 9)
     gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups. "
                 + style.WARM)
+    style.one_triangle(gaps, names, {row["matrix"]: int(row["nonzeros"]) for row in published("he_gao_2016_table2")})
     return figure
 
 
@@ -77,7 +78,9 @@ def figure5(data, gaps):
         style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, cold L2", "% of the bandwidth of a copy", 9)
     gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
                 "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
-                "repeated reads of x are not counted. " + REMARK + f" Figure 5 itself is lost: what the text says of the {GPU}.")
+                "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. " + REMARK
+                + f" Figure 5 itself is lost: what the text says of the {GPU}, in percent of its data sheet, not of a copy.")
+    style.one_triangle(gaps, names, {row["matrix"]: int(row["nonzeros"]) for row in published("he_gao_2016_table2")})
     return figure
 
 
@@ -114,6 +117,7 @@ def parallel_figure(data, gaps):
              for number, (_, gpus, exchange) in PARALLEL.items()}
     # All panels have one axis, and what one of them shows of a stand-in has its star on all.
     sources = {matrix: record["source"] for own, best in found.values() for (matrix, _), record in {**best, **own}.items()}
+    sources = {m: sources.get(m) or data.source(m) or "file" for m in names if sources}
     figure = style.new_figure(12.5, 7.2, f"{PAPER}, figures 7 to 10: parallel efficiency in double precision" + f", {data.device}" * bool(sources))
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     for axes, (number, (table, gpus, exchange)) in zip(panels.flat, PARALLEL.items()):
@@ -131,9 +135,9 @@ def parallel_figure(data, gaps):
         axes.set_ylabel("time on one / (GPUs x time), %")
     style.legend_below_title(figure, *panels[0, 0].get_legend_handles_labels())
     gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
-                + f" There are no records of several {without.device}: marks are of {data.device}." * (data is not without)
-                + " Ours: kernel pcsr, and the fastest other kernel and exchange; lines: spread. Above 100%: each GPU brings an L2 cache of "
-                "its own, and half of the matrix to it." * bool(sources))
+                + f" On several {without.device} PCSR is not measured yet: marks are of {data.device}." * (data is not without)
+                + " Ours: kernel pcsr, and the fastest other kernel and exchange, launched in the fastest way, on one GPU as on several; lines: "
+                "spread. Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it, or a way is faster that one GPU has not." * bool(sources))
     if "stand-in" in sources.values():
         gaps.remark(STAND_IN)
     for gpus in (2, 4):

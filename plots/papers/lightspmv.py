@@ -41,7 +41,7 @@ def speedup_chart(data, gaps):
         for rival, patterns in {**RIVALS, "warp": LEVELS["warp"]}.items():
             for m in matrices():
                 gaps.find(rival, m, precision, patterns)
-    figure = style.new_figure(11, 4.2, f"{PAPER}: speed-ups of the warp level")
+    figure = style.new_figure(11, 4.2, f"{PAPER}: speed-ups of the warp level, {data.device}")
     count = 0
     for axes, precision in zip(figure.subplots(1, 2, sharey=True), ("f32", "f64")):
         means, greatest = ([said.value(rival=r, what=what, precision=precision) for r in RIVALS] for what in ("mean", "max"))

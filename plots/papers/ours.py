@@ -54,7 +54,7 @@ def roofline(data, gaps):
     if not copies:
         return None
     points = {}  # step -> (precision, source, whether it is large) -> [(operations per byte, GFLOP/s)]
-    shares = {}  # step -> of large matrices, percent of the line
+    shares = {}  # step -> of large matrices, in each precision, percent of the line
     for precision in ("f32", "f64"):
         for name in data.matrices:
             for step, record in by_step(data, name, precision, "cold").items():
@@ -62,7 +62,9 @@ def roofline(data, gaps):
                 points.setdefault(step, {}).setdefault((precision, record["source"], large), []).append(
                     (2 * record["nnz"] / record["compulsory_bytes"], gflops(record, "cold")))
                 if large:
-                    shares.setdefault(step, []).append(100 * bandwidth(record, state="cold") / max(copies))
+                    shares.setdefault(step, {})[name, precision] = 100 * bandwidth(record, state="cold") / max(copies)
+    # Medians of different matrices cannot be compared: of what all take that multiply any matrix.
+    common = set.intersection(*(set(of) for step, of in shares.items() if step not in (8, 9))) if shares else set()
     gaps.without_names.update(data.matrices)
     steps = sorted(points, key=lambda step: step or 99)
     columns = 3
@@ -81,8 +83,8 @@ def roofline(data, gaps):
             axes.plot([], [], "o", color=colour, alpha=0.3, markersize=3, label=f"{precision}, under {LARGE / 1e6:.0f} MB")
         axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1, label=f"a copy: {max(copies):.0f} GB/s")
         style.source_legend(axes, [source for _, source, _ in points[step]])
-        if step in shares:
-            axes.text(0.03, 0.97, f"{len(shares[step])} of over {LARGE / 1e6:.0f} MB:\nmedian {median(shares[step]):.0f}% of the line",
+        if of_step := [share for key, share in shares.get(step, {}).items() if key in common]:
+            axes.text(0.03, 0.97, f"{len(of_step)} of over {LARGE / 1e6:.0f} MB:\nmedian {median(of_step):.0f}% of the line",
                       transform=axes.transAxes, va="top", fontsize=7.5)
         axes.set(xscale="log", yscale="log", title=STEPS[step], ylim=(0.8 * floor, None))
         axes.grid(True, which="major", axis="both")
@@ -98,8 +100,9 @@ def roofline(data, gaps):
         axes.set_xlabel("operations per compulsory byte")
     style.legend_below_title(figure, *panels[0].get_legend_handles_labels())
     slow = sum(y < floor for _, y in every)
-    gaps.remark("Compulsory bytes: the matrix in the kernel's format and x read once, y written once. The L2 is flushed before each "
-                f"product. On the lower edge: {slow} of {len(every)} below {floor:.1f} GFLOP/s." if slow else "")
+    gaps.remark("Compulsory bytes: the matrix in the kernel's format and x read once, y written once. The L2 is flushed before each product. "
+                "Medians: of the products that steps 02 to 07 and cuSPARSE all have, and of these what the step takes. "
+                f"On the lower edge: {slow} of {len(every)} below {floor:.1f} GFLOP/s." if slow else "")
     return figure
 
 
@@ -141,7 +144,7 @@ def ladder(data, gaps):
     for axes in every[len(found):]:
         axes.axis("off")
     gaps.remark("From step 02 on, number and kernel; lines on the bars: spread. Percent: of the row-free baseline (dashed), which streams values and "
-                "column indices and gathers x without row logic; another format may be faster than that. A step without a bar refuses the matrix"
+                "column indices and gathers x without row logic; another format may be faster than that. Warm: inputs in the L2 as far as they fit. A step without a bar refuses the matrix"
                 + f", or is not measured yet: {'; '.join(missing)}" * bool(missing) + ".")
     return figure
 
@@ -194,6 +197,7 @@ def speedup(data, gaps):
     if not any(every.values()):
         return None
     gaps.without_names.update(name for of in every.values() for group in of.values() for name in group)
+    versions = sorted({best["cusparse"] for of in every.values() for group in of.values() for *_, best in group.values()})
     figure = style.new_figure(3.2 + 3.9 * len(choices), 5.6, f"Against the best of cuSPARSE's kernels, {data.device}, warm")
     panels = figure.subplots(2, len(choices), sharex=True, squeeze=False)
     for line, precision in enumerate(("f32", "f64")):
@@ -226,7 +230,7 @@ def speedup(data, gaps):
                 axes.set_xlabel("times as fast")
     gaps.remark("A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. cuSPARSE: the fastest of CSR and "
                 "COO algorithms, with and without preprocess, and of sliced ELL and block CSR where they were measured. "
-                "Every matrix: table of TABLES.md.")
+                "Its versions: " + " and ".join(versions) + ". Every matrix: table of TABLES.md.")
     return figure
 
 
@@ -252,7 +256,7 @@ PROFILED = {
     "PCSR (pcsr_texture)": (["pcsr_texture"], 6, ":", 1.6),
     "csr_adaptive": (["csr_adaptive"], 6, "--", 1.4),
     "pcsr_one_pass": (["pcsr_one_pass"], 6, "-", 2.6),
-    "LightSpMV (lightspmv_counters)": (["lightspmv_counters"], 7, "-", 1.4),
+    "LightSpMV (lightspmv_warp)": (["lightspmv_warp"], 7, "-", 1.4),
     "hyb": (["hyb"], 8, "--", 1.4),
     "sell": (["sell"], 8, "-", 1.4),
     "cuSPARSE's best CSR": (["cusparse_csr_*", "cusparse_spmvop_*"], 0, "-", 2),
@@ -271,7 +275,7 @@ def profile(data, gaps):
     gaps.without_names.update(name for of in every.values() for name in of)
     if not every:
         return None
-    figure = style.new_figure(11, 4, f"Performance profile: nine kernels on all matrices, {data.device}, f64, warm")
+    figure = style.new_figure(11, 4, f"Performance profile: nine kernels on the matrices measured with all of them, {data.device}, f64, warm")
     limit = 10
     for axes, (source, of) in zip(figure.subplots(1, len(every), sharey=True, squeeze=False)[0], every.items()):
         for label, (_, step, dashes, width) in PROFILED.items():
@@ -279,7 +283,7 @@ def profile(data, gaps):
             at = [factor for factor in factors if factor <= limit]
             axes.step([1, *at, limit], [0, *(100 * (k + 1) / len(of) for k in range(len(at))), 100 * len(at) / len(of)], where="post",
                       color=COLOURS[step], linestyle=dashes, linewidth=width, label=label)
-        axes.set(xscale="log", xlim=(1, limit), ylim=(0, 101), title=f"{style.SOURCES[source]}: {len(of)}",
+        axes.set(xscale="log", xlim=(0.96, limit), ylim=(0, 101), title=f"{style.SOURCES[source]}: {len(of)}",
                  xlabel="times as long as the fastest of these")
         style.logarithmic(axes.xaxis)
     figure.axes[0].set_ylabel("% of the matrices")
@@ -301,18 +305,18 @@ def break_even(data, gaps):
     if not matrices:
         gaps.remark(f"Setup was not measured alone on {data.directory} yet: `make bench SET=setup` makes the records.")
         return None
-    figure = style.new_figure(10, 5.4, f"Break-even: products after which a format has paid off against {BASE}, {data.device}, f64")
+    figure = style.new_figure(10, 5.4, f"Break-even: products after which a format has paid off against {BASE}, {data.device}, f64, warm")
     axes = figure.subplots()
     for y, kernel in enumerate(PREPARED):
         pairs = [(alone[m, "f64", kernel], alone[m, "f64", BASE]) for m in matrices if (m, "f64", kernel) in alone]
-        counts = sorted(products for own, base in pairs if (products := paid_off(own, base)))
+        counts, ties = sorted(products for pair in pairs if (products := paid_off(*pair))), sum(is_tie(*pair) for pair in pairs)
         axes.plot(counts, [y + 0.08 * level for level in style.apart(counts, 1.12, 11)], "o", color=style.BLUE, alpha=0.7, markersize=4, label="_each")
         middle = median([*counts, *[math.inf] * (len(pairs) - len(counts))]) if pairs else math.inf  # of those that never pay off, too
         if middle < math.inf:
             axes.plot([middle] * 2, [y - 0.45, y + 0.45], color=style.BLACK, linewidth=2)
         refused = sum((m, "f64", kernel) in data.refused and (m, "f64", kernel) not in alone for m in matrices)
         missing = len(matrices) - len(pairs) - refused
-        axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}" + f", refuses {refused}" * bool(refused)
+        axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}" + f", {ties} ties" * bool(ties) + f", refuses {refused}" * bool(refused)
                   + f", {missing} not measured" * bool(missing), transform=axes.get_yaxis_transform(),
                   va="center", fontsize=7.5)
     axes.set(xscale="log", xlabel="products", ylim=(len(PREPARED) - 0.4, -0.6))
@@ -320,16 +324,16 @@ def break_even(data, gaps):
     axes.set_yticks(range(len(PREPARED)), PREPARED)
     axes.grid(True, axis="x")
     axes.grid(False, axis="y")
-    gaps.remark("A dot per real file on which it pays off; line: the median of all files it takes, none where it pays off on less than half; right: on how many. Setup and "
+    gaps.remark("A dot per real file on which it pays off; a tie: the spreads of the two times overlap; line: the median of all files it takes, none where it pays off on less than half; right: on how many. Setup and "
                 "preprocess measured with nothing beside them; csr_vector has none. Left out: cuSPARSE's sliced ELL and block CSR and the COO of steps "
                 "04 and 05, which the host converts to.")
     return figure
 
 
 def paid_off(own, base):
-    """Products after which `own`, with its setup, took less time than `base` without; None: never."""
+    """Products after which `own`, with its setup, took less time than `base` without; None: never, or one cannot say, since they are a tie."""
     gain = milliseconds(base) - milliseconds(own)
-    return max(math.ceil((own["setup_ms"] + own["preprocess_ms"]) / gain), 1) if gain > 0 else None
+    return max(math.ceil((own["setup_ms"] + own["preprocess_ms"]) / gain), 1) if gain > 0 and not is_tie(own, base) else None
 
 
 FIGURES = {"profile": profile, "break_even": break_even, "roofline": roofline, "ladder": ladder, "speedup": speedup}

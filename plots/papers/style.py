@@ -80,7 +80,9 @@ class Gaps:
         everything = {matrix for of in self.asked.values() for matrix, _ in of}
         shown = {matrix for of in self.asked.values() for (matrix, _), state in of.items() if state == "there"}
         made = {matrix for matrix in shown | self.without_names if self.data.source(matrix) == "stand-in"}
-        lines += [STAND_IN] * bool(made & shown) + [reach({kind_of_stand_in(matrix) for matrix in made}, self.has_ranges)] * bool(made)
+        if made & shown:
+            lines.append(f"{STAND_IN[:-1]}: {len(made)} of {len(shown | self.without_names)} matrices.")
+        lines += [reach({kind_of_stand_in(matrix) for matrix in made}, self.has_ranges)] * bool(made)
         if everything and not shown:
             return [*lines, not_measured(self.data)]
         if everything - shown:
@@ -96,6 +98,12 @@ class Gaps:
 
 def not_measured(data):
     return f"Not measured yet on {data.device}: `{COMMAND}` makes the records."
+
+
+def one_triangle(gaps, names, sizes):
+    """Notes the matrices that have far more nonzeros here than `sizes`, the paper's."""
+    if larger := [name for name in names if name in gaps.data.matrices and gaps.data.matrices[name]["nnz"] > 1.5 * sizes[name]]:
+        gaps.remark(f"Of {listed(larger)} the paper counts one triangle; here both are multiplied.")
 
 
 def listed(names, most=6):

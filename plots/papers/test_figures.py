@@ -158,7 +158,7 @@ class Everywhere(Case):
         figure, notes = self.draw("bylina_2011_figure10")
         self.assertIn("cant*", [text.get_text() for text in figure.axes[0].get_xticklabels()])
         self.assertIn(style.SOURCES["stand-in"], [text.get_text() for text in figure.axes[0].get_legend().get_texts()])
-        self.assertIn(STAND_IN, notes)
+        self.assertIn(f"{STAND_IN[:-1]}: 1 of 8 matrices.", notes)
 
     def test_the_star_is_of_the_record_that_is_shown(self):
         # F1 is a file in the other records, and a stand-in on several GPUs.
@@ -243,6 +243,16 @@ class Series(Case):
         self.assertTrue(notes[0].endswith("refuses the matrix, or is not measured yet: 07 LightSpMV on G3_circuit."))
         files = [int(figures.draw("profile", each)[0].axes[0].get_title().split()[-1]) for each in (self.sets["large"], data)]
         self.assertEqual(files[0] - files[1], 1)
+
+    def test_a_tie_has_not_paid_off(self):
+        base, faster, tie = ({"warm_ms": ms, "warm_lower_ms": 0.9 * ms, "warm_upper_ms": 1.1 * ms, "setup_ms": 4.5, "preprocess_ms": 0.5} for ms in (2, 1, 1.7))
+        self.assertEqual((ours.paid_off(faster, base), ours.paid_off(tie, base), ours.paid_off(base, faster)), (5, None, None))
+
+    def test_what_the_paper_counts_as_one_triangle_is_named(self):
+        gaps = style.Gaps(self.sets["large"])
+        of = {"F1": 0.5 * gaps.data.matrices["F1"]["nnz"], "G3_circuit": gaps.data.matrices["G3_circuit"]["nnz"]}
+        style.one_triangle(gaps, list(of), of)
+        self.assertEqual(gaps.remarks, ["Of F1 the paper counts one triangle; here both are multiplied."])
 
     def test_ours(self):
         self.assertEqual(len(self.marks("roofline", 0)["f64"]), len(self.sets["large"].matrices))
