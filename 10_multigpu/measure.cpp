@@ -142,8 +142,7 @@ class Measurement {
     const double needed =
         static_cast<double>(nonzeros) * (sizeof(Index) + sizeof(double)) +
         static_cast<double>(rows_->rows()) * (sizeof(Index) + sizeof(long long) + sizeof(double));
-    const std::size_t given = arguments_.load.memory_limit_bytes;
-    const auto limit = static_cast<double>(given ? given : default_memory_limit());
+    const auto limit = static_cast<double>(arguments_.load.memory_limit());
     if (needed <= limit) return;
     throw InputError(fmt::format("{}: the part of rank {} {}", rows_->source().name,
                                  processes_.number(), more_than_limit(needed, limit)));

@@ -96,9 +96,7 @@ Matrix<T> load_matrix(const std::string& spec, const LoadOptions& options) {
   Matrix<T> matrix;
   matrix.source = find_matrix(spec);
   if (matrix.source.origin != MatrixSource::Origin::kFile) {
-    const std::string& generator = matrix.source.detail;
-    matrix.csr = options.memory_limit_bytes ? generate<T>(generator, options.memory_limit_bytes)
-                                            : generate<T>(generator);
+    matrix.csr = generate<T>(matrix.source.detail, options.memory_limit());
     return matrix;
   }
   matrix.coo = read_matrix_market<T>(matrix.source.detail, options);

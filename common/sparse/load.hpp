@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sparse/matrix.hpp"
+#include "sparse/memory.hpp"
 
 namespace spmv {
 
@@ -33,6 +34,10 @@ struct LoadOptions {
   // A matrix that would need more is refused before anything is allocated for it. 0:
   // default_memory_limit().
   std::size_t memory_limit_bytes = 0;
+
+  std::size_t memory_limit() const {
+    return memory_limit_bytes != 0 ? memory_limit_bytes : default_memory_limit();
+  }
 };
 
 // A matrix as read: `csr` is sorted, duplicates summed. `coo`, empty unless LoadOptions::keep_coo,

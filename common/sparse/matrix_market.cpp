@@ -399,8 +399,7 @@ void check_memory(const Lines& lines, const Layout& layout, long long nonzeros,
   const auto needed =
       static_cast<double>(nonzeros) * static_cast<double>(4 * sizeof(Index) + 2 * value_bytes) +
       2.0 * sizeof(Index) * std::max(layout.rows, layout.cols);
-  const auto limit = static_cast<double>(
-      options.memory_limit_bytes != 0 ? options.memory_limit_bytes : default_memory_limit());
+  const auto limit = static_cast<double>(options.memory_limit());
   if (needed > limit) lines.fail(layout.size_line, "the matrix " + more_than_limit(needed, limit));
 }
 

@@ -1,6 +1,7 @@
 #include "sparse/row_source.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"
@@ -19,13 +20,23 @@ RowSource<T>::RowSource(const std::string& spec, const LoadOptions& options, boo
     return;
   }
   if (source_.origin != MatrixSource::Origin::kFile) {
-    generated_.emplace(source_.detail, sizeof(T), default_memory_limit());
+    generated_.emplace(source_.detail, sizeof(T), options_.memory_limit());
     Specification none = *generated_;
     none.only_rows(0, 0, false);
     const Pattern empty = none.generator().make(none);
     rows_ = empty.rows;
     cols_ = empty.cols;
-    if (streamed || generated_->generator().by_rows) return;
+    if (streamed) return;
+    if (generated_->generator().by_rows) {
+      lengths_ = lengths(0, rows_);
+      // Can indices count them, and has memory room for the whole and for its parts?
+      const auto nonzeros = std::accumulate(lengths_.begin(), lengths_.end(), 0LL);
+      if (nonzeros > kMaxNonzeros ||
+          2 * nonzeros * (sizeof(Index) + sizeof(T)) > options_.memory_limit()) {
+        return;
+      }
+      lengths_.clear();
+    }
     generated_.reset();
   }
   whole_ = load_matrix<T>(spec, options).csr;
@@ -36,7 +47,9 @@ RowSource<T>::RowSource(const std::string& spec, const LoadOptions& options, boo
 
 template <typename T>
 std::vector<Index> RowSource<T>::lengths(Index first, Index end) const {
-  if (!generated_) return {lengths_.begin() + first, lengths_.begin() + end};
+  if (!lengths_.empty() || !generated_) {
+    return {lengths_.begin() + first, lengths_.begin() + end};
+  }
   // A stretch at a time: the columns are made to be counted, and not kept.
   const Index stretch = generated_->generator().by_rows ? 1 << 22 : std::max(end - first, Index{1});
   std::vector<Index> lengths;

@@ -10,9 +10,10 @@
 
 namespace spmv {
 
-// `spec` as in load_matrix(). A generator that works by rows makes those that it is asked for. Any
-// other matrix is held as a whole or, with `streamed`, read from beginning to end by every call,
-// which keeps the rows that it returns.
+// `spec` as in load_matrix(). A matrix is held as a whole. With `streamed` a generator that works by
+// rows makes those that it is asked for, as it does without where the whole would be too large, and
+// anything else is read or made from beginning to end by every call, which keeps the rows that it
+// returns.
 template <typename T>
 class RowSource {
  public:
@@ -34,7 +35,7 @@ class RowSource {
   std::optional<Specification> generated_;
   Csr<T> whole_;  // where it is neither
   Index rows_ = 0, cols_ = 0;
-  std::vector<Index> lengths_;  // of all rows, unless they are generated
+  std::vector<Index> lengths_;  // of all rows, unless they are made when asked for
 };
 
 // The rows [first, end) of `a`, their columns those of `a`.

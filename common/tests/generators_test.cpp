@@ -120,6 +120,7 @@ TEST_CASE("some rows of a generated matrix are those of all of it", "[generators
     CAPTURE(spec);
     const Csr<double> all = generate<double>(spec);
     const RowSource<double> by_rows(spec, {}, true);
+    const RowSource<double> held(spec, {}, false);
     CHECK(by_rows.rows() == all.rows);
     CHECK(by_rows.cols() == all.cols);
     const std::vector<Index> lengths = by_rows.lengths(0, all.rows);
@@ -130,6 +131,7 @@ TEST_CASE("some rows of a generated matrix are those of all of it", "[generators
                                               {all.rows / 3, all.rows - all.rows / 4}}) {
       const long long before = std::accumulate(lengths.begin(), lengths.begin() + first, 0LL);
       CHECK(by_rows.read(first, end, before) == slice_of(all, first, end));
+      CHECK(held.read(first, end, before) == slice_of(all, first, end));
     }
   }
   // As a whole it has too many nonzeros.

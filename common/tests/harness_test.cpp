@@ -355,7 +355,7 @@ TEST_CASE("records are lines of JSON, and only of what was verified", "[harness]
     CHECK(line.starts_with(
         R"({"run":"R","matrix":"tiny","precision":"f64","kernel":"good","verified":true,)"));
     for (const char* part :
-         {R"("setup_ms":0.1234568,)", R"("warm_ms":[1,2.5,3,25],)",
+         {R"("setup_ms":0.12346,)", R"("warm_ms":[1,2.5,3,25],)",
           R"("compulsory_bytes":1000000000,)", R"("sectors":80,)", R"("addresses":300,)",
           R"("difference":{"rows":3,"max_ulps":17,"max_of_bound":0.25})"}) {
       CHECK(line.find(part) != std::string::npos);
