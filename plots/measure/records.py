@@ -254,6 +254,7 @@ class Data:
         names = [r["device"] for r in self.times.values() if on_gpu(r)]
         return names[-1] if names else self.directory.replace("_", " ")
 
+    @functools.cache
     def with_several_gpus(self):
         """These, or those of the device with the most records of the published kernel on several GPUs, else of any kernel."""
         others = (Data(file.parent.name, self.results) for file in sorted(self.results.glob("*/multigpu.jsonl")))
