@@ -316,7 +316,7 @@ def break_even(data, gaps):
             axes.plot([middle] * 2, [y - 0.45, y + 0.45], color=style.BLACK, linewidth=2)
         refused = sum((m, "f64", kernel) in data.refused and (m, "f64", kernel) not in alone for m in matrices)
         missing = len(matrices) - len(pairs) - refused
-        axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}" + f", {ties} ties" * bool(ties) + f", refuses {refused}" * bool(refused)
+        axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}" + f", {ties} tie{'s' * (ties != 1)}" * bool(ties) + f", refuses {refused}" * bool(refused)
                   + f", {missing} not measured" * bool(missing), transform=axes.get_yaxis_transform(),
                   va="center", fontsize=7.5)
     axes.set(xscale="log", xlabel="products", ylim=(len(PREPARED) - 0.4, -0.6))
