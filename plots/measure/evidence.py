@@ -84,10 +84,10 @@ def seconds_of(record):
 
 def expected_seconds(jobs, records):
     """Of a GPU, for jobs: what was measured before as long as then, the rest as long as a small one. A process that has the GPU for itself
-    also prepares meanwhile; a step's program, 3 s and 1 s per million nonzeros (two H100s, 32 cores)."""
+    also prepares meanwhile; a step's program, 1.3 s and 0.4 s per million nonzeros (one H100, 16 cores)."""
     known = {(r["matrix"], r["precision"], r["kernel"]): seconds_of(r) for r in records if "warm_ms" in r}
     return sum(job.processes() * sum(known.get((matrix_name(job.matrix), job.precision, kernel), 0.06) for kernel in job.kernels)
-               + (3 * job.cost() if "program" in job.keys else 2 if job.alone() else 0) * job.processes() for job in jobs)
+               + (1.3 * job.cost() if "program" in job.keys else 0.7 if job.alone() else 0) * job.processes() for job in jobs)
 
 
 def to_measure(device, records, program):

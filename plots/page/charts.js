@@ -114,7 +114,7 @@ function framed(svg, chosen) {
 function drawScatter(holder, points, names, selected, kinds, select, narrow) {
   const height = Math.min(400, Math.max(300, holder.clientWidth * 0.85));
   const [svg, width] = canvas(holder, height, `${points.length} matrices: ${names[1]} over ${names[0]}. The table below says the same.`, "group");
-  const box = {left: 44, right: width - 8, top: 24, bottom: height - 40};
+  const box = {left: 44, right: width - 14, top: 24, bottom: height - 40};
   const domain = padded(points.flatMap(point => [point.x, point.y]), 1.3);
   const x = logScale(domain, [box.left, box.right]), y = logScale(domain, [box.bottom, box.top]);
   const short = value => value >= 1e6 ? `${value / 1e6} M` : value >= 1e4 ? `${value / 1e3} k` : `${+value.toPrecision(3)}`;
