@@ -552,7 +552,8 @@ def draw(rows, errors):
         axis.set(xscale="log", yscale="log", xlim=limits, ylim=limits)
         axis.set_title(kernel, fontsize=7.5)
     axes[0].legend(handletextpad=0)
-    figure.supxlabel("measured (us); dotted: estimates of half and twice the time", fontsize=8)
+    figure.supxlabel(f"measured (us), {len({row[0] for row in rows})} matrices of {FEWEST_NONZEROS:,} to {MOST_NONZEROS:,} nonzeros, files and generated ones; "
+                     f"dotted: estimates of half and twice the time\nnever fitted: {', '.join(NOT_FITTED)}", fontsize=8)
     figure.supylabel("estimate (us), the matrix left out", fontsize=8)
     save_png(figure, FIGURES, "time_model")
 

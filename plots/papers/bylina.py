@@ -37,7 +37,7 @@ def picture(number, table, keep, title):
             style.dots_of(axes, gaps, names, series, f"{GPU} and its host (table {table})", COLOURS)
             if precision == "f64":
                 said, = published("bylina_2011_text").where(figure=str(number), what="max_gflops", precision="f64")
-                axes.axhline(float(said["value"]), color=style.GREY, linewidth=1.2, linestyle="--",
+                axes.axhline(float(said["value"]), color=style.BLACK, linewidth=1.2, linestyle="--",
                              label=f"{GPU}: the greatest, {said['words'].split(',')[0]} {said['value']} GFLOP/s (text)")
             style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 10)
         style.one_triangle(gaps, names, sizes)

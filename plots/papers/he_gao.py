@@ -50,8 +50,10 @@ def figure4(data, gaps):
         series = [style.series(gaps, label, names, precision, patterns, theirs=[
             theirs.get(m) for m in names] if (label, precision) == ("PCSR", "f64") else []) for label, patterns in ALGORITHMS.items()]
         style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS)
+        for row in published("he_gao_2016_text").where(what="gflops_in_most_cases", precision=precision):
+            axes.axhline(float(row["value"]), color=style.BLUE, linewidth=1.2, linestyle="--", label=f"{GPU}: PCSR {row['words']} {row['value']} in most cases (text)")
         style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 9)
-    gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups. "
+    gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups on 15 matrices. "
                 + style.WARM)
     style.one_triangle(gaps, names, {row["matrix"]: int(row["nonzeros"]) for row in published("he_gao_2016_table2")})
     return figure
@@ -79,7 +81,8 @@ def figure5(data, gaps):
     gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
                 "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
                 "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. " + REMARK
-                + f" Figure 5 itself is lost: what the text says of the {GPU}, in percent of its data sheet, not of a copy.")
+                + f" Figure 5 itself is lost: what the text says of the {GPU} is in percent of its data sheet, "
+                  "not of a copy, by a count of bytes that the paper does not give and that is not ours (step 06).")
     style.one_triangle(gaps, names, {row["matrix"]: int(row["nonzeros"]) for row in published("he_gao_2016_table2")})
     return figure
 

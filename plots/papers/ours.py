@@ -100,8 +100,8 @@ def roofline(data, gaps):
         axes.set_xlabel("operations per compulsory byte")
     style.legend_below_title(figure, *panels[0].get_legend_handles_labels())
     slow = sum(y < floor for _, y in every)
-    gaps.remark("Compulsory bytes: the matrix in the kernel's format and x read once, y written once. The L2 is flushed before each product. "
-                "Medians: of the products that steps 02 to 07 and cuSPARSE all have, and of these what the step takes."
+    gaps.remark("Compulsory bytes: the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read. The L2 is "
+                "flushed before each product. Medians: in both precisions, of the products that steps 02 to 07 and cuSPARSE all have, and of these what the step takes."
                 + f" On the lower edge: {slow} of {len(every)} below {floor:.1f} GFLOP/s." * bool(slow))
     return figure
 
