@@ -306,6 +306,17 @@ std::unique_ptr<Machine> persistent_of(const Csr<double>& a, int count,
                          options);
 }
 
+// What it throws when it runs so many steps with `a`; nothing: "".
+std::string told_by(Machine& machine, const Csr<double>& a, int steps) {
+  try {
+    machine.start(first_x(a.cols, 3));
+    machine.run(steps);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
 constexpr PersistentKernel kRows = PersistentKernel::kRows;
 constexpr PersistentKernel kTiles = PersistentKernel::kTiles;
 constexpr PersistentKernel kAllKernels[] = {kRows, kTiles};
@@ -380,13 +391,7 @@ TEST_CASE("persistent: more blocks than can be resident are refused", "[10]") {
   const PersistentDevices devices;
   const Csr<double> a = generate<double>("stencil2d:9x9");
   const auto machine = persistent_of(a, 2, {.kernel = kRows, .lanes_per_row = 4, .blocks = 100000});
-  std::string told;
-  try {
-    machine->start(first_x(a.cols, 3));
-    machine->run(1);
-  } catch (const std::exception& error) {
-    told = error.what();
-  }
+  const std::string told = told_by(*machine, a, 1);
   INFO(told);
   CHECK(told.find("too many blocks in cooperative launch") != std::string::npos);
 }
@@ -422,12 +427,7 @@ TEST_CASE("persistent: a wait that times out ends all", "[10]") {
   std::string told;
   for (std::uint64_t seed = 1; seed <= 20 && told.empty(); ++seed) {
     simt::settings().seed = seed;
-    try {
-      machine->start(first_x(a.cols, 3));
-      machine->run(10);
-    } catch (const std::exception& error) {
-      told = error.what();
-    }
+    told = told_by(*machine, a, 10);
   }
   INFO(told);
   CHECK(told.find("timed out waiting for") != std::string::npos);
