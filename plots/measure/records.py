@@ -257,7 +257,7 @@ class Data:
     @functools.cache
     def with_several_gpus(self):
         """These, or those of the device with the most records of the published kernel on several GPUs, else of any kernel."""
-        others = (Data(file.parent.name, self.results) for file in sorted(self.results.glob("*/multigpu.jsonl")))
+        others = (Data(file.parent.name, self.results) for file in sorted(self.results.glob("*/multigpu.jsonl")) if file.parent.name != self.directory)
         return max((self, *others), key=lambda data: [sum(r["gpus"] > 1 and r["kernel"] in of for r in data.multigpu)
                                                       for of in (["pcsr"], ["pcsr_one_pass"])])
 

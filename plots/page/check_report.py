@@ -119,8 +119,12 @@ class Check:
                      for kernel in kernels]
             self.equal(ratio, self.js(f"digits({times[0] / times[1]})"), f"the ratio on {matrix}")
             self.frame()
-            self.equal(self.js("""['scatter', 'times', 'sketch', 'histogram'].filter(id => $(id).querySelector('svg')).map(id => { const file = new DOMParser().parseFromString(svgOf(id), 'image/svg+xml');
-              return file.documentElement.tagName === 'svg' && file.querySelectorAll('style, path, rect').length > 1; }).every(good => good)"""), True, "charts as SVG")
+            drawn = self.js("['scatter', 'times', 'sketch', 'histogram'].filter(id => $(id).querySelector('svg'))")
+            self.expect({"scatter", "times"} <= set(drawn), f"of the charts only {drawn} are drawn")
+            for name in drawn:
+                marks, most = (".mark, .line", 2) if name in ("scatter", "times") else ("path, .bar", 1)
+                self.equal(self.js(f"""(() => {{ const file = new DOMParser().parseFromString(svgOf('{name}'), 'image/svg+xml');
+                  return [file.documentElement.tagName, file.querySelectorAll('style, {marks}').length > {most}]; }})()"""), ["svg", True], f"{name} as SVG")
         self.open()
 
     def frame(self):

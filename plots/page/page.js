@@ -59,8 +59,8 @@ function pattern(text) {
 // "cant,dof=8,G3" as a test of names: each word is one, or a part of some. A comma before "key=" is within a name.
 function named(text) {
   const parts = text.toLowerCase().split(/,(?![a-z_]+=)/).map(part => part.trim()).filter(part => part);
-  const known = new Set(data.rows.map(row => row.matrix.toLowerCase())), whole = new Set(parts.filter(part => known.has(part)));
-  return name => whole.has(name.toLowerCase()) || parts.some(part => !whole.has(part) && name.toLowerCase().includes(part));
+  const known = new Set(Object.keys(data.matrices).map(name => name.toLowerCase()));
+  return name => parts.some(part => known.has(part) ? name.toLowerCase() === part : name.toLowerCase().includes(part));
 }
 // A test of rows by those filters that are named.
 function filter(names) {

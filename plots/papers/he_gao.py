@@ -29,6 +29,10 @@ def matrices():
     return [row["matrix"] for row in published("he_gao_2016_table2")]
 
 
+def nonzeros():
+    return {row["matrix"]: int(row["nonzeros"]) for row in published("he_gao_2016_table2")}
+
+
 def figure4(data, gaps):
     """GFLOP/s of seven algorithms in both precisions, and how many times as fast PCSR is."""
     gaps.remark(REMARK)
@@ -55,7 +59,7 @@ def figure4(data, gaps):
         style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 9)
     gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups on 15 matrices. "
                 + style.WARM)
-    style.one_triangle(gaps, names, {row["matrix"]: int(row["nonzeros"]) for row in published("he_gao_2016_table2")})
+    style.one_triangle(gaps, names, nonzeros())
     return figure
 
 
@@ -83,7 +87,7 @@ def figure5(data, gaps):
                 "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. " + REMARK
                 + f" Figure 5 itself is lost: what the text says of the {GPU} is in percent of its data sheet, "
                   "not of a copy, by a count of bytes that the paper does not give and that is not ours (step 06).")
-    style.one_triangle(gaps, names, {row["matrix"]: int(row["nonzeros"]) for row in published("he_gao_2016_table2")})
+    style.one_triangle(gaps, names, nonzeros())
     return figure
 
 
