@@ -75,12 +75,10 @@ class Result:
         return next((line for line in self.found if not line["right"]), None)
 
     def unsafe(self):
-        """The first report of what is not only a wrong number."""
-        if self.ended:
-            return self.ended
-        for line in self.found:
-            if line["kind"] == "error":
-                return tidy(line["what"])
+        """The first report of what is not only a wrong number, and why the kernels did not come to their end."""
+        errors = [tidy(line["what"]) for line in self.found if line["kind"] == "error"]
+        if errors or self.ended:
+            return "\n".join(errors[:1] + [self.ended] * bool(self.ended))
         for line in self.found:
             if line["kind"] == "order":
                 return f"{line['kernel']} is wrong in one order of blocks, warps and lanes, right in another"

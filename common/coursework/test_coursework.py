@@ -207,6 +207,14 @@ class Checks(unittest.TestCase):
         stuck = ", block (0,0,0): deadlock: thread (1,0,0) waits at __syncthreads at k.cuh:3"
         self.assertEqual(check.tidy(f"kernel k<A<2> >{stuck}{launch}"), f"k{stuck}")
 
+    def test_what_was_found_stands_when_the_time_is_up(self):
+        """A kernel that races, on a slow machine: it is told of the race, too."""
+        race = {"kind": "error", "right": True, "what": "kernel k at k.cuh:3, block (0, 0, 0), thread (1, 0, 0): race: reads 'y'"}
+        result = check.Result(read_step(ROOT / GRADED).exercises[0], tried=4, right=3, found=[race], ended="it did not end in time")
+        self.assertRegex(check.explain(result), r"UNSAFE +k at k.cuh:3.*race: reads 'y'\n +it did not end in time")
+        result.found = []
+        self.assertRegex(check.explain(result), r"UNSAFE +it did not end in time")
+
     def test_only_answers_of_the_build_are_taken(self):
         self.assertEqual(check.read_build('{"flags": [], "broken": {}, "built": true}'), ([], {}, True))
         for bad in ("", "no JSON", "[]", "{}", '{"flags": 1, "broken": {}, "built": true}', '{"failure": "why"}'):
@@ -661,7 +669,7 @@ class Grading(unittest.TestCase):
         for name in attacks.NAMES:
             attacks.with_right_kernel(submissions, name)
         command = [sys.executable, ROOT / "common/coursework/grade.py", GRADED, submissions]
-        command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "10"]
+        command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "20"]
         command += [] if SANDBOX else ["--trusted"]
         cls.done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(cls.scratch)})
         if (cls.scratch / "grades/grades.csv").exists():
