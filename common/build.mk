@@ -201,6 +201,10 @@ test_objects := $(call object,$(ROOT)/common/tests/kernel_suite.cpp $(filter %_t
 light_objects := $(filter %.cpp.o,$(test_objects)) $(call object,$(shell grep -lE \
   '^#include (<(CLI|nlohmann)/|"harness/(command|options|profile|records)[.])' \
   $(ROOT)/common/*/*.cpp $(ROOT)/[01]*/*.cpp $(ROOT)/[01]*/*/*.cpp 2>/dev/null))
+# With sanitizers, the engine alone is worth optimising.
+ifeq ($(SANITIZE),1)
+$(call object,$(wildcard $(ROOT)/common/simt/*.cpp)): private CXXFLAGS := $(patsubst -O0,-O1,$(CXXFLAGS))
+endif
 LIGHT_CXXFLAGS := $(patsubst -O2,-O1,$(CXXFLAGS))
 $(light_objects): private CXXFLAGS := $(LIGHT_CXXFLAGS)
 
