@@ -383,14 +383,15 @@ def main():
             if name not in known:
                 raise ExerciseError(f"no exercise '{name}' in {directory.name}; there are {', '.join(known)}")
         place = kit.obtain()
-        flags, broken, runner = build(step, directory, place, mine)
-        if writes_times:
-            known = json.loads(TIMES.read_text(encoding="utf-8"))
-            for exercise in step.exercises:
-                known.update(judge(step, exercise, place / "judge", [runner]).times)
-            TIMES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-            return
-        sys.exit(report(step, directory, place, names, flags, broken, runner, mine))
+        with kit.alone(f"check_{step.directory}"):
+            flags, broken, runner = build(step, directory, place, mine)
+            if writes_times:
+                known = json.loads(TIMES.read_text(encoding="utf-8"))
+                for exercise in step.exercises:
+                    known.update(judge(step, exercise, place / "judge", [runner]).times)
+                TIMES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+                return
+            sys.exit(report(step, directory, place, names, flags, broken, runner, mine))
     except (ExerciseError, kit.KitError, NotJudged, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)

@@ -1,5 +1,6 @@
 """The kit (kit.mk): what judging needs and what is the same for every submission. It is built where all is built."""
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -14,6 +15,15 @@ LIBRARIES = "Boost.Context zlib nlohmann-json fmt"  # that a kit needs (setup.sh
 
 class KitError(Exception):
     """There is no kit to be had; the text says why."""
+
+
+@contextlib.contextmanager
+def alone(what):
+    """Waits until no other process does that here: two builds at a time would spoil each other's files."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with open(ROOT / f"build/{what}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def digest(environment):
@@ -39,9 +49,7 @@ def obtain():
                 return place
             variables.append(f"KIT={place}")
     command = ["make", "--no-print-directory", f"-j{os.cpu_count()}", "-C", ROOT / "common/coursework", "BACKEND=cpu", *variables, "kit"]
-    (ROOT / "build").mkdir(exist_ok=True)
-    with open(ROOT / "build/kit.lock", "w") as lock:  # two builds at a time would spoil each other's files
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone("kit"):
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     if done.returncode != 0:
         raise KitError("the program that judges could not be built; its messages are above")

@@ -215,6 +215,13 @@ class Checks(unittest.TestCase):
         result.found = []
         self.assertRegex(check.explain(result), r"UNSAFE +it did not end in time")
 
+    def test_a_second_check_waits_for_the_first(self):
+        attempt = ["flock", "-n", ROOT / "build/some_check.lock", "true"]
+        with kit.alone("some_check"):
+            self.assertEqual(subprocess.run(attempt).returncode, 1)
+        self.assertEqual(subprocess.run(attempt).returncode, 0)
+        (ROOT / "build/some_check.lock").unlink()
+
     def test_only_answers_of_the_build_are_taken(self):
         self.assertEqual(check.read_build('{"flags": [], "broken": {}, "built": true}'), ([], {}, True))
         for bad in ("", "no JSON", "[]", "{}", '{"flags": 1, "broken": {}, "built": true}', '{"failure": "why"}'):
