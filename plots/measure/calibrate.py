@@ -144,9 +144,9 @@ def reach(kinds, has_ranges):
     known, kinds = reached(read()), sorted(kind for kind in kinds if ":" not in kind)
     of = {kind: known[kind][1] for kind in kinds if kind in known}
     unknown = [kind for kind, errors in of.items() if not errors]
-    text = ("Stand-ins request other numbers of sectors of x than real files that no recipe was fitted on: "
+    text = ("Stand-ins gather x by fewer or more sectors than the real files: "
             + ", ".join(f"{kind} {min(errors):+.0f} to {max(errors):+.0f}%" for kind, errors in of.items() if errors)
-            + f"; not known of {', '.join(unknown)}" * bool(unknown) + " (CALIBRATION.md).")
+            + f"; not known of {', '.join(unknown)}" * bool(unknown) + " (of files that no recipe was fitted on; CALIBRATION.md).")
     devices = sorted({r["made"]["device"] for (*_, backend), r in read().items() if backend == "cuda"})
     return text + has_ranges * (" Broad bars: where the real file's value would be, if it differed as those of 90% of the timed pairs of its kind"
                                 f" do on {' and '.join(devices)}; no bar: no such pair was timed.")

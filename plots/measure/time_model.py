@@ -537,7 +537,7 @@ def draw(rows, errors):
     """Estimate against measurement, a panel per kernel, each estimate with the product's matrix left out."""
     kernels = [k for k in KERNELS if any(row[2] == k for row in rows)]
     columns = 7
-    figure = new_figure(11, 1.75 * -(-len(kernels) // columns), "Estimated and measured microseconds, NVIDIA H200, warm")
+    figure = new_figure(11, 1.9 * -(-len(kernels) // columns), "Estimated and measured microseconds, NVIDIA H200, warm")
     axes = figure.subplots(-(-len(kernels) // columns), columns, sharex=True, sharey=True).flatten()
     for axis in axes[len(kernels):]:
         axis.set_visible(False)
@@ -550,11 +550,12 @@ def draw(rows, errors):
         for factor, dashes in ((1, "-"), (2, ":"), (0.5, ":")):
             axis.plot(limits, [factor * limit for limit in limits], color=GREY, linewidth=0.7, linestyle=dashes)
         axis.set(xscale="log", yscale="log", xlim=limits, ylim=limits)
-        axis.set_title(kernel, fontsize=7.5)
+        axis.set_title(kernel + "\n(never fitted)" * (kernel in NOT_FITTED), fontsize=7.5)
+        axis.set_xticks([10, 100, 1000])
     axes[0].legend(handletextpad=0)
     figure.supxlabel(f"measured (us), {len({row[0] for row in rows})} matrices of {FEWEST_NONZEROS:,} to {MOST_NONZEROS:,} nonzeros, files and generated ones; "
-                     f"dotted: estimates of half and twice the time\nnever fitted: {', '.join(NOT_FITTED)}", fontsize=8)
-    figure.supylabel("estimate (us), the matrix left out", fontsize=8)
+                     "dotted: estimates of half and twice the time", fontsize=8)
+    figure.supylabel("leave-one-out estimate (us): fitted without the matrix", fontsize=8)
     save_png(figure, FIGURES, "time_model")
 
 

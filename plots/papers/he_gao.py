@@ -45,9 +45,9 @@ def figure4(data, gaps):
     axes = None
     for column, precision in enumerate(style.PRECISIONS):
         axes = figure.add_subplot(grid[0, column], sharey=axes)
-        style.ratios(axes, gaps, {rival: data.speedups(names, precision, PCSR["PCSR"], patterns) for rival, patterns in RIVALS.items()}, GPU,
+        style.ratios(axes, gaps, {rival: data.speedups(names, precision, PCSR["PCSR"], patterns) for rival, patterns in RIVALS.items()}, f"{GPU}, 15 matrices",
                      [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
-        axes.set(title=f"PCSR against the others, {style.PRECISIONS[precision]}", ylabel="times as fast")
+        axes.set(title=f"PCSR against the others, {style.PRECISIONS[precision]}", ylabel="time of the other / time of PCSR")
     style.legend_below_title(figure, *axes.get_legend_handles_labels())
     for row, precision in enumerate(style.PRECISIONS):
         axes = figure.add_subplot(grid[1 + row, :])
@@ -72,6 +72,7 @@ def figure5(data, gaps):
     """Bandwidth of six algorithms as a share of the device's, and what share the paper reached."""
     said = published("he_gao_2016_text")
     names = data.in_order(matrices())
+    copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=math.nan)
     figure = style.new_figure(11, 8.4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
         series = [style.series(gaps, label, names, precision, patterns, share_of_copy, "cold") for label, patterns in ALGORITHMS.items()]
@@ -79,12 +80,12 @@ def figure5(data, gaps):
         axes.set_ylim(-3, 112)  # marks at 0 are whole
         share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
         axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--")
-        axes.text(2.7, share + 1.8, f"{GPU}: greatest of PCSR, {share:.0f}% of its 144 GB/s, more than {most:.0f} GB/s", fontsize=7.5)
+        axes.text(2.7, share + 1.8, f"{GPU}: greatest of PCSR, {share:.0f}% of its data sheet's 144 GB/s, more than {most:.0f} GB/s", fontsize=7.5)
         axes.axhline(100, color=style.BLACK, linewidth=0.8)
-        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, cold L2", "% of the bandwidth of a copy", 9)
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, cold L2", f"% of a copy's {copy:.0f} GB/s", 9)
     gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
                 "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
-                "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. " + REMARK
+                "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. A broad bar above 100% is what a stand-in leaves open. " + REMARK
                 + f" Figure 5 itself is lost: what the text says of the {GPU} is in percent of its data sheet, "
                   "not of a copy, by a count of bytes that the paper does not give and that is not ours (step 06).")
     style.one_triangle(gaps, names, nonzeros())
@@ -125,17 +126,20 @@ def parallel_figure(data, gaps):
     # All panels have one axis, and what one of them shows of a stand-in has its star on all.
     sources = {matrix: record["source"] for own, best in found.values() for (matrix, _), record in {**best, **own}.items()}
     sources = {m: sources.get(m) or data.source(m) or "file" for m in names if sources}
-    figure = style.new_figure(12.5, 7.2, f"{PAPER}, figures 7 to 10: parallel efficiency in double precision" + f", {data.device}" * bool(sources))
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    for axes, (number, (table, gpus, exchange)) in zip(panels.flat, PARALLEL.items()):
+    # As many GPUs as were measured; before any were, the paper's alone.
+    shown = {number: of for number, of in PARALLEL.items() if any(any(map(any, found[other])) for other in PARALLEL if PARALLEL[other][1] == of[1])} or PARALLEL
+    columns = len({gpus for _, gpus, _ in shown.values()})
+    figure = style.new_figure(12.5, 7.2, f"{PAPER}, figures {'7 to 10' if len(shown) > 2 else ' and '.join(map(str, shown))}: parallel efficiency in double precision" + f", {data.device}" * bool(sources))
+    panels = figure.subplots(len(shown) // columns, columns, sharex=True, sharey=True, squeeze=False)
+    for axes, (number, (table, gpus, exchange)) in zip(panels.flat, shown.items()):
         theirs = {row["matrix"]: row for row in published(f"he_gao_2016_table{table}")}
         own, best = found[number]
         series = [style.Series(label.format(way), *([of[m, way][name] if (m, way) in of else None for m in names] for name in PERCENT),
                                theirs=[float(theirs[m][f"efficiency_{way}"]) for m in names] if of is own else [])
                   for of, label, way in ((own, "PCSR-{}", "I"), (own, "PCSR-{}", "II"), (best, "our fastest, cut as PCSR-{}", "II"))]
-        style.dots(axes, [starred(m, sources.get(m)) for m in names], series, [sources.get(m, "file") for m in names], "2 or 4 Tesla C2050",
+        style.dots(axes, [starred(m, sources.get(m)) for m in names], series, [sources.get(m, "file") for m in names], f"{' or '.join(str(n) for n in sorted({of[1] for of in shown.values()}))} Tesla C2050",
                    [style.SKY, style.BLUE, style.VERMILLION], log=False)
-        axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication" + " (the paper's only)" * (not own and not best))
+        axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication")
         axes.axhline(100, color=style.BLACK, linewidth=0.7)
     panels[0, 0].set_ylim(bottom=0)  # of all, once every mark is there
     for axes in panels[:, 0]:
@@ -143,8 +147,8 @@ def parallel_figure(data, gaps):
     style.legend_below_title(figure, *panels[0, 0].get_legend_handles_labels())
     gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
                 + f" On several {without.device} PCSR is not measured yet: marks are of {data.device}." * (data is not without)
-                + " Ours: kernel pcsr, and the fastest other kernel and exchange, launched in the fastest way, on one GPU as on several; lines: "
-                "spread. Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it, or a way is faster that one GPU has not." * bool(sources))
+                + " Ours: kernel pcsr (pcsr_texture with plain loads), and the fastest other kernel and exchange, launched in the fastest way, on one GPU as on several; lines: "
+                "spread. Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it, or several are launched in a way that one GPU does not have." * bool(sources))
     if "stand-in" in sources.values():
         gaps.remark(STAND_IN)
     for gpus in (2, 4):

@@ -21,7 +21,7 @@ def chart(data, gaps):
     """GFLOP/s of the warp and the vector level, the poster's and ours."""
     rows = {row["matrix"]: row for row in published("lightspmv_poster_table")}
     names = data.in_order(matrices())
-    figure = style.new_figure(11.5, 8, f"{PAPER}: warp level and vector level")
+    figure = style.new_figure(11.5, 8, f"{PAPER}: speed of the warp level and the vector level")
     colours = [style.BLUE, style.ORANGE, style.VERMILLION, style.GREEN]
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
         series = [style.series(gaps, label, names, precision, patterns, theirs=[
@@ -29,7 +29,7 @@ def chart(data, gaps):
             for label, patterns in {**LEVELS, INC: ["lightspmv_vector_inc"], "our best of step 07": OURS}.items()]
         style.dots_of(axes, gaps, names, series, GPU, colours)
         style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s")
-    gaps.remark(f"{INC}: one atomic per vector, as the poster's GPUs executed the vector level; today's compiler aggregates them. "
+    gaps.remark(f"warp: kernel lightspmv_warp; vector: lightspmv_vector; {INC}: lightspmv_vector_inc, one atomic per vector, as the poster's GPUs executed the vector level; today's compiler aggregates them; our best: the fastest of lightspmv_*. "
                 + style.WARM)
     return figure
 
@@ -47,8 +47,8 @@ def speedup_chart(data, gaps):
         means, greatest = ([said.value(rival=r, what=what, precision=precision) for r in RIVALS] for what in ("mean", "max"))
         own = {rival: data.speedups(matrices(), precision, LEVELS["warp"], patterns) for rival, patterns in RIVALS.items()}
         count = max(count, *map(len, own.values()))
-        style.ratios(axes, gaps, own, GPU, means, greatest)
-        axes.set(title=style.PRECISIONS[precision], ylabel="times as fast")
+        style.ratios(axes, gaps, own, f"{GPU}, 14 matrices", means, greatest)
+        axes.set(title=style.PRECISIONS[precision], ylabel="time of the other / time of the warp level")
     style.legend_below_title(figure, *axes.get_legend_handles_labels())
     gaps.remark(f"The poster: 14 matrices, from its text; its charts are lost. Ours: {count} of them, warm. "
                 "CSR-Scalar: csr_scalar, CSR-Vector: csr_vector, cuSPARSE: its fastest CSR kernel.")

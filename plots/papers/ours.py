@@ -77,15 +77,15 @@ def roofline(data, gaps):
     for axes, step in zip(panels, steps):
         for (precision, source, large), at in sorted(points[step].items(), key=lambda item: item[0][2]):  # the large ones above
             axes.plot([x for x, _ in at], [max(y, floor) for _, y in at], "o", color=HUES[precision], fillstyle=style.FILLS[source], label=f"_{precision}",
-                      alpha=1 if large else 0.3, **{**style.MARK, "markersize": 4 if large else 3, "markeredgewidth": 0.6})
+                      alpha=1 if large else 0.35, **{**style.MARK, "markersize": 4 if large else 3.5, "markeredgewidth": 0.6})
         for precision, colour in HUES.items():
             axes.plot([], [], "o", color=colour, label=precision)
-            axes.plot([], [], "o", color=colour, alpha=0.3, markersize=3, label=f"{precision}, under {LARGE / 1e6:.0f} MB")
+            axes.plot([], [], "o", color=colour, alpha=0.35, markersize=3.5, label=f"{precision}, under {LARGE / 1e6:.0f} MB")
         axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1, label=f"a copy: {max(copies):.0f} GB/s")
         style.source_legend(axes, [source for _, source, _ in points[step]])
-        if of_step := [share for key, share in shares.get(step, {}).items() if key in common]:
-            axes.text(0.03, 0.97, f"{len(of_step)} of over {LARGE / 1e6:.0f} MB:\nmedian {median(of_step):.0f}% of the line",
-                      transform=axes.transAxes, va="top", fontsize=7.5)
+        of_step = {precision: [share for key, share in shares.get(step, {}).items() if key in common and key[1] == precision] for precision in HUES}
+        axes.text(0.03, 0.97, "\n".join(f"{precision}: median {median(of):.0f}% of a copy ({len(of)})" for precision, of in of_step.items() if of),
+                  transform=axes.transAxes, va="top", fontsize=7.5)
         axes.set(xscale="log", yscale="log", title=STEPS[step], ylim=(0.8 * floor, None))
         axes.grid(True, which="major", axis="both")
         axes.set_xticks([tick for tick in (0.05, 0.1, 0.2, 0.5, 1) if edge[0] <= tick <= edge[1]])
@@ -101,7 +101,7 @@ def roofline(data, gaps):
     style.legend_below_title(figure, *panels[0].get_legend_handles_labels())
     slow = sum(y < floor for _, y in every)
     gaps.remark("Compulsory bytes: the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read. The L2 is "
-                "flushed before each product. Medians: in both precisions, of the products that steps 02 to 07 and cuSPARSE all have, and of these what the step takes."
+                f"flushed before each product. Medians: of the matrices of over {LARGE / 1e6:.0f} MB that steps 02 to 07 and cuSPARSE all have (in brackets: how many), and of these what the step takes."
                 + f" On the lower edge: {slow} of {len(every)} below {floor:.1f} GFLOP/s." * bool(slow))
     return figure
 
@@ -134,7 +134,7 @@ def ladder(data, gaps):
             axes.text(x, 1.01 * gflops(record), f"{100 * baseline_share(record):.0f}%", ha="center", va="bottom", fontsize=7,
                       zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})
         if baseline:
-            axes.axhline(baseline, color=style.BLACK, linewidth=0.8, linestyle="--")
+            axes.axhline(baseline, color=style.BLACK, linewidth=0.8, linestyle="--", label="row-free baseline")
         axes.set_xticks(range(len(best)), [f"{step:02} {r['kernel']}" if step else r["kernel"].replace("cusparse_", "cuSPARSE: ") for step, r in best.items()],
                         rotation=30, ha="right", rotation_mode="anchor", fontsize=7)
         source = {"file": "real file", "generated": "generated"}.get(data.source(name), "stand-in")
@@ -143,7 +143,8 @@ def ladder(data, gaps):
         axes.margins(y=0.12)
     for axes in every[len(found):]:
         axes.axis("off")
-    gaps.remark("From step 02 on, number and kernel; lines on the bars: spread. Percent: of the row-free baseline (dashed), which streams values and "
+    style.legend_below_title(figure, *every[0].get_legend_handles_labels())
+    gaps.remark("From step 02 on, number and kernel; lines on the bars: spread. Percent: of the row-free baseline, which streams values and "
                 "column indices and gathers x without row logic; another format may be faster than that. Warm: inputs in the L2 as far as they fit. A step without a bar refuses the matrix"
                 + f", or is not measured yet: {'; '.join(missing)}" * bool(missing) + ".")
     return figure
@@ -175,8 +176,8 @@ def over_cusparse(data, precision, fixed):
     found = {}
     for name in data.matrices:
         best = by_step(data, name, precision)
-        # A sweep that measured one kernel of cuSPARSE knows no best of them.
-        if 0 not in best or len(rivals(data, name, precision)) < 4:
+        # A sweep that measured one kernel of cuSPARSE knows no best of them, and one without formats no choice.
+        if 0 not in best or len(rivals(data, name, precision)) < 4 or not (fixed or best.keys() & {8, 9}):
             continue
         own = (data.fastest(name, precision, [FIXED]) if fixed
                else min((r for s, r in best.items() if s), key=milliseconds, default=None))
@@ -227,8 +228,8 @@ def speedup(data, gaps):
             axes.grid(False, axis="y")
             axes.set_title(f"{precision}: " + (f"one kernel, {FIXED}" if fixed else "the best of all, a choice of format"))
             if line == 1:
-                axes.set_xlabel("times as fast")
-    gaps.remark("A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. cuSPARSE: the fastest of CSR and "
+                axes.set_xlabel("time of cuSPARSE's best / time of ours")
+    gaps.remark("A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. Times of products alone, without setup and preprocess. cuSPARSE: the fastest of CSR and "
                 "COO algorithms, with and without preprocess, and of sliced ELL and block CSR where they were measured. "
                 "Its versions: " + " and ".join(versions) + ". Every matrix: table of TABLES.md.")
     return figure
@@ -280,17 +281,17 @@ def profile(data, gaps):
     for axes, (source, of) in zip(figure.subplots(1, len(every), sharey=True, squeeze=False)[0], every.items()):
         for label, (_, step, dashes, width) in PROFILED.items():
             factors = sorted(times[label] / min(filter(None, times.values())) for times in of.values() if times[label])
-            at = [factor for factor in factors if factor <= limit]
-            axes.step([1, *at, limit], [0, *(100 * (k + 1) / len(of) for k in range(len(at))), 100 * len(at) / len(of)], where="post",
+            fastest, within = factors.count(1), [factor for factor in factors if factor <= limit]
+            axes.step([0.9, *within[fastest:], limit], [100 * k / len(of) for k in (*range(fastest, len(within) + 1), len(within))], where="post",
                       color=COLOURS[step], linestyle=dashes, linewidth=width, label=label)
-        axes.set(xscale="log", xlim=(0.96, limit), ylim=(0, 101), title=f"{style.SOURCES[source]}: {len(of)}",
+        axes.set(xscale="log", xlim=(0.9, limit), ylim=(0, 101), title=f"{style.SOURCES[source]}: {len(of)}",
                  xlabel="times as long as the fastest of these")
         style.logarithmic(axes.xaxis)
     figure.axes[0].set_ylabel("% of the matrices")
     handles, labels = figure.axes[0].get_legend_handles_labels()
     style.legend_below_title(figure, handles, labels)
-    gaps.remark("Where a curve starts: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
-                "Matrices that each of these was measured on or refuses. Colours: steps, as in the ladder.")
+    gaps.remark("Where a curve starts, at the left: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
+                "cuSPARSE's best CSR is chosen on each matrix. Matrices that each of these was measured on or refuses. Colours: steps, as in the ladder.")
     return figure
 
 
@@ -319,12 +320,12 @@ def break_even(data, gaps):
         axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}" + f", {ties} tie{'s' * (ties != 1)}" * bool(ties) + f", refuses {refused}" * bool(refused)
                   + f", {missing} not measured" * bool(missing), transform=axes.get_yaxis_transform(),
                   va="center", fontsize=7.5)
-    axes.set(xscale="log", xlabel="products", ylim=(len(PREPARED) - 0.4, -0.6))
+    axes.set(xscale="log", xlabel="products until setup and preprocess are repaid", ylim=(len(PREPARED) - 0.4, -0.6))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_yticks(range(len(PREPARED)), PREPARED)
     axes.grid(True, axis="x")
     axes.grid(False, axis="y")
-    gaps.remark("A dot per real file on which it pays off; a tie: the spreads of the two times overlap; line: the median of all files it takes, none where it pays off on less than half; right: on how many. Setup and "
+    gaps.remark("A dot per real file on which it pays off; a tie: the spreads of the two times overlap; line: the median of all files it takes, none where it pays off on less than half; right: on how many. Near a tie the count is uncertain. Setup and "
                 "preprocess measured with nothing beside them; csr_vector has none. Left out: cuSPARSE's sliced ELL and block CSR and the COO of steps "
                 "04 and 05, which the host converts to.")
     return figure

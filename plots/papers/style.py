@@ -171,6 +171,8 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
                           solid_capstyle="butt", label="_")
         for source, fill in FILLS.items():
             of = [i for i in there if sources[i] == source]
+            if fill == "none":  # (a spread that is shorter than the mark would be a sign within it)
+                axes.plot([at[i] for i in of], [one.values[i] for i in of], mark, color="white", label="_", **{**MARK, "markeredgewidth": 0})
             axes.plot([at[i] for i in of], [one.values[i] for i in of], mark, color=colour, fillstyle=fill, label=f"_{one.label}", **MARK)
         said = [i for i, value in enumerate(one.theirs) if value is not None]
         axes.plot([at[i] for i in said], [one.theirs[i] for i in said], "_", color=colour, markersize=8, markeredgewidth=2.2,
@@ -216,15 +218,15 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
     their median; beside them the means of the paper, with lines up to its greatest ones."""
     at, found, data = range(len(own)), list(own.values()), gaps.data
     axes.errorbar([x - 0.25 for x in at], means, [[0] * len(means), [most - mean for mean, most in zip(means, greatest)] or [0] * len(means)],
-                  fmt="D", color=BLUE, markersize=5, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
+                  fmt="_", color=BLUE, markersize=11, markeredgewidth=2.2, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
     for x, of in zip(at, found):
         for matrix, factors, level in zip(of, ranges_of(gaps, of, True), apart(list(of.values()), 1.25, 7)):
             place, ratio = x + 0.18 + 0.07 * level, of[matrix]
             if factors:
-                axes.plot([place] * 2, [ratio * factor for factor in factors], color=VERMILLION, linewidth=2.5, alpha=0.3, solid_capstyle="butt", label="_")
-            axes.plot(place, ratio, "o", color=VERMILLION, fillstyle=FILLS[data.source(matrix)], label="_each", **{**MARK, "markersize": 3.5})
+                axes.plot([place] * 2, [ratio * factor for factor in factors], color=BLUE, linewidth=2.5, alpha=0.3, solid_capstyle="butt", label="_")
+            axes.plot(place, ratio, "o", color=BLUE, fillstyle=FILLS[data.source(matrix)], label="_each", **{**MARK, "markersize": 3.5})
         if of:
-            axes.plot([x - 0.08, x + 0.44], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}: mean")
+            axes.plot([x - 0.08, x + 0.44], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}, {max(map(len, found))} matrices: mean")
             axes.plot([x - 0.08, x + 0.44], [median(of.values())] * 2, color=BLACK, linewidth=1, linestyle=":", label="_" if x else "median")
     source_legend(axes, [data.source(matrix) for of in found for matrix in of])
     axes.axhline(1, color=BLACK, linewidth=0.7)

@@ -31,7 +31,7 @@ from sample_records import RUN_ID, Scratch, quartiles, record, write
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=3", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
 KERNELS = {  # name: (step, format, milliseconds in f64)
     "csr_scalar": (2, "CSR", 0.08), "csr_vector": (3, "CSR", 0.04), "csr_vector_shared": (3, "CSR", 0.05),
-    "atomic_coo_warp": (4, "COO", 0.045), "segscan_shuffle": (5, "COO", 0.05), "pcsr_texture": (6, "CSR", 0.06),
+    "atomic_coo_warp": (4, "COO", 0.045), "coo": (5, "COO", 0.05), "pcsr_texture": (6, "CSR", 0.06),
     "csr_adaptive": (6, "CSR", 0.03), "pcsr_one_pass": (6, "CSR", 0.025), "lightspmv_vector": (7, "CSR", 0.09), "lightspmv_vector_inc": (7, "CSR", 0.095),
     "lightspmv_warp": (7, "CSR", 0.07), "lightspmv_counters": (7, "CSR", 0.07), "ell": (8, "ELL", 0.02), "hyb": (8, "HYB", 0.022), "dia": (8, "DIA", 0.03),
     "sell": (8, "SELL", 0.021), "cds": (9, "CDS", 0.01), "cds_texture": (9, "CDS", 0.01), "cusparse_csr_alg1": (0, "CSR", 0.035),
@@ -238,7 +238,7 @@ class Series(Case):
         data = copy.copy(self.sets["large"])
         key = "G3_circuit", "f64", True
         data.by_matrix = {**data.by_matrix, key: [r for r in data.by_matrix[key] if r["step"] not in (5, 7)]}
-        data.refused = {*data.refused, ("G3_circuit", "f64", "segscan_shuffle")}
+        data.refused = {*data.refused, ("G3_circuit", "f64", "coo")}
         _, notes = figures.draw("ladder", data)
         self.assertTrue(notes[0].endswith("refuses the matrix, or is not measured yet: 07 LightSpMV on G3_circuit."))
         files = [int(figures.draw("profile", each)[0].axes[0].get_title().split()[-1]) for each in (self.sets["large"], data)]
