@@ -1,11 +1,11 @@
-// cooperative_groups: the threads of a block, tiles of a warp, threads that happen to be together;
-// reductions and scans over them.
+// cooperative_groups: the threads of a grid that was launched as a cooperative one, those of a
+// block, tiles of a warp, threads that happen to be together; reductions and scans over them.
 #pragma once
 
 #include <functional>
 #include <type_traits>
 
-#include "simt/builtins.hpp"
+#include "simt/cuda_atomic.hpp"
 
 namespace cooperative_groups {
 
@@ -23,6 +23,30 @@ class thread_block {
   __forceinline__ static dim3 group_dim() { return blockDim; }
 };
 __forceinline__ thread_block this_thread_block() {
+  return {};
+}
+
+class grid_group {
+ public:
+  __forceinline__ void sync() const {
+    simt::grid_sync();
+    simt::no_tail_call();
+  }
+  __forceinline__ unsigned long long size() const { return num_threads(); }
+  __forceinline__ unsigned long long num_threads() const {
+    return num_blocks() * thread_block::num_threads();
+  }
+  __forceinline__ unsigned long long num_blocks() const {
+    return 1ull * gridDim.x * gridDim.y * gridDim.z;
+  }
+  __forceinline__ unsigned long long block_rank() const {
+    return blockIdx.x + gridDim.x * (blockIdx.y + 1ull * gridDim.y * blockIdx.z);
+  }
+  __forceinline__ unsigned long long thread_rank() const {
+    return block_rank() * thread_block::num_threads() + thread_block::thread_rank();
+  }
+};
+__forceinline__ grid_group this_grid() {
   return {};
 }
 
@@ -187,14 +211,10 @@ __forceinline__ void sync(const Group& group) {
   group.sync();
 }
 
-template <typename T>
-using plus = std::plus<T>;
-template <typename T>
-using bit_and = std::bit_and<T>;
-template <typename T>
-using bit_or = std::bit_or<T>;
-template <typename T>
-using bit_xor = std::bit_xor<T>;
+using std::bit_and;
+using std::bit_or;
+using std::bit_xor;
+using std::plus;
 template <typename T>
 struct less {
   __forceinline__ T operator()(T a, T b) const { return b < a ? b : a; }
