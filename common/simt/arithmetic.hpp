@@ -65,20 +65,16 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
 }
 // The upper (_l) or lower (_r) word of high:low, shifted by `shift` modulo 32; _lc and _rc shift by
 // at most 32.
-inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
-  const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
-  return static_cast<unsigned>(both << (shift & 31u) >> 32);
-}
-inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
-  const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low;
-  return static_cast<unsigned>(both >> (shift & 31u));
-}
-inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
-  return shift >= 32 ? low : __funnelshift_l(low, high, shift);
-}
-inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
-  return shift >= 32 ? high : __funnelshift_r(low, high, shift);
-}
+#define SIMT_FUNNEL_SHIFT(name, expression)                                            \
+  inline unsigned name(unsigned low, unsigned high, unsigned shift) {                  \
+    const unsigned long long both = static_cast<unsigned long long>(high) << 32 | low; \
+    return static_cast<unsigned>(expression);                                          \
+  }
+SIMT_FUNNEL_SHIFT(__funnelshift_l, both << (shift & 31u) >> 32)
+SIMT_FUNNEL_SHIFT(__funnelshift_r, both >> (shift & 31u))
+SIMT_FUNNEL_SHIFT(__funnelshift_lc, both << (shift < 32u ? shift : 32u) >> 32)
+SIMT_FUNNEL_SHIFT(__funnelshift_rc, both >> (shift < 32u ? shift : 32u))
+#undef SIMT_FUNNEL_SHIFT
 // The position of the |offset|-th set bit of `mask` from bit `base` on, upwards or, if `offset` is
 // negative, downwards; ~0 if there is none. An offset of 0 asks whether bit `base` is set.
 inline unsigned __fns(unsigned mask, unsigned base, int offset) {
@@ -166,9 +162,7 @@ SIMT_MIN_MAX_MIXED(double, float)
 SIMT_UNARY(float, rsqrtf, float, static_cast<float>(1 / std::sqrt(static_cast<double>(x))))
 SIMT_UNARY(float, rsqrt, float, rsqrtf(x))
 SIMT_UNARY(double, rsqrt, double, 1 / std::sqrt(x))
-inline float __saturatef(float x) {  // of a NaN, 0
-  return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f;
-}
+SIMT_UNARY(float, __saturatef, float, x > 0 ? (x < 1 ? x : 1.0f) : 0.0f)  // of a NaN, 0
 SIMT_UNARY(float, __frsqrt_rn, float, rsqrtf(x))
 // The fast versions are as exact as the others.
 SIMT_BINARY(float, __fdividef, a / b)
@@ -187,17 +181,23 @@ inline void __sincosf(float x, float* sine, float* cosine) {
 }
 
 // Each rounded once, to nearest: out of line, so that no compiler makes one operation of two.
-#define SIMT_ROUNDED(T, add, sub, mul, div, rcp, root, fused) \
-  T add(T a, T b) noexcept;                                   \
-  T sub(T a, T b) noexcept;                                   \
-  T mul(T a, T b) noexcept;                                   \
-  T div(T a, T b) noexcept;                                   \
-  T rcp(T a) noexcept;                                        \
-  T root(T a) noexcept;                                       \
-  T fused(T a, T b, T c) noexcept;
-#define SIMT_ALL_ROUNDED(OF_TYPE)                                                              \
-  OF_TYPE(float, __fadd_rn, __fsub_rn, __fmul_rn, __fdiv_rn, __frcp_rn, __fsqrt_rn, __fmaf_rn) \
-  OF_TYPE(double, __dadd_rn, __dsub_rn, __dmul_rn, __ddiv_rn, __drcp_rn, __dsqrt_rn, __fma_rn)
+// (Whole names, since coursework/flags.py reads here what CUDA has.)
+#define SIMT_ALL_ROUNDED(OF)                                           \
+  OF(float, __fadd_rn, (float a, float b), a + b)                      \
+  OF(float, __fsub_rn, (float a, float b), a - b)                      \
+  OF(float, __fmul_rn, (float a, float b), (a * b))                    \
+  OF(float, __fdiv_rn, (float a, float b), a / b)                      \
+  OF(float, __frcp_rn, (float a), 1 / a)                               \
+  OF(float, __fsqrt_rn, (float a), std::sqrt(a))                       \
+  OF(float, __fmaf_rn, (float a, float b, float c), std::fma(a, b, c)) \
+  OF(double, __dadd_rn, (double a, double b), a + b)                   \
+  OF(double, __dsub_rn, (double a, double b), a - b)                   \
+  OF(double, __dmul_rn, (double a, double b), (a * b))                 \
+  OF(double, __ddiv_rn, (double a, double b), a / b)                   \
+  OF(double, __drcp_rn, (double a), 1 / a)                             \
+  OF(double, __dsqrt_rn, (double a), std::sqrt(a))                     \
+  OF(double, __fma_rn, (double a, double b, double c), std::fma(a, b, c))
+#define SIMT_ROUNDED(T, name, parameters, result) T name parameters noexcept;
 SIMT_ALL_ROUNDED(SIMT_ROUNDED)
 #undef SIMT_ROUNDED
 SIMT_UNARY(float, __double2float_rn, double, static_cast<float>(x))

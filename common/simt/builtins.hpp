@@ -128,8 +128,7 @@ __forceinline__ void __nanosleep(unsigned) {
   simt::no_tail_call();
 }
 
-// --- Programmatic dependent launch: a kernel that starts before the previous one has completed
-// ----
+// --- Programmatic dependent launch: kernels that start before the previous one has completed ----
 
 __forceinline__ void cudaGridDependencySynchronize() {
   simt::wait_for_previous_grid();

@@ -23,17 +23,6 @@
 // executable's symbol table to poison, bound and name them.
 #define __shared__ thread_local
 
-struct uint3 {
-  unsigned x, y, z;
-};
-
-struct dim3 {
-  unsigned x, y, z;
-  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
-  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
-  constexpr operator uint3() const { return {x, y, z}; }
-};
-
 namespace simt {
 
 // What one access of a number of bytes moves.
@@ -75,9 +64,12 @@ __forceinline__ void copy_vector(Vector* to, const Vector* from) {
     return *this;                                      \
   }
 // As in CUDA, vectors of three have the alignment of their elements, and are three accesses.
-#define SIMT_VECTORS_OF_1_2_4(name, T)                                        \
+#define SIMT_VECTOR_TYPES(name, T)                                            \
   struct name##1 {                                                            \
     T x;                                                                      \
+  };                                                                          \
+  struct name##3 {                                                            \
+    T x, y, z;                                                                \
   };                                                                          \
   struct alignas(2 * sizeof(T)) name##2 {                                     \
     T x, y;                                                                   \
@@ -101,17 +93,12 @@ __forceinline__ void copy_vector(Vector* to, const Vector* from) {
   constexpr name##4 make_##name##4(T x, T y, T z, T w) {                      \
     return {x, y, z, w};                                                      \
   }
-#define SIMT_VECTOR_TYPES(name, T) \
-  struct name##3 {                 \
-    T x, y, z;                     \
-  };                               \
-  SIMT_VECTORS_OF_1_2_4(name, T)
 SIMT_VECTOR_TYPES(char, signed char)
 SIMT_VECTOR_TYPES(uchar, unsigned char)
 SIMT_VECTOR_TYPES(short, short)
 SIMT_VECTOR_TYPES(ushort, unsigned short)
 SIMT_VECTOR_TYPES(int, int)
-SIMT_VECTORS_OF_1_2_4(uint, unsigned)
+SIMT_VECTOR_TYPES(uint, unsigned)
 SIMT_VECTOR_TYPES(long, long)
 SIMT_VECTOR_TYPES(ulong, unsigned long)
 SIMT_VECTOR_TYPES(longlong, long long)
@@ -119,5 +106,11 @@ SIMT_VECTOR_TYPES(ulonglong, unsigned long long)
 SIMT_VECTOR_TYPES(float, float)
 SIMT_VECTOR_TYPES(double, double)
 #undef SIMT_VECTOR_TYPES
-#undef SIMT_VECTORS_OF_1_2_4
 #undef SIMT_COPIED_AS_A_WHOLE
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  constexpr operator uint3() const { return {x, y, z}; }
+};

@@ -2,6 +2,4 @@
 // stands under nvcc, so that a kernel's source is the same for both.
 #pragma once
 
-#include "simt/builtins.hpp"
 #include "simt/runtime.hpp"
-#include "simt/types.hpp"
