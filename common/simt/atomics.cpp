@@ -22,13 +22,13 @@ T update(T* address, Strength strength, std::string_view name, Combine combine, 
   };
   lane.update = &changes;
   lane.changes = [](const void* f) { return (*static_cast<const decltype(changes)*>(f))(); };
-  lane.block->observer().access(lane, reinterpret_cast<std::uintptr_t>(address), sizeof(T),
-                                Access::kAtomic, strength, pc);
+  lane.block->observer().access(lane, address_of(address), sizeof(T), Access::kAtomic, strength,
+                                pc);
   if constexpr (std::is_integral_v<T>) {
     lane.block->observer().note_draw(pc, sizeof(T), name == "atomic_add");
   }
   if (Gang* const gang = lane.block->gang()) {
-    gang->forward(lane.block->seat(), reinterpret_cast<std::uintptr_t>(address), sizeof(T));
+    gang->forward(lane.block->seat(), address_of(address), sizeof(T));
   }
   T old = target.load(std::memory_order_relaxed);
   T replacement;

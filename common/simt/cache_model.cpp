@@ -100,11 +100,8 @@ void CacheModel::request(unsigned warp, Access access, const std::uint64_t* sect
   held_ += count;
 }
 
-void CacheModel::finish_grid() {
-  replay();
-}
-
 std::uint64_t CacheModel::take_written(bool at_end) {
+  replay();
   return l2_->take_written_back() + (at_end ? l2_->clean() : 0);
 }
 

@@ -56,11 +56,11 @@ class CacheModel {
   void start_grid(unsigned threads_per_block, std::size_t shared_bytes_per_block);
   void start_block();
   // `sectors`: distinct; counts.l2_sectors and counts.dram_sectors grow, at the latest in
-  // finish_grid().
+  // take_written().
   void request(unsigned warp, Access access, const std::uint64_t* sectors, unsigned count,
                AccessCounts& counts);
-  // Returns the sectors written to DRAM since the last call, if `at_end` with those still to be.
-  void finish_grid();
+  // After a launch: the sectors written to DRAM since the last call, if `at_end` with those still
+  // to be.
   std::uint64_t take_written(bool at_end);
 
  private:

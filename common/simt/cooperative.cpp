@@ -15,17 +15,6 @@ namespace {
 constexpr unsigned kIdlePasses = 8;  // before it is a deadlock
 constexpr std::size_t kNamedWaits = 8;
 
-bool overlap(std::uintptr_t a, unsigned a_size, std::uintptr_t b, unsigned b_size) {
-  return a < b + b_size && b < a + a_size;
-}
-
-void mark_written(std::uintptr_t address, unsigned size) {
-  const Allocation* const allocation = find_allocation(address);
-  if (allocation && allocation->written) {
-    allocation->written->add(address - allocation->begin, size);
-  }
-}
-
 }  // namespace
 
 // --- Running ------------------------------------------------------------------------------------
@@ -49,15 +38,13 @@ Gang::Gang(const std::vector<Grid>& grids, const Attempt& attempt)
   for (const Grid& grid : grids) {
     const std::size_t number = grids_.size();
     residents_[number].number = static_cast<std::uint16_t>(number);
-    grids_.push_back(std::make_unique<GridState>(grid, attempt));
-    grids_.back()->resident = &residents_[number];
-    const unsigned blocks = grid.grid.x * grid.grid.y * grid.grid.z;
+    grids_.emplace_back(grid, attempt).resident = &residents_[number];
+    const auto blocks = static_cast<unsigned>(count_of(grid.grid));
     barriers_.push_back({0, 0, blocks});
     for (unsigned b = 0; b < blocks; ++b) {
-      auto seat = std::make_unique<Seat>();
-      seat->grid = number;
-      seat->block_number = b;
-      seats_.push_back(std::move(seat));
+      Seat& seat = seats_.emplace_back();
+      seat.grid = number;
+      seat.block_number = b;
     }
   }
   live_ = static_cast<unsigned>(seats_.size());
@@ -69,29 +56,29 @@ Ending Gang::run() {
   for (unsigned seat = 0; seat < count; ++seat) {
     ends.push_back(on_thread([this, seat] { work(seat); }));
   }
-  seats_[next_after(count - 1)]->baton.release();
+  seats_[next_after(count - 1)].baton.release();
   for (std::future<void>& end : ends) end.get();
   return ending_;
 }
 
 void Gang::work(unsigned number) {
-  Seat& seat = *seats_[number];
+  Seat& seat = seats_[number];
   seat.baton.acquire();
   if (!has_ended()) {
     seat.block = &own_block();
     seat.block->sit_down(this, number);
-    seat.block->start_grid(*grids_[seat.grid]);
+    seat.block->start_grid(grids_[seat.grid]);
     seat.block->run(seat.block_number);
     seat.block->end_grid();
     seat.block->sit_down(nullptr, 0);
-    const GridState& grid = *grids_[seat.grid];
+    const GridState& grid = grids_[seat.grid];
     if (grid.failed()) fail(grid.ending());
   }
   seat.done = true;
   note_progress();
   --live_;
   if (live_ > 0) {
-    seats_[next_after(number)]->baton.release();
+    seats_[next_after(number)].baton.release();
   } else {
     while (!late_.empty()) show(late_.size() - 1);
   }
@@ -99,18 +86,18 @@ void Gang::work(unsigned number) {
 
 // The first failure ends all grids.
 void Gang::fail(const Ending& ending) {
-  if (ending_.outcome != Outcome::kDone) return;
+  if (ending_.failed()) return;
   ending_ = ending;
-  for (const auto& grid : grids_) grid->fail(ending.outcome, ending.failure);
+  for (GridState& grid : grids_) grid.fail(ending.outcome, ending.failure);
 }
 
 bool Gang::has_ended() const {
-  return ending_.outcome != Outcome::kDone || (races_ && races_->must_begin_again);
+  return ending_.failed() || (races_ && races_->must_begin_again);
 }
 
 std::string Gang::name_of(unsigned number) const {
-  const Seat& seat = *seats_[number];
-  const Grid& grid = grids_[seat.grid]->grid();
+  const Seat& seat = seats_[number];
+  const Grid& grid = grids_[seat.grid].grid();
   const std::string name = name_of_block(seat.block_number, grid.grid);
   return grids_.size() == 1 ? name : name + " of device " + std::to_string(grid.device);
 }
@@ -124,19 +111,19 @@ unsigned Gang::next_after(unsigned seat) {
   if (schedule_ == Schedule::kRandom) {
     auto nth = static_cast<unsigned>(draw() % live_);
     for (unsigned i = 0;; ++i) {
-      if (!seats_[i]->done && nth-- == 0) return i;
+      if (!seats_[i].done && nth-- == 0) return i;
     }
   }
   const unsigned step = schedule_ == Schedule::kReverse ? count - 1 : 1;
   do seat = (seat + step) % count;
-  while (seats_[seat]->done);
+  while (seats_[seat].done);
   return seat;
 }
 
 bool Gang::pass(unsigned number, bool progressed) {
-  Seat& seat = *seats_[number];
+  Seat& seat = seats_[number];
   if (has_ended()) return false;
-  if (grids_[seat.grid]->failed()) return fail(grids_[seat.grid]->ending()), false;
+  if (grids_[seat.grid].failed()) return fail(grids_[seat.grid].ending()), false;
   for (std::size_t i = late_.size(); i-- > 0;) {
     if (draw() % 4 != 0) continue;
     std::swap(late_[i], late_[i + draw() % (late_.size() - i)]);
@@ -147,14 +134,14 @@ bool Gang::pass(unsigned number, bool progressed) {
   seat.visited = true;
   if (++idle_passes_ > 1ull * kIdlePasses * live_ && late_.empty() &&
       std::all_of(seats_.begin(), seats_.end(),
-                  [](const auto& s) { return s->done || s->visited; }) &&
+                  [](const Seat& s) { return s.done || s.visited; }) &&
       !wait_for_other_process()) {
     report_deadlock();
     return false;
   }
   const unsigned next = next_after(number);
   if (next != number) {
-    seats_[next]->baton.release();
+    seats_[next].baton.release();
     seat.baton.acquire();
   }
   return !has_ended();
@@ -163,7 +150,7 @@ bool Gang::pass(unsigned number, bool progressed) {
 void Gang::note_progress() {
   idle_passes_ = 0;
   idle_since_.reset();
-  for (const auto& other : seats_) other->visited = false;
+  for (Seat& other : seats_) other.visited = false;
 }
 
 // No block of this process can go on. False: nor has another process changed that for long, if it
@@ -179,21 +166,21 @@ bool Gang::wait_for_other_process() {
 }
 
 void Gang::report_deadlock() {
-  std::string text = "kernel " + kernel_name(grids_[0]->grid().kernel) +
+  std::string text = "kernel " + kernel_name(grids_[0].grid().kernel) +
                      ": deadlock: no block can go on before another one does";
   std::size_t named = 0;
-  for (const auto& seat : seats_) {
-    if (seat->done) continue;
+  for (const Seat& seat : seats_) {
+    if (seat.done) continue;
     if (++named > kNamedWaits) break;
-    text += "\n  device " + std::to_string(grids_[seat->grid]->grid().device) + ", " +
-            seat->block->describe_wait();
+    text += "\n  device " + std::to_string(grids_[seat.grid].grid().device) + ", " +
+            seat.block->describe_wait();
   }
   if (live_ > kNamedWaits) text += "\n  and " + std::to_string(live_ - kNamedWaits) + " more";
   fail({Outcome::kFailed, text});
 }
 
 std::uint64_t Gang::arrive(unsigned seat) {
-  GridBarrier& barrier = barriers_[seats_[seat]->grid];
+  GridBarrier& barrier = barriers_[seats_[seat].grid];
   for (LateStore& store : late_) store.released |= store.seat == seat;
   const std::uint64_t generation = barrier.generation;
   if (++barrier.arrived == barrier.blocks) {
@@ -201,10 +188,6 @@ std::uint64_t Gang::arrive(unsigned seat) {
     ++barrier.generation;
   }
   return generation;
-}
-
-bool Gang::is_open(unsigned seat, std::uint64_t generation) const {
-  return barriers_[seats_[seat]->grid].generation != generation;
 }
 
 // --- Late stores --------------------------------------------------------------------------------
@@ -237,7 +220,8 @@ void Gang::show(std::size_t which) {
 void Gang::forward(unsigned seat, std::uintptr_t address, unsigned size) {
   for (std::size_t i = late_.size(); i-- > 0;) {
     const LateStore& store = late_[i];
-    if (store.seat == seat && overlap(store.address, store.size, address, size)) show(i);
+    const bool overlap = store.address < address + size && address < store.address + store.size;
+    if (store.seat == seat && overlap) show(i);
   }
 }
 
@@ -249,14 +233,14 @@ bool Gang::precedes(const LateStore& store, const Lane& lane) const {
 
 void Gang::order(const Lane& lane, Scope scope) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // for other processes
-  const std::size_t own = seats_[lane.block->seat()]->grid;
-  const int device = grids_[own]->grid().device;
+  const std::size_t own = seats_[lane.block->seat()].grid;
+  const int device = grids_[own].grid().device;
   for (std::size_t i = late_.size(); i-- > 0;) {
     LateStore& store = late_[i];
     store.in_block |= precedes(store, lane);
     if (scope == Scope::kBlock) continue;
     store.released |= store.in_block && store.seat == lane.block->seat();
-    const int its_device = grids_[seats_[store.seat]->grid]->grid().device;
+    const int its_device = grids_[seats_[store.seat].grid].grid().device;
     if (scope == Scope::kSystem && store.released && its_device == device) show(i);
   }
 }
@@ -275,14 +259,9 @@ void announce(Lane& lane, std::uintptr_t address, unsigned size, Access access, 
   if (Gang* const gang = block.gang()) gang->forward(block.seat(), address, size);
 }
 
-template <typename Word>
-std::uint64_t load_word(const void* address) {
-  return std::atomic_ref(*static_cast<Word*>(const_cast<void*>(address)))
-      .load(std::memory_order_relaxed);
-}
-
 std::uint64_t load(const void* address, unsigned size) {
-  return size == 4 ? load_word<std::uint32_t>(address) : load_word<std::uint64_t>(address);
+  return size == 4 ? __atomic_load_n(static_cast<const std::uint32_t*>(address), __ATOMIC_RELAXED)
+                   : __atomic_load_n(static_cast<const std::uint64_t*>(address), __ATOMIC_RELAXED);
 }
 
 }  // namespace
@@ -296,7 +275,7 @@ std::uint64_t atomic_load(const void* address, unsigned size, bool acquire) noex
     lane.pc = pc;
     lane.block->yield(lane);
   }
-  announce(lane, reinterpret_cast<std::uintptr_t>(address), size, Access::kLoad, pc);
+  announce(lane, address_of(address), size, Access::kLoad, pc);
   const std::uint64_t value = load(address, size);
   if (!in_gang && lane.polled == address && lane.seen == value) lane.block->polled(lane, pc);
   if (lane.polled != address || lane.seen != value) lane.block->changed();
@@ -312,7 +291,7 @@ std::uint64_t atomic_load(const void* address, unsigned size, bool acquire) noex
 void atomic_store(void* address, std::uint64_t value, unsigned size, bool release,
                   Scope scope) noexcept {
   Lane& lane = *current_lane;
-  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t place = address_of(address);
   if (release) lane.block->observer().fence(lane, scope);
   announce(lane, place, size, Access::kStore, SIMT_CALLER());
   if (Recorder* const recorder = active_recorder()) recorder->finish_store(value);
@@ -325,10 +304,10 @@ void atomic_store(void* address, std::uint64_t value, unsigned size, bool releas
   std::byte old[8];
   std::memcpy(old, address, size);
   if (size == 4) {
-    std::atomic_ref(*static_cast<std::uint32_t*>(address))
-        .store(static_cast<std::uint32_t>(value), std::memory_order_relaxed);
+    __atomic_store_n(static_cast<std::uint32_t*>(address), static_cast<std::uint32_t>(value),
+                     __ATOMIC_RELAXED);
   } else {
-    std::atomic_ref(*static_cast<std::uint64_t*>(address)).store(value, std::memory_order_relaxed);
+    __atomic_store_n(static_cast<std::uint64_t*>(address), value, __ATOMIC_RELAXED);
   }
   lane.block->changed();
   if (gang && !release && lane.block->is_late(place)) gang->set_aside(lane, place, size, old);

@@ -24,6 +24,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,7 +45,9 @@ class Gang {
   bool pass(unsigned seat, bool progressed);
   // Arrives at the grid's barrier; is_open() once all blocks of the grid have arrived.
   std::uint64_t arrive(unsigned seat);
-  bool is_open(unsigned seat, std::uint64_t generation) const;
+  bool is_open(unsigned seat, std::uint64_t generation) const {
+    return barriers_[seats_[seat].grid].generation != generation;
+  }
 
   // Sets aside the `size` bytes that `lane` has just stored at `address`, where `old` was before.
   void set_aside(const Lane& lane, std::uintptr_t address, unsigned size, const std::byte* old);
@@ -111,10 +114,10 @@ class Gang {
 
   const Schedule schedule_;
   const GlobalRaces* const races_;
-  std::vector<std::unique_ptr<GridState>> grids_;
+  std::deque<GridState> grids_;
   std::vector<ResidentGrid> residents_;  // the grids'
   std::vector<GridBarrier> barriers_;
-  std::vector<std::unique_ptr<Seat>> seats_;
+  std::deque<Seat> seats_;
   std::vector<LateStore> late_;
   unsigned live_ = 0;
   std::uint64_t idle_passes_ = 0;

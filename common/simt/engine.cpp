@@ -51,12 +51,30 @@ const char* name_of(Collective kind) {
   return kNames[static_cast<int>(kind)];
 }
 
+bool can_go_on(const Lane& lane) {
+  return lane.state == Lane::State::kReady || lane.state == Lane::State::kYielded;
+}
+
+bool has_not_returned(const Lane& lane) {
+  return lane.state != Lane::State::kDone;
+}
+
 // Results of shuffles that CUDA leaves undefined: of either precision a NaN and a large number; of
 // integers a negative and a large one.
 constexpr std::uint64_t kUndefined = 0xfff7dead'ffbadbadu;
 constexpr std::uint64_t kLargeUndefined = 0x7f7fffff'7f7fffffu;
 
 }  // namespace
+
+std::uint64_t count_of(dim3 sizes) {
+  return 1ull * sizes.x * sizes.y * sizes.z;
+}
+
+uint3 index_of(std::uint64_t number, dim3 sizes) {
+  return {static_cast<unsigned>(number % sizes.x),
+          static_cast<unsigned>(number / sizes.x % sizes.y),
+          static_cast<unsigned>(number / sizes.x / sizes.y)};
+}
 
 std::string to_text(uint3 v) {
   return fmt::format("({},{},{})", v.x, v.y, v.z);
@@ -149,12 +167,6 @@ void StackSwitch::leave_for(const StackSwitch&, bool) {}
 void StackSwitch::arrive(StackSwitch*) {}
 #endif
 
-Block::Block() = default;
-
-Block::~Block() {
-  free_stacks();
-}
-
 void Block::free_stacks() {
   if (!stacks_) return;
 #ifdef SIMT_ADDRESS_SANITIZER
@@ -244,7 +256,7 @@ void Block::start_grid(GridState& state) {
   watch_faults();
   watch_faults_of_thread();
   const dim3 dim = state.grid().block;
-  const std::size_t count = static_cast<std::size_t>(dim.x) * dim.y * dim.z;
+  const std::size_t count = count_of(dim);
   if (stack_count_ < count) {
     free_stacks();
     void* const mapped = mmap(nullptr, count * kStackBytes, PROT_READ | PROT_WRITE,
@@ -276,7 +288,7 @@ void Block::start_grid(GridState& state) {
     lanes_[i].block = this;
     lanes_[i].id = static_cast<std::uint8_t>(i % kWarpSize);
     lanes_[i].warp = static_cast<std::uint16_t>(i / kWarpSize);
-    lanes_[i].thread = {i % dim.x, i / dim.x % dim.y, i / dim.x / dim.y};
+    lanes_[i].thread = index_of(i, dim);
     Warp& warp = warps_[i / kWarpSize];
     if (i % kWarpSize == 0) warp.first_lane = i;
     ++warp.lanes;
@@ -293,7 +305,7 @@ void Block::start_grid(GridState& state) {
 void Block::end_grid() {
   if (observer_.counting()) {
     if (state_->failed()) observer_.line_up(running_warp_);
-    add_to_profile(observer_);
+    observer_.end_grid();
   }
   observer_.end_races();
 #ifdef SIMT_ADDRESS_SANITIZER
@@ -314,11 +326,7 @@ void Block::order_lanes(std::uint64_t block_number) {
 }
 
 void Block::run_lanes(std::uint64_t block_number) {
-  const dim3 dim = grid().grid;
-  index_ = {static_cast<unsigned>(block_number % dim.x),
-            static_cast<unsigned>(block_number / dim.x % dim.y),
-            static_cast<unsigned>(block_number / dim.x / dim.y)};
-  block_index = index_;
+  block_index = index_ = index_of(block_number, grid().grid);
   order_lanes(block_number);
   for (Lane& lane : lanes_) {
     lane.state = Lane::State::kUnstarted;
@@ -562,30 +570,29 @@ const Lane* Block::awaited(const Lane& lane) const {
 void Block::set_results(Warp& warp, unsigned mask) {
   Lane* const lanes = &lanes_[warp.first_lane];
   const Collective kind = lanes[std::countr_zero(mask)].request.kind;
-  const auto for_each = [mask](auto&& visit) {
-    for (unsigned rest = mask; rest; rest &= rest - 1) visit(std::countr_zero(rest));
-  };
   const auto set_all = [&](std::uint64_t result) {
-    for_each([&](unsigned id) { lanes[id].result = result; });
+    for_each_lane(mask, [&](unsigned id) { lanes[id].result = result; });
   };
   const auto reduce = [&](auto initial, auto&& combine) {
-    for_each([&](unsigned id) {
+    for_each_lane(mask, [&](unsigned id) {
       initial = combine(initial, static_cast<decltype(initial)>(lanes[id].request.value));
     });
     set_all(static_cast<unsigned>(initial));
   };
   unsigned ballot = 0;
-  for_each([&](unsigned id) { ballot |= (lanes[id].request.value != 0 ? 1u : 0u) << id; });
+  for_each_lane(mask,
+                [&](unsigned id) { ballot |= (lanes[id].request.value != 0 ? 1u : 0u) << id; });
 
   switch (kind) {
     case Collective::kSyncWarp:
       ++warp.syncs;
-      return observer_.warp_synchronized(warp.first_lane / kWarpSize, mask);
+      return observer_.warp_synchronized(warp.first_lane / kWarpSize, mask,
+                                         std::popcount(mask) == static_cast<int>(warp.lanes));
     case Collective::kShuffle:
     case Collective::kShuffleUp:
     case Collective::kShuffleDown:
     case Collective::kShuffleXor:
-      for_each([&](unsigned id) {
+      for_each_lane(mask, [&](unsigned id) {
         const unsigned source = shuffle_source(lanes[id].request, id);
         if (mask >> source & 1u) {
           lanes[id].result = lanes[source].request.value;
@@ -604,9 +611,9 @@ void Block::set_results(Warp& warp, unsigned mask) {
     case Collective::kActiveMask:
       return set_all(mask);
     case Collective::kMatchAny:
-      for_each([&](unsigned id) {
+      for_each_lane(mask, [&](unsigned id) {
         unsigned same = 0;
-        for_each([&](unsigned other) {
+        for_each_lane(mask, [&](unsigned other) {
           if (lanes[other].request.value == lanes[id].request.value) same |= 1u << other;
         });
         lanes[id].result = same;
@@ -615,7 +622,7 @@ void Block::set_results(Warp& warp, unsigned mask) {
     case Collective::kMatchAll: {
       bool same = true;
       const std::uint64_t first = lanes[std::countr_zero(mask)].request.value;
-      for_each([&](unsigned id) { same &= lanes[id].request.value == first; });
+      for_each_lane(mask, [&](unsigned id) { same &= lanes[id].request.value == first; });
       return set_all(same ? mask : 0);
     }
     case Collective::kReduceAdd:
@@ -641,12 +648,11 @@ void Block::complete(Warp& warp, unsigned mask) {
   Lane* const lanes = &lanes_[warp.first_lane];
   set_results(warp, mask);
   const void* const pc = lanes[std::countr_zero(mask)].pc;
-  for (unsigned rest = mask; rest; rest &= rest - 1) {
-    Lane& lane = lanes[std::countr_zero(rest)];
-    lane.state = Lane::State::kReady;
-    lane.pc = pc;
-    observer_.complete(lane);
-  }
+  for_each_lane(mask, [&](unsigned id) {
+    lanes[id].state = Lane::State::kReady;
+    lanes[id].pc = pc;
+    observer_.complete(lanes[id]);
+  });
   warp.pending &= ~mask;
 }
 
@@ -737,7 +743,7 @@ void Block::look_at_polls(Lane& lane, const void* pc) {
 // other warps. (Not while a profile is taken.)
 void Block::draw(Lane& lane, const void* address, const void* pc) {
   if (observer_.counting() || lane.draws == kMaxDraws) return;
-  const auto word = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address) / 4);
+  const auto word = static_cast<std::uint32_t>(address_of(address) / 4);
   const std::uint32_t mark = word | 1u << 31;  // never that of none
   if (std::exchange(lane.updated[word % 4], mark) != mark) return;
   ++lane.draws;
@@ -758,41 +764,28 @@ std::string Block::name_of_block(std::uint64_t id) const {
 }
 
 std::string name_of_block(std::uint64_t number, dim3 dim) {
-  return fmt::format("block ({},{},{})", number % dim.x, number / dim.x % dim.y,
-                     number / dim.x / dim.y);
+  return "block " + to_text(index_of(number, dim));
 }
 
 std::string Block::describe(const Lane& lane) const {
   std::string text = name_of_thread(static_cast<unsigned>(&lane - lanes_.data()));
-  switch (lane.state) {
-    case Lane::State::kAtCollective:
-      text += fmt::format(" waits at {} with mask {:#x}", name_of(lane.request.kind),
-                          lane.request.mask);
-      break;
-    case Lane::State::kAtBarrier:
-      text += " waits at __syncthreads";
-      break;
-    case Lane::State::kReady:
-    case Lane::State::kYielded:
-      if (lane.at_grid_barrier) {
-        text += " waits for the blocks of its grid";
-      } else {
-        text += " polls memory";
-        const auto address = reinterpret_cast<std::uintptr_t>(lane.polled);
-        const Allocation* const allocation = find_allocation(address);
-        if (allocation) {
-          text += fmt::format(" ({} bytes into '{}', where it finds {})",
-                              address - allocation->begin, allocation->name, lane.seen);
-        }
-      }
-      break;
-    case Lane::State::kDone:
-      text += " has returned";
-      break;
-    default:
-      break;
+  if (lane.state == Lane::State::kDone) return text + " has returned";
+  if (lane.state == Lane::State::kAtCollective) {
+    text +=
+        fmt::format(" waits at {} with mask {:#x}", name_of(lane.request.kind), lane.request.mask);
+  } else if (lane.state == Lane::State::kAtBarrier) {
+    text += " waits at __syncthreads";
+  } else if (lane.at_grid_barrier) {
+    text += " waits for the blocks of its grid";
+  } else if (can_go_on(lane)) {
+    text += " polls memory";
+    const std::uintptr_t address = address_of(lane.polled);
+    if (const Allocation* const allocation = find_allocation(address)) {
+      text += fmt::format(" ({} bytes into '{}', where it finds {})", address - allocation->begin,
+                          allocation->name, lane.seen);
+    }
   }
-  return lane.state == Lane::State::kDone ? text : text + at_line(lane.pc);
+  return text + at_line(lane.pc);
 }
 
 std::string Block::describe_failure(const Lane& lane, const std::string& what,
@@ -817,20 +810,23 @@ void Block::fail(Lane& lane, std::string&& report) {
   for (;;) suspend(lane);
 }
 
+// The first one; null if there is none.
+template <typename Wanted>
+const Lane* Block::find_lane(Wanted&& is_wanted) const {
+  const auto it = std::find_if(lanes_.begin(), lanes_.end(), is_wanted);
+  return it == lanes_.end() ? nullptr : &*it;
+}
+
 // Names a lane that waits, at a warp operation if there is one, and one that will not come.
 void Block::report_deadlock() {
-  const auto find = [this](auto&& wanted) {
-    const auto it = std::find_if(lanes_.begin(), lanes_.end(), wanted);
-    return it == lanes_.end() ? nullptr : &*it;
-  };
   const Lane* missing = nullptr;
   const Lane* waiting =
-      find([](const Lane& lane) { return lane.state == Lane::State::kAtCollective; });
+      find_lane([](const Lane& lane) { return lane.state == Lane::State::kAtCollective; });
   if (waiting) {
     missing = awaited(*waiting);
   } else {
-    waiting = find([](const Lane& lane) { return lane.state != Lane::State::kDone; });
-    missing = find([waiting](const Lane& lane) {
+    waiting = find_lane(has_not_returned);
+    missing = find_lane([waiting](const Lane& lane) {
       return lane.state != Lane::State::kDone && lane.state != waiting->state;
     });
   }
@@ -841,9 +837,8 @@ void Block::report_deadlock() {
     return lane && lane->state == Lane::State::kAtBarrier;
   };
   if (at_barrier(waiting) || at_barrier(missing)) text += "; a barrier in divergent code";
-  const dim3 blocks = grid().grid;
-  const bool polls = find([](const Lane& lane) { return lane.state == Lane::State::kReady; });
-  if (polls && 1ull * blocks.x * blocks.y * blocks.z > 1) {
+  const bool polls = find_lane([](const Lane& lane) { return lane.state == Lane::State::kReady; });
+  if (polls && count_of(grid().grid) > 1) {
     text +=
         "; if it waits for another block: CUDA does not promise that one runs meanwhile, unless "
         "the launch is cooperative";
@@ -853,16 +848,9 @@ void Block::report_deadlock() {
 
 std::string Block::describe_wait() const {
   // A lane that polls keeps those that are at a barrier.
-  const auto polls = [](const Lane& lane) {
-    return lane.state == Lane::State::kReady || lane.state == Lane::State::kYielded;
-  };
-  auto lane = std::find_if(lanes_.begin(), lanes_.end(), polls);
-  if (lane == lanes_.end()) {
-    lane = std::find_if(lanes_.begin(), lanes_.end(),
-                        [](const Lane& l) { return l.state != Lane::State::kDone; });
-  }
-  return "block " + to_text(index_) +
-         (lane == lanes_.end() ? ": all have returned" : ", " + describe(*lane));
+  const Lane* lane = find_lane(can_go_on);
+  if (!lane) lane = find_lane(has_not_returned);
+  return "block " + to_text(index_) + (lane ? ", " + describe(*lane) : ": all have returned");
 }
 
 // --- Late stores --------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <link.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -36,10 +37,6 @@ dl_phdr_info executable() {
   return found;
 }
 
-std::uintptr_t load_address() {
-  return executable().dlpi_addr;
-}
-
 Symbols read_symbols() {
   Symbols symbols;
   std::ifstream file("/proc/self/exe", std::ios::binary);
@@ -57,7 +54,7 @@ Symbols read_symbols() {
 
   const auto header = as(read(0, sizeof(Elf64_Ehdr)), 0, Elf64_Ehdr{});
   const std::string sections = read(header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
-  const std::uintptr_t base = load_address();
+  const std::uintptr_t base = executable_address();
   for (std::size_t s = 0; s < header.e_shnum; ++s) {
     const auto section = as(sections, s, Elf64_Shdr{});
     if (section.sh_type != SHT_SYMTAB) continue;
@@ -107,7 +104,7 @@ bool is_static_storage(std::uintptr_t address) {
 }
 
 std::uintptr_t executable_address() {
-  return load_address();
+  return executable().dlpi_addr;
 }
 
 namespace {
@@ -159,10 +156,7 @@ std::vector<SourceLine> find_sources(const std::vector<const void*>& pcs) {
     std::string question;
     for (std::size_t i = first; i < end; ++i) {
       // The call ends before the address it returns to, hence - 1.
-      char address[32];
-      std::snprintf(address, sizeof address, "0x%zx\n",
-                    reinterpret_cast<std::uintptr_t>(unknown[i]) - load_address() - 1);
-      question += address;
+      question += fmt::format("{:#x}\n", address_of(unknown[i]) - executable_address() - 1);
     }
     question += "0\n";  // where nothing is: behind it, no more comes
     if (send(fileno(answers), question.data(), question.size(), MSG_NOSIGNAL) < 0) break;

@@ -36,9 +36,9 @@ Fault fault_of(const siginfo_t& info) {
 bool go_on_with_report(Lane* lane, Fault fault, std::uintptr_t address, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
   // (As aligned as if called; a context's own data lie above.)
-  const std::uintptr_t top = reinterpret_cast<std::uintptr_t>(lane->fiber->stack) + kStackBytes;
+  const std::uintptr_t top = address_of(lane->fiber->stack) + kStackBytes;
   const auto in_program = [](auto pc) {
-    return static_cast<std::uintptr_t>(pc) - reinterpret_cast<std::uintptr_t>(&__executable_start) <
+    return static_cast<std::uintptr_t>(pc) - address_of(&__executable_start) <
            static_cast<std::uintptr_t>(&etext - &__executable_start);
   };
 #if defined(__x86_64__)
@@ -53,7 +53,7 @@ bool go_on_with_report(Lane* lane, Fault fault, std::uintptr_t address, void* co
   return true;
 #elif defined(__aarch64__)
   if (!in_program(registers.pc)) return false;
-  registers.regs[0] = reinterpret_cast<std::uintptr_t>(lane);
+  registers.regs[0] = address_of(lane);
   registers.regs[1] = static_cast<std::uint64_t>(fault);
   registers.regs[2] = registers.pc + 1;
   registers.regs[3] = address;
@@ -66,7 +66,7 @@ bool go_on_with_report(Lane* lane, Fault fault, std::uintptr_t address, void* co
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
-  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  const std::uintptr_t address = address_of(info->si_addr);
   if (current_lane && go_on_with_report(current_lane, fault_of(*info), address, context)) return;
   const Allocation* allocation = find_allocation(address);
   if (signal == SIGSEGV && allocation) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -37,7 +38,6 @@
 
 namespace simt {
 
-class Block;
 class Gang;
 class GridState;
 
@@ -131,11 +131,10 @@ const Allocation* find_allocation(std::uintptr_t address);
 // Where `address` is, "12 bytes into 'x', which has 12", for a report; "" if near no allocation.
 std::string describe_address(std::uintptr_t address);
 // The pinned host memory that holds `address`, which kernels may use as they use a device's.
-struct PinnedRange {
-  std::uintptr_t begin = 0;
-  std::size_t bytes = 0;  // 0: there is none
-};
-PinnedRange find_pinned(std::uintptr_t address);
+NamedRange find_pinned(std::uintptr_t address);
+// Notes that `bytes` bytes of device memory were written; of what the host copied `from` device
+// memory, those that had been written there.
+void mark_written(std::uintptr_t to, std::size_t bytes, std::uintptr_t from = 0);
 // Whether there is memory that other processes use, too.
 bool shares_memory();
 // Whether a kernel on `device` may use memory of `owner`.
@@ -177,6 +176,8 @@ struct Fiber {
   std::byte* stack = nullptr;  // lowest address
   Context context;
   StackSwitch stack_switch;
+
+  bool holds(std::uintptr_t address) const { return address - address_of(stack) < kStackBytes; }
 };
 
 // What a lane brings to a warp operation; see collective().
@@ -245,6 +246,12 @@ struct Warp {
   std::uint64_t seed = 0;    // Schedule::kLockstep: of the order of its lanes
 };
 
+// Of each lane that `mask` names.
+template <typename Visit>
+void for_each_lane(unsigned mask, Visit&& visit) {
+  for (; mask; mask &= mask - 1) visit(static_cast<unsigned>(std::countr_zero(mask)));
+}
+
 extern constinit thread_local Lane* current_lane;
 
 // --- Observation --------------------------------------------------------------------------------
@@ -299,9 +306,12 @@ class Observer {
   // `lane` is at a barrier or warp operation.
   void meet(Lane& lane, Access access, const char* name, const void* pc);
   // The warp operation at which `lane` waits has a result.
-  void complete(const Lane& lane);
-  // Lanes of a warp have done with __syncwarp, all threads of the block with a barrier.
-  void warp_synchronized(unsigned warp, unsigned mask);
+  void complete(const Lane& lane) {
+    if (recorder_) recorder_->complete(lane);
+  }
+  // Lanes of a warp, perhaps all, have done with __syncwarp, all threads of the block with a
+  // barrier.
+  void warp_synchronized(unsigned warp, unsigned mask, bool all);
   void block_synchronized();
   // The running block is at the barrier of its grid; the blocks of the grid have met.
   void grid_arrives();
@@ -310,7 +320,8 @@ class Observer {
   void line_up(unsigned warp);
   // After the last block: by whom the kernel's own output is read, to `races`.
   void end_races();
-  void end_grid(Profile& profile);
+  // Adds what was counted to the profile.
+  void end_grid();
   bool counting() const { return counting_; }
   // That a warp of the running block has made, as far as they are counted.
   std::uint64_t requests_of(unsigned warp) const { return counting_ ? warps_[warp].requests : 0; }
@@ -348,7 +359,6 @@ class Observer {
     Tally* tallies = nullptr;                 // of all arrays that it has touched
   };
   struct Warp {
-    unsigned lanes = 0;
     std::uint64_t interval = 0;    // number of that since all lanes met last
     std::uint64_t requests = 0;    // of the running block
     std::uint64_t item_begin = 0;  // those before its last draw; see KernelCounts
@@ -364,7 +374,7 @@ class Observer {
     Region region;
   };
   std::size_t slot_of(const void* pc) const {
-    const auto key = reinterpret_cast<std::uintptr_t>(pc);
+    const std::uintptr_t key = address_of(pc);
     return (key ^ key >> 6) % std::tuple_size_v<decltype(found_)>;
   }
   bool is_of_lane(const Lane& lane, std::uintptr_t address) const;
@@ -477,7 +487,6 @@ class Observer {
 // Profile that is being taken, if any; see start_profile().
 bool profile_active();
 CacheModel* profile_caches();
-void add_to_profile(Observer& observer);
 
 // --- Blocks -------------------------------------------------------------------------------------
 
@@ -507,6 +516,7 @@ struct Attempt {
 struct Ending {
   Outcome outcome = Outcome::kDone;
   std::string failure;  // its report
+  bool failed() const { return outcome != Outcome::kDone; }
   bool operator==(const Ending&) const = default;
 };
 // Runs a launch once, on up to `workers` threads of the host.
@@ -541,6 +551,9 @@ class GridState : public Attempt {
   std::atomic<Outcome> outcome_{Outcome::kDone};
 };
 
+// Of blocks in a grid or threads in a block: how many there are, and which the `number`-th is.
+std::uint64_t count_of(dim3 sizes);
+uint3 index_of(std::uint64_t number, dim3 sizes);
 // In a report. at_line: " at file.cuh:31"; "" where that is not known.
 std::string to_text(uint3 v);
 std::string at_line(const void* pc);
@@ -554,8 +567,8 @@ void publish_report(const std::string& report);
 // Runs blocks, one after the other, on the thread of the host that calls it.
 class Block {
  public:
-  Block();
-  ~Block();
+  Block() = default;
+  ~Block() { free_stacks(); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
@@ -614,7 +627,7 @@ class Block {
   void draw(Lane& lane, const void* address, const void* pc);
   // Whether `address` lies on the stack of any of the block's threads.
   bool on_a_stack(std::uintptr_t address) const {
-    return address - reinterpret_cast<std::uintptr_t>(stacks_) < stack_count_ * kStackBytes;
+    return address - address_of(stacks_) < stack_count_ * kStackBytes;
   }
 
  private:
@@ -635,6 +648,8 @@ class Block {
   static bool release_accesses(Lane* lanes, Warp& warp);
   unsigned together(Warp& warp);
   const Lane* awaited(const Lane& lane) const;
+  template <typename Wanted>
+  const Lane* find_lane(Wanted&& is_wanted) const;
   void set_results(Warp& warp, unsigned mask);
   void complete(Warp& warp, unsigned mask);
   void try_release_barrier();

@@ -83,8 +83,7 @@ namespace {
 
 // Runs the blocks of a grid on up to `workers` threads of the host.
 Ending run_blocks(GridState& state, unsigned workers) {
-  const dim3 dim = state.grid().grid;
-  const std::uint64_t count = static_cast<std::uint64_t>(dim.x) * dim.y * dim.z;
+  const std::uint64_t count = count_of(state.grid().grid);
   workers = static_cast<unsigned>(std::min<std::uint64_t>(workers, count));
   if (Recorder* const recorder = active_recorder(); recorder && !state.is_replay) {
     recorder->start_launch(state.grid());
@@ -106,10 +105,6 @@ Ending run_blocks(GridState& state, unsigned workers) {
   work();
   for (std::future<void>& other : others) other.get();
   return state.ending();
-}
-
-bool has_failed(const Ending& ending) {
-  return ending.outcome != Outcome::kDone;
 }
 
 // Whether a launch is right, and what that takes; see races.hpp.
@@ -150,32 +145,32 @@ Ending Check::look_for_races() {
   const Schedule schedule = settings().schedule;
   Ending ending = attempt(schedule, workers_, false);
   // (What a trace shows is the run that failed.)
-  if (has_failed(ending) && active_recorder()) return ending;
+  if (ending.failed() && active_recorder()) return ending;
   if (races_.watch_readers()) ending = run_again(RaceMode::kFilter, schedule, workers_);
 
   // Which of several failures comes first depends on the schedule and the workers. In order, on one
   // of them, it does not, and that report stands, also before that of a race.
   const Ending first = ending;
   const bool was_in_order = workers_ == 1 && schedule == Schedule::kForward;
-  if (has_failed(first)) {
+  if (first.failed()) {
     if (!was_in_order) ending = run_again(RaceMode::kFilter, Schedule::kForward, 1);
-    if (has_failed(ending)) return ending;
+    if (ending.failed()) return ending;
   }
   if (races_.suspicious) {
     for (const Schedule order : {Schedule::kForward, Schedule::kReverse}) {
       ending = run_again(RaceMode::kOrder, order, 1);
-      if (!has_failed(ending) && !races_.unchecked.empty()) {
+      if (!ending.failed() && !races_.unchecked.empty()) {
         races_.race = races_.unchecked.begin()->second;
         ending = {Outcome::kFailed, races_.race.report};
       }
-      if (has_failed(ending) || !races_.relied_on_order) break;
+      if (ending.failed() || !races_.relied_on_order) break;
     }
   }
-  if (!has_failed(ending) && !has_failed(first)) return ending;
-  if (has_failed(ending) && ending.outcome != Outcome::kAbandoned) {
-    if (!has_failed(first) && !was_in_order) {
+  if (!ending.failed() && !first.failed()) return ending;
+  if (ending.failed() && ending.outcome != Outcome::kAbandoned) {
+    if (!first.failed() && !was_in_order) {
       const Ending in_order = run_again(RaceMode::kFilter, Schedule::kForward, 1);
-      if (has_failed(in_order)) return in_order;
+      if (in_order.failed()) return in_order;
     }
     if (!races_.race.address) return ending;
     // (With a seed of its own: the report depends on no setting.)
@@ -186,10 +181,10 @@ Ending Check::look_for_races() {
   }
   // Either it cannot end in order, or it fails only as the settings say.
   races_.restore(RaceMode::kOrder);
-  if (!has_failed(first)) return run_unchecked(workers_);
+  if (!first.failed()) return run_unchecked(workers_);
   if (workers_ > 1) {
     ending = run_unchecked(1);
-    if (has_failed(ending)) return ending;
+    if (ending.failed()) return ending;
   }
   return first;
 }
@@ -199,9 +194,9 @@ Ending Check::look_for_races() {
 Ending Check::look_for_races_of_residents() {
   races_.mode = RaceMode::kOrder;
   Ending ending = attempt(settings().schedule, 1, false);
-  if (has_failed(ending) && active_recorder()) return ending;
+  if (ending.failed() && active_recorder()) return ending;
   if (races_.watch_readers()) ending = run_again(RaceMode::kOrder, settings().schedule, 1);
-  if (!has_failed(ending) && !races_.unchecked.empty()) {
+  if (!ending.failed() && !races_.unchecked.empty()) {
     const Race& race = races_.unchecked.begin()->second;
     return {Outcome::kFailed, race.report + race.missing};
   }
@@ -238,7 +233,7 @@ Ending Check::vary_shuffles(const Ending& ending) {
     const auto& cause = read == shuffles.reads.end() ? shuffles.reads.front() : *read;
     return {Outcome::kFailed, cause.report};
   }
-  if (!has_failed(ending) && usual.first.outcome == Outcome::kAbandoned) {
+  if (!ending.failed() && usual.first.outcome == Outcome::kAbandoned) {
     races_.restore(RaceMode::kOverlook);
     run_unchecked(workers_);
   }
@@ -246,8 +241,7 @@ Ending Check::vary_shuffles(const Ending& ending) {
 }
 
 std::string sizes_of(const Grid& grid) {
-  return to_text({grid.grid.x, grid.grid.y, grid.grid.z}) +
-         to_text({grid.block.x, grid.block.y, grid.block.z});
+  return to_text(grid.grid) + to_text(grid.block);
 }
 
 // Of kernels: the sizes of the last launch that was checked and right.
@@ -267,9 +261,9 @@ Ending run_checked(const std::vector<const Grid*>& grids, bool resident, unsigne
   Check check(run, workers, races);
   const Ending ending = resident ? check.look_for_races_of_residents() : check.look_for_races();
   for (const Grid* const grid : grids) {
-    checked_launches[grid->kernel] = has_failed(ending) ? "" : sizes_of(*grid);
+    checked_launches[grid->kernel] = ending.failed() ? "" : sizes_of(*grid);
   }
-  if (!races.shuffles.any() || (has_failed(ending) && active_recorder())) return ending;
+  if (!races.shuffles.any() || (ending.failed() && active_recorder())) return ending;
   return check.vary_shuffles(ending);
 }
 
@@ -309,7 +303,7 @@ Outcome run_launch(const std::vector<const Grid*>& grids, bool resident, unsigne
   } else {
     ending = run({}, workers);
   }
-  if (has_failed(ending)) {
+  if (ending.failed()) {
     publish_report(ending.failure);
     if (Recorder* const recorder = active_recorder()) recorder->failure(ending.failure);
   }

@@ -31,7 +31,7 @@ struct Passes {
 Passes bank_passes(const std::uintptr_t (&addresses)[kWarpSize], unsigned mask, unsigned size) {
   const unsigned words = std::max(1u, size / kBankBytes);
   const unsigned group = kWarpSize / words;
-  const auto base = reinterpret_cast<std::uintptr_t>(shared_address(0));
+  const auto base = address_of(shared_address(0));
   Passes passes{0, 0};
   for (unsigned first = 0; first < kWarpSize; first += group) {
     std::uintptr_t wanted[kWarpSize];
@@ -141,30 +141,23 @@ CacheModel* profile_caches() {
   return caches.get();
 }
 
-void add_to_profile(Observer& observer) {
+void Observer::end_grid() {
   const std::lock_guard lock(profile_mutex);
-  observer.end_grid(profile);
-}
-
-void Observer::end_grid(Profile& merged) {
-  if (caches_) {
-    caches_->finish_grid();
-    kernel_.dram_write_sectors = caches_->take_written(false);
-  }
+  if (caches_) kernel_.dram_write_sectors = caches_->take_written(false);
   for (const auto& [address, lanes] : atomics_) {
     kernel_.hottest_address = std::max(kernel_.hottest_address, lanes);
   }
   for (const auto& [address, draws] : draws_) {
     kernel_.hottest_counter = std::max(kernel_.hottest_counter, draws);
   }
-  if (!merged.kernels.contains(grid_->kernel)) merged.order.push_back(grid_->kernel);
-  merged.kernels[grid_->kernel] += kernel_;
-  for (Tally& tally : tallies_) {
+  if (!profile.kernels.contains(grid_->kernel)) profile.order.push_back(grid_->kernel);
+  profile.kernels[grid_->kernel] += kernel_;
+  for (const Tally& tally : tallies_) {
     if (!tally.counted) continue;
     const bool is_texture = tally.access == Access::kTexture;
     const AccessKey key{grid_->kernel, *tally.array, tally.space,
                         is_texture ? Access::kLoad : tally.access, tally.pc};
-    merged.accesses[key] += tally.counts;
+    profile.accesses[key] += tally.counts;
   }
 }
 
@@ -244,11 +237,10 @@ void Observer::count(Tally& tally, const std::uintptr_t (&addresses)[kWarpSize],
   }
   std::uintptr_t sorted[kWarpSize];
   unsigned n = 0;
-  for (unsigned rest = mask; rest; rest &= rest - 1) {
-    const auto id = static_cast<unsigned>(std::countr_zero(rest));
+  for_each_lane(mask, [&](unsigned id) {
     ++lane_work_[warp * kWarpSize + id];
     sorted[n++] = addresses[id];
-  }
+  });
   // Lanes mostly walk upwards, so that the addresses are sorted as they are.
   if (!std::is_sorted(sorted, sorted + n)) std::sort(sorted, sorted + n);
 

@@ -62,6 +62,14 @@ class Locked {
   Lock<std::shared_mutex> lock_{heap().mutex};
 };
 
+// Of a map by first bytes, the entry that begins at `address` or nearest below it; null if none
+// does.
+template <typename Map>
+auto* at_or_below(Map& map, std::uintptr_t address) {
+  const auto after = map.upper_bound(address);
+  return after == map.begin() ? nullptr : &*std::prev(after);
+}
+
 std::size_t physical_bytes() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * kPageBytes;
 }
@@ -123,7 +131,7 @@ void add_allocation(Allocation allocation) {
 cudaError_t remove_allocation(void* pointer, bool imported) {
   finish_all();
   const Locked<std::unique_lock> h;
-  const auto it = h->allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+  const auto it = h->allocations.find(address_of(pointer));
   if (it == h->allocations.end() || it->second.imported != imported) {
     return set_error(cudaErrorInvalidValue);
   }
@@ -163,49 +171,44 @@ DeviceMemoryAccess::~DeviceMemoryAccess() {
 void DeviceMemoryAccess::open(std::uintptr_t address) {
   if (!is_instrumented()) return;
   const Locked<std::unique_lock> h;
-  const auto it = h->allocations.upper_bound(address);
-  if (it == h->allocations.begin()) return;
-  Allocation& allocation = std::prev(it)->second;
-  if (allocation.contains(address) && !allocation.open) set_open(allocation, true);
+  auto* const found = at_or_below(h->allocations, address);
+  if (found && found->second.contains(address) && !found->second.open) {
+    set_open(found->second, true);
+  }
 }
 
 const Allocation* find_allocation(std::uintptr_t address) {
   const Locked<std::shared_lock> h;
-  const auto after = h->allocations.upper_bound(address);
-  if (after == h->allocations.begin() || !std::prev(after)->second.contains(address))
-    return nullptr;
-  return &std::prev(after)->second;
+  const auto* const found = at_or_below(h->allocations, address);
+  return found && found->second.contains(address) ? &found->second : nullptr;
 }
 
 std::string describe_address(std::uintptr_t address) {
   const Locked<std::shared_lock> h;
-  const auto after = h->allocations.upper_bound(address);
   const auto text = [&](std::uintptr_t offset, const char* where, const Allocation& allocation) {
     return fmt::format("{} bytes {} '{}', which has {}", offset, where, allocation.name,
                        allocation.bytes);
   };
-  if (after != h->allocations.begin()) {
-    const Allocation& below = std::prev(after)->second;
-    if (address - below.begin < below.bytes + kGapBytes / 2) {
-      return text(address - below.begin, "into", below);
-    }
+  const auto* const below = at_or_below(h->allocations, address);
+  if (below && address - below->first < below->second.bytes + kGapBytes / 2) {
+    return text(address - below->first, "into", below->second);
   }
-  const auto freed = h->freed.upper_bound(address);
-  if (freed != h->freed.begin() && std::prev(freed)->second.contains(address)) {
-    return "in '" + std::prev(freed)->second.name + "', which has been freed";
+  const auto* const freed = at_or_below(h->freed, address);
+  if (freed && freed->second.contains(address)) {
+    return "in '" + freed->second.name + "', which has been freed";
   }
+  const auto after = h->allocations.upper_bound(address);
   if (after != h->allocations.end() && after->first - address < kGapBytes / 2) {
     return text(after->first - address, "before", after->second);
   }
   return "";
 }
 
-PinnedRange find_pinned(std::uintptr_t address) {
+NamedRange find_pinned(std::uintptr_t address) {
   const Locked<std::shared_lock> h;
-  const auto after = h->pinned.upper_bound(address);
-  if (after == h->pinned.begin()) return {};
-  const auto& [begin, bytes] = *std::prev(after);
-  return address - begin < bytes ? PinnedRange{begin, bytes} : PinnedRange{};
+  const auto* const found = at_or_below(h->pinned, address);
+  if (!found || address - found->first >= found->second) return {};
+  return {found->first, found->second, "pinned memory"};
 }
 
 bool shares_memory() {
@@ -222,12 +225,27 @@ bool can_reach(int device, int owner) {
 
 void name_allocation(const void* pointer, const char* name) {
   const Locked<std::unique_lock> h;
-  const auto it = h->allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+  const auto it = h->allocations.find(address_of(pointer));
   if (it != h->allocations.end()) it->second.name = name;
+}
+
+void mark_written(std::uintptr_t to, std::size_t bytes, std::uintptr_t from) {
+  const Allocation* const target = find_allocation(to);
+  if (!target || !target->written) return;
+  const std::size_t offset = to - target->begin;
+  const Allocation* const source = find_allocation(from);
+  if (!source || source->written->all(from - source->begin, bytes)) {
+    target->written->add(offset, bytes);
+    return;
+  }
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (source->written->all(from - source->begin + i, 1)) target->written->add(offset + i, 1);
+  }
 }
 
 }  // namespace simt
 
+using simt::address_of;
 using simt::Allocation;
 using simt::DeviceMemoryAccess;
 using simt::find_allocation;
@@ -254,8 +272,8 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   __asan_poison_memory_region(static_cast<char*>(mapped) + bytes, mapped_bytes - bytes);
 #endif
 
-  const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
-  simt::add_allocation({begin, bytes, mapped_bytes, simt::current_device(), "unnamed"});
+  simt::add_allocation(
+      {address_of(mapped), bytes, mapped_bytes, simt::current_device(), "unnamed"});
   *pointer = mapped;
   return cudaSuccess;
 }
@@ -274,7 +292,7 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   *pointer = std::malloc(bytes);
   if (!*pointer) return set_error(cudaErrorMemoryAllocation);
   const Locked<std::unique_lock> h;
-  h->pinned.emplace(reinterpret_cast<std::uintptr_t>(*pointer), bytes);
+  h->pinned.emplace(address_of(*pointer), bytes);
   return cudaSuccess;
 }
 
@@ -287,8 +305,7 @@ cudaError_t cudaFreeHost(void* pointer) {
   if (const cudaError_t error = simt::refuse_in_capture()) return error;
   simt::finish_all();
   const Locked<std::unique_lock> h;
-  if (h->pinned.erase(reinterpret_cast<std::uintptr_t>(pointer)) == 0)
-    return set_error(cudaErrorInvalidValue);
+  if (h->pinned.erase(address_of(pointer)) == 0) return set_error(cudaErrorInvalidValue);
   std::free(pointer);
   return cudaSuccess;
 }
@@ -308,29 +325,11 @@ namespace {
 enum class Place { kHost, kDevice, kBeyond };
 
 Place place_of(const void* pointer, std::size_t bytes) {
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const std::uintptr_t address = address_of(pointer);
   const Allocation* allocation = find_allocation(address);
   if (!allocation) return Place::kHost;
   return bytes <= allocation->bytes - (address - allocation->begin) ? Place::kDevice
                                                                     : Place::kBeyond;
-}
-
-// Notes that the host wrote `bytes` bytes; of what it copied `from` device memory, those that had
-// been written there.
-void mark_written(void* to, std::size_t bytes, const void* from) {
-  const Allocation* const target = find_allocation(reinterpret_cast<std::uintptr_t>(to));
-  if (!target || !target->written) return;
-  const std::size_t offset = reinterpret_cast<std::uintptr_t>(to) - target->begin;
-  const Allocation* const source = find_allocation(reinterpret_cast<std::uintptr_t>(from));
-  const std::size_t source_offset =
-      source ? reinterpret_cast<std::uintptr_t>(from) - source->begin : 0;
-  if (!source || source->written->all(source_offset, bytes)) {
-    target->written->add(offset, bytes);
-    return;
-  }
-  for (std::size_t i = 0; i < bytes; ++i) {
-    if (source->written->all(source_offset + i, 1)) target->written->add(offset + i, 1);
-  }
 }
 
 cudaError_t check_copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
@@ -357,17 +356,16 @@ cudaError_t check_copy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 void copy(void* to, const void* from, std::size_t bytes) {
   const DeviceMemoryAccess access;
   simt::forget_last_kernel();
-  DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
-  DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(from));
+  DeviceMemoryAccess::open(address_of(to));
+  DeviceMemoryAccess::open(address_of(from));
   std::memmove(to, from, bytes);
-  mark_written(to, bytes, from);
+  simt::mark_written(address_of(to), bytes, address_of(from));
   if (simt::Recorder* const recorder = simt::active_recorder()) recorder->copy(to, from, bytes);
 }
 
 // Host memory that is not pinned: CUDA reads or writes it before the call returns.
 bool is_pageable(const void* pointer) {
-  return place_of(pointer, 1) == Place::kHost &&
-         simt::find_pinned(reinterpret_cast<std::uintptr_t>(pointer)).bytes == 0;
+  return place_of(pointer, 1) == Place::kHost && simt::find_pinned(address_of(pointer)).bytes == 0;
 }
 
 }  // namespace
@@ -413,8 +411,8 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
 namespace {
 
 cudaError_t set(void* to, int value, std::size_t bytes) {
-  if (const auto pinned = simt::find_pinned(reinterpret_cast<std::uintptr_t>(to)); pinned.bytes) {
-    const std::size_t offset = reinterpret_cast<std::uintptr_t>(to) - pinned.begin;
+  if (const auto pinned = simt::find_pinned(address_of(to)); pinned.bytes) {
+    const std::size_t offset = address_of(to) - pinned.begin;
     if (bytes > pinned.bytes - offset) return set_error(cudaErrorInvalidValue);
     std::memset(to, value, bytes);
     return cudaSuccess;
@@ -422,17 +420,16 @@ cudaError_t set(void* to, int value, std::size_t bytes) {
   if (place_of(to, bytes) != Place::kDevice) return set_error(cudaErrorInvalidValue);
   const DeviceMemoryAccess access;
   simt::forget_last_kernel();
-  DeviceMemoryAccess::open(reinterpret_cast<std::uintptr_t>(to));
+  DeviceMemoryAccess::open(address_of(to));
   std::memset(to, value, bytes);
-  mark_written(to, bytes, nullptr);
+  simt::mark_written(address_of(to), bytes);
   return cudaSuccess;
 }
 
 }  // namespace
 
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
-  if (bytes == 0) return cudaSuccess;
-  return set(to, value, bytes);
+  return bytes == 0 ? cudaSuccess : set(to, value, bytes);
 }
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
@@ -517,7 +514,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
   if (!handle) return set_error(cudaErrorInvalidValue);
   simt::finish_all();
   const Locked<std::unique_lock> h;
-  const auto it = h->allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+  const auto it = h->allocations.find(address_of(pointer));
   if (it == h->allocations.end() || it->second.imported) return set_error(cudaErrorInvalidValue);
   Allocation& allocation = it->second;
   if (allocation.file < 0 && !move_to_file(allocation)) return set_error(cudaErrorMemoryAllocation);
@@ -552,8 +549,8 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
   void* const mapped = simt::map_pages(mapped_bytes, file);
   close(file);
   if (mapped == MAP_FAILED) return set_error(cudaErrorMemoryAllocation);
-  simt::add_allocation({reinterpret_cast<std::uintptr_t>(mapped), shared.bytes, mapped_bytes,
-                        shared.device, shared.name, true});
+  simt::add_allocation(
+      {address_of(mapped), shared.bytes, mapped_bytes, shared.device, shared.name, true});
   const Locked<std::unique_lock> h;
   h->peers.insert({device, shared.device});
   *pointer = mapped;
@@ -611,8 +608,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
     return set_error(cudaErrorInvalidValue);
   }
   const std::lock_guard lock(texture_mutex);
-  textures.push_back(
-      {reinterpret_cast<std::uintptr_t>(linear.devPtr), linear.sizeInBytes / size, size, true});
+  textures.push_back({address_of(linear.devPtr), linear.sizeInBytes / size, size, true});
   *texture = textures.size();
   return cudaSuccess;
 }

@@ -17,12 +17,12 @@ namespace {
 // Instructions in the order in which they stand in the executable.
 const std::uintptr_t executable_begin = executable_address();
 std::uint32_t place_of(const void* pc) {
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc) - executable_begin);
+  return static_cast<std::uint32_t>(address_of(pc) - executable_begin);
 }
 
 template <typename T>
 bool within(const T& variable, std::uintptr_t address) {
-  return address - reinterpret_cast<std::uintptr_t>(&variable) < sizeof(T);
+  return address - address_of(&variable) < sizeof(T);
 }
 
 bool is_global(Space space) {
@@ -68,7 +68,6 @@ void Observer::start(const GridState& state, const std::vector<SharedVariable>& 
   of_shared_.clear();
   of_shared_.resize(shared.size());
   warps_.assign((threads + kWarpSize - 1) / kWarpSize, {});
-  for (unsigned i = 0; i < threads; ++i) ++warps_[i / kWarpSize].lanes;
   clocks_.assign(ordering_ || explaining_ ? warps_.size() : 0, {});
   lane_work_.assign(threads, 0);
   kernel_ = {};
@@ -153,15 +152,14 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
   Instruction& instruction = find_instruction(pc, size, access, strength);
   if (address - instruction.begin >= instruction.room) {
     // A local array: of each lane, another, which is not worth a look at what else it may be.
-    const auto stack = reinterpret_cast<std::uintptr_t>(lane.fiber->stack);
+    const std::uintptr_t stack = address_of(lane.fiber->stack);
     if (access != Access::kAtomic && address - stack <= kStackBytes - size) return;
     classify(lane, instruction, address);
   }
   const Tally* const tally = instruction.tally;
   if (!tally) {
     // An instruction that found its lane's own memory may find another's.
-    const auto stack = reinterpret_cast<std::uintptr_t>(lane.fiber->stack);
-    if (address - stack >= kStackBytes && lane.block->on_a_stack(address)) {
+    if (!lane.fiber->holds(address) && lane.block->on_a_stack(address)) {
       const Unobserved unobserved;
       reject(lane, instruction, address);
     }
@@ -195,8 +193,8 @@ void Observer::access(Lane& lane, std::uintptr_t address, unsigned size, Access 
 
 // Whether no other lane has a use for `address`: on the lane's stack, or constant.
 bool Observer::is_of_lane(const Lane& lane, std::uintptr_t address) const {
-  return address - reinterpret_cast<std::uintptr_t>(lane.fiber->stack) < kStackBytes ||
-         address - reinterpret_cast<std::uintptr_t>(grid_->arguments) < grid_->argument_bytes ||
+  return lane.fiber->holds(address) ||
+         address - address_of(grid_->arguments) < grid_->argument_bytes ||
          is_builtin_variable(address);
 }
 
@@ -209,10 +207,6 @@ void Observer::meet(Lane& lane, Access access, const char* name, const void* pc)
   }
   trails_[lane.id].push_back({instruction.tally->place, instruction.tally->number, 0});
   if (recorder_) recorder_->meet(lane, access);
-}
-
-void Observer::complete(const Lane& lane) {
-  if (recorder_) recorder_->complete(lane);
 }
 
 // --- What may not be ----------------------------------------------------------------------------
@@ -261,21 +255,18 @@ void Observer::check_previous(Lane& lane, const Tally& tally, std::uintptr_t add
                    tally.pc);
 }
 
-void Observer::warp_synchronized(unsigned warp, unsigned mask) {
+void Observer::warp_synchronized(unsigned warp, unsigned mask, bool all) {
   if (!is_instrumented()) return;
-  if (std::popcount(mask) == static_cast<int>(warps_[warp].lanes)) {
-    warps_[warp].interval = ++interval_;
-  }
+  if (all) warps_[warp].interval = ++interval_;
   if (clocks_.empty()) return;
   WarpClock& clock = clocks_[warp];
   ++clock.time;
   std::array<std::uint32_t, kWarpSize> joined = {};
-  for (unsigned rest = mask; rest; rest &= rest - 1) {
-    const auto& known = clock.known[std::countr_zero(rest)];
-    for (unsigned i = 0; i < kWarpSize; ++i) joined[i] = std::max(joined[i], known[i]);
-  }
-  for (unsigned rest = mask; rest; rest &= rest - 1) joined[std::countr_zero(rest)] = clock.time;
-  for (unsigned rest = mask; rest; rest &= rest - 1) clock.known[std::countr_zero(rest)] = joined;
+  for_each_lane(mask, [&](unsigned id) {
+    for (unsigned i = 0; i < kWarpSize; ++i) joined[i] = std::max(joined[i], clock.known[id][i]);
+  });
+  for_each_lane(mask, [&](unsigned id) { joined[id] = clock.time; });
+  for_each_lane(mask, [&](unsigned id) { clock.known[id] = joined; });
   if (ordering_) join_warp(warp, mask);
 }
 
@@ -310,7 +301,7 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
     return true;
   };
   instruction.tally = nullptr;
-  if (is_in(reinterpret_cast<std::uintptr_t>(lane.fiber->stack), kStackBytes)) {
+  if (is_in(address_of(lane.fiber->stack), kStackBytes)) {
     if (instruction.access != Access::kAtomic) return;
     lane.block->fail(lane,
                      "updates a local variable by an atomic: they are for global and shared memory",
@@ -323,7 +314,7 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
     }
   }
   for (const SharedVariable& variable : *shared_) {
-    if (is_in(reinterpret_cast<std::uintptr_t>(shared_address(variable.offset)), variable.bytes)) {
+    if (is_in(address_of(shared_address(variable.offset)), variable.bytes)) {
       auto& shared = of_shared_[static_cast<std::size_t>(&variable - shared_->data())];
       if (!shared) shared = std::make_unique<Shared>(variable.bytes);
       Tally& tally = *add_tally(instruction, Space::kShared, variable.name);
@@ -345,18 +336,12 @@ void Observer::classify(Lane& lane, Instruction& instruction, std::uintptr_t add
     watch(tally);
     return;
   }
-  if (const PinnedRange pinned = find_pinned(address); is_in(pinned.begin, pinned.bytes)) {
-    Tally& tally =
-        *add_tally(instruction, Space::kGlobal, operations_.emplace_back("pinned memory"));
-    tally.counted = false;
-    watch(tally);
-    return;
-  }
   // The lane's arguments, and what the program keeps for itself.
-  if (is_in(reinterpret_cast<std::uintptr_t>(grid_->arguments), grid_->argument_bytes)) return;
+  if (is_in(address_of(grid_->arguments), grid_->argument_bytes)) return;
   const bool constant = settings().constant_program && instruction.access != Access::kLoad;
-  const ProgramVariable variable = constant ? ProgramVariable{} : find_program_variable(address);
-  if (is_in(variable.begin, variable.bytes)) {  // __device__
+  NamedRange variable = find_pinned(address);
+  if (variable.bytes == 0 && !constant) variable = find_program_variable(address);  // __device__
+  if (is_in(variable.begin, variable.bytes)) {
     Tally& tally = *add_tally(instruction, Space::kGlobal, operations_.emplace_back(variable.name));
     tally.counted = false;
     watch(tally);
@@ -382,7 +367,7 @@ std::string Observer::describe_place(const Lane& lane, std::uintptr_t address) c
   const SharedVariable* overrun = nullptr;  // the shared variable that begins nearest below
   std::uintptr_t overrun_begin = 0;
   for (const SharedVariable& variable : *shared_) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(shared_address(variable.offset));
+    const std::uintptr_t begin = address_of(shared_address(variable.offset));
     if (address >= begin && address - begin < variable.bytes + kMaxSharedBytes &&
         begin >= overrun_begin) {
       overrun = &variable;
@@ -394,8 +379,7 @@ std::string Observer::describe_place(const Lane& lane, std::uintptr_t address) c
     return "null, or of an array without elements";
   }
   if (lane.block->on_a_stack(address)) {
-    const bool own = address - reinterpret_cast<std::uintptr_t>(lane.fiber->stack) < kStackBytes;
-    return own ? "the thread's own" : "another thread's own";
+    return lane.fiber->holds(address) ? "the thread's own" : "another thread's own";
   }
   if (is_builtin_variable(address)) {
     return "in threadIdx, blockIdx, blockDim or gridDim, which can only be read";
@@ -410,7 +394,7 @@ std::string Observer::describe_place(const Lane& lane, std::uintptr_t address) c
   }
   const std::string place = describe_address(address);
   if (!place.empty()) return place;
-  const ProgramVariable variable = find_program_variable(address);  // settings().constant_program
+  const NamedRange variable = find_program_variable(address);  // settings().constant_program
   if (address - variable.begin < variable.bytes) {
     return "in the variable '" + variable.name +
            "', which would outlive the launch; here a kernel may write only to its arrays";
@@ -445,7 +429,7 @@ void Observer::reject_fault(Lane& lane, Fault fault, const void* pc, std::uintpt
     const auto [access, its_pc, its_address] = half_aligned_;
     reject_misaligned(lane, 16, access, its_pc, its_address);
   }
-  if (address - reinterpret_cast<std::uintptr_t>(lane.fiber->stack) < kGuardBytes) {
+  if (address - address_of(lane.fiber->stack) < kGuardBytes) {
     lane.block->fail(lane, fmt::format("needs more than {} KiB of stack", kStackBytes >> 10), pc);
   }
   lane.block->fail(lane, "touches an address that is " + describe_place(lane, address), pc,
@@ -510,14 +494,14 @@ void observe(simt::Access access, const void* address, std::size_t size, const v
              simt::Strength strength = simt::Strength::kPlain) {
   simt::Lane* const lane = simt::current_lane;
   if (!lane) return;  // host code of the same source file
-  lane->block->observer().access(*lane, reinterpret_cast<std::uintptr_t>(address),
-                                 static_cast<unsigned>(size), access, strength, pc);
+  lane->block->observer().access(*lane, simt::address_of(address), static_cast<unsigned>(size),
+                                 access, strength, pc);
 }
 
 // A structure is copied piece by piece, of the largest size up to 16 bytes that alignment allows.
 void observe_range(simt::Access access, const void* range, std::size_t bytes, const void* pc,
                    simt::Strength strength = simt::Strength::kPlain) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(range);
+  const std::uintptr_t begin = simt::address_of(range);
   const std::size_t piece = std::size_t{1} << std::countr_zero(begin | bytes | 16);
   for (std::size_t done = 0; done < bytes; done += piece) {
     observe(access, static_cast<const char*>(range) + done, piece, pc, strength);

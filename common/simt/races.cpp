@@ -1,6 +1,5 @@
 #include "simt/races.hpp"
 
-#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <set>
@@ -86,13 +85,11 @@ void GlobalRaces::restore(RaceMode next_mode) {
       std::memcpy(reinterpret_cast<void*>(begin), region.before.get(), region.bytes);
       if (region.written) region.written->restore(region.written_before);
     }
-  }
-  if (mode == RaceMode::kFilter) {
-    // (Those that are read only have cells too.)
-    for (auto& [begin, region] : regions_)
+    if (mode == RaceMode::kFilter) {  // (Those that are read only have cells too.)
       std::memset(region.cells.get(), 0, (region.bytes / region.cell_bytes + 1) * 8);
+    }
+    region.forget_order();
   }
-  for (auto& [begin, region] : regions_) region.forget_order();
   readers_.clear();
   unchecked.clear();
 }
@@ -374,18 +371,13 @@ void Observer::join_block() {
 void Observer::join_warp(unsigned warp, unsigned mask) {
   Knowledge joined = common_;
   bool any = false;
-  const auto for_each = [&](auto&& visit) {
-    for (unsigned rest = mask; rest; rest &= rest - 1) {
-      visit(warp * kWarpSize + static_cast<unsigned>(std::countr_zero(rest)));
-    }
-  };
-  for_each([&](unsigned thread) {
-    const auto own = learnt_.find(thread);
+  for_each_lane(mask, [&](unsigned id) {
+    const auto own = learnt_.find(warp * kWarpSize + id);
     if (own == learnt_.end()) return;
     joined.join(own->second);
     any = true;
   });
-  if (any) for_each([&](unsigned thread) { learnt_[thread] = joined; });
+  if (any) for_each_lane(mask, [&](unsigned id) { learnt_[warp * kWarpSize + id] = joined; });
 }
 
 void Observer::grid_arrives() {

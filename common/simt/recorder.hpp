@@ -72,7 +72,7 @@ class Recorder {
   // it will be made, of `value`, after others have run.
   void finish_store();
   void finish_store(std::uint64_t value);
-  void block_synchronized();
+  void block_synchronized() { write("[\"barrier\"]"); }
 
   // While the lanes of a warp are lined up: those in `mask` are at `pc`; they make a request.
   void start_lining_up(const Grid& grid, std::uint64_t block, unsigned warp);
@@ -87,7 +87,7 @@ class Recorder {
   void wait_for_event(cudaStream_t stream, int device, cudaEvent_t event);
   void failure(const std::string& what);
 
-  Trace take();
+  Trace take() { return std::move(trace_); }
 
  private:
   static constexpr std::uint8_t kNoLane = 255;

@@ -23,38 +23,30 @@ constexpr unsigned kThreadsPerBlock = 1024;
 constexpr std::size_t kSharedPerMultiprocessor = 228 * 1024;
 constexpr std::size_t kReservedSharedPerBlock = 1024;
 
-struct Attributes {
-  std::mutex mutex;
-  std::map<std::pair<int, const void*>, std::size_t> max_dynamic_shared;  // by device and kernel
-};
-
-Attributes& attributes() {
-  static Attributes& instance = *new Attributes;
-  return instance;
-}
+std::mutex attributes_mutex;
+std::map<std::pair<int, const void*>, std::size_t> max_dynamic_shared;  // by device and kernel
 
 // Bytes of shared memory, static and dynamic, that a block of `kernel` may have.
 std::size_t shared_limit(const void* kernel) {
-  Attributes& a = attributes();
-  const std::lock_guard lock(a.mutex);
-  const auto it = a.max_dynamic_shared.find({current_device(), kernel});
-  return it == a.max_dynamic_shared.end() ? kDefaultSharedBytes
-                                          : static_shared_bytes(kernel) + it->second;
+  const std::lock_guard lock(attributes_mutex);
+  const auto it = max_dynamic_shared.find({current_device(), kernel});
+  return it == max_dynamic_shared.end() ? kDefaultSharedBytes
+                                        : static_shared_bytes(kernel) + it->second;
+}
+
+cudaError_t answer(int* asked, int value) {
+  if (!asked) return set_error(cudaErrorInvalidValue);
+  *asked = value;
+  return cudaSuccess;
 }
 
 }  // namespace
 
 cudaError_t error_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kDone:
-      return cudaSuccess;
-    case Outcome::kIllegalAddress:
-      return set_error(cudaErrorIllegalAddress);
-    case Outcome::kMisaligned:
-      return set_error(cudaErrorMisalignedAddress);
-    default:
-      return set_error(cudaErrorLaunchFailure);
-  }
+  return set_error(outcome == Outcome::kDone             ? cudaSuccess
+                   : outcome == Outcome::kIllegalAddress ? cudaErrorIllegalAddress
+                   : outcome == Outcome::kMisaligned     ? cudaErrorMisalignedAddress
+                                                         : cudaErrorLaunchFailure);
 }
 
 cudaError_t set_error(cudaError_t error) {
@@ -80,7 +72,7 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   const auto lies_in = [](unsigned n, unsigned limit) { return n >= 1 && n <= limit; };
   if (!lies_in(grid.x, 0x7fffffffu) || !lies_in(grid.y, 65535) || !lies_in(grid.z, 65535) ||
       !lies_in(block.x, 1024) || !lies_in(block.y, 1024) || !lies_in(block.z, 64) ||
-      block.x * block.y * block.z > kThreadsPerBlock) {
+      count_of(block) > kThreadsPerBlock) {
     return set_error(cudaErrorInvalidConfiguration);
   }
   if (static_shared_bytes(kernel) + config->dynamicSmemBytes > shared_limit(kernel)) {
@@ -98,9 +90,9 @@ cudaError_t launch(const cudaLaunchConfig_t* config, const void* kernel, void (*
   if (cooperative) {
     int resident = 0;
     const cudaError_t error = blocks_per_multiprocessor(
-        &resident, kernel, static_cast<int>(block.x * block.y * block.z), config->dynamicSmemBytes);
+        &resident, kernel, static_cast<int>(count_of(block)), config->dynamicSmemBytes);
     if (error != cudaSuccess) return error;
-    if (1ull * grid.x * grid.y * grid.z > 1ull * resident * settings().multiprocessors) {
+    if (count_of(grid) > 1ull * resident * settings().multiprocessors) {
       return set_error(cudaErrorCooperativeLaunchTooLarge);
     }
   }
@@ -132,9 +124,8 @@ cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int v
       static_cast<std::size_t>(value) + static_shared_bytes(kernel) > kMaxSharedBytes) {
     return set_error(cudaErrorInvalidValue);
   }
-  Attributes& a = attributes();
-  const std::lock_guard lock(a.mutex);
-  a.max_dynamic_shared[{current_device(), kernel}] = static_cast<std::size_t>(value);
+  const std::lock_guard lock(attributes_mutex);
+  max_dynamic_shared[{current_device(), kernel}] = static_cast<std::size_t>(value);
   return cudaSuccess;
 }
 
@@ -144,11 +135,10 @@ cudaError_t blocks_per_multiprocessor(int* blocks, const void* kernel, int block
     return set_error(cudaErrorInvalidValue);
   }
   // Registers, which only a GPU's compiler knows, are left out.
-  const int warps = (block_size + static_cast<int>(kWarpSize) - 1) / static_cast<int>(kWarpSize);
+  const int threads = (block_size + warpSize - 1) / warpSize * warpSize;
   const std::size_t shared =
       static_shared_bytes(kernel) + dynamic_shared_bytes + kReservedSharedPerBlock;
-  *blocks = std::min({kBlocksPerMultiprocessor,
-                      kThreadsPerMultiprocessor / (warps * static_cast<int>(kWarpSize)),
+  *blocks = std::min({kBlocksPerMultiprocessor, kThreadsPerMultiprocessor / threads,
                       static_cast<int>(kSharedPerMultiprocessor / shared)});
   return cudaSuccess;
 }
@@ -159,34 +149,20 @@ using simt::set_error;
 
 // --- Errors -------------------------------------------------------------------------------------
 
-namespace {
-
-struct ErrorText {
-  cudaError_t error;
-  const char* name;
-  const char* text;
-};
-#define SIMT_ERROR(name, number, text) {name, #name, text},
-constexpr ErrorText kErrors[] = {SIMT_ERRORS(SIMT_ERROR)};
-#undef SIMT_ERROR
-
-const ErrorText& text_of(cudaError_t error) {
-  static constexpr ErrorText kUnknown{cudaSuccess, "unrecognized error code",
-                                      "unrecognized error code"};
-  for (const ErrorText& entry : kErrors) {
-    if (entry.error == error) return entry;
-  }
-  return kUnknown;
-}
-
-}  // namespace
-
+#define SIMT_NAME_OF(name, number, text) \
+  if (error == name) return #name;
+#define SIMT_TEXT_OF(name, number, text) \
+  if (error == name) return text;
 const char* cudaGetErrorName(cudaError_t error) {
-  return text_of(error).name;
+  SIMT_ERRORS(SIMT_NAME_OF)
+  return "unrecognized error code";
 }
 const char* cudaGetErrorString(cudaError_t error) {
-  return text_of(error).text;
+  SIMT_ERRORS(SIMT_TEXT_OF)
+  return "unrecognized error code";
 }
+#undef SIMT_NAME_OF
+#undef SIMT_TEXT_OF
 cudaError_t cudaGetLastError() {
   return std::exchange(simt::last_error, cudaSuccess);
 }
@@ -197,9 +173,7 @@ cudaError_t cudaPeekAtLastError() {
 // --- Devices ------------------------------------------------------------------------------------
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  if (!count) return set_error(cudaErrorInvalidValue);
-  *count = simt::settings().devices;
-  return cudaSuccess;
+  return simt::answer(count, simt::settings().devices);
 }
 
 cudaError_t cudaSetDevice(int device) {
@@ -209,9 +183,7 @@ cudaError_t cudaSetDevice(int device) {
 }
 
 cudaError_t cudaGetDevice(int* device) {
-  if (!device) return set_error(cudaErrorInvalidValue);
-  *device = simt::device_of_thread;
-  return cudaSuccess;
+  return simt::answer(device, simt::device_of_thread);
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
@@ -249,13 +221,9 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  if (!version) return set_error(cudaErrorInvalidValue);
-  *version = CUDART_VERSION;
-  return cudaSuccess;
+  return simt::answer(version, CUDART_VERSION);
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  if (!version) return set_error(cudaErrorInvalidValue);
-  *version = 0;  // CUDA's answer where no driver is installed
-  return cudaSuccess;
+  return simt::answer(version, 0);  // CUDA's answer where no driver is installed
 }

@@ -27,7 +27,7 @@ const Range* range_at(const std::vector<Range>& ranges, std::uintptr_t address) 
 }
 
 const Range* function_at(const void* pc) {
-  return range_at(symbols().functions, reinterpret_cast<std::uintptr_t>(pc));
+  return range_at(symbols().functions, address_of(pc));
 }
 
 std::string demangle(const std::string& mangled) {
@@ -39,23 +39,8 @@ std::string demangle(const std::string& mangled) {
 
 // The variable's name in a local name, "_ZZ<function>E<length><name>[_<n>]": the last identifier.
 std::string local_name(const std::string& mangled) {
-  for (std::size_t at = mangled.size(); at-- > 0;) {
-    if (std::isdigit(static_cast<unsigned char>(mangled[at])) == 0) continue;
-    std::size_t begin = at;
-    while (begin > 0 && std::isdigit(static_cast<unsigned char>(mangled[begin - 1])) != 0) --begin;
-    const std::size_t length = std::strtoul(mangled.c_str() + begin, nullptr, 10);
-    if (length > 0 && at + 1 + length <= mangled.size() && begin > 0 && mangled[begin - 1] == 'E') {
-      return mangled.substr(at + 1, length);
-    }
-    at = begin;
-  }
-  return mangled;
-}
-
-bool is_kernel(std::string_view local_variable) {
-  // Kernels' names end in "_kernel" here, which in a mangled name stands before the template
-  // arguments ("I") or the parameters.
-  return local_variable.find("_kernel") != std::string_view::npos;
+  const std::string name = demangle(mangled);
+  return name.substr(name.rfind(':') + 1);
 }
 
 // Libraries keep function-local thread_local variables too; those are none of ours.
@@ -79,7 +64,10 @@ SharedLayout find_layout(const void* kernel) {
   for (const auto& symbol : symbols().thread_locals) {
     if (symbol.mangled.starts_with("_ZZ")) {
       const bool own = symbol.mangled.starts_with(own_prefix);
-      if (is_foreign(symbol.mangled) || (!own && is_kernel(symbol.mangled))) continue;
+      // Kernels' names end in "_kernel" here, which in a mangled name stands before the template
+      // arguments ("I") or the parameters.
+      const bool of_kernel = symbol.mangled.find("_kernel") != std::string::npos;
+      if (is_foreign(symbol.mangled) || (of_kernel && !own)) continue;
       layout.variables.push_back({local_name(symbol.mangled), symbol.offset, symbol.bytes, false});
       if (own) layout.static_bytes += symbol.bytes;
     } else if (symbol.bytes == kMaxSharedBytes) {
@@ -115,12 +103,12 @@ std::byte* shared_address(std::size_t offset) {
 
 bool is_program_storage(std::uintptr_t address, bool guards_alone) {
   for (const std::size_t offset : symbols().guards) {
-    if (address == reinterpret_cast<std::uintptr_t>(shared_address(offset))) return true;
+    if (address == address_of(shared_address(offset))) return true;
   }
   return !guards_alone && is_static_storage(address);
 }
 
-ProgramVariable find_program_variable(std::uintptr_t address) {
+NamedRange find_program_variable(std::uintptr_t address) {
   const Range* const variable = range_at(symbols().variables, address);
   if (!variable) return {};
   return {variable->begin, variable->end - variable->begin, demangle(variable->mangled)};

@@ -15,6 +15,11 @@ namespace simt {
 inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;  // of a block, on compute capability 9.0
 inline constexpr std::size_t kDefaultSharedBytes = 48 * 1024;
 
+// As the number that is compared and reported.
+inline std::uintptr_t address_of(const volatile void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
 struct SharedVariable {
   std::string name;        // as in the source
   std::size_t offset = 0;  // in the thread-local block
@@ -38,12 +43,12 @@ std::byte* shared_address(std::size_t offset);
 bool is_program_storage(std::uintptr_t address, bool guards_alone);
 
 // The static variable, `__device__` perhaps, that holds `address`.
-struct ProgramVariable {
+struct NamedRange {
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;  // 0: there is none
   std::string name;
 };
-ProgramVariable find_program_variable(std::uintptr_t address);
+NamedRange find_program_variable(std::uintptr_t address);
 
 // "csr_vector_kernel<2, double>" for the function that holds `pc`; "?" if there is none.
 std::string kernel_name(const void* pc);

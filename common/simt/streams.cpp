@@ -102,7 +102,6 @@ Handles& handles() {
 class LockedStreams {
  public:
   Handles* operator->() const { return &handles(); }
-  Handles& operator*() const { return handles(); }
 
  private:
   std::lock_guard<std::mutex> lock_{handles().mutex};
@@ -154,11 +153,7 @@ cudaError_t finish(const Wanted& wanted) {
       if (h.seed != settings().seed) h.seed = settings().seed, h.draws = 0;
       std::uint64_t draw = (h.seed + ++h.draws) * kGoldenGamma;
       draw ^= draw >> 32;
-      if (next.empty()) {
-        next = together;
-      } else {
-        next = {next[draw % next.size()]};
-      }
+      next = next.empty() ? together : std::vector{next[draw % next.size()]};
     }
     cudaError_t error = cudaSuccess;
     if (next[0]->cooperative) {

@@ -41,11 +41,6 @@ std::string number_at(std::uintptr_t address) {
   return text == "~" ? "-1" : text;
 }
 
-bool is_shuffle(Collective kind) {
-  return kind == Collective::kShuffle || kind == Collective::kShuffleUp ||
-         kind == Collective::kShuffleDown || kind == Collective::kShuffleXor;
-}
-
 }  // namespace
 
 constinit thread_local cudaStream_t OnStream::current = nullptr;
@@ -125,13 +120,7 @@ void Recorder::complete(const Lane& lane) {
   Note& note = notes_[lane.id].back();
   note.words[1] = lane.result;
   note.has_result = true;
-  if (is_shuffle(lane.request.kind)) {
-    note.source = static_cast<std::uint8_t>(shuffle_source(lane.request, lane.id));
-  }
-}
-
-void Recorder::block_synchronized() {
-  write("[\"barrier\"]");
+  note.source = static_cast<std::uint8_t>(shuffle_source(lane.request, lane.id));
 }
 
 // --- When a warp is lined up --------------------------------------------------------------------
@@ -160,10 +149,7 @@ void Recorder::step(const void* pc, unsigned mask) {
 void Recorder::request(const Target& target, const std::uintptr_t (&addresses)[kWarpSize],
                        unsigned mask) {
   const Note* notes[kWarpSize];
-  for (unsigned rest = mask; rest; rest &= rest - 1) {
-    const auto id = static_cast<unsigned>(std::countr_zero(rest));
-    notes[id] = &notes_[id][next_note_[id]++];
-  }
+  for_each_lane(mask, [&](unsigned id) { notes[id] = &notes_[id][next_note_[id]++]; });
   EventText& event = event_;
   event.clear();
   event.put_all("[\"", target.access == Access::kBarrier ? "wait" : to_string(target.access), "\",",
@@ -235,7 +221,7 @@ int Recorder::array(std::uintptr_t begin, std::size_t bytes, Space space, const 
   // Shared memory is where the thread of the host has it, and blocks that are resident together
   // have a thread each.
   const bool is_shared = space == Space::kShared;
-  if (is_shared) begin -= reinterpret_cast<std::uintptr_t>(shared_address(0));
+  if (is_shared) begin -= address_of(shared_address(0));
   const auto [it, is_new] =
       arrays_.try_emplace({begin, bytes, name}, static_cast<int>(trace_.arrays.size()));
   if (is_new) {
@@ -284,17 +270,14 @@ std::size_t Recorder::value(std::uint64_t bits, Form form) {
 
 std::size_t Recorder::sources(const Note* const* notes, unsigned mask) {
   std::array<std::uint8_t, kWarpSize> lanes = {};
-  for (unsigned id = 0; id < kWarpSize; ++id) {
-    if (mask >> id & 1u) lanes[id] = notes[id]->source;
-  }
+  for_each_lane(mask, [&](unsigned id) { lanes[id] = notes[id]->source; });
   const auto [it, is_new] = sources_.try_emplace({mask, lanes}, trace_.values.size());
   if (is_new) {
     std::string text;
-    for (unsigned id = 0; id < kWarpSize; ++id) {
-      if (!(mask >> id & 1u)) continue;
+    for_each_lane(mask, [&](unsigned id) {
       const bool known = lanes[id] != kNoLane && mask >> lanes[id] & 1u;
       text += (text.empty() ? "[" : ",") + (known ? std::to_string(lanes[id]) : "null");
-    }
+    });
     trace_.values.push_back(text + "]");
   }
   return it->second;
@@ -307,7 +290,7 @@ void Recorder::copy(const void* to, const void* from, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   std::string event = "[\"copy\"";
   for (const void* const pointer : {to, from}) {
-    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    const std::uintptr_t address = address_of(pointer);
     const Allocation* const allocation = find_allocation(address);
     if (allocation) {
       event += fmt::format(
@@ -361,10 +344,6 @@ void Recorder::append(std::string_view event) {
   if (trace_.truncated && !event.starts_with("[\"failure\"")) return;
   if (!trace_.events.empty()) trace_.events += ',';
   trace_.events += event;
-}
-
-Trace Recorder::take() {
-  return std::move(trace_);
 }
 
 }  // namespace simt
