@@ -173,19 +173,37 @@ TEST_CASE("cooperative: late stores show a missing order, and only that", "[simt
   CHECK(wrong > 0);
 }
 
-TEST_CASE("cooperative: a thread finds what it has stored itself", "[simt]") {
-  Pair pair;
-  simt::settings().late_peer_stores = true;
-  Buffer<int> there, result("result", 32);
-  {
-    const OnDevice on(1);
-    there = Buffer<int>("there", 32);
+TEST_CASE("cooperative: a thread finds what it has stored itself, late or not", "[simt]") {
+  for (const bool late : {false, true}) {
+    CAPTURE(late);
+    Pair pair;
+    simt::settings().late_peer_stores = late;
+    Buffer<int> there, result("result", 32);
+    {
+      const OnDevice on(1);
+      there = Buffer<int>("there", 32);
+    }
+    simt::start_profile();
+    launch_cooperative(read_back_kernel, {dim3(1), dim3(32), 0, pair.streams[0].get()},
+                       there.data(), result.data());
+    pair.streams[0].synchronize();
+    const simt::Profile profile = simt::stop_profile();
+    CHECK(result.download() == there.download());
+    CHECK(there.download()[31] == 38);
+    // What crosses the link is counted apart.
+    int peer = 0, own = 0;
+    for (const auto& [key, counts] : profile.accesses) {
+      if (key.space == simt::Space::kPeer) {
+        ++peer;
+        CHECK(key.array == "there");
+        CHECK(counts.requests == 1);
+        CHECK(counts.sectors == 4);
+      }
+      own += key.space == simt::Space::kGlobal;
+    }
+    CHECK(peer == 2);  // a store and a load
+    CHECK(own == 1);
   }
-  launch_cooperative(read_back_kernel, {dim3(1), dim3(32), 0, pair.streams[0].get()}, there.data(),
-                     result.data());
-  pair.streams[0].synchronize();
-  CHECK(result.download() == there.download());
-  CHECK(there.download()[31] == 38);
 }
 
 TEST_CASE("cooperative: a deadlock names device, block, line and flag", "[simt]") {
@@ -238,32 +256,6 @@ TEST_CASE("cooperative: a block that fails ends all grids with one report", "[si
                        pair.values[d].data(), pair.flags[d].data());
   }
   check_contains(report_of([&] { pair.streams[0].synchronize(); }), {"into 'value', which has 4"});
-}
-
-TEST_CASE("cooperative: what crosses the link is counted apart", "[simt]") {
-  Pair pair;
-  Buffer<int> there, result("result", 32);
-  {
-    const OnDevice on(1);
-    there = Buffer<int>("there", 32);
-  }
-  simt::start_profile();
-  launch_cooperative(read_back_kernel, {dim3(1), dim3(32), 0, pair.streams[0].get()}, there.data(),
-                     result.data());
-  pair.streams[0].synchronize();
-  const simt::Profile profile = simt::stop_profile();
-  int peer = 0, own = 0;
-  for (const auto& [key, counts] : profile.accesses) {
-    if (key.space == simt::Space::kPeer) {
-      ++peer;
-      CHECK(key.array == "there");
-      CHECK(counts.requests == 1);
-      CHECK(counts.sectors == 4);
-    }
-    own += key.space == simt::Space::kGlobal;
-  }
-  CHECK(peer == 2);  // a store and a load
-  CHECK(own == 1);
 }
 
 TEST_CASE("litmus: blocks of resident grids, and devices", "[simt]") {

@@ -512,11 +512,10 @@ TEST_CASE("undefined shuffles on which a kernel depends are reported", "[simt]")
       const std::string what =
           "block (0,0,0), thread (16,0,0): the result of __shfl_down_sync is used, and undefined: "
           "lane 16 reads from lane 20, which ";
-      const std::string returned = what + "has ended";
-      check_report(report(above_kernel<Use::kAdd>, 20, ~0u), {"failure_test.cu:", returned});
-      check_report(report(above_kernel<Use::kGreater>, 20, ~0u), {returned});
-      check_report(report(above_kernel<Use::kCompare>, 20, ~0u), {returned});
-      check_report(report(above_kernel<Use::kIndex>, 20, ~0u), {returned});
+      for (const auto kernel : {above_kernel<Use::kAdd>, above_kernel<Use::kGreater>,
+                                above_kernel<Use::kCompare>, above_kernel<Use::kIndex>}) {
+        check_report(report(kernel, 20, ~0u), {"failure_test.cu:", what + "has ended"});
+      }
       check_report(report(above_kernel<Use::kAdd>, 20, 0xfffffu),
                    {what + "mask 0xfffff does not name"});
       fails({"lane 4 reads from lane 20, which the block does not have"}, tree_of_shuffles_kernel,

@@ -11,23 +11,20 @@ __device__ int lane_id() {
   return static_cast<int>(threadIdx.x % 32);
 }
 
-// y after a launch of `threads` threads under a schedule, races unlooked for.
-template <typename... Parameters>
-std::vector<double> run_unchecked(void (*kernel)(Parameters...), simt::Schedule schedule,
-                                  std::uint64_t seed = 1, unsigned threads = 32) {
+// y after a launch of a warp under a schedule, races unlooked for.
+std::vector<double> run_unchecked(void (*kernel)(double*), simt::Schedule schedule,
+                                  std::uint64_t seed = 1) {
   const ScopedSettings restore;
   simt::settings().schedule = schedule;
   simt::settings().seed = seed;
   simt::settings().check_races = false;
   Buffer<double> y("y", std::vector<double>(128));
-  launch(kernel, {1, threads}, y.data());
+  launch(kernel, {1, 32}, y.data());
   return y.download();
 }
 
-template <typename... Parameters>
-std::vector<double> in_lockstep(void (*kernel)(Parameters...), std::uint64_t seed = 1,
-                                unsigned threads = 32) {
-  return run_unchecked(kernel, simt::Schedule::kLockstep, seed, threads);
+std::vector<double> in_lockstep(void (*kernel)(double*), std::uint64_t seed = 1) {
+  return run_unchecked(kernel, simt::Schedule::kLockstep, seed);
 }
 
 // --- Lost updates -------------------------------------------------------------------------------
@@ -83,8 +80,7 @@ __global__ void store_kernel(double* y) {
 }
 
 // What launching says, which must be the same under all schedules.
-template <typename... Parameters>
-std::string race_of(void (*kernel)(Parameters...)) {
+std::string race_of(void (*kernel)(double*)) {
   std::set<std::string> reports;
   const auto add = [&] {
     Buffer<double> y("y", std::vector<double>(128));

@@ -22,7 +22,8 @@ Profile profile_of(void (*kernel)(Parameters...), const Shape& shape, Arguments&
 }
 
 // The counts of all accesses of one kind to one array.
-AccessCounts counts(const Profile& profile, const std::string& array, Access access) {
+AccessCounts counts(const Profile& profile, const std::string& array,
+                    Access access = Access::kLoad) {
   AccessCounts sum;
   for (const auto& [key, value] : profile.accesses) {
     if (key.array == array && key.access == access) sum += value;
@@ -66,9 +67,9 @@ AccessCounts strided(int threads, int stride, int offset) {
   check_global(
       counts(profile, "out", Access::kStore),
       {requests, static_cast<std::uint64_t>(threads), bytes, (bytes + 31) / 32, (bytes + 31) / 32});
-  CHECK(counts(profile, "out", Access::kLoad).requests == 0);
+  CHECK(counts(profile, "out").requests == 0);
   CHECK(profile.accesses.size() == 2);
-  return counts(profile, "in", Access::kLoad);
+  return counts(profile, "in");
 }
 
 TEST_CASE("sectors and lines of global memory", "[simt]") {
@@ -108,9 +109,9 @@ void check_vectors(const Expected& expected, std::uint64_t repeated_sectors = 0)
   const Buffer<Vector> in("in", std::vector<Vector>(32));
   Buffer<Vector> out("out", 32);
   const Profile profile = profile_of(vectors_kernel<Vector>, {1, 32}, in.data(), out.data());
-  check_global(counts(profile, "in", Access::kLoad), expected);
+  check_global(counts(profile, "in"), expected);
   check_global(counts(profile, "out", Access::kStore), expected);
-  CHECK(counts(profile, "in", Access::kLoad).repeated_sectors == repeated_sectors);
+  CHECK(counts(profile, "in").repeated_sectors == repeated_sectors);
 }
 
 TEST_CASE("vectors of up to 16 bytes are one request", "[simt]") {
@@ -187,28 +188,23 @@ TEST_CASE("lanes are lined up as the hardware would", "[simt]") {
   Buffer<float> out("out", 64);
 
   // Where lanes meet, they start a request together again.
-  AccessCounts got =
-      counts(profile_of(regroup_kernel, {1, 32}, true, in.data(), out.data()), "in", Access::kLoad);
-  check_global(got, {6, 2 * 64, 2 * 256, 2 * 8, 2 * 8});
-  got = counts(profile_of(regroup_kernel, {1, 32}, false, in.data(), out.data()), "in",
-               Access::kLoad);
-  CHECK(got.requests == 6);
-  CHECK(got.lanes == 2 * 64);
+  for (const bool meet : {true, false}) {
+    const Profile profile = profile_of(regroup_kernel, {1, 32}, meet, in.data(), out.data());
+    check_global(counts(profile, "in"), {6, 2 * 64, 2 * 256, 2 * 8, 2 * 8});
+  }
 
   // Groups that reach one instruction go on from it in step, whatever their masks.
   const Buffer<int> lengths("lengths", std::vector<int>{1, 4, 2, 0});
-  got = counts(profile_of(groups_kernel, {1, 32}, lengths.data(), in.data(), out.data()), "in",
-               Access::kLoad);
-  check_global(got, {8, 2 * 7 * 8, 2 * 7 * 32, 2 * 7, 2 * 7});
+  Profile profile = profile_of(groups_kernel, {1, 32}, lengths.data(), in.data(), out.data());
+  check_global(counts(profile, "in"), {8, 2 * 7 * 8, 2 * 7 * 32, 2 * 7, 2 * 7});
 
-  got = counts(profile_of(leave_kernel, {1, 32}, in.data(), out.data()), "in", Access::kLoad);
-  check_global(got, {1, 32, 128, 4, 4});
+  profile = profile_of(leave_kernel, {1, 32}, in.data(), out.data());
+  check_global(counts(profile, "in"), {1, 32, 128, 4, 4});
 
   // One instruction, two arrays: counted for each.
-  const Profile profile =
-      profile_of(two_arrays_kernel, {1, 32}, in.data(), other.data(), out.data());
-  check_global(counts(profile, "in", Access::kLoad), {1, 8, 32, 1, 1});
-  check_global(counts(profile, "other", Access::kLoad), {1, 24, 96, 3, 3});
+  profile = profile_of(two_arrays_kernel, {1, 32}, in.data(), other.data(), out.data());
+  check_global(counts(profile, "in"), {1, 8, 32, 1, 1});
+  check_global(counts(profile, "other"), {1, 24, 96, 3, 3});
 }
 
 // --- Lanes that wait ----------------------------------------------------------------------------
@@ -247,9 +243,8 @@ TEST_CASE("lanes wait for each other behind loops and branches", "[simt]") {
   for (int& length : lengths) length = static_cast<int>(random.below(20));
 
   const Buffer<int> device_turns("turns", turns);
-  AccessCounts got =
-      counts(profile_of(skipping_kernel, {1, 32}, device_turns.data(), in.data(), out.data()), "in",
-             Access::kLoad);
+  AccessCounts got = counts(
+      profile_of(skipping_kernel, {1, 32}, device_turns.data(), in.data(), out.data()), "in");
   std::uint64_t lanes = 0;
   for (const int t : turns) lanes += static_cast<std::uint64_t>(__builtin_popcount(t));
   CHECK(got.requests == 7);
@@ -270,7 +265,7 @@ TEST_CASE("lanes wait for each other behind loops and branches", "[simt]") {
   under_every_schedule([&] {
     const Profile profile =
         profile_of(rows_kernel, {1, 32}, 10, device_lengths.data(), in.data(), out.data());
-    got = counts(profile, "in", Access::kLoad);
+    got = counts(profile, "in");
     CHECK(got.requests == requests);
     CHECK(got.lanes == lanes);
     check_global(counts(profile, "out", Access::kStore), {10, 320, 1280, 40, 40});
@@ -370,17 +365,14 @@ __global__ void twice_kernel(int n, const float* in, float* out) {
 TEST_CASE("the model of the caches", "[simt]") {
   // Two multiprocessors of one block each; an L1 of 64 sectors, an L2 of 256.
   const simt::Gpu small{"small", "small", 2, 32, 1, 2048, 1024, false, 8192};
-  const auto cached = [&](int blocks, int n) {
+  const auto check = [&](int blocks, int n, std::uint64_t l2, std::uint64_t dram) {
+    CAPTURE(blocks, n);
     const Buffer<float> in("in", std::vector<float>(n));
     Buffer<float> out("out", static_cast<std::size_t>(32 * blocks));
     simt::start_profile(&small);
     launch(twice_kernel, {static_cast<unsigned>(blocks), 32}, n, in.data(), out.data());
-    return simt::stop_profile();
-  };
-  const auto check = [&](int blocks, int n, std::uint64_t l2, std::uint64_t dram) {
-    CAPTURE(blocks, n);
-    const Profile profile = cached(blocks, n);
-    const AccessCounts got = counts(profile, "in", Access::kLoad);
+    const Profile profile = simt::stop_profile();
+    const AccessCounts got = counts(profile, "in");
     CHECK(got.sectors == static_cast<std::uint64_t>(2 * blocks * n / 8));
     CHECK(got.l2_sectors == l2);
     CHECK(got.dram_sectors == dram);
@@ -458,10 +450,10 @@ TEST_CASE("passes over the banks of shared memory", "[simt]") {
       CHECK(got.sectors == 0);
     }
     profile = profile_of(banks_kernel<double>, {1, 32}, c.stride, doubles.data());
-    CHECK(counts(profile, "tile", Access::kLoad).passes == c.doubles);
+    CHECK(counts(profile, "tile").passes == c.doubles);
   }
   const Profile profile = profile_of(banks_kernel<float>, {1, 32}, 32, floats.data());
-  CHECK(counts(profile, "tile", Access::kLoad).passes == 32);
+  CHECK(counts(profile, "tile").passes == 32);
 }
 
 // --- The profile itself -------------------------------------------------------------------------
@@ -507,7 +499,7 @@ TEST_CASE("profiles hold what happens between start and stop", "[simt]") {
   run();
   const Profile two = simt::stop_profile();
   run();
-  CHECK(counts(two, "in", Access::kLoad).requests == 4);
+  CHECK(counts(two, "in").requests == 4);
   CHECK(simt::stop_profile().empty());
 
   simt::start_profile();
@@ -515,7 +507,7 @@ TEST_CASE("profiles hold what happens between start and stop", "[simt]") {
   simt::start_profile();  // starts anew
   run();
   const Profile one = simt::stop_profile();
-  CHECK(counts(one, "in", Access::kLoad).requests == 2);
+  CHECK(counts(one, "in").requests == 2);
   for (const auto& [key, value] : one.accesses) {
     CHECK(contains(simt::kernel_name(key.kernel), "strided_kernel<float>"));
     CHECK(contains(simt::source_line(key.pc), "profile_test.cu:"));

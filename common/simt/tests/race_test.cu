@@ -31,17 +31,19 @@ Buffer<int> zeros(const char* name, int count) {
   return Buffer<int>(name, std::vector<int>(static_cast<std::size_t>(count)));
 }
 
-template <typename... Parameters>
-void check_race(void (*kernel)(Parameters...), const std::string& text, int words = 4 * kAll) {
-  const std::string report = verdict_of([&] {
+// Likewise of launching a kernel with two arrays of zeros.
+std::string verdict_of(void (*kernel)(int*, int*), int threads = kThreads, int words = 4 * kAll) {
+  return verdict_of([&] {
     Buffer<int> data = zeros("data", words), flags = zeros("flags", words);
-    return failure_of(kernel, {kBlocks, kThreads}, data.data(), flags.data());
+    return failure_of(kernel, {kBlocks, threads}, data.data(), flags.data());
   });
-  check_contains(report, {"race: ", text, " at race_test.cu:"});
 }
 
-template <typename... Parameters>
-void check_right(void (*kernel)(Parameters...), int expected) {
+void check_race(void (*kernel)(int*, int*), const std::string& text) {
+  check_contains(verdict_of(kernel), {"race: ", text, " at race_test.cu:"});
+}
+
+void check_right(void (*kernel)(int*, int*), int expected) {
   const std::string report = verdict_of([&] {
     Buffer<int> data = zeros("data", 4 * kAll), flags = zeros("flags", 4 * kAll);
     std::string failure = failure_of(kernel, {kBlocks, kThreads}, data.data(), flags.data());
@@ -83,10 +85,7 @@ constexpr const char* kTakesAtomic =
 TEST_CASE("the report of a race on global memory names both threads and both lines",
           "[simt][race]") {
   const std::string place = " at race_test.cu:" + std::to_string(kPlainUpdateLine);
-  const std::string report = verdict_of([] {
-    Buffer<int> data = zeros("data", kAll);
-    return failure_of(plain_update_kernel, {kBlocks, kThreads}, data.data(), nullptr);
-  });
+  const std::string report = verdict_of(plain_update_kernel);
   CAPTURE(report);
   CHECK(contains(report, "plain_update_kernel" + place +
                              ", block (0,0,0), thread (1,0,0): race: reads 4 bytes, 0 bytes into "
@@ -94,11 +93,7 @@ TEST_CASE("the report of a race on global memory names both threads and both lin
                              place + kTakesAtomic + "; with the lanes of the warp in lockstep"));
   CHECK(!contains(report, "__syncwarp"));
   // Of one thread per block.
-  const std::string between = verdict_of([] {
-    Buffer<int> data = zeros("data", kAll);
-    return failure_of(plain_update_kernel, {kBlocks, 1}, data.data(), nullptr);
-  });
-  check_contains(between,
+  check_contains(verdict_of(plain_update_kernel, 1),
                  {"block (1,0,0), thread (0,0,0): race: reads 4 bytes, 0 bytes into 'data', "
                   "which thread (0,0,0) of block (0,0,0) wrote" +
                   place + kTakesAtomic});
@@ -315,11 +310,8 @@ TEST_CASE("which of a race and another failure is reported depends on no order",
   check_race(
       unwritten_neighbour_kernel,
       "thread (1,0,0): race: reads 4 bytes, 0 bytes into shared 'mine', which thread (0,0,0)");
-  const std::string report = verdict_of([] {
-    Buffer<int> data = zeros("data", kAll);
-    return failure_of(shift_kernel, {kBlocks, kThreads}, data.data(), data.data());
-  });
-  check_contains(report, {"block (5,0,0), thread (63,0,0): reads 4 bytes at an address that is"});
+  check_contains(verdict_of(shift_kernel, kThreads, kAll),
+                 {"block (5,0,0), thread (63,0,0): reads 4 bytes at an address that is"});
 }
 
 // --- Right kernels ------------------------------------------------------------------------------
