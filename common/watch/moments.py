@@ -33,7 +33,7 @@ def wrong_moment(trace):
         what = failure[place.end():].partition(": ")[2] if place else failure
         found = None
         for number, at, instruction, _, lanes, _ in traces.requests(trace):
-            if place and (line_of(trace, instruction), *at) == (int(place[1]), int(place[2]), int(place[3]) // 32):
+            if place and (line_of(trace, instruction), *at[1:]) == (int(place[1]), int(place[2]), int(place[3]) // 32):
                 found = number if int(place[3]) % 32 in lanes else found
         if not place:
             return found, re.sub(r"^kernel .*?, (?=block \()", "", failure)
@@ -43,7 +43,7 @@ def wrong_moment(trace):
         return None
     row, expected, got = (trace["wrong_rows"][0][name] for name in ("row", "expected", "got"))
     last = None
-    for number, (block, warp), instruction, array, lanes, addresses in traces.requests(trace):
+    for number, (_, block, warp), instruction, array, lanes, addresses in traces.requests(trace):
         if instruction["access"] != "load" and array["name"] == "y":
             for lane, address in zip(lanes, addresses):
                 if address // instruction["size"] == row:
@@ -57,7 +57,7 @@ def wrong_moment(trace):
 def worst_moment(trace):
     """(unneeded sectors, event number, sentence) of the request that touches most sectors more than its bytes need."""
     found = None
-    for number, (block, warp), instruction, array, lanes, addresses in traces.requests(trace):
+    for number, (_, block, warp), instruction, array, lanes, addresses in traces.requests(trace):
         if array["space"] != "global":
             continue
         counts = traces.measure(instruction, array, lanes, addresses)

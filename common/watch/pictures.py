@@ -10,6 +10,7 @@ the same file.
 
 import argparse
 import contextlib
+import functools
 import json
 import math
 import re
@@ -52,8 +53,8 @@ def number(value):
 
 
 class Picture:
-    def __init__(self, title, description=""):
-        self.title, self.description = title, description
+    def __init__(self, title):
+        self.title, self.description = title, ""
         self.parts, self.styles, self.groups, self.height = [], [], [], 0
         self.text(10, 20, title, "ink title")
 
@@ -105,28 +106,13 @@ class Picture:
 # --- From traces ----------------------------------------------------------------------------------
 
 
-def of_warp(trace, launch=0, block=0, warp=0):
-    """The events of one warp, as (event number, kind, instruction, lanes, event)."""
-    at = {}
-    for number, event in enumerate(trace["events"]):
-        if event[0] in ("launch", "block", "warp"):
-            at[event[0]] = event[1]
-            continue
-        if (at.get("launch"), at.get("block"), at.get("warp")) == (launch, block, warp) and len(event) > 2:
-            if event[0] not in ("at", "copy"):
-                yield number, event[0], trace["instructions"][event[1]], traces.lanes_of(event[2]), event
-
-
-def accesses(trace, array, kind="load", **where):
-    """(lanes, addresses, counts, values) of a warp's requests to an array."""
+def accesses(trace, name, kind="load", launch=0, block=0, warp=0):
+    """(lanes, addresses, counts, values, size) of a warp's requests to an array."""
     found = []
-    for _, access, instruction, lanes, event in of_warp(trace, **where):
-        if access != kind or trace["arrays"][instruction["array"]]["name"] != array:
-            continue
-        addresses = traces.addresses_of(event[3])
-        counts = traces.measure(instruction, trace["arrays"][instruction["array"]], lanes, addresses)
-        values = [trace["values"][v] if not isinstance(v, list) else None for v in event[4]]
-        found.append((lanes, addresses, counts, values, instruction["size"]))
+    for number, at, instruction, array, lanes, addresses in traces.requests(trace):
+        if at == (launch, block, warp) and (instruction["access"], array["name"]) == (kind, name):
+            values = [trace["values"][v] if not isinstance(v, list) else None for v in trace["events"][number][4]]
+            found.append((lanes, addresses, traces.measure(instruction, array, lanes, addresses), values, instruction["size"]))
     return found
 
 
@@ -164,13 +150,13 @@ def request_over_sectors(picture, left, y, room, first, last, request):
                  f"{counts['ideal_sectors']} would do · {round(100 * counts['bytes_used'] / counts['sectors'] / 32)}% of the bytes used", "soft")  # fmt: skip
 
 
-def lanes_over_sectors(trace, title, turns=3, array="values"):
-    """Lanes above the sectors of an array that their requests touch, iteration after iteration."""
-    requests = accesses(trace, array)[:turns]
+def lanes_over_sectors(picture, trace, turns=3):
+    """Lanes above the sectors of `values` that their requests touch, iteration after iteration."""
+    requests = accesses(trace, "values")[:turns]
     sums = [f"iteration {i}: {len(r[0])} lanes, {r[2]['sectors']} sectors where {r[2]['ideal_sectors']} would do"
             for i, r in enumerate(requests, 1)]  # fmt: skip
-    picture = Picture(title, f"Lanes of the first warp of {trace['kernel']['name']} on {trace['matrix']['name']} above the sectors "
-                      f"of {array} that they load. " + "; ".join(sums) + ".")  # fmt: skip
+    picture.description = (f"Lanes of the first warp of {trace['kernel']['name']} on {trace['matrix']['name']} above the sectors "
+                           "of values that they load. " + "; ".join(sums) + ".")  # fmt: skip
     first = min(min(r[1]) for r in requests) // 128 * 128
     last = -(-max(max(r[1]) + r[4] for r in requests) // 128) * 128
     left, room = 96, WIDTH - 110
@@ -180,24 +166,23 @@ def lanes_over_sectors(trace, title, turns=3, array="values"):
             picture.text(10, y + 10, f"iteration {turn}", "ink")
             request_over_sectors(picture, left, y, room, first, last, request)
         y += 92
-    picture.text(10, y + 4, f"{array}: a frame is a sector of 32 bytes; coloured: used, by the lane of that colour; hatched: fetched, "
+    picture.text(10, y + 4, "values: a frame is a sector of 32 bytes; coloured: used, by the lane of that colour; hatched: fetched, "
                  "not used by this request", "soft small")  # fmt: skip
     if len(requests) > 1:
         picture.in_turn(3)
-    return picture
 
 
-def shuffle_tree(trace, title):
-    rounds = [(lanes, trace["values"][event[4]]) for _, kind, instruction, lanes, event in of_warp(trace)
-              if kind == "warp operation" and instruction["operation"] == "__shfl_down_sync"]  # fmt: skip
+def shuffle_tree(picture, trace):
+    rounds = [(traces.lanes_of(event[2]), trace["values"][event[4]]) for _, event, at in traces.walk(trace)
+              if at == (0, 0, 0) and event[0] == "warp operation" and trace["instructions"][event[1]]["operation"] == "__shfl_down_sync"]  # fmt: skip
     stores = accesses(trace, "y", "store")
     writers = stores[0][0]
     width = writers[1] - writers[0] if len(writers) > 1 else 32
     rounds = rounds[: width.bit_length() - 1]
-    picture = Picture(title, f"{len(rounds)} rounds of __shfl_down_sync in the first warp of {trace['kernel']['name']}: in each, every lane takes "
-                      "the sum of a lane above it and adds it. " + " ".join(
-                          f"Round {i}: distance {max(source - lane for lane, source in zip(lanes, sources))}."
-                          for i, (lanes, sources) in enumerate(rounds, 1)) + f" Lanes {', '.join(map(str, writers))} write the sums.")  # fmt: skip
+    picture.description = (f"{len(rounds)} rounds of __shfl_down_sync in the first warp of {trace['kernel']['name']}: in each, every lane takes "
+                           "the sum of a lane above it and adds it. " + " ".join(
+                               f"Round {i}: distance {max(source - lane for lane, source in zip(lanes, sources))}."
+                               for i, (lanes, sources) in enumerate(rounds, 1)) + f" Lanes {', '.join(map(str, writers))} write the sums.")  # fmt: skip
     left, pitch = 100, (WIDTH - 120) / 32
     x = [left + (lane + 0.5) * pitch for lane in range(32)]
     y, step = 44, 58
@@ -228,12 +213,10 @@ def shuffle_tree(trace, title):
     picture.text(10, bottom + 22, "written")
     picture.text(10, bottom + 44, "Large dots: sums that count in the end. Grey lines: the other lanes shuffle, too; their sums are not used.", "soft small")
     picture.in_turn(2)
-    return picture
 
 
-def collisions(found, title):
+def collisions(picture, *found):
     """Lanes of an atomic above the elements of y: those on one element take turns."""
-    picture = Picture(title)
     described = []
     y = 40
     left, pitch = 100, (WIDTH - 120) / 32
@@ -260,10 +243,9 @@ def collisions(found, title):
         y = bottom + 54
     picture.text(10, y + 2, "The first request of an atomic in the first warp, on " + found[0]["matrix"]["name"] + ".", "soft small")
     picture.description = " ".join(described)
-    return picture
 
 
-def scan_rounds(trace, title, warp=1):
+def scan_rounds(picture, trace, warp=1):
     """Who takes a sum from whom, round after round, from the loads of `sums` in shared memory."""
     rounds = []
     for lanes, addresses, _, _, size in accesses(trace, "sums", warp=warp):
@@ -273,7 +255,7 @@ def scan_rounds(trace, title, warp=1):
         rounds.append(pairs)
     rows = accesses(trace, "row_indices", warp=warp)[0][3]
     ends = set(accesses(trace, "y", "store", warp=warp)[0][0])
-    picture = Picture(title, f"Warp {warp} of {trace['kernel']['name']}: 32 nonzeros of rows {rows[0]} to {rows[-1]}. " + " ".join(
+    picture.description = (f"Warp {warp} of {trace['kernel']['name']}: 32 nonzeros of rows {rows[0]} to {rows[-1]}. " + " ".join(
         f"Round {i}: {len(pairs)} lanes take the sum {pairs[0][0] - pairs[0][1]} to the left." for i, pairs in enumerate(rounds, 1))
         + f" Then {len(ends)} lanes write a row.")  # fmt: skip
     left, pitch = 100, (WIDTH - 120) / 32
@@ -299,10 +281,9 @@ def scan_rounds(trace, title, warp=1):
     picture.text(10, bottom + 26, "written")
     picture.text(10, bottom + 46, "Each box is a lane with its sum, in the colour of its row. Pale: nothing was added in this round.", "soft small")
     picture.in_turn(2.5)
-    return picture
 
 
-def carries(trace, title):
+def carries(picture, trace):
     """The nonzeros of a block in the order of its warps: rows that a border cuts need a carry."""
     shares = []
     for warp in range(8):
@@ -310,8 +291,8 @@ def carries(trace, title):
         if rows:
             shares.append(rows)
     cut = [rows[-1] for rows, after in zip(shares, shares[1:]) if rows[-1] == after[0]]
-    picture = Picture(title, f"{len(shares)} warps of a block of {trace['kernel']['name']} on {trace['matrix']['name']}, each with a stretch of nonzeros in "
-                      f"the colours of their rows. {plural(len(cut), 'row')} cut by the border of two warps: {', '.join(map(str, cut)) or 'none'}.")  # fmt: skip
+    picture.description = (f"{len(shares)} warps of a block of {trace['kernel']['name']} on {trace['matrix']['name']}, each with a stretch of nonzeros in "
+                           f"the colours of their rows. {plural(len(cut), 'row')} cut by the border of two warps: {', '.join(map(str, cut)) or 'none'}.")  # fmt: skip
     left, room, y = 80, WIDTH - 100, 40
     most = max(map(len, shares))
     hue = lambda row: colour((row * 9) % 32)  # noqa: E731
@@ -330,15 +311,13 @@ def carries(trace, title):
             begin = k
         y += 52
     picture.text(10, y + 6, "Whole rows are written by the warp that has them; of a row that is cut, one thread adds up the parts after a barrier.", "soft small")
-    return picture
 
 
-def banks(trace, title, array="pcsr_piece", launch=1):
+def banks(picture, trace):
     """The words that the first request wants of each bank: as it is, and if every row had one element more."""
-    lanes, addresses, counts, _, size = accesses(trace, array, launch=launch)[0]
-    offset = next(a["offset"] for a in trace["arrays"] if a["name"] == array)
+    lanes, addresses, counts, _, size = accesses(trace, "pcsr_piece", launch=1)[0]
+    offset = next(array["offset"] for array in trace["arrays"] if array["name"] == "pcsr_piece")
     length = (addresses[1] - addresses[0]) // size  # of a row
-    picture = Picture(title)
     left, pitch, y = 190, (WIDTH - 210) / 32, 40
     told = []
     for label, shift in ((f"row i at {length} i", 0), (f"row i at {length + 1} i", size)):
@@ -365,13 +344,12 @@ def banks(trace, title, array="pcsr_piece", launch=1):
     picture.text(10, y - 6, "32 lanes read the first product of their rows. A box is a word, in the colour of its lane, above the bank that holds it; a bank serves one word per pass.", "soft small")
     picture.text(10, y + 9, f"A double is two words, and half a warp is served at a time. Above: the request as traced on {trace['matrix']['name']}; below: the same with one element of padding per row.", "soft small")
     picture.description = f"Banks of shared memory in {trace['kernel']['name']} on rows of {length} nonzeros. " + " ".join(told)
-    return picture
 
 
-def tiles(trace, title):
+def tiles(picture, trace):
     """The path through nonzeros (to the right) and rows (down), cut where the tiles of the warps begin."""
     found = defaultdict(list)
-    for event, (block, _), instruction, *_ in traces.requests(trace):
+    for event, (_, block, _), instruction, *_ in traces.requests(trace):
         if instruction["access"] == "load" and len(found[block]) < 2:  # a warp reads its tile before anything else
             values = [trace["values"][v] for v in trace["events"][event][4][:2]]
             found[block].append([int(v, 16) if isinstance(v, str) else v for v in values])
@@ -382,9 +360,9 @@ def tiles(trace, title):
     borders.append((rows, nonzeros, False))
     longest = max(range(rows), key=lambda r: offsets[r + 1] - offsets[r])
     inside = [i for i, (row, _, cut) in enumerate(borders) if cut and row == longest]
-    picture = Picture(title, f"The {len(borders) - 1} tiles of {trace['kernel']['name']} on {rows} rows with {nonzeros} nonzeros, as stretches of a path that goes "
-                      f"right at each nonzero and down at the end of each row, on {trace['matrix']['name']}. Row {longest} has {offsets[longest + 1] - offsets[longest]} nonzeros, and "
-                      f"{len(inside)} tiles begin inside it.")  # fmt: skip
+    picture.description = (f"The {len(borders) - 1} tiles of {trace['kernel']['name']} on {rows} rows with {nonzeros} nonzeros, as stretches of a path that goes "
+                           f"right at each nonzero and down at the end of each row, on {trace['matrix']['name']}. Row {longest} has {offsets[longest + 1] - offsets[longest]} nonzeros, and "
+                           f"{len(inside)} tiles begin inside it.")  # fmt: skip
     left, top, room, tall = 70, 46, WIDTH - 100, 300
     x = lambda k: left + k * room / nonzeros  # noqa: E731
     y = lambda row: top + row * tall / rows  # noqa: E731
@@ -409,13 +387,12 @@ def tiles(trace, title):
     bottom = top + tall
     picture.text(10, bottom + 22, "A tile per warp, in its colour: as many rows and nonzeros together as every other, whatever the lengths of the rows.", "soft small")
     picture.text(10, bottom + 37, "Ticks are borders of tiles. Where one lies inside a row, the warps exchange partial sums of that row.", "soft small")
-    return picture
 
 
-def two_kernels(trace, title):
+def two_kernels(picture, trace):
     """Products of the first launch, in the order of memory, and what the second makes of them."""
-    picture = Picture(title, f"{trace['kernel']['name']}: the first launch reads values in order and writes a product for each; a block of the second "
-                      "brings the products of its rows to shared memory, and each thread adds up its row.")  # fmt: skip
+    picture.description = (f"{trace['kernel']['name']}: the first launch reads values in order and writes a product for each; a block of the second "
+                           "brings the products of its rows to shared memory, and each thread adds up its row.")  # fmt: skip
     left, room = 130, WIDTH - 150
     loads = accesses(trace, "values", launch=0)[0]
     stores = accesses(trace, "middle", "store", launch=0)[0]
@@ -446,10 +423,9 @@ def two_kernels(trace, title):
         picture.text(left + (rows[lane] + min(rows[lane + 1], count)) / 2 * each, y + 68, f"y[{lane}]", "ink small mono", "middle")
     picture.text(10, y + 48, "a thread per row")
     picture.text(10, y + 90, f"The first {count} nonzeros of {trace['matrix']['name']}, in the colours of their rows. The second launch reads products in order, too, into shared memory.", "soft small")
-    return picture
 
 
-def timeline(trace, title):
+def timeline(picture, trace):
     """Which warp has which rows, in the order in which the counter gave them out."""
     bars = []
     for step, (event, warp, instruction, *_) in enumerate(traces.requests(trace), 1):
@@ -462,11 +438,11 @@ def timeline(trace, title):
     warps = sorted({bar["warp"] for bar in useful})[:16]
     useful = [bar for bar in useful if bar["warp"] in warps]
     end = max(bar["end"] for bar in useful)
-    picture = Picture(title, f"{trace['kernel']['name']} on {trace['matrix']['name']}: {len(warps)} warps take rows from one counter, {len(useful)} times. "
-                      f"The fewest that a warp takes is {min(sum(b['warp'] == w for b in useful) for w in warps)} times, the most {max(sum(b['warp'] == w for b in useful) for w in warps)}.")  # fmt: skip
+    picture.description = (f"{trace['kernel']['name']} on {trace['matrix']['name']}: {len(warps)} warps take rows from one counter, {len(useful)} times. "
+                           f"The fewest that a warp takes is {min(sum(b['warp'] == w for b in useful) for w in warps)} times, the most {max(sum(b['warp'] == w for b in useful) for w in warps)}.")  # fmt: skip
     left, room, y = 80, WIDTH - 100, 36
     for w, warp in enumerate(warps):
-        picture.text(10, y + 12 + w * 20, f"warp {warp[1]}")
+        picture.text(10, y + 12 + w * 20, f"warp {warp[2]}")
         picture.line(left, y + 8 + w * 20, left + room, y + 8 + w * 20, class_="soft-line")
         for bar in (b for b in useful if b["warp"] == warp):
             x = left + bar["begin"] / end * room
@@ -477,14 +453,17 @@ def timeline(trace, title):
     y += len(warps) * 20 + 16
     picture.text(10, y, f"{len(warps)} of the {threads // 32} warps of a block, on {trace['matrix']['name']}. A bar reaches from one fetch of a warp to its next; the number is the first row that it got, the colour too.", "soft small")
     picture.text(10, y + 15, "From left to right: the requests of all warps, which take turns on the CPU backend. A warp with long rows asks less often.", "soft small")
-    return picture
 
 
-def storage(found, title):
+# Which array of a format shows what it stores, and what padding holds there; of others `values` does, by zeros.
+PADDED = {"csr": ("column_indices", ()), "ell": ("columns", ("~",)), "sell": ("columns", ("~",))}
+
+
+def storage(picture, *found):
     """What formats store of the first rows, in the order of memory; padding stands out."""
-    picture = Picture(title)
     y, told = 40, []
-    for trace, name, empty in found:
+    for trace in found:
+        name, empty = PADDED.get(trace["kernel"]["name"], ("values", (0,)))
         held = {}
         for event, _, instruction, array, _, addresses in traces.requests(trace):
             if instruction["access"] == "load" and array["name"] == name:
@@ -506,23 +485,22 @@ def storage(found, title):
             picture.add("path", d="".join(path), class_=kind, stroke_width=number(cell - 0.8))
         told.append(f"{trace['kernel']['name']} stores {total} entries, of which {len(padding)} are padding.")
         y += max(46, -(-total // per_row) * (cell + 1)) + 14
-    picture.text(10, y + 2, f"A square per stored entry, in the order of memory: blue nonzeros, red padding that is read, grey what no lane reads. {found[0][0]['matrix']['name']}.", "soft small")
+    picture.text(10, y + 2, f"A square per stored entry, in the order of memory: blue nonzeros, red padding that is read, grey what no lane reads. {found[0]['matrix']['name']}.", "soft small")
     picture.description = " ".join(told)
-    return picture
 
 
 # --- Single steps ---------------------------------------------------------------------------------
 
 
-def csr_arrays(trace, title, row=1):
+def csr_arrays(picture, trace, row=1):
     """A small matrix, the arrays of CSR, and which elements of x a row gathers: from the loads of its thread."""
     gathered = [r[1][r[0].index(row)] // r[4] for r in accesses(trace, "x") if row in r[0]]
     offsets, columns = trace["matrix"]["row_offsets"], trace["matrix"]["column_indices"]
     rows, nonzeros = trace["matrix"]["rows"], len(columns)
     hue = lambda r: colour(r * 31 / (rows - 1))  # noqa: E731
     row_of = [r for r in range(rows) for _ in range(offsets[r], offsets[r + 1])]
-    picture = Picture(title, f"{trace['matrix']['name']}: {rows} rows and {nonzeros} nonzeros. row_offsets {offsets}. column_indices {columns}. "
-                      f"Row {row} has nonzeros {offsets[row]} to {offsets[row + 1] - 1} and reads elements {gathered} of x.")  # fmt: skip
+    picture.description = (f"{trace['matrix']['name']}: {rows} rows and {nonzeros} nonzeros. row_offsets {offsets}. column_indices {columns}. "
+                           f"Row {row} has nonzeros {offsets[row]} to {offsets[row + 1] - 1} and reads elements {gathered} of x.")  # fmt: skip
     side, top, left, cell = 26, 62, 42, 27
     for r in range(rows):
         picture.text(left - 8, top + r * side + 17, f"row {r}", "soft small", "end")
@@ -552,31 +530,24 @@ def csr_arrays(trace, title, row=1):
         picture.line(place(k) + cell / 2, 160, place(element) + cell / 2, 196, stroke=hue(row), stroke_width="1.5")
     strip(196, "x", [f"x{c}" for c in range(trace["matrix"]["columns"])], [hue(row) if c in gathered else None for c in range(trace["matrix"]["columns"])])
     picture.text(x0, 244, f"Row {row}: nonzeros {begin} to {end - 1}, which are side by side, and x{', x'.join(map(str, gathered))}, which are where the matrix says.", "soft small")
-    return picture
 
 
-def adaptive_blocks(trace, title):
+def adaptive_blocks(picture, trace):
     """Which nonzeros each block of csr_adaptive reads, and whether their products go through shared memory."""
     nonzeros, offsets = trace["matrix"]["nonzeros"], trace["matrix"]["row_offsets"]
-    spans, parts, block = {}, set(), (0, 0)
-    for event in trace["events"]:
-        if event[0] in ("launch", "block"):
-            block = (event[1], 0) if event[0] == "launch" else (block[0], event[1])
-        elif event[0] in traces.ACCESSES and block[0] == 0:
-            instruction = trace["instructions"][event[1]]
-            name = trace["arrays"][instruction["array"]]["name"]
-            if name == "partial_sums":
-                parts.add(block[1])
-            if name == "values":
-                file, line = trace["places"][instruction["place"]]
-                kind = "stream" if "products[" in trace["sources"][file]["text"].splitlines()[line - 1] else "long"
-                found = [address // instruction["size"] for address in traces.addresses_of(event[3])]
-                low, high = spans.get((block[1], kind), (nonzeros, 0))
-                spans[block[1], kind] = min(low, *found), max(high, *found)
+    spans, parts = {}, set()
+    for _, (launch, block, _), instruction, array, _, addresses in traces.requests(trace):
+        if launch == 0 and array["name"] == "partial_sums":
+            parts.add(block)
+        if launch == 0 and array["name"] == "values":
+            file, line = trace["places"][instruction["place"]]
+            kind = "stream" if "products[" in trace["sources"][file]["text"].splitlines()[line - 1] else "long"
+            found = [address // instruction["size"] for address in addresses]
+            low, high = spans.get((block, kind), (nonzeros, 0))
+            spans[block, kind] = min(low, *found), max(high, *found)
     hues = {"stream": colour(3), "vector": colour(22), "shared": colour(31)}
     texts = {"stream": "the short rows of a block: products in shared memory, then a few lanes per row",
              "vector": "a row of more than 1,024 nonzeros: all threads of its block", "shared": "a row of more than 8,192: several blocks"}  # fmt: skip
-    picture = Picture(title)
     left, top = 62, 48
     scale = (WIDTH - left - 12) / nonzeros
     for begin in offsets:
@@ -595,10 +566,9 @@ def adaptive_blocks(trace, title):
         y += 18
     picture.text(left, y + 24, f"To the right: the nonzeros, {nonzeros}, with a stroke where a row begins. {trace['matrix']['name']}.", "soft small")
     picture.description = "; ".join(f"{counts[kind]} x {kind}: {texts[kind]}" for kind in hues)
-    return picture
 
 
-def chain(trace, title):
+def chain(picture, trace):
     """A Markov chain's matrix: what dia_csr stores as diagonals, and what as CSR."""
     offsets, columns, rows = trace["matrix"]["row_offsets"], trace["matrix"]["column_indices"], trace["matrix"]["rows"]
     kept = sorted({value for r in accesses(trace, "offsets") for value in r[3]})
@@ -606,7 +576,6 @@ def chain(trace, title):
     zeros = [(r, r + d) for d in kept for r in range(rows) if 0 <= r + d < rows and (r, r + d) not in set(places)]
     rest = [(r, c) for r, c in places if c - r not in kept]
     dense = len(places) - len(rest)
-    picture = Picture(title)
     left, top, side = 20, 36, 380
     cell = side / rows
     picture.rect(left, top, side, side, class_="edge")
@@ -628,7 +597,6 @@ def chain(trace, title):
     picture.text(left + side + 30, top + 262, "Most moves are the same few steps in the numbering of the states.", "soft small")
     picture.height = top + side
     picture.description = f"{dense} nonzeros on {plural(len(kept), 'diagonal')}, {len(zeros)} zeros with them, {len(rest)} elsewhere."
-    return picture
 
 
 # --- Several GPUs -----------------------------------------------------------------------------------
@@ -638,7 +606,7 @@ def by_events(trace):
     """What each stream does when: {stream: [(begin, end, what, waits before)]}, and the waits for events of other streams, as
     (stream, time, stream, time). Time is counted in requests of warps (a copy: in sectors); a stream does one thing
     after the other, and what follows a wait begins when the event has happened."""
-    clock, bars, events, waits, launch = defaultdict(int), defaultdict(list), {}, [], None
+    clock, bars, events, waits = defaultdict(int), defaultdict(list), {}, []
     waited = defaultdict(int)
     for event in trace["events"]:
         kind, *rest = event
@@ -668,23 +636,16 @@ def by_events(trace):
 def by_flags(trace):
     """The same of kernels that wait in themselves: {GPU: [(begin, end, what)]}, and (GPU, time, GPU, time) of each
     flag. The requests of a GPU follow each other; a poll that finds the flag unset takes no time."""
-    clock, bars, flags, told, gpu = defaultdict(int), defaultdict(list), {}, [], None
+    clock, bars, flags, told = defaultdict(int), defaultdict(list), {}, []
     phase = defaultdict(lambda: "boundary")
 
     def spend(what):
-        if bars[gpu] and bars[gpu][-1][2] == what and bars[gpu][-1][1] == clock[gpu]:
-            bars[gpu][-1][1] += 1
-        else:
-            bars[gpu].append([clock[gpu], clock[gpu] + 1, what, 0])
+        bars[gpu].append([clock[gpu], clock[gpu] + 1, what, 0])
         clock[gpu] += 1
 
-    for event in trace["events"]:
-        if event[0] == "launch":
-            gpu = trace["launches"][event[1]]["device"]
-        if event[0] not in traces.ACCESSES:
-            continue
-        array = trace["arrays"][trace["instructions"][event[1]]["array"]]
-        values = [trace["values"][v] for v in event[4] if not isinstance(v, list)]
+    for number, (launch, *_), _, array, *_ in traces.requests(trace):
+        gpu = trace["launches"][launch]["device"]
+        values = [trace["values"][v] for v in trace["events"][number][4] if not isinstance(v, list)]
         if array["name"] == "flags" and array["device"] != gpu:
             spend("flag")
             flags[array["device"], values[0]] = gpu, clock[gpu]
@@ -702,10 +663,9 @@ def by_flags(trace):
     return bars, told
 
 
-def steps(events, flags, title):
+def steps(picture, events, flags):
     """The same two steps of an iteration on two GPUs, one above the other."""
     hues = {"interior": colour(3), "boundary": colour(25), "copy": colour(16), "flag": None}
-    picture = Picture(title)
     described = []
     y = 34
     for trace, found, what in ((events, by_events(events), "events"), (flags, by_flags(flags), "flags")):
@@ -757,7 +717,6 @@ def steps(events, flags, title):
     picture.text(10, y + 23, f"Two steps on two GPUs, {events['matrix']['name']}, from traces. To the right: requests of warps (of a copy: sectors), not time on a GPU. Each event,", "soft small")
     picture.text(10, y + 38, f"launch and copy above is a call by the host: {len(events['launches'])} launches and {sum(e[0] == 'copy' for e in events['events'])} copies; below it launches {len(flags['launches'])} kernels and is done.", "soft small")
     picture.description = " ".join(described)
-    return picture
 
 
 # --- Matrices -------------------------------------------------------------------------------------
@@ -782,14 +741,14 @@ def find_matrix(program, files, name, per_row):
     raise traces.TraceError(f"the file of {name} is not here (FILES=directory)")
 
 
-def sparsity(program, files, title="Where the nonzeros of these matrices are"):
+def sparsity(program, files):
     """The matrices of the README's table, side by side: a cell is darker the more nonzeros it has. Those that no
     generator makes exactly are read from the directory `files` or from data/. Raises TraceError."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     names = [name.replace(";", ",") for name in re.search(r"matrices=(\S+) precision", readme)[1].split(",")]
     cells, gap = 48, 18
     side = (WIDTH - 20 - gap * (len(names) - 1)) / len(names)
-    picture = Picture(title)
+    picture = Picture("Where the nonzeros of these matrices are")
     picture.parts.clear()  # a name above each matrix is enough
     told = []
     for i, name in enumerate(names):
@@ -828,12 +787,11 @@ def sparsity(program, files, title="Where the nonzeros of these matrices are"):
 # --- The primer -----------------------------------------------------------------------------------
 
 
-def launch_of_threads(trace, title):
+def launch_of_threads(picture, trace):
     """Blocks, warps and lanes of a launch; a thread that stores nothing is grey."""
     threads, blocks = trace["launches"][0]["block"][0], trace["launches"][0]["grid"][0]
     warps, gap, left = threads // 32, 26, 62
     pitch = (WIDTH - left - 12 - gap * (blocks - 1)) / blocks / 32
-    picture = Picture(title)
     told, rows = [], 0
     for block in range(blocks):
         x0, first = left + block * (32 * pitch + gap), rows
@@ -856,15 +814,13 @@ def launch_of_threads(trace, title):
     picture.text(10, y, f"A square is a thread, a line of 32 squares a warp. {trace['kernel']['name']} on {trace['matrix']['name']}, {rows} rows: "
                  f"{blocks} blocks of {threads} threads. Grey: threads past the last row, which return.", "soft small")  # fmt: skip
     picture.description = f"{blocks} blocks of {warps} warps of 32 lanes: {'; '.join(told)}. {blocks * threads - rows} threads have no row."
-    return picture
 
 
-def three_requests(trace, title):
+def three_requests(picture, trace):
     """Requests of one warp to three arrays, on one scale."""
     chosen = [(accesses(trace, "row_offsets")[0], "row_offsets[row], a load: neighbouring lanes, neighbouring elements of 4 bytes"),
               (accesses(trace, "y", "store")[0], "y[row], a store: the same with elements of 8 bytes"),
               (accesses(trace, "values")[0], "values[k], a load: each lane is in a row of its own, 3 to 5 elements of 8 bytes from its neighbour's")]  # fmt: skip
-    picture = Picture(title)
     left, room = 96, WIDTH - 110
     widest = max(-(-(max(r[1]) + r[4] - min(r[1]) // 128 * 128) // 128) * 128 for r, _ in chosen)
     y, told = 34, []
@@ -881,22 +837,20 @@ def three_requests(trace, title):
     picture.text(10, y + 2, "A frame is a sector of 32 bytes, the longer strokes bound a line of 128. Coloured: bytes used, by the lane of that colour; "
                  "hatched: fetched, not used.", "soft small")  # fmt: skip
     picture.description = " ".join(told)
-    return picture
 
 
 ANSWER = 24  # times as long as it takes to start a request: of this picture, not of a GPU
 
 
-def hidden_latency(trace, title):
+def hidden_latency(picture, trace):
     """The first requests of 1, 4 and 8 warps, of which each waits for the answer before its next, and one starts at a time."""
     hues = {"row_offsets": colour(3), "column_indices": colour(16), "values": colour(10), "x": colour(25), "y": colour(31)}
     left, room, units = 96, WIDTH - 110, 132
     scale = room / units
-    picture = Picture(title)
     y, told = 36, []
     for count in (1, 4, 8):
         ready, busy, started = [0] * count, 0, 0
-        todo = [[trace["arrays"][i["array"]]["name"] for _, kind, i, *_ in of_warp(trace, warp=warp) if kind in traces.ACCESSES] for warp in range(count)]
+        todo = [[array["name"] for _, at, _, array, *_ in traces.requests(trace) if at == (0, 0, warp)] for warp in range(count)]
         while any(todo):
             warp = min((w for w in range(count) if todo[w]), key=lambda w: (ready[w], w))
             begin = max(busy, ready[warp])
@@ -919,19 +873,17 @@ def hidden_latency(trace, title):
     picture.text(10, y + 41, "as long as starting a request, and each warp waits for it before it goes on. A GPU waits for hundreds of cycles, and holds up to 64 warps "
                  "per multiprocessor.", "soft small")  # fmt: skip
     picture.description = f"A timeline: {'; '.join(told)} in the same time."
-    return picture
 
 
 H200_GB_PER_S, H200_GFLOPS = 4800, 34_000  # NVIDIA's data sheet: memory; double precision without tensor cores
 
 
-def roofline(scalar, vector, title):
+def roofline(picture, scalar, vector):
     """Where the bytes that a product needs, and those that kernels ask for, put SpMV under the roofline of an H200."""
     left, top, right, bottom = 90, 44, WIDTH - 20, 330
     low, high, least, most = -6, 6, 3, 17  # powers of two: operations per byte, GFLOP/s
     x = lambda intensity: left + (math.log2(intensity) - low) / (high - low) * (right - left)  # noqa: E731
     y = lambda gflops: bottom - (math.log2(gflops) - least) / (most - least) * (bottom - top)  # noqa: E731
-    picture = Picture(title)
     for power in range(low, high + 1):
         picture.line(x(2.0**power), top, x(2.0**power), bottom, class_="soft-line", stroke_width="0.5")
         picture.text(x(2.0**power), bottom + 15, f"{2**power}" if power >= 0 else f"1/{2**-power}", "soft small", "middle")
@@ -961,7 +913,6 @@ def roofline(scalar, vector, title):
     picture.text(10, bottom + 52, f"{scalar['matrix']['name']}, double precision: 2 operations for each of {nonzeros} nonzeros. Lines: what an H200's memory and arithmetic allow.", "soft small")
     picture.text(10, bottom + 67, "Points: bytes that warps ask for, from traces, before any cache; where a cache answers, more is possible.", "soft small")
     picture.description = f"The roofline of an H200, and products of a sparse matrix far left of its ridge: {'; '.join(told)}."
-    return picture
 
 
 # --- All of them ----------------------------------------------------------------------------------
@@ -973,50 +924,47 @@ STEPS = "steps --gpus 2"
 SPARSITY = "sparsity"
 
 
-def pictures():
-    """{name: (the kernels and matrices that are traced, how they are drawn)}."""
-    return {
-        "primer_launch": ([("stencil2d:24x24", "csr_scalar")], lambda t: launch_of_threads(t, "A launch: grid, blocks, warps, lanes")),
-        "primer_sectors": ([(STENCIL, "csr_scalar")], lambda t: three_requests(t, "Three requests of a warp, and the sectors that they touch")),
-        "primer_latency": ([(STENCIL, "csr_scalar")], lambda t: hidden_latency(t, "While one warp waits, others make their requests")),
-        "primer_roofline": ([(STENCIL, "csr_scalar"), (STENCIL, "csr_vector_4")],
-                            lambda *t: roofline(*t, "The roofline: what memory and arithmetic allow")),
-        "01_csr": ([("stencil2d:3x2", "csr_scalar")], lambda t: csr_arrays(t, "CSR: three arrays, and what one row of the product reads")),
-        "02_lanes": ([(STENCIL, "csr_scalar")], lambda t: lanes_over_sectors(t, "csr_scalar: each lane walks a row of its own")),
-        "03_lanes": ([(STENCIL, "csr_vector_4")], lambda t: lanes_over_sectors(t, "csr_vector_4: four neighbouring lanes share a row", 2)),
-        "03_shuffle_tree": ([("fem:20,block=3", "csr_vector_8")], lambda t: shuffle_tree(t, "csr_vector_8: eight partial sums become one in three rounds")),
-        "04_collisions": ([(STENCIL, "atomic_coo"), (STENCIL, "atomic_coo_sorted")],
-                          lambda *t: collisions(t, "Atomics on y: lanes on the same element take turns")),
-        "05_scan_rounds": ([(STENCIL, "segscan_block")], lambda t: scan_rounds(t, "segscan_block: sums of rows in log2 rounds")),
-        "05_carries": ([("stencil2d:24x24", "segscan_shuffle")], lambda t: carries(t, "segscan_shuffle: carries between the warps of a block")),
-        "06_two_kernels": ([(STENCIL, "pcsr")], lambda t: two_kernels(t, "pcsr: products first, sums later")),
-        "06_banks": ([("dense:32x32", "pcsr")], lambda t: banks(t, "pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks")),
-        "06_adaptive": ([("powerlaw:200x40000,nnz=24000,max_row=9500", "csr_adaptive")],
-                        lambda t: adaptive_blocks(t, "csr_adaptive: the nonzeros of each block, and how it adds them up")),
-        "06_tiles": ([("powerlaw:600x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass")],
-                      lambda t: tiles(t, "pcsr_one_pass: the tiles of the warps on the path through rows and nonzeros")),
-        "07_timeline": ([("powerlaw:640x640,nnz=6400", "lightspmv_warp", "turns")], lambda t: timeline(t, "lightspmv_warp: rows go to the warps that are free")),
-        "08_lanes": ([(STENCIL, "ell")], lambda t: lanes_over_sectors(t, "ell: neighbouring rows, neighbouring elements")),
-        "08_formats": ([(UNEVEN, "csr"), (UNEVEN, "ell"), (UNEVEN, "sell"), (UNEVEN, "dia")],
-                       lambda c, *t: storage([(c, "column_indices", ()), *((u, "columns", ("~",)) for u in t[:2]), (t[2], "values", (0,))],
-                                             "What formats store of the same matrix")),
-        "08_chain": ([("wlan:C=8,m=1,W=2", "dia_csr")], lambda t: chain(t, "dia_csr: what it stores of a Markov chain")),
-        "09_diagonals": ([("stencil2d:16x2,dof=3", "cds_b1"), ("stencil2d:16x2,dof=3", "cds")],
-                         lambda *t: storage([(u, "values", (0,)) for u in t], "Diagonals store zeros that diagonals of blocks do not")),
-        "10_steps": ([("stencil2d:8x8", "packed", "forward", STEPS), ("stencil2d:8x8", "minimal", "forward", STEPS)],
-                     lambda *t: steps(*t, "Two steps of an iteration on two GPUs")),
-    }  # fmt: skip
+# {name: (title, how it is drawn, the matrices and kernels that are traced for it)}
+PICTURES = {
+    "primer_launch": ("A launch: grid, blocks, warps, lanes", launch_of_threads, ("stencil2d:24x24", "csr_scalar")),
+    "primer_sectors": ("Three requests of a warp, and the sectors that they touch", three_requests, (STENCIL, "csr_scalar")),
+    "primer_latency": ("While one warp waits, others make their requests", hidden_latency, (STENCIL, "csr_scalar")),
+    "primer_roofline": ("The roofline: what memory and arithmetic allow", roofline, (STENCIL, "csr_scalar"), (STENCIL, "csr_vector_4")),
+    "01_csr": ("CSR: three arrays, and what one row of the product reads", csr_arrays, ("stencil2d:3x2", "csr_scalar")),
+    "02_lanes": ("csr_scalar: each lane walks a row of its own", lanes_over_sectors, (STENCIL, "csr_scalar")),
+    "03_lanes": ("csr_vector_4: four neighbouring lanes share a row", functools.partial(lanes_over_sectors, turns=2), (STENCIL, "csr_vector_4")),
+    "03_shuffle_tree": ("csr_vector_8: eight partial sums become one in three rounds", shuffle_tree, ("fem:20,block=3", "csr_vector_8")),
+    "04_collisions": ("Atomics on y: lanes on the same element take turns", collisions, (STENCIL, "atomic_coo"), (STENCIL, "atomic_coo_sorted")),
+    "05_scan_rounds": ("segscan_block: sums of rows in log2 rounds", scan_rounds, (STENCIL, "segscan_block")),
+    "05_carries": ("segscan_shuffle: carries between the warps of a block", carries, ("stencil2d:24x24", "segscan_shuffle")),
+    "06_two_kernels": ("pcsr: products first, sums later", two_kernels, (STENCIL, "pcsr")),
+    "06_banks": ("pcsr, second launch, rows of 32 nonzeros: all lanes meet in two banks", banks, ("dense:32x32", "pcsr")),
+    "06_adaptive": ("csr_adaptive: the nonzeros of each block, and how it adds them up", adaptive_blocks,
+                    ("powerlaw:200x40000,nnz=24000,max_row=9500", "csr_adaptive")),
+    "06_tiles": ("pcsr_one_pass: the tiles of the warps on the path through rows and nonzeros", tiles,
+                 ("powerlaw:600x4000,nnz=5000,max_row=3200,local=1", "pcsr_one_pass")),
+    "07_timeline": ("lightspmv_warp: rows go to the warps that are free", timeline, ("powerlaw:640x640,nnz=6400", "lightspmv_warp", "turns")),
+    "08_lanes": ("ell: neighbouring rows, neighbouring elements", lanes_over_sectors, (STENCIL, "ell")),
+    "08_formats": ("What formats store of the same matrix", storage, (UNEVEN, "csr"), (UNEVEN, "ell"), (UNEVEN, "sell"), (UNEVEN, "dia")),
+    "08_chain": ("dia_csr: what it stores of a Markov chain", chain, ("wlan:C=8,m=1,W=2", "dia_csr")),
+    "09_diagonals": ("Diagonals store zeros that diagonals of blocks do not", storage, ("stencil2d:16x2,dof=3", "cds_b1"), ("stencil2d:16x2,dof=3", "cds")),
+    "10_steps": ("Two steps of an iteration on two GPUs", steps, ("stencil2d:8x8", "packed", "forward", STEPS), ("stencil2d:8x8", "minimal", "forward", STEPS)),
+}  # fmt: skip
 
 
 def draw(program):
     """{name: SVG}."""
-    recorded, drawn = {}, {}
-    for name, (runs, how) in pictures().items():
-        for run in runs:
-            if run not in recorded:
-                matrix, kernel, schedule, command = *run, *("forward", "")[len(run) - 2 :]
-                [recorded[run]] = watch.record(program, matrix, [kernel], "f64", schedule, "--padding-limit", "20", command=command)
-        drawn[name] = how(*(recorded[run] for run in runs)).svg()
+
+    @functools.cache
+    def recorded(matrix, kernel, schedule="forward", command=""):
+        [trace] = watch.record(program, matrix, [kernel], "f64", schedule, "--padding-limit", "20", command=command)
+        return trace
+
+    drawn = {}
+    for name, (title, how, *runs) in PICTURES.items():
+        picture = Picture(title)
+        how(picture, *(recorded(*run) for run in runs))
+        drawn[name] = picture.svg()
     return drawn
 
 

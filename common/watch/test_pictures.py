@@ -54,4 +54,4 @@ class Pictures(unittest.TestCase):
             for text, name in re.findall(r"!\[(.*?)\]\((?:\.\./)+plots/figures/lessons/(\w+)\.svg\)", readme.read_text(encoding="utf-8")):
                 self.assertGreater(len(text), 20)
                 shown.add(name)
-        self.assertEqual(shown, set(pictures.pictures()))
+        self.assertEqual(shown, set(pictures.PICTURES))

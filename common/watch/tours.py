@@ -112,13 +112,11 @@ def find(at, by_name):
         raise ValueError(f"'at: {at}' names no kernel of {', '.join(by_name)} and an event")
     kernel, kind, *array = plain
     trace = by_name[kernel]
-    position, left = {}, wanted["nth"]
-    for number, event in enumerate(trace["events"]):
-        if event[0] in ("launch", "block", "warp"):
-            position[event[0]] = event[1]
+    left = wanted["nth"]
+    for number, event, at in traces.walk(trace):
         if kind_of(trace, event) != kind or (array and name_of(trace, event) != array[0]):
             continue
-        if any(position.get(name) != value for name, value in wanted.items() if name != "nth"):
+        if any(wanted.get(name, place) != place for name, place in zip(PLACES, at)):
             continue
         left -= 1
         if left == 0:
@@ -143,7 +141,7 @@ def check(shows, trace, number):
         to, source = ("host" if array is None else trace["arrays"][array]["device"] for array in (event[1], event[3]))
         found = {"bytes": event[5], "from": source, "to": to}
     else:
-        launch = next((e[1] for e in reversed(trace["events"][: number + 1]) if e[0] == "launch"), None)
+        launch = next(at[0] for other, _, at in traces.walk(trace) if other == number)
         found = {} if launch is None else {"gpu": trace["launches"][launch]["device"]}
     if event[0] in traces.ACCESSES:
         instruction = trace["instructions"][event[1]]

@@ -82,17 +82,21 @@ def bank_passes(lanes, addresses, size, offset):
     return passes, ideal
 
 
-def requests(trace):
-    """(event number, (block, warp), instruction, array, lanes, byte offsets) of every request."""
-    block = warp = 0
+def walk(trace):
+    """(event number, event, (launch, block, warp) that began last) of every event."""
+    at = dict.fromkeys(("launch", "block", "warp"))
     for number, event in enumerate(trace["events"]):
-        if event[0] == "block":
-            block = event[1]
-        if event[0] == "warp":
-            warp = event[1]
+        if event[0] in at:
+            at[event[0]] = event[1]
+        yield number, event, tuple(at.values())
+
+
+def requests(trace):
+    """(event number, (launch, block, warp), instruction, array, lanes, byte offsets) of every request."""
+    for number, event, at in walk(trace):
         if event[0] in ACCESSES:
             instruction = trace["instructions"][event[1]]
-            yield number, (block, warp), instruction, trace["arrays"][instruction["array"]], lanes_of(event[2]), addresses_of(event[3])
+            yield number, at, instruction, trace["arrays"][instruction["array"]], lanes_of(event[2]), addresses_of(event[3])
 
 
 def measure(instruction, array, lanes, addresses):
