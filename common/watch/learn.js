@@ -17,8 +17,7 @@ function tourOf(runs) {
       });
       return found;
     };
-    const arrayOf = moment => ACCESSES.has(moment.kind) ? run.arrays[moment.instruction.array].name : "";
-    const nameOf = m => arrayOf(run.moments[m]), counts = m => run.moments[m].counts;
+    const nameOf = m => run.moments[m].array.name, counts = m => run.moments[m].counts;
     const {kinds} = run;
 
     const first = best(moment => ACCESSES.has(moment.kind));
@@ -30,7 +29,7 @@ function tourOf(runs) {
       add(worst, "The request that wastes most", `Its lanes use ${plural(counts(worst).used, "byte")} of ${nameOf(worst)}, which ${plural(counts(worst).ideal, "sector")} could hold. ` +
         `They are so far apart that the request touches ${counts(worst).sectors}.`);
     }
-    const x = best(moment => moment.kind === "load" && arrayOf(moment) === "x" ? moment.counts.sectors : 0);
+    const x = best(moment => moment.kind === "load" && moment.array?.name === "x" ? moment.counts.sectors : 0);
     if (x >= 0 && x !== worst) {
       add(x, "x, where the columns say", `The columns of the matrix decide which elements of x the lanes want: here ${plural(counts(x).sectors, "sector")} for ${plural(counts(x).lanes, "lane")}.`);
     }
@@ -47,7 +46,7 @@ function tourOf(runs) {
     if (atomic >= 0) add(atomic, "An atomic", `${plural(counts(atomic).lanes, "lane")} ${counts(atomic).lanes === 1 ? "updates" : "update"} ${nameOf(atomic)}; those that want the same element take turns.`);
     add(kinds.giver[0], "From another warp", "What this request reads, another warp has left there before.");
     add(kinds.wrong[0], "Here it goes wrong", run.trace.failure ? "The kernel was stopped here." : "The last to write an element of y leaves a wrong value.");
-    const result = run.moments.findLastIndex(moment => moment.kind !== "load" && arrayOf(moment) === "y");
+    const result = run.moments.findLastIndex(moment => moment.kind !== "load" && moment.array?.name === "y");
     if (result >= 0) {
       const totals = run.totals(run.count - 1);
       add(result, "The last result", `In all the warps asked for ${totals["moved / needed"]} times the bytes that the product needs; ${totals.lanes} of 32 lanes were active in a request.`);
@@ -78,7 +77,7 @@ const quiz = {
   },
   question(pane) {
     const {moment, run} = pane, {instruction, counts, kind} = moment;
-    const verb = {load: "load", store: "store", atomic: "update"}[kind], what = `${plural(counts.lanes, "lane")} ${verb}${counts.lanes === 1 ? "s" : ""} ${run.arrays[instruction.array].name}`;
+    const verb = {load: "load", store: "store", atomic: "update"}[kind], what = `${plural(counts.lanes, "lane")} ${verb}${counts.lanes === 1 ? "s" : ""} ${moment.array.name}`;
     const answers = make("span", {className: "answers"}, ...this.choices(moment).map(number =>
       make("button", {type: "button", textContent: number, onclick: () => this.answer(pane, number)})));
     return [`Line ${run.source(moment.place).line}: `, make("b", {textContent: what}), `, ${instruction.size} bytes each. ` +

@@ -28,13 +28,7 @@ function addTo(map, key, value) {
 // What one request asks of memory.
 function measure(instruction, array, lanes, addresses) {
   const size = instruction.size;
-  let sorted = addresses;
-  for (let i = 1; i < sorted.length; ++i) {
-    if (sorted[i] < sorted[i - 1]) {
-      sorted = Float64Array.from(addresses).sort();
-      break;
-    }
-  }
+  const sorted = addresses.some((address, i) => address < addresses[i - 1]) ? Float64Array.from(addresses).sort() : addresses;
   let used = 0, end = -1, sectors = 0, nextSector = 0, lines = 0, nextLine = 0;
   for (const begin of sorted) {
     if (begin + size <= end) continue;
@@ -103,7 +97,6 @@ class Run {
     this.arrays.forEach(array => {
       array.fetched = new Int32Array(Math.ceil(array.bytes / SECTOR)).fill(events.length);  // first moment
       array.writes = new Map();  // element -> [[moment, value], ...]
-      array.touched = events.length;
       array.writers = new Map();  // element -> the warp that wrote it last
       array.fetches = [];  // of a counter: {m, element, warp, before, after}
     });
@@ -147,6 +140,7 @@ class Run {
         return;
       } else if (ACCESSES.has(kind) || kind === "warp operation" || kind === "wait") {
         moment.instruction = this.instructions[first];
+        moment.array = this.arrays[moment.instruction.array];
         moment.place = moment.instruction.place;
         moment.mask = second >>> 0;
       }
@@ -179,9 +173,8 @@ class Run {
   }
 
   // Whether a request goes to the memory of another GPU.
-  overLink(moment) {
-    const array = moment.instruction && moment.instruction.array !== undefined && this.arrays[moment.instruction.array];
-    return Boolean(array) && array.space === "global" && moment.launch >= 0 && array.device !== this.launches[moment.launch].device;
+  overLink({array, launch}) {
+    return Boolean(array) && array.space === "global" && launch >= 0 && array.device !== this.launches[launch].device;
   }
 
   addRequest(moment, m) {
@@ -195,7 +188,6 @@ class Run {
     for (const address of addresses) {
       for (let s = Math.floor(address / SECTOR); s * SECTOR < address + instruction.size; ++s) sectors.add(s);
     }
-    array.touched = Math.min(array.touched, m);
     if (array.space === "global") {
       add("requests", 1);
       for (const name of ["lanes", "used", "sectors"]) add(name, counts[name]);
@@ -266,7 +258,7 @@ class Run {
       return {lanes, instruction: moment.instruction, operands, sources: sources.map((lane, i) => lane ?? lanes[i]),
         results: sources.map(lane => lane === null ? null : operands[lanes.indexOf(lane)])};
     }
-    return {lanes, instruction: moment.instruction, array: this.arrays[moment.instruction.array],
+    return {lanes, instruction: moment.instruction, array: moment.array,
       addresses: addressesOf(event[3]), values: event[4].map(look), after: event[5] && event[5].map(look)};
   }
 
@@ -376,7 +368,7 @@ class Run {
     if (this.parts.length) return this.findNonzerosOfParts();
     const read = {row_indices: new Map(), column_indices: new Map()};  // position -> what was loaded there
     for (const moment of this.moments) {
-      const array = moment.instruction && this.arrays[moment.instruction.array];
+      const {array} = moment;
       if (!array || moment.kind !== "load" || !read[array.name]) continue;
       const {addresses, values} = this.request(moment);
       addresses.forEach((address, i) => read[array.name].set(address / array.element, values[i]));
@@ -385,11 +377,9 @@ class Run {
     const byRow = read.row_indices.size >= nonzeros;
     const next = new Map();  // thread -> the row that it writes next
     for (let m = this.count - 1; m >= 0; --m) {
-      const moment = this.moments[m];
-      if (!ACCESSES.has(moment.kind)) continue;
-      const array = this.arrays[moment.instruction.array];
-      const byPosition = (byRow || inOrder) && array.name === "values";
-      const byColumn = !byRow && !inOrder && (array.name === "x" || array.name === "y");
+      const moment = this.moments[m], {array} = moment;
+      const byPosition = (byRow || inOrder) && array?.name === "values";
+      const byColumn = !byRow && !inOrder && (array?.name === "x" || array?.name === "y");
       if (!byPosition && !byColumn) continue;
       const {lanes, addresses} = this.request(moment);
       const found = [];
@@ -404,12 +394,15 @@ class Run {
         } else if (next.has(thread)) {
           nonzero = search(next.get(thread), element);
         }
-        if (!(nonzero >= 0 && nonzero < nonzeros)) return;
-        found.push([lane, nonzero]);
-        if (m < this.doneAt[nonzero]) this.doneAt[nonzero] = m;
+        if (nonzero >= 0 && nonzero < nonzeros) found.push([lane, nonzero]);
       });
-      if (found.length) this.nonzerosOf.set(m, found);
+      if (found.length) this.multiplies(m, found);
     }
+  }
+
+  multiplies(m, found) {
+    this.nonzerosOf.set(m, found);
+    for (const [, nonzero] of found) this.doneAt[nonzero] = Math.min(this.doneAt[nonzero], m);
   }
 
   // Each GPU has arrays of its own: of its interior rows, of its boundary rows, or of both. Which one it
@@ -432,12 +425,10 @@ class Run {
       }
     });
     this.moments.forEach((moment, m) => {
-      const array = moment.instruction && this.arrays[moment.instruction.array];
+      const {array} = moment;
       if (moment.kind !== "load" || !positions.has(array)) return;
       const {lanes, addresses} = this.request(moment);
-      const found = lanes.map((lane, i) => [lane, positions.get(array)[Math.floor(addresses[i] / array.element)]]);
-      this.nonzerosOf.set(m, found);
-      for (const [, nonzero] of found) this.doneAt[nonzero] = Math.min(this.doneAt[nonzero], m);
+      this.multiplies(m, lanes.map((lane, i) => [lane, positions.get(array)[Math.floor(addresses[i] / array.element)]]));
     });
   }
 
@@ -471,7 +462,7 @@ class Run {
         moment.live = live >>> 0;
         if (moment.live !== moment.mask) this.kinds.divergence.push(m);
       }
-      if (wrong.size && (kind === "store" || kind === "atomic") && this.arrays[moment.instruction.array].name === "y") {
+      if (wrong.size && (kind === "store" || kind === "atomic") && moment.array.name === "y") {
         const {addresses, array} = this.request(moment);
         for (const address of addresses) lastOfRow.set(Math.floor(address / array.element), m);
       }
@@ -505,12 +496,11 @@ class Run {
   }
 
   // What a request or operation is for: one of PURPOSES.
-  purpose({kind, instruction}) {
+  purpose({kind, array}) {
     if (kind === "wait") return "of-barrier";
     if (kind === "warp operation") return "of-operation";
-    const {space, name} = this.arrays[instruction.array];
-    if (space === "shared") return "of-shared";
-    return kind !== "load" ? `of-${kind}` : name === "x" ? "of-x" : "of-matrix";
+    if (array.space === "shared") return "of-shared";
+    return kind !== "load" ? `of-${kind}` : array.name === "x" ? "of-x" : "of-matrix";
   }
 
   // The access that a report names by line, block and thread; else the last thing that this thread did.

@@ -177,9 +177,9 @@ class Pages(test_watch.Scratch):
         self.assertRegex(self.look("panes[0].giversText.textContent"), r"^\w+\[\d+\] = \S+ from (block \d+, )?warp \d+\.$")
         self.assertFalse(self.look("panes[0].countersCard.checkVisibility()"))
         self.browser.open(self.page("stencil2d:16x16", ["lightspmv_warp"]), "#kernel=lightspmv_warp&find=atomic")
-        self.assertEqual(self.look("panes[0].countersTitle.textContent"), "warp 0 of block 0 took rows 0 to 3")
+        self.assertEqual(self.look("panes[0].countersCard.says.textContent"), "warp 0 of block 0 took rows 0 to 3")
         self.look("go(state.axis.length)")
-        self.assertRegex(self.look("panes[0].countersTitle.textContent"), "^warp .* found none left$")
+        self.assertRegex(self.look("panes[0].countersCard.says.textContent"), "^warp .* found none left$")
 
     def test_what_travels_between_gpus_is_shown(self):
         tour = tours.read(ROOT / "10_multigpu" / "tour.txt")

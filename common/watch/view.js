@@ -19,6 +19,15 @@ const laneColour = lane => {
 const COLOURS = Array.from({length: LANES}, (_, lane) => laneColour(lane));
 const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
 
+// A card under a heading, which ends in a text that changes.
+function card(heading, ...content) {
+  const says = make("span");
+  return Object.assign(make("div", {className: "card"}, make("h3", {}, heading, says), ...content), {says});
+}
+
+// What a colour or pattern means.
+const colourKey = (background, text) => make("span", {}, make("i", {style: `background: ${background}`}), text);
+
 // --- The axis ---------------------------------------------------------------------------------------
 
 // A tick of the axis is a moment of each run. One run: its moments. Two: in step by instruction, or each
@@ -59,49 +68,42 @@ class Pane {
     this.totals = make("table", {className: "totals"});
     this.bars = make("div", {className: "bars"});
     const choice = trace.kernel.choice ? `${trace.kernel.choice}; ` : "";
-    this.top = make("div", {className: "card top"},
-      make("h2", {}, trace.kernel.name + " ", make("small", {textContent: `${choice}${trace.kernel.idea}`})), this.sentence);
-    for (const text of this.complaints()) this.top.append(make("p", {className: "failed", textContent: text}));
-    this.top.append(this.totals, this.bars);
+    const failures = this.complaints().map(textContent => make("p", {className: "failed", textContent}));
+    const top = make("div", {className: "card top"},
+      make("h2", {}, trace.kernel.name + " ", make("small", {textContent: `${choice}${trace.kernel.idea}`})), this.sentence, ...failures, this.totals, this.bars);
     this.grid = make("canvas", {title: "click to go there"});
     this.grid.onclick = event => this.enter(event);
     this.gridKey = make("div", {className: "legend"});
-    this.gridCard = make("div", {className: "card whole"}, make("h3", {}, "all warps, each from its own start", this.gridTitle = make("span")), this.grid, this.gridKey);
+    this.gridCard = card("all warps, each from its own start", this.grid, this.gridKey);
+    this.gridCard.classList.add("whole");
     this.code = make("div", {className: "card code", tabIndex: 0, ariaLabel: "source"});
-    this.lanes = make("div", {className: "lanes"});
-    this.lanesTitle = make("span");
+    this.cells = COLOURS.map(colour => make("div", {className: "lane", style: `--hue: ${colour}; border-top-color: ${colour}`}));
+    this.lanesCard = card("the warp", make("div", {className: "lanes"}, ...this.cells));
     this.exchange = make("canvas");
-    this.exchangeCard = make("div", {className: "card"}, make("h3", {}, "lanes exchange values", this.exchangeTitle = make("span")), this.exchange);
+    this.exchangeCard = card("lanes exchange values", this.exchange);
     this.arrays = run.arrays.map(array => this.makeArray(array));
+    const lanes = COLOURS.filter((_, i) => i % 6 === 0).join(",");
+    const keys = [[`linear-gradient(90deg, ${lanes})`, "used by a lane (colour: which)"],
+      ["repeating-linear-gradient(135deg, var(--dragged) 0 1px, transparent 1px 4px)", "dragged along in its sector"],
+      ["var(--fetched)", "fetched before"], ["var(--written)", "written"], ...run.parts.length ? [["var(--ghost)", "ghost entry"]] : []];
+    const memory = card("memory, in sectors of 32 bytes and lines of 128", ...this.arrays.map(a => a.box),
+      make("div", {className: "legend"}, ...keys.map(key => colourKey(...key))));
     this.picture = make("canvas");
-    this.legend = make("div", {className: "legend"});
-    for (const [name, what] of [["used", "used by a lane (colour: which)"], ["dragged", "dragged along in its sector"],
-      ["fetched", "fetched before"], ["written", "written"], ...run.parts.length ? [["ghost", "ghost entry"]] : []]) {
-      const box = make("i");
-      if (name === "used") box.style.background = `linear-gradient(90deg, ${COLOURS.filter((_, i) => i % 6 === 0).join(",")})`;
-      else if (name === "dragged") box.style.background = "repeating-linear-gradient(135deg, var(--dragged) 0 1px, transparent 1px 4px)";
-      else box.style.background = `var(--${name})`;
-      this.legend.append(make("span", {}, box, what));
-    }
-    this.memory = make("div", {className: "card"}, make("h3", {}, "memory, in sectors of 32 bytes and lines of 128"),
-      ...this.arrays.map(a => a.box), this.legend);
-    this.matrixCard = make("div", {className: "card"}, make("h3", {}, "matrix", this.matrixTitle = make("span")), this.picture);
+    this.matrixCard = card("matrix", this.picture);
     this.devices = make("canvas");
-    this.devicesCard = make("div", {className: "card"}, make("h3", {}, "x on each GPU: own entries, then ghost entries", this.devicesTitle = make("span")), this.devices);
+    this.devicesCard = card("x on each GPU: own entries, then ghost entries", this.devices);
     this.devicesCard.hidden = !run.parts.length;
     this.giversText = make("p", {className: "small"});
-    this.giversCard = make("div", {className: "card"}, make("h3", {}, "from warp to warp", this.giversTitle = make("span")), this.giversText);
+    this.giversCard = card("from warp to warp", this.giversText);
     this.counters = make("canvas");
-    this.countersCard = make("div", {className: "card"}, make("h3", {}, "rows that the warps took from the counter", this.countersTitle = make("span")), this.counters);
+    this.countersCard = card("rows that the warps took from the counter", this.counters);
     this.countersCard.hidden = !run.arrays.some(isCounter);
-    const warp = make("div", {className: "card"}, make("h3", {}, "the warp", this.lanesTitle), this.lanes);
-    const left = make("div", {className: "column"}, this.code, warp, this.exchangeCard, this.countersCard, this.giversCard);
-    const right = make("div", {className: "column"}, this.devicesCard, this.memory, this.matrixCard);
-    this.box = make("section", {className: "pane", ariaLabel: trace.kernel.name}, this.top, this.gridCard, left, right);
-    for (const [panel, cards] of Object.entries({warps: [this.gridCard], source: [this.code], lanes: [warp, this.exchangeCard, this.countersCard, this.giversCard],
-      memory: [this.memory, this.devicesCard], matrix: [this.matrixCard]})) for (const card of cards) card.dataset.panel = panel;
+    const left = make("div", {className: "column"}, this.code, this.lanesCard, this.exchangeCard, this.countersCard, this.giversCard);
+    const right = make("div", {className: "column"}, this.devicesCard, memory, this.matrixCard);
+    this.box = make("section", {className: "pane", ariaLabel: trace.kernel.name}, top, this.gridCard, left, right);
+    for (const [panel, cards] of Object.entries({warps: [this.gridCard], source: [this.code], lanes: [this.lanesCard, this.exchangeCard, this.countersCard, this.giversCard],
+      memory: [memory, this.devicesCard], matrix: [this.matrixCard]})) for (const card of cards) card.dataset.panel = panel;
     this.box.addEventListener("pointerdown", () => { state.focus = number; });
-    this.makeLanes();
     this.makeTotals();
     this.file = -1;
   }
@@ -112,16 +114,6 @@ class Pane {
     if (trace.truncated) found.push("The trace reached its limit: the end of the run is missing, and totals are of a part of it.");
     if (!trace.verified && trace.failure) found.push(trace.failure.replace(/^.*? at (\S+:\d+, block )/s, "$1"));
     return found;
-  }
-
-  makeLanes() {
-    this.cells = Array.from({length: LANES}, (_, lane) => {
-      const cell = make("div", {className: "lane"});
-      cell.style.setProperty("--hue", COLOURS[lane]);
-      cell.style.borderTopColor = COLOURS[lane];
-      this.lanes.append(cell);
-      return cell;
-    });
   }
 
   makeTotals() {
@@ -187,7 +179,7 @@ class Pane {
     if (parts.length || !needed) return;
     const most = Math.max(needed, sums.sectors[count] * SECTOR);
     const bar = (name, bytes, all, title) => make("div", {title}, make("span", {textContent: name}),
-      Object.assign(make("i"), {style: `width: ${70 * bytes / most}%`}), make("b", {textContent: `${number(bytes / 1e3)} kB`}));
+      make("i", {style: `width: ${70 * bytes / most}%`}), make("b", {textContent: `${number(bytes / 1e3)} kB`}));
     this.bars.replaceChildren(
       ...[["asked for", "sectors", "what the requests of all warps touch: the L1 caches are asked"], ["from L2", "l2Sectors", "what the L1 of the block's multiprocessor does not have: an H200's, if what was asked for once stays"],
         ["from DRAM", "dramSectors", "what the L2 does not have, either, at the first product (stored sectors are written, not read)"]]
@@ -223,19 +215,16 @@ class Pane {
     if (!this.gridKey.children.length) {
       const used = new Set(run.moments.filter((_, at) => run.column[at] >= 0).map(one => run.purpose(one)));
       for (const [name, text] of Object.entries(PURPOSES)) {
-        if (used.has(name)) this.gridKey.append(make("span", {}, Object.assign(make("i"), {style: `background: var(--${name})`}), text));
+        if (used.has(name)) this.gridKey.append(colourKey(`var(--${name})`, text));
       }
       this.gridKey.append(make("span", {textContent: "pale: few lanes are active"}));
     }
     if (!moment.warp) return;
     const [x, y] = place(moment, Math.max(0, run.column[m]));
     context.globalAlpha = 1;
-    context.strokeStyle = css("--ink");
-    context.lineWidth = 1.5;
-    context.strokeRect(lefts[moment.launch], y - .5, run.columns[moment.launch] * wide, tall);
-    context.lineWidth = 3;
-    context.strokeRect(x, y, Math.max(2, wide), Math.max(2, tall - 1));
-    this.gridTitle.textContent = `${plural(warps[moment.launch].length, "warp")}; block ${moment.block}, warp ${moment.warp.warp}, its request ${Math.max(0, run.column[m]) + 1}`;
+    strokeBox(context, lefts[moment.launch], y - .5, run.columns[moment.launch] * wide, tall, css("--ink"), 1.5);
+    strokeBox(context, x, y, Math.max(2, wide), Math.max(2, tall - 1), css("--ink"), 3);
+    this.gridCard.says.textContent = `${plural(warps[moment.launch].length, "warp")}; block ${moment.block}, warp ${moment.warp.warp}, its request ${Math.max(0, run.column[m]) + 1}`;
   }
 
   // To what was clicked on.
@@ -255,7 +244,7 @@ class Pane {
     // A name is cut so that what stands behind it is seen.
     const room = Math.floor((this.cells[0].clientWidth - 8) / 6.35);
     const fit = (name, text) => (name.length + text.length > room ? `${name.slice(0, Math.max(1, room - text.length - 1))}…` : name) + text;
-    this.lanesTitle.textContent = warp ? `${run.parts.length ? `GPU ${launch.device}, ` : ""}launch ${moment.launch + 1} of ${run.launches.length}, ${launch.kernel}, block ${moment.block} of ${launch.grid[0]}, warp ${warp.warp}` : "";
+    this.lanesCard.says.textContent = warp ? `${run.parts.length ? `GPU ${launch.device}, ` : ""}launch ${moment.launch + 1} of ${run.launches.length}, ${launch.kernel}, block ${moment.block} of ${launch.grid[0]}, warp ${warp.warp}` : "";
     this.cells.forEach((cell, id) => {
       const lane = this.states[id];
       let name = "active";
@@ -318,8 +307,7 @@ class Pane {
     if (!row) return;
     row.className = "now";
     row.children[1].textContent = `▸${lanesOf(moment.mask).length}`;
-    const array = moment.instruction && moment.instruction.array !== undefined ? run.arrays[moment.instruction.array].name : "";
-    if (array) row.children[2].innerHTML = row.dataset.html.replace(new RegExp(`(?<![\\w">])(${array}(\\[[^\\]<]*\\])?)`), "<mark>$1</mark>");
+    if (moment.array) row.children[2].innerHTML = row.dataset.html.replace(new RegExp(`(?<![\\w">])(${moment.array.name}(\\[[^\\]<]*\\])?)`), "<mark>$1</mark>");
     const top = row.offsetTop - this.code.offsetTop;
     if (top < this.code.scrollTop + 20 || top > this.code.scrollTop + this.code.clientHeight - 60) {
       this.code.scrollTop = top - this.code.clientHeight / 2 + 20;
@@ -365,7 +353,7 @@ class Pane {
     if (!rounds.length) return;
     const height = 46, {context, width} = prepare(this.exchange, rounds.length * height + 14);
     const x = lane => (lane + .5) * width / LANES;
-    this.exchangeTitle.textContent = moment.instruction.operation;
+    this.exchangeCard.says.textContent = moment.instruction.operation;
     rounds.forEach((round, i) => {
       const {lanes, operands, results, sources} = run.request(round);
       const top = 8 + i * height, bottom = top + height - 14;
@@ -373,13 +361,7 @@ class Pane {
       context.globalAlpha = current ? 1 : .55;
       context.lineWidth = current ? 1.6 : 1;
       lanes.forEach((lane, j) => {
-        context.strokeStyle = context.fillStyle = COLOURS[sources ? sources[j] : lane];
-        if (sources) {
-          context.beginPath();
-          context.moveTo(x(sources[j]), top);
-          context.lineTo(x(lane), bottom);
-          context.stroke();
-        }
+        if (sources) strokeLine(context, x(sources[j]), top, x(lane), bottom, COLOURS[sources[j]]);
         const on = sources || (operands && operands[j] !== 0);
         dot(context, x(lane), top, on ? 4 : 2, COLOURS[lane]);
         if (results) dot(context, x(lane), bottom, 3, COLOURS[sources ? sources[j] : lane]);
@@ -403,7 +385,7 @@ class Pane {
       (warp.launch !== moment.launch && !run.parts.length ? `launch ${warp.launch + 1}, ` : "") +
       (run.launches[warp.launch].grid[0] > 1 ? `block ${warp.block}, ` : "") + `warp ${warp.warp}`;
     const count = [...givers.values()].reduce((sum, elements) => sum + elements.length, 0);
-    this.giversTitle.textContent = `${name(moment.warp)} reads ${plural(count, "element")} of ${array.name} that others left`;
+    this.giversCard.says.textContent = `${name(moment.warp)} reads ${plural(count, "element")} of ${array.name} that others left`;
     const value = element => {
       const writes = (array.writes.get(element) || []).filter(write => write[0] < this.m);
       return writes.length ? ` = ${show(writes[writes.length - 1][1], array)}` : "";
@@ -425,9 +407,8 @@ class Pane {
       const done = fetches.filter(fetch => fetch.key === key && fetch.m <= m), y = 12 + k * step;
       for (const {before, after, warp, m: at} of done) {
         if (before >= last) continue;
-        context.fillStyle = COLOURS[warp.warp % LANES];
         context.globalAlpha = at === m ? 1 : .6;
-        context.fillRect(before / last * width, y, Math.max(1, (Math.min(after, last) - before) / last * width - .5), 12);
+        fillBox(context, before / last * width, y, Math.max(1, (Math.min(after, last) - before) / last * width - .5), 12, COLOURS[warp.warp % LANES]);
       }
       context.globalAlpha = 1;
       strokeBox(context, .5, y + .5, width - 1, 12, css("--edge"));
@@ -436,7 +417,7 @@ class Pane {
       context.fillText(`${key}${now ? `: ${now.after}` : ""}`, 0, y - 3);
     });
     const now = fetches.filter(fetch => fetch.m <= m).pop();
-    this.countersTitle.textContent = !now ? `${run.matrix.rows} rows` :
+    this.countersCard.says.textContent = !now ? `${run.matrix.rows} rows` :
       now.before >= run.matrix.rows ? `warp ${now.warp.warp} of block ${now.warp.block} found none left` :
       `warp ${now.warp.warp} of block ${now.warp.block} took row${now.after - now.before === 1 ? ` ${now.before}` : `s ${now.before} to ${Math.min(now.after, run.matrix.rows) - 1}`}`;
   }
@@ -458,10 +439,10 @@ class Pane {
     run.parts.forEach((part, device) => run.arrays.forEach(array => { if (array.part === part) rows.push({device, array}); }));
     const step = 40, {context, width} = prepare(this.devices, rows.length * step + 4);
     const left = 52, count = Math.max(...run.parts.map(part => part.columns.length)), w = (width - left) / count;
-    const middle = (array, element) => left + (element + .5) * w;
+    const middle = element => left + (element + .5) * w;
     const rowOf = array => rows.findIndex(row => row.array === array);
     const running = moment.launch >= 0 && moment.kind !== "copy" ? run.launches[moment.launch].device : -1;
-    this.devicesTitle.textContent = running >= 0 ? `GPU ${running} executes` : "";
+    this.devicesCard.says.textContent = running >= 0 ? `GPU ${running} executes` : "";
     context.font = "11px system-ui, sans-serif";
     rows.forEach(({device, array}, r) => {
       const y = 6 + r * step, tall = 15, own = array.part.rows.length;
@@ -482,14 +463,11 @@ class Pane {
     const arrow = (fromArray, fromElement, toArray, toElement, colour) => {
       const from = rowOf(fromArray), to = rowOf(toArray);
       if (to < 0) return;
-      context.strokeStyle = colour;
       context.lineWidth = 1.2;
       const y = row => 6 + row * step + 7;
-      context.beginPath();
-      context.moveTo(...(from < 0 ? [middle(toArray, toElement), y(to) - 14] : [middle(fromArray, fromElement), y(from)]));
-      context.lineTo(middle(toArray, toElement), y(to));
-      context.stroke();
-      dot(context, middle(toArray, toElement), y(to), 2.5, colour);
+      const begin = from < 0 ? [middle(toElement), y(to) - 14] : [middle(fromElement), y(from)];
+      strokeLine(context, ...begin, middle(toElement), y(to), colour);
+      dot(context, middle(toElement), y(to), 2.5, colour);
     };
     if (moment.kind === "copy" && moment.to) {
       for (let at = 0; at < moment.bytes; at += moment.to.element) {
@@ -517,7 +495,10 @@ class Pane {
   // --- Arrays ---------------------------------------------------------------------------------------
 
   // Which rows of a strip are shown: those that are touched, then their neighbours.
-  window(made, rows, touchedRows, most) {
+  // (As many rows as were needed once, up to `limit`: a page that grows and shrinks cannot be read.)
+  window(made, rows, touched, limit) {
+    const touchedRows = [...new Set(touched)].sort((a, b) => a - b);
+    const most = made.most = Math.max(made.most || 3, Math.min(limit, touchedRows.length));
     if (rows <= most) return Array.from({length: rows}, (_, i) => i);
     const chosen = new Set(touchedRows.slice(0, most));
     if (!chosen.size) chosen.add(Math.min(made.shown, rows - 1));
@@ -562,10 +543,7 @@ class Pane {
     const wide = ((available + gap) / perRow - gap) / 4, line = 4 * wide + gap, rows = Math.ceil(sectors / 4 / perRow);
     const rowOf = sector => Math.floor(Math.floor(sector / 4) / perRow);
     const touched = new Set([...used.keys()].map(element => Math.floor(element / perSector)));
-    const touchedRows = [...new Set([...touched].map(rowOf))].sort((a, b) => a - b);
-    // (As many rows as were needed once: a page that grows and shrinks cannot be read.)
-    made.most = Math.max(made.most || 3, Math.min(7, touchedRows.length));
-    const shownRows = this.window(made, rows, touchedRows, made.most);
+    const shownRows = this.window(made, rows, [...touched].map(rowOf), 7);
     const tall = 15, step = 19;
     const {context, width} = prepare(canvas, shownRows.length * step + 6);
     // All of the array, in a line.
@@ -598,9 +576,7 @@ class Pane {
             hatch(context, x + e * w, y, w, tall, colours.dragged);
           }
         }
-        context.strokeStyle = touched.has(sector) ? css("--ink") : colours.edge;
-        context.lineWidth = 1;
-        context.strokeRect(x + .5, y + .5, elements * w - 1, tall - 1);
+        strokeBox(context, x + .5, y + .5, elements * w - 1, tall - 1, touched.has(sector) ? css("--ink") : colours.edge);
       }
       if (r > 0 && shownRows[r - 1] !== row - 1) fillBox(context, 0, y - 3, width, .8, css("--soft"));
     });
@@ -618,9 +594,7 @@ class Pane {
     }
     const first = Math.floor(array.offset / BANK_BYTES / BANKS), last = Math.floor((array.offset + array.bytes - 1) / BANK_BYTES / BANKS);
     const rows = last - first + 1;
-    const touchedRows = [...new Set([...words.keys()].map(word => Math.floor(word / BANKS) - first))].sort((a, b) => a - b);
-    made.most = Math.max(made.most || 3, Math.min(8, touchedRows.length));
-    const shownRows = this.window(made, rows, touchedRows, made.most);
+    const shownRows = this.window(made, rows, [...words.keys()].map(word => Math.floor(word / BANKS) - first), 8);
     const step = 12, {context, width} = prepare(canvas, shownRows.length * step + 12);
     const w = width / BANKS;
     const load = new Array(BANKS).fill(0);
@@ -653,7 +627,7 @@ class Pane {
     const available = this.picture.parentNode.clientWidth - 20, now = this.nonzerosNow();
     let done = 0;
     for (let k = 0; k < nonzeros; ++k) done += run.doneAt[k] <= m;
-    this.matrixTitle.textContent = `${rows} × ${columns}; ${done.toLocaleString("en")} of ${plural(nonzeros, "nonzero")} begun` + (now.length ? `, ${now.length} now` : "");
+    this.matrixCard.says.textContent = `${rows} × ${columns}; ${done.toLocaleString("en")} of ${plural(nonzeros, "nonzero")} begun` + (now.length ? `, ${now.length} now` : "");
     const small = Math.max(rows, columns) <= 48;
     const whole = small ? Math.min(available, 330) : 150, height = small ? whole * Math.min(1, rows / columns) + 2 : 232;
     const {context} = prepare(this.picture, Math.max(24, height));
@@ -685,9 +659,7 @@ class Pane {
 
   drawPart(context, now, x, y, cell, [top, bottom, left, right]) {
     const {run, m} = this, {row_offsets: offsets, column_indices: indices} = run.matrix;
-    context.strokeStyle = css("--edge");
-    context.lineWidth = 1;
-    context.strokeRect(x + .5, y + .5, cell * (right - left) + 1, cell * (bottom - top) + 1);
+    strokeBox(context, x + .5, y + .5, cell * (right - left) + 1, cell * (bottom - top) + 1, css("--edge"));
     const size = Math.max(1, cell - (cell > 4 ? 1 : 0));
     const colours = [css("--dragged"), css("--accent")];
     for (const pass of [0, 1]) {
@@ -833,9 +805,17 @@ function fillBox(context, x, y, w, h, colour) {
   context.fillRect(x, y, w, h);
 }
 
-function strokeBox(context, x, y, w, h, colour) {
-  context.strokeStyle = colour;
+function strokeBox(context, x, y, w, h, colour, lineWidth = 1) {
+  Object.assign(context, {strokeStyle: colour, lineWidth});
   context.strokeRect(x, y, w, h);
+}
+
+function strokeLine(context, x1, y1, x2, y2, colour) {
+  context.strokeStyle = colour;
+  context.beginPath();
+  context.moveTo(x1, y1);
+  context.lineTo(x2, y2);
+  context.stroke();
 }
 
 function hatch(context, x, y, w, h, colour) {
@@ -1011,7 +991,7 @@ function load(next) {
   } else if (r >= 0) {
     $("kind").value = kind;
     goTo(r, runs[r].kinds[kind][0]);
-  } else if (data.like) goTo(0, Math.max(0, runs[0].moments.findIndex(moment => ACCESSES.has(moment.kind) && runs[0].arrays[moment.instruction.array].name === data.like)));
+  } else if (data.like) goTo(0, Math.max(0, runs[0].moments.findIndex(moment => moment.array?.name === data.like)));
   else if (data.tour.length) showStop(0);
   else go(0);
 }
@@ -1032,9 +1012,7 @@ function start() {
   };
   $("guide").onclick = () => showStop(Math.max(0, state.tour));
   $("quiz").onclick = () => quiz.toggle();
-  for (const name of PANELS) {
-    $("panels").append(make("button", {type: "button", textContent: name, onclick: () => showPanel(name)}));
-  }
+  $("panels").append(...PANELS.map(name => make("button", {type: "button", textContent: name, onclick: () => showPanel(name)})));
   showPanel("lanes");
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", readUrl);

@@ -122,8 +122,7 @@ function startLive({script, wasm, kernels}) {
     }
     traces.sort((a, b) => live.wanted.indexOf(a.kernel.name) - live.wanted.indexOf(b.kernel.name));
     // The same kind of request as before, if there is one.
-    const before = runs[state.focus].moments[momentOf(state.focus)];
-    const like = before.instruction && before.instruction.array !== undefined ? runs[state.focus].arrays[before.instruction.array].name : "values";
+    const like = runs[state.focus].moments[momentOf(state.focus)].array?.name ?? "values";
     $("tour").hidden = true;
     load({traces, tour: [], find: "", like});
     says.textContent = `${Math.round(milliseconds)} ms`;
