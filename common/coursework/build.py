@@ -39,12 +39,6 @@ class Build:
         self.step, self.files = request["step"], request["files"]
         self.source = self.out / "source"
 
-    def lay_out(self):
-        """Copies the course, so that files can be replaced."""
-        for place in (self.source, self.out / "objects"):
-            shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(self.course, self.source)
-
     def path(self, name):
         return self.source / self.step / name
 
@@ -55,11 +49,11 @@ class Build:
         """The files that are not as they were handed out."""
         return [name for name in self.files if self.path(name).read_bytes() != (self.course / "given" / name).read_bytes()]
 
-    def compile(self, to):
+    def compile(self):
         """(whether it worked, what the compiler said)."""
         compiler = (self.kit / "compiler").read_text(encoding="utf-8").strip()
         command = ["make", "-C", str(ROOT / "common/coursework"), "BACKEND=cpu", f"CXX={compiler}", f"KIT={self.kit}", "WARNINGS=-fmax-errors=3", "runner",
-                   f"SOURCES={self.source / self.step}", f"TO={to}"]  # fmt: skip
+                   f"SOURCES={self.source / self.step}", f"TO={self.out / 'objects'}"]  # fmt: skip
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "CCACHE_DISABLE": "1"}
         environment["MAKEFLAGS"] = re.sub(r"-j\d*|--jobserver\S*", "", environment.get("MAKEFLAGS", ""))
         with tempfile.TemporaryFile(dir=self.out) as output:  # a line of the source for each warning can be a lot
@@ -71,14 +65,16 @@ class Build:
         return done.returncode == 0, text
 
     def run(self):
-        self.lay_out()
+        for place in (self.source, self.out / "objects"):
+            shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(self.course, self.source)  # so that files can be replaced
         answer = {"flags": [], "broken": {}, "built": False}
-        good, text = self.compile(self.out / "objects")
+        good, text = self.compile()
         if not good:
             self.find_broken(answer["broken"], text)
             if not self.changed():
                 return answer  # nothing is left to run
-            good, text = self.compile(self.out / "objects")
+            good, text = self.compile()
             if not good:
                 raise Unusable(f"what was handed out does not compile: {text}")
         answer["built"] = True
@@ -94,7 +90,7 @@ class Build:
                 self.give(other)
             self.path(name).write_bytes(kept[name])
             shutil.rmtree(self.out / "objects", ignore_errors=True)
-            good, its_text = self.compile(self.out / "objects")
+            good, its_text = self.compile()
             if not good:
                 broken[name] = its_text[:MOST_TEXT]
         if not broken:  # each alone compiles

@@ -335,15 +335,16 @@ def place_of_todo(directory, exercise):
 
 
 def lay_out(step, directory, course, own=None):
-    """Writes what is compiled to the directory `course`: the step's sources, and the exercises' files
-    as they are handed out; `own`: {name: text or bytes} of files that take others' places."""
-    write_files(course, {**sources_of(step, directory), **given_files(step, directory), **(own or {})})
+    """Writes what is compiled to the directory `course`: the step's sources, in `given` the exercises' files as they are
+    handed out; `own`: {name: text or bytes} of files that take others' places."""
+    write_files(course, sources_of(step, directory))
+    write_files(course / "given", given_files(step, directory))
+    write_files(course / step.directory, own or {})
 
 
 def build_command(step, place, course, out):
     """The words, besides Python's, that compile what was laid out in `course`, with the kit `place` (build.py)."""
-    request = {"course": str(course), "step": step.directory, "out": str(out), "kit": str(place),
-               "files": step.files()}
+    request = {"course": str(course), "step": step.directory, "out": str(out), "kit": str(place), "files": step.files()}
     return [ROOT / "common/coursework/build.py", json.dumps(request)]
 
 
@@ -377,7 +378,7 @@ def main():
             step.exercises = [exercise for exercise in step.exercises if replaced in exercise.files]
             if not step.exercises:
                 raise ExerciseError(f"{replaced}, which {file} replaces, belongs to no exercise; make run KERNEL={file} verifies it")
-            mine[f"{directory.name}/{replaced}"] = text
+            mine[replaced] = text
         known = [exercise.name for exercise in step.exercises]
         for name in names:
             if name not in known:

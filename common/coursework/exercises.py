@@ -256,13 +256,11 @@ def sources_of(step, directory):
 
 
 def given_files(step, directory):
-    """{given/name: text} of the exercises' files as they are handed out."""
+    """{name: text} of the exercises' files as they are handed out."""
     if GIVEN.exists():
-        texts = {name: (GIVEN / name).read_text(encoding="utf-8") for name in holes_of(step)}
-    else:
-        sources = sources_of(step, directory)
-        texts = {name: with_holes(sources[f"{step.directory}/{name}"], *hole, name=name) for name, hole in holes_of(step).items()}
-    return {f"given/{name}": text for name, text in texts.items()}
+        return {name: (GIVEN / name).read_text(encoding="utf-8") for name in holes_of(step)}
+    sources = sources_of(step, directory)
+    return {name: with_holes(sources[f"{step.directory}/{name}"], *hole, name=name) for name, hole in holes_of(step).items()}
 
 
 def drawn(matrix, seed):

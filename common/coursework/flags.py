@@ -231,39 +231,38 @@ def arithmetic():
     return set(re.findall(r" [TWi] (\w+)@", listed))
 
 
+def printed(*command, **options):
+    """What a command prints. Raises CalledProcessError."""
+    return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout
+
+
 def symbols(paths):
     """(called, defined) names of object files; defined are those that others could be linked to."""
     called_, defined = set(), set()
-    for path in paths:
-        done = subprocess.run(["readelf", "-sW", str(path)], capture_output=True, text=True, check=True)
-        for line in done.stdout.splitlines():
-            words = line.split()
-            if len(words) >= 8 and words[4] in ("GLOBAL", "WEAK", "UNIQUE"):
-                if words[6] != "UND":
-                    defined.add(words[7])
-                elif words[3] != "TLS":  # an `extern __shared__` array
-                    called_.add(words[7])
+    for line in printed("readelf", "-sW", *paths).splitlines():
+        words = line.split()
+        if len(words) >= 8 and words[4] in ("GLOBAL", "WEAK", "UNIQUE"):
+            if words[6] != "UND":
+                defined.add(words[7])
+            elif words[3] != "TLS":  # an `extern __shared__` array
+                called_.add(words[7])
     return called_, defined
 
 
 def functions(paths):
     """(those that call through a pointer; those of the step's namespace that others call, which take or return an
     object by value) of object files, demangled."""
-    by_pointer, by_value = set(), set()
-    for path in paths:
-        command = ["objdump", "-drC", "--no-show-raw-insn", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        function = ""
-        for line in done.stdout.splitlines():
-            target = re.search(r"\t(?:call|jmp|bl?)\w* +[0-9a-f]+ <(.*)>$|: R_\w+(?:PLT32|CALL26|JUMP26)\t(.*?)(?:-0x[0-9a-f]+)?$", line)
-            if line.endswith(">:"):
-                function = re.sub(r" \[clone.*", "", line[line.index("<") + 1 : -2])
-            elif re.search(r"\tcall\w*\s+\*|\tblra?\w*\s", line):  # x86-64, AArch64
-                by_pointer.add(function)
-            elif target:
-                name = re.sub(r" \[clone.*", "", target[1] or target[2])
-                if name != function and takes_objects(name):
-                    by_value.add(name)
+    by_pointer, by_value, function = set(), set(), ""
+    for line in printed("objdump", "-drC", "--no-show-raw-insn", *paths).splitlines():
+        target = re.search(r"\t(?:call|jmp|bl?)\w* +[0-9a-f]+ <(.*)>$|: R_\w+(?:PLT32|CALL26|JUMP26)\t(.*?)(?:-0x[0-9a-f]+)?$", line)
+        if line.endswith(">:"):
+            function = re.sub(r" \[clone.*", "", line[line.index("<") + 1 : -2])
+        elif re.search(r"\tcall\w*\s+\*|\tblra?\w*\s", line):  # x86-64, AArch64
+            by_pointer.add(function)
+        elif target:
+            name = re.sub(r" \[clone.*", "", target[1] or target[2])
+            if name != function and takes_objects(name):
+                by_value.add(name)
     return by_pointer, by_value
 
 
@@ -289,12 +288,8 @@ def takes_objects(name):
 def of_headers(paths):
     """Weak symbols of object files that are functions of the harness's headers, by the place in the source that the
     compiler names."""
-    found = set()
-    for path in paths:
-        command = ["nm", "-l", "--defined-only", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=True)
-        found.update(re.findall(rf"^\w+ [WVu] (\S+)\t(?:{re.escape(str(ROOT))}/common|/usr)/", done.stdout, re.MULTILINE))
-    return found
+    listed = printed("nm", "-l", "--defined-only", *paths, errors="replace")
+    return set(re.findall(rf"^\w+ [WVu] (\S+)\t(?:{re.escape(str(ROOT))}/common|/usr)/", listed, re.MULTILINE))
 
 
 # What makes a pointer to a function of something else. (A function that is passed to another needs none of it.)

@@ -79,8 +79,7 @@ class Grader:
         """Compiles the step as it was handed out, with a student's files in it, in scratch/out: (flags, broken, whether
         there is a runner), or None if that takes too much."""
         course, out = scratch / "course", scratch / "out"
-        own = {**{name.removeprefix("given/"): text for name, text in self.given.items()}, **files}
-        lay_out(self.step, ROOT / self.step.directory, course, {f"{self.step.directory}/{name}": text for name, text in own.items()})
+        lay_out(self.step, ROOT / self.step.directory, course, {**self.given, **files})
         out.mkdir()
         scratch.chmod(0o755)
         self.sandbox.own(course)
@@ -231,7 +230,7 @@ def report_similar(grades, grader, output):
         taken, sources = set(), sources_of(grader.step, ROOT / grader.step.directory)
         files = {f"submissions/{file_name(grade.student, taken)}": {name: data.decode("utf-8", "replace") for name, data in grade.files.items()}
                  for grade in grades}  # fmt: skip
-        files["given"] = {name.removeprefix("given/"): text for name, text in grader.given.items()}
+        files["given"] = grader.given
         files["reference"] = {name: without_marks(sources[f"{grader.step.directory}/{name}"]) for name in files["given"]}
         for place, texts in files.items():
             write_files(f"{scratch}/{place}", {Path(name).with_suffix(".cpp"): text for name, text in texts.items()})

@@ -89,22 +89,19 @@ def files_of(step, questions=None):
 
     directory = ROOT / step.directory
     given = given_files(step, directory)
-    number = int(step.directory[:2])
     sources = sources_of(step, directory)
     for name, text in sources.items():
         own = name.removeprefix(f"{step.directory}/")
-        if f"given/{own}" in given:
-            text = given[f"given/{own}"]
+        if own in given:
+            text = given[own]
             files[f"{GIVEN.relative_to(ROOT)}/{own}"] = text
         elif taken_out(text, name):
             raise ExerciseError(f"{name} has marks, but is in no exercise")
         files[name] = text
-    makefile = (directory / "Makefile").read_text(encoding="utf-8")
-    files[f"{step.directory}/Makefile"] = makefile + STEP_MAKEFILE
-    files[f"{step.directory}/test.cu"] = TEST.format(number=number)
-    files[f"{step.directory}/tour.txt"] = (directory / "tour.txt").read_text(encoding="utf-8")
-    ini = (directory / "exercise.ini").read_text(encoding="utf-8")
-    files[f"{step.directory}/exercise.ini"] = ini
+    files[f"{step.directory}/Makefile"] = (directory / "Makefile").read_text(encoding="utf-8") + STEP_MAKEFILE
+    files[f"{step.directory}/test.cu"] = TEST.format(number=int(step.directory[:2]))
+    for name in ("exercise.ini", "tour.txt"):
+        files[f"{step.directory}/{name}"] = (directory / name).read_text(encoding="utf-8")
     files["README.md"] = assignment(step, questions)
     if step.variant is not None:
         for name in ("README.md", f"{step.directory}/exercise.ini", f"{step.directory}/tour.txt"):

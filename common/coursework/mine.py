@@ -44,6 +44,20 @@ def write_if_new(path, text):
         path.write_text(text, encoding="utf-8")
 
 
+def write_version(directory, old, text, namespace, register, output):
+    """Copies to `output` what of a step includes the file `old`, with `text` in its place, all of it in a namespace of its own and
+    `register` before each source. Prints the sources to compile."""
+    for source, files in included_by_sources(directory).items():
+        if old not in files:
+            continue
+        for path in files:
+            body = NAMESPACE.sub(f"namespace spmv::{namespace} {{", text if path == old else path.read_text(encoding="utf-8"))
+            if path == source.resolve():
+                body = f'{register}#line 1 "{source.name}"\n{body}'
+            write_if_new(output / path.relative_to(directory.parent), body)
+        print(output / directory.name / source.name)
+
+
 def patterns(directory, name):
     """The kernels that a file is for, or all of the step's."""
     try:
@@ -66,20 +80,9 @@ def main():
         if not NAMESPACE.search(text):
             raise ExerciseError(f"{mine} has no 'namespace spmv {{', in which its kernels have to be")
         old = replaced_file(directory, mine, text)
-        for source, files in included_by_sources(directory).items():
-            if old not in files:
-                continue
-            for path in files:
-                body = text if path == old else path.read_text(encoding="utf-8")
-                body = NAMESPACE.sub("namespace spmv::mine {", body)
-                if path == old:  # messages name the file that was given
-                    body = f'#line 1 "{mine.resolve()}"\n{body}'
-                if path == source.resolve():
-                    body = f'#define MINE_KERNELS "{patterns(directory, str(old.relative_to(directory)))}"\n' + (
-                        f'#include "coursework/mine.hpp"\n#line 1 "{source.name}"\n{body}'
-                    )
-                write_if_new(output / path.relative_to(directory.parent), body)
-            print(output / directory.name / source.name)
+        text = f'#line 1 "{mine.resolve()}"\n{text}'  # messages name the file that was given
+        register = f'#define MINE_KERNELS "{patterns(directory, str(old.relative_to(directory)))}"\n#include "coursework/mine.hpp"\n'
+        write_version(directory, old, text, "mine", register, output)
     except OSError as error:
         sys.exit(f"error: {error.filename}: {error.strerror}; give KERNEL= a .cuh")
     except (ExerciseError, UnicodeError) as error:

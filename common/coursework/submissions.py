@@ -14,6 +14,7 @@ import stat
 import tarfile
 import unicodedata
 import zipfile
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path, PurePosixPath
@@ -75,7 +76,7 @@ def chosen(paths, read, step):
     handed out, may have another: it defines the same kernels. read: the bytes at a path."""
     found = {name: best(paths, step, name) for name in step.files()}
     files = {name: read(path) for name, path in found.items() if path}
-    given = {name.removeprefix("given/"): text for name, text in given_files(step, ROOT / step.directory).items()}
+    given = given_files(step, ROOT / step.directory)
     kernels = {name: re.findall(r"__global__[^;{}]*?\b(\w+_kernel)\s*\(", text) for name, text in given.items()}
     missing = [name for name in given if kernels[name] and TODO.encode() in files.get(name, TODO.encode())]
     others = [path for path in paths if SOURCE.search(path) and not any(is_named(path, name) for name in given)] if missing else []
@@ -189,12 +190,9 @@ def student_of(name):
     (Moodle), leeann_12345_67890_kernels.zip (Canvas), submission_12345 (Gradescope), step-03-annlee
     (GitHub Classroom: all of it, since the assignment's name cannot be told from the student's)."""
     name = ARCHIVE.sub("", name)
-    moodle = re.match(r"(.+)_(\d+)_assignsubmission_", name)
-    if moodle:
-        return f"{moodle[1]} {moodle[2]}"
-    canvas = re.match(r"([a-z]+)_(?:LATE_)?(\d+)_\d+_.+$", name)
-    if canvas:
-        return f"{canvas[1]} {canvas[2]}"
+    for system in (r"(.+)_(\d+)_assignsubmission_", r"([a-z]+)_(?:LATE_)?(\d+)_\d+_.+$"):  # Moodle, Canvas
+        if found := re.match(system, name):
+            return f"{found[1]} {found[2]}"
     return name
 
 
@@ -228,8 +226,6 @@ def submissions_in(directory, step):
         elif not entry.name.startswith("."):
             passed_over.append(printable(entry.name))
     found += loose.items()
-    counts = {}
-    for student, _ in found:
-        counts[student] = counts.get(student, 0) + 1
+    counts = Counter(student for student, _ in found)
     unique = [(s if counts[s] == 1 else printable(os.path.basename(paths[0])), paths) for s, paths in found]
     return unique, passed_over

@@ -62,6 +62,16 @@ def scratch_of(test):
     return Path(scratch.name)
 
 
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        self.directory = scratch_of(self)
+
+
+def script(name, *words, **options):
+    """Runs a program of this directory."""
+    return subprocess.run([sys.executable, ROOT / "common/coursework" / name, *words], capture_output=True, text=True, **options)
+
+
 # --- Exercises and handouts -----------------------------------------------------------------------
 
 
@@ -142,41 +152,29 @@ class Exercises(unittest.TestCase):
         self.assertNotEqual(exercises.drawn("stencil2d:60x60", 500), exercises.drawn("stencil2d:60x60", 900))
 
 
-class OwnKernel(unittest.TestCase):
+class OwnKernel(Scratch):
     """KERNEL=mine.cuh: mine.py."""
 
     def test_it_takes_the_place_of_the_step_s_file(self):
-        place, step = scratch_of(self), ROOT / GRADED
-        file = place / "mine.cuh"
-
-        def run(script, *words):
-            return subprocess.run([sys.executable, ROOT / "common/coursework" / script, step, *words], capture_output=True, text=True)
-
-        self.assertRegex(run("check.py", "--kernel", file).stderr, "^error: .*No such file")
+        step, place, file = ROOT / GRADED, self.directory, self.directory / "mine.cuh"
+        self.assertRegex(script("check.py", step, "--kernel", file).stderr, "^error: .*No such file")
         file.write_text("namespace spmv { __global__ void csr_scalar_kernel() {} }", encoding="utf-8")
-        for done in (run("mine.py", file, place, place / "out"), run("check.py", "--kernel", file)):
+        for done in (script("mine.py", step, file, place, place / "out"), script("check.py", step, "--kernel", file)):
             self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; .*csr_vector_kernel \(csr_vector\.cuh\)")
         file.write_text(attacks.right(), encoding="utf-8")
-        done = run("mine.py", file, place, place / "out")
+        done = script("mine.py", step, file, place, place / "out")
         self.assertEqual((done.returncode, done.stderr, Path(done.stdout.strip()).name), (0, "", "stage.cu"))
         text = (place / "out" / GRADED / "csr_vector.cuh").read_text(encoding="utf-8")
         self.assertTrue(text.startswith(f'#line 1 "{file.resolve()}"\n'))  # by which the compiler's messages name it
 
     def test_a_file_that_the_step_does_not_use(self):
-        place = scratch_of(self)
-        step = shutil.copytree(ROOT / GRADED, place / GRADED)
+        step = shutil.copytree(ROOT / GRADED, self.directory / GRADED)
         (step / "mine.cuh").write_text("namespace spmv { __global__ void mine_kernel() {} }", encoding="utf-8")
-        done = subprocess.run([sys.executable, ROOT / "common/coursework/mine.py", step, "mine.cuh", step, place / "out"], capture_output=True, text=True)
+        done = script("mine.py", step, "mine.cuh", step, self.directory / "out")
         self.assertRegex(done.stderr, r"^error: \S+/mine\.cuh defines no kernel of 03_csr_vector; ")
 
-    def test_what_is_compiled_of_a_step(self):
-        step, place = read_step(ROOT / GRADED), scratch_of(self)
-        check.lay_out(step, ROOT / GRADED, place, {f"{GRADED}/csr_vector.cuh": "mine"})
-        self.assertEqual((place / GRADED / "csr_vector.cuh").read_text(), "mine")
-        self.assertIn(TODO, (place / "given/csr_vector.cuh").read_text())
 
-
-class Checks(unittest.TestCase):
+class Checks(Scratch):
     def test_what_an_object_calls_and_defines(self):
         """Arithmetic of the C library, and functions of one's own anywhere, are no flags."""
         code = """#include <cmath>
@@ -185,15 +183,14 @@ class Checks(unittest.TestCase):
             bool g() { return true; }
             int atexit(void (*)()) noexcept { return 0; }
             void h(void (*p)(int)) { p(1); }"""
-        with tempfile.TemporaryDirectory() as directory:
-            path = Path(directory) / "stage.cu.o"
-            subprocess.run(["g++", "-xc++", "-c", "-o", path, "-"], input=code, text=True, check=True)
-            kit = Path(directory) / "kit.o"
-            subprocess.run(["g++", "-xc++", "-c", "-o", kit, "-"], check=True, text=True,
-                           input='extern "C" int atexit(void (*)()) noexcept; int a = atexit(nullptr);')  # fmt: skip
-            found = flags.flags_of_objects([path], kit, {"a.cuh": f"{code} volatile"})
-            self.assertEqual([word for word, _ in found], ["exit", "atexit", "h"])
-            self.assertEqual(list(flags.flags_of_objects([path], kit, {"a.cuh": "volatile"})), [])
+        path = self.directory / "stage.cu.o"
+        subprocess.run(["g++", "-xc++", "-c", "-o", path, "-"], input=code, text=True, check=True)
+        kit = self.directory / "kit.o"
+        subprocess.run(["g++", "-xc++", "-c", "-o", kit, "-"], check=True, text=True,
+                       input='extern "C" int atexit(void (*)()) noexcept; int a = atexit(nullptr);')  # fmt: skip
+        found = flags.flags_of_objects([path], kit, {"a.cuh": f"{code} volatile"})
+        self.assertEqual([word for word, _ in found], ["exit", "atexit", "h"])
+        self.assertEqual(list(flags.flags_of_objects([path], kit, {"a.cuh": "volatile"})), [])
 
     def test_reports_name_elements(self):
         launch = " (launch.hpp:9: launching a kernel: an illegal memory access was encountered (cudaErrorIllegalAddress))"
@@ -250,11 +247,10 @@ FLAGS = {
 }  # fmt: skip
 
 
-class Flags(unittest.TestCase):
+class Flags(Scratch):
     def test_what_is_flagged(self):
-        with tempfile.TemporaryDirectory() as scratch:
-            check.lay_out(read_step(ROOT / GRADED), ROOT / GRADED, Path(scratch))
-            around = flags.Around(Path(scratch), GRADED, attacks.KERNEL)
+        check.lay_out(read_step(ROOT / GRADED), ROOT / GRADED, self.directory)
+        around = flags.Around(self.directory, GRADED, attacks.KERNEL)
         for line, word in FLAGS.items():
             with self.subTest(line):
                 found = flags.flags_of(f"/*\n# asm\n*/\n\n{line}\n", around)
@@ -271,10 +267,7 @@ class Flags(unittest.TestCase):
             self.assertEqual(flags.takes_objects(name), takes, name)
 
 
-class Handouts(unittest.TestCase):
-    def setUp(self):
-        self.directory = scratch_of(self)
-
+class Handouts(Scratch):
     def test_every_step_is_handed_out_compiles_and_gives_nothing_away(self):
         """Without a warning: with the kit's headers, which are compiled, and one step with the handout's own common/."""
         for directory in STEPS:
@@ -358,17 +351,16 @@ class Handouts(unittest.TestCase):
         self.assertEqual([p.name for p in place.iterdir()], ["mine"])
 
 
-class Variants(unittest.TestCase):
+class Variants(Scratch):
     """COURSEWORK=full judges those of all steps, and the steps as they are."""
 
     def test_names_and_accesses(self):
         self.assertEqual(variants.scaled("x[columns[k]] + fetch<T>(x, i + 1) + max[i]; return x[i];"),
                          "x[kIncrementX * columns[k]] + fetch<T>(x, kIncrementX * (i + 1)) + max[i]; return x[i];")  # fmt: skip
         self.assertEqual(len({(variants.increment(seed), variants.tag(seed)) for seed in range(100)}), 100)
-        with tempfile.TemporaryDirectory() as scratch:
-            handout.write_handout(read_step(ROOT / GRADED, 7), Path(scratch))
-            for path in ("README.md", f"{GRADED}/{attacks.KERNEL}", f"{GRADED}/stage.cu", f"{GRADED}/exercise.ini"):
-                self.assertIn(f"csr_vector_{variants.tag(7)}_kernel", (Path(scratch) / GRADED / path).read_text(), path)
+        handout.write_handout(read_step(ROOT / GRADED, 7), self.directory)
+        for path in ("README.md", f"{GRADED}/{attacks.KERNEL}", f"{GRADED}/stage.cu", f"{GRADED}/exercise.ini"):
+            self.assertIn(f"csr_vector_{variants.tag(7)}_kernel", (self.directory / GRADED / path).read_text(), path)
 
     def test_the_public_kernels_fail_and_those_of_the_variant_pass(self):
         for directory, seed in itertools.product(STEPS, (None, 7, 8)) if FULL else [(STEPS[0], 7)]:
@@ -394,20 +386,19 @@ class Variants(unittest.TestCase):
                     self.assertLess(sum(result.points()), 50 if step.directory[:2] == "08" else 10, check.explain(result))
 
 
-class OwnQuestions(unittest.TestCase):
+class OwnQuestions(Scratch):
     def test_take_the_place_of_the_lesson_s(self):
-        with tempfile.TemporaryDirectory() as scratch:
-            file, step = Path(scratch) / "mine.md", read_step(ROOT / GRADED)
-            file.write_text("## Step 02\n1. No?\nAnswer: No.\n## Step 03\n1. Why\n   so?\n   Answer: Therefore.\n\n2. How?\nAnswer: So.\n")
-            questions = exercises.own_questions(file, step)
-            self.assertEqual(questions, [("1. Why\n   so?", "Therefore."), ("2. How?", "So.")])
-            handout.write_handout(step, Path(scratch), [question for question, _ in questions])
-            text = (Path(scratch) / GRADED / "README.md").read_text()
-            self.assertTrue(text.endswith("## Questions\n\n1. Why\n   so?\n2. How?\n"), text[-200:])
-            self.assertIn("Answer: Therefore.", grade.page(grade.Grade("ann"), step, questions))
-            file.write_text("## Step 03\n1. Why?\n")
-            with self.assertRaisesRegex(exercises.ExerciseError, "mine.md: give questions"):
-                exercises.own_questions(file, step)
+        file, step = self.directory / "mine.md", read_step(ROOT / GRADED)
+        file.write_text("## Step 02\n1. No?\nAnswer: No.\n## Step 03\n1. Why\n   so?\n   Answer: Therefore.\n\n2. How?\nAnswer: So.\n")
+        questions = exercises.own_questions(file, step)
+        self.assertEqual(questions, [("1. Why\n   so?", "Therefore."), ("2. How?", "So.")])
+        handout.write_handout(step, self.directory, [question for question, _ in questions])
+        text = (self.directory / GRADED / "README.md").read_text()
+        self.assertTrue(text.endswith("## Questions\n\n1. Why\n   so?\n2. How?\n"), text[-200:])
+        self.assertIn("Answer: Therefore.", grade.page(grade.Grade("ann"), step, questions))
+        file.write_text("## Step 03\n1. Why?\n")
+        with self.assertRaisesRegex(exercises.ExerciseError, "mine.md: give questions"):
+            exercises.own_questions(file, step)
 
 
 # --- The sandbox ----------------------------------------------------------------------------------
@@ -447,10 +438,8 @@ class InTheSandbox(unittest.TestCase):
 # --- Submissions ----------------------------------------------------------------------------------
 
 
-class Submissions(unittest.TestCase):
-    def setUp(self):
-        self.directory = scratch_of(self)
-        self.step = read_step(ROOT / GRADED)
+class Submissions(Scratch):
+    step = read_step(ROOT / GRADED)
 
     def zipped(self, path, **members):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -511,7 +500,7 @@ class Submissions(unittest.TestCase):
 
     def test_a_file_of_another_name_is_known_by_its_kernels(self):
         right, place = attacks.right(), self.directory / "one"
-        handed_out = exercises.given_files(self.step, ROOT / GRADED)[f"given/{attacks.KERNEL}"]
+        handed_out = exercises.given_files(self.step, ROOT / GRADED)[attacks.KERNEL]
         self.zipped(self.directory / "one.zip", **{"a/csr_vector_final.cu": right, "a/csr_vector.cuh": handed_out, "a/stage.cu": "csr_vector_kernel<2>(1);"})
         self.assertEqual(read_submission([self.directory / "one.zip"], self.step), {"csr_vector.cuh": right.encode()})
         place.mkdir()
@@ -538,7 +527,7 @@ class Submissions(unittest.TestCase):
         own = attacks.right().replace("row_begin", "first")
         another = (ROOT / "06_pcsr/csr_adaptive.cuh").read_text()
         for student, text in (("ann", own), ("bob", another), ("dan", another.replace("sum", "total")),
-                              ("cy", exercises.given_files(self.step, ROOT / GRADED)[f"given/{attacks.KERNEL}"])):  # fmt: skip
+                              ("cy", exercises.given_files(self.step, ROOT / GRADED)[attacks.KERNEL])):  # fmt: skip
             exercises.write_files(place, {f"{student}/{attacks.KERNEL}": text})
         grader = grade.Grader(self.step, KIT, None, Sandbox(trusted=True), 7)
         grades = [grade.Grade(student, files=read_submission(paths, self.step)) for student, paths in submissions_in(place, self.step)[0]]
@@ -609,10 +598,9 @@ def runner_with(step, files):
     """The runner of a step with files {name: text} in the place of its own, and what build.py says."""
     with tempfile.TemporaryDirectory() as scratch:
         course, out = Path(scratch) / "course", Path(scratch) / "out"
-        check.lay_out(step, ROOT / step.directory, course, {f"{step.directory}/{name}": text for name, text in files.items()})
+        check.lay_out(step, ROOT / step.directory, course, files)
         out.mkdir()
-        names = step.files()
-        answer = build.Build({"course": course, "step": step.directory, "out": out, "kit": KIT, "files": names}).run()
+        answer = build.Build({"course": course, "step": step.directory, "out": out, "kit": KIT, "files": step.files()}).run()
         yield out / "objects/runner", answer
 
 
@@ -675,10 +663,8 @@ class Grading(unittest.TestCase):
             write(submissions)
         for name in attacks.NAMES:
             attacks.with_right_kernel(submissions, name)
-        command = [sys.executable, ROOT / "common/coursework/grade.py", GRADED, submissions]
-        command += ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "20"]
-        command += [] if SANDBOX else ["--trusted"]
-        cls.done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(cls.scratch)})
+        words = ["--output", cls.scratch / "grades", "--seed", "7", "--seconds", "20", *([] if SANDBOX else ["--trusted"])]
+        cls.done = script("grade.py", GRADED, submissions, *words, env={**os.environ, "TMPDIR": str(cls.scratch)})
         if (cls.scratch / "grades/grades.csv").exists():
             cls.rows = mistakes.read_grades(cls.scratch / "grades")
 
@@ -746,10 +732,7 @@ class Grading(unittest.TestCase):
 
     def test_refuses_what_it_cannot_grade(self):
         def message(*arguments):
-            done = subprocess.run(
-                [sys.executable, ROOT / "common/coursework/grade.py", *arguments],
-                capture_output=True, text=True, env={**os.environ, "PATH": "/nonexistent"},
-            )  # fmt: skip
+            done = script("grade.py", *arguments, env={**os.environ, "PATH": "/nonexistent"})
             self.assertNotEqual(done.returncode, 0)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             return done.stderr
@@ -762,12 +745,11 @@ class Grading(unittest.TestCase):
 # --- Every step --------------------------------------------------------------------------------------
 
 
-class Compiles(unittest.TestCase):
+class Compiles(Scratch):
     def test_the_sources_of_a_kit_in_one(self):
         """Without a warning: names of one file clash with those of no other."""
-        with tempfile.TemporaryDirectory() as out:
-            make(ROOT / "common/coursework", "-j2", f"KIT={out}", "KIT_CXXFLAGS=-O0 -fsyntax-only -Werror",
-                 f"{out}/all_of_judge.o", f"{out}/all_of_runner.o")  # fmt: skip
+        make(ROOT / "common/coursework", "-j2", f"KIT={self.directory}", "KIT_CXXFLAGS=-O0 -fsyntax-only -Werror",
+             f"{self.directory}/all_of_judge.o", f"{self.directory}/all_of_runner.o")  # fmt: skip
 
 
 def make(place, *words, status=0):
@@ -777,27 +759,26 @@ def make(place, *words, status=0):
 
 
 @unittest.skipUnless(FULL, "COURSEWORK=full checks the handout of every step")
-class EveryStep(unittest.TestCase):
+class EveryStep(Scratch):
     def test_make_check_as_handed_out_and_solved(self):
-        with tempfile.TemporaryDirectory() as scratch:
-            for directory in STEPS:
-                with self.subTest(directory.name):
-                    step = read_step(directory)
-                    handout.write_handout(step, scratch)
-                    place = Path(scratch) / step.directory
-                    kernels, first = place / step.directory, step.exercises[0]
-                    self.assertIn(f"Next: write {first.name}: {step.directory}/{first.files[0]}:", make(place, "check", status=2).stdout)
-                    for name in first.files:  # says that it is written, and does nothing
-                        (kernels / name).write_text((kernels / name).read_text().replace(TODO, "DONE (exercise"))
-                    said = make(kernels, "check", f"ARGS={first.name}", status=1).stdout
-                    self.assertRegex(said, f"(?s)(WRONG .*expected.*got|UNSAFE).*Next: make {first.name} ")
-                    for name in itertools.chain.from_iterable(exercise.files for exercise in step.exercises):
-                        shutil.copyfile(directory / name, kernels / name)
-                    done = make(place, "check")
-                    self.assertIn("All is right, safe and within its targets", done.stdout)
-                    self.assertNotIn("warning", done.stdout + done.stderr)
-            make(place, "watch")  # in the last one: it compiles the whole program
-            self.assertTrue((place / f"build/watch/{directory.name}.html").exists())
+        for directory in STEPS:
+            with self.subTest(directory.name):
+                step = read_step(directory)
+                handout.write_handout(step, self.directory)
+                place = self.directory / step.directory
+                kernels, first = place / step.directory, step.exercises[0]
+                self.assertIn(f"Next: write {first.name}: {step.directory}/{first.files[0]}:", make(place, "check", status=2).stdout)
+                for name in first.files:  # says that it is written, and does nothing
+                    (kernels / name).write_text((kernels / name).read_text().replace(TODO, "DONE (exercise"))
+                said = make(kernels, "check", f"ARGS={first.name}", status=1).stdout
+                self.assertRegex(said, f"(?s)(WRONG .*expected.*got|UNSAFE).*Next: make {first.name} ")
+                for name in itertools.chain.from_iterable(exercise.files for exercise in step.exercises):
+                    shutil.copyfile(directory / name, kernels / name)
+                done = make(place, "check")
+                self.assertIn("All is right, safe and within its targets", done.stdout)
+                self.assertNotIn("warning", done.stdout + done.stderr)
+        make(place, "watch")  # in the last one: it compiles the whole program
+        self.assertTrue((place / f"build/watch/{directory.name}.html").exists())
 
 
 if __name__ == "__main__":

@@ -120,11 +120,10 @@ def plural(count, word):
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def lanes_row(picture, x, y, pitch, active):
+def lanes_row(picture, x, y, pitch, active, gap=2, tall=12, rx=2):
     for lane in range(32):
-        on = lane in active
-        picture.rect(x + lane * pitch, y, pitch - 2, 12, rx=2, fill=colour(lane) if on else None,
-                     class_=None if on else "quiet")  # fmt: skip
+        look = {"fill": colour(lane)} if lane in active else {"class_": "quiet"}
+        picture.rect(x + lane * pitch, y, pitch - gap, tall, rx=rx, **look)
 
 
 def request_over_sectors(picture, left, y, room, first, last, request):
@@ -337,7 +336,7 @@ def banks(picture, trace):
                 picture.text(left + (bank + 0.5) * pitch, y + tall + 23, bank, "soft small", "middle")
         middle = y + max(20, tall / 2)
         picture.text(10, middle - 14, label, "ink mono")
-        picture.text(10, middle + 3, f"{plural(needed, 'passes').replace('passess', 'passes')}", "bad" if needed > ideal else "ink")
+        picture.text(10, middle + 3, f"{needed} passes", "bad" if needed > ideal else "ink")
         picture.text(10, middle + 19, f"{ideal} without conflicts", "soft small")
         told.append(f"With {label}: {needed} passes, {ideal} without conflicts.")
         y += max(tall, 44) + 44
@@ -612,9 +611,9 @@ def by_events(trace):
         kind, *rest = event
         if kind == "launch":
             launch = trace["launches"][rest[0]]
-            begin = clock[launch["stream"]]
+            stream = launch["stream"]
             what = "copy" if launch["kernel"].startswith(("pack", "push")) else "product"
-            bars[launch["stream"]].append([begin, begin, what, waited[launch["stream"]]])
+            bars[stream].append([clock[stream], clock[stream], what, waited[stream]])
         elif kind in traces.ACCESSES and trace["arrays"][trace["instructions"][rest[0]]["array"]]["space"] == "global":
             clock[launch["stream"]] += 1
             bars[launch["stream"]][-1][1] += 1
@@ -802,9 +801,7 @@ def launch_of_threads(picture, trace):
             rows += len(active)
             if block == 0:
                 picture.text(left - 8, y + 11, f"warp {warp}", "soft small", "end")
-            for lane in range(32):
-                picture.rect(x0 + lane * pitch, y, pitch - 1, 14, rx=1.5, fill=colour(lane) if lane in active else None,
-                             class_=None if lane in active else "quiet")  # fmt: skip
+            lanes_row(picture, x0, y, pitch, active, gap=1, tall=14, rx=1.5)
         picture.text(x0, 44, f"block {block}", "ink")
         picture.text(x0, 57, "lane 0", "soft small")
         picture.text(x0 + 32 * pitch, 57, "lane 31", "soft small", "end")

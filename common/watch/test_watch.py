@@ -48,6 +48,7 @@ class Scratch(unittest.TestCase):
     def record(self, *arguments):
         file = self.scratch / "trace.jsonl"
         done = run(*arguments, "--trace", file)
+        self.printed = done.stdout
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         return traces.read(file)
 
@@ -82,46 +83,33 @@ class Traces(Scratch):
         for schedule in SCHEDULES:
             for gpus in GPUS:
                 with self.subTest(schedule=schedule, gpus=gpus):
-                    file = self.scratch / "trace.jsonl"
-                    done = run("steps", "--gpus", gpus, "--way", ",".join(WAYS), "-m", "powerlaw:90x90,nnz=500", "--trace", file,
-                               "--schedule", schedule)  # fmt: skip
-                    self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
-                    found = traces.read(file)
+                    found = self.record("steps", "--gpus", gpus, "--way", ",".join(WAYS), "-m", "powerlaw:90x90,nnz=500", "--schedule", schedule)
                     self.assertEqual([t["kernel"]["name"] for t in found], WAYS)
-                    for t, line in zip(found, re.findall(".* verified; .*", done.stdout)):
+                    for t, line in zip(found, re.findall(".* verified; .*", self.printed)):
                         self.assertEqual(len(t["parts"]), gpus)
                         self.assertEqual(sorted(row for part in t["parts"] for row in part["rows"]), list(range(90)))
                         self.check_links(t, line)
 
     def check_links(self, t, line):
         """What goes over the link: as the program counts it, and the value that is stored is that of the owner's entry."""
-        device, counted, stored = None, 0, {}
-        for event in t["events"]:
-            if event[0] == "launch":
-                device = t["launches"][event[1]]["device"]
-            if event[0] not in traces.ACCESSES:
-                continue
-            instruction = t["instructions"][event[1]]
-            array = t["arrays"][instruction["array"]]
-            addresses = traces.addresses_of(event[3])
-            if array["space"] == "global" and array["device"] != device:
-                counted += traces.measure(instruction, array, traces.lanes_of(event[2]), addresses)["sectors"]
-            if event[0] == "store" and array["name"] == "x" and array["bytes"] == 8 * len(t["parts"][array["device"]]["columns"]):
-                for address, value in zip(addresses, event[4]):
-                    column = t["parts"][array["device"]]["columns"][address // 8]
-                    stored.setdefault(column, set()).add(t["values"][value])
+        counted, stored = 0, defaultdict(set)
+        for number, (launch, *_), instruction, array, lanes, addresses in traces.requests(t):
+            if array["space"] == "global" and array["device"] != t["launches"][launch]["device"]:
+                counted += traces.measure(instruction, array, lanes, addresses)["sectors"]
+            columns = t["parts"][array["device"]]["columns"] if array["name"] == "x" else []
+            if instruction["access"] == "store" and columns and array["bytes"] == 8 * len(columns):
+                for address, value in zip(addresses, t["events"][number][4]):
+                    stored[columns[address // 8]].add(t["values"][value])
         self.assertEqual(counted, int(line.split()[-5]))
         if t["kernel"]["name"] in ("minimal", "persistent"):
             self.assertTrue(all(len(values) <= 3 for values in stored.values()))  # of step 0 to 2, whoever stores them
 
     def test_a_polling_lane_loads_what_it_finds(self):
         [t] = self.steps("minimal")
-        loaded, device = {0: [], 1: []}, None
-        for event in t["events"]:
-            if event[0] == "launch":
-                device = t["launches"][event[1]]["device"]
-            if event[0] == "load" and t["arrays"][t["instructions"][event[1]]["array"]]["name"] == "flags":
-                loaded[device].append(t["values"][event[4][0]])
+        loaded = {0: [], 1: []}
+        for number, (launch, *_), instruction, array, *_ in traces.requests(t):
+            if (instruction["access"], array["name"]) == ("load", "flags"):
+                loaded[t["launches"][launch]["device"]].append(t["values"][t["events"][number][4][0]])
         for values in loaded.values():
             self.assertEqual((values, values[-1]), (sorted(values), 2))
 

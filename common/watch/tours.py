@@ -63,8 +63,7 @@ class Tour:
                 check(stop.shows, by_name[kernel], event)
             except ValueError as error:
                 raise TourError(f"{self.path}:{stop.line}: '{stop.title}': {error}") from error
-            text = " ".join(stop.text)
-            resolved.append({"title": stop.title, "text": text, "kernel": kernel, "event": event})
+            resolved.append({"title": stop.title, "text": " ".join(stop.text), "kernel": kernel, "event": event})
         return resolved
 
 
@@ -145,10 +144,9 @@ def check(shows, trace, number):
         found = {} if launch is None else {"gpu": trace["launches"][launch]["device"]}
     if event[0] in traces.ACCESSES:
         instruction = trace["instructions"][event[1]]
-        lanes, addresses = traces.lanes_of(event[2]), traces.addresses_of(event[3])
-        counts = traces.measure(instruction, trace["arrays"][instruction["array"]], lanes, addresses)
-        found |= {name: counts[of] for name, of in COUNTS.items() if of in counts}
-        found["memory"] = trace["arrays"][instruction["array"]].get("device", "shared")
+        array = trace["arrays"][instruction["array"]]
+        counts = traces.measure(instruction, array, traces.lanes_of(event[2]), traces.addresses_of(event[3]))
+        found |= {name: counts[of] for name, of in COUNTS.items() if of in counts} | {"memory": array.get("device", "shared")}
     if len(event) > 2 and event[0] != "copy":
         lanes = traces.lanes_of(event[2])
         found |= {"lanes": len(lanes), "first": lanes[0], "last": lanes[-1]}

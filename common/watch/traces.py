@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 VERSION = 3
 SECTOR, LINE, BANK, LANES = 32, 128, 4, 32
@@ -60,10 +60,7 @@ def union(addresses, size):
 
 def units(ranges, unit):
     """The units of `unit` bytes (sectors, lines) that hold them, in order."""
-    found = {}
-    for begin, end in ranges:
-        found.update(dict.fromkeys(range(begin // unit, (end - 1) // unit + 1)))
-    return list(found)
+    return list(dict.fromkeys(number for begin, end in ranges for number in range(begin // unit, (end - 1) // unit + 1)))
 
 
 def bank_passes(lanes, addresses, size, offset):
@@ -116,9 +113,7 @@ def measure(instruction, array, lanes, addresses):
 
 def traffic(trace):
     """Counts summed by (array, space, access), as in a record's `traffic`."""
-    sums = defaultdict(lambda: defaultdict(int))
+    sums = defaultdict(Counter)
     for _, _, instruction, array, lanes, addresses in requests(trace):
-        of = sums[array["name"], array["space"], instruction["access"]]
-        for name, count in measure(instruction, array, lanes, addresses).items():
-            of[name] += count
+        sums[array["name"], array["space"], instruction["access"]].update(measure(instruction, array, lanes, addresses))
     return sums

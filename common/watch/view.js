@@ -17,7 +17,7 @@ const laneColour = lane => {
   return `rgb(${RAMP[i].map((c, j) => Math.round(c + part * (RAMP[i + 1][j] - c))).join(",")})`;
 };
 const COLOURS = Array.from({length: LANES}, (_, lane) => laneColour(lane));
-const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
 
 // A card under a heading, which ends in a text that changes.
 function card(heading, ...content) {
@@ -73,8 +73,10 @@ class Pane {
       make("h2", {}, trace.kernel.name + " ", make("small", {textContent: `${choice}${trace.kernel.idea}`})), this.sentence, ...failures, this.totals, this.bars);
     this.grid = make("canvas", {title: "click to go there"});
     this.grid.onclick = event => this.enter(event);
-    this.gridKey = make("div", {className: "legend"});
-    this.gridCard = card("all warps, each from its own start", this.grid, this.gridKey);
+    const shown = new Set(run.moments.filter((_, at) => run.column[at] >= 0).map(one => run.purpose(one)));
+    const purposes = Object.entries(PURPOSES).filter(([name]) => shown.has(name)).map(([name, text]) => colourKey(`var(--${name})`, text));
+    this.gridCard = card("all warps, each from its own start", this.grid,
+      make("div", {className: "legend"}, ...purposes, make("span", {textContent: "pale: few lanes are active"})));
     this.gridCard.classList.add("whole");
     this.code = make("div", {className: "card code", tabIndex: 0, ariaLabel: "source"});
     this.cells = COLOURS.map(colour => make("div", {className: "lane", style: `--hue: ${colour}; border-top-color: ${colour}`}));
@@ -120,14 +122,12 @@ class Pane {
     const names = Object.keys(this.run.totals(0));
     if (names.length > 9) this.totals.classList.add("wide");
     const row = (title, className) => {
-      const tr = make("tr", {className}, make("td", {textContent: title}));
       const cells = names.map(name => {
         const cell = make("td");
         cell.dataset.name = name;
-        tr.append(cell);
         return cell;
       });
-      this.totals.append(tr);
+      this.totals.append(make("tr", {className}, make("td", {textContent: title}), ...cells));
       return cells;
     };
     this.totals.append(make("tr", {}, make("th"), ...names.map(textContent => make("th", {textContent, title: COLUMNS[textContent] || COLUMNS[textContent.split(" ")[0]]}))));
@@ -212,13 +212,6 @@ class Pane {
       this.still = Object.assign(document.createElement("canvas"), {width: this.grid.width, height: this.grid.height});
       this.still.getContext("2d").drawImage(this.grid, 0, 0);
     } else context.drawImage(this.still, 0, 0, width, height);
-    if (!this.gridKey.children.length) {
-      const used = new Set(run.moments.filter((_, at) => run.column[at] >= 0).map(one => run.purpose(one)));
-      for (const [name, text] of Object.entries(PURPOSES)) {
-        if (used.has(name)) this.gridKey.append(colourKey(`var(--${name})`, text));
-      }
-      this.gridKey.append(make("span", {textContent: "pale: few lanes are active"}));
-    }
     if (!moment.warp) return;
     const [x, y] = place(moment, Math.max(0, run.column[m]));
     context.globalAlpha = 1;
@@ -316,11 +309,9 @@ class Pane {
 
   loadSource(file) {
     this.file = file;
-    const {text} = this.run.trace.sources[file];
-    const lines = text.split("\n");
-    const pre = make("pre");
+    const source = this.run.trace.sources[file], pre = make("pre");
     this.rows = new Map();
-    lines.forEach((line, i) => {
+    source.text.split("\n").forEach((line, i) => {
       if (/^\s*\/\/ exercise: /.test(line)) return;
       const row = make("div", {}, make("i", {textContent: i + 1}), make("em"), make("code"));
       row.dataset.html = highlight(line) || " ";
@@ -328,9 +319,7 @@ class Pane {
       this.rows.set(i + 1, row);
       pre.append(row);
     });
-    const title = make("h3", {textContent: this.run.trace.sources[file].file});
-    title.style.padding = "0 .6rem";
-    this.code.replaceChildren(title, pre);
+    this.code.replaceChildren(make("h3", {textContent: source.file, style: "padding: 0 .6rem"}), pre);
     this.marked = [];
   }
 
@@ -435,8 +424,7 @@ class Pane {
   // The buffers of x of all GPUs, and what travels between them at this moment.
   drawDevices() {
     const {run, moment, m, request} = this;
-    const rows = [];
-    run.parts.forEach((part, device) => run.arrays.forEach(array => { if (array.part === part) rows.push({device, array}); }));
+    const rows = run.parts.flatMap((part, device) => run.arrays.filter(array => array.part === part).map(array => ({device, array})));
     const step = 40, {context, width} = prepare(this.devices, rows.length * step + 4);
     const left = 52, count = Math.max(...run.parts.map(part => part.columns.length)), w = (width - left) / count;
     const middle = element => left + (element + .5) * w;
@@ -587,7 +575,7 @@ class Pane {
     const {array, canvas, says, box} = made;
     const used = this.usedBy(made), counts = used.size ? this.moment.counts : null;
     box.className = used.size ? "array" : "array idle";
-    says.textContent = counts ? `${plural(counts.passes, "pass").replace(/passs/, "passes")} over the banks, ${counts.idealPasses} without conflicts` : "";
+    says.textContent = counts ? `${plural(counts.passes, "pass")} over the banks, ${counts.idealPasses} without conflicts` : "";
     const words = new Map();
     for (const [element, lanes] of used) {
       for (let part = 0; part < Math.max(1, array.element / BANK_BYTES); ++part) words.set((element * array.element + array.offset) / BANK_BYTES + part | 0, lanes);
@@ -727,12 +715,12 @@ function describe(run, moment, request) {
     const link = run.overLink(moment) ? ` on GPU ${array.device}, over the link` : "";
     const first = [bold(`${who} ${verb} ${array.name}${link}`), `, ${size} bytes each${kind === "atomic" ? ", atomically" : ""}. `];
     if (array.space === "shared") {
-      const extra = counts.passes > counts.idealPasses ? [bold(`Bank conflict: ${counts.passes} passes`), ` instead of ${counts.idealPasses}.`] : [`The banks serve it in ${counts.passes === 1 ? "1 pass" : `${counts.passes} passes`}.`];
+      const extra = counts.passes > counts.idealPasses ? [bold(`Bank conflict: ${counts.passes} passes`), ` instead of ${counts.idealPasses}.`] : [`The banks serve it in ${plural(counts.passes, "pass")}.`];
       return [where, ...first, ...extra, ...givers, rest];
     }
     const share = Math.round(100 * counts.used / counts.sectors / SECTOR);
     const distinct = new Set(request.addresses).size;
-    const same = kind === "atomic" && distinct < lanes.length ? ` ${plural(distinct, "address").replace(/addresss/, "addresses")}: lanes on the same one take turns.` : "";
+    const same = kind === "atomic" && distinct < lanes.length ? ` ${plural(distinct, "address")}: lanes on the same one take turns.` : "";
     const fewer = counts.sectors > counts.ideal ? `${counts.ideal} would hold ${counts.used === 1 ? "it" : "what is used"}.` : "That is the fewest.";
     const [l1, l2] = [counts.sectors - counts.l2, counts.l2 - counts.dram];
     const cached = run.parts.length || kind !== "load" ? "" : ` The L1 cache has ${l1} of them, the L2 ${l2}; ${counts.dram} come${counts.dram === 1 ? "s" : ""} from DRAM.`;

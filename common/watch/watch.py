@@ -109,11 +109,9 @@ def main():
             kernels = choose([] if command else names_in(arguments.program), wanted, tour, arguments.mine)
             schedule = arguments.schedule or (tour.schedule if tour else "forward")
             found = record(arguments.program, matrix, kernels, arguments.precision, schedule, command=command)
+        shown, stops = [trace["kernel"]["name"] for trace in found], []
         if len(found) > 2:
-            names = ", ".join(trace["kernel"]["name"] for trace in found)
-            sys.exit(f"error: two kernels fit beside each other; these are {names}: name one or two in KERNELS")
-        stops = []
-        shown = [trace["kernel"]["name"] for trace in found]
+            sys.exit(f"error: two kernels fit beside each other; these are {', '.join(shown)}: name one or two in KERNELS")
         if tour and (tour.matrix, tour.kernels, tour.command) == (matrix, shown, command):
             try:
                 stops = tour.resolve(found)

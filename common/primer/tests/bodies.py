@@ -9,6 +9,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import learn  # noqa: E402
+from mine import write_if_new  # noqa: E402
 
 
 def bodies():
@@ -35,10 +36,7 @@ class Variant(learn.Puzzle):
 def main():
     name, number = sys.argv[1], int(sys.argv[2])
     file = learn.ROOT / f"build/bodies/{name}-{number}.cu"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    text = with_body(name, bodies()[name][number][1])
-    if not file.exists() or file.read_text(encoding="utf-8") != text:
-        file.write_text(text, encoding="utf-8")
+    write_if_new(file, with_body(name, bodies()[name][number][1]))
     try:
         print(Variant(file).check()[1])
     except learn.LearnError as error:

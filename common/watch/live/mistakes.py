@@ -36,7 +36,6 @@ bool add_command(Arguments&&...) {{
   return true;
 }}
 }}  // namespace spmv::mistake_{number}
-#line 1 "{source}"
 """
 
 
@@ -44,20 +43,10 @@ def main():
     output = Path(sys.argv[1])
     for number, (kernel, directory, name) in enumerate(CHOSEN):
         mistake = next(m for m in mistakes.MISTAKES[directory] if m.name == name)
-        step = mine.Path(mistakes.ROOT) / directory
+        step = mistakes.ROOT / directory
         changed = (step / mistake.file).resolve()
-        for source in sorted(step.glob("*.cu")):
-            files = mine.included(source, set())
-            if changed not in files or source.name.startswith("test"):
-                continue
-            for path in files:
-                text = path.read_text(encoding="utf-8")
-                text = mistake.apply(text) if path == changed else text
-                text = mine.NAMESPACE.sub(f"namespace spmv::mistake_{number} {{", text)
-                if path == source.resolve():
-                    text = REGISTER.format(number=number, kernel=kernel, mistake=mistake.name, source=source.name) + text
-                mine.write_if_new(output / str(number) / path.relative_to(step.parent), text)
-            print(output / str(number) / directory / source.name)
+        register = REGISTER.format(number=number, kernel=kernel, mistake=mistake.name)
+        mine.write_version(step, changed, mistake.apply(changed.read_text(encoding="utf-8")), f"mistake_{number}", register, output / str(number))
 
 
 if __name__ == "__main__":

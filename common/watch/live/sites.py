@@ -167,28 +167,29 @@ def instrument(lines):
     return "\n".join(with_constructor(out) + extra) + "\n"
 
 
-def type_at(text):
-    """The type at the beginning of `text`, up to a space outside of brackets."""
+def up_to(ends, text):
+    """`text` up to the first of the characters `ends` that is outside of brackets."""
     depth = 0
     for at, c in enumerate(text):
-        depth += (c in "[{<(") - (c in "]}>)")
-        if c == " " and depth == 0:
+        if c in ends and depth == 0:
             return text[:at]
+        depth += (c in "[{<(") - (c in "]}>)")
     return text
+
+
+def type_at(text):
+    """The type at the beginning of `text`."""
+    return up_to(" ", text)
 
 
 def parameter_types(text):
     """The types of the parameters of a definition, from its parenthesis on."""
-    depth, types, begin = 0, [], 1
-    for at, c in enumerate(text):
-        depth += (c in "[{<(") - (c in "]}>)")
-        if (c == "," and depth == 1) or depth == 0:
-            if text[begin:at].strip():
-                types.append(type_at(text[begin:at].strip()))
-            begin = at + 1
-        if depth == 0:
-            return ", ".join(types)
-    return ""
+    types, left = [], up_to(")", text[1:])
+    while left.strip():
+        parameter = up_to(",", left)
+        types.append(type_at(parameter.strip()))
+        left = left[len(parameter) + 1 :]
+    return ", ".join(types)
 
 
 def with_constructor(lines):
