@@ -63,8 +63,9 @@ class Pages(test_watch.Scratch):
     def tearDownClass(cls):
         cls.browser.__exit__()
 
-    def page(self, matrix, kernels, tour=None, schedule="forward", program=test_watch.SPMV):
-        found = watch.record(program, matrix, kernels, "f64", schedule, command=tour.command if tour else "")
+    def page(self, matrix, kernels, tour=None, program=test_watch.SPMV):
+        options = {"schedule": tour.schedule, "command": tour.command} if tour else {}
+        found = watch.record(program, matrix, kernels, **options)
         file = self.scratch / "page.html"
         file.write_text(watch.page(found, tour.resolve(found) if tour else []), encoding="utf-8")
         self.assertNotRegex(file.read_text(encoding="utf-8"), r'(?:src|href)="(?!data:)')
@@ -81,18 +82,18 @@ class Pages(test_watch.Scratch):
         self.browser.open(file)
         self.assertLess(self.browser.page_ms(), limit_ms)
 
-    def check_page(self, matrix, kernels, tour=None, schedule="forward"):
-        self.opens_within(1000, self.page(matrix, kernels, tour, schedule))
+    def check_page(self, tour):
+        self.opens_within(1000, self.page(tour.matrix, tour.kernels, tour))
         # To the end, playing, then by single steps back and forth.
         self.look("go(state.axis.length - 3); play(true)")
         self.look("new Promise(done => { const wait = setInterval(() => { if (!state.playing) { clearInterval(wait); done(); } }, 20); })")
         self.assertEqual(self.look("state.tick"), self.look("state.axis.length - 1"))
         seen = self.look("[...document.querySelectorAll('.totals .now')].map(row => Object.fromEntries([...row.cells].filter(c => c.dataset.name).map(c => [c.dataset.name, c.textContent])))")
-        for kernel, shown in zip(kernels, seen):
-            if tour and tour.command:
+        for kernel, shown in zip(tour.kernels, seen):
+            if tour.command:
                 self.check_steps(tour, kernel)
                 continue
-            wanted = test_watch.columns(test_watch.run("-m", matrix, "-k", kernel, "--schedule", schedule).stdout, kernel)  # of `make run`
+            wanted = test_watch.columns(test_watch.run("-m", tour.matrix, "-k", kernel, "--schedule", tour.schedule).stdout, kernel)  # of `make run`
             self.assertEqual({name: shown[name] for name in COLUMNS}, {name: wanted[name] for name in COLUMNS})
         text = "[...document.querySelectorAll('.sentence, .lanes')].map(e => e.textContent).join('|')"
         for at in (0.1, 0.5, 0.9):
@@ -119,7 +120,7 @@ class Pages(test_watch.Scratch):
         for path in TOURS:
             with self.subTest(step=path.parent.name):
                 tour = tours.read(path)
-                self.check_page(tour.matrix, tour.kernels, tour, tour.schedule)
+                self.check_page(tour)
                 self.look("showStop(0)")
                 for number, stop in enumerate(tour.stops):
                     self.assertEqual(self.look("$('tour').querySelector('h2').textContent"), stop.title)
