@@ -20,91 +20,80 @@ divided by the nonzeros.
 """
 
 import argparse
+import collections
 import json
 import signal
 import sys
 
 from record_format import join
 
-FORM = "{:<{width}} {:<15} {:<6} {:>9} {:>6} {:>12} {:>12} {:>6}"
-ATOMICS = " {:>9} {:>8} {:>5}"
+
+def print_table(columns, rows):
+    """`columns`: {head: width}, to the left where the width is negative."""
+    form = " ".join(f"{{:{'<' if width < 0 else '>'}{abs(width)}}}" for width in columns.values())
+    title = form.format(*columns)
+    print(title, "-" * len(title), sep="\n")
+    for row in rows:
+        print(form.format(*row).rstrip())
 
 
-def print_title(text):
-    print(text, "-" * len(text), sep="\n")
+def entries(records, space):
+    """(kernel, what it asked of an array) in a space of memory."""
+    return [(record["kernel"], t) for record in records for t in record["traffic"] if t["space"] == space]
 
 
 def print_requests(records):
-    lines = [
-        (r["kernel"], t) for r in records for t in r["traffic"] if t["space"] == "global"
-    ]
-    width = max([20] + [len(kernel) for kernel, _ in lines])
-    header = FORM.format(
-        "kernel", "array", "access", "requests", "lanes", "all sectors", "per request", "ideal", width=width
-    )
-    if any(t["access"] == "atomic" for _, t in lines):
-        header += ATOMICS.format("atomics", "together", "most")
-    print_title(header)
-    for kernel, t in lines:
+    lines = entries(records, "global")
+    has_atomics = any(t["access"] == "atomic" for _, t in lines)
+    columns = {"kernel": -max([20] + [len(kernel) for kernel, _ in lines]), "array": -15, "access": -6, "requests": 9, "lanes": 6,
+               "all sectors": 12, "per request": 12, "ideal": 6, **({"atomics": 9, "together": 8, "most": 5} if has_atomics else {})}
+
+    def row(kernel, t):
         n = t["requests"]
-        line = FORM.format(
-            kernel, t["array"], t["access"], n, f"{t['lanes'] / n:.1f}", t["sectors"],
-            f"{t['sectors'] / n:.2f}", f"{t['ideal_sectors'] / n:.2f}", width=width,
-        )
+        cells = [kernel, t["array"], t["access"], n, f"{t['lanes'] / n:.1f}", t["sectors"], f"{t['sectors'] / n:.2f}", f"{t['ideal_sectors'] / n:.2f}"]
         if t["access"] == "atomic":
-            together = f"{t['lanes'] / t['addresses']:.1f}"
-            line += ATOMICS.format(t["lanes"], together, t["max_same_address"])
-        print(line)
+            return [*cells, t["lanes"], f"{t['lanes'] / t['addresses']:.1f}", t["max_same_address"]]
+        return [*cells, *[""] * (len(columns) - len(cells))]
+
+    print_table(columns, [row(*line) for line in lines])
 
 
 def print_shared(records):
-    form = "{:<20} {:<15} {:<6} {:>9} {:>6} {:>11} {:>12}"
-    print_title(form.format("kernel", "array", "access", "requests", "lanes", "all passes", "per request"))
-    for record in records:
-        for t in record["traffic"]:
-            if t["space"] == "shared":
-                n = t["requests"]
-                print(form.format(
-                    record["kernel"], t["array"].removeprefix("spmv::"), t["access"], n,
-                    f"{t['lanes'] / n:.1f}", t["bank_passes"], f"{t['bank_passes'] / n:.2f}",
-                ))
+    columns = {"kernel": -20, "array": -15, "access": -6, "requests": 9, "lanes": 6, "all passes": 11, "per request": 12}
+    print_table(columns, [[kernel, t["array"].removeprefix("spmv::"), t["access"], t["requests"], f"{t['lanes'] / t['requests']:.1f}",
+                           t["bank_passes"], f"{t['bank_passes'] / t['requests']:.2f}"] for kernel, t in entries(records, "shared")])
+
+
+def sector_bytes(record):
+    """{array: bytes of the sectors of global memory that all requests touched}"""
+    bytes_of = collections.Counter()
+    for _, t in entries([record], "global"):
+        bytes_of[t["array"]] += 32 * t["sectors"]
+    return bytes_of
+
+
+def per_nonzero(number, record):
+    return f"{number / max(record['nnz'], 1):.1f}"
 
 
 def print_bytes(records):
-    def moved(record):
-        bytes_of = {}
-        for t in record["traffic"]:
-            if t["space"] == "global":
-                share = 32 * t["sectors"] / max(record["nnz"], 1)
-                bytes_of[t["array"]] = bytes_of.get(t["array"], 0) + share
-        return bytes_of
-
-    arrays = list(dict.fromkeys(array for record in records for array in moved(record)))
+    arrays = list(dict.fromkeys(array for record in records for array in sector_bytes(record)))
     arrays.sort(key=lambda array: array == "y")  # what is written, last
-    form = "{:<20}" + "".join(f" {{:>{max(len(array), 6)}}}" for array in arrays) + " {:>6}"
-    print_title(form.format("kernel", *arrays, "all"))
+    rows = []
     for record in records:
-        bytes_of = moved(record)
-        cells = [f"{bytes_of[array]:.1f}" if array in bytes_of else "" for array in arrays]
-        print(form.format(record["kernel"], *cells, f"{sum(bytes_of.values()):.1f}"))
+        bytes_of = sector_bytes(record)
+        cells = [per_nonzero(bytes_of[array], record) if array in bytes_of else "" for array in arrays]
+        rows.append([record["kernel"], *cells, per_nonzero(sum(bytes_of.values()), record)])
+    print_table({"kernel": -20, **{array: max(len(array), 6) for array in arrays}, "all": 6}, rows)
 
 
 def print_by_matrix(records, bytes_of):
     kernels = list(dict.fromkeys(record["kernel"] for record in records))
     matrices = list(dict.fromkeys(record["matrix"] for record in records))
-    cells = {
-        (r["matrix"], r["kernel"]): f"{bytes_of(r) / max(r['nnz'], 1):.1f}"
-        for r in records
-    }
-    width = max(len(matrix) for matrix in ["bytes per nonzero", *matrices])
-    form = f"{{:<{width}}}" + "".join(f" {{:>{max(len(kernel), 6)}}}" for kernel in kernels)
-    print_title(form.format("bytes per nonzero", *kernels))
-    for matrix in matrices:
-        print(form.format(matrix, *(cells.get((matrix, kernel), "-") for kernel in kernels)))
-
-
-def sector_bytes(record):
-    return sum(32 * t["sectors"] for t in record["traffic"] if t["space"] == "global")
+    cells = {(r["matrix"], r["kernel"]): per_nonzero(bytes_of(r), r) for r in records}
+    head = "bytes per nonzero"
+    print_table({head: -max(map(len, [head, *matrices])), **{kernel: max(len(kernel), 6) for kernel in kernels}},
+                [[matrix, *(cells.get((matrix, kernel), "-") for kernel in kernels)] for matrix in matrices])
 
 
 def main():
@@ -121,7 +110,7 @@ def main():
         return print_by_matrix(records, lambda record: record["compulsory_bytes"])
     records = [record for record in records if record.get("traffic")]
     if arguments.moved:
-        return print_by_matrix(records, sector_bytes)
+        return print_by_matrix(records, lambda record: sum(sector_bytes(record).values()))
     show = print_bytes if arguments.bytes else print_shared if arguments.shared else print_requests
     matrices = list(dict.fromkeys(record["matrix"] for record in records))
     for matrix in matrices:
