@@ -10,7 +10,6 @@ Records: results/calibration.jsonl, one line per file, precision and backend; a 
 """
 
 import argparse
-import csv
 import functools
 import json
 import re
@@ -19,6 +18,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from measure import output_of
+from published import rows_in
 from record_format import records_in, write_whole
 from records import RESULTS, milliseconds, number
 from tables import Table
@@ -33,8 +33,7 @@ FORMATS = ["ell", "sell", "dia", "cds"]  # and BSR, which cuSPARSE has: `info` k
 
 
 def listed():
-    with open(HERE / "calibration.csv", encoding="utf-8") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+    return rows_in(HERE / "calibration.csv")
 
 
 def sectors_of_x(record):

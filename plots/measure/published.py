@@ -1,6 +1,7 @@
 """The papers' tables, published/*.csv. A table's first lines say where it comes from: "# paper: ..."."""
 
 import csv
+import functools
 from pathlib import Path
 
 from record_format import RecordError
@@ -8,15 +9,28 @@ from record_format import RecordError
 PUBLISHED = Path(__file__).resolve().parents[1] / "published"
 
 
+def rows_in(file):
+    """The rows of a table as dictionaries, without the lines that begin with #."""
+    with open(file, encoding="utf-8") as lines:
+        return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
 class Published(list):
     """The rows of a table as dictionaries, and in `about` what is said of it."""
 
     def __init__(self, name):
-        lines = (PUBLISHED / f"{name}.csv").read_text(encoding="utf-8").splitlines()
-        heads = [line[1:].split(":", 1) for line in lines if line.startswith("#")]
+        file = PUBLISHED / f"{name}.csv"
+        heads = [line[1:].split(":", 1) for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
         self.name = name
         self.about = {head.strip(): text.strip() for head, text in heads}
-        super().__init__(csv.DictReader(line for line in lines if not line.startswith("#")))
+        super().__init__(rows_in(file))
+
+    def matrices(self):
+        return [row["matrix"] for row in self]
+
+    def nonzeros(self):
+        """Of each matrix."""
+        return {row["matrix"]: int(row["nonzeros"]) for row in self if row.get("nonzeros")}
 
     def where(self, **wanted):
         return [row for row in self if all(row[k] == v for k, v in wanted.items())]
@@ -29,5 +43,4 @@ class Published(list):
         return float(rows[0][column])
 
 
-def published(name):
-    return Published(name)
+published = functools.lru_cache(Published)

@@ -35,8 +35,7 @@ def groups_of(name):
 
 @functools.lru_cache
 def published_nonzeros():
-    tables = [name for names in declared()["tables"].values() for name in names]
-    return {row["matrix"]: int(row["nonzeros"]) for name in tables for row in published(name) if row.get("nonzeros")}
+    return {matrix: nonzeros for names in declared()["tables"].values() for name in names for matrix, nonzeros in published(name).nonzeros().items()}
 
 
 def nonzeros_of(spec):
@@ -71,7 +70,7 @@ def expanded(text, files=data_files):
     if text.startswith("@"):
         tables = declared()["tables"].get(text[1:])
         if tables is not None:
-            return [row["matrix"] for name in tables for row in published(name)]
+            return [matrix for name in tables for matrix in published(name).matrices()]
         return [name for entry in declared()["lists"][text[1:]] for name in expanded(entry, files)]
     if text.startswith("files:"):
         return files(text[len("files:"):])

@@ -1,5 +1,7 @@
 """Bylina, Bylina and Karwacki 2011: storage formats on Markov chains (tables 2 to 7, figures 10 to 12)."""
 
+import functools
+
 import style
 from published import published
 from records import milliseconds
@@ -26,8 +28,7 @@ def picture(number, table, keep, title):
     """GFLOP/s of the formats: ours in both precisions, and beside them those of the paper's times."""
 
     def draw(data, gaps):
-        sizes = {row["matrix"]: int(row["nonzeros"])
-                 for row in published(f"bylina_2011_table{2 if table == 4 else 3}")}
+        sizes = published(f"bylina_2011_table{2 if table == 4 else 3}").nonzeros()
         rows = [row for row in published(f"bylina_2011_table{table}") if keep(sizes[row["matrix"]])]
         names, theirs = data.in_order(row["matrix"] for row in rows), {row["matrix"]: row for row in rows}
         figure = style.new_figure(11.5, 7.6, f"{PAPER}, figure {number}: speed of storage formats, {title}")
@@ -50,35 +51,29 @@ def picture(number, table, keep, title):
     return draw
 
 
-def sizes_table(number):
-    def table(data):
-        return looks_table(f"{PAPER}, table {number}: the matrices, and what stands for them here", data,
-                           published(f"bylina_2011_table{number}"), ["rows", "nonzeros", "in a column", "density", "dispersion"],
-                           lambda row: [row["rows"], row["nonzeros"], f"{row['min']} to {row['max']}", row["density"], row["dispersion"]],
-                           {"nonzeros": lambda info: str(info["matrix"]["nnz"]),
-                            "in a column": lambda info: f"{info['min_col']} to {info['max_col']}",
-                            "density": lambda info: f"{info['mean_row']:.2f}", "dispersion": lambda info: f"{info['dispersion']:.6f}"})
-
-    return table
+def sizes_table(number, data):
+    return looks_table(f"{PAPER}, table {number}: the matrices, and what stands for them here", data,
+                       published(f"bylina_2011_table{number}"), ["rows", "nonzeros", "in a column", "density", "dispersion"],
+                       lambda row: [row["rows"], row["nonzeros"], f"{row['min']} to {row['max']}", row["density"], row["dispersion"]],
+                       {"nonzeros": lambda info: str(info["matrix"]["nnz"]),
+                        "in a column": lambda info: f"{info['min_col']} to {info['max_col']}",
+                        "density": lambda info: f"{info['mean_row']:.2f}", "dispersion": lambda info: f"{info['dispersion']:.6f}"})
 
 
-def times_table(number):
-    def table(data):
-        rows = []
-        for row in published(f"bylina_2011_table{number}"):
-            cells = [data.label(row["matrix"])]
-            for kernel in KERNELS:
-                record = data.fastest(row["matrix"], "f32", KERNELS[kernel], kernel != "cpu")
-                cells += [cell(1e6 * float(row[kernel]) / PRODUCTS), cell(record and 1e3 * milliseconds(record))]
-            rows.append(cells)
-        columns = ["matrix"] + [text for k in KERNELS
-                                for text in (f"{on(k)}: {'i7 950' if k == 'cpu' else 'C2050'}",
-                                             "here" if k == "cpu" else data.device)]
-        return Table(f"{PAPER}, table {number}: microseconds per product, single precision", columns, rows,
-                     [f"The paper's seconds are taken to be those of {PRODUCTS} products. Ours: warm.", REMARK,
-                      f"A dash is not measured yet: `{style.COMMAND}`."])
-
-    return table
+def times_table(number, data):
+    rows = []
+    for row in published(f"bylina_2011_table{number}"):
+        cells = [data.label(row["matrix"])]
+        for kernel in KERNELS:
+            record = data.fastest(row["matrix"], "f32", KERNELS[kernel], kernel != "cpu")
+            cells += [cell(1e6 * float(row[kernel]) / PRODUCTS), cell(record and 1e3 * milliseconds(record))]
+        rows.append(cells)
+    columns = ["matrix"] + [text for k in KERNELS
+                            for text in (f"{on(k)}: {'i7 950' if k == 'cpu' else 'C2050'}",
+                                         "here" if k == "cpu" else data.device)]
+    return Table(f"{PAPER}, table {number}: microseconds per product, single precision", columns, rows,
+                 [f"The paper's seconds are taken to be those of {PRODUCTS} products. Ours: warm.", REMARK,
+                  f"A dash is not measured yet: `{style.COMMAND}`."])
 
 
 def speedup(data, matrix, kernel):
@@ -88,15 +83,12 @@ def speedup(data, matrix, kernel):
     return milliseconds(cpu) / milliseconds(gpu) if cpu and gpu else None
 
 
-def speedups_table(number):
-    def table(data):
-        rows = [[data.label(row["matrix"])] + [text for k in FORMATS for text in (row[k], cell(speedup(data, row["matrix"], k)))]
-                for row in published(f"bylina_2011_table{number}")]
-        columns = ["matrix"] + [text for k in FORMATS for text in (f"{on(k)}: C2050", data.device)]
-        return Table(f"{PAPER}, table {number}: times as fast as the CPU, single precision", columns, rows,
-                     [REMARK, f"A dash is not measured yet: `{style.COMMAND}`."])
-
-    return table
+def speedups_table(number, data):
+    rows = [[data.label(row["matrix"])] + [text for k in FORMATS for text in (row[k], cell(speedup(data, row["matrix"], k)))]
+            for row in published(f"bylina_2011_table{number}")]
+    columns = ["matrix"] + [text for k in FORMATS for text in (f"{on(k)}: C2050", data.device)]
+    return Table(f"{PAPER}, table {number}: times as fast as the CPU, single precision", columns, rows,
+                 [REMARK, f"A dash is not measured yet: `{style.COMMAND}`."])
 
 
 FIGURES = {
@@ -104,6 +96,6 @@ FIGURES = {
     "bylina_2011_figure11": picture(11, 6, lambda nnz: nnz <= SMALL, "small Markov matrices"),
     "bylina_2011_figure12": picture(12, 6, lambda nnz: nnz > SMALL, "bigger Markov matrices"),
 }
-TABLES = {**{f"bylina_2011_table{n}": sizes_table(n) for n in (2, 3)},
-          **{f"bylina_2011_table{n}": times_table(n) for n in (4, 6)},
-          **{f"bylina_2011_table{n}": speedups_table(n) for n in (5, 7)}}
+TABLES = {**{f"bylina_2011_table{n}": functools.partial(sizes_table, n) for n in (2, 3)},
+          **{f"bylina_2011_table{n}": functools.partial(times_table, n) for n in (4, 6)},
+          **{f"bylina_2011_table{n}": functools.partial(speedups_table, n) for n in (5, 7)}}

@@ -58,27 +58,35 @@ def both(texts, note=""):
     return " and ".join(text or "—" for text in texts) + (f" ({note})" if note else "")
 
 
+def over(matrices, own, rival, theirs, claimed, said, note):
+    """A claim that `own` kernels are `claimed` times as fast as the `rival` in the mean. `said`: the text of one precision's
+    speed-ups; `note`: that on both."""
+
+    def ours(data):
+        found = [list(data.speedups(matrices, p, own, rival).values()) for p in PRECISIONS]
+        text = both([said(f) if f else None for f in found], note(found))
+        return text and Ours(text, verdict_of_ratios(sum(found, []), claimed))
+
+    return theirs, ours
+
+
 # --- PCSR -----------------------------------------------------------------------------------------
 
 
 def pcsr_over(rival):
-    said = published("he_gao_2016_speedups")
-    claimed = [said.value("speedup", rival=rival, precision=p) for p in PRECISIONS]
-    theirs = " and ".join(f"{speedup:g}" for speedup in claimed)
+    claimed = [published("he_gao_2016_speedups").value("speedup", rival=rival, precision=p) for p in PRECISIONS]
 
-    def ours(data):
-        names = he_gao.matrices()
-        found = [list(data.speedups(names, p, he_gao.PCSR["PCSR"], he_gao.RIVALS[rival]).values()) for p in PRECISIONS]
-        note = (f"medians {' and '.join(number(median(f)) for f in found if f)}; "
-                f"{max(map(len, found))} of the {len(names)} matrices")
+    def note(found):
+        text = (f"medians {' and '.join(number(median(f)) for f in found if f)}; "
+                f"{max(map(len, found))} of the {len(he_gao.NONZEROS)} matrices")
         if max(map(len, found)) > 4:
             # A mean of ratios may be that of one or two matrices.
             rest = [sorted(f)[:-2] for f in found]
-            note += f"; without the two greatest {' and '.join(number(mean(f)) for f in rest if f)}"
-        text = both([number(mean(f)) if f else None for f in found], note)
-        return text and Ours(text, verdict_of_ratios(sum(found, []), mean(claimed)))
+            text += f"; without the two greatest {' and '.join(number(mean(f)) for f in rest if f)}"
+        return text
 
-    return theirs, ours
+    return over(he_gao.NONZEROS, he_gao.PCSR["PCSR"], he_gao.RIVALS[rival], " and ".join(f"{speedup:g}" for speedup in claimed),
+                mean(claimed), lambda ratios: number(mean(ratios)), note)
 
 
 def pcsr_bandwidth():
@@ -87,7 +95,7 @@ def pcsr_bandwidth():
     theirs = " and ".join(f"{share:.0f}%" for share in claimed.values())
 
     def ours(data):
-        shares, of_claimed, names = [], [], set(he_gao.matrices())
+        shares, of_claimed, names = [], [], set(he_gao.NONZEROS)
         for p in PRECISIONS:
             found = [bandwidth(r, "cold") / r["copy_gb_per_s"] for r in data.times.values()
                      if r["kernel"] == "pcsr_texture" and r["precision"] == p and r["compulsory_bytes"] > LARGE
@@ -102,7 +110,7 @@ def pcsr_bandwidth():
 
 def pcsr_parallel(figure):
     table, gpus, exchange = he_gao.PARALLEL[figure]
-    matrices = {row["matrix"] for row in published(f"he_gao_2016_table{table}")}
+    matrices = published(f"he_gao_2016_table{table}").matrices()
     claimed = published("he_gao_2016_text").value(what="mean_efficiency_II", figure=str(figure))
     theirs = f"{claimed:.1f}%"
 
@@ -155,41 +163,26 @@ def pcsr_balance(figure):
 # --- LightSpMV ------------------------------------------------------------------------------------
 
 
+def light(rival, theirs, claimed, said):
+    """Of the warp level over a rival."""
+    return over(lightspmv.MATRICES, lightspmv.LEVELS["warp"], rival, " and ".join(theirs), mean(claimed), said,
+                lambda found: f"{max(map(len, found))} of {len(lightspmv.MATRICES)} matrices")
+
+
 def light_over(rival):
-    said = published("lightspmv_poster_text")
-
-    def value(what, precision):
-        return f"{said.value(rival=rival, what=what, precision=precision):g}"
-
-    theirs = " and ".join(f"{value('mean', p)} (at most {value('max', p)})" for p in PRECISIONS)
-
-    def ours(data):
-        found = [list(data.speedups(lightspmv.matrices(), p, lightspmv.LEVELS["warp"], lightspmv.RIVALS[rival]).values()) for p in PRECISIONS]
-        text = both([f"{number(mean(f))} (at most {number(max(f))})" if f else None for f in found],
-                    f"{max(map(len, found))} of {len(lightspmv.matrices())} matrices")
-        claimed = mean(said.value(rival=rival, what="mean", precision=p) for p in PRECISIONS)
-        return text and Ours(text, verdict_of_ratios(sum(found, []), claimed))
-
-    return theirs, ours
+    means, most = ([published("lightspmv_poster_text").value(rival=rival, what=what, precision=p) for p in PRECISIONS] for what in ("mean", "max"))
+    return light(lightspmv.RIVALS[rival], [f"{middle:g} (at most {greatest:g})" for middle, greatest in zip(means, most)], means,
+                 lambda ratios: f"{number(mean(ratios))} (at most {number(max(ratios))})")
 
 
 def light_levels(vector):
     """The warp level over a vector level: the poster's central claim."""
-    rows = published("lightspmv_poster_table")
+    claimed = [[float(row[f"speedup_{p}"]) for row in published("lightspmv_poster_table")] for p in PRECISIONS]
 
     def spread(values):
         return f"{number(min(values))} to {number(max(values))}, mean {number(mean(values))}"
 
-    theirs = " and ".join(spread([float(row[f"speedup_{p}"]) for row in rows]) for p in PRECISIONS)
-
-    def ours(data):
-        found = [list(data.speedups(lightspmv.matrices(), p, lightspmv.LEVELS["warp"], [vector]).values()) for p in PRECISIONS]
-        text = both([spread(f) if f else None for f in found],
-                    f"{max(map(len, found))} of {len(lightspmv.matrices())} matrices")
-        claimed = mean(float(row[f"speedup_{p}"]) for row in rows for p in PRECISIONS)
-        return text and Ours(text, verdict_of_ratios(sum(found, []), claimed))
-
-    return theirs, ours
+    return light([vector], map(spread, claimed), sum(claimed, []), spread)
 
 
 # --- Markov chains --------------------------------------------------------------------------------
@@ -223,7 +216,7 @@ def markov_speedup():
     words = published("bylina_2011_text").where(figure="12", what="max_speedup")[0]
 
     def ours(data):
-        chains = [row["matrix"] for row in published("bylina_2011_table3")]
+        chains = published("bylina_2011_table3").matrices()
         found = {m: max(filter(None, (bylina.speedup(data, m, kernel) for kernel in bylina.FORMATS)), default=0) for m in chains}
         best, measured = max(found, key=found.get), sum(map(bool, found.values()))
         if not measured:

@@ -1,6 +1,7 @@
 """He and Gao 2016: PCSR on one GPU (figures 4 and 5, table 2) and on several (tables 3 to 6,
 figures 7 to 10)."""
 
+import functools
 import math
 
 import style
@@ -21,16 +22,9 @@ RIVALS = {
 PCSR = {"PCSR": ["pcsr_texture"]}
 ALGORITHMS = {**RIVALS, **PCSR, "PCSR in one pass (ours)": ["pcsr_one_pass"]}
 COLOURS = [style.GREY, style.SKY, style.GREEN, style.PURPLE, style.ORANGE, style.BLUE, style.VERMILLION]
+NONZEROS = published("he_gao_2016_table2").nonzeros()  # of each matrix
 REMARK = ("CSRMV: the fastest of cuSPARSE's CSR kernels; HYBMV: kernel hyb of step 08, since cuSPARSE"
           " has no HYB any more; PCSR: kernel pcsr_texture, as published.")
-
-
-def matrices():
-    return [row["matrix"] for row in published("he_gao_2016_table2")]
-
-
-def nonzeros():
-    return {row["matrix"]: int(row["nonzeros"]) for row in published("he_gao_2016_table2")}
 
 
 def figure4(data, gaps):
@@ -39,7 +33,7 @@ def figure4(data, gaps):
     said = published("he_gao_2016_speedups")
     # GFLOP/s of PCSR in double precision: the one column of figure 4 that a table gives.
     theirs = {row["matrix"]: 2e-6 * int(row["nonzeros"]) / float(row["one_gpu"]) for row in published("he_gao_2016_table3")}
-    names = data.in_order(matrices())
+    names = data.in_order(NONZEROS)
     figure = style.new_figure(11, 10.5, f"{PAPER}, figure 4: performance of all algorithms")
     grid = figure.add_gridspec(3, 2, height_ratios=(0.8, 1, 1))
     axes = None
@@ -59,7 +53,7 @@ def figure4(data, gaps):
         style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 9)
     gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups on 15 matrices. "
                 + style.WARM)
-    style.one_triangle(gaps, names, nonzeros())
+    style.one_triangle(gaps, names, NONZEROS)
     return figure
 
 
@@ -71,7 +65,7 @@ def share_of_copy(record, state, quartile):
 def figure5(data, gaps):
     """Bandwidth of six algorithms as a share of the device's, and what share the paper reached."""
     said = published("he_gao_2016_text")
-    names = data.in_order(matrices())
+    names = data.in_order(NONZEROS)
     copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=math.nan)
     figure = style.new_figure(11, 8.4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
@@ -88,7 +82,7 @@ def figure5(data, gaps):
                 "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. A broad bar above 100% is what a stand-in leaves open. " + REMARK
                 + f" Figure 5 itself is lost: what the text says of the {GPU} is in percent of its data sheet, "
                   "not of a copy, by a count of bytes that the paper does not give and that is not ours (step 06).")
-    style.one_triangle(gaps, names, nonzeros())
+    style.one_triangle(gaps, names, NONZEROS)
     return figure
 
 
@@ -120,7 +114,7 @@ def efficiencies(data, gpus, exchange, ours=False):
 def parallel_figure(data, gaps):
     """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
     without, data = data, data.with_several_gpus()
-    names = [row["matrix"] for row in published("he_gao_2016_table3")]
+    names = published("he_gao_2016_table3").matrices()
     found = {number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
              for number, (_, gpus, exchange) in PARALLEL.items()}
     # All panels have one axis, and what one of them shows of a stand-in has its star on all.
@@ -159,33 +153,27 @@ def parallel_figure(data, gaps):
     return figure
 
 
-def parallel_table(number):
+def parallel_table(number, data):
     gpus, exchange = next((g, e) for t, g, e in PARALLEL.values() if t == number)
+    data = data.with_several_gpus()
+    own = efficiencies(data, gpus, exchange)
 
-    def table(data):
-        data = data.with_several_gpus()
-        own = efficiencies(data, gpus, exchange)
+    def ours(matrix, way):
+        r = own.get((matrix, way))
+        return [f"{r['best_step_ms']:.4f}", f"{r['busy_deviation_ms']:.4f}", f"{r['percent']:.2f}"] if r else ["—"] * 3
 
-        def ours(matrix, way):
-            r = own.get((matrix, way))
-            return ([f"{r['best_step_ms']:.4f}", f"{r['busy_deviation_ms']:.4f}", f"{r['percent']:.2f}"] if r
-                    else ["—"] * 3)
-
-        heads = ["ms", "sd", "efficiency, %"]
-        columns = ["matrix", "C2050: one GPU, ms"] + [
-            f"{where}, PCSR-{way}: {head}" if head == "ms" else head
-            for way in ("I", "II") for where in ("C2050", data.device) for head in heads]
-        rows, theirs = [], published(f"he_gao_2016_table{number}")
-        sources = {matrix: record["source"] for (matrix, _), record in own.items()}
-        for row in theirs:
-            rows.append([starred(row["matrix"], sources.get(row["matrix"])), row["one_gpu"]] + [text for way in ("I", "II") for text in (
-                row[f"time_{way}"], row[f"sd_{way}"], row[f"efficiency_{way}"], *ours(row["matrix"], way))])
-        words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
-        notes = ["Double precision. Ours: the fastest way of launching" + (" and of exchanging x." if exchange else "."),
-                 f"A dash is not measured yet on {gpus} {data.device}: step 10's README names the command."]
-        return Table(f"{PAPER}, table {number}: PCSR-I and PCSR-II {words}", columns, rows, notes)
-
-    return table
+    heads = ["ms", "sd", "efficiency, %"]
+    columns = ["matrix", "C2050: one GPU, ms"] + [
+        f"{where}, PCSR-{way}: {head}" if head == "ms" else head
+        for way in ("I", "II") for where in ("C2050", data.device) for head in heads]
+    rows, sources = [], {matrix: record["source"] for (matrix, _), record in own.items()}
+    for row in published(f"he_gao_2016_table{number}"):
+        rows.append([starred(row["matrix"], sources.get(row["matrix"])), row["one_gpu"]] + [text for way in ("I", "II") for text in (
+            row[f"time_{way}"], row[f"sd_{way}"], row[f"efficiency_{way}"], *ours(row["matrix"], way))])
+    words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
+    notes = ["Double precision. Ours: the fastest way of launching" + (" and of exchanging x." if exchange else "."),
+             f"A dash is not measured yet on {gpus} {data.device}: step 10's README names the command."]
+    return Table(f"{PAPER}, table {number}: PCSR-I and PCSR-II {words}", columns, rows, notes)
 
 
 def table2(data):
@@ -197,4 +185,4 @@ def table2(data):
 
 
 FIGURES = {"he_gao_2016_figure4": figure4, "he_gao_2016_figure5": figure5, "he_gao_2016_figures_7_to_10": parallel_figure}
-TABLES = {"he_gao_2016_table2": table2, **{f"he_gao_2016_table{n}": parallel_table(n) for n in (3, 4, 5, 6)}}
+TABLES = {"he_gao_2016_table2": table2, **{f"he_gao_2016_table{n}": functools.partial(parallel_table, n) for n in (3, 4, 5, 6)}}

@@ -11,16 +11,13 @@ LEVELS = {"warp": ["lightspmv_warp"], "vector": ["lightspmv_vector"]}
 RIVALS = {"CSR-Scalar": ["csr_scalar"], "CSR-Vector": ["csr_vector"], "cuSPARSE": ["cusparse_csr_*", "cusparse_spmvop_*"]}
 OURS = ["lightspmv_*"]
 INC = "vector, not aggregated"
-
-
-def matrices():
-    return [row["matrix"] for row in published("lightspmv_poster_matrices")]
+MATRICES = published("lightspmv_poster_matrices").matrices()
 
 
 def chart(data, gaps):
     """GFLOP/s of the warp and the vector level, the poster's and ours."""
     rows = {row["matrix"]: row for row in published("lightspmv_poster_table")}
-    names = data.in_order(matrices())
+    names = data.in_order(MATRICES)
     figure = style.new_figure(11.5, 8, f"{PAPER}: speed of the warp level and the vector level")
     colours = [style.BLUE, style.ORANGE, style.VERMILLION, style.GREEN]
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
@@ -39,13 +36,13 @@ def speedup_chart(data, gaps):
     said = published("lightspmv_poster_text")
     for precision in ("f32", "f64"):
         for rival, patterns in {**RIVALS, "warp": LEVELS["warp"]}.items():
-            for m in matrices():
+            for m in MATRICES:
                 gaps.find(rival, m, precision, patterns)
     figure = style.new_figure(11, 4.2, f"{PAPER}: speed-ups of the warp level, {data.device}")
     count = 0
     for axes, precision in zip(figure.subplots(1, 2, sharey=True), ("f32", "f64")):
         means, greatest = ([said.value(rival=r, what=what, precision=precision) for r in RIVALS] for what in ("mean", "max"))
-        own = {rival: data.speedups(matrices(), precision, LEVELS["warp"], patterns) for rival, patterns in RIVALS.items()}
+        own = {rival: data.speedups(MATRICES, precision, LEVELS["warp"], patterns) for rival, patterns in RIVALS.items()}
         count = max(count, *map(len, own.values()))
         style.ratios(axes, gaps, own, f"{GPU}, 14 matrices", means, greatest)
         axes.set(title=style.PRECISIONS[precision], ylabel="time of the other / time of the warp level")

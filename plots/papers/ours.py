@@ -166,7 +166,7 @@ def group_of(data, name):
     source = data.source(name)
     if source != "generated":
         return GROUPS[0] if source == "file" else GROUPS[1]
-    chains = {row["matrix"] for n in (2, 3) for row in published(f"bylina_2011_table{n}")}
+    chains = published("bylina_2011_table2").matrices() + published("bylina_2011_table3").matrices()
     return GROUPS[2] if name in chains or ",dof=" in name else GROUPS[3]
 
 

@@ -63,7 +63,7 @@ def on_several(matrix, gpus, partition, exchange, milliseconds, kernel="pcsr"):
 
 def all_matrices():
     tables = ("he_gao_2016_table2", "bylina_2011_table2", "bylina_2011_table3", "lightspmv_poster_matrices")
-    return {row["matrix"]: int(row["nonzeros"]) for table in tables for row in published(table)}
+    return {matrix: nonzeros for table in tables for matrix, nonzeros in published(table).nonzeros().items()}
 
 
 def large_set(directory):

@@ -1,9 +1,8 @@
 """plots/python.sh plots/run_tests.py test_published: the papers' tables."""
 
-import csv
 import unittest
 
-from published import PUBLISHED, Published
+from published import PUBLISHED, published, rows_in
 
 TABLES = sorted(p.stem for p in PUBLISHED.glob("*.csv") if p.stem != "disagreements")
 
@@ -13,23 +12,22 @@ class Tables(unittest.TestCase):
         self.assertGreaterEqual(len(TABLES), 19)
         for name in TABLES:
             with self.subTest(name):
-                self.assertLessEqual({"paper", "table", "device", "unit"}, set(Published(name).about))
+                self.assertLessEqual({"paper", "table", "device", "unit"}, set(published(name).about))
 
     def test_rows_are_whole_and_named_once(self):
         for name in TABLES:
             with self.subTest(name):
-                rows = Published(name)
+                rows = published(name)
                 self.assertTrue(rows)
                 for row in rows:
                     self.assertNotIn(None, row)  # more fields than columns
                     self.assertNotIn(None, row.values())  # fewer
                 if "matrix" in rows[0]:
-                    self.assertEqual(len({row["matrix"] for row in rows}), len(rows))
+                    self.assertEqual(len(set(rows.matrices())), len(rows))
 
 
 class Disagreements(unittest.TestCase):
     def test_they_name_what_is_there(self):
-        with open(PUBLISHED / "disagreements.csv", encoding="utf-8") as lines:
-            for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-                self.assertIn(row["table"], TABLES)
-                self.assertNotEqual(row["printed"], row["computed"])
+        for row in rows_in(PUBLISHED / "disagreements.csv"):
+            self.assertIn(row["table"], TABLES)
+            self.assertNotEqual(row["printed"], row["computed"])
