@@ -19,7 +19,7 @@ from statistics import median, quantiles
 
 from measure import output_of
 from published import rows_in
-from record_format import records_in, write_whole
+from record_format import jsonl, records_in, write_whole
 from records import RESULTS, milliseconds, number
 from tables import Table
 
@@ -59,13 +59,11 @@ class Program:
 
     def records(self, matrices, precision, kernels):
         """Of each matrix, in their order."""
-        named = [word for matrix in matrices for word in ("-m", matrix)]
+        named, found = [word for matrix in matrices for word in ("-m", matrix)], {}
         with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
             output_of([self.spmv, *named, "--complex", "real", "-p", precision, "-k", ",".join(kernels), "--json", file.name])
-            found = {}
-            for r in records_in(file.name):
-                if r["kernel"] in kernels:
-                    found.setdefault(r["matrix"], []).append(r)
+            for r in (r for r in records_in(file.name) if r["kernel"] in kernels):
+                found.setdefault(r["matrix"], []).append(r)
         return list(found.values())
 
     def times(self, matrices, precision):
@@ -81,14 +79,8 @@ class Program:
 
 
 def read():
-    if not RECORDS.exists():
-        return {}
-    lines = map(json.loads, RECORDS.read_text(encoding="utf-8").splitlines())
+    lines = map(json.loads, RECORDS.read_text(encoding="utf-8").splitlines()) if RECORDS.exists() else []
     return {(r["file"], r["precision"], r["backend"]): r for r in lines}
-
-
-def write(records):
-    write_whole(RECORDS, "".join(json.dumps(records[key], separators=(",", ":")) + "\n" for key in sorted(records)))
 
 
 def measure_all(arguments, records):
@@ -106,7 +98,7 @@ def measure_all(arguments, records):
                 real, made = program.counts(file, precision), program.counts(stand_in, precision)
             records[row["file"], precision, backend] = {"file": row["file"], "precision": precision, "backend": backend,
                                                         "stand_in": stand_in, "real": real, "made": made}
-        write(records)
+        write_whole(RECORDS, jsonl(records[key] for key in sorted(records)))
         print(f"{row['file']}: {stand_in}", flush=True)
 
 
@@ -185,14 +177,19 @@ def formats(looks):
 
 
 def looks_of(records, file):
-    """What was counted of a file and of its stand-in, in double precision; None if nothing was."""
-    record = records.get((file, "f64", "cpu"))
-    return record and (record["real"], record["made"])
+    """What was counted of a file and of its stand-in, in double precision."""
+    record = records[file, "f64", "cpu"]
+    return record["real"], record["made"]
+
+
+def counted_of(records, half):
+    """The rows of listed() of that half of the files, of which something was counted."""
+    return [row for row in listed() if row["half"] == half and (row["file"], "f64", "cpu") in records]
 
 
 def errors_of(records, half):
     """{file: errors of sectors, in percent} of that half of the files."""
-    return {row["file"]: sector_errors(records, row["file"]) for row in listed() if row["half"] == half and looks_of(records, row["file"])}
+    return {row["file"]: sector_errors(records, row["file"]) for row in counted_of(records, half)}
 
 
 def off_in_all(errors):
@@ -253,11 +250,8 @@ def page(records):
              "chosen. Times of a stand-in that is made in another way now are left out; `make calibrate FILES=directory BACKEND=cuda` measures them.", ""]
     for half in ("fit", "judge"):
         lines = []
-        for r in listed():
-            record = records.get((r["file"], "f64", "cpu"))
-            if r["half"] != half or not record:
-                continue
-            real, made = record["real"], record["made"]
+        for r in counted_of(records, half):
+            real, made = looks_of(records, r["file"])
             differ = sorted(formats(real) ^ formats(made))
             times = time_errors(records, r["file"])
             lines.append([

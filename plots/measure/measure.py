@@ -45,7 +45,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import prove_counters
-from record_format import RecordError, append, combined, join, outcome_of, parsed, records_in, tidy, write_whole
+from record_format import RecordError, append, combined, join, jsonl, outcome_of, parsed, records_in, tidy, write_whole
 from records import RESULTS, code_state, current_looks, current_outcomes, current_records, is_current_matrix
 from sets import data_files, declared, fits, groups_of, kernels_of, matrices_of, matrix_name, nonzeros_of, precisions_of
 
@@ -207,12 +207,10 @@ def plan(arguments, machine, store):
     for name, keys in groups:
         if patterns:
             keys = {**keys, "kernels": patterns}
-        takes_kernels = keys.get("tool") != "info"
-        kernels = kernels_of(keys, machine.kernels) if takes_kernels else []
-        precisions = words(arguments.precisions) or precisions_of(keys)
-        if keys.get("tool") == "info":
-            precisions = [""]
-        if kernels or not takes_kernels:
+        is_info = keys.get("tool") == "info"  # which looks at a matrix, whatever the kernel and precision
+        kernels = [] if is_info else kernels_of(keys, machine.kernels)
+        precisions = [""] if is_info else words(arguments.precisions) or precisions_of(keys)
+        if kernels or is_info:
             jobs += [Job(keys, matrix, precision, kernels) for matrix in names_in(arguments.matrices) or matrices_of(keys, machine.files)
                      for precision in precisions]
     return [job for job in (TOOLS[job.keys["tool"]].still_to_do(job, store) if "tool" in job.keys
@@ -318,19 +316,15 @@ class Runner:
         of_all = found[0] if len(found) == 1 else combined(found)
         if job.alone():
             of_all = [{**line, "alone": True} if "setup_ms" in line else line for line in of_all]
-        lines = [json.dumps(line, separators=(",", ":"), ensure_ascii=False) for line in of_all]
         if why is not None:
             outcome = {"run": self.run_id, "program": job.keys.get("program", ""), "matrix": matrix_name(job.matrix),
-                       "precision": job.precision, "kernel": "*", "exchange": ",".join(job.keys.get("exchange", [])) or None,
-                       "failed": why}
-            lines += [json.dumps(line, separators=(",", ":")) for line in (
-                {"run": self.described}, {k: v for k, v in outcome.items() if v})]
-        self.store.append(job.keys["records"], lines)
+                       "precision": job.precision, "kernel": "*", "exchange": ",".join(job.keys.get("exchange", [])), "failed": why}
+            of_all += [{"run": self.described}, {k: v for k, v in outcome.items() if v}]
+        self.store.append(job.keys["records"], jsonl(of_all).splitlines())
         if why is not None:
             return f"FAILED: {why}"
-        found = [json.loads(line) for line in lines]
-        outcomes = collections.Counter(outcome_of(line) for line in found)
-        return (f"{sum(1 for _ in join(found))} records, {outcomes['refused']} refused"
+        outcomes = collections.Counter(outcome_of(line) for line in of_all)
+        return (f"{sum(1 for _ in join(of_all))} records, {outcomes['refused']} refused"
                 + (f", {outcomes['failed']} FAILED" if outcomes["failed"] else ""))
 
 
@@ -357,8 +351,7 @@ class Info:
         if line["matrix"]["nnz"] <= job.keys.get("counted", 0) and not runner.machine.has_gpu:
             line["moved"] = self.moved(job, runner)
         file = self.file(runner.store)
-        every = {**current_looks(file), line["matrix"]["name"]: line}
-        write_whole(file, "".join(json.dumps(look, separators=(",", ":")) + "\n" for look in every.values()))
+        write_whole(file, jsonl({**current_looks(file), line["matrix"]["name"]: line}.values()))
         return f"{line['matrix']['nnz']} nonzeros, {line['matrix']['source']}"
 
     @staticmethod
@@ -548,11 +541,9 @@ def arguments_of(argv):
 
 def command_of(arguments):
     """What a reader types to have it again."""
-    parts = ["make bench", f"SET={' '.join(arguments.sets)}" if len(arguments.sets) == 1 else f"SET='{' '.join(arguments.sets)}'"]
-    for name in ("matrices", "kernels", "precisions"):
-        if value := getattr(arguments, name):
-            parts.append(f"{name.upper()}='{value}'")
-    return " ".join(parts)
+    quote = "'" if len(arguments.sets) > 1 else ""
+    return f"make bench SET={quote}{' '.join(arguments.sets)}{quote}" + "".join(
+        f" {name.upper()}='{value}'" for name in ("matrices", "kernels", "precisions") if (value := getattr(arguments, name)))
 
 
 def run(arguments):

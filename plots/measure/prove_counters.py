@@ -75,19 +75,10 @@ REASONS = [
 def function_name(text):
     """csr_vector_kernel<2,double>, however ncu, the linker or a compiler writes it."""
     text = re.sub(r"\([\w: ]+\)(?=\d|true|false)", "", text)  # (int)128
-    found = re.search(r"(\w*_kernel\w*)(<)?", text)
+    found = re.search(r"\w*_kernel\w*(<[^()]*>)?", text)  # up to the list of parameters
     if not found:
         return None
-    name = found[1]
-    if found[2]:
-        depth, end = 0, found.end(1)
-        while end < len(text):
-            depth += (text[end] == "<") - (text[end] == ">")
-            end += 1
-            if depth == 0:
-                break
-        name = text[found.start(1):end]
-    name = name.replace("true", "1").replace("false", "0").replace("spmv::", "").replace(" ", "").replace("intconst*", "constint*")
+    name = found[0].replace("true", "1").replace("false", "0").replace("spmv::", "").replace(" ", "").replace("intconst*", "constint*")
     return re.sub(r"\b(\d+)u?l*(?=[,>])", r"\1", name)
 
 
@@ -168,8 +159,7 @@ def read(file):
     if file.exists():
         for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
             matrix, precision, function = (row.pop(key) for key in KEYS)
-            sums = {name: float(value) for name, value in row.items() if value}
-            runs.setdefault((matrix, precision), {})[function] = sums
+            runs.setdefault((matrix, precision), {})[function] = {name: float(value) for name, value in row.items() if value}
     return runs
 
 
@@ -207,9 +197,8 @@ def reason_for(function, quantity, counted, measured):
 def compare(arguments):
     directory = arguments.results / arguments.device / "counters"
     runs, measured_runs = read(directory / "counted.csv"), read(directory / "measured.csv")
-    found = {}  # quantity: shares that counts are off
+    found, outside = collections.defaultdict(list), collections.defaultdict(list)  # {quantity: shares that counts are off}, {reason: (off, function)}
     functions, missing = set(), []
-    outside = {}  # reason: off, function
     for run, counted_functions in runs.items():
         if run not in measured_runs:
             missing.append(" ".join(run))
@@ -232,10 +221,9 @@ def compare(arguments):
                 elif max(ours, theirs) < LEAST or (allowed is None and theirs == 0):
                     continue
                 off = ours / theirs - 1 if theirs else float("inf")
-                found.setdefault(name, []).append(off)
+                found[name].append(off)
                 if allowed is not None and abs(off) > allowed:
-                    reason = reason_for(function, name, counted, measured)
-                    outside.setdefault(reason, []).append((off, function))
+                    outside[reason_for(function, name, counted, measured)].append((off, function))
     if not found:
         sys.exit(f"error: nothing to compare in {directory}; `make bench SET=counters` measures it on a GPU and counts it "
                  "without one")
@@ -252,7 +240,7 @@ def compare(arguments):
 
     all_offs, all_within = [], []
     for name, *_, allowed in QUANTITIES:
-        offs = found.get(name, [])
+        offs = found[name]
         within = [abs(off) <= allowed for off in offs] if allowed else []
         if offs:
             line(name, f"{allowed:.0%}" if allowed else "", offs, within)
@@ -262,15 +250,12 @@ def compare(arguments):
         line("all with a limit", "", all_offs, all_within)
     for reason, cases in outside.items():
         print(f"\nOutside, {len(cases)} values: {reason}")
-        names = {}  # without template arguments
+        names = collections.defaultdict(list)  # without template arguments
         for off, function in cases:
-            names.setdefault(function.split("<")[0], []).append(off)
+            names[function.split("<")[0]].append(off)
         for function, offs in sorted(names.items()):
             print(f"  {function}: {len(offs)}, at most {max(offs, key=abs):+.1%}")
-    if missing:
-        print()
-    for what in missing:
-        print(f"not measured: {what}")
+    print("\n" * bool(missing) + "".join(f"not measured: {what}\n" for what in missing), end="")
 
 
 def main(argv=None):

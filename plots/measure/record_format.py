@@ -181,6 +181,11 @@ def records_in(file):
         raise RecordError(str(error) if str(error).startswith(file.name) else f"{file.name}: {error}") from None
 
 
+def jsonl(lines):
+    """Dictionaries as lines of JSON without blanks."""
+    return "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines)
+
+
 def append(file, lines):
     """Appends lines to a file of records; a description that it holds already is not repeated."""
     file = Path(file)
@@ -241,5 +246,4 @@ def tidied(lines, is_current=lambda matrix: True):
 def tidy(file, is_current=lambda matrix: True):
     """Tidies a file of records in place."""
     file = Path(file)
-    lines = tidied(parsed(file.read_text(encoding="utf-8"), file.name), is_current)
-    write_whole(file, "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines))
+    write_whole(file, jsonl(tidied(parsed(file.read_text(encoding="utf-8"), file.name), is_current)))

@@ -31,7 +31,7 @@ from scipy.optimize import least_squares
 from scipy.stats import spearmanr
 
 import prove_counters
-from record_format import write_whole
+from record_format import jsonl, records_in, write_whole
 from records import ROOT, read_records
 from style import BLUE, GREY, ORANGE, new_figure, save_png
 from tables import Table
@@ -311,7 +311,7 @@ def collect(spmv, matrices):
                 command = [spmv, "-m", matrix, "--complex", "real", "-p", precision, "-k", ",".join(KERNELS), "--profile"]
                 if subprocess.run([*command, "--json", file.name], stdout=subprocess.DEVNULL).returncode:
                     raise SystemExit(f"error: {' '.join(command)} failed; {COUNTS} holds what was counted before")
-                add_counts(Path(file.name).read_text(encoding="utf-8"))
+                add_counts(records_in(file.name))
 
 
 INSTRUCTION = re.compile(r"/\*(\w{4,})\*/ +(.*?) ;? */\* 0x\w+ \*/\s+/\* 0x(\w+) \*/")  # address, text, upper half of its encoding
@@ -368,18 +368,13 @@ def collect_code(programs):
     write_whole(CODE, "".join("\t".join(row) + "\n" for row in sorted(rows, key=lambda row: (row[0] != PLAIN, row))))
 
 
-def add_counts(text):
-    """Adds the counts in the records `text` to COUNTS."""
-    lines = [json.loads(line) for line in text.splitlines()]
-    sizes = {line["matrix"]["name"]: line["matrix"]["nnz"] for line in lines if isinstance(line.get("matrix"), dict)}
+def add_counts(records):
+    """Adds the counts in joined records to COUNTS."""
     known = {(c["matrix"], c["precision"], c["kernel"]): c for c in read_counts()}
-    for line in lines:
-        if "work" in line:
-            known[line["matrix"], line["precision"], line["kernel"]] = {
-                **{name: line[name] for name in ("matrix", "precision", "kernel")}, "nnz": sizes[line["matrix"]],
-                "work": line["work"]}  # fmt: skip
-    lines = "".join(json.dumps(c, separators=(",", ":")) + "\n" for _, c in sorted(known.items()))
-    write_whole(COUNTS, gzip.compress(lines.encode(), mtime=0))
+    for r in records:
+        if "work" in r:
+            known[r["matrix"], r["precision"], r["kernel"]] = {name: r[name] for name in ("matrix", "precision", "kernel", "nnz", "work")}
+    write_whole(COUNTS, gzip.compress(jsonl(c for _, c in sorted(known.items())).encode(), mtime=0))
 
 
 def read_counts():
@@ -665,15 +660,8 @@ def main():
     explaining.add_argument("kernels", nargs="+")
     fitting = commands.add_parser("fit", help="write parameters, tables and figure")
     fitting.add_argument("gpus", nargs="*", choices=[*FITTED, []], help="whose parameters to fit anew")
-    arguments = parser.parse_args()
-    if arguments.command == "collect":
-        collect(arguments.spmv, arguments.matrices)
-    elif arguments.command == "code":
-        collect_code(arguments.programs)
-    elif arguments.command == "explain":
-        explain(arguments.matrix, arguments.kernels)
-    else:
-        fit_all(arguments.gpus)
+    arguments = vars(parser.parse_args())
+    {"collect": collect, "code": collect_code, "explain": explain, "fit": fit_all}[arguments.pop("command")](**arguments)
 
 
 if __name__ == "__main__":
