@@ -3,6 +3,7 @@
 import json
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 from record_format import description_of
@@ -21,6 +22,12 @@ class Scratch(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.root = Path(scratch.name)
+
+    def patch(self, module, name, value):
+        """For the length of the test."""
+        patch = unittest.mock.patch.object(module, name, value)
+        patch.start()
+        self.addCleanup(patch.stop)
 
 
 def quartiles(median, lower=1.0, upper=1.0):

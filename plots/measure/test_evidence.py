@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import unittest.mock
 
 import evidence
 import measure
@@ -20,9 +19,7 @@ class Evidence(Scratch):
         super().setUp()
         self.file = self.root / "Some_GPU" / "bench.jsonl"
         for module, name, value in ((records, "todays_code", lambda: TODAY), (evidence, "RESULTS", self.root), (measure, "RESULTS", self.root)):
-            patch = unittest.mock.patch.object(module, name, value)
-            patch.start()
-            self.addCleanup(patch.stop)
+            self.patch(module, name, value)
         write(self.file, [record("same", "m", 1, functions={"f": "1", "g": "2"}), record("changed", "m", 1, functions={"f": "1", "g": "3"}),
                           record("gone", "m", 1, functions={"h": "1"}), record("library", "m", 1, code="library"), record("old", "m", 1, code=None),
                           record("cusparse_x", "m", 1, code=None), record("on_host", "m", 1, host=True)])
@@ -64,17 +61,17 @@ class Evidence(Scratch):
                     "nonzeros": {}, "tables": {}, "lists": {}}
         kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": true}]'
         write(self.file.parent / "more.jsonl", [record("old", "real", 1, code=None)])
-        out = io.StringIO()
         for cached in (sets.declarations, sets.groups_with):
             cached.cache_clear()
             self.addCleanup(cached.cache_clear)
-        with unittest.mock.patch.object(sets, "declared", lambda: declared), unittest.mock.patch.object(measure, "declared", lambda: declared), \
-                unittest.mock.patch.object(measure, "output_of", lambda command: kernels), \
-                unittest.mock.patch.object(evidence, "directory_of", lambda device: self.root / device), contextlib.redirect_stdout(out):
+        for module, name, value in ((sets, "declared", declared), (measure, "declared", declared), (measure, "output_of", kernels),
+                                    (evidence, "directory_of", self.root / "Some_GPU")):
+            self.patch(module, name, lambda *_, value=value: value)
+        with contextlib.redirect_stdout(io.StringIO()) as out:
             self.assertEqual(evidence.main(["Some_GPU"]), 1)
-        self.assertIn("Some_GPU: 8 records; 4 of today's machine code or none of ours, 2 of other code, 2 unknown\n", out.getvalue())
-        self.assertIn("other code: changed, 1", out.getvalue())
-        self.assertIn("make bench SET=a ARGS=--stale    # about 0 s: 1 matrices and precisions, 1 kernels: changed", out.getvalue())
-        self.assertIn("  SPMV_DATA=DIRECTORY_OF_THE_FILES make bench SET=b ARGS=--stale    # about", out.getvalue())
-        self.assertIn("make bench SET=c ARGS=--stale    # needs 2 GPUs; about", out.getvalue())
-        self.assertIn("in no set, and in no figure or table: 2 records of 2 kernels, most of on_host (1), old (1)", out.getvalue())
+        for line in ("Some_GPU: 8 records; 4 of today's machine code or none of ours, 2 of other code, 2 unknown\n", "other code: changed, 1",
+                     "make bench SET=a ARGS=--stale    # about 0 s: 1 matrices and precisions, 1 kernels: changed",
+                     "  SPMV_DATA=DIRECTORY_OF_THE_FILES make bench SET=b ARGS=--stale    # about",
+                     "make bench SET=c ARGS=--stale    # needs 2 GPUs; about",
+                     "in no set, and in no figure or table: 2 records of 2 kernels, most of on_host (1), old (1)"):
+            self.assertIn(line, out.getvalue())

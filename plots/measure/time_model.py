@@ -24,7 +24,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import least_squares
