@@ -1,6 +1,5 @@
 """Tables of records for pages: what update_readmes.py writes for <!-- table: ... -->; its docstring says how one is asked for."""
 
-import fnmatch
 import functools
 import math
 import re
@@ -8,6 +7,7 @@ import statistics
 
 from published import published
 from records import OTHER_CODE, bandwidth, code_note, code_state, gflops, is_tie, milliseconds, number, read_records, short
+from sets import fits
 from tables import Table
 
 VERSIONS = "/plots/README.md#devices-and-versions"
@@ -54,7 +54,7 @@ def best_of(kernel):
 
 
 def matches(name, kernel):
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in best_of(kernel) or [kernel])
+    return fits(name, best_of(kernel) or [kernel])
 
 
 def head_of(kernel):

@@ -23,6 +23,7 @@ from check_site import faults
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ASSETS = (".png", ".svg", ".jpg", ".gif", ".ipynb")
+PAGES = ("README.md", "[0-9][0-9]_*/**/*.md", "common/**/*.md", "plots/*.md", "plots/figures/*.md")
 LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".sh": "bash",
              ".mk": "make", ".toml": "toml", ".ini": "ini", ".json": "json", ".js": "javascript"}  # fmt: skip
 LINK = re.compile(r"(\]\()([^)\s]+)(\))|(\b(?:src|href)=\")([^\"]+)(\")")
@@ -76,8 +77,11 @@ class Pages:
         self.root, self.output = root, output
         self.pages, self.sources = {}, set()  # path in the repository -> text; source files shown as pages
 
-    def add(self, path):
-        self.pages[path] = (self.root / path).read_text(encoding="utf-8")
+    def add(self, *patterns):
+        for pattern in patterns:
+            for file in sorted(self.root.glob(pattern)):
+                if not file.name.startswith("slides_"):  # pandoc's; make slides
+                    self.pages[str(file.relative_to(self.root))] = file.read_text(encoding="utf-8")
 
     def link(self, page):
         def rewritten(target, line):
@@ -91,7 +95,7 @@ class Pages:
             if found.is_dir() and f"{path}/README.md" in self.pages:
                 path += "/README.md"
             elif path not in self.pages and found.suffix in ASSETS:
-                self.copy(path)
+                self.write(path, found.read_bytes())
             elif path not in self.pages:
                 self.sources.add(path)
                 path = source_page(path)
@@ -99,13 +103,10 @@ class Pages:
 
         return rewritten
 
-    def copy(self, path):
+    def write(self, path, data):
+        """Text or bytes."""
         (self.output / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(self.root / path, self.output / path)
-
-    def write(self, path, text):
-        (self.output / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.output / path).write_text(text, encoding="utf-8")
+        (self.output / path).write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
 
     def write_all(self):
         for path, text in self.pages.items():
@@ -180,10 +181,7 @@ def build(program, output):
     source = output.with_name(output.name + ".pages")
     shutil.rmtree(source, ignore_errors=True)
     pages = Pages(ROOT, source)
-    for pattern in ("README.md", "[0-9][0-9]_*/**/*.md", "common/**/*.md", "plots/*.md", "plots/figures/*.md"):
-        for file in sorted(ROOT.glob(pattern)):
-            if not file.name.startswith("slides_"):  # pandoc's; make slides
-                pages.add(str(file.relative_to(ROOT)))
+    pages.add(*PAGES)
     hidden = ["common/coursework/answers.md", "common/primer/tests/solutions.md"]  # for who looks for them, not for the search
     for path in hidden:
         pages.pages[path] = "---\nsearch:\n  exclude: true\n---\n" + pages.pages[path]
@@ -191,7 +189,7 @@ def build(program, output):
     pages.write("results/index.md", results(pages))
     api = pages.link("README.md")("06_pcsr/one_pass/one_pass.cuh", 1)  # what it declares, with the comments that tell of it
     pages.write_all()
-    shutil.copyfile(HERE / "site.css", source / "site.css")
+    pages.write("site.css", (HERE / "site.css").read_bytes())
     others = [path for path in pages.pages if re.match(r"(common|plots)/", path) and path not in hidden]
     primer = [path for path in others if path.startswith("common/primer/")]
     primer.sort(key=lambda path: not path.endswith("README.md"))
@@ -221,8 +219,7 @@ def results(pages):
     report = ROOT / "build" / "report.html"
     if not report.exists():
         raise SiteError("build/report.html is not there: make report")
-    (pages.output / "results").mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(report, pages.output / "results" / "report.html")
+    pages.write("results/report.html", report.read_bytes())
     return ("# Results\n\n[All figures and tables on one page](report.html): which kernel for which matrix, every "
             "measurement, and the papers' charts beside ours.\n\nHow they were measured, and whether the papers' "
             "claims hold: [plots/README.md](../plots/README.md). The papers' tables beside ours: "

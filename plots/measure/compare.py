@@ -13,6 +13,7 @@ devices: mean and worst on each, side by side, over the matrices that all of the
 """
 import argparse
 import collections
+import itertools
 import math
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ from record_format import STATES, RecordError, column
 from records import files_in, on_gpu, rows_of
 
 RIVALS = ("cusparse_csr", "cusparse_coo", "cusparse_spmvop")
+LINES = list(itertools.product(("f64", "f32"), STATES))  # of a table
 
 
 def compared(rows, kernel, precision, state):
@@ -37,10 +39,8 @@ def compared(rows, kernel, precision, state):
 
 def lines(rows, kernel):
     yield "precision state      matrices  mean  of baseline  worst"
-    for precision in ("f64", "f32"):
-        for state in STATES:
-            if not (found := compared(rows, kernel, precision, state)):
-                continue
+    for precision, state in LINES:
+        if found := compared(rows, kernel, precision, state):
             worst = ", ".join(f"{speedup:.2f} {name}" for name, (speedup, *_) in sorted(found.items(), key=lambda item: item[1][0])[:3])
             shares = [share for _, share, nnz in found.values() if nnz > 1e6]
             share = f"{geometric_mean(shares):12.0%}" if shares else "           -"
@@ -54,12 +54,11 @@ def side_by_side(of_device, kernel):
     """lines(), shorter, with two columns per device."""
     yield "                              " + "".join(f"  {device:>22}" for device in of_device)
     yield "precision state      matrices " + "           mean   worst" * len(of_device)
-    for precision in ("f64", "f32"):
-        for state in STATES:
-            every = [compared(rows, kernel, precision, state) for rows in of_device.values()]
-            if shared := set.intersection(*map(set, every)):
-                speedups = [[found[matrix][0] for matrix in shared] for found in every]
-                yield f"{precision:9} {state:10} {len(shared):8} " + "".join(f"{geometric_mean(of):15.2f} {min(of):7.2f} " for of in speedups).rstrip()
+    for precision, state in LINES:
+        every = [compared(rows, kernel, precision, state) for rows in of_device.values()]
+        if shared := set.intersection(*map(set, every)):
+            speedups = [[found[matrix][0] for matrix in shared] for found in every]
+            yield f"{precision:9} {state:10} {len(shared):8} " + "".join(f"{geometric_mean(of):15.2f} {min(of):7.2f} " for of in speedups).rstrip()
 
 
 def main(argv=None):

@@ -22,8 +22,7 @@ from pathlib import Path
 
 import measure
 from record_format import RecordError, write_whole
-from records import OTHER_CODE, RESULTS, ROOT, UNKNOWN_CODE, code_state, device_names, directory_of, files_in, read
-from records import todays_code
+from records import OTHER_CODE, RESULTS, ROOT, UNKNOWN_CODE, code_state, device_names, directory_of, files_in, read, todays_code
 from sets import groups_of, is_declared, matrix_name
 
 CODE = ROOT / "plots" / "measure" / "machine_code.tsv"

@@ -109,8 +109,8 @@ def matrix_name(spec):
     return re.sub(r"\.mtx(\.gz)?$", "", spec.rsplit("/", 1)[-1]) if "/" in spec else spec
 
 
-def fits(kernel, patterns):
-    return any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
+def fits(name, patterns):
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 @functools.lru_cache
@@ -139,9 +139,6 @@ def precisions_of(keys):
 def is_declared(record):
     """Whether a set measures what a joined record did. Of what `make bench MATRICES=... KERNELS=...` measured beside the sets, no
     figure, table or claim is made."""
-    for keys, names, patterns in groups_with(record["kernel"], record["step"], record["host"]):
-        of_files = record["source"] == "file" and any(fnmatch.fnmatchcase(f"{record['matrix']}.mtx.gz", pattern) for pattern in patterns)
-        if (keys.get("program", "") == record["program"] and record["precision"] in precisions_of(keys)
-                and (of_files or record["matrix"] in names)):
-            return True
-    return False
+    return any(keys.get("program", "") == record["program"] and record["precision"] in precisions_of(keys)
+               and (record["matrix"] in names or record["source"] == "file" and fits(f"{record['matrix']}.mtx.gz", patterns))
+               for keys, names, patterns in groups_with(record["kernel"], record["step"], record["host"]))

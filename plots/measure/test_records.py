@@ -13,7 +13,9 @@ import sensitivity
 from record_format import RecordError, description_of, join, parsed, records_in
 from records import RESULTS, ROOT, current_looks, current_outcomes, device_names, files_in, is_current_matrix, rows_of, stand_ins
 import sample_records
-from sample_records import lines_of, quartiles, record, write
+from sample_records import RUN_ID, lines_of, quartiles, record, write
+
+REFUSED = {"run": RUN_ID, "matrix": "n", "precision": "f64", "kernel": "ell", "refused": "wide"}
 
 
 class Scratch(sample_records.Scratch):
@@ -55,8 +57,8 @@ class Joining(Scratch):
         self.assertEqual((k["setup_ms"], k["processes"], k["baseline_warm_ms"]), (0.75, 3, 1.5))
         self.assertEqual(other["step_ms"], {"loop": [4, 6, 14, 75]})
         self.assertEqual(sum(description_of(line) is not None for line in lines), 4)  # each once
-        refused = {"run": "2026-01-01T00:00:00.000Z", "matrix": "m", "precision": "f64", "kernel": "k", "failed": "row 3 is wrong"}
-        lines = record_format.combined([process(3, 1), [refused]])
+        failed = {"run": RUN_ID, "matrix": "m", "precision": "f64", "kernel": "k", "failed": "row 3 is wrong"}
+        lines = record_format.combined([process(3, 1), [failed]])
         self.assertEqual([line.get("failed") for line in lines if line.get("kernel") == "k"], ["row 3 is wrong"])
 
     def test_refusals(self):
@@ -126,8 +128,7 @@ class StandIns(Scratch):
     def test_records(self):
         for detail, there in ((self.NOW, True), (self.BEFORE, False)):
             write(self.file, [record("k", "cant", 1, source="stand-in", detail=detail)])
-            record_format.append(self.file, [json.dumps({"run": "2026-01-01T00:00:00.000Z", "matrix": "cant", "precision": "f64",
-                                                         "kernel": "ell", "refused": "wide"})])
+            record_format.append(self.file, [json.dumps({**REFUSED, "matrix": "cant"})])
             self.assertEqual([r["kernel"] for r in rows_of([self.file])], ["k"] * there)
             self.assertEqual([line["kernel"] for line in current_outcomes(self.file)], ["ell"] * there)
 
@@ -180,9 +181,9 @@ class StandIns(Scratch):
 
 class Tidying(Scratch):
     def test_a_newer_measurement_takes_the_place_of_the_older_one(self):
-        older, newer = "2026-01-01T00:00:00.000Z", "2026-02-01T00:00:00.000Z"
+        older, newer = RUN_ID, "2026-02-01T00:00:00.000Z"
         write(self.file, [record("k", "m", 1, run=older), record("l", "m", 2, run=older), record("k", "n", 3, run=older)])
-        record_format.append(self.file, [json.dumps({"run": older, "matrix": "n", "precision": "f64", "kernel": "ell", "refused": "wide"})])
+        record_format.append(self.file, [json.dumps(REFUSED)])
         before = rows_of([self.file])
         record_format.tidy(self.file)
         self.assertEqual(rows_of([self.file]), before)
@@ -196,7 +197,7 @@ class Tidying(Scratch):
         # Both runs still have measurements of m, and so both baselines.
         self.assertEqual([r["baseline_warm_ms"] for r in rows], [4.5, 1, 1.5, 2])
         self.assertEqual(current_outcomes(self.file), [])  # no longer refused
-        refusal = {"run": newer, "matrix": "n", "precision": "f64", "kernel": "dia", "refused": "wide"}  # before the first measurement of n
+        refusal = {**REFUSED, "run": newer, "kernel": "dia"}  # before the first measurement of n
         tidied = record_format.tidied([refusal, *map(json.loads, again)])
         self.assertEqual([line["kernel"] for line in tidied if line.get("kernel") and "warm_ms" in line], ["k", "baseline", "ell", "baseline"])
         # With all of it measured again, nothing of the older run is left.

@@ -8,17 +8,22 @@ const OPENING = 50;
 const opens = row => /^cusparse_(csr|coo)/.test(row.kernel) && row.setup_ms > OPENING;
 const setup = row => row.kernel === BASE ? 0 : (opens(row) ? 0 : row.least.setup_ms) + row.least.preprocess_ms;
 
+// {key: rows}, in their order.
+function grouped(rows, keyOf) {
+  const of = new Map();
+  for (const row of rows) {
+    const key = keyOf(row);
+    if (!of.has(key)) of.set(key, []);
+    of.get(key).push(row);
+  }
+  return of;
+}
+
 // Gives each row the setup and preprocess to count with: `least`. Both were measured while other processes prepared matrices
 // (but where `alone`), which can only lengthen them, at times a hundredfold. As the work of one kernel grows with the matrix, what
 // it took on one with no fewer rows, nonzeros and bytes is an upper bound.
 function boundSetups(rows) {
-  const of = new Map();
-  for (const row of rows) {
-    const name = `${row.kernel} ${row.device}`;
-    if (!of.has(name)) of.set(name, []);
-    of.get(name).push(row);
-  }
-  for (const alike of of.values()) for (const row of alike) {
+  for (const alike of grouped(rows, row => `${row.kernel} ${row.device}`).values()) for (const row of alike) {
     const larger = row.alone ? [row] : alike.filter(one => ["rows", "nnz", "compulsory_bytes"].every(name => one[name] >= row[name]));
     row.least = Object.fromEntries(["setup_ms", "preprocess_ms"].map(name => [name, Math.min(...larger.map(one => one[name]), row[name])]));
   }
@@ -92,12 +97,7 @@ function weightedMedian(of) {
 // measured on all matrices: the versions that the lessons compare are not, and would be the best here and unknown there. Matrices
 // that have been measured with fewer than three quarters of them are left out.
 function knownMatrices(rows, matrices, state) {
-  const of = new Map();
-  for (const row of rows) {
-    if (!(row[`${state}_ms`] > 0) || row.host || !row.charted) continue;
-    if (!of.has(row.matrix)) of.set(row.matrix, []);
-    of.get(row.matrix).push(row);
-  }
+  const of = grouped(rows.filter(row => row[`${state}_ms`] > 0 && !row.host && row.charted), row => row.matrix);
   const enough = 0.75 * Math.max(0, ...[...of.values()].map(each => each.length));
   return [...of].filter(([, each]) => each.length >= enough).map(([name, each]) => {
     const {nnz, rows: lines, source} = each[0], looks = matrices[name] ?? {}, mean = nnz / Math.max(lines, 1);

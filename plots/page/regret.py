@@ -23,7 +23,8 @@ def share(part):
     return "a refusal" if part is None else f"{part:.1%}"  # JSON has no Infinity
 
 
-COLUMNS = {"device": str, "matrices": str, "kernels": str, "answers": "{:,}".format, "refused": str, "median": share, "most": share}
+COLUMNS = {"device": ("device", str), "matrices": ("matrices", str), "kernels": ("kernels", str), "answers": ("answers", "{:,}".format),
+           "a kernel that refuses": ("refused", str), "median regret": ("median", share), "95% below": ("most", share)}
 
 
 def qualities(every):
@@ -38,9 +39,8 @@ def main():
         found = qualities([Data(name) for name in device_names()])
     except FileNotFoundError:
         sys.exit("error: no Node here: apt-get install nodejs")
-    rows = [[text(of[name]) for name, text in COLUMNS.items()] for of in found if of["answers"]]
-    heads = ["device", "matrices", "kernels", "answers", "a kernel that refuses", "median regret", "95% below"]
-    print(Table("", heads, rows).markdown(), end="")
+    rows = [[text(of[name]) for name, text in COLUMNS.values()] for of in found if of["answers"]]
+    print(Table("", list(COLUMNS), rows).markdown(), end="")
 
 
 if __name__ == "__main__":

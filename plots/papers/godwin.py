@@ -5,7 +5,7 @@ import re
 
 import style
 from published import published
-from records import bandwidth, gflops, milliseconds
+from records import bandwidth, gflops
 
 PAPER = "Godwin, Holewinski and Sadayappan 2012"
 # The paper's CSR is PETSc's, whose products on NVIDIA GPUs are cuSPARSE's today.
@@ -60,10 +60,9 @@ def picture(number, title, unit, value, state):
                     rates = [value(r, state=state) for r in there.values()]
                     axes.plot(list(there), rates, marker=marker, markersize=4.5, linewidth=1.2, color=colour, fillstyle=style.FILLS["generated"],
                               markerfacecoloralt="white", label=label)
-                    times = [{q: milliseconds(r, state, q) for q in ("lower", "median", "upper")} for r in there.values()]
                     axes.errorbar(list(there), rates, fmt="none", ecolor=colour, elinewidth=0.8, yerr=[
-                        [rate * (1 - t["median"] / t["upper"]) for rate, t in zip(rates, times)],
-                        [rate * (t["median"] / t["lower"] - 1) for rate, t in zip(rates, times)]])
+                        [rate - value(r, state, "upper") for rate, r in zip(rates, there.values())],
+                        [value(r, state, "lower") - rate for rate, r in zip(rates, there.values())]])
                 if number == 8 and copy:
                     axes.axhline(copy, color=style.BLACK, linewidth=0.8, linestyle="--", label=f"a copy: {copy:.0f} GB/s")
                 axes.set_title(f"{name}, {precision}")

@@ -111,15 +111,13 @@ def ladder(data, gaps):
     if too_few(data, gaps, "f64"):
         return None
     found = {kind: max(names, key=lambda name: len(by_step(data, name, "f64"))) for kind, names in KINDS.items()}
-    found = {kind: name for kind, name in found.items() if by_step(data, name, "f64")}
-    if not found:
+    if not (found := {kind: name for kind, name in found.items() if by_step(data, name, "f64")}):
         return None
     columns = min(3, len(found))
     lines = math.ceil(len(found) / columns)
     steps = {record["kernel"]: record["step"] for record in data.times.values()}
     missing = []
-    figure = style.new_figure(4 * columns, 2.9 * lines + 0.6,
-                              f"The ladder: the best kernel of each step, {data.device}, f64, warm")
+    figure = style.new_figure(4 * columns, 2.9 * lines + 0.6, f"The ladder: the best kernel of each step, {data.device}, f64, warm")
     every = list(figure.subplots(lines, columns, squeeze=False).flat)
     for axes, (kind, name) in zip(every, found.items()):
         best = by_step(data, name, "f64")
@@ -150,11 +148,12 @@ def ladder(data, gaps):
     return figure
 
 
+def grid_across(axes):
+    axes.grid(True, axis="x")
+    axes.grid(False, axis="y")
+
+
 # --- Beside cuSPARSE ------------------------------------------------------------------------------
-
-
-def rivals(data, matrix, precision):
-    return [r for r in data.of(matrix, precision) if r["kernel"].startswith("cusparse_")]
 
 
 FIXED = "pcsr_one_pass"
@@ -177,7 +176,7 @@ def over_cusparse(data, precision, fixed):
     for name in data.matrices:
         best = by_step(data, name, precision)
         # A sweep that measured one kernel of cuSPARSE knows no best of them, and one without formats no choice.
-        if 0 not in best or len(rivals(data, name, precision)) < 4 or not (fixed or best.keys() & {8, 9}):
+        if 0 not in best or sum(r["kernel"].startswith("cusparse_") for r in data.of(name, precision)) < 4 or not (fixed or best.keys() & {8, 9}):
             continue
         own = (data.fastest(name, precision, [FIXED]) if fixed
                else min((r for s, r in best.items() if s), key=milliseconds, default=None))
@@ -219,14 +218,11 @@ def speedup(data, gaps):
             axes.set_yticks(range(len(groups)), groups if column == 0 else [""] * len(groups), fontsize=9)
             axes.set_ylim(len(groups) - 0.4, -0.6)
             axes.axvline(1, color=style.BLACK, linewidth=0.8)
-            axes.set_xscale("log")
-            axes.set_xlim(0.3, 3.3)
+            axes.set(xscale="log", xlim=(0.3, 3.3), title=f"{precision}: " + (f"one kernel, {FIXED}" if fixed else "the best of all, a choice of format"))
             axes.set_xticks([0.5, 1, 2])
             axes.set_xticks([], minor=True)
             axes.xaxis.set_major_formatter("{x:g}")
-            axes.grid(True, axis="x")
-            axes.grid(False, axis="y")
-            axes.set_title(f"{precision}: " + (f"one kernel, {FIXED}" if fixed else "the best of all, a choice of format"))
+            grid_across(axes)
             if line == 1:
                 axes.set_xlabel("time of cuSPARSE's best / time of ours")
     gaps.remark("A dot per matrix; line and number: their geometric mean; a tie: the spreads overlap. Times of products alone, without setup and preprocess. cuSPARSE: the fastest of CSR and "
@@ -288,8 +284,7 @@ def profile(data, gaps):
                  xlabel="times as long as the fastest of these")
         style.logarithmic(axes.xaxis)
     figure.axes[0].set_ylabel("% of the matrices")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    style.legend_below_title(figure, handles, labels)
+    style.legend_below_title(figure, *figure.axes[0].get_legend_handles_labels())
     gaps.remark("Where a curve starts, at the left: how often a kernel is the fastest; where it ends below 100%, it takes longer or refuses the matrix. "
                 "cuSPARSE's best CSR is chosen on each matrix. Matrices that each of these was measured on or refuses. Colours: steps, as in the ladder.")
     return figure
@@ -323,8 +318,7 @@ def break_even(data, gaps):
     axes.set(xscale="log", xlabel="products until setup and preprocess are repaid", ylim=(len(PREPARED) - 0.4, -0.6))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_yticks(range(len(PREPARED)), PREPARED)
-    axes.grid(True, axis="x")
-    axes.grid(False, axis="y")
+    grid_across(axes)
     gaps.remark("A dot per real file on which it pays off; a tie: the spreads of the two times overlap; line: the median of all files it takes, none where it pays off on less than half; right: on how many. Near a tie the count is uncertain. Setup and "
                 "preprocess measured with nothing beside them; csr_vector has none. Left out: cuSPARSE's sliced ELL and block CSR and the COO of steps "
                 "04 and 05, which the host converts to.")

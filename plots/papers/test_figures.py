@@ -29,6 +29,8 @@ from records import STAND_IN, Data, gflops, stand_ins
 from sample_records import RUN_ID, Scratch, quartiles, record, write
 
 GRIDS = ["stencil2d:8x8,dof=1", "stencil2d:8x8,dof=3", "stencil3d:4x4x4", "stencil3d:4x4x4,dof=3"]
+GENERAL = ("he_gao_2016_table2", "bylina_2011_table2", "lightspmv_poster_matrices")  # tables whose matrices are no Markov chains
+MATRICES = {matrix: nonzeros for table in (*GENERAL, "bylina_2011_table3") for matrix, nonzeros in published(table).nonzeros().items()}
 KERNELS = {  # name: (step, format, milliseconds in f64)
     "csr_scalar": (2, "CSR", 0.08), "csr_vector": (3, "CSR", 0.04), "csr_vector_shared": (3, "CSR", 0.05),
     "atomic_coo_warp": (4, "COO", 0.045), "coo": (5, "COO", 0.05), "pcsr_texture": (6, "CSR", 0.06),
@@ -61,19 +63,14 @@ def on_several(matrix, gpus, partition, exchange, milliseconds, kernel="pcsr"):
                   source="stand-in")
 
 
-def all_matrices():
-    tables = ("he_gao_2016_table2", "bylina_2011_table2", "bylina_2011_table3", "lightspmv_poster_matrices")
-    return {matrix: nonzeros for table in tables for matrix, nonzeros in published(table).nonzeros().items()}
-
-
 def large_set(directory):
     """All kernels on all matrices, one refusal, counters and looks."""
     kinds = {names[0]: 7000 for names in ours.KINDS.values()}
-    everything = {**all_matrices(), **dict.fromkeys(GRIDS, 9000), **kinds}
+    everything = {**MATRICES, **dict.fromkeys(GRIDS, 9000), **kinds}
     write(directory / "GPU" / "a.jsonl", [
         timed(kernel, matrix, precision, nnz) for matrix, nnz in everything.items()
         for precision in ("f32", "f64") for kernel in KERNELS if (matrix, kernel) != ("rajat24", "hyb")])
-    write(directory / "GPU" / "b.jsonl", [on_host(kernel, m, p) for m in all_matrices() for p in ("f32", "f64")
+    write(directory / "GPU" / "b.jsonl", [on_host(kernel, m, p) for m in MATRICES for p in ("f32", "f64")
                                           for kernel in ("csr_openmp", "eigen_csr")])
     write(directory / "GPU" / "d.jsonl", [
         on_several("F1", gpus, partition, exchange, (1.1 if partition == "rows" else 1.05) / gpus + cost)
@@ -321,8 +318,8 @@ class Report(Case):
 
     def test_where_a_device_has_no_records_of_several_gpus_another_one_s_are_taken(self):
         self.assertEqual(Data("A", self.root).with_several_gpus().directory, "A")  # no device has any
-        write(self.root / "A" / "multigpu.jsonl", [on_several("F1", 1, "rows", "none", 1)])
-        write(self.root / "B" / "multigpu.jsonl", [on_several("F1", 2, "rows", "none", 1)])
+        for device, gpus in (("A", 1), ("B", 2)):
+            write(self.root / device / "multigpu.jsonl", [on_several("F1", gpus, "rows", "none", 1)])
         self.assertEqual([Data(name, self.root).with_several_gpus().directory for name in "AB"], ["B", "B"])
 
     def test_verdicts(self):
@@ -392,8 +389,7 @@ class Report(Case):
         self.assertNotIn("max_row", found["matrices"]["cant"])  # its looks are those of the file, its times those of a stand-in
 
     def test_kinds(self):
-        known = {row["matrix"] for name in ("he_gao_2016_table2", "bylina_2011_table2", "lightspmv_poster_matrices") for row in published(name)}
-        of = {name: kinds.kind_of({"matrix": name, "detail": stand_ins().get(name, "")}) for name in known}
+        of = {name: kinds.kind_of({"matrix": name, "detail": stand_ins().get(name, "")}) for table in GENERAL for name in published(table).matrices()}
         self.assertEqual({name for name, kind in of.items() if kind == "other"}, {"bayer01", "dense2", "qcd5_4"})
         self.assertEqual(kinds.kind_of({"matrix": "m_1M", "detail": "wlan:C=4"}), "Markov chain")
 
