@@ -74,7 +74,7 @@ REASONS = [
 
 def function_name(text):
     """csr_vector_kernel<2,double>, however ncu, the linker or a compiler writes it."""
-    text = re.sub(r"\([\w: ]+\)(?=\d|true|false)", "", text)  # (int)128
+    text = re.sub(r"\([\w: ]+\)(?=\d|true|false|::)", "", text)  # (int)128, (anonymous namespace)::
     found = re.search(r"\w*_kernel\w*(<[^()]*>)?", text)  # up to the list of parameters
     if not found:
         return None

@@ -41,6 +41,7 @@ class ProveCounters(Scratch):
             self.assertEqual(function_name(written), "csr_vector_kernel<8,double>")
         self.assertEqual(function_name("a_kernel<float, true, (Order)2>(int)"), "a_kernel<float,1,2>")
         self.assertEqual(function_name("void add_kernel(int)"), "add_kernel")
+        self.assertEqual(function_name("a_kernel<2, spmv::(anonymous namespace)::Add>(int)"), "a_kernel<2,::Add>")
         self.assertIsNone(function_name("main"))
 
     def test_what_agrees_and_what_does_not(self):
