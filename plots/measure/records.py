@@ -204,6 +204,15 @@ def bandwidth(record, state="warm", quartile="median"):
     return 1e-6 * record["compulsory_bytes"] / milliseconds(record, state, quartile)
 
 
+# GB/s of a GPU's memory by its data sheet.
+DATA_SHEET = {"H200": 4800, "H100 80GB HBM3": 3350, "A100-SXM4-80GB": 2039, "RTX 4090": 1008, "T4": 320}
+
+
+def data_sheet(device):
+    """What the sheet of a device of that name says, or None."""
+    return next((rate for name, rate in DATA_SHEET.items() if name in device), None)
+
+
 def short(name):
     """A matrix's name up to its first comma."""
     return name.split(",")[0]

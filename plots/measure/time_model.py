@@ -31,7 +31,7 @@ from scipy.stats import spearmanr
 
 import prove_counters
 from record_format import jsonl, records_in, write_whole
-from records import ROOT, read_records
+from records import DATA_SHEET, ROOT, read_records
 from style import BLUE, GREY, ORANGE, new_figure, save_png
 from tables import Table
 
@@ -64,11 +64,11 @@ WORST_MEDIAN, WORST_P90 = 0.25, 0.65
 # memory that its blocks can have, L2, clock (MHz, boost) and DRAM bandwidth (GB/s).
 Gpu = collections.namedtuple("Gpu", "multiprocessors threads blocks shared_bytes l2_bytes mhz dram")
 GPUS = {
-    "h200": Gpu(132, 2048, 32, 228 << 10, 60 << 20, 1980, 4800),
-    "h100": Gpu(132, 2048, 32, 228 << 10, 50 << 20, 1980, 3350),
-    "a100": Gpu(108, 2048, 32, 164 << 10, 40 << 20, 1410, 2039),
-    "rtx4090": Gpu(128, 1536, 24, 100 << 10, 72 << 20, 2520, 1008),
-    "t4": Gpu(40, 1024, 16, 64 << 10, 4 << 20, 1590, 320),
+    "h200": Gpu(132, 2048, 32, 228 << 10, 60 << 20, 1980, DATA_SHEET["H200"]),
+    "h100": Gpu(132, 2048, 32, 228 << 10, 50 << 20, 1980, DATA_SHEET["H100 80GB HBM3"]),
+    "a100": Gpu(108, 2048, 32, 164 << 10, 40 << 20, 1410, DATA_SHEET["A100-SXM4-80GB"]),
+    "rtx4090": Gpu(128, 1536, 24, 100 << 10, 72 << 20, 2520, DATA_SHEET["RTX 4090"]),
+    "t4": Gpu(40, 1024, 16, 64 << 10, 4 << 20, 1590, DATA_SHEET["T4"]),
 }
 FITTED = ("h200", "h100")  # to their own times
 L2_SHARE = 0.5  # a footprint of so much of the L2 stays there from one product to the next
@@ -538,18 +538,20 @@ def draw(rows, errors):
     limits = [2, 2 * max(row[4] for row in rows)]
     for axis, kernel in zip(axes, kernels):
         for precision, colour in (("f64", BLUE), ("f32", ORANGE)):
-            points = [(row[4], row[4] * np.exp(e)) for row, e in zip(rows, errors) if row[2] == kernel and row[1] == precision]
-            if points:
-                axis.plot(*zip(*points), ".", color=colour, markersize=3, label=precision)
+            for fill, generated in (("full", False), ("none", True)):
+                points = [(row[4], row[4] * np.exp(e)) for row, e in zip(rows, errors) if row[1:3] == (precision, kernel) and (":" in row[0]) == generated]
+                if points:
+                    axis.plot(*zip(*points), "o", color=colour, fillstyle=fill, markersize=2.4, markeredgewidth=0.6,
+                              label=precision + ", generated" * generated)
         for factor, dashes in ((1, "-"), (2, ":"), (0.5, ":")):
             axis.plot(limits, [factor * limit for limit in limits], color=GREY, linewidth=0.7, linestyle=dashes)
         axis.set(xscale="log", yscale="log", xlim=limits, ylim=limits)
         axis.set_title(kernel + "\n(never fitted)" * (kernel in NOT_FITTED), fontsize=7.5)
         axis.set_xticks([10, 100, 1000])
-    axes[0].legend(handletextpad=0)
-    figure.supxlabel(f"measured (us), {len({row[0] for row in rows})} matrices of {FEWEST_NONZEROS:,} to {MOST_NONZEROS:,} nonzeros, files and generated ones; "
+    axes[0].legend(handletextpad=0, fontsize=6)
+    figure.supxlabel(f"measured (us), {len({row[0] for row in rows})} matrices of {FEWEST_NONZEROS:,} to {MOST_NONZEROS:,} nonzeros; "
                      "dotted: estimates of half and twice the time", fontsize=8)
-    figure.supylabel("leave-one-out estimate (us): fitted without the matrix", fontsize=8)
+    figure.supylabel("estimate (us) by parameters fitted without the matrix, or never to the kernel", fontsize=8)
     save_png(figure, FIGURES, "time_model")
 
 

@@ -6,7 +6,7 @@ import math
 
 import style
 from published import published
-from records import STAND_IN, bandwidth, milliseconds, on_one_gpu, starred
+from records import STAND_IN, bandwidth, data_sheet, milliseconds, on_one_gpu, starred
 from tables import Table, looks_table
 
 PAPER = "He and Gao 2016"
@@ -51,37 +51,38 @@ def figure4(data, gaps):
         for row in published("he_gao_2016_text").where(what="gflops_in_most_cases", precision=precision):
             axes.axhline(float(row["value"]), color=style.BLUE, linewidth=1.2, linestyle="--", label=f"{GPU}: PCSR {row['words']} {row['value']} in most cases (text)")
         style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 9)
-    gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups on 15 matrices. "
+    gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups on 15 matrices, without their names. "
                 + style.WARM)
     style.one_triangle(gaps, names, NONZEROS)
     return figure
 
 
-def share_of_copy(record, state, quartile):
-    """Percent."""
-    return 100 * bandwidth(record, state, quartile) / record["copy_gb_per_s"]
+def share_of_peak(record, state, quartile):
+    """Percent of the data sheet's bandwidth as in the paper, of a copy's where the sheet is not known."""
+    return 100 * bandwidth(record, state, quartile) / (data_sheet(record["device"]) or record["copy_gb_per_s"])
 
 
 def figure5(data, gaps):
     """Bandwidth of six algorithms as a share of the device's, and what share the paper reached."""
     said = published("he_gao_2016_text")
     names = data.in_order(NONZEROS)
-    copy = max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=math.nan)
+    sheet, copy = data_sheet(data.device), max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=None)
     figure = style.new_figure(11, 8.4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
-        series = [style.series(gaps, label, names, precision, patterns, share_of_copy, "cold") for label, patterns in ALGORITHMS.items()]
+        series = [style.series(gaps, label, names, precision, patterns, share_of_peak, "cold") for label, patterns in ALGORITHMS.items()]
         style.dots_of(axes, gaps, names, series, colours=COLOURS, log=False)
         axes.set_ylim(-3, 112)  # marks at 0 are whole
         share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
         axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--")
-        axes.text(2.7, share + 1.8, f"{GPU}: greatest of PCSR, {share:.0f}% of its data sheet's 144 GB/s, more than {most:.0f} GB/s", fontsize=7.5)
-        axes.axhline(100, color=style.BLACK, linewidth=0.8)
-        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, cold L2", f"% of a copy's {copy:.0f} GB/s", 9)
+        axes.text(2.7, share + 1.8, f"{GPU}: greatest of PCSR, {share:.0f}% of 144 GB/s, more than {most:.0f} GB/s", fontsize=7.5)
+        if copy:
+            axes.axhline(100 * copy / (sheet or copy), color=style.BLACK, linewidth=0.8, label=f"a copy: {copy:.0f} GB/s")
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, cold L2", f"% of the data sheet's {sheet} GB/s" if sheet else "% of a copy", 10)
     gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
                 "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
-                "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. A broad bar above 100% is what a stand-in leaves open. " + REMARK
-                + f" Figure 5 itself is lost: what the text says of the {GPU} is in percent of its data sheet, "
-                  "not of a copy, by a count of bytes that the paper does not give and that is not ours (step 06).")
+                "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. " + REMARK
+                + f" Figure 5 itself is lost: the bytes by which the text's rates of the {GPU} are counted the paper does not "
+                  "give, and they are not ours (step 06).")
     style.one_triangle(gaps, names, NONZEROS)
     return figure
 
@@ -142,7 +143,7 @@ def parallel_figure(data, gaps):
     gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
                 + f" On several {without.device} PCSR is not measured yet: marks are of {data.device}." * (data is not without)
                 + " Ours: kernel pcsr (pcsr_texture with plain loads), and the fastest other kernel and exchange, launched in the fastest way, on one GPU as on several; lines: "
-                "spread. Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it, or several are launched in a way that one GPU does not have." * bool(sources))
+                "spread, where it is longer than the mark. Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it, or several are launched in a way that one GPU does not have." * bool(sources))
     if "stand-in" in sources.values():
         gaps.remark(STAND_IN)
     for gpus in (2, 4):

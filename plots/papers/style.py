@@ -127,6 +127,9 @@ SOURCES = {"file": "real files", "generated": "generated", "stand-in": "stand-in
 MARK = {"markersize": 5, "markeredgewidth": 0.9, "markerfacecoloralt": "white"}
 
 
+BROAD = {"alpha": 0.3, "solid_capstyle": "butt"}  # bars: ranges_of()
+
+
 class Series(NamedTuple):
     """Marks of one colour: a value of each group, None where there is none, its spread, and the paper's value."""
 
@@ -149,10 +152,12 @@ def logarithmic(axis):
     axis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
 
 
-def source_legend(axes, sources):
-    """What the fillings mean, unless all are real files."""
+def source_legend(axes, sources, has_ranges=False):
+    """What the fillings mean, unless all are real files, and broad bars."""
     for source in [source for source in FILLS if source in sources and set(sources) != {"file"}]:
         axes.plot([], [], "o", color=BLACK, fillstyle=FILLS[source], label=SOURCES[source], **MARK)
+    if has_ranges:
+        axes.plot([], [], color=BLACK, linewidth=3.5, label="where its real file may be", **BROAD)
 
 
 def dots(axes, groups, series, sources, theirs="", colours=None, log=True, ranges=()):
@@ -167,8 +172,7 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
             axes.errorbar([at[i] for i in there], [one.values[i] for i in there], errors, fmt="none", elinewidth=0.9, ecolor=colour, label="_")
         for i in there:
             if ranges and ranges[i]:
-                axes.plot([at[i]] * 2, [one.values[i] * factor for factor in ranges[i]], color=colour, linewidth=3.5, alpha=0.3,
-                          solid_capstyle="butt", label="_")
+                axes.plot([at[i]] * 2, [one.values[i] * factor for factor in ranges[i]], color=colour, linewidth=3.5, label="_", **BROAD)
         for source, fill in FILLS.items():
             of = [i for i in there if sources[i] == source]
             if fill == "none":  # (a spread that is shorter than the mark would be a sign within it)
@@ -193,7 +197,7 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
     for group in range(1, len(groups), 2):
         axes.axvspan(group - 0.5, group + 0.5, color="#f3f3f3", linewidth=0, zorder=0)
     axes.set_xlim(-0.5, max(len(groups), 5) - 0.5)
-    source_legend(axes, sources)
+    source_legend(axes, sources, any(ranges))
     if not axes.lines:
         axes.text(0.5, 0.5, "not measured yet", ha="center", transform=axes.transAxes)
     return axes
@@ -223,12 +227,12 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
         for matrix, factors, level in zip(of, ranges_of(gaps, of, True), apart(list(of.values()), 1.25, 7)):
             place, ratio = x + 0.18 + 0.07 * level, of[matrix]
             if factors:
-                axes.plot([place] * 2, [ratio * factor for factor in factors], color=BLUE, linewidth=2.5, alpha=0.3, solid_capstyle="butt", label="_")
+                axes.plot([place] * 2, [ratio * factor for factor in factors], color=BLUE, linewidth=2.5, label="_", **BROAD)
             axes.plot(place, ratio, "o", color=BLUE, fillstyle=FILLS[data.source(matrix)], label="_each", **{**MARK, "markersize": 3.5})
         if of:
-            axes.plot([x - 0.08, x + 0.44], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}, {max(map(len, found))} matrices: mean")
+            axes.plot([x - 0.08, x + 0.44], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}, {max(map(len, found))} matrices: arithmetic mean")
             axes.plot([x - 0.08, x + 0.44], [median(of.values())] * 2, color=BLACK, linewidth=1, linestyle=":", label="_" if x else "median")
-    source_legend(axes, [data.source(matrix) for of in found for matrix in of])
+    source_legend(axes, [data.source(matrix) for of in found for matrix in of], gaps.has_ranges)
     axes.axhline(1, color=BLACK, linewidth=0.7)
     axes.set_yscale("log")
     logarithmic(axes.yaxis)
