@@ -75,7 +75,7 @@ class Result:
         return next((line for line in self.found if not line["right"]), None)
 
     def unsafe(self):
-        """The first report of what is not only a wrong number, and why the kernels did not come to their end."""
+        """The first error (of memory, a race, a deadlock, the order), and why the kernels did not come to their end; "" if neither."""
         errors = [tidy(line["what"]) for line in self.found if line["kind"] == "error"]
         if errors or self.ended:
             return "\n".join(errors[:1] + [self.ended] * bool(self.ended))

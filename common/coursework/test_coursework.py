@@ -205,7 +205,7 @@ class Checks(Scratch):
         self.assertEqual(check.tidy(f"kernel k<A<2> >{stuck}{launch}"), f"k{stuck}")
 
     def test_what_was_found_stands_when_the_time_is_up(self):
-        """A kernel that races, on a slow machine: it is told of the race, too."""
+        """The page of a kernel with a race that exceeds its time limit names both."""
         race = {"kind": "error", "right": True, "what": "kernel k at k.cuh:3, block (0, 0, 0), thread (1, 0, 0): race: reads 'y'"}
         result = check.Result(read_step(ROOT / GRADED).exercises[0], tried=4, right=3, found=[race], ended="it did not end in time")
         self.assertRegex(check.explain(result), r"UNSAFE +k at k.cuh:3.*race: reads 'y'\n +it did not end in time")
