@@ -24,14 +24,20 @@ constexpr std::size_t kSharedPerMultiprocessor = 228 * 1024;
 constexpr std::size_t kReservedSharedPerBlock = 1024;
 
 std::mutex attributes_mutex;
-std::map<std::pair<int, const void*>, std::size_t> max_dynamic_shared;  // by device and kernel
+
+// By device and kernel. It is there before and after main(), when objects of the program may
+// launch.
+auto& max_dynamic_shared() {
+  static auto& sizes = *new std::map<std::pair<int, const void*>, std::size_t>;
+  return sizes;
+}
 
 // Bytes of shared memory, static and dynamic, that a block of `kernel` may have.
 std::size_t shared_limit(const void* kernel) {
   const std::lock_guard lock(attributes_mutex);
-  const auto it = max_dynamic_shared.find({current_device(), kernel});
-  return it == max_dynamic_shared.end() ? kDefaultSharedBytes
-                                        : static_shared_bytes(kernel) + it->second;
+  const auto it = max_dynamic_shared().find({current_device(), kernel});
+  return it == max_dynamic_shared().end() ? kDefaultSharedBytes
+                                          : static_shared_bytes(kernel) + it->second;
 }
 
 cudaError_t answer(int* asked, int value) {
@@ -125,7 +131,7 @@ cudaError_t set_attribute(const void* kernel, cudaFuncAttribute attribute, int v
     return set_error(cudaErrorInvalidValue);
   }
   const std::lock_guard lock(attributes_mutex);
-  max_dynamic_shared[{current_device(), kernel}] = static_cast<std::size_t>(value);
+  max_dynamic_shared()[{current_device(), kernel}] = static_cast<std::size_t>(value);
   return cudaSuccess;
 }
 
