@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <exception>
@@ -221,11 +222,11 @@ class PersistentMachine final : public Machine {
       warp_bytes_ = sizeof(OnePassShared<double>);
       remark_ = "persistent: tiles";
     } else {
-      const Function by_lanes[] = {
+      const std::array<Function, 6> by_lanes = {
           persistent_rows_kernel<1, double>,  persistent_rows_kernel<2, double>,
           persistent_rows_kernel<4, double>,  persistent_rows_kernel<8, double>,
           persistent_rows_kernel<16, double>, persistent_rows_kernel<32, double>};
-      function_ = by_lanes[std::countr_zero(static_cast<unsigned>(lanes_))];
+      function_ = by_lanes.at(std::countr_zero(static_cast<unsigned>(lanes_)));
       remark_ = "persistent: " + std::to_string(lanes_) +
                 (lanes_ == 1 ? " lane per row" : " lanes per row");
     }

@@ -134,8 +134,11 @@ Pattern make_fem(const Specification& spec) {
     spec.fail(fmt::format("nnz = {} does not fit; max_row = {} and reach = {} leave room for {}",
                           nnz, max_row, reach, most * block * block));
   }
-  Mesh mesh(spec.seed(), nodes, std::move(offsets), spec.get("spread"));
-  mesh.fit((std::min(couplings, most) - nodes) / 2);
+  const Mesh& mesh = spec.once([&] {
+    Mesh fitted(spec.seed(), nodes, offsets, spec.get("spread"));
+    fitted.fit((std::min(couplings, most) - nodes) / 2);
+    return fitted;
+  });
 
   PatternBuilder builder(spec, nodes * block, nodes * block, 1.01 * static_cast<double>(nnz));
   const std::size_t count = mesh.offsets().size();

@@ -93,12 +93,13 @@ Pattern make_graph(const Specification& spec) {
   const long long group = spec.get("group");
   const long long copy = spec.get("copy");
   const bool diagonal = spec.get("diagonal") != 0;
-  const std::vector<Index> descending = descending_row_lengths(spec, rows, cols);
+  const std::vector<Index>& lengths = spec.once([&] {
+    return placed(descending_row_lengths(spec, rows, cols), spec.seed(), group, spec.get("alike"));
+  });
   PatternBuilder builder(
       spec, rows, cols,
-      static_cast<double>(std::accumulate(descending.begin(), descending.end(), 0ll)));
+      static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), 0ll)));
   if (builder.begin() == builder.end()) return builder.take();
-  const std::vector<Index> lengths = placed(descending, spec.seed(), group, spec.get("alike"));
 
   const Columns drawn(spec, rows, cols);
   std::vector<Index> prototype, columns;

@@ -367,33 +367,55 @@ class NodeMesh {
     return static_cast<double>(sum) / static_cast<double>(samples);
   }
 
+  // What is near `samples` nodes: the distances to all within `limit`, and where each node's end.
+  struct Sampled {
+    std::vector<std::uint64_t> distances;
+    std::vector<std::size_t> ends;
+
+    std::uint64_t least(std::size_t wanted) const {  // the largest of so many least ones
+      std::vector<std::uint64_t> sorted = distances;
+      const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(wanted) - 1;
+      std::nth_element(sorted.begin(), last, sorted.end());
+      return *last;
+    }
+  };
+  Sampled sample(long long samples, std::uint64_t limit) const {
+    Sampled sampled;
+    for (long long k = 0; k < samples; ++k) {
+      for_candidates(place(k * nodes_ / samples), reach_, limit,
+                     [&](const Place&, std::uint64_t d) {
+                       if (d <= limit) sampled.distances.push_back(d);
+                     });
+      sampled.ends.push_back(sampled.distances.size());
+    }
+    return sampled;
+  }
+
   // Sets limit_ so that nodes have `degree` couplings on average.
   Couplings fit_reach(double degree) {
     degree = std::max(degree - static_cast<double>(far_) / 100, 0.0);
-    const long long samples = std::min(nodes_, 1ll << 13);
-    std::vector<std::uint64_t> distances;
-    std::vector<std::size_t> ends;
-    for (long long k = 0; k < samples; ++k) {
-      for_candidates(place(k * nodes_ / samples), reach_, kNoLimit,
-                     [&](const Place&, std::uint64_t d) { distances.push_back(d); });
-      ends.push_back(distances.size());
-    }
-    std::vector<std::uint64_t> sorted = distances;
-    const auto wanted = static_cast<std::size_t>(degree * static_cast<double>(samples));
-    if (wanted == 0 || sorted.empty()) {
+    const auto of = [degree](long long nodes) {
+      return static_cast<std::size_t>(degree * static_cast<double>(nodes));
+    };
+    // A few nodes tell how far to look from the others: as far as twice as many couplings reach.
+    const long long samples = std::min(nodes_, 1ll << 13), few = samples / 32;
+    Sampled sampled = sample(few, kNoLimit);
+    const bool is_known = of(few) > 0 && sampled.distances.size() >= 2 * of(few);
+    sampled = sample(samples, is_known ? sampled.least(2 * of(few)) : kNoLimit);
+    if (is_known && sampled.distances.size() < of(samples)) sampled = sample(samples, kNoLimit);
+    const std::size_t wanted = std::min(of(samples), sampled.distances.size());
+    if (wanted == 0) {
       limit_ = 0;
       return {0, 0};
     }
-    const auto nth =
-        sorted.begin() + static_cast<std::ptrdiff_t>(std::min(wanted, sorted.size()) - 1);
-    std::nth_element(sorted.begin(), nth, sorted.end());
-    limit_ = *nth;
+    limit_ = sampled.least(wanted);
+    const auto begin_of_all = sampled.distances.begin();
     double squares = 0;
     long long largest = 0;
     std::size_t begin = 0;
-    for (const std::size_t end : ends) {
-      const auto count = std::count_if(distances.begin() + static_cast<std::ptrdiff_t>(begin),
-                                       distances.begin() + static_cast<std::ptrdiff_t>(end),
+    for (const std::size_t end : sampled.ends) {
+      const auto count = std::count_if(begin_of_all + static_cast<std::ptrdiff_t>(begin),
+                                       begin_of_all + static_cast<std::ptrdiff_t>(end),
                                        [this](std::uint64_t d) { return d <= limit_; });
       const double off = static_cast<double>(count) - degree;
       squares += off * off;
@@ -484,8 +506,11 @@ Pattern make_mesh(const Specification& spec) {
       spec.fail(fmt::format("nnz = {} does not fit in {} rows of {}", nnz, rows, max_row));
     }
   }
-  NodeMesh mesh(spec, nodes, std::min(degree, static_cast<double>(nodes - 1)), most);
-  mesh.fit(degree, spec.real("stddev", -1) / static_cast<double>(block), spec.get("spread"));
+  NodeMesh mesh = spec.once([&] {
+    NodeMesh fitted(spec, nodes, std::min(degree, static_cast<double>(nodes - 1)), most);
+    fitted.fit(degree, spec.real("stddev", -1) / static_cast<double>(block), spec.get("spread"));
+    return fitted;
+  });
   std::vector<long long> neighbours;
   for (long long node = builder.begin(block); node < builder.end(block); ++node) {
     mesh.neighbours(node, neighbours);

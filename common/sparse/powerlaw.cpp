@@ -14,11 +14,14 @@ Pattern make_powerlaw(const Specification& spec) {
   const long long local = spec.get("local");
   const long long column_skew = spec.get("column_skew");
   const bool diagonal = spec.get("diagonal") != 0;
-  std::vector<Index> lengths = descending_row_lengths(spec, rows, cols);
+  const std::vector<Index>& lengths = spec.once([&] {
+    std::vector<Index> drawn = descending_row_lengths(spec, rows, cols);
+    Rng shuffle(spec.seed(), ~0ull);
+    for (long long k = rows - 1; k > 0; --k) std::swap(drawn[k], drawn[shuffle.below(k + 1)]);
+    return drawn;
+  });
   const long long nnz = std::accumulate(lengths.begin(), lengths.end(), 0ll);
   PatternBuilder builder(spec, rows, cols, static_cast<double>(nnz));
-  Rng shuffle(spec.seed(), ~0ull);
-  for (long long k = rows - 1; k > 0; --k) std::swap(lengths[k], lengths[shuffle.below(k + 1)]);
 
   std::vector<Index> columns;
   for (long long row = builder.begin(); row < builder.end(); ++row) {

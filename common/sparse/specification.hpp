@@ -3,11 +3,15 @@
 //   name:SIZExSIZE,key=value,key=value
 #pragma once
 
+#include <any>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "sparse/matrix.hpp"
@@ -101,6 +105,15 @@ class Specification {
   long long first_row() const { return first_row_; }
   long long end_row(long long rows) const { return end_row_ < 0 ? rows : end_row_; }
 
+  // What `find` returns: what a generator has to find out before it makes any row. It is called
+  // once for all copies of this, in which the rows are made by several threads.
+  template <typename Find>
+  const auto& once(const Find& find) const {
+    const std::lock_guard lock(shared_->mutex);
+    if (!shared_->found.has_value()) shared_->found = find();
+    return *std::any_cast<std::invoke_result_t<Find>>(&shared_->found);
+  }
+
   // Throws unless a matrix of this size can be indexed with 32 bits and held in memory; of a part
   // only rows and columns are known, and PatternBuilder counts the nonzeros. `more_bytes`: what
   // making it takes.
@@ -128,6 +141,11 @@ class Specification {
   long long first_row_ = 0;
   long long end_row_ = -1;  // all
   bool is_part_ = false;
+  struct Shared {
+    std::mutex mutex;
+    std::any found;
+  };
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
 }  // namespace spmv

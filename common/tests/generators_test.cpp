@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "sparse/memory.hpp"
 #include "sparse/row_source.hpp"
+#include "sparse/specification.hpp"
 #include "sparse/statistics.hpp"
 #include "tests/catch.hpp"
 #include "tests/scratch.hpp"
@@ -144,6 +146,24 @@ TEST_CASE("some rows of a generated matrix are those of all of it", "[generators
 }
 
 }  // namespace
+
+TEST_CASE("what all rows follow from is found out once, however many threads make them",
+          "[generators]") {
+  const Specification whole("mesh:90", sizeof(double), available_memory());
+  int calls = 0;
+  const auto of_copy = [&] {
+    Specification piece = whole;
+    piece.only_rows(30, 60, true);
+    return piece.once([&] {
+      if (++calls == 1) throw InputError("not yet");
+      return std::string("found");
+    });
+  };
+  CHECK_THROWS_AS(of_copy(), InputError);
+  CHECK(of_copy() == "found");
+  CHECK(of_copy() == "found");
+  CHECK(calls == 2);
+}
 
 TEST_CASE("generated matrices are valid CSR, the same in both precisions", "[generators]") {
   for (const std::string& spec : kAssorted) {
