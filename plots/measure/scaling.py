@@ -3,7 +3,7 @@
 
     plots/python.sh plots/measure/scaling.py NVIDIA_H100        of a device: the records that figures show
     plots/python.sh plots/measure/scaling.py FILE...            of files: all that they hold
-    plots/python.sh plots/measure/scaling.py --paper DEVICE     He and Gao's way and ours on two GPUs
+    plots/python.sh plots/measure/scaling.py --paper DEVICE 4   He and Gao's way and ours on so many GPUs (2)
 
 A line per matrix, kernel, exchange, partition and number of GPUs; with --paper, per matrix of He and Gao's tables. Of
 several records of one thing the newest run's counts. Efficiency: the fastest step on one GPU over GPUs x time. (The paper's
@@ -35,15 +35,15 @@ def scaling_table(records):
     return Table("", header, [row(r) for r in records]).markdown()
 
 
-def paper_table(data):
-    """Lines of text: PCSR-II with the published kernel and exchange, and the fastest here. `beyond`: what a step on two GPUs takes
+def paper_table(data, gpus):
+    """Lines of text: PCSR-II with the published kernel and exchange, and the fastest here. `beyond`: what a step on these GPUs takes
     beyond their product of one x, without an exchange."""
     from he_gao import efficiencies  # it draws, too: only this table needs what it imports
 
-    found = [[efficiencies(data, 2, exchange, ours) for exchange in (True, False)] for ours in (False, True)]
+    found = [[efficiencies(data, gpus, exchange, ours) for exchange in (True, False)] for ours in (False, True)]
     nonzeros = published("he_gao_2016_table3").nonzeros()
     percents = [[], []]
-    heads = "   1 GPU  2 GPUs  beyond  efficiency"
+    heads = f"   1 GPU{gpus:3} GPUs  beyond  efficiency"
     yield f"{'us per step':15}{'published kernel and way':^36}{'our fastest':^36}".rstrip()
     yield f"{'matrix':15}{heads}{heads}"
     for matrix in sorted(nonzeros, key=nonzeros.get):
@@ -55,7 +55,7 @@ def paper_table(data):
                 continue
             of_all.append(step["percent"])
             time, beyond = 1e3 * step["best_step_ms"], 1e3 * (step["best_step_ms"] - product["best_step_ms"])
-            line += f"{time * 2 * step['percent'] / 100:8.1f}{time:8.1f}{beyond:8.1f}{step['percent']:11.0f}%"
+            line += f"{time * gpus * step['percent'] / 100:8.1f}{time:8.1f}{beyond:8.1f}{step['percent']:11.0f}%"
         yield line
     yield f"{'mean':15}" + "".join(f"{f'of {len(of_all)}:':>24}{mean(of_all):11.0f}%" for of_all in percents if of_all)
 
@@ -65,12 +65,12 @@ def main():
     if not arguments or arguments == ["--paper"]:
         sys.exit(__doc__)
     try:
-        if arguments[0] == "--paper":
-            print("\n".join(paper_table(Data(arguments[1]))))
+        if arguments[:1] == ["--paper"] and arguments[1:]:
+            print("\n".join(paper_table(Data(arguments[1]), int((arguments[2:] or ["2"])[0]))))
             return
         are_files = Path(arguments[0]).is_file()
         records = rows_of(arguments, "multigpu") if are_files else read_records(arguments[0], program="multigpu")
-    except (RecordError, OSError) as error:
+    except (RecordError, OSError, ValueError) as error:
         sys.exit(f"error: {error}")
     records = [record for record in records if "best_step_ms" in record]
     if not records:
