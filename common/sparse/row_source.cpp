@@ -27,19 +27,18 @@ RowSource<T>::RowSource(const std::string& spec, const LoadOptions& options, boo
     rows_ = empty.rows;
     cols_ = empty.cols;
     if (streamed) return;
-    if (generated_->generator().by_rows) {
-      lengths_ = lengths(0, rows_);
-      // Can indices count them, and has memory room for the whole and for its parts?
-      const auto nonzeros = std::accumulate(lengths_.begin(), lengths_.end(), 0LL);
-      if (nonzeros > kMaxNonzeros ||
-          2 * nonzeros * (sizeof(Index) + sizeof(T)) > options_.memory_limit()) {
-        return;
-      }
-      lengths_.clear();
+    // Made by rows as well where indices cannot count it, or memory has no room for it and its parts.
+    const bool by_rows = generated_->generator().by_rows;
+    try {
+      whole_ = generate<T>(source_.detail, options_.memory_limit() / (by_rows ? 2 : 1));
+    } catch (const InputError&) {
+      if (by_rows) return;
+      throw;
     }
     generated_.reset();
+  } else {
+    whole_ = load_matrix<T>(spec, options).csr;
   }
-  whole_ = load_matrix<T>(spec, options).csr;
   rows_ = whole_.rows;
   cols_ = whole_.cols;
   for (Index row = 0; row < rows_; ++row) lengths_.push_back(whole_.row_length(row));
