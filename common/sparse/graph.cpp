@@ -96,9 +96,8 @@ Pattern make_graph(const Specification& spec) {
   const std::vector<Index>& lengths = spec.once([&] {
     return placed(descending_row_lengths(spec, rows, cols), spec.seed(), group, spec.get("alike"));
   });
-  PatternBuilder builder(
-      spec, rows, cols,
-      static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), 0ll)));
+  PatternBuilder builder(spec, rows, cols,
+                         static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), 0ll)));
   if (builder.begin() == builder.end()) return builder.take();
 
   const Columns drawn(spec, rows, cols);

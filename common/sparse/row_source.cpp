@@ -27,7 +27,7 @@ RowSource<T>::RowSource(const std::string& spec, const LoadOptions& options, boo
     rows_ = empty.rows;
     cols_ = empty.cols;
     if (streamed) return;
-    // Made by rows as well where indices cannot count it, or memory has no room for it and its parts.
+    // By rows as well where indices cannot count it, or memory has no room for it and its parts.
     const bool by_rows = generated_->generator().by_rows;
     try {
       whole_ = generate<T>(source_.detail, options_.memory_limit() / (by_rows ? 2 : 1));

@@ -547,10 +547,13 @@ def draw(rows, errors):
             axis.plot(limits, [factor * limit for limit in limits], color=GREY, linewidth=0.7, linestyle=dashes)
         axis.set(xscale="log", yscale="log", xlim=limits, ylim=limits)
         axis.set_title(kernel + "\n(never fitted)" * (kernel in NOT_FITTED), fontsize=7.5)
+        off = [abs(np.expm1(e)) for row, e in zip(rows, errors) if row[2] == kernel]
+        axis.text(0.97, 0.04, f"{100 * np.median(off):.0f}% ({len(off)})", transform=axis.transAxes, ha="right", fontsize=6.5)
         axis.set_xticks([10, 100, 1000])
     axes[0].legend(handletextpad=0, fontsize=6)
     figure.supxlabel(f"measured (us), {len({row[0] for row in rows})} matrices of {FEWEST_NONZEROS:,} to {MOST_NONZEROS:,} nonzeros; "
-                     "dotted: estimates of half and twice the time", fontsize=8)
+                     "dotted: half and twice the time;\n"
+                     "corner: median error, and of how many products", fontsize=8)
     figure.supylabel("estimate (us) by parameters fitted without the matrix, or never to the kernel", fontsize=8)
     save_png(figure, FIGURES, "time_model")
 

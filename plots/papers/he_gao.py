@@ -143,14 +143,14 @@ def parallel_figure(data, gaps):
     gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
                 + f" On several {without.device} PCSR is not measured yet: marks are of {data.device}." * (data is not without)
                 + " Ours: kernel pcsr (pcsr_texture with plain loads), and the fastest other kernel and exchange, launched in the fastest way, on one GPU as on several; lines: "
-                "spread, where it is longer than the mark. Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it, or several are launched in a way that one GPU does not have." * bool(sources))
+                "spread, where it is longer than the mark. Each kernel is compared with itself on one GPU, so a higher mark is no shorter time. Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it, or several are launched in a way that one GPU does not have." * bool(sources))
     if "stand-in" in sources.values():
         gaps.remark(STAND_IN)
     for gpus in (2, 4):
         for which, (label, records) in enumerate({"PCSR": "published", "our fastest": "parallel"}.items()):
             of = [found[number][which] for number, (_, count, _) in PARALLEL.items() if count == gpus]
             if missing := [m for m in names if not all((m, "II") in each for each in of)]:
-                gaps.remark(f"Not measured yet on {gpus} GPUs: {label}{' on ' * any(of)}{style.listed(missing) * any(of)}; `make bench SET={records}`.")
+                gaps.remark(f"Not measured yet on {gpus} GPUs ({data.device}): {label}{' on ' * any(of)}{style.listed(missing) * any(of)}; `make bench SET={records}`.")
     return figure
 
 

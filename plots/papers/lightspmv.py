@@ -48,7 +48,7 @@ def speedup_chart(data, gaps):
         axes.set(title=style.PRECISIONS[precision], ylabel="time of the other / time of the warp level")
     style.legend_below_title(figure, *axes.get_legend_handles_labels())
     gaps.remark(f"The poster: 14 matrices, from its text; its charts are lost. Ours: {count} of them, warm. "
-                "CSR-Scalar: csr_scalar, CSR-Vector: csr_vector, cuSPARSE: its fastest CSR kernel.")
+                "CSR-Scalar and CSR-Vector: CUSP's, for which csr_scalar and csr_vector stand; cuSPARSE: its fastest CSR kernel.")
     return figure
 
 

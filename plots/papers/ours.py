@@ -323,7 +323,7 @@ def break_even(data, gaps):
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_yticks(range(len(PREPARED)), PREPARED)
     grid_across(axes)
-    gaps.remark("A dot per real file on which it pays off; a tie: the spreads of the two times overlap; no line where it pays off on less than half; right: on how many. Near a tie the count is uncertain. Setup and "
+    gaps.remark("A dot per real file on which it pays off; a tie: the spreads of the two times overlap; no line where it pays off on half or fewer; right: on how many. Grids, for which dia and cds are made, are no files. Near a tie the count is uncertain. Setup and "
                 "preprocess measured with nothing beside them; csr_vector has none. Left out: cuSPARSE's sliced ELL and block CSR and the COO of steps "
                 "04 and 05, which the host converts to.")
     return figure

@@ -216,11 +216,15 @@ class Series(Case):
                                  sorted(float(r[f"efficiency_{way}"]) for r in published(f"he_gao_2016_table{table}")))
 
     def test_the_paper_s_way_beside_ours(self):
-        lines = list(scaling.paper_table(self.sets["large"]))
+        lines = list(scaling.paper_table(self.sets["large"], 2))
         self.assertEqual([line.split() for line in lines if line.startswith("F1")],
                          [["F1", "1000.0", "575.0", "50.0", "87%", "900.0", "450.0", "0.0", "100%"]])
         self.assertEqual(sum(line.endswith("not measured") for line in lines), 14)
         self.assertEqual(lines[-1].split(), ["mean", "of", "1:", "87%", "of", "1:", "100%"])
+        four = list(scaling.paper_table(self.sets["large"], 4))
+        self.assertEqual(four[1].split()[:5], ["matrix", "1", "GPU", "4", "GPUs"])
+        steps = [line.split() for line in four if line.startswith("F1")][0]
+        self.assertAlmostEqual(float(steps[1]) / float(steps[2]) / 4, float(steps[4][:-1]) / 100, delta=0.005)
 
     def test_parallel_efficiency_has_a_device_and_the_spread_of_both_times(self):
         found = he_gao.efficiencies(self.sets["large"], 2, False)["F1", "II"]
@@ -228,7 +232,7 @@ class Series(Case):
             self.assertAlmostEqual(found[name], ratio * 100 / 1.05)
         figure, notes = self.draw("he_gao_2016_figures_7_to_10")
         self.assertTrue(figure._suptitle.get_text().strip().endswith(", Some GPU"))
-        self.assertIn("Not measured yet on 4 GPUs: PCSR on 2cubes_sphere, scircuit, Ga41As41H72, ASIC_680ks, ecology2, Hamrle3 and 8 more; "
+        self.assertIn("Not measured yet on 4 GPUs (Some GPU): PCSR on 2cubes_sphere, scircuit, Ga41As41H72, ASIC_680ks, ecology2, Hamrle3 and 8 more; "
                       "`make bench SET=published`.", notes)
 
     def test_a_step_that_was_not_measured_does_not_refuse(self):
