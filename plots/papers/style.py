@@ -2,12 +2,12 @@
 
 import io
 import textwrap
-from statistics import fmean, median
+from statistics import fmean, geometric_mean, median
 from typing import NamedTuple
 
 from calibrate import reach, time_ratios
 from record_format import write_whole
-from records import STAND_IN, code_note, gflops, kind_of_stand_in, short
+from records import STAND_IN, code_note, gflops, kind_of_stand_in, short, starred
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -219,9 +219,10 @@ def ranges_of(gaps, matrices, of_ratios=False):
 
 def ratios(axes, gaps, own, gpu, means, greatest=()):
     """How many times as fast on each matrix: `own` is {rival: {matrix: ratio}}, with a mark per matrix, their arithmetic mean and
-    their median; beside them the means of the paper, with lines up to its greatest ones."""
+    their median; beside them the means of the paper, with lines up to its greatest ones. What is four times the median or more, or a
+    quarter of it, and so pulls at the mean, is named."""
     at, found, data = range(len(own)), list(own.values()), gaps.data
-    axes.errorbar([x - 0.25 for x in at], means, [[0] * len(means), [most - mean for mean, most in zip(means, greatest)] or [0] * len(means)],
+    axes.errorbar([x - 0.25 for x in at], means, [[0] * len(means), [most - mean for mean, most in zip(means, greatest)]] if greatest else None,
                   fmt="_", color=BLUE, markersize=11, markeredgewidth=2.2, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
     for x, of in zip(at, found):
         for matrix, factors, level in zip(of, ranges_of(gaps, of, True), apart(list(of.values()), 1.25, 7)):
@@ -231,7 +232,12 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
             axes.plot(place, ratio, "o", color=BLUE, fillstyle=FILLS[data.source(matrix)], label="_each", **{**MARK, "markersize": 3.5})
         if of:
             axes.plot([x - 0.08, x + 0.44], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}, {max(map(len, found))} matrices: arithmetic mean")
-            axes.plot([x - 0.08, x + 0.44], [median(of.values())] * 2, color=BLACK, linewidth=1, linestyle=":", label="_" if x else "median")
+            middle = median(of.values())
+            axes.plot([x - 0.08, x + 0.44], [middle] * 2, color=BLACK, linewidth=1, linestyle=":", label="_" if x else "median")
+            for far in ({m: r for m, r in of.items() if r >= 4 * middle}, {m: r for m, r in of.items() if r <= middle / 4}):
+                if far:
+                    names = [starred(m, data.source(m)) for m in sorted(far, key=far.get, reverse=True)]
+                    axes.text(x + 0.32, geometric_mean(far.values()), "\n".join(names), va="center", fontsize=6.5)
     source_legend(axes, [data.source(matrix) for of in found for matrix in of], gaps.has_ranges)
     axes.axhline(1, color=BLACK, linewidth=0.7)
     axes.set_yscale("log")

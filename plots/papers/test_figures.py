@@ -226,6 +226,13 @@ class Series(Case):
         steps = [line.split() for line in four if line.startswith("F1")][0]
         self.assertAlmostEqual(float(steps[1]) / float(steps[2]) / 4, float(steps[4][:-1]) / 100, delta=0.005)
 
+    def test_what_pulls_at_a_mean_is_named(self):
+        axes = style.new_figure(4, 3, "").subplots()
+        alike = dict.fromkeys(["cant", "thermal2", "ecology2", "memchip"], 1.0)
+        own = {"near": alike | {"F1": 3.9}, "far": alike | {"F1": 4.0, "G3_circuit": 5.0, "rajat24": 0.2}}
+        style.ratios(axes, style.Gaps(self.sets["large"]), own, "Their GPU", [1, 1])
+        self.assertEqual([text.get_text() for text in axes.texts], ["G3_circuit\nF1", "rajat24"])
+
     def test_parallel_efficiency_has_a_device_and_the_spread_of_both_times(self):
         found = he_gao.efficiencies(self.sets["large"], 2, False)["F1", "II"]
         for name, ratio in zip(he_gao.PERCENT, (1, 0.9 / 1.2, 1.2 / 0.9)):
