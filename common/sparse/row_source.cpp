@@ -1,7 +1,6 @@
 #include "sparse/row_source.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "sparse/convert.hpp"
 #include "sparse/generators.hpp"

@@ -62,15 +62,16 @@ def paper_table(data, gpus):
 
 def main():
     arguments = sys.argv[1:]
-    if not arguments or arguments == ["--paper"]:
+    is_paper = arguments[:1] == ["--paper"]
+    if len(arguments) <= is_paper or is_paper and not all(map(str.isdecimal, arguments[2:])):
         sys.exit(__doc__)
     try:
-        if arguments[:1] == ["--paper"] and arguments[1:]:
+        if is_paper:
             print("\n".join(paper_table(Data(arguments[1]), int((arguments[2:] or ["2"])[0]))))
             return
         are_files = Path(arguments[0]).is_file()
         records = rows_of(arguments, "multigpu") if are_files else read_records(arguments[0], program="multigpu")
-    except (RecordError, OSError, ValueError) as error:
+    except (RecordError, OSError) as error:
         sys.exit(f"error: {error}")
     records = [record for record in records if "best_step_ms" in record]
     if not records:

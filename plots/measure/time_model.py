@@ -529,7 +529,8 @@ def three_digits(value):
 
 def draw(rows, errors):
     """Estimate against measurement, a panel per kernel, each estimate with the product's matrix left out."""
-    kernels = [k for k in KERNELS if any(row[2] == k for row in rows)]
+    known = by_kernel(rows, errors)
+    kernels = [k for k in KERNELS if k in known]
     columns = 7
     figure = new_figure(11, 1.9 * -(-len(kernels) // columns), "Estimated and measured microseconds, NVIDIA H200, warm")
     axes = figure.subplots(-(-len(kernels) // columns), columns, sharex=True, sharey=True).flatten()
@@ -547,8 +548,8 @@ def draw(rows, errors):
             axis.plot(limits, [factor * limit for limit in limits], color=GREY, linewidth=0.7, linestyle=dashes)
         axis.set(xscale="log", yscale="log", xlim=limits, ylim=limits)
         axis.set_title(kernel + "\n(never fitted)" * (kernel in NOT_FITTED), fontsize=7.5)
-        off = [abs(np.expm1(e)) for row, e in zip(rows, errors) if row[2] == kernel]
-        axis.text(0.97, 0.04, f"{100 * np.median(off):.0f}% ({len(off)})", transform=axis.transAxes, ha="right", fontsize=6.5)
+        of = known[kernel]
+        axis.text(0.97, 0.04, f"{100 * of.median:.0f}% ({of.products})", transform=axis.transAxes, ha="right", fontsize=6.5)
         axis.set_xticks([10, 100, 1000])
     axes[0].legend(handletextpad=0, fontsize=6)
     figure.supxlabel(f"measured (us), {len({row[0] for row in rows})} matrices of {FEWEST_NONZEROS:,} to {MOST_NONZEROS:,} nonzeros; "
