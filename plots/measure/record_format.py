@@ -114,7 +114,7 @@ def joined(line, run, matrix, kernel, baseline):
     if baseline:
         add_times(record, "baseline_", baseline)
         record["copy_gb_per_s"] = baseline["copy_gb_per_s"]
-    if record["program"] == "multigpu":
+    if record["program"] in ("multigpu", "multigpu_mpi"):
         add_multigpu(record)
     return record
 

@@ -4,6 +4,7 @@
     plots/python.sh plots/measure/scaling.py NVIDIA_H100        of a device: the records that figures show
     plots/python.sh plots/measure/scaling.py FILE...            of files: all that they hold
     plots/python.sh plots/measure/scaling.py --paper DEVICE 4   He and Gao's way and ours on so many GPUs (2)
+    plots/python.sh plots/measure/scaling.py --ranks DEVICE     one process beside a process per GPU (`spmv_mpi --json FILE`)
 
 A line per matrix, kernel, exchange, partition and number of GPUs; with --paper, per matrix of He and Gao's tables. Of
 several records of one thing the newest run's counts. Efficiency: the fastest step on one GPU over GPUs x time. (The paper's
@@ -16,8 +17,8 @@ from statistics import mean
 
 from published import published
 from record_format import RecordError
-from records import Data, on_one_gpu, read_records, rows_of
-from tables import Table
+from records import Data, code_state, directory_of, files_in, on_one_gpu, read_records, rows_of
+from tables import DASH, Table
 
 
 def scaling_table(records):
@@ -35,11 +36,12 @@ def scaling_table(records):
     return Table("", header, [row(r) for r in records]).markdown()
 
 
-def paper_table(data, gpus):
+def paper_table(device, gpus="2"):
     """Lines of text: PCSR-II with the published kernel and exchange, and the fastest here. `beyond`: what a step on these GPUs takes
     beyond their product of one x, without an exchange."""
     from he_gao import efficiencies  # it draws, too: only this table needs what it imports
 
+    data, gpus = Data(device), int(gpus)
     found = [[efficiencies(data, gpus, exchange, ours) for exchange in (True, False)] for ours in (False, True)]
     nonzeros = published("he_gao_2016_table3").nonzeros()
     percents = [[], []]
@@ -60,14 +62,29 @@ def paper_table(data, gpus):
     yield f"{'mean':15}" + "".join(f"{f'of {len(of_all)}:':>24}{mean(of_all):11.0f}%" for of_all in percents if of_all)
 
 
+def ranks_table(device):
+    """Lines of text: microseconds per step of one process, with stores, and of a process per GPU, by its exchange: records in ranks/, of
+    today's machine code."""
+    exchanges = ["stores", "nccl", "mpi"]
+    times, one_process = {}, {(r["matrix"], r["gpus"], r["exchange"]): r["best_step_ms"] for r in read_records(device, program="multigpu")}
+    for record in rows_of(files_in(directory_of(device) / "ranks"), "multigpu_mpi", lambda record: code_state(record) is None):
+        times.setdefault((record["matrix"], record["ranks"]), {})[record["exchange"]] = record["best_step_ms"]
+    yield f"{'us per step':15}{'one process':>16}{'a process per GPU':^30}".rstrip()
+    yield f"{'matrix':12}GPUs{exchanges[0]:>15}" + "".join(f"{exchange:>10}" for exchange in exchanges)
+    for (matrix, ranks), of in times.items():
+        columns = [(one_process.get((matrix, ranks, "stores")), 15), *((of.get(exchange), 10) for exchange in exchanges)]
+        yield f"{matrix:12}{ranks:4}" + "".join(f"{DASH:>{width}}" if time is None else f"{1e3 * time:{width}.1f}" for time, width in columns)
+
+
 def main():
     arguments = sys.argv[1:]
-    is_paper = arguments[:1] == ["--paper"]
-    if len(arguments) <= is_paper or is_paper and not all(map(str.isdecimal, arguments[2:])):
+    tables = {"--paper": (paper_table, 2), "--ranks": (ranks_table, 1)}
+    (table, most), given = tables.get((arguments or [""])[0], (None, 0)), arguments[1:]
+    if not arguments or table and not (0 < len(given) <= most and all(map(str.isdecimal, given[1:]))):
         sys.exit(__doc__)
     try:
-        if is_paper:
-            print("\n".join(paper_table(Data(arguments[1]), int((arguments[2:] or ["2"])[0]))))
+        if table:
+            print("\n".join(table(*given)))
             return
         are_files = Path(arguments[0]).is_file()
         records = rows_of(arguments, "multigpu") if are_files else read_records(arguments[0], program="multigpu")

@@ -5,13 +5,18 @@ from html import escape
 from records import STAND_IN, number
 
 
+DASH = "—"  # of what has no record
+
+
 class Table:
     """`rows` are lists of texts, in the first columns, `words`, of words and not of numbers; `notes`
-    stand below, and what a star behind a row's name means."""
+    stand below, and what a dash means, and a star behind a row's name, where there are any."""
 
-    def __init__(self, title, columns, rows, notes=(), words=1):
+    def __init__(self, title, columns, rows, notes=(), words=1, dash=""):
         self.title, self.columns, self.rows, self.notes = title, columns, rows, list(notes)
         self.words = words
+        if dash and any(DASH in row for row in rows):
+            self.notes.append(f"A dash {dash}")
         if any(row[0].endswith("*") for row in rows):
             self.notes.append(STAND_IN)
         for row in rows:
@@ -42,11 +47,11 @@ def looks_table(title, data, rows, heads, theirs, ours, notes=()):
     for row in rows:
         info = data.shapes.get(row["matrix"])
         source = info and info["matrix"]["source"]
-        lines.append([row["matrix"], *theirs(row), *((look(info) if info else "—") for look in ours.values()), source or "—"])
+        lines.append([row["matrix"], *theirs(row), *((look(info) if info else DASH) for look in ours.values()), source or DASH])
     return Table(title, ["matrix", *heads, *(f"ours: {head}" if not at else head for at, head in enumerate(ours)), "source"], lines,
-                 [*notes, "A dash: `make bench SET=shapes` looks at those that it can load."])
+                 notes, dash="is a matrix that was not looked at: `make bench SET=shapes` looks at those that it can load.")
 
 
 def cell(value):
     """Three digits, or a dash."""
-    return "—" if value is None else number(value)
+    return DASH if value is None else number(value)

@@ -88,7 +88,7 @@ def speedups_table(number, data):
             for row in published(f"bylina_2011_table{number}")]
     columns = ["matrix"] + [text for k in FORMATS for text in (f"{on(k)}: C2050", data.device)]
     return Table(f"{PAPER}, table {number}: times as fast as the CPU, single precision", columns, rows,
-                 [REMARK, f"A dash is not measured yet: `{style.COMMAND}`."])
+                 [REMARK], dash=f"is not measured yet: `{style.COMMAND}`.")
 
 
 FIGURES = {

@@ -7,7 +7,7 @@ import math
 import style
 from published import published
 from records import STAND_IN, bandwidth, data_sheet, milliseconds, on_one_gpu, starred
-from tables import Table, looks_table
+from tables import DASH, Table, looks_table
 
 PAPER = "He and Gao 2016"
 GPU = "Tesla C2050"
@@ -143,7 +143,7 @@ def parallel_figure(data, gaps):
     gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
                 + f" On several {without.device} PCSR is not measured yet: marks are of {data.device}." * (data is not without)
                 + " Ours: kernel pcsr (pcsr_texture with plain loads), and the fastest other kernel and exchange, launched in the fastest way, on one GPU as on several; lines: "
-                "spread, where it is longer than the mark. Each kernel is compared with itself on one GPU, so a higher mark is no shorter time. Above 100%: each GPU brings an L2 cache of its own, and half of the matrix to it, or several are launched in a way that one GPU does not have." * bool(sources))
+                "spread, where it is longer than the mark. Each kernel is compared with itself on one GPU, so a higher mark is no shorter time. Above 100%: each GPU has an L2 cache of its own for its part of the matrix, or several are launched in a way that one GPU does not have." * bool(sources))
     if "stand-in" in sources.values():
         gaps.remark(STAND_IN)
     for gpus in (2, 4):
@@ -161,7 +161,7 @@ def parallel_table(number, data):
 
     def ours(matrix, way):
         r = own.get((matrix, way))
-        return [f"{r['best_step_ms']:.4f}", f"{r['busy_deviation_ms']:.4f}", f"{r['percent']:.2f}"] if r else ["—"] * 3
+        return [f"{r['best_step_ms']:.4f}", f"{r['busy_deviation_ms']:.4f}", f"{r['percent']:.2f}"] if r else [DASH] * 3
 
     heads = ["ms", "sd", "efficiency, %"]
     columns = ["matrix", "C2050: one GPU, ms"] + [
@@ -172,9 +172,9 @@ def parallel_table(number, data):
         rows.append([starred(row["matrix"], sources.get(row["matrix"])), row["one_gpu"]] + [text for way in ("I", "II") for text in (
             row[f"time_{way}"], row[f"sd_{way}"], row[f"efficiency_{way}"], *ours(row["matrix"], way))])
     words = f"{'with' if exchange else 'without'} communication on {gpus} GPUs"
-    notes = ["Double precision. Ours: the fastest way of launching" + (" and of exchanging x." if exchange else "."),
-             f"A dash is not measured yet on {gpus} {data.device}: step 10's README names the command."]
-    return Table(f"{PAPER}, table {number}: PCSR-I and PCSR-II {words}", columns, rows, notes)
+    return Table(f"{PAPER}, table {number}: PCSR-I and PCSR-II {words}", columns, rows,
+                 ["Double precision. Ours: the published kernel" + (" and exchange." if exchange else ".")],
+                 dash=f"is not measured yet on {gpus} {data.device}: step 10's README names the command.")
 
 
 def table2(data):

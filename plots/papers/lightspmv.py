@@ -67,7 +67,7 @@ def table(data):
                             for k, text in enumerate(("K40c, warp", "vector", "speed-up",
                                                       f"{data.device}, warp", "vector", "speed-up"))]
     return Table(f"{PAPER}: GFLOP/s of the two levels", columns, rows,
-                 [f"Warm. A dash is not measured yet: `{style.COMMAND}`."])
+                 ["Warm."], dash=f"is not measured yet: `{style.COMMAND}`.")
 
 
 def matrices_table(data):
