@@ -17,7 +17,7 @@ from statistics import mean
 
 from published import published
 from record_format import RecordError
-from records import Data, code_state, directory_of, files_in, on_one_gpu, read_records, rows_of
+from records import Data, code_state, files_in, on_one_gpu, read_records, rows_of
 from tables import DASH, Table
 
 
@@ -36,12 +36,12 @@ def scaling_table(records):
     return Table("", header, [row(r) for r in records]).markdown()
 
 
-def paper_table(device, gpus="2"):
+def paper_table(data, gpus="2"):
     """Lines of text: PCSR-II with the published kernel and exchange, and the fastest here. `beyond`: what a step on these GPUs takes
     beyond their product of one x, without an exchange."""
     from he_gao import efficiencies  # it draws, too: only this table needs what it imports
 
-    data, gpus = Data(device), int(gpus)
+    gpus = int(gpus)
     found = [[efficiencies(data, gpus, exchange, ours) for exchange in (True, False)] for ours in (False, True)]
     nonzeros = published("he_gao_2016_table3").nonzeros()
     percents = [[], []]
@@ -62,12 +62,12 @@ def paper_table(device, gpus="2"):
     yield f"{'mean':15}" + "".join(f"{f'of {len(of_all)}:':>24}{mean(of_all):11.0f}%" for of_all in percents if of_all)
 
 
-def ranks_table(device):
+def ranks_table(data):
     """Lines of text: microseconds per step of one process, with stores, and of a process per GPU, by its exchange: records in ranks/, of
     today's machine code."""
     exchanges = ["stores", "nccl", "mpi"]
-    times, one_process = {}, {(r["matrix"], r["gpus"], r["exchange"]): r["best_step_ms"] for r in read_records(device, program="multigpu")}
-    for record in rows_of(files_in(directory_of(device) / "ranks"), "multigpu_mpi", lambda record: code_state(record) is None):
+    times, one_process = {}, {(r["matrix"], r["gpus"], r["exchange"]): r["best_step_ms"] for r in data.multigpu if "best_step_ms" in r}
+    for record in rows_of(files_in(data.results / data.directory / "ranks"), "multigpu_mpi", lambda record: code_state(record) is None):
         times.setdefault((record["matrix"], record["ranks"]), {})[record["exchange"]] = record["best_step_ms"]
     yield f"{'us per step':15}{'one process':>16}{'a process per GPU':^30}".rstrip()
     yield f"{'matrix':12}GPUs{exchanges[0]:>15}" + "".join(f"{exchange:>10}" for exchange in exchanges)
@@ -84,7 +84,7 @@ def main():
         sys.exit(__doc__)
     try:
         if table:
-            print("\n".join(table(*given)))
+            print("\n".join(table(Data(given[0]), *given[1:])))
             return
         are_files = Path(arguments[0]).is_file()
         records = rows_of(arguments, "multigpu") if are_files else read_records(arguments[0], program="multigpu")

@@ -72,8 +72,8 @@ def times_table(number, data):
                             for text in (f"{on(k)}: {'i7 950' if k == 'cpu' else 'C2050'}",
                                          "here" if k == "cpu" else data.device)]
     return Table(f"{PAPER}, table {number}: microseconds per product, single precision", columns, rows,
-                 [f"The paper's seconds are taken to be those of {PRODUCTS} products. Ours: warm.", REMARK,
-                  f"A dash is not measured yet: `{style.COMMAND}`."])
+                 [f"The paper's seconds are taken to be those of {PRODUCTS} products. Ours: warm.", REMARK],
+                 dash=f"is not measured yet: `{style.COMMAND}`.")
 
 
 def speedup(data, matrix, kernel):

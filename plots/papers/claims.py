@@ -276,7 +276,7 @@ CLAIMS = [
     ("PCSR", "the same on 4 GPUs", pcsr_parallel(8), "he_gao_2016_figures_7_to_10", "as above, with twice the launches"),
     ("PCSR", "with communication, 2 GPUs", pcsr_parallel(9), "he_gao_2016_figures_7_to_10",
      "NVLink for PCI Express, but a step also waits for launches and for the other GPU, and these waits have shrunk less than products"),
-    ("PCSR", "with communication, 4 GPUs", pcsr_parallel(10), "he_gao_2016_figures_7_to_10", "as above"),
+    ("PCSR", "with communication, 4 GPUs", pcsr_parallel(10), "he_gao_2016_figures_7_to_10", "as above, and with `parts` a GPU waits for copies from three others"),
     ("PCSR", "PCSR-II against PCSR-I on 4 GPUs, no communication", pcsr_balance(8), "he_gao_2016_figures_7_to_10",
      "where the mean row length is the same all over the matrix, both cut in nearly the same places, and which is ahead is "
      "noise; equal nonzeros balance the products of kernel 1 only, and leave a GPU with more rows for kernel 2 to add up"),

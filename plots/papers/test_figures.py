@@ -226,6 +226,16 @@ class Series(Case):
         steps = [line.split() for line in four if line.startswith("F1")][0]
         self.assertAlmostEqual(float(steps[1]) / float(steps[2]) / 4, float(steps[4][:-1]) / 100, delta=0.005)
 
+    def test_a_process_per_gpu_beside_one_process(self):
+        def with_ranks(exchange, milliseconds, **changes):
+            return {**on_several("F1", 4, "nonzeros", exchange, milliseconds, "pcsr_one_pass"), "program": "multigpu_mpi", "ranks": 4, **changes}
+
+        write(self.root / "GPU" / "d.jsonl", [on_several("F1", 4, "nonzeros", "stores", 0.225, "pcsr_one_pass")])
+        write(self.root / "GPU" / "ranks" / "r.jsonl", [
+            with_ranks("stores", 0.25), with_ranks("mpi", 1.5), with_ranks("nccl", 0.5, functions={"not_there_any_more": "0"})])
+        lines = list(scaling.ranks_table(Data("GPU", self.root)))
+        self.assertEqual([line.split() for line in lines[1:]], [["matrix", "GPUs", "stores", "stores", "nccl", "mpi"], ["F1", "4", "225.0", "250.0", "—", "1500.0"]])
+
     def test_what_pulls_at_a_mean_is_named(self):
         axes = style.new_figure(4, 3, "").subplots()
         alike = dict.fromkeys(["cant", "thermal2", "ecology2", "memchip"], 1.0)
