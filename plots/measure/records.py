@@ -263,13 +263,6 @@ class Data:
         names = [r["device"] for r in self.times.values() if on_gpu(r)]
         return names[-1] if names else self.directory.replace("_", " ")
 
-    @functools.cache
-    def with_several_gpus(self):
-        """These, or those of the device with the most records of the published kernel on several GPUs, else of any kernel."""
-        others = (Data(file.parent.name, self.results) for file in sorted(self.results.glob("*/multigpu.jsonl")) if file.parent.name != self.directory)
-        return max((self, *others), key=lambda data: [sum(r["gpus"] > 1 and r["kernel"] in of for r in data.multigpu)
-                                                      for of in (["pcsr"], ["pcsr_one_pass"])])
-
     def of(self, matrix, precision, gpu=True):
         """All records of a matrix."""
         return self.by_matrix.get((matrix, precision, gpu), [])

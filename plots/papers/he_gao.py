@@ -114,7 +114,6 @@ def efficiencies(data, gpus, exchange, ours=False):
 
 def parallel_figure(data, gaps):
     """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
-    without, data = data, data.with_several_gpus()
     names = published("he_gao_2016_table3").matrices()
     found = {number: [efficiencies(data, gpus, exchange, ours=ours) for ours in (False, True)]
              for number, (_, gpus, exchange) in PARALLEL.items()}
@@ -141,7 +140,6 @@ def parallel_figure(data, gaps):
         axes.set_ylabel("time on one / (GPUs x time), %")
     style.legend_below_title(figure, *panels[0, 0].get_legend_handles_labels())
     gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
-                + f" On several {without.device} PCSR is not measured yet: marks are of {data.device}." * (data is not without)
                 + " Ours: kernel pcsr (pcsr_texture with plain loads), and the fastest other kernel and exchange, launched in the fastest way, on one GPU as on several; lines: "
                 "spread, where it is longer than the mark. Each kernel is compared with itself on one GPU, so a higher mark is no shorter time. Above 100%: each GPU has an L2 cache of its own for its part of the matrix, or several are launched in a way that one GPU does not have." * bool(sources))
     if "stand-in" in sources.values():
@@ -156,7 +154,6 @@ def parallel_figure(data, gaps):
 
 def parallel_table(number, data):
     gpus, exchange = next((g, e) for t, g, e in PARALLEL.values() if t == number)
-    data = data.with_several_gpus()
     own = efficiencies(data, gpus, exchange)
 
     def ours(matrix, way):

@@ -337,12 +337,6 @@ class Report(Case):
         (self.root / "GPU").rename(self.root / "A_GPU_80GB")
         self.assertEqual(Data("A_GPU", self.root).directory, "A_GPU_80GB")
 
-    def test_where_a_device_has_no_records_of_several_gpus_another_one_s_are_taken(self):
-        self.assertEqual(Data("A", self.root).with_several_gpus().directory, "A")  # no device has any
-        for device, gpus in (("A", 1), ("B", 2)):
-            write(self.root / device / "multigpu.jsonl", [on_several("F1", gpus, "rows", "none", 1)])
-        self.assertEqual([Data(name, self.root).with_several_gpus().directory for name in "AB"], ["B", "B"])
-
     def test_verdicts(self):
         self.assertEqual(claims.verdict_of_ratios([1.4, 1.6, 1.5], 1.6), claims.HOLDS)
         self.assertEqual(claims.verdict_of_ratios([1.1, 1.2, 1.3], 1.6), claims.WEAKER)
