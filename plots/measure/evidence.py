@@ -28,7 +28,6 @@ from sets import groups_of, is_declared, matrix_name
 CODE = ROOT / "plots" / "measure" / "machine_code.tsv"
 SHOWN = ["full", "setup", "sensitivity", "multigpu"]  # the sets that figures, tables and pages show
 ARCHS = [90]  # compute capabilities of the devices in plots/results/
-GPUS = 4  # of the machine on which the sets of several GPUs are to be measured
 
 
 class Planned:
@@ -48,11 +47,16 @@ class Planned:
             if record["kernel"].startswith("cusparse_") and record["kernel"] not in known:
                 known.add(record["kernel"])
                 self.kernels.append({"name": record["kernel"], "step": 0, "format": record["format"], "host": False})
-        self.devices = GPUS
+        self.devices = gpus_of(records)
         self.known = sorted({f"{record['matrix']}.mtx.gz" for record in records if record["source"] == "file"})
 
     def files(self, pattern):
         return [f"data/{name}" for name in fnmatch.filter(self.known, pattern)]
+
+
+def gpus_of(records):
+    """As many GPUs as the device was measured on at a time: of more it is asked for nothing."""
+    return max((record.get("gpus", 1) for record in records), default=1)
 
 
 def update(program):
@@ -122,7 +126,7 @@ def main(argv=None):
             found = to_measure(device, records, arguments.spmv)
             for name, (kernels, jobs) in found.items():
                 todo = True
-                gpus = max(job.gpus(GPUS) for job in jobs)
+                gpus = max(job.gpus(gpus_of(records)) for job in jobs)
                 files = "SPMV_DATA=DIRECTORY_OF_THE_FILES " if any(job.matrix.startswith("data/") for job in jobs) else ""
                 print(f"  {files}make bench SET={name} ARGS=--stale    # {f'needs {gpus} GPUs; ' if gpus > 1 else ''}"
                       f"about {measure.minutes(expected_seconds(jobs, records))}: {len(jobs)} matrices and precisions, {len(kernels)} kernels: "

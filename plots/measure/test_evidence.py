@@ -55,12 +55,12 @@ class Evidence(Scratch):
 
     def test_the_commands(self):
         on_files = {"backend": "cuda", "matrices": ["files:real.*"], "precisions": ["f64"], "kernels": ["same"], "records": "bench.jsonl"}
-        several = {**on_files, "matrices": ["m"], "gpus": [1, 2], "exchange": ["none"], "program": "multigpu"}
+        several = {**on_files, "matrices": ["m"], "gpus": [1, 2, 4], "exchange": ["none"], "program": "multigpu"}
         declared = {"set": {"a": {"backend": "cuda", "matrices": ["m"], "precisions": ["f64"], "records": "bench.jsonl"}, "b": on_files, "c": several,
                             **{name: {"sets": ["a", "b", "c"] if name == "full" else []} for name in evidence.SHOWN}},
                     "nonzeros": {}, "tables": {}, "lists": {}}
         kernels = '[{"name": "same", "step": 1, "format": "CSR", "host": false}, {"name": "changed", "step": 1, "format": "CSR", "host": true}]'
-        write(self.file.parent / "more.jsonl", [record("old", "real", 1, code=None)])
+        write(self.file.parent / "more.jsonl", [record("old", "real", 1, code=None), record("on_host", "m", 1, gpus=2)])
         for cached in (sets.declarations, sets.groups_with):
             cached.cache_clear()
             self.addCleanup(cached.cache_clear)
@@ -69,7 +69,7 @@ class Evidence(Scratch):
             self.patch(module, name, lambda *_, value=value: value)
         with contextlib.redirect_stdout(io.StringIO()) as out:
             self.assertEqual(evidence.main(["Some_GPU"]), 1)
-        for line in ("Some_GPU: 8 records; 4 of today's machine code or none of ours, 2 of other code, 2 unknown\n", "other code: changed, 1",
+        for line in ("Some_GPU: 9 records; 5 of today's machine code or none of ours, 2 of other code, 2 unknown\n", "other code: changed, 1",
                      "make bench SET=a ARGS=--stale    # about 0 s: 1 matrices and precisions, 1 kernels: changed",
                      "  SPMV_DATA=DIRECTORY_OF_THE_FILES make bench SET=b ARGS=--stale    # about",
                      "make bench SET=c ARGS=--stale    # needs 2 GPUs; about",
