@@ -21,7 +21,7 @@ from measure import output_of
 from published import rows_in
 from record_format import jsonl, records_in, write_whole
 from records import RESULTS, milliseconds, number
-from tables import Table
+from tables import DASH, Table
 
 HERE = Path(__file__).resolve().parent
 RECORDS = RESULTS / "calibration.jsonl"
@@ -242,7 +242,7 @@ def page(records):
              "By recipe: how far sectors are off on the files that it was not fitted to, and the stand-in's time over the file's, from the 5th to the 95th percentile of the eight",
              "kernels and two precisions on the files that were timed (the broad bars of figures). Generators of a structure of its own (`kkt`, `lattice`) are no recipes, and not in this table.", "",
              table(["recipe", "files", "sectors off, median", "least", "greatest", "stand-in's time / file's"],
-                   [[kind, str(files), *([f"{median(map(abs, of)):.0f}%", percent(min(of)), percent(max(of))] if of else ["—"] * 3), ratios_of(kind)]
+                   [[kind, str(files), *([f"{median(map(abs, of)):.0f}%", percent(min(of)), percent(max(of))] if of else [DASH] * 3), ratios_of(kind)]
                     for kind, (files, of) in reached(records).items()]), "",
              "**What a stand-in knows** of its file: rows, columns, nonzeros and longest row, and the spread of row lengths where the catalogue has it for most matrices of the",
              "kind. Elsewhere recipes of meshes take a third of the difference between the longest row and the mean as standard deviation.", "",
@@ -260,7 +260,7 @@ def page(records):
                 f"{real['diagonals']:,} / {made['diagonals']:,}", f"{real['bandwidth']:,} / {made['bandwidth']:,}",
                 ", ".join(percent(e) for e in sector_errors(records, r["file"])),
                 ", ".join(f"{f} {'real' if f in formats(real) else 'stand-in'} only" for f in differ) or "same",
-                f"{median(map(abs, times)):.0f}% / {max(map(abs, times)):.0f}%" if times else "—"])
+                f"{median(map(abs, times)):.0f}% / {max(map(abs, times)):.0f}%" if times else DASH])
         parts += [f"<details><summary>The files that recipes were {'fitted to' if half == 'fit' else 'judged by'}</summary>", "",
                   "Where a cell has two sides, the file's is left of `/`, its stand-in's right of it. Sectors: of `csr_vector` and `pcsr_one_pass` in f64, then in f32.", "",
                   table(["file", "kind", "rows: stddev, longest", "diagonals", "bandwidth", "sectors off", "formats accept", "times off, median / worst"], lines),

@@ -123,10 +123,10 @@ def main(argv=None):
             stale = collections.Counter(r["kernel"] for r in records if code_state(r) == OTHER_CODE)
             for kernel, count in stale.most_common():
                 print(f"  other code: {kernel}, {count}")
-            found = to_measure(device, records, arguments.spmv)
+            found, most = to_measure(device, records, arguments.spmv), gpus_of(records)
             for name, (kernels, jobs) in found.items():
                 todo = True
-                gpus = max(job.gpus(gpus_of(records)) for job in jobs)
+                gpus = max(job.gpus(most) for job in jobs)
                 files = "SPMV_DATA=DIRECTORY_OF_THE_FILES " if any(job.matrix.startswith("data/") for job in jobs) else ""
                 print(f"  {files}make bench SET={name} ARGS=--stale    # {f'needs {gpus} GPUs; ' if gpus > 1 else ''}"
                       f"about {measure.minutes(expected_seconds(jobs, records))}: {len(jobs)} matrices and precisions, {len(kernels)} kernels: "

@@ -36,12 +36,11 @@ def scaling_table(records):
     return Table("", header, [row(r) for r in records]).markdown()
 
 
-def paper_table(data, gpus="2"):
+def paper_table(data, gpus=2):
     """Lines of text: PCSR-II with the published kernel and exchange, and the fastest here. `beyond`: what a step on these GPUs takes
     beyond their product of one x, without an exchange."""
     from he_gao import efficiencies  # it draws, too: only this table needs what it imports
 
-    gpus = int(gpus)
     found = [[efficiencies(data, gpus, exchange, ours) for exchange in (True, False)] for ours in (False, True)]
     nonzeros = published("he_gao_2016_table3").nonzeros()
     percents = [[], []]
@@ -84,7 +83,7 @@ def main():
         sys.exit(__doc__)
     try:
         if table:
-            print("\n".join(table(Data(given[0]), *given[1:])))
+            print("\n".join(table(Data(given[0]), *map(int, given[1:]))))
             return
         are_files = Path(arguments[0]).is_file()
         records = rows_of(arguments, "multigpu") if are_files else read_records(arguments[0], program="multigpu")

@@ -4,7 +4,6 @@ from html import escape
 
 from records import STAND_IN, number
 
-
 DASH = "—"  # of what has no record
 
 

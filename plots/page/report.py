@@ -23,7 +23,7 @@ from kinds import KINDS, kind_of
 from record_format import RecordError, write_whole
 from records import OTHER_CODE, ROOT, Data, code_state, device_names, directory_of, has_baseline, on_gpu, read
 from sets import declared, fits
-from tables import Table, cell
+from tables import DASH, Table, cell
 
 HERE = Path(__file__).parent
 SCRIPTS = ["records.js", "choose.js", "charts.js", "page.js"]
@@ -107,13 +107,13 @@ def machine(data):
     records = [r for r in data.times.values() if on_gpu(r)]
 
     def all_of(field):
-        return ", ".join(sorted({str(r[field]) for r in records if field in r})) or "—"
+        return ", ".join(sorted({str(r[field]) for r in records if field in r})) or DASH
 
     days = sorted(r["time"][:10] for r in records if "time" in r)
     copy = max((r["copy_gb_per_s"] for r in records if "copy_gb_per_s" in r), default=None)
     host = sorted({r["device"] for r in data.times.values() if not on_gpu(r)})
-    return {"device": all_of("device"), "host": ", ".join(host) or "—", "driver": all_of("driver"), "CUDA": all_of("cuda"), "cuSPARSE": all_of("cusparse"),
-            "compiler": all_of("compiler"), "commits": all_of("commit"), "measured": f"{days[0]} to {days[-1]}" if days else "—",
+    return {"device": all_of("device"), "host": ", ".join(host) or DASH, "driver": all_of("driver"), "CUDA": all_of("cuda"), "cuSPARSE": all_of("cusparse"),
+            "compiler": all_of("compiler"), "commits": all_of("commit"), "measured": f"{days[0]} to {days[-1]}" if days else DASH,
             "bandwidth of a copy, GB/s": cell(copy), "measurements": f"{len(records):,}",
             "of another build's machine code": f"{sum(code_state(r) == OTHER_CODE for r in records):,}",
             "matrices": f"{len({r['matrix'] for r in records}):,}", "kernels": f"{len({r['kernel'] for r in records}):,}"}

@@ -14,7 +14,7 @@ import he_gao
 import lightspmv
 from published import published
 from records import code_note, milliseconds, number
-from tables import Table
+from tables import DASH, Table
 
 NOT_YET = "not measured yet"
 PRECISIONS = ("f32", "f64")
@@ -55,7 +55,7 @@ def both(texts, note=""):
     """One text of two precisions, or None if there is neither."""
     if not any(texts):
         return None
-    return " and ".join(text or "—" for text in texts) + (f" ({note})" if note else "")
+    return " and ".join(text or DASH for text in texts) + (f" ({note})" if note else "")
 
 
 def over(matrices, own, rival, theirs, claimed, said, note):

@@ -6,7 +6,7 @@ from statistics import geometric_mean, median
 import style
 from published import published
 from records import bandwidth, baseline_share, gflops, is_tie, milliseconds, number, short
-from tables import Table
+from tables import DASH, Table
 
 STEPS = {1: "01 sequential", 2: "02 CSR scalar", 3: "03 CSR vector", 4: "04 atomic COO", 5: "05 segmented scan",
          6: "06 PCSR", 7: "07 LightSpMV", 8: "08 ELL, HYB, DIA, SELL", 9: "09 CDS", 0: "cuSPARSE"}
@@ -239,10 +239,10 @@ def speedup_table(data):
     for group in GROUPS:
         for name in sorted({name for of in every for name in of.get(group, {})}):
             found = [of.get(group, {}).get(name) for of in every]
-            cells = ["—" if f is None else number(f[0]) + (f" ({f[1]['kernel']})" if k > 1 else "") for k, f in enumerate(found)]
+            cells = [DASH if f is None else number(f[0]) + (f" ({f[1]['kernel']})" if k > 1 else "") for k, f in enumerate(found)]
             rows.append([data.label(name), group, *cells])
     columns = ["matrix", "group", f"{FIXED} over CSR and COO: f32", "f64", "our best over its best: f32", "f64"][:2 + len(every)]
-    rows = rows or [["not measured yet", *["—"] * (len(columns) - 1)]]
+    rows = rows or [["not measured yet", *[DASH] * (len(columns) - 1)]]
     return Table("Times as fast as cuSPARSE", columns, rows, ["Warm."], words=2)
 
 
