@@ -9,13 +9,11 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <new>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 
 #include "../measure.hpp"
 #include "../step_on_gpu.hpp"
@@ -289,18 +287,6 @@ void main_program(int argc, char** argv, Ranks& ranks) {
   measure(options, arguments, ranks);
 }
 
-// MPI_Finalize(), which in Open MPI 4 may not return for an hour: it stops the event loop of MPI's
-// progress thread, and joins it; a thread that is just about to enter the loop misses the stop, a
-// lost wake-up (stop_progress_engine() in opal/runtime/opal_progress_threads.c). By then mpirun has
-// been told that this rank is done, so the process may end without it.
-void finalize(int status) {
-  std::thread([status] {
-    std::this_thread::sleep_for(std::chrono::seconds(20));
-    std::_Exit(status);
-  }).detach();
-  MPI_Finalize();
-}
-
 }  // namespace
 }  // namespace spmv::multigpu
 
@@ -324,6 +310,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "error: {}\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  finalize(status);
+  MPI_Finalize();
   return status;
 }

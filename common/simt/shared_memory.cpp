@@ -43,10 +43,12 @@ std::string local_name(const std::string& mangled) {
   return name.substr(name.rfind(':') + 1);
 }
 
-// Libraries keep function-local thread_local variables too; those are none of ours.
+// Libraries keep function-local thread_local variables too; those are none of ours. (The last one
+// is where libstdc++, linked statically, counts exceptions.)
 bool is_foreign(std::string_view mangled) {
-  for (const char* prefix : {"_ZZN4simt", "_ZZNSt", "_ZZSt", "_ZZN5Catch", "_ZZN5boost", "_ZZN3fmt",
-                             "_ZZN2__", "_ZZN6__", "_ZZN11__"}) {
+  for (const char* prefix :
+       {"_ZZN4simt", "_ZZNSt", "_ZZSt", "_ZZN5Catch", "_ZZN5boost", "_ZZN3fmt", "_ZZN2__",
+        "_ZZN6__", "_ZZN11__", "_ZZN12_GLOBAL__N_110get_globalEvE"}) {
     if (mangled.starts_with(prefix)) return true;
   }
   return false;

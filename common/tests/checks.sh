@@ -25,7 +25,7 @@ holds() {
 # prints on either stream (then in $scratch/out and $scratch/err) matches the extended regular expression PATTERN.
 limit=600
 expect() {
-  # (An mpirun that hangs while it ends does not heed SIGTERM.)
+  # (Not every command heeds SIGTERM.)
   timeout -k 10 $limit "${@:4}" >"$scratch/out" 2>"$scratch/err" </dev/null
   local got=$?
   [ $got = "$2" ] && cat "$scratch/out" "$scratch/err" | grep -Eq -- "$3"

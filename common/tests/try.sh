@@ -23,7 +23,7 @@ try() {  # CONFIGURATION COMMAND...
   fi
   printf '%-8s %-42s %4d s  %s\n' "$configuration" "$*" $((SECONDS - start)) \
     "$([ $status = 0 ] && echo passed || echo "FAILED with status $status: build/try/${log##*/}")"
-  [ $status = 0 ] || grep -E '^FAILED|FAILED:|^error:|Error [0-9]' "$log" | head -n 12 | sed 's/^/           /'
+  [ $status = 0 ] || grep -E -A 12 '^FAILED|FAILED:|^error:|Error [0-9]' "$log" | head -n 30 | sed 's/^/           /'
 }
 
 both() { try "$1" make run && try "$1" make test; }

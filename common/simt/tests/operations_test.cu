@@ -9,6 +9,17 @@
 #include "device/texture.hpp"
 #include "simt/tests/testing.hpp"
 
+namespace {
+
+// Named as that in which libstdc++ counts exceptions, which is among the program's own variables
+// where the library is linked statically.
+int& get_global() {
+  thread_local int global = 0;
+  return global;
+}
+
+}  // namespace
+
 namespace simt_test {
 
 // --- Shuffles -----------------------------------------------------------------------------------
@@ -425,6 +436,7 @@ TEST_CASE("shared memory belongs to a block and is poisoned when it starts", "[s
   const ScopedSettings restore;
   simt::settings().check_uninitialised = false;  // the kernels look at the poison
   simt::settings().check_races = false;          // and all write one value to one place
+  get_global() = 3;
   under_every_schedule([] {
     for (const auto kernel : {shared_kernel<float>, shared_kernel<double>, shared_kernel<int>}) {
       launch(kernel, {40, 64});
@@ -433,6 +445,7 @@ TEST_CASE("shared memory belongs to a block and is poisoned when it starts", "[s
       launch(dynamic_kernel<double>, {5, 64, count * sizeof(double)}, count);
     }
   });
+  CHECK(get_global() == 3);
 }
 
 // --- Atomics ------------------------------------------------------------------------------------
