@@ -113,8 +113,7 @@ void Records::add_code(const std::set<std::string>& functions) {
     described[function] = code->second;
   }
   const std::string name = hash_of(described.dump());
-  descriptions_.push_back(
-      {{"code", {{"run", run_}, {"name", name}, {"arch", arch_}, {"functions", described}}}});
+  descriptions_.push_back({{"code", {{"name", name}, {"arch", arch_}, {"functions", described}}}});
   line["code"] = name;
 }
 

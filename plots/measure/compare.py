@@ -2,7 +2,7 @@
 """A kernel against the best of cuSPARSE's CSR and COO algorithms (SpMVOp among them), from measured records.
 
     plots/python.sh plots/measure/compare.py pcsr_one_pass plots/results/NVIDIA_H200
-    plots/python.sh plots/measure/compare.py pcsr_one_pass plots/results/*/steps_06_race.jsonl
+    plots/python.sh plots/measure/compare.py pcsr_one_pass plots/results/NVIDIA_*
 
 For each precision and state (warm: products back to back, inputs in the L2 as far as they fit; cold: L2
 flushed; overlapped: as warm, but each product of the kernel starts while the one before it ends, and

@@ -23,7 +23,7 @@ from pathlib import Path
 import measure
 from record_format import RecordError, write_whole
 from records import OTHER_CODE, RESULTS, ROOT, UNKNOWN_CODE, code_state, device_names, directory_of, files_in, read, todays_code
-from sets import groups_of, is_declared, matrix_name
+from sets import groups_of, is_declared, matrix_name, nonzeros_of
 
 CODE = ROOT / "plots" / "measure" / "machine_code.tsv"
 SHOWN = ["full", "setup", "sensitivity", "multigpu"]  # the sets that figures, tables and pages show
@@ -80,17 +80,17 @@ def summary(device, records):
 
 def seconds_of(record):
     """What one process takes to measure this again, by the protocol of measure.cu: warm-up and 25 batches of a millisecond or more,
-    25 launches on a cold L2, setup once or for 5 ms; and 20 ms for the rest."""
+    25 launches on a cold L2, setup once or for 5 ms; and 8 ms for the rest."""
     warm, setup = record["warm_ms"], record.get("setup_ms", 0) + record.get("preprocess_ms", 0)
-    return 1e-3 * (10 * warm + 25 * max(warm, 1) + 25 * (record.get("cold_ms", 0) + 0.08) + max(setup, min(5 * setup, 5 + setup)) + 20)
+    return 1e-3 * (10 * warm + 25 * max(warm, 1) + 25 * (record.get("cold_ms", 0) + 0.08) + max(setup, min(5 * setup, 5 + setup)) + 8)
 
 
 def expected_seconds(jobs, records):
     """Of a GPU, for jobs: what was measured before as long as then, the rest as long as a small one. A process that has the GPU for itself
-    also prepares meanwhile; a step's program, 1.3 s and 0.4 s per million nonzeros (one H100, 16 cores)."""
+    also prepares meanwhile; a step's program, 6 s and 0.04 s per million nonzeros (H200s, 32 cores)."""
     known = {(r["matrix"], r["precision"], r["kernel"]): seconds_of(r) for r in records if "warm_ms" in r}
-    return sum(job.processes() * sum(known.get((matrix_name(job.matrix), job.precision, kernel), 0.06) for kernel in job.kernels)
-               + (1.3 * job.cost() if "program" in job.keys else 0.7 if job.alone() else 0) * job.processes() for job in jobs)
+    return sum(job.processes() * sum(known.get((matrix_name(job.matrix), job.precision, kernel), 0.05) for kernel in job.kernels)
+               + (6 + nonzeros_of(job.matrix) / 25e6 if "program" in job.keys else 0.7 if job.alone() else 0) * job.processes() for job in jobs)
 
 
 def to_measure(device, records, program):

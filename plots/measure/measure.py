@@ -213,8 +213,18 @@ def plan(arguments, machine, store):
         if kernels or is_info:
             jobs += [Job(keys, matrix, precision, kernels) for matrix in names_in(arguments.matrices) or matrices_of(keys, machine.files)
                      for precision in precisions]
-    return [job for job in (TOOLS[job.keys["tool"]].still_to_do(job, store) if "tool" in job.keys
-                            else still_to_do(job, store, machine.devices) for job in jobs) if job]
+    return merged([job for job in (TOOLS[job.keys["tool"]].still_to_do(job, store) if "tool" in job.keys
+                                   else still_to_do(job, store, machine.devices) for job in jobs) if job])
+
+
+def merged(jobs):
+    """One job of those that differ in their kernels alone, so that no kernel is measured twice and no matrix prepared twice."""
+    found = {}
+    for job in jobs:
+        rest = {name: value for name, value in job.keys.items() if name not in ("about", "matrices", "largest", "kernels", "precisions")}
+        first = found.setdefault((job.matrix, job.precision, repr(sorted(rest.items()))), job)
+        first.kernels = list(dict.fromkeys([*first.kernels, *job.kernels]))
+    return list(found.values())
 
 
 # --- Processes ------------------------------------------------------------------------------------

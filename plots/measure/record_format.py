@@ -3,7 +3,7 @@
     {"run": {"id": R, "device": ..., "commit": ..., "command": ...}}     once per run
     {"matrix": {"run": R, "name": M, "source": ..., "rows": ..., ...}}   once per run and matrix
     {"kernel": {"run": R, "name": K, "step": ..., "format": ...}}        once per run and kernel
-    {"code": {"run": R, "name": C, "arch": ..., "functions": {name: hash}}}   machine code that was launched
+    {"code": {"name": C, "arch": ..., "functions": {name: hash}}}        once per machine code: what was launched
     {"run": R, "matrix": M, "precision": P, "kernel": K, "verified": true, "code": C, ...}   a measurement
     {"run": R, "matrix": M, "precision": P, "kernel": K, "refused": WHY}          none, or "failed": WHY
 
@@ -66,7 +66,9 @@ def thing_of(line):
 
 
 def key_of(kind, description):
-    return description["id"] if kind == "run" else (description["run"], description["name"])
+    if kind in ("matrix", "kernel"):
+        return description["run"], description["name"]
+    return description["id" if kind == "run" else "name"]
 
 
 def join(lines):
@@ -94,7 +96,7 @@ def join(lines):
             kernel = described["kernel"][line["run"], line["kernel"]]
             code = line.get("code")
             if code not in (None, LIBRARY):
-                line = {**line, "code": described["code"][line["run"], code]}
+                line = {**line, "code": described["code"][code]}
         except KeyError as missing:
             raise RecordError(f"no description of {missing.args[0]}") from None
         yield joined(line, run, matrix, kernel, baselines.get((line["run"], line["matrix"], line["precision"])))
@@ -239,7 +241,7 @@ def tidied(lines, is_current=lambda matrix: True):
             measured.add(key)
     used = {"run": {line["run"] for line in kept}, "matrix": {(line["run"], line["matrix"]) for line in kept},
             "kernel": {(line["run"], line["kernel"]) for line in kept},
-            "code": {(line["run"], line.get("code")) for line in kept}}
+            "code": {line.get("code") for line in kept}}
     return [line for kind in DESCRIPTIONS for key, line in sorted(described[kind].items()) if key in used[kind]] + kept
 
 

@@ -66,7 +66,7 @@ def lines_of(records):
         add({"kernel": {"run": run, "name": kernel, **{k: record[k] for k in KERNEL if k in record}}})
         if "functions" in record:
             record = {**record, "code": "-".join(record["functions"].values())}
-            add({"code": {"run": run, "name": record["code"], "arch": 90, "functions": record["functions"]}})
+            add({"code": {"name": record["code"], "arch": 90, "functions": record["functions"]}})
         add({k: v for k, v in record.items() if k not in (*RUN, *MATRIX, *KERNEL, "baseline", "functions")})
         if "baseline" in record:
             add({"run": run, "matrix": matrix, "precision": record["precision"], "kernel": "baseline", "verified": True,

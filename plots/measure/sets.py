@@ -30,7 +30,8 @@ def groups_of(name):
         raise RecordError(f"no set is called {name}; there are {', '.join(sets)}")
     if "sets" in sets[name]:
         return [group for part in sets[name]["sets"] for group in groups_of(part)]
-    return [(name, sets[name])]
+    shared = {} if "program" in sets[name] else {"options": declared().get("options", [])}
+    return [(name, {**shared, **sets[name]})]
 
 
 @functools.lru_cache

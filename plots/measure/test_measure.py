@@ -105,6 +105,12 @@ about = "of the device's kernels"
 backend = "cuda"
 matrices = ["m_2.1K", "stencil2d:9x9,dof={{1..2}}"]
 records = "bench.jsonl"
+[set.some]
+about = "of one of them"
+backend = "cuda"
+matrices = ["m_2.1K"]
+kernels = ["ell"]
+records = "bench.jsonl"
 [set.host]
 about = "of the host's"
 backend = "cuda"
@@ -192,6 +198,10 @@ class Bench(Scratch):
         self.bench(*names, "--fresh", "--kernels", "csr*")
         self.assertEqual(len(self.records()), 3)
         self.assertNotIn(run, (self.root / "Some__GPU" / "bench.jsonl").read_text())  # superseded, and left out
+
+    def test_what_several_sets_ask_for_is_one_job(self):
+        _, noted = self.bench("some", "times", "--matrices", "m_2.1K", "--precisions", "f64")
+        self.assertEqual(self.asked(noted), [("m_2.1K", "f64", "ell,csr_scalar")])
 
     def test_a_failure_costs_one_matrix(self):
         said, _ = self.bench("--matrices", "m_3K,m_14K,m_2.3K,cant", "--precisions", "f64", "--timeout", "6", status=1)
