@@ -44,50 +44,56 @@ def too_few(data, gaps, precision):
     return len(steps) < 5
 
 
-LARGE = 50e6  # bytes: what latency and launches cost counts little there
+LARGE = 50e6  # bytes in CSR: what latency and launches cost counts little there
 HUES = {"f32": style.ORANGE, "f64": style.BLUE}
+
+
+def csr_bytes(record):
+    """Of the matrix in CSR, x and y."""
+    size = int(record["precision"][1:]) // 8
+    return record["nnz"] * (size + 4) + 4 * record["rows"] + size * (record["rows"] + record["cols"])
 
 
 def roofline(data, gaps):
     """GFLOP/s of the best kernel of each step over operations per byte, under the bandwidth of a copy, with a cold L2."""
     copies = [r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r]
-    if not copies:
-        return None
-    points = {}  # step -> (precision, source, whether it is large) -> [(operations per byte, GFLOP/s)]
-    shares = {}  # step -> of large matrices, in each precision, percent of the line
-    for precision in ("f32", "f64"):
+    points = {}  # step -> (precision, source) -> {matrix: (operations per byte, GFLOP/s)}
+    shares = {}  # step -> {(matrix, precision): part of the bandwidth of a copy}
+    for precision in HUES:
         for name in data.matrices:
             for step, record in by_step(data, name, precision, "cold").items():
-                large = record["compulsory_bytes"] > LARGE
-                points.setdefault(step, {}).setdefault((precision, record["source"], large), []).append(
-                    (2 * record["nnz"] / record["compulsory_bytes"], gflops(record, "cold")))
-                if large:
-                    shares.setdefault(step, {})[name, precision] = 100 * bandwidth(record, state="cold") / max(copies)
+                if csr_bytes(record) > LARGE:
+                    at = 2 * record["nnz"] / record["compulsory_bytes"], gflops(record, "cold")
+                    points.setdefault(step, {}).setdefault((precision, record["source"]), {})[name] = at
+                    shares.setdefault(step, {})[name, precision] = bandwidth(record, state="cold") / max(copies)
+    if not points:
+        return None
     # Medians of different matrices cannot be compared: of what all take that multiply any matrix.
-    common = set.intersection(*(set(of) for step, of in shares.items() if step not in (8, 9))) if shares else set()
-    gaps.without_names.update(data.matrices)
+    common = set.intersection(*(set(of) for step, of in shares.items() if step not in (8, 9)))
+    names = {name for of in points.values() for found in of.values() for name in found}
+    gaps.without_names.update(names)
     steps = sorted(points, key=lambda step: step or 99)
     columns = 3
     lines = math.ceil(len(steps) / columns)
-    figure = style.new_figure(10, 1.2 + 2.4 * lines, f"Roofline: the best kernel of each step on each matrix, {data.device}, cold L2")
-    every = [at for of in points.values() for found in of.values() for at in found]
-    edge = [min(x for x, _ in every) * 0.8, max(x for x, _ in every) * 1.25]
-    floor = sorted(y for _, y in every)[len(every) // 50]  # the slowest 2% would take half of the axis
+    figure = style.new_figure(10, 1.2 + 2.4 * lines, f"Roofline: the best kernel of each step on {len(names)} large matrices, {data.device}, cold L2")
+    every = [x for of in points.values() for found in of.values() for x, _ in found.values()]
+    edge = [min(every) * 0.8, max(every) * 1.25]
     panels = list(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat)
     for axes, step in zip(panels, steps):
-        for (precision, source, large), at in sorted(points[step].items(), key=lambda item: item[0][2]):  # the large ones above
-            for mark, of in (("o", [(x, y) for x, y in at if y >= floor]), ("v", [(x, floor) for x, y in at if y < floor])):
-                axes.plot([x for x, _ in of], [y for _, y in of], mark, color=HUES[precision], fillstyle=style.FILLS[source], label=f"_{precision}",
-                          alpha=1 if large else 0.35, **{**style.MARK, "markersize": 4 if large else 3.5, "markeredgewidth": 0.6})
-        for precision, colour in HUES.items():
-            axes.plot([], [], "o", color=colour, label=precision)
-            axes.plot([], [], "o", color=colour, alpha=0.35, markersize=3.5, label=f"{precision}, under {LARGE / 1e6:.0f} MB")
+        for (precision, source), at in points[step].items():
+            axes.plot(*zip(*at.values()), "o", color=HUES[precision], fillstyle=style.FILLS[source], label=f"_{precision}",
+                      **{**style.MARK, "markersize": 4, "markeredgewidth": 0.6})
         axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1, label=f"a copy: {max(copies):.0f} GB/s")
-        style.source_legend(axes, [source for _, source, _ in points[step]])
-        of_step = {precision: [share for key, share in shares.get(step, {}).items() if key in common and key[1] == precision] for precision in HUES}
-        axes.text(0.03, 0.97, "\n".join(f"{precision}: median {median(of):.0f}% of a copy ({len(of)})" for precision, of in of_step.items() if of),
-                  transform=axes.transAxes, va="top", fontsize=7.5)
-        axes.set(xscale="log", yscale="log", title=STEPS[step], ylim=(0.8 * floor, None))
+        said = []
+        for precision, colour in HUES.items():
+            of = [share for key, share in shares[step].items() if key in common and key[1] == precision]
+            axes.plot([], [], "o", color=colour, label=precision)
+            if of:
+                axes.plot(edge, [median(of) * max(copies) * x for x in edge], color=colour, linewidth=1, linestyle="--", label=f"median, {precision}")
+                said.append(f"{precision}: median {100 * median(of):.0f}% of a copy ({len(of)})")
+        style.source_legend(axes, [source for _, source in points[step]])
+        axes.text(0.03, 0.97, "\n".join(said), transform=axes.transAxes, va="top", fontsize=8)
+        axes.set(xscale="log", yscale="log", title=STEPS[step])
         axes.grid(True, which="major", axis="both")
         axes.set_xticks([tick for tick in (0.05, 0.1, 0.2, 0.5, 1) if edge[0] <= tick <= edge[1]])
         axes.set_xticks([], minor=True)
@@ -100,10 +106,8 @@ def roofline(data, gaps):
     for axes in panels[max(len(steps) - columns, 0):len(steps)]:
         axes.set_xlabel("operations per compulsory byte")
     style.legend_below_title(figure, *panels[0].get_legend_handles_labels())
-    slow = sum(y < floor for _, y in every)
-    gaps.remark("Compulsory bytes: the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read. The L2 is "
-                f"flushed before each product. Medians: of the matrices of over {LARGE / 1e6:.0f} MB that steps 02 to 07 and cuSPARSE all have (in brackets: how many), and of these what the step takes."
-                + f" On the lower edge, as triangles: {slow} of {len(every)} below {floor:.1f} GFLOP/s." * bool(slow))
+    gaps.remark(f"Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y. Compulsory bytes: the matrix in the kernel's format and x read once, y written once, PCSR's middle array "
+                "written and read. The L2 is flushed before each product. Medians: of the matrices that steps 02 to 07 and cuSPARSE all have (in brackets: how many), and of these what the step takes.")
     return figure
 
 
@@ -130,8 +134,9 @@ def ladder(data, gaps):
             axes.bar(x, gflops(record), 0.75, color=COLOURS[step],
                      yerr=[[max(gflops(record) - low, 0)], [max(high - gflops(record), 0)]],
                      error_kw={"elinewidth": 0.7})
-            axes.text(x, 1.01 * gflops(record), f"{100 * baseline_share(record):.0f}%", ha="center", va="bottom", fontsize=7,
-                      zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})
+            if baseline:
+                axes.annotate(f"{100 * gflops(record) / baseline:.0f}%", (x, max(gflops(record), high)), (0, 1.5), textcoords="offset points",
+                              ha="center", va="bottom", fontsize=8, zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.2, "alpha": 0.8})
         if baseline:
             axes.axhline(baseline, color=style.BLACK, linewidth=0.8, linestyle="--", label="row-free baseline")
         axes.set_xticks(range(len(best)), [f"{step:02} {r['kernel']}" if step else r["kernel"].replace("cusparse_", "cuSPARSE: ") for step, r in best.items()],
@@ -143,8 +148,8 @@ def ladder(data, gaps):
     for axes in every[len(found):]:
         axes.axis("off")
     style.legend_below_title(figure, *every[0].get_legend_handles_labels())
-    gaps.remark("From step 02 on, number and kernel; lines on the bars: spread. Percent: of the row-free baseline, which streams values and "
-                "column indices and gathers x without row logic; another format may be faster than that. Warm: inputs in the L2 as far as they fit. A step without a bar refuses the matrix"
+    gaps.remark("From step 02 on, number and kernel; lines on the bars: spread, between processes or, where one measured, its quartiles. Percent: of the row-free baseline "
+                "(the dashed line), which streams values and column indices and gathers x without row logic; another format may be faster than that. Warm: inputs in the L2 as far as they fit. A step without a bar refuses the matrix"
                 + f", or is not measured yet: {'; '.join(missing)}" * bool(missing) + ".")
     return figure
 
@@ -317,7 +322,7 @@ def break_even(data, gaps):
         axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}" + f", slower on {slower}" * bool(slower) + f", {ties} tie{'s' * (ties != 1)}" * bool(ties) + f", refuses {refused}" * bool(refused)
                   + f", {missing} not measured" * bool(missing), transform=axes.get_yaxis_transform(),
                   va="center", fontsize=7.5)
-    axes.plot([], [], color=style.BLACK, linewidth=2, label="median of all that it takes")
+    axes.plot([], [], color=style.BLACK, linewidth=2, label="median; slower ones and ties count as never")
     style.legend_below_title(figure, *axes.get_legend_handles_labels())
     axes.set(xscale="log", xlabel="products until setup and preprocess are repaid", ylim=(len(PREPARED) - 0.4, -0.6))
     axes.xaxis.set_major_formatter("{x:,.0f}")

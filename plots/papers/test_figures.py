@@ -273,7 +273,9 @@ class Series(Case):
         self.assertEqual(gaps.remarks, ["Of F1 the paper counts one triangle; here both are multiplied."])
 
     def test_ours(self):
-        self.assertEqual(len(self.marks("roofline", 0)["f64"]), len(self.sets["large"].matrices))
+        of_size = [ours.csr_bytes(record) > ours.LARGE for record in self.sets["large"].times.values()
+                   if (record["kernel"], record["precision"]) == ("csr_scalar", "f64")]
+        self.assertEqual((len(self.marks("roofline", 0)["f64"]), False in of_size), (sum(of_size), True))
         figure, _ = self.draw("speedup")
         texts = [[text.get_text() for text in axes.texts] for axes in figure.axes]
         self.assertEqual(texts[3][::2], ["3.40", "3.40"])  # f64: cds against csr_alg1_pre
@@ -386,7 +388,7 @@ class Report(Case):
             self.assertIn(wanted, names)
         self.assertNotRegex(page, r'<[^>]* (src|href)="(?!#|data:)')
         self.assertNotIn("{{", page)
-        self.assertIn("<code>make figures ARGS=roofline</code>", page)
+        self.assertIn("<code>make figures ARGS=he_gao_2016_figures_7_to_10</code>", page)
         for text in re.findall(r'<img [^>]*alt="([^"]*)"', page):
             self.assertGreater(len(text), 20)
         packed = re.search(r'id="data">([^<]*)<', page)[1]
