@@ -18,7 +18,6 @@ from tables import DASH, Table
 
 NOT_YET = "not measured yet"
 PRECISIONS = ("f32", "f64")
-LARGE = 200e6  # bytes: over three times the L2 of an H200
 HOLDS, WEAKER, FELL = "holds", "weaker", "fell"
 RULES = ("Holds: at least 90% of the paper's number, the same order, or within 5% in the mean where it says *the same*. Fell: a speed-up that at most half of the matrices "
          "show (here the paper's method is no faster on most of them), a mean within 5% of 1, a share or efficiency below "
@@ -98,7 +97,7 @@ def pcsr_bandwidth():
         shares, of_claimed, names = [], [], set(he_gao.NONZEROS)
         for p in PRECISIONS:
             found = [he_gao.share_of_peak(r, "cold", "median") for r in data.times.values()
-                     if r["kernel"] == "pcsr_texture" and r["precision"] == p and r["compulsory_bytes"] > LARGE
+                     if r["kernel"] == "pcsr_texture" and r["precision"] == p and r["compulsory_bytes"] > he_gao.LARGE
                      and r["matrix"] in names]
             shares.append(f"{max(found):.0f}%" if found else None)
             of_claimed += [max(found) / claimed[p]] if found else []

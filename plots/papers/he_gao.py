@@ -3,6 +3,7 @@ figures 7 to 10)."""
 
 import functools
 import math
+from statistics import fmean
 
 import style
 from published import published
@@ -23,36 +24,46 @@ PCSR = {"PCSR": ["pcsr_texture"]}
 ALGORITHMS = {**RIVALS, **PCSR, "PCSR in one pass (ours)": ["pcsr_one_pass"]}
 COLOURS = [style.GREY, style.SKY, style.GREEN, style.PURPLE, style.ORANGE, style.BLUE, style.VERMILLION]
 NONZEROS = published("he_gao_2016_table2").nonzeros()  # of each matrix
+LARGE = 200e6  # bytes: over three times the L2 of an H200
+ORDER = "real files, then stand-ins; each from the fewest nonzeros to the most"
+BARS = " Bars: of PCSR alone; the other kernels' are as long in proportion."
+REBUILT = "cont-300 counts as a file, but its structure is rebuilt from the constraints of its quadratic program, in an assumed order of rows."
 REMARK = ("CSRMV: the fastest of cuSPARSE's CSR kernels; HYBMV: kernel hyb of step 08, since cuSPARSE"
-          " has no HYB any more; PCSR: kernel pcsr_texture, as published.")
+          " has no HYB any more; PCSR: kernel pcsr_texture, as published. " + REBUILT)
 
 
 def figure4(data, gaps):
-    """GFLOP/s of seven algorithms in both precisions, and how many times as fast PCSR is."""
-    gaps.remark(REMARK)
-    said = published("he_gao_2016_speedups")
+    """How many times as fast PCSR is as five algorithms, in both precisions."""
+    said, names = published("he_gao_2016_speedups"), data.in_order(NONZEROS)
+    figure = style.new_figure(11, 5.2, f"{PAPER}, figure 4: PCSR against the others", larger=1)
+    for axes, precision in zip(figure.subplots(1, 2, sharey=True), style.PRECISIONS):
+        for label, patterns in {**RIVALS, **PCSR}.items():
+            for name in names:
+                gaps.find(label, name, precision, patterns)
+        style.ratios(axes, gaps, {rival: data.speedups(names, precision, PCSR["PCSR"], patterns) for rival, patterns in RIVALS.items()}, f"{GPU}, 15 matrices",
+                     [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
+        axes.set(title=style.PRECISIONS[precision], ylabel="time of the other / time of PCSR")
+    style.legend_below_title(figure, *axes.get_legend_handles_labels())
+    gaps.remark(f"Figure 4 itself is lost; the text has the mean speed-ups of the {GPU} on 15 matrices, without their names. Ours: ratios of median warm times. {REMARK}")
+    style.one_triangle(gaps, names, NONZEROS)
+    return figure
+
+
+def figure4_rates(data, gaps):
+    """GFLOP/s of seven algorithms in both precisions."""
     # GFLOP/s of PCSR in double precision: the one column of figure 4 that a table gives.
     theirs = {row["matrix"]: 2e-6 * int(row["nonzeros"]) / float(row["one_gpu"]) for row in published("he_gao_2016_table3")}
     names = data.in_order(NONZEROS)
-    figure = style.new_figure(11, 10.5, f"{PAPER}, figure 4: performance of all algorithms")
-    grid = figure.add_gridspec(3, 2, height_ratios=(0.8, 1, 1))
-    axes = None
-    for column, precision in enumerate(style.PRECISIONS):
-        axes = figure.add_subplot(grid[0, column], sharey=axes)
-        style.ratios(axes, gaps, {rival: data.speedups(names, precision, PCSR["PCSR"], patterns) for rival, patterns in RIVALS.items()}, f"{GPU}, 15 matrices",
-                     [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
-        axes.set(title=f"PCSR against the others, {style.PRECISIONS[precision]}", ylabel="time of the other / time of PCSR")
-    style.legend_below_title(figure, *axes.get_legend_handles_labels())
-    for row, precision in enumerate(style.PRECISIONS):
-        axes = figure.add_subplot(grid[1 + row, :])
+    figure = style.new_figure(12.5, 8.4, f"{PAPER}, figure 4: performance of all algorithms", larger=1)
+    for axes, precision in zip(figure.subplots(2, 1), style.PRECISIONS):
         series = [style.series(gaps, label, names, precision, patterns, theirs=[
             theirs.get(m) for m in names] if (label, precision) == ("PCSR", "f64") else []) for label, patterns in ALGORITHMS.items()]
-        style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS)
+        style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS, barred=PCSR, least=4)
         for row in published("he_gao_2016_text").where(what="gflops_in_most_cases", precision=precision):
             axes.axhline(float(row["value"]), color=style.BLUE, linewidth=1.2, linestyle="--", label=f"{GPU}: PCSR {row['words']} {row['value']} in most cases (text)")
-        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 9)
-    gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision, and the text the mean speed-ups on 15 matrices, without their names. "
-                + style.WARM)
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 6)
+    axes.set_xlabel(ORDER)
+    gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision. {REMARK} {style.WARM}{BARS}")
     style.one_triangle(gaps, names, NONZEROS)
     return figure
 
@@ -67,22 +78,27 @@ def figure5(data, gaps):
     said = published("he_gao_2016_text")
     names = data.in_order(NONZEROS)
     sheet, copy = data_sheet(data.device), max((r["copy_gb_per_s"] for r in data.times.values() if "copy_gb_per_s" in r), default=None)
-    figure = style.new_figure(11, 8.4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel")
+    figure = style.new_figure(12.5, 8.4, f"{PAPER}, figure 5: effective bandwidth of each algorithm's kernel", larger=1)
     for axes, precision in zip(figure.subplots(2, 1), ("f32", "f64")):
         series = [style.series(gaps, label, names, precision, patterns, share_of_peak, "cold") for label, patterns in ALGORITHMS.items()]
-        style.dots_of(axes, gaps, names, series, colours=COLOURS, log=False)
+        style.dots_of(axes, gaps, names, series, colours=COLOURS, log=False, barred=PCSR)
         axes.set_ylim(-3, 112)  # marks at 0 are whole
-        share, most = (said.value(what=what, precision=precision) for what in ("share_of_peak", "max_bandwidth"))
-        axes.axhline(share, color=style.BLACK, linewidth=0.8, linestyle="--")
-        axes.text(2.7, share + 1.8, f"{GPU}: greatest of PCSR, {share:.0f}% of 144 GB/s, more than {most:.0f} GB/s", fontsize=7.5)
-        if copy:
-            axes.axhline(100 * copy / (sheet or copy), color=style.BLACK, linewidth=0.8, label=f"a copy: {copy:.0f} GB/s")
-        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, cold L2", f"% of the data sheet's {sheet} GB/s" if sheet else "% of a copy", 10)
+        share = said.value(what="share_of_peak", precision=precision)
+        lines = [(share, f"{GPU}: greatest of PCSR, {share:.0f}% of 144 GB/s, by the paper's count of bytes", style.BLUE, "--")]
+        lines += [(100 * copy / (sheet or copy), f"{data.device}: a copy, {copy:.0f} GB/s", style.BLACK, "-")] if copy else []
+        for (height, text, colour, dashes), place in zip(sorted(lines), ("top", "bottom")):
+            axes.axhline(height, color=colour, linewidth=1, linestyle=dashes)
+            axes.annotate(text, (2.6, height), (0, {"top": -2, "bottom": 2}[place]), textcoords="offset points", color=colour, va=place)
+        large = [i for i, name in enumerate(names) if data.times.get((name, precision, "pcsr_texture"), {}).get("compulsory_bytes", 0) > LARGE]
+        axes.hlines([107] * len(large), [i - 0.5 for i in large], [i + 0.5 for i in large], style.BLACK, linewidth=3, label="PCSR moves over 200 MB")
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, cold L2", f"% of the data sheet's {sheet} GB/s" if sheet else "% of a copy", 6)
     gaps.remark("Cold: the L2 is flushed before each product, since of what fits in there nothing is read from memory. Bytes: "
                 "the matrix in the kernel's format and x read once, y written once, PCSR's middle array written and read; "
-                "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. " + REMARK
+                "repeated reads of x are not counted. Where the L2 holds that array, PCSR's share is not of memory alone. " + style.SPREAD + BARS
+                + " A bar above the copy promises too much: its ends come from pairs of small files, whose times memory did not limit (circuits: two files). " + REMARK
                 + f" Figure 5 itself is lost: the bytes by which the text's rates of the {GPU} are counted the paper does not "
                   "give, and they are not ours (step 06).")
+    axes.set_xlabel(ORDER)
     style.one_triangle(gaps, names, NONZEROS)
     return figure
 
@@ -112,6 +128,11 @@ def efficiencies(data, gpus, exchange, ours=False):
     return found
 
 
+def with_mean(values):
+    """The values and their mean, if all are there."""
+    return [*values, None if None in values else fmean(values)]
+
+
 def parallel_figure(data, gaps):
     """Parallel efficiency of PCSR-I and PCSR-II on 2 and 4 GPUs, without and with the exchange of x."""
     names = published("he_gao_2016_table3").matrices()
@@ -120,30 +141,40 @@ def parallel_figure(data, gaps):
     # All panels have one axis, and what one of them shows of a stand-in has its star on all.
     sources = {matrix: record["source"] for own, best in found.values() for (matrix, _), record in {**best, **own}.items()}
     sources = {m: sources.get(m) or data.source(m) or "file" for m in names if sources}
+    made, groups = sum(source == "stand-in" for source in sources.values()), [*names, "mean"]
+    sources |= {"mean": "stand-in"} if made else {}
     # As many GPUs as were measured; before any were, the paper's alone.
     shown = {number: of for number, of in PARALLEL.items() if any(any(map(any, found[other])) for other in PARALLEL if PARALLEL[other][1] == of[1])} or PARALLEL
     columns = len({gpus for _, gpus, _ in shown.values()})
-    figure = style.new_figure(12.5, 7.2, f"{PAPER}, figures {'7 to 10' if len(shown) > 2 else ' and '.join(map(str, shown))}: parallel efficiency in double precision" + f", {data.device}" * bool(sources))
+    figure = style.new_figure(12.5, 7.6, f"{PAPER}, figures {'7 to 10' if len(shown) > 2 else ' and '.join(map(str, shown))}: parallel efficiency in double precision" + f", {data.device}" * bool(sources), larger=1)
     panels = figure.subplots(len(shown) // columns, columns, sharex=True, sharey=True, squeeze=False)
     for axes, (number, (table, gpus, exchange)) in zip(panels.flat, shown.items()):
         theirs = {row["matrix"]: row for row in published(f"he_gao_2016_table{table}")}
         own, best = found[number]
-        series = [style.Series(label.format(way), *([of[m, way][name] if (m, way) in of else None for m in names] for name in PERCENT),
-                               theirs=[float(theirs[m][f"efficiency_{way}"]) for m in names] if of is own else [])
-                  for of, label, way in ((own, "PCSR-{}", "I"), (own, "PCSR-{}", "II"), (best, "our fastest, cut as PCSR-{}", "II"))]
-        style.dots(axes, [starred(m, sources.get(m)) for m in names], series, [sources.get(m, "file") for m in names], f"{' or '.join(str(n) for n in sorted({of[1] for of in shown.values()}))} Tesla C2050",
-                   [style.SKY, style.BLUE, style.VERMILLION], log=False)
+        series = []
+        for of, label, way in ((own, "PCSR-{}", "I"), (own, "PCSR-{}", "II"), (best, "our fastest, cut as PCSR-{}", "II")):
+            if of is own:  # beside the mark, which a dash across it would make another sign
+                series.append(style.Series(label.format(way) + f", {GPU}s", [None] * len(groups), theirs=with_mean([float(theirs[m][f"efficiency_{way}"]) for m in names])))
+            series.append(style.Series(label.format(way), *(with_mean([of[m, way][name] if (m, way) in of else None for m in names]) for name in PERCENT)))
+        style.dots(axes, [starred(m, sources.get(m)) for m in groups], series, [sources.get(m, "file") for m in groups], "",
+                   [style.SKY, style.SKY, style.BLUE, style.BLUE, style.VERMILLION], log=False)
+        axes.axvline(len(names) - 0.5, color=style.BLACK, linewidth=0.7)
         axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication")
         axes.axhline(100, color=style.BLACK, linewidth=0.7)
     panels[0, 0].set_ylim(bottom=0)  # of all, once every mark is there
     for axes in panels[:, 0]:
         axes.set_ylabel("time on one / (GPUs x time), %")
     style.legend_below_title(figure, *panels[0, 0].get_legend_handles_labels())
-    gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU."
-                + " Ours: kernel pcsr (pcsr_texture with plain loads), and the fastest other kernel and exchange, launched in the fastest way, on one GPU as on several; lines: "
-                "spread, where it is longer than the mark. Each kernel is compared with itself on one GPU, so a higher mark is no shorter time. Above 100%: each GPU has an L2 cache of its own for its part of the matrix, or several are launched in a way that one GPU does not have." * bool(sources))
-    if "stand-in" in sources.values():
-        gaps.remark(STAND_IN)
+    gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU. Matrices in the paper's order.")
+    if sources:
+        ways = {f"{r['kernel']}, {r['exchange']} ({' or '.join(r['step_ms'])})" for _, best in found.values() for (m, _), r in best.items() if m in names}
+        gaps.remark(f"PCSR: kernel pcsr (pcsr_texture with plain loads), with communication exchange parts, as a CUDA graph. Our fastest kernel, exchange and launch: {'; '.join(sorted(ways))}. "
+                    "Each kernel is compared with itself on one GPU, in the faster of the ways measured there, with or without exchange; so a higher mark is no shorter time. "
+                    "Without communication only graphs were measured. On one GPU a persistent kernel, which needs no launches between steps, may be faster: then our mark "
+                    "is lower than like against like would be, and may be lower than with communication. Above 100%: each GPU has an L2 of its own for its part of the matrix.")
+        gaps.remark(f"Warm: one step follows the other. {style.SPREAD} No broad bars: on several GPUs no pair of stand-in and real file was timed.")
+    if made:
+        gaps.remark(f"{STAND_IN[:-1]}: {made} of {len(names)} matrices.")
     for gpus in (2, 4):
         for which, (label, records) in enumerate({"PCSR": "published", "our fastest": "parallel"}.items()):
             of = [found[number][which] for number, (_, count, _) in PARALLEL.items() if count == gpus]
@@ -179,8 +210,8 @@ def table2(data):
                        ["rows", "nonzeros", "per row", "description"],
                        lambda row: [row["rows"], row["nonzeros"], row["nonzeros_a_row"], row["description"]],
                        {"nonzeros": lambda info: str(info["matrix"]["nnz"]), "per row": lambda info: f"{info['mean_row']:.2f}",
-                        "longest row": lambda info: str(info["max_row"])})
+                        "longest row": lambda info: str(info["max_row"])}, notes=[REBUILT])
 
 
-FIGURES = {"he_gao_2016_figure4": figure4, "he_gao_2016_figure5": figure5, "he_gao_2016_figures_7_to_10": parallel_figure}
+FIGURES = {"he_gao_2016_figure4": figure4, "he_gao_2016_figure4_rates": figure4_rates, "he_gao_2016_figure5": figure5, "he_gao_2016_figures_7_to_10": parallel_figure}
 TABLES = {"he_gao_2016_table2": table2, **{f"he_gao_2016_table{n}": functools.partial(parallel_table, n) for n in (3, 4, 5, 6)}}

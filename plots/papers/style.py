@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from calibrate import reach, time_ratios
 from record_format import write_whole
-from records import STAND_IN, code_note, gflops, kind_of_stand_in, short, starred
+from records import STAND_IN, code_note, gflops, kind_of_stand_in, number, short, starred
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -16,7 +16,8 @@ CYCLE = [BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GREY, BLACK]
 MARKERS = "osD^vP*Xd<>hp8"
 COMMAND = "make bench SET=full"
 PRECISIONS = {"f32": "single precision", "f64": "double precision"}
-WARM = "Warm: inputs in the L2 as far as they fit. Marks: medians, lines: their spread."
+SPREAD = "Marks: medians, lines: their spread, where it is longer than the mark."
+WARM = "Warm: inputs in the L2 as far as they fit. " + SPREAD
 
 LOOK = {
     "font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 7.5,
@@ -27,11 +28,12 @@ LOOK = {
 }
 
 
-def new_figure(width, height, title):
+def new_figure(width, height, title, larger=0):
+    """`larger`: points by which all text but the title and the notes is."""
     import matplotlib  # not above: tables of the READMEs need no Matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams.update(LOOK)
+    matplotlib.rcParams.update(LOOK | {name: LOOK[name] + larger for name in LOOK if name.endswith("size")})
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -127,7 +129,8 @@ SOURCES = {"file": "real files", "generated": "generated", "stand-in": "stand-in
 MARK = {"markersize": 5, "markeredgewidth": 0.9, "markerfacecoloralt": "white"}
 
 
-BROAD = {"alpha": 0.3, "solid_capstyle": "butt"}  # bars: ranges_of()
+BROAD = {"alpha": 0.3, "solid_capstyle": "butt", "zorder": 1}  # bars: ranges_of()
+SHADE = {"color": "#f3f3f3", "linewidth": 0, "zorder": 0}  # every other column
 
 
 class Series(NamedTuple):
@@ -160,42 +163,48 @@ def source_legend(axes, sources, has_ranges=False):
         axes.plot([], [], color=BLACK, linewidth=3.5, label="where its real file may be", **BROAD)
 
 
-def dots(axes, groups, series, sources, theirs="", colours=None, log=True, ranges=()):
+def dots(axes, groups, series, sources, theirs="", colours=None, log=True, ranges=(), barred=None, least=0):
     """Groups side by side with a mark per series, filled as `sources` of the groups say, and a dash of the same colour for the
-    paper's value; `theirs` names its device. `ranges`: of each group the factors between which a broad bar goes, or None."""
+    paper's value; `theirs` names its device. `ranges`: of each group the factors between which a broad bar goes, or None;
+    `barred`: the labels of the series that have them, if not all. What is below `least`, where the axis begins, is an arrow and its value."""
+    width, dash = (0.9, {"markersize": 4.5, "markeredgewidth": 2.2}) if len(groups) > 15 else (0.7, {"markersize": 8, "markeredgewidth": 2.2})
     for s, one in enumerate(series):
         colour, mark = (colours or CYCLE)[s], MARKERS[s % len(MARKERS)]
-        at = [i + 0.7 * ((s + 0.5) / len(series) - 0.5) for i in range(len(groups))]
+        at = [i + width * ((s + 0.5) / len(series) - 0.5) for i in range(len(groups))]
         there = [i for i, value in enumerate(one.values) if value is not None]
         if one.lower:
             errors = [[max(one.values[i] - one.lower[i], 0) for i in there], [max(one.upper[i] - one.values[i], 0) for i in there]]
             axes.errorbar([at[i] for i in there], [one.values[i] for i in there], errors, fmt="none", elinewidth=0.9, ecolor=colour, label="_")
         for i in there:
-            if ranges and ranges[i]:
+            if ranges and ranges[i] and (barred is None or one.label in barred):
                 axes.plot([at[i]] * 2, [one.values[i] * factor for factor in ranges[i]], color=colour, linewidth=3.5, label="_", **BROAD)
         for source, fill in FILLS.items():
             of = [i for i in there if sources[i] == source]
             if fill == "none":  # (a spread that is shorter than the mark would be a sign within it)
                 axes.plot([at[i] for i in of], [one.values[i] for i in of], mark, color="white", label="_", **{**MARK, "markeredgewidth": 0})
             axes.plot([at[i] for i in of], [one.values[i] for i in of], mark, color=colour, fillstyle=fill, label=f"_{one.label}", **MARK)
+        for i in there:
+            if one.values[i] < least:
+                axes.annotate(number(one.values[i]), (at[i], least), (at[i], (1.4, 2.6)[s % 2] * least), color=colour, ha=("right", "center")[s % 2], arrowprops={"arrowstyle": "->", "color": colour})
         said = [i for i, value in enumerate(one.theirs) if value is not None]
-        axes.plot([at[i] for i in said], [one.theirs[i] for i in said], "_", color=colour, markersize=8, markeredgewidth=2.2,
-                  label=f"_{theirs}: {one.label}")
+        axes.plot([at[i] for i in said], [one.theirs[i] for i in said], "_", color=colour, label=f"_{theirs}: {one.label}", **dash)
         if there:
             axes.plot([], [], mark, color=colour, label=one.label, **MARK)
         elif said:
-            axes.plot([], [], "_", color=colour, label=one.label, markersize=8, markeredgewidth=2.2)
+            axes.plot([], [], "_", color=colour, label=one.label, **dash)
     if any(one.theirs for one in series):
-        axes.plot([], [], "_", color=BLACK, markersize=8, markeredgewidth=2.2, label=theirs)
+        axes.plot([], [], "_", color=BLACK, label=theirs, **dash)
     if log:
         axes.set_yscale("log")
         logarithmic(axes.yaxis)
+    if least:
+        axes.set_ylim(bottom=least)
     if sum(map(len, groups)) > 80:
         axes.set_xticks(range(len(groups)), groups, rotation=35, ha="right", rotation_mode="anchor")
     else:
         axes.set_xticks(range(len(groups)), groups)
     for group in range(1, len(groups), 2):
-        axes.axvspan(group - 0.5, group + 0.5, color="#f3f3f3", linewidth=0, zorder=0)
+        axes.axvspan(group - 0.5, group + 0.5, **SHADE)
     axes.set_xlim(-0.5, max(len(groups), 5) - 0.5)
     source_legend(axes, sources, any(ranges))
     if not axes.lines:
@@ -203,11 +212,11 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
     return axes
 
 
-def dots_of(axes, gaps, matrices, series, theirs="", colours=None, log=True):
+def dots_of(axes, gaps, matrices, series, theirs="", colours=None, log=True, **options):
     """dots() whose groups are matrices: rates, which a stand-in's time makes too low where it is too long."""
     data = gaps.data
     return dots(axes, [data.label(name) for name in matrices], series, [data.source(name) or "file" for name in matrices], theirs, colours, log,
-                ranges_of(gaps, matrices))
+                ranges_of(gaps, matrices), **options)
 
 
 def ranges_of(gaps, matrices, of_ratios=False):
@@ -221,29 +230,33 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
     """How many times as fast on each matrix: `own` is {rival: {matrix: ratio}}, with a mark per matrix, their arithmetic mean and
     their median; beside them the means of the paper, with lines up to its greatest ones. What is four times the median or more, or a
     quarter of it, and so pulls at the mean, is named."""
+    gaps.remark("Names stand beside marks that are at least four times the median or at most a quarter of it.")
     at, found, data = range(len(own)), list(own.values()), gaps.data
-    axes.errorbar([x - 0.25 for x in at], means, [[0] * len(means), [most - mean for mean, most in zip(means, greatest)]] if greatest else None,
-                  fmt="_", color=BLUE, markersize=11, markeredgewidth=2.2, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
+    axes.errorbar([x - 0.37 for x in at], means, [[0] * len(means), [most - mean for mean, most in zip(means, greatest)]] if greatest else None,
+                  fmt="_", color=BLUE, markersize=8, markeredgewidth=2.2, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
     for x, of in zip(at, found):
-        for matrix, factors, level in zip(of, ranges_of(gaps, of, True), apart(list(of.values()), 1.25, 7)):
-            place, ratio = x + 0.18 + 0.07 * level, of[matrix]
+        for matrix, factors, level in zip(of, ranges_of(gaps, of, True), apart(list(of.values()), 1.18, 9)):
+            place, ratio = x + 0.18 + 0.06 * level, of[matrix]
             if factors:
-                axes.plot([place] * 2, [ratio * factor for factor in factors], color=BLUE, linewidth=2.5, label="_", **BROAD)
+                axes.plot([place] * 2, [ratio * factor for factor in factors], color=BLUE, linewidth=2, label="_", **{**BROAD, "alpha": 0.2})
+            axes.plot(place, ratio, "o", color="white", label="_", **{**MARK, "markersize": 3.5})
             axes.plot(place, ratio, "o", color=BLUE, fillstyle=FILLS[data.source(matrix)], label="_each", **{**MARK, "markersize": 3.5})
         if of:
-            axes.plot([x - 0.08, x + 0.44], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}, {max(map(len, found))} matrices: arithmetic mean")
+            axes.plot([x - 0.31, x - 0.21], [fmean(of.values())] * 2, color=BLACK, linewidth=1.8, label="_" if x else f"{data.device}, {max(map(len, found))} matrices: arithmetic mean")
             middle = median(of.values())
-            axes.plot([x - 0.08, x + 0.44], [middle] * 2, color=BLACK, linewidth=1, linestyle=":", label="_" if x else "median")
+            axes.plot([x - 0.19, x - 0.09], [middle] * 2, color=BLACK, linewidth=1.8, linestyle=(0, (1, 0.7)), label="_" if x else "median")
             for far in ({m: r for m, r in of.items() if r >= 4 * middle}, {m: r for m, r in of.items() if r <= middle / 4}):
                 if far:
                     names = [starred(m, data.source(m)) for m in sorted(far, key=far.get, reverse=True)]
-                    axes.text(x + 0.32, geometric_mean(far.values()), "\n".join(names), va="center", fontsize=6.5)
+                    axes.text(x + 0.28, geometric_mean(far.values()), "\n".join(names), va="center")
     source_legend(axes, [data.source(matrix) for of in found for matrix in of], gaps.has_ranges)
     axes.axhline(1, color=BLACK, linewidth=0.7)
+    for x in at[1::2]:
+        axes.axvspan(x - 0.5, x + 0.5, **SHADE)
     axes.set_yscale("log")
     logarithmic(axes.yaxis)
     axes.set_xticks(at, own)
-    axes.set_xlim(-0.5, len(own) - 0.4)
+    axes.set_xlim(-0.5, len(own) - 0.3)
 
 
 def panel(axes, title, unit, columns=8):
@@ -251,7 +264,7 @@ def panel(axes, title, unit, columns=8):
     legends = [*axes.figure.legends, *filter(None, (other.get_legend() for other in axes.figure.axes))]
     known = {text.get_text() for legend in legends for text in legend.get_texts()}
     entries = [(handle, label) for handle, label in zip(*axes.get_legend_handles_labels()) if label not in known]
-    axes.set_title(title, pad=4 + 12 * -(-len(entries) // columns))
+    axes.set_title(title, pad=4 + 13 * -(-len(entries) // columns))
     axes.set_ylabel(unit)
     if entries:
         by_column = [entry for column in range(columns) for entry in entries[column::columns]]
