@@ -208,9 +208,12 @@ def bandwidth(record, state="warm", quartile="median"):
 DATA_SHEET = {"H200": 4800, "H100 80GB HBM3": 3350, "A100-SXM4-80GB": 2039, "RTX 4090": 1008, "T4": 320}
 
 
-def data_sheet(device):
+L2_BYTES = {"H200": 60 << 20, "H100 80GB HBM3": 50 << 20, "A100-SXM4-80GB": 40 << 20, "RTX 4090": 72 << 20, "T4": 4 << 20}
+
+
+def data_sheet(device, sheet=DATA_SHEET):
     """What the sheet of a device of that name says, or None."""
-    return next((rate for name, rate in DATA_SHEET.items() if name in device), None)
+    return next((value for name, value in sheet.items() if name in device), None)
 
 
 def short(name):

@@ -31,7 +31,7 @@ from scipy.stats import spearmanr
 
 import prove_counters
 from record_format import jsonl, records_in, write_whole
-from records import DATA_SHEET, ROOT, read_records
+from records import DATA_SHEET, L2_BYTES, ROOT, read_records
 from style import BLUE, GREY, ORANGE, new_figure, save_png
 from tables import Table
 
@@ -64,11 +64,11 @@ WORST_MEDIAN, WORST_P90 = 0.25, 0.65
 # memory that its blocks can have, L2, clock (MHz, boost) and DRAM bandwidth (GB/s).
 Gpu = collections.namedtuple("Gpu", "multiprocessors threads blocks shared_bytes l2_bytes mhz dram")
 GPUS = {
-    "h200": Gpu(132, 2048, 32, 228 << 10, 60 << 20, 1980, DATA_SHEET["H200"]),
-    "h100": Gpu(132, 2048, 32, 228 << 10, 50 << 20, 1980, DATA_SHEET["H100 80GB HBM3"]),
-    "a100": Gpu(108, 2048, 32, 164 << 10, 40 << 20, 1410, DATA_SHEET["A100-SXM4-80GB"]),
-    "rtx4090": Gpu(128, 1536, 24, 100 << 10, 72 << 20, 2520, DATA_SHEET["RTX 4090"]),
-    "t4": Gpu(40, 1024, 16, 64 << 10, 4 << 20, 1590, DATA_SHEET["T4"]),
+    "h200": Gpu(132, 2048, 32, 228 << 10, L2_BYTES["H200"], 1980, DATA_SHEET["H200"]),
+    "h100": Gpu(132, 2048, 32, 228 << 10, L2_BYTES["H100 80GB HBM3"], 1980, DATA_SHEET["H100 80GB HBM3"]),
+    "a100": Gpu(108, 2048, 32, 164 << 10, L2_BYTES["A100-SXM4-80GB"], 1410, DATA_SHEET["A100-SXM4-80GB"]),
+    "rtx4090": Gpu(128, 1536, 24, 100 << 10, L2_BYTES["RTX 4090"], 2520, DATA_SHEET["RTX 4090"]),
+    "t4": Gpu(40, 1024, 16, 64 << 10, L2_BYTES["T4"], 1590, DATA_SHEET["T4"]),
 }
 FITTED = ("h200", "h100")  # to their own times
 L2_SHARE = 0.5  # a footprint of so much of the L2 stays there from one product to the next

@@ -102,10 +102,12 @@ def not_measured(data):
     return f"Not measured yet on {data.device}: `{COMMAND}` makes the records."
 
 
-def one_triangle(gaps, names, sizes):
-    """Notes the matrices that have far more nonzeros here than `sizes`, the paper's."""
+def one_triangle(gaps, names, sizes, axes=None):
+    """Notes the matrices that have far more nonzeros here than `sizes`, the paper's, and marks them on the axis."""
     if larger := [name for name in names if name in gaps.data.matrices and gaps.data.matrices[name]["nnz"] > 1.5 * sizes[name]]:
         gaps.remark(f"Of {listed(larger)} the paper counts one triangle; here both are multiplied.")
+        if axes:
+            axes.set_xticks(range(len(names)), [gaps.data.label(name) + "\nboth triangles" * (name in larger) for name in names])
 
 
 def listed(names, most=6):
@@ -214,9 +216,11 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
 
 def dots_of(axes, gaps, matrices, series, theirs="", colours=None, log=True, **options):
     """dots() whose groups are matrices: rates, which a stand-in's time makes too low where it is too long."""
-    data = gaps.data
-    return dots(axes, [data.label(name) for name in matrices], series, [data.source(name) or "file" for name in matrices], theirs, colours, log,
-                ranges_of(gaps, matrices), **options)
+    sources = [gaps.data.source(name) or "file" for name in matrices]
+    if set(sources) == {"generated"}:  # no marks need to be told apart
+        gaps.remark("All matrices are generated, as the paper's were.")
+        sources = ["file"] * len(sources)
+    return dots(axes, [gaps.data.label(name) for name in matrices], series, sources, theirs, colours, log, ranges_of(gaps, matrices), **options)
 
 
 def ranges_of(gaps, matrices, of_ratios=False):

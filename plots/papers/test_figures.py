@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+import bylina
 import claims
 import figures
 import he_gao
@@ -38,7 +39,7 @@ KERNELS = {  # name: (step, format, milliseconds in f64)
     "lightspmv_warp": (7, "CSR", 0.07), "lightspmv_counters": (7, "CSR", 0.07), "ell": (8, "ELL", 0.02), "hyb": (8, "HYB", 0.022), "dia": (8, "DIA", 0.03),
     "sell": (8, "SELL", 0.021), "cds": (9, "CDS", 0.01), "cds_texture": (9, "CDS", 0.01), "cusparse_csr_alg1": (0, "CSR", 0.035),
     "cusparse_csr_alg1_pre": (0, "CSR", 0.034), "cusparse_csr_alg2_pre": (0, "CSR", 0.05),
-    "cusparse_coo_alg1": (0, "COO", 0.06), "cusparse_coo_alg2": (0, "COO", 0.055),
+    "cusparse_coo_alg1": (0, "COO", 0.06), "cusparse_coo_alg2": (0, "COO", 0.055), "cusparse_sell_32": (0, "SELL", 0.04),
 }
 
 
@@ -276,8 +277,23 @@ class Series(Case):
     def test_what_the_paper_counts_as_one_triangle_is_named(self):
         gaps = style.Gaps(self.sets["large"])
         of = {"F1": 0.5 * gaps.data.matrices["F1"]["nnz"], "G3_circuit": gaps.data.matrices["G3_circuit"]["nnz"]}
-        style.one_triangle(gaps, list(of), of)
+        axes = style.new_figure(4, 3, "").subplots()
+        style.one_triangle(gaps, list(of), of, axes)
+        self.assertEqual([text.get_text() for text in axes.get_xticklabels()], ["F1\nboth triangles", "G3_circuit"])
         self.assertEqual(gaps.remarks, ["Of F1 the paper counts one triangle; here both are multiplied."])
+
+    def test_one_library_of_the_cpu_stands_for_all_matrices_of_a_table(self):
+        data, names = copy.copy(self.sets["large"]), published("bylina_2011_table2").matrices()
+        for measured, kernel, note in ((names[:0], "eigen_csr", False), (names[:1], "eigen_csr", True), (names, "mkl_csr", False)):
+            data.times = {**self.sets["large"].times, **{(m, p, "mkl_csr"): {"warm_ms": 0.25} for m in measured for p in ("f32", "f64")}}
+            self.assertEqual((bylina.host(data, 4), bylina.host(data, 6)), (kernel, "eigen_csr"))
+            self.assertEqual("measured on cant only, and is 2.00 to 2.00 times" in bylina.remark(data, 5), note)
+
+    def test_cds_beside_dia(self):
+        figure, _ = self.draw("godwin_2012_figure7")
+        self.assertEqual({text.get_text() for axes in figure.axes for text in axes.texts}, {"CDS / DIA at 1: 3.00"})
+        _, notes = self.draw("godwin_2012_figure8")
+        self.assertIn("CDS has a higher one than DIA in 2 of 2 points in f32 and 2 of 2 points in f64", " ".join(notes))
 
     def test_ours(self):
         of_size = [ours.csr_bytes(record) > ours.LARGE for record in self.sets["large"].times.values()
