@@ -60,7 +60,7 @@ def picture(number, table, keep, title):
                 axes.axhline(float(said["value"]), color=style.BLACK, linewidth=1.2, linestyle="--")
                 axes.text(0.99, float(said["value"]), f"greatest of {GPU}: {SIGNS[said['words'].split(',')[0]]} {said['value']} GFLOP/s (text)",
                           transform=axes.get_yaxis_transform(), ha="right", va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
-            style.panel(axes, f"{data.device} and its host, {style.PRECISIONS[precision]}", "GFLOP/s", 5)
+            style.panel(axes, f"{data.device} and its host, {style.PRECISIONS[precision]}, warm", "GFLOP/s", 5)
         gaps.remark(f"The paper does not say of how many products its times are; {PRODUCTS} fit its text. Matrices in the order of their nonzeros"
                     + (f". Which chains are small the text does not say: here those of up to {SMALL:,} nonzeros." if table == 6 else ", stand-ins last.")
                     + f" {remark(data, table)} {style.WARM}")

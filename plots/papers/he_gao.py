@@ -42,7 +42,7 @@ def figure4(data, gaps):
                 gaps.find(label, name, precision, patterns)
         style.ratios(axes, gaps, {rival: data.speedups(names, precision, PCSR["PCSR"], patterns) for rival, patterns in RIVALS.items()}, f"{GPU}, 15 matrices",
                      [said.value("speedup", rival=rival, precision=precision) for rival in RIVALS])
-        axes.set(title=style.PRECISIONS[precision], ylabel="time of the other / time of PCSR")
+        axes.set(title=f"{style.PRECISIONS[precision]}, warm", ylabel="time of the other / time of PCSR")
     style.legend_below_title(figure, *axes.get_legend_handles_labels())
     gaps.remark(f"Figure 4 itself is lost; the text has the mean speed-ups of the {GPU} on 15 matrices, without their names. Ours: ratios of median warm times. {REMARK}")
     style.one_triangle(gaps, names, NONZEROS)
@@ -61,7 +61,7 @@ def figure4_rates(data, gaps):
         style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS, barred=PCSR, least=4)
         for row in published("he_gao_2016_text").where(what="gflops_in_most_cases", precision=precision):
             axes.axhline(float(row["value"]), color=style.BLUE, linewidth=1.2, linestyle="--", label=f"{GPU}: PCSR {row['words']} {row['value']} in most cases (text)")
-        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s", 6)
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, warm", "GFLOP/s", 6)
     axes.set_xlabel(ORDER)
     gaps.remark(f"Figure 4 itself is lost; of the {GPU} a table has PCSR's times in double precision. {REMARK} {style.WARM}{BARS}")
     style.one_triangle(gaps, names, NONZEROS)
@@ -152,26 +152,25 @@ def parallel_figure(data, gaps):
         theirs = {row["matrix"]: row for row in published(f"he_gao_2016_table{table}")}
         own, best = found[number]
         series = []
-        for of, label, way in ((own, "PCSR-{}", "I"), (own, "PCSR-{}", "II"), (best, "our fastest, cut as PCSR-{}", "II")):
+        for of, label, way in ((own, "PCSR-{}", "I"), (own, "PCSR-{}", "II"), *[(best, "our fastest, cut as PCSR-{}", "II")] * exchange):
             if of is own:  # beside the mark, which a dash across it would make another sign
                 series.append(style.Series(label.format(way) + f", {GPU}s", [None] * len(groups), theirs=with_mean([float(theirs[m][f"efficiency_{way}"]) for m in names])))
             series.append(style.Series(label.format(way), *(with_mean([of[m, way][name] if (m, way) in of else None for m in names]) for name in PERCENT)))
         style.dots(axes, [starred(m, sources.get(m)) for m in groups], series, [sources.get(m, "file") for m in groups], "",
                    [style.SKY, style.SKY, style.BLUE, style.BLUE, style.VERMILLION], log=False)
         axes.axvline(len(names) - 0.5, color=style.BLACK, linewidth=0.7)
-        axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication")
+        axes.set_title(f"figure {number}: {gpus} GPUs, {'with' if exchange else 'without'} communication, warm")
         axes.axhline(100, color=style.BLACK, linewidth=0.7)
-    panels[0, 0].set_ylim(bottom=0)  # of all, once every mark is there
+    panels[0, 0].set_ylim(bottom=-4)  # of all, once every mark is there
     for axes in panels[:, 0]:
         axes.set_ylabel("time on one / (GPUs x time), %")
-    style.legend_below_title(figure, *panels[0, 0].get_legend_handles_labels())
+    style.legend_below_title(figure, *panels[-1, 0].get_legend_handles_labels())
     gaps.remark("PCSR-I: equal rows per GPU. PCSR-II: equal nonzeros per GPU. Matrices in the paper's order.")
     if sources:
-        ways = {f"{r['kernel']}, {r['exchange']} ({' or '.join(r['step_ms'])})" for _, best in found.values() for (m, _), r in best.items() if m in names}
+        ways = {f"{r['kernel']}, {r['exchange']} ({' or '.join(r['step_ms'])})" for number, (_, best) in found.items() for (m, _), r in best.items() if m in names and PARALLEL[number][2]}
         gaps.remark(f"PCSR: kernel pcsr (pcsr_texture with plain loads), with communication exchange parts, as a CUDA graph. Our fastest kernel, exchange and launch: {'; '.join(sorted(ways))}. "
                     "Each kernel is compared with itself on one GPU, in the faster of the ways measured there, with or without exchange; so a higher mark is no shorter time. "
-                    "Without communication only graphs were measured. On one GPU a persistent kernel, which needs no launches between steps, may be faster: then our mark "
-                    "is lower than like against like would be, and may be lower than with communication. Above 100%: each GPU has an L2 of its own for its part of the matrix.")
+                    "Ours is not drawn without communication: only graphs were measured so, and on one GPU a persistent kernel may be faster. Above 100%: each GPU has an L2 of its own for its part of the matrix.")
         gaps.remark(f"Warm: one step follows the other. {style.SPREAD} No broad bars: on several GPUs no pair of stand-in and real file was timed.")
     if made:
         gaps.remark(f"{STAND_IN[:-1]}: {made} of {len(names)} matrices.")

@@ -26,7 +26,7 @@ def chart(data, gaps):
             float(rows[m][f"{posters[label]}_{precision}"]) if m in rows else None for m in names] if label in posters else [])
             for label, patterns in {"warp": LEVELS["warp"], INC: ["lightspmv_vector_inc"], "vector": LEVELS["vector"], "fastest of step 07": OURS}.items()]
         style.dots_of(axes, gaps, names, series, GPU, colours)
-        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}", "GFLOP/s")
+        style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, warm", "GFLOP/s")
     gaps.remark(f"warp: kernel lightspmv_warp; vector: lightspmv_vector; {INC}: lightspmv_vector_inc, one atomic per vector, as the poster's GPUs executed the vector level, so that its values stand beside it; today's compiler aggregates them; fastest of step 07: of lightspmv_*. "
                 + style.WARM)
     return figure
@@ -46,7 +46,7 @@ def speedup_chart(data, gaps):
         own = {rival: data.speedups(MATRICES, precision, LEVELS["warp"], patterns) for rival, patterns in RIVALS.items()}
         count = max(count, *map(len, own.values()))
         style.ratios(axes, gaps, own, f"{GPU}, 14 matrices", means, greatest)
-        axes.set(title=style.PRECISIONS[precision], ylabel="time of the other / time of the warp level")
+        axes.set(title=f"{style.PRECISIONS[precision]}, warm", ylabel="time of the other / time of the warp level")
     style.legend_below_title(figure, *axes.get_legend_handles_labels())
     gaps.remark(f"The poster: 14 matrices, from its text; its charts are lost. Ours: {count} of them, warm. "
                 "CSR-Scalar and CSR-Vector: CUSP's, for which csr_scalar and csr_vector stand; cuSPARSE: its fastest CSR kernel.")

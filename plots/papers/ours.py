@@ -68,10 +68,13 @@ def roofline(data, gaps):
                     shares.setdefault(step, {})[name, precision] = bandwidth(record, state="cold") / max(copies)
     if not points:
         return None
-    # Medians of different matrices cannot be compared: of what all take that multiply any matrix.
+    # Medians of different matrices cannot be compared: those that all steps take that multiply any matrix.
     common = set.intersection(*(set(of) for step, of in shares.items() if step not in (8, 9)))
-    names = {name for of in points.values() for found in of.values() for name in found}
+    points = {step: {(p, source): {name: at for name, at in found.items() if (name, p) in common} for (p, source), found in of.items()} for step, of in points.items()}
+    names = {name for name, _ in common}
     gaps.without_names.update(names)
+    if not names:
+        return None
     steps = sorted(points, key=lambda step: step or 99)
     columns = 3
     lines = math.ceil(len(steps) / columns)
@@ -81,7 +84,7 @@ def roofline(data, gaps):
     panels = list(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat)
     for axes, step in zip(panels, steps):
         for (precision, source), at in points[step].items():
-            axes.plot(*zip(*at.values()), "o", color=HUES[precision], fillstyle=style.FILLS[source], label=f"_{precision}",
+            axes.plot([x for x, _ in at.values()], [y for _, y in at.values()], "o", color=HUES[precision], fillstyle=style.FILLS[source], label=f"_{precision}",
                       **{**style.MARK, "markersize": 4, "markeredgewidth": 0.6})
         axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1, label=f"a copy: {max(copies):.0f} GB/s")
         said = []
@@ -104,10 +107,10 @@ def roofline(data, gaps):
     for axes in panels[:len(steps):columns]:
         axes.set_ylabel("GFLOP/s")
     for axes in panels[max(len(steps) - columns, 0):len(steps)]:
-        axes.set_xlabel("operations per compulsory byte")
+        axes.set_xlabel("FLOP per compulsory byte")
     style.legend_below_title(figure, *panels[0].get_legend_handles_labels())
     gaps.remark(f"Large: over {LARGE / 1e6:.0f} MB in CSR, with x and y. Compulsory bytes: the matrix in the kernel's format and x read once, y written once, PCSR's middle array "
-                "written and read. The L2 is flushed before each product. Medians: of the matrices that steps 02 to 07 and cuSPARSE all have (in brackets: how many), and of these what the step takes.")
+                "written and read. The L2 is flushed before each product. Drawn are the matrices that steps 02 to 07 and cuSPARSE all have, and of these what the step takes (in brackets: how many).")
     return figure
 
 
@@ -308,7 +311,7 @@ def break_even(data, gaps):
     if not matrices:
         gaps.remark(f"Setup was not measured alone on {data.directory} yet: `make bench SET=setup` makes the records.")
         return None
-    figure = style.new_figure(10, 5.4, f"Break-even: products after which a format has paid off against {BASE}, {data.device}, f64, warm")
+    figure = style.new_figure(10, 5.4, f"Break-even against {BASE} on {len(matrices)} real files: products after which a format has paid off, {data.device}, f64, warm")
     axes = figure.subplots()
     for y, kernel in enumerate(PREPARED):
         pairs = [(alone[m, "f64", kernel], alone[m, "f64", BASE]) for m in matrices if (m, "f64", kernel) in alone]
@@ -322,7 +325,7 @@ def break_even(data, gaps):
         axes.text(1.01, y, f"pays off on {len(counts)} of {len(pairs)}" + f", slower on {slower}" * bool(slower) + f", {ties} tie{'s' * (ties != 1)}" * bool(ties) + f", refuses {refused}" * bool(refused)
                   + f", {missing} not measured" * bool(missing), transform=axes.get_yaxis_transform(),
                   va="center", fontsize=7.5)
-    axes.plot([], [], color=style.BLACK, linewidth=2, label="median; slower ones and ties count as never")
+    axes.plot([], [], color=style.BLACK, linewidth=2, label="median where it takes the matrix; slower ones and ties count as never")
     style.legend_below_title(figure, *axes.get_legend_handles_labels())
     axes.set(xscale="log", xlabel="products until setup and preprocess are repaid", ylim=(len(PREPARED) - 0.4, -0.6))
     axes.xaxis.set_major_formatter("{x:,.0f}")

@@ -237,7 +237,7 @@ def ratios(axes, gaps, own, gpu, means, greatest=()):
     gaps.remark("Names stand beside marks that are at least four times the median or at most a quarter of it.")
     at, found, data = range(len(own)), list(own.values()), gaps.data
     axes.errorbar([x - 0.37 for x in at], means, [[0] * len(means), [most - mean for mean, most in zip(means, greatest)]] if greatest else None,
-                  fmt="_", color=BLUE, markersize=8, markeredgewidth=2.2, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
+                  fmt="_", color=VERMILLION, markersize=8, markeredgewidth=2.2, elinewidth=1, label=f"{gpu}: mean" + (", up to the greatest" if greatest else ""))
     for x, of in zip(at, found):
         for matrix, factors, level in zip(of, ranges_of(gaps, of, True), apart(list(of.values()), 1.18, 9)):
             place, ratio = x + 0.18 + 0.06 * level, of[matrix]
