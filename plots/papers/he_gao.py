@@ -58,7 +58,7 @@ def figure4_rates(data, gaps):
     for axes, precision in zip(figure.subplots(2, 1), style.PRECISIONS):
         series = [style.series(gaps, label, names, precision, patterns, theirs=[
             theirs.get(m) for m in names] if (label, precision) == ("PCSR", "f64") else []) for label, patterns in ALGORITHMS.items()]
-        style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS, barred=PCSR, least=4)
+        style.dots_of(axes, gaps, names, series, f"{GPU}: PCSR (table 3)", COLOURS, barred=PCSR)
         for row in published("he_gao_2016_text").where(what="gflops_in_most_cases", precision=precision):
             axes.axhline(float(row["value"]), color=style.BLUE, linewidth=1.2, linestyle="--", label=f"{GPU}: PCSR {row['words']} {row['value']} in most cases (text)")
         style.panel(axes, f"{data.device}, {style.PRECISIONS[precision]}, warm", "GFLOP/s", 6)

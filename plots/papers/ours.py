@@ -85,7 +85,7 @@ def roofline(data, gaps):
     for axes, step in zip(panels, steps):
         for (precision, source), at in points[step].items():
             axes.plot([x for x, _ in at.values()], [y for _, y in at.values()], "o", color=HUES[precision], fillstyle=style.FILLS[source], label=f"_{precision}",
-                      **{**style.MARK, "markersize": 4, "markeredgewidth": 0.6})
+                      **{**style.MARK, "markeredgewidth": 0.7})
         axes.plot(edge, [max(copies) * x for x in edge], color=style.BLACK, linewidth=1, label=f"a copy: {max(copies):.0f} GB/s")
         said = []
         for precision, colour in HUES.items():

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from calibrate import reach, time_ratios
 from record_format import write_whole
-from records import STAND_IN, code_note, gflops, kind_of_stand_in, number, short, starred
+from records import STAND_IN, code_note, gflops, kind_of_stand_in, short, starred
 
 # Okabe and Ito's palette, which stays apart for colour-blind readers and in grey.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -165,10 +165,10 @@ def source_legend(axes, sources, has_ranges=False):
         axes.plot([], [], color=BLACK, linewidth=3.5, label="where its real file may be", **BROAD)
 
 
-def dots(axes, groups, series, sources, theirs="", colours=None, log=True, ranges=(), barred=None, least=0):
+def dots(axes, groups, series, sources, theirs="", colours=None, log=True, ranges=(), barred=None):
     """Groups side by side with a mark per series, filled as `sources` of the groups say, and a dash of the same colour for the
     paper's value; `theirs` names its device. `ranges`: of each group the factors between which a broad bar goes, or None;
-    `barred`: the labels of the series that have them, if not all. What is below `least`, where the axis begins, is an arrow and its value."""
+    `barred`: the labels of the series that have them, if not all."""
     width, dash = (0.9, {"markersize": 4.5, "markeredgewidth": 2.2}) if len(groups) > 15 else (0.7, {"markersize": 8, "markeredgewidth": 2.2})
     for s, one in enumerate(series):
         colour, mark = (colours or CYCLE)[s], MARKERS[s % len(MARKERS)]
@@ -185,9 +185,6 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
             if fill == "none":  # (a spread that is shorter than the mark would be a sign within it)
                 axes.plot([at[i] for i in of], [one.values[i] for i in of], mark, color="white", label="_", **{**MARK, "markeredgewidth": 0})
             axes.plot([at[i] for i in of], [one.values[i] for i in of], mark, color=colour, fillstyle=fill, label=f"_{one.label}", **MARK)
-        for i in there:
-            if one.values[i] < least:
-                axes.annotate(number(one.values[i]), (at[i], least), (at[i], (1.4, 2.6)[s % 2] * least), color=colour, ha=("right", "center")[s % 2], arrowprops={"arrowstyle": "->", "color": colour})
         said = [i for i, value in enumerate(one.theirs) if value is not None]
         axes.plot([at[i] for i in said], [one.theirs[i] for i in said], "_", color=colour, label=f"_{theirs}: {one.label}", **dash)
         if there:
@@ -199,8 +196,6 @@ def dots(axes, groups, series, sources, theirs="", colours=None, log=True, range
     if log:
         axes.set_yscale("log")
         logarithmic(axes.yaxis)
-    if least:
-        axes.set_ylim(bottom=least)
     if sum(map(len, groups)) > 80:
         axes.set_xticks(range(len(groups)), groups, rotation=35, ha="right", rotation_mode="anchor")
     else:
